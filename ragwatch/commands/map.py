@@ -143,6 +143,8 @@ def _yaml(proposal: _Proposal, log: LogHead) -> list[str]:
         passages = sum(len(sample.contexts) for sample in trial.samples) / max(1, len(trial.samples))
         lines.append(f"# the contexts stand in a prompt, of which split cuts {passages:.1f} passages on average:")
         lines.append(f"split: {json.dumps(proposal.splitter.option, ensure_ascii=False)}")
+    elif 2 * sum(map(has_prompt, trial.samples)) > len(trial.samples):
+        lines.append("# the contexts look like whole prompts, which split cannot cut: log the passages as a list")
     routes = sorted({sample.route for sample in trial.samples if sample.route})
     if routes:
         lines.append(f"# routes to list at the top level of the configuration: {_route_list(routes)}")

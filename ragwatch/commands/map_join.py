@@ -15,10 +15,16 @@ from ragwatch.formats import CUSTOM, FORMATS, langfuse, langsmith
 from ragwatch.formats.guess import FormatGuess, guess, scalar_paths
 from ragwatch.sources.join.merge import PARTS, RecordPart, merged
 
-_ID_NAMES = (
-    *("request_id", "requestId", "req_id", "reqId", "trace_id", "traceId", "correlation_id", "correlationId", "run_id"),
-    *("id", "uuid", "x_request_id", "transaction_id", "message_id", "interaction_id", "query_id"),
+_ID_NAMES = (*("trace", "request", "req", "correlation", "transaction", "txn", "run", "uuid"),)
+# Ids that several requests share.
+_OTHER_IDS = frozenset(
+    {
+        *("user_id", "userId", "session_id", "sessionId", "conversation_id", "conversationId", "thread_id", "threadId"),
+        *("tenant_id", "tenantId", "customer_id", "client_id", "project_id", "model_id", "doc_id", "chunk_id", "pid"),
+        *("process_id", "worker_id", "thread", "chat_id", "host_id", "parent_id", "span_id", "spanId", "file_id"),
+    }
 )
+_MAX_CANDIDATES = 8
 _KIND_NAMES = ("type", "run_type", "event", "kind")
 _MIN_SHARE = 0.5  # of the requests that have records of different shapes
 _MIN_REQUESTS = 2
@@ -49,16 +55,18 @@ def guess_join(logs: Sequence[LogHead]) -> JoinGuess | None:
     """Return how the records of some logs can be joined to samples; None if no id repeats over different shapes."""
     placed = [(place, record) for place, log in enumerate(logs) for record in log.bare]
     candidates = (_of_path(path, placed) for path in _id_paths(placed))
-    best = max(filter(None, candidates), key=lambda candidate: candidate.guess.share or 0.0, default=None)
+    best = max(filter(None, candidates), key=lambda one: (one.guess.share or 0.0, one.requests), default=None)
     return best if best is not None and (best.guess.share or 0.0) >= _MIN_SHARE else None
 
 
 def _id_paths(placed: Sequence[tuple[int, Mapping[str, Any]]]) -> list[str]:
     """Paths of fields that are named like an id, the most frequent first."""
-    paths = Counter(
-        (path, -_ID_NAMES.index(key)) for _, record in placed for path, key in scalar_paths(record) if key in _ID_NAMES
-    )
-    return [path for (path, _), _ in sorted(paths.items(), key=lambda item: (item[1], item[0][1]), reverse=True)]
+    paths = Counter(path for _, record in placed for path, key in scalar_paths(record) if _is_id(key))
+    return [path for path, times in paths.most_common(_MAX_CANDIDATES) if times > 1]
+
+
+def _is_id(name: str) -> bool:
+    return name in _ID_NAMES or (name.lower().endswith(("id", "uuid")) and name not in _OTHER_IDS)
 
 
 def _of_path(path: str, placed: Sequence[tuple[int, Mapping[str, Any]]]) -> JoinGuess | None:

@@ -21,6 +21,7 @@ _MAX_DEPTH = 4
 _MAX_SHOWN_ERRORS = 3
 _MIN_TIME = 946_684_800.0  # the year 2000
 _MAX_ROUTE_CHARS = 128
+_MESSAGE_PARTS = ("text", "output_text", "input_text", "thinking", "tool_use")
 _MAX_ID_CHARS = 80
 _SCORE_NAMES = ("score", "similarity", "relevance_score", "relevance", "_score", "distance")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -243,7 +244,7 @@ def _passages(value: object) -> str | None:
     item = value[0]
     if isinstance(item, str):
         return None if are_ids([text for text in value if isinstance(text, str)]) else ""
-    if not isinstance(item, dict) or "role" in item:
+    if not isinstance(item, dict) or "role" in item or item.get("type") in _MESSAGE_PARTS:
         return None
     text_key = next((key for key in fields.TEXT_KEYS if isinstance(item.get(key), str)), None)
     if text_key is None:

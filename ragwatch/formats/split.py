@@ -7,7 +7,9 @@
 | `headings`   | a Markdown heading, or a line in bold, with the text below it                                   |
 | `markdown`   | a fenced block; else the text between rules (`---`), else an item of a list                     |
 | `paragraphs` | text between blank lines                                                                        |
-| `auto`       | what the first of these kinds, without `paragraphs`, cuts out                                   |
+| `lines`      | a line                                                                                          |
+| `whole`      | all of the text between the marks `after` and `before`                                          |
+| `auto`       | what the first of the first four kinds cuts out                                                 |
 
 `after` and `before` are texts of the prompt between which the passages stand. Without `before`, the last passage ends
 where the question is asked. What stands before the first passage is instruction and is left out.
@@ -99,12 +101,13 @@ class Splitter:
             return None
         part = text[slice(*span)]
         cut = next((pieces for cut in _CUTS[self.kind] if (pieces := cut(part))), None)
+        said = part.strip()
+        if (self.after or self.before) and (not said or _NOTHING.fullmatch(said)):
+            return []
         if cut is not None:
             if not self.before:
                 cut[-1] = _without_tail(cut[-1], question)
             return [piece for passage in cut if (piece := passage.strip())]
-        if (self.after or self.before) and (not part.strip() or _NOTHING.fullmatch(part.strip())):
-            return []
         return [] if self.kind in ("xml", "auto") and xml_blocks(part) is not None else None
 
     def question(self, text: str) -> str | None:
@@ -113,7 +116,8 @@ class Splitter:
         if position < 0:
             return None
         asked = text[position + len(self.before) :]
-        return _without_closing(asked).strip() or None
+        labels = [match.end() for match in _LABEL.finditer(asked)]
+        return _without_closing(asked[labels[-1] if labels else 0 :]).strip() or None
 
     def _span(self, text: str, question: str | None) -> tuple[int, int] | None:
         start = text.find(self.after)
@@ -128,19 +132,16 @@ class Splitter:
         return start, end if end >= 0 else len(text)
 
 
-def label_before(text: str, question: str | None) -> str:
-    r"""Return the label with which a prompt asks its question; empty if there is none.
+def before_question(text: str, question: str | None) -> str:
+    r"""Return what a prompt says before its question: up to the question, or up to its label if it is unknown.
 
-    >>> label_before("Context: tea\n\nQuestion: Why is tea green?", "Why is tea green?")
-    'Question:'
+    >>> before_question("Context: tea\n\nQuestion: Why is tea green?", "Why is tea green?")
+    'Context: tea\n\nQuestion:'
     """
     if question is None:
-        labels = list(_LABEL.finditer(text))
-        return labels[-1][0].strip() if labels else ""
-    asked = text.rfind(question)
-    before = text[: max(asked, 0)].rstrip()
-    match = _LABEL.match(before, before.rfind("\n") + 1)
-    return match[0].strip() if match and match.end() == len(before) else ""
+        ends = [match.end() for match in _LABEL.finditer(text)]
+        return text[: ends[-1]] if ends else ""
+    return text[: max(text.rfind(question), 0)].rstrip()
 
 
 def _without_tail(passage: str, question: str | None) -> str:
@@ -226,6 +227,14 @@ def _paragraphs(text: str) -> list[str] | None:
     return pieces or None
 
 
+def _lines(text: str) -> list[str] | None:
+    return [line for line in text.splitlines() if line.strip()] or None
+
+
+def _whole(text: str) -> list[str] | None:
+    return [text] if text.strip() else None
+
+
 def _several(cut: Cut) -> Cut:
     """The same, for more than one passage: one heading or item is more likely a part of the text around it."""
 
@@ -244,6 +253,8 @@ _CUTS: Mapping[str, Sequence[Cut]] = MappingProxyType(
         "headings": (_headings,),
         "markdown": (_markdown,),
         "paragraphs": (_paragraphs,),
+        "lines": (_lines,),
+        "whole": (_whole,),
     }
 )
 KINDS = tuple(_CUTS)

@@ -28,7 +28,8 @@ def prompt(number: int, joined: str) -> str:
         ("## One\n{}\n## Two\n{}", "headings"),
         ("{}\n---\n{}", {"by": "markdown", "after": "- Use only this context:", "before": "Question:"}),
         ("{}\n\n{}", {"by": "paragraphs", "after": "- Use only this context:", "before": "Question:"}),
-        ("{} {}", None),
+        ("{}\n{}", {"by": "lines", "after": "- Use only this context:", "before": "Question:"}),
+        ("{} {}", {"by": "whole", "after": "- Use only this context:", "before": "Question:"}),
     ],
 )
 def test_the_kind_and_its_marks_are_proposed(joined: str, option: Any) -> None:
@@ -38,14 +39,47 @@ def test_the_kind_and_its_marks_are_proposed(joined: str, option: Any) -> None:
     if splitter is not None:
         cut = splitter.passages(prompt(3, joined), QUESTIONS[3])
         assert cut is not None
-        assert [passage.split("\n")[-1] for passage in cut] == PASSAGES[3]
+        assert " ".join(passage.split("\n")[-1] for passage in cut) == " ".join(PASSAGES[3])
 
 
 def test_an_unknown_question_is_taken_from_behind_its_label() -> None:
     """`before` is proposed where only the prompt holds the question."""
     splitter = propose_split([Prompt(prompt(number, "1. {}\n2. {}")) for number in range(12)])
-    assert splitter == Splitter("numbered", "- Use only this context:", "Question:")
+    assert splitter == Splitter("numbered", "", "Question:")
     assert splitter.question(prompt(4, "1. {}\n2. {}")) == QUESTIONS[4]
+
+
+def test_a_question_without_a_label_is_what_varies_in_the_last_line() -> None:
+    """Where no label stands before it, all prompts begin their last line with the same words."""
+    rows = [
+        f"<doc>{first}</doc><doc>{second}</doc>\nAnswer this: {q}"
+        for (first, second), q in zip(PASSAGES, QUESTIONS, strict=True)
+    ]
+    splitter = propose_split([Prompt(row) for row in rows])
+    assert splitter == Splitter("xml", "", "Answer this:")
+    assert splitter.question(rows[2]) == QUESTIONS[2]
+
+
+def test_empty_retrievals_do_not_hinder() -> None:
+    """Prompts of requests for which nothing was retrieved: between the marks stands nothing."""
+    rows = [f"You are a bot. Use the context:\n{'[1] a [2]' * 0}" for _ in range(3)]
+    rows += [f"You are a bot. Use the context:\n[1] Mill {n}.\n[2] River {n}." for n in range(4)]
+    splitter = propose_split([Prompt(row, "Where is the mill?") for row in rows])
+    assert splitter == Splitter("numbered", "You are a bot. Use the context:")
+    assert [len(splitter.passages(row) or ()) for row in rows] == [0] * 3 + [2] * 4
+
+
+def test_a_long_line_is_a_mark_by_its_last_words() -> None:
+    """The instructions that LangChain puts before its documents are one long line."""
+    head = f"{'If you do not know the answer, say so. ' * 8}Do not make anything up."
+    rows = [
+        f"{head}\n\n{first}\n\n{second}\n\nQuestion: {q}\nHelpful Answer:"
+        for (first, second), q in zip(PASSAGES, QUESTIONS, strict=True)
+    ]
+    splitter = propose_split([Prompt(row) for row in rows])
+    assert splitter is not None
+    assert (splitter.kind, splitter.before, len(splitter.after) <= 100) == ("paragraphs", "Question:", True)
+    assert (splitter.passages(rows[1]), splitter.question(rows[1])) == (PASSAGES[1], QUESTIONS[1])
 
 
 def test_equal_prompts_and_none_have_no_marks() -> None:

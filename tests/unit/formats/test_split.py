@@ -172,7 +172,7 @@ def test_a_prompt_that_cannot_be_cut_is_rejected() -> None:
     assert (caught.value.reason, caught.value.field) == (RejectReason.MISSING_FIELD, "contexts")
 
 
-@pytest.mark.parametrize("option", ["lines", {"by": "xml", "until": "x"}])
+@pytest.mark.parametrize("option", ["sentences", {"by": "xml", "until": "x"}])
 def test_an_unknown_kind_is_refused(option: Any) -> None:
     """The configuration names the kinds there are."""
     with pytest.raises(ConfigError, match="use "):
