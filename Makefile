@@ -9,7 +9,7 @@ WORKERS ?= 6
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test interpreters check check-deploy sbom lint fix slow soak rules bench bench-judge lock
+.PHONY: help setup run test interpreters check check-deploy sbom lint fix slow soak rules bench bench-judge lock pin-images
 
 help:
 	@echo "make run     the demo: a small real RAG service under ragwatch, no key"
@@ -25,6 +25,7 @@ help:
 	@echo "make bench   speed, beside the floor in the same run"
 	@echo "make bench-judge  how far the embedded judges agree with people, set by set; ARGS=\"--limit 200\" for a first look"
 	@echo "make lock    pin dependencies anew"
+	@echo "make pin-images  write the digests of images into deploy/, where their registries can be reached"
 
 setup: .venv/dev.stamp
 
@@ -112,6 +113,9 @@ bench-judge: .venv/dev.stamp
 fix: .venv/dev.stamp
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+pin-images: .venv/dev.stamp
+	@$(BIN)/python tools/pin_images.py $(ARGS)
 
 # Needs uv, which the lock itself does not: pip installs what is locked.
 lock:

@@ -20,6 +20,7 @@ Layers of the package, from top to bottom; imports go downward only (checked by 
     telemetry    log events and counters of ragwatch itself
     formats      convert records of other tools into samples
     core         pure values and arithmetic
+    emit         writes answers to a log or sends them to ragwatch, from inside the service; standard library only
     errors       exceptions, by who has to act
     interrupts   handling of Ctrl-C
 """

@@ -326,6 +326,10 @@ class Telemetry:
         """Retention deleted verdicts."""
         self._log.info("verdicts pruned", verdicts=verdicts)
 
+    def erased(self, answers: int) -> None:
+        """The answers of a person were erased on request."""
+        self._log.info("answers erased", answers=answers)
+
     def announced(self, kind: str, detail: str) -> None:
         """An event of the monitored service was recorded, such as a deployment."""
         self._log.info("event", kind=kind, detail=detail)

@@ -19,6 +19,7 @@ from ragwatch import judges, sources
 from ragwatch.audit import verify
 from ragwatch.commands.event_loop import run_async
 from ragwatch.commands.log_warnings import JSONL_ADVICE, incomplete_file, lock_owner, reject_warnings, sample_warnings
+from ragwatch.commands.push_request import push_request
 from ragwatch.commands.rules import link_warning, pages_of
 from ragwatch.commands.state_reader import check_state_keys, has_started
 from ragwatch.commands.terminal import escape_line
@@ -33,10 +34,12 @@ from ragwatch.daemon.state_secret import readable_secret
 from ragwatch.daemon.suites import suite_of
 from ragwatch.daemon.web_access import read_rules
 from ragwatch.errors import FormatError, RagwatchError
+from ragwatch.formats.feedback import FEEDBACK_FOR
 from ragwatch.judges.lexical.readable import unread_language
 from ragwatch.pipeline.budget_account import InMemoryBudget
 from ragwatch.ports import Batch, JudgeContext, Source
 from ragwatch.ports.capabilities import HasFallback, HasLogFiles, SupportsProbe, log_reader
+from ragwatch.sources.push import Options as PushOptions
 from ragwatch.stores.sqlite import Options as SqliteOptions
 from ragwatch.telemetry import Telemetry, configure_logging
 from ragwatch.web import Right
@@ -91,7 +94,7 @@ def check_all(config: Config) -> Iterator[Finding]:
     yield from _privacy(config)
     for index, source in enumerate(config.sources):
         subject = f"sources[{index}]"
-        yield _run_test(subject, lambda source=source, subject=subject: _source(source, subject, config.settings))  # type: ignore[misc]  # bound now
+        yield _run_test(subject, lambda source=source, subject=subject: _source(source, subject, config))  # type: ignore[misc]  # bound now
         if (skipped := _skipped_records(source, config)) is not None:
             yield Finding(f"{subject}.start", WARNING, skipped)
     for index, judge in enumerate(config.judges):
@@ -208,8 +211,10 @@ def _rights(rights: frozenset[Right]) -> str:
     return ", ".join(sorted(rights))
 
 
-def _source(config: KindConfig, subject: str, settings: Settings) -> Finding:
+def _source(config: KindConfig, subject: str, whole: Config) -> Finding:
     options = config.options
+    if isinstance(options, PushOptions):
+        return _push(options, subject, whole)
     if "start" in type(options).model_fields:
         options = options.model_copy(update={"start": "beginning"})
     source: Source = sources.KINDS[config.kind].build(options)
@@ -228,7 +233,20 @@ def _source(config: KindConfig, subject: str, settings: Settings) -> Finding:
         patterns = options.patterns if isinstance(options, HasLogFiles) else ()
         reason = incomplete_file(patterns) or "no file matches, or all are empty"
         return Finding(subject, WARNING, f"nothing to read yet: {reason}")
-    return _content(options, batch, subject, settings)
+    return _content(options, batch, subject, whole.settings)
+
+
+def _push(options: PushOptions, subject: str, config: Config) -> Finding:
+    """How to send a record to a source, and whether anybody may."""
+    web = config.settings.web
+    access = read_rules(web).access
+    granted = [*(token.rights for token in access.tokens), *access.grants.values()]
+    if Right.INGEST not in access.anonymous.union(*granted, access.unlisted if access.users else ()):
+        detail = "nobody has the right ingest: give it to a token, as `web.tokens: [{name, token, rights: [ingest]}]`"
+        return Finding(subject, WARNING, detail)
+    several = sum(isinstance(source.options, PushOptions) for source in config.sources) > 1
+    request = push_request(web, options.name if several else None, token=Right.INGEST not in access.anonymous)
+    return Finding(subject, OK, f"receives answers; send one with: {request}")
 
 
 def _skipped_records(config: KindConfig, whole: Config) -> str | None:
@@ -262,7 +280,8 @@ def _content(options: object, batch: Batch, subject: str, settings: Settings | N
             if isinstance(parsed, SkipReason):
                 skipped[parsed] += 1
                 continue
-            samples.append(reader.read(parsed[0], str(number)))
+            if FEEDBACK_FOR not in parsed[0]:
+                samples.append(reader.read(parsed[0], str(number)))
         except FormatError as error:
             errors.append(f"{batch.file}:{number}: {error.reason}: {error}")
         if len(samples) + len(errors) == MAX_RECORDS:

@@ -10,7 +10,10 @@ import click
 
 from ragwatch import stores
 from ragwatch.audit import AuditLog, local_actor
+from ragwatch.commands.client import ApiClient, address_of
+from ragwatch.commands.credentials import read_token
 from ragwatch.commands.forget_elsewhere import copies_elsewhere
+from ragwatch.commands.forget_running import forget_running
 from ragwatch.commands.log_warnings import lock_owner
 from ragwatch.commands.terminal import printable
 from ragwatch.config import Config, KindConfig, load
@@ -38,25 +41,28 @@ def forget(
     metadata: Sequence[str],
     path: Path | None,
     state: Path | None,
+    url: str | None,
+    token_file: Path | None,
     with_scores: bool,
     dry_run: bool,
 ) -> int:
     """Erase answers from the state. Returns 0, 3 if none is stored, 1 if something remains in free space."""
     configure_logging("error")
     target = _target(path, state)
-    redactor = (Settings() if target.config is None else target.config.settings).redaction.redactor()
-    pairs = {_pair(text) for text in metadata}
-    if not ids and not pairs:
+    if not ids and not metadata:
         raise ConfigError("ID: is missing; give ids of answers, or --metadata KEY=VALUE")
-    if redactor is not None:  # the store contains what redaction has left of a value
-        pairs |= {(key, redactor.redact(value)) for key, value in pairs}
-    names = {*ids, *(() if redactor is None else map(redactor.redact, ids))}
-    erasure = Erasure(frozenset(names), frozenset(pairs), with_scores)
-    store = _open(target)
-    try:
-        erased = store.forget(erasure, dry_run=dry_run)
-    finally:
-        store.close()
+    redactor = (Settings() if target.config is None else target.config.settings).redaction.redactor()
+    erasure = Erasure(frozenset(ids), frozenset(map(_pair, metadata)), with_scores)
+    if redactor is not None:
+        erasure = erasure.redacted(redactor.redact)
+    if not (target.state / "ragwatch.db").is_file():
+        raise StoreError(f"state: {target.state} contains no ragwatch.db; give the directory with --state")
+    address = _running(target, url)
+    if address is None:
+        erased = _erase(target, erasure, dry_run=dry_run)
+    else:
+        client = ApiClient(address, read_token(token_file))
+        erased = forget_running(client, target.state, target.store, erasure, dry_run=dry_run)
     if not erased.keys:
         click.echo("no stored answer matches; nothing was erased", err=True)
         return NOTHING_STORED
@@ -64,8 +70,6 @@ def forget(
         click.echo(line)
     for line in copies_elsewhere(target.state, target.config, path, erased.texts | erasure.ids):
         click.echo(printable(f"not erased: {line}"))
-    if not dry_run:
-        _record(target.config, erased)
     if not erased.complete:
         click.echo("bytes of the texts remain in the write-ahead log, because another program reads it", err=True)
         return INCOMPLETE
@@ -89,17 +93,33 @@ def _pair(text: str) -> tuple[str, str]:
     return key, value
 
 
-def _open(target: _Target) -> Store:
-    if not (target.state / "ragwatch.db").is_file():
-        raise StoreError(f"state: {target.state} contains no ragwatch.db; give the directory with --state")
+def _running(target: _Target, url: str | None) -> str | None:
+    """Address of the ragwatch that uses the state directory; None if none does.
+
+    Raises:
+        StoreError: One does, and nothing says where it listens.
+    """
     owner = lock_owner(target.state)
-    if owner is not None:
+    if url is not None or owner is None:
+        return url
+    if target.config is None:
         raise StoreError(
-            f"state: {target.state} is in use by a running ragwatch (process {owner}); stop it, run this again, and "
-            "start it: it continues where it stopped"
+            f"state: {target.state} is in use by a running ragwatch (process {owner}); give --config or --url, so that "
+            "it can be asked, or stop it"
         )
+    return address_of(target.config)
+
+
+def _erase(target: _Target, erasure: Erasure, *, dry_run: bool) -> Erased:
+    """Erase from a state directory that nobody uses."""
     store: Store = stores.KINDS[target.store.kind].build(target.store.options, target.state)
-    return store
+    try:
+        erased = store.forget(erasure, dry_run=dry_run)
+    finally:
+        store.close()
+    if erased.keys and not dry_run:
+        _record(target.config, erased)
+    return erased
 
 
 def _summary(erased: Erased, *, with_scores: bool, dry_run: bool) -> Iterator[str]:

@@ -10,6 +10,7 @@ from pathlib import Path
 import orjson
 
 from ragwatch.core.sample import SkipReason
+from ragwatch.formats.feedback import FEEDBACK_FOR
 from ragwatch.formats.log_reader import LogReader
 from ragwatch.formats.record import Parsed
 from ragwatch.ports.capabilities import HasLogFiles, record_rules
@@ -46,9 +47,9 @@ class PartFiles:
 
         def add(line: bytes) -> Parsed | None:
             parsed = parse(line)
-            if isinstance(parsed, SkipReason):
+            if isinstance(parsed, SkipReason) or FEEDBACK_FOR in parsed[0]:
                 return parsed
-            joined = self._joiner.add(log.name, parsed[0], 0.0)
+            joined = self._joiner.add(log.name, parsed[0], 0.0, 0.0)
             return None if joined is None else (orjson.loads(joined), parsed[1])
 
         return add

@@ -28,9 +28,10 @@ from ragwatch.config.rollout import FeedbackOptions, JudgedOptions, LiveOptions,
 from ragwatch.core.canary.report import suite_line
 from ragwatch.core.compare import key_of
 from ragwatch.core.compare_line import compare_answers, compare_verdicts
+from ragwatch.core.feedback import feedback_score
 from ragwatch.core.ranking import Ranking
 from ragwatch.core.rollout.definition import Outcome, RolloutStep, StageReport
-from ragwatch.core.rollout.live import USER_METRIC, LiveAnswer, LiveRules, feedback_score, live_stage
+from ragwatch.core.rollout.live import USER_METRIC, LiveAnswer, LiveRules, live_stage
 from ragwatch.core.rollout.report import exit_code, rollout_line
 from ragwatch.core.rollout.stages import JUDGED_METRICS, judged_stage, offline_stage, pick_questions, rankings_of
 from ragwatch.core.sample import Sample

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_validator
 
@@ -14,12 +14,14 @@ from ragwatch.config.labels import LabelsOptions
 from ragwatch.config.options import Bytes, FrozenOptions, Probability, Ratio, Route, Seconds, split_routes
 from ragwatch.config.rollout import RolloutOptions
 from ragwatch.config.web import WebOptions
+from ragwatch.core.feedback import MAX_NUMBER, Scale
 from ragwatch.core.gate import Metric
 from ragwatch.core.redaction.custom import custom_rule
 from ragwatch.core.redaction.linear_time import check_linear_time
 from ragwatch.core.redaction.redactor import DEFAULT_SALT, Redactor
 from ragwatch.core.scores import Quantity
 from ragwatch.core.units import duration_seconds
+from ragwatch.formats.feedback import FeedbackReader
 
 MIN_WINDOW_SECONDS = 60.0  # windows are aggregated by the minute
 
@@ -106,6 +108,25 @@ class RedactionOptions(FrozenOptions):
         return Redactor(salt, tuple(rules), ids=self.ids)
 
 
+class FeedbackOptions(FrozenOptions):
+    """Where records have the feedback of users, and what the numbers of ratings mean."""
+
+    field: str = Field("", pattern=r"^([^.]+(\.[^.]+)*)?$")
+    worst: float | None = Field(None, ge=-MAX_NUMBER, le=MAX_NUMBER)
+    best: float | None = Field(None, ge=-MAX_NUMBER, le=MAX_NUMBER)
+
+    @model_validator(mode="after")
+    def _check_scale(self) -> Self:
+        if (self.worst is None) != (self.best is None) or (self.worst is not None and self.worst == self.best):
+            raise ValueError("has half a scale; give two different numbers `worst` and `best`, or neither for thumbs")
+        return self
+
+    def reader(self) -> FeedbackReader:
+        """Build the reader of feedback."""
+        scale = None if self.worst is None or self.best is None else Scale(self.worst, self.best)
+        return FeedbackReader(self.field, scale)
+
+
 class AuditOptions(FrozenOptions):
     """Log of who has read which sample and who has changed what."""
 
@@ -138,6 +159,7 @@ class Settings(FrozenOptions):
     anchors: AnchorsOptions | None = None
     retention: RetentionOptions = RetentionOptions()
     redaction: RedactionOptions = RedactionOptions()
+    feedback: FeedbackOptions = FeedbackOptions()
     drain: Seconds = 10.0
     audit: AuditOptions = AuditOptions()
     log: LogOptions = LogOptions()

@@ -129,6 +129,15 @@ class SamplingPlan:
             return self.strata[stratum]
         return self.routes.get(route, self.probability)
 
+    @property
+    def highest(self) -> float:
+        """The highest inclusion probability of any sample.
+
+        >>> SamplingPlan(0.1, {"support": 0.5}, "tier", {"gold": 0.2}).highest
+        0.5
+        """
+        return max(self.probability, *self.routes.values(), *self.strata.values(), 0.0)
+
 
 def shedding_factor(pending: int, shed_above: int | None) -> float:
     """Return the load shedding factor on inclusion probabilities, given the number of pending draws.

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ragwatch.core.estimate import Estimate
+from ragwatch.core.feedback import UserScores
 from ragwatch.core.labels.annotators import AnnotatorShares
 from ragwatch.core.scores import Quantity
 from ragwatch.core.tally import Tallies
@@ -147,6 +148,7 @@ class Snapshot:
         budgets: Remaining share of the budget, by judge that has one.
         lags: Lag by source.
         judges: Kind and version by judge name.
+        user_scores: Figures of the feedback of users.
         gauges: All other current values.
         problems: What prevents ragwatch from being ready, one sentence each.
     """
@@ -164,5 +166,6 @@ class Snapshot:
     budgets: Mapping[str, float] = field(default_factory=lambda: _EMPTY)
     lags: Mapping[str, Lag] = field(default_factory=lambda: _EMPTY)
     judges: Mapping[str, tuple[str, str]] = field(default_factory=lambda: _EMPTY)
+    user_scores: UserScores = field(default_factory=UserScores)
     gauges: Gauges = field(default_factory=lambda: _EMPTY)
     problems: tuple[str, ...] = ()

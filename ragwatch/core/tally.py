@@ -39,6 +39,7 @@ class Tally(StrEnum):
     REPAIRED = "repaired"  # source
     RESENT = "resent"  # source: records that were received before, which do not count as seen
     RESETS = "resets"  # source, reason
+    FEEDBACK = "feedback"  # source, outcome: what users said of answers
     OF_CANARIES = "of_canaries"  # source: records of answers to canaries, which do not count as traffic
     INVALID_MARKS = "invalid_marks"  # source: records whose mark of a canary is not ours; they count as traffic
     DRAWN = "drawn"  # route

@@ -28,6 +28,8 @@ from ragwatch.pipeline.batching import MAX_BATCH_SECONDS, BatchJudgingLoop
 from ragwatch.pipeline.budget_account import StoredBudgetAccount
 from ragwatch.pipeline.canaries.loop import CanaryLoop
 from ragwatch.pipeline.digest import OVERDUE_SECONDS, DigestInputs, DigestLoop
+from ragwatch.pipeline.feedback import FeedbackWindows
+from ragwatch.pipeline.feedback_rules import FeedbackRules
 from ragwatch.pipeline.intake import IntakeLoop, IntakeRules
 from ragwatch.pipeline.judging import Follower, JudgingLoop, JudgingRules, give_up
 from ragwatch.pipeline.labels.correction import LabelCorrection
@@ -39,7 +41,7 @@ from ragwatch.pipeline.self_tests import JudgeSelfTests
 from ragwatch.pipeline.vocabularies import Vocabularies
 from ragwatch.pipeline.windows import SlidingWindows
 from ragwatch.ports import Judge, JudgeContext, Retention, Source, Store
-from ragwatch.ports.capabilities import HasFallback, HoldsParts, ReceivesRequests, log_reader, uses_batches
+from ragwatch.ports.capabilities import HasFallback, HasName, HoldsParts, ReceivesRequests, log_reader, uses_batches
 from ragwatch.ports.receiving import Handler
 
 
@@ -198,8 +200,9 @@ def _digest(
     patience: float,
 ) -> DigestLoop:
     options = config.settings.estimates
+    versions = {judge.name: judge.version for judge in built_judges}
     return DigestLoop(
-        SlidingWindows(options.windows, {judge.name: judge.version for judge in built_judges}, options.confidence),
+        SlidingWindows(options.windows, versions, options.confidence),
         inputs,
         shares=shares,
         store=shared.store,
@@ -208,6 +211,7 @@ def _digest(
         judges=built_judges,
         clock=shared.clock,
         labels=LabelCorrection(labels, options.windows, store=shared.store),
+        feedback=FeedbackWindows(options.windows, versions, options.confidence, store=shared.store),
         patience=patience,
     )
 
@@ -279,7 +283,13 @@ def _intake_rules(
         vocabularies=vocabularies,
         sampling=SamplingHash(secret),
         marks=None if settings.sampling.trust_canary_mark else CanaryMarks(secret),
+        feedback=FeedbackRules(settings.feedback.reader(), source_names(config)),
     )
+
+
+def source_names(config: Config) -> tuple[str, ...]:
+    """Names of the configured sources."""
+    return tuple(source.options.name for source in config.sources if isinstance(source.options, HasName))
 
 
 def _intake(source: KindConfig, rules: IntakeRules, shared: SharedState) -> IntakeLoop:

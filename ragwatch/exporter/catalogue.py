@@ -12,6 +12,7 @@ from dataclasses import replace
 from ragwatch.core.scores import Quantity
 from ragwatch.exporter.canary_series import CANARIES
 from ragwatch.exporter.drift_series import DRIFT
+from ragwatch.exporter.feedback_series import FEEDBACK
 from ragwatch.exporter.judge_series import JUDGES
 from ragwatch.exporter.own_series import OWN
 from ragwatch.exporter.quality import MEANINGS, TEMPLATES, of_quantity
@@ -20,7 +21,7 @@ from ragwatch.exporter.traffic_series import TRAFFIC
 
 __all__ = ["CATALOGUE", "GaugeSource", "MetricType", "SeriesDefinition", "markdown"]
 
-_SINGLE = (*TRAFFIC, *CANARIES, *DRIFT, *JUDGES, *OWN)
+_SINGLE = (*TRAFFIC, *FEEDBACK, *CANARIES, *DRIFT, *JUDGES, *OWN)
 
 CATALOGUE: tuple[SeriesDefinition, ...] = (
     *(of_quantity(template, quantity) for quantity in Quantity for template in TEMPLATES),

@@ -81,6 +81,20 @@ def _ranked(measure: str) -> Callable[[Snapshot], Iterable[Reading]]:
     return read
 
 
+def _of_user_scores(name: str) -> Callable[[Snapshot], Iterable[Reading]]:
+    """Reads an attribute of the estimates of scores by users."""
+    read = attrgetter(name)
+    return lambda snapshot: [((row.route, row.window), read(row.estimate)) for row in snapshot.user_scores.rows]
+
+
+def _of_correlations(name: str) -> Callable[[Snapshot], Iterable[Reading]]:
+    """Reads an attribute of the correlations of judges with users."""
+    read = attrgetter(name)
+    return lambda snapshot: [
+        ((row.judge, str(row.quantity)), read(row.correlation)) for row in snapshot.user_scores.correlations
+    ]
+
+
 OF_SNAPSHOT: Mapping[GaugeSource, Callable[[Snapshot], Iterable[Reading]]] = MappingProxyType(
     {
         GaugeSource.COVERAGE: lambda snapshot: snapshot.coverage.items(),
@@ -105,6 +119,21 @@ OF_SNAPSHOT: Mapping[GaugeSource, Callable[[Snapshot], Iterable[Reading]]] = Map
         GaugeSource.RETRIEVAL_NDCG: _ranked("ndcg"),
         GaugeSource.RETRIEVAL_RECIPROCAL_RANK: _ranked("mrr"),
         GaugeSource.PADDING_PREFERRED: lambda snapshot: _per_judge(snapshot, Tally.PADDING_PREFERRED, Tally.PADDED),
+        GaugeSource.USER_SCORE: _of_user_scores("value"),
+        GaugeSource.USER_SCORE_LOW: _of_user_scores("low"),
+        GaugeSource.USER_SCORE_HIGH: _of_user_scores("high"),
+        GaugeSource.USER_SCORE_BOUND_LOW: _of_user_scores("bound_low"),
+        GaugeSource.USER_SCORE_BOUND_HIGH: _of_user_scores("bound_high"),
+        GaugeSource.USER_SCORE_RESPONSE: _of_user_scores("coverage"),
+        GaugeSource.USER_SCORE_SAMPLES: _of_user_scores("n"),
+        GaugeSource.USER_SCORE_EFFECTIVE: _of_user_scores("n_eff"),
+        GaugeSource.USER_SCORE_LAST: lambda snapshot: [
+            ((route,), at) for route, at in snapshot.user_scores.last_sample.items()
+        ],
+        GaugeSource.USER_CORRELATION: _of_correlations("value"),
+        GaugeSource.USER_CORRELATION_LOW: _of_correlations("low"),
+        GaugeSource.USER_CORRELATION_HIGH: _of_correlations("high"),
+        GaugeSource.USER_CORRELATION_SAMPLES: _of_correlations("n"),
         GaugeSource.JUDGES: lambda snapshot: [((name, *about), 1) for name, about in snapshot.judges.items()],
     }
 )

@@ -75,13 +75,19 @@ def read(record: Record, fallback_id: str) -> Sample:
     )
 
 
+def _last_parent(row: Record) -> str:
+    """The run that a row of a bulk export is part of: the last of its parents."""
+    parents = fields.embedded(row.get("parent_run_ids"))
+    return parents[-1] if isinstance(parents, list) and parents and isinstance(parents[-1], str) else ""
+
+
 def _runs(rows: object, parent: str | None, depth: int) -> Iterator[TracedRun]:
     for row in rows if isinstance(rows, list) else ():
         if not isinstance(row, dict):
             continue
         run = TracedRun(
             id=text_of(row, "id"),
-            parent=text_of(row, "parent_run_id") or parent,
+            parent=text_of(row, "parent_run_id") or _last_parent(row) or parent,
             kind=text_of(row, "run_type").lower(),
             name=text_of(row, "name"),
             input=fields.embedded(row.get("inputs")),

@@ -7,6 +7,7 @@
 | ... on whose values its functions fail            | skipped, reason where_failed |                             |
 | text without a JSON object, such as a traceback   | skipped, reason no_json      | rejected, reason torn_json  |
 | a torn object, NUL bytes                          | rejected                     | rejected                    |
+| feedback on an answer                             | read                         | read                        |
 
 `prefix: auto` takes the first brace that a quoted key follows as the start of the object; user text at the end of a
 line of another kind could be taken for a record. A pattern is matched at the start of a line, and so is stricter: a
@@ -22,6 +23,7 @@ from ragwatch.core.redaction.linear_time import check_linear_time
 from ragwatch.core.sample import SkipReason
 from ragwatch.errors import ConfigError, FormatError
 from ragwatch.formats.expressions import predicate
+from ragwatch.formats.feedback import FEEDBACK_FOR
 from ragwatch.formats.record import Parse, Parsed, parse
 
 AUTO = "auto"
@@ -60,7 +62,7 @@ def line_parser(where: str | None = None, prefix: str | None = None) -> Parse:
                 return parse(line)
             return SkipReason.NO_JSON
         decoded = parse(line[position:] if position else line)
-        if selects is None or isinstance(decoded, SkipReason):
+        if selects is None or FEEDBACK_FOR in decoded[0]:
             return decoded
         try:
             return decoded if selects(decoded[0]) else SkipReason.WHERE

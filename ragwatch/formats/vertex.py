@@ -99,6 +99,8 @@ def _contexts(record: Record, request: Record, candidate: Record) -> tuple[Conte
 
 def _passage(chunk: object) -> dict[str, Any] | None:
     retrieved = fields.first(chunk, ("retrievedContext", "retrieved_context"))[1] if isinstance(chunk, dict) else None
-    if not isinstance(retrieved, dict) or not isinstance(retrieved.get("text"), str):
+    if not isinstance(retrieved, dict):
         return None
-    return {"text": retrieved["text"], "id": retrieved.get("uri") or retrieved.get("title")}
+    inner = fields.first(retrieved, ("ragChunk", "rag_chunk"))[1]
+    text = retrieved.get("text") or (inner.get("text") if isinstance(inner, dict) else None)
+    return {"text": text, "id": retrieved.get("uri") or retrieved.get("title")} if isinstance(text, str) else None

@@ -7,9 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ragwatch.board import Board
+from ragwatch.core.feedback import UserScores
 from ragwatch.core.invariants import violations
 from ragwatch.core.snapshot import Gauges, Lag, Snapshot
 from ragwatch.core.tally import Tallies
+from ragwatch.pipeline.feedback import FeedbackWindows
 from ragwatch.pipeline.labels.correction import LabelCorrection
 from ragwatch.pipeline.sampling_control import SamplingControl
 from ragwatch.pipeline.windows import MINUTE, SlidingWindows
@@ -45,11 +47,12 @@ class DigestLoop:
         inputs: Values of other components.
         shares: Which share of the draws each judge reads, and its budget.
         labels: Corrects estimates with labels by people; None for no correction.
+        feedback: Figures of the feedback of users; None for none.
         clock: Seconds since the epoch.
         patience: Seconds after which a pending draw counts as unjudged.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - dependencies, by keyword
         self,
         windows: SlidingWindows,
         inputs: DigestInputs,
@@ -61,11 +64,13 @@ class DigestLoop:
         judges: Sequence[Judge],
         clock: Callable[[], float],
         labels: LabelCorrection | None = None,
+        feedback: FeedbackWindows | None = None,
         patience: float = OVERDUE_SECONDS,
     ) -> None:
         self._windows = windows
         self._patience = patience
         self._labels = labels
+        self._feedback = feedback
         self._inputs = inputs
         self._shares = shares
         self._store = store
@@ -100,6 +105,7 @@ class DigestLoop:
             probabilities=self._inputs.probabilities(),
             shares=self._shares.in_force(),
             budgets=self._shares.budgets(),
+            user_scores=UserScores() if self._feedback is None else self._feedback.summary(now),
             gauges={**self._inputs.gauges(), **label_gauges},
             lags=self._inputs.lags(),
             judges=self._judges,
@@ -118,10 +124,14 @@ class DigestLoop:
         news = False
         if self._last_step - now > MINUTE:  # the clock was ahead, and left out rows that are not too old after all
             self._windows.clear()
+            if self._feedback is not None:
+                self._feedback.clear()
             self._last_seq = 0
         self._last_step = now
         while rows := self._store.window(self._last_seq, now - self._windows.longest, ROWS):
             self._windows.add(rows)
+            if self._feedback is not None:
+                self._feedback.add(rows)
             self._last_seq = rows[-1].seq
             news = True
         return news

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any
 
 from ragwatch.core.canary.mark import CanaryMarks
+from ragwatch.core.feedback import FeedbackOutcome
 from ragwatch.core.redaction.redactor import Redactor
 from ragwatch.core.sample import OTHER, Draw, RejectReason, Sample, SkipReason
 from ragwatch.core.sampling import SamplingHash, SamplingPlan, key_of, shedding_factor
@@ -16,17 +18,22 @@ from ragwatch.core.signals import SignalCounter
 from ragwatch.core.snapshot import Lag
 from ragwatch.core.tally import Tallies, Tally, lines_read
 from ragwatch.errors import FormatError
+from ragwatch.formats.feedback import FEEDBACK_FOR
 from ragwatch.formats.record import Parse, parse
+from ragwatch.pipeline.feedback_rules import FeedbackRules
 from ragwatch.pipeline.vocabularies import Vocabularies
-from ragwatch.ports import Admission, Assignment, Batch, BatchReport, Rejection, Source, Store
+from ragwatch.ports import Admission, Assignment, Batch, BatchReport, Feedback, Rejection, Source, Store
 from ragwatch.ports.capabilities import RecognisesResent
 from ragwatch.telemetry import Telemetry
 
 CANARY = "canary"
 """Metadata key of answers to our own canaries: the mark that probes send as the header `X-Ragwatch-Canary`."""
 _NOT_CANARY = frozenset({"", "-", "0", "false", "no", "none", "null"})
+LOOKED_UP_AT_ONCE = 100
+"""Ids of records that are looked up in the store with one query."""
 SETTLE_SECONDS = 60.0
 """Time without a failure after which a file counts as readable: on a failing disk, a file can often be opened."""
+NumberedSample = tuple[Sample, int, Mapping[str, Any]]
 Read = Callable[[Mapping[str, Any], str], Sample]
 
 
@@ -44,6 +51,7 @@ class IntakeRules:
         vocabularies: Learn the words of questions; None where these are not monitored.
         sampling: Decides which samples are drawn.
         marks: Checks the marks of canaries; None trusts whatever a record says.
+        feedback: How feedback of users is read.
     """
 
     plan: SamplingPlan
@@ -55,6 +63,7 @@ class IntakeRules:
     vocabularies: Vocabularies | None = None
     sampling: SamplingHash = SamplingHash()  # noqa: RUF009 - it holds nothing that changes
     marks: CanaryMarks | None = None
+    feedback: FeedbackRules = FeedbackRules()  # noqa: RUF009 - frozen
 
 
 @dataclass(slots=True)
@@ -63,9 +72,10 @@ class _BatchResult:
 
     tallies: Tallies
     signals: SignalCounter
-    draws: list[tuple[Draw, tuple[Assignment, ...]]]
-    tallies_of_draws: dict[str, Tallies]
-    received: list[str]
+    draws: list[tuple[Draw, tuple[Assignment, ...]]] = field(default_factory=list)
+    tallies_of_draws: dict[str, Tallies] = field(default_factory=dict)
+    received: list[str] = field(default_factory=list)
+    feedback: list[Feedback] = field(default_factory=list)
 
 
 class UnreadableFiles:
@@ -222,7 +232,7 @@ class IntakeLoop:
         """What to write, and the questions to learn from once it is written."""
         vocabularies = self.rules.vocabularies
         signals = SignalCounter(None if vocabularies is None else vocabularies.meters)
-        result = _BatchResult(Counter(batch.tallies), signals, [], {}, [])
+        result = _BatchResult(Counter(batch.tallies), signals)
         name, tallies, report = self.source.name, result.tallies, batch.report or BatchReport()
         report.rejections.clear()  # of an attempt that could not be stored
         report.resent.clear()
@@ -245,6 +255,7 @@ class IntakeLoop:
             hold=batch.hold,
             release=batch.release,
             received=result.received,
+            feedback=result.feedback,
         )
         return admission, result.signals.to_learn_from()
 
@@ -255,7 +266,7 @@ class IntakeLoop:
         samples = self._samples(batch, result, report)
         if isinstance(self.source, RecognisesResent) and self.source.recognises_resent:
             samples = self._without_resent(samples, result, report)
-        for sample, _ in samples:
+        for sample, _, record in samples:
             if CANARY in sample.metadata and self._is_canary(sample, result.tallies):
                 continue
             route, probability = place(sample)
@@ -263,10 +274,13 @@ class IntakeLoop:
             key = key_of(name, sample.id)
             if self.rules.sampling.draws(key, probability):
                 at = now if sample.at is None else min(sample.at, now)
-                self._draw(result, Draw(key, sample, name, route, probability, at=at))
+                self._draw(result, Draw(key, sample, name, route, probability, at=at), record)
 
-    def _samples(self, batch: Batch, result: _BatchResult, report: BatchReport) -> Iterator[tuple[Sample, int]]:
-        """Yield the samples of a batch, each with its number. Lines that are no sample are rejected or skipped."""
+    def _samples(self, batch: Batch, result: _BatchResult, report: BatchReport) -> Iterator[NumberedSample]:
+        """Yield the samples of a batch, each with its number and record. Other lines are rejected or skipped.
+
+        Lines with feedback on an answer are read on the way.
+        """
         skipped: Counter[SkipReason] = Counter()
         name, stream, parse, read = self.source.name, batch.stream, self._parse, self._read
         for line, offset, number in zip(batch.lines, batch.offsets, batch.numbers, strict=True):
@@ -276,6 +290,10 @@ class IntakeLoop:
                     skipped[parsed] += 1
                     continue
                 record, repaired = parsed
+                if FEEDBACK_FOR in record:
+                    self._read_feedback(record, result)
+                    result.tallies[Tally.SEEN, (name,)] -= 1  # it is no request
+                    continue
                 sample = read(record, f"{stream}:{offset}")
             except FormatError as error:
                 rejection = Rejection(RejectReason(error.reason), batch.file, number, error.field, str(error))
@@ -283,24 +301,25 @@ class IntakeLoop:
                 continue
             if repaired:
                 result.tallies[Tally.REPAIRED, (name,)] += 1
-            yield sample, number
+            yield sample, number, record
         for reason, lines in skipped.items():
             result.tallies[Tally.SKIPPED, (name, reason)] += lines
             result.tallies[Tally.SEEN, (name,)] -= lines
 
     def _without_resent(
-        self, samples: Iterable[tuple[Sample, int]], result: _BatchResult, report: BatchReport
-    ) -> Iterator[tuple[Sample, int]]:
+        self, samples: Iterator[NumberedSample], result: _BatchResult, report: BatchReport
+    ) -> Iterator[NumberedSample]:
         """Yield the samples whose id was not received before, in this batch or an earlier one; count the others."""
-        numbered = list(samples)
-        known = self._store.received(self.source.name, {sample.id for sample, _ in numbered})
-        for sample, number in numbered:
-            if sample.id in known:
-                report.resent.append(number)
-                continue
-            known.add(sample.id)
-            result.received.append(sample.id)
-            yield sample, number
+        admitted: set[str] = set()
+        while some := list(islice(samples, LOOKED_UP_AT_ONCE)):  # few at a time, so that most objects live shortly
+            known = self._store.received(self.source.name, {sample.id for sample, _, _ in some})
+            for sample, number, record in some:
+                if sample.id in known or sample.id in admitted:
+                    report.resent.append(number)
+                    continue
+                admitted.add(sample.id)
+                result.received.append(sample.id)
+                yield sample, number, record
         if report.resent:
             result.tallies[Tally.RESENT, (self.source.name,)] += len(report.resent)
 
@@ -318,10 +337,26 @@ class IntakeLoop:
             self._telemetry.invalid_canary_mark(name)
         return False
 
-    def _draw(self, result: _BatchResult, draw: Draw) -> None:
+    def _read_feedback(self, record: Mapping[str, Any], result: _BatchResult) -> None:
+        """Read a record of feedback on an answer.
+
+        Raises:
+            FormatError: The record is not valid feedback.
+        """
+        name, rules, now = self.source.name, self.rules, self._clock()
+        one = rules.feedback.of_record(record, name, now, result.tallies)
+        keys = tuple(key for key in one.keys if rules.sampling.draws(key, rules.plan.highest))
+        if keys:
+            result.feedback.append(replace(one, keys=keys))
+        else:
+            result.tallies[Tally.FEEDBACK, (name, FeedbackOutcome.NOT_DRAWN)] += 1
+
+    def _draw(self, result: _BatchResult, draw: Draw, record: Mapping[str, Any]) -> None:
         assignments = self._assign(draw)
         if not assignments:  # no judge reads it, so it is no draw: drawn = judged + unjudged + pending must hold
             return
+        if (one := self.rules.feedback.of_draw(record, draw, result.tallies)) is not None:
+            result.feedback.append(one)
         if self.rules.redactor is not None:
             clean, secrets = self.rules.redactor.redact_sample(draw.sample)
             draw = replace(draw, sample=clean)

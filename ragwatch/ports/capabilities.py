@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from typing import Protocol, runtime_checkable
 
-from ragwatch.formats.log_reader import AUTO, LogReader, RecordRules
+from ragwatch.formats.log_reader import LogReader, RecordRules
 from ragwatch.ports.receiving import Handler
 from ragwatch.ports.rows import Part
 
@@ -110,11 +110,6 @@ class HasFormat(Protocol):
         """Mapping of the format `custom`; else empty."""
         ...
 
-    @property
-    def skip_prefix(self) -> bool:
-        """Whether to skip the text before the JSON object of a line."""
-        ...
-
 
 @runtime_checkable
 class HasRecordRules(Protocol):
@@ -131,7 +126,7 @@ def record_rules(options: object) -> RecordRules:
     if isinstance(options, HasRecordRules):
         return options.rules
     if isinstance(options, HasFormat):
-        return RecordRules(options.format, options.mapping, prefix=AUTO if options.skip_prefix else None)
+        return RecordRules(options.format, options.mapping)
     return RecordRules()
 
 

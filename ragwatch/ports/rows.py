@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from ragwatch.core.sample import Draw
@@ -73,6 +73,23 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
+class Feedback:
+    """What a user says of an answer.
+
+    Attributes:
+        keys: Keys that the sample may have: one for each source that it may come from.
+        score: In [0, 1].
+        at: When it was given, in seconds since the epoch.
+        source: Name of the source that delivered it, for counts.
+    """
+
+    keys: tuple[str, ...]
+    score: float
+    at: float
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
 class Admission:
     """Everything that one intake step writes in one transaction.
 
@@ -87,6 +104,7 @@ class Admission:
         hold: Parts to store until their group is released.
         release: Groups whose parts are deleted.
         received: Ids of records to remember for a day, so that they are recognised when they are sent again.
+        feedback: What users say of answers, of this batch or earlier ones.
     """
 
     source: str
@@ -99,6 +117,7 @@ class Admission:
     hold: Sequence[Part] = ()
     release: Collection[str] = ()
     received: Collection[str] = ()
+    feedback: Sequence[Feedback] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +250,12 @@ class Erasure:
     ids: frozenset[str] = frozenset()
     metadata: frozenset[tuple[str, str]] = frozenset()
     with_scores: bool = False
+
+    def redacted(self, redact: Callable[[str], str]) -> Erasure:
+        """Also select what redaction leaves of ids and values, because that is stored."""
+        names = self.ids | {redact(name) for name in self.ids}
+        pairs = self.metadata | {(key, redact(value)) for key, value in self.metadata}
+        return replace(self, ids=names, metadata=pairs)
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,7 +119,26 @@ class NoteStore(Protocol):
         ...
 
 
-class Store(Accounts, Batches, NoteStore, Protocol):
+class FeedbackStore(Protocol):
+    """Feedback of users on stored samples, of which the last one on each counts. `Store.admit` writes it."""
+
+    def feedback_after(self, seq: int, limit: int) -> list[tuple[int, float]]:
+        """Return sequence number and time of the answer of feedback that was stored, replaced or erased after `seq`."""
+        ...
+
+    def feedback_of(self, key: str) -> tuple[float, float] | None:
+        """Return the score and the time of the feedback on one sample; None if there is none."""
+        ...
+
+    def rated(self, since: float, until: float) -> list[tuple[ScoreRow, float]]:
+        """Return score rows of the answers of a time that have feedback, each with the score by the user.
+
+        The same verdicts are left out as in `Store.window`.
+        """
+        ...
+
+
+class Store(Accounts, Batches, NoteStore, FeedbackStore, Protocol):
     """Durable storage. Thread-safe; every method may block on disk I/O.
 
     Every writing method is one transaction, and raises `StoreError` without having written anything if it fails.
@@ -138,7 +157,7 @@ class Store(Accounts, Batches, NoteStore, Protocol):
         ...
 
     def admit(self, admission: Admission) -> int:
-        """Store draws, cursor, tallies, parts and received ids. Returns the number of new draws.
+        """Store draws, cursor, tallies, parts, received ids and feedback. Returns the number of new draws.
 
         A draw whose key is already stored is only counted, as a duplicate.
         """
@@ -228,12 +247,13 @@ class Store(Accounts, Batches, NoteStore, Protocol):
         """
         ...
 
-    def forget(self, erasure: Erasure, *, dry_run: bool = False) -> Erased:
+    def forget(self, erasure: Erasure, *, dry_run: bool = False, seconds: float = 0.0) -> Erased:
         """Delete the texts, ids and metadata of answers from all rows and from free space. Counters stay balanced.
 
         Args:
             erasure: What to erase.
             dry_run: Only count.
+            seconds: How long to wait for readers that keep free space from being overwritten.
         """
         ...
 

@@ -139,6 +139,9 @@ CATALOGUE: tuple[AlertEntry, ...] = (
     AlertEntry("ReloadFailed", "ragwatch refused its new configuration.", _HOLD, _EXACT),
     AlertEntry("DiskLow", "Less than 512 MiB are free for the state directory.", _HOLD, _EXACT),
     AlertEntry("StepsFailing", "A background loop fails repeatedly.", f"15 min window, then {_HOLD}", _EXACT),
+    AlertEntry(
+        "WebConfigRefused", "A changed web.config_file or certificate is wrong.", "at once; ends after 1 h", _EXACT
+    ),
     AlertEntry("InvariantViolated", "The counters of ragwatch contradict each other.", "at once; no hold", _EXACT),
 )
 NAMES = frozenset(PREFIX + entry.name for entry in CATALOGUE)

@@ -1,4 +1,4 @@
-"""Options that every source of log records has: how its records are selected and read."""
+"""Options that sources of log records share: how records are selected and read."""
 
 from __future__ import annotations
 
@@ -18,10 +18,6 @@ class RecordOptions(BaseModel):
     where: str | None = Field(
         None, min_length=1, description="JMESPath condition on records; others are skipped, not rejected."
     )
-    prefix: str | None = Field(
-        None, min_length=1, description="Text before the JSON object of a line: `auto`, or a regular expression."
-    )
-    skip_prefix: bool = Field(default=False, description="The older spelling of `prefix: auto`.")
     split: str | dict[str, str] | None = Field(
         None, description="Kind of the passages that are cut out of a text, such as a prompt, that contains them."
     )
@@ -29,8 +25,6 @@ class RecordOptions(BaseModel):
     @model_validator(mode="after")
     def _can_be_read_with(self) -> RecordOptions:
         """Check the options together, before anything is read."""
-        if self.skip_prefix and self.prefix not in (None, AUTO):
-            raise ValueError("skip_prefix is the older spelling of `prefix: auto`; write `prefix` only")
         try:
             LogReader(self.rules)
         except ConfigError as error:
@@ -40,5 +34,25 @@ class RecordOptions(BaseModel):
     @property
     def rules(self) -> RecordRules:
         """How the records are read."""
+        return RecordRules(self.format, self.mapping, self.where, None, self.split)
+
+
+class LineOptions(RecordOptions):
+    """How the lines of a log are selected and read."""
+
+    prefix: str | None = Field(
+        None, min_length=1, description="Text before the JSON object of a line: `auto`, or a regular expression."
+    )
+    skip_prefix: bool = Field(default=False, description="The older spelling of `prefix: auto`.")
+
+    @model_validator(mode="after")
+    def _one_spelling(self) -> LineOptions:
+        if self.skip_prefix and self.prefix not in (None, AUTO):
+            raise ValueError("skip_prefix is the older spelling of `prefix: auto`; write `prefix` only")
+        return self
+
+    @property
+    def rules(self) -> RecordRules:
+        """How the lines are read."""
         prefix = AUTO if self.skip_prefix else self.prefix
         return RecordRules(self.format, self.mapping, self.where, prefix, self.split)

@@ -16,6 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ragwatch.audit import known_fields
 from ragwatch.errors import StoreError
+from ragwatch.web.access import INGEST_PATHS
 from ragwatch.web.authentication import USER
 
 ANONYMOUS = "anonymous"
@@ -104,8 +105,13 @@ class AuditTrail:
 
 
 def _is_recorded(scope: Scope) -> bool:
-    """Whether a request is recorded even if it shows no sample: it reads samples, or may change something."""
+    """Whether a request is recorded even if it shows no sample: it reads samples, or may change something.
+
+    Traffic that services send is not recorded: it is what is watched, and has counters of its own.
+    """
     path = scope["path"]
+    if path in INGEST_PATHS:
+        return False
     return scope["method"] not in _SAFE_METHODS or path in READS or _SAMPLE.fullmatch(path) is not None
 
 

@@ -147,6 +147,40 @@ def _route(builder: _OverviewBuilder, route: str) -> dict[str, Any]:
         "probability": builder.snapshot.probabilities.get(route),
         "stages": _stages(builder, route),
         "judges": judges,
+        "user_score": _user_score(builder, route),
+    }
+
+
+def _user_score(builder: _OverviewBuilder, route: str) -> dict[str, Any] | None:
+    """Mean score by users of the rated answers; `response` is the share that was rated. None without feedback."""
+    for row in builder.snapshot.user_scores.rows:
+        if (row.route, row.window) == (route, builder.window):
+            estimate = row.estimate
+            return {
+                "value": estimate.value,
+                "low": estimate.low,
+                "high": estimate.high,
+                "bound_low": estimate.bound_low,
+                "bound_high": estimate.bound_high,
+                "n": estimate.n,
+                "n_eff": estimate.n_eff,
+                "response": estimate.coverage,
+                "last_sample_at": builder.snapshot.user_scores.last_sample.get(route),
+            }
+    return None
+
+
+def _correlations(snapshot: Snapshot, judge: str) -> dict[str, dict[str, float]]:
+    """How the scores of a judge go with those of users, by quantity."""
+    return {
+        str(one.quantity): {
+            "value": one.correlation.value,
+            "low": one.correlation.low,
+            "high": one.correlation.high,
+            "n": one.correlation.n,
+        }
+        for one in snapshot.user_scores.correlations
+        if one.judge == judge
     }
 
 
@@ -299,4 +333,5 @@ def _judge(builder: _OverviewBuilder, judge: str) -> dict[str, Any]:
         "judged": judged,
         "unjudged": dict(sorted(unjudged.items(), key=lambda item: (-item[1], item[0]))),
         "pending": builder.snapshot.pending.get(judge, 0),
+        "user_correlations": _correlations(builder.snapshot, judge),
     }

@@ -18,6 +18,7 @@ from starlette.types import ASGIApp
 from ragwatch import __version__
 from ragwatch.board import Board
 from ragwatch.core.diagnosis import STAGES
+from ragwatch.core.feedback import NAME
 from ragwatch.core.scores import LOW_IS_GOOD, Quantity
 from ragwatch.core.snapshot import EstimateRow, Gauge, Snapshot
 from ragwatch.core.stage import Stage
@@ -129,7 +130,8 @@ class _Levels:
     def levels(self) -> list[dict[str, Any]]:
         """The three levels with their rows; `why` says why a level has no figures of its own kind."""
         judged = {level: list(self._judged(quantities)) for level, quantities in _QUANTITIES.items()}
-        rankings, answered = [*self._ranked(), *self._canaries()], [*self._labelled(), *self._canary_answers()]
+        rankings = [*self._ranked(), *self._canaries()]
+        answered = [*self._labelled(), *self._rated(), *self._canary_answers()]
         return [
             self._level(RETRIEVAL, [*judged[RETRIEVAL], *rankings], missing=not rankings),
             self._level(GENERATION, judged[GENERATION], missing=False),
@@ -186,6 +188,15 @@ class _Levels:
                 interval = estimate.low, estimate.high
                 yield _row(str(row.quantity), _people(row), estimate.value, interval=interval, count=estimate.n)
                 yield from _without_each(row)
+
+    def _rated(self) -> Iterator[dict[str, Any]]:
+        """The mean score by users, of the answers that they chose to rate."""
+        for row in self._snapshot.user_scores.rows:
+            if (row.route, row.window) == (self._route, self._window):
+                estimate = row.estimate
+                source = f"feedback of users on {100 * estimate.coverage:.2g} % of the answers, which they chose"
+                interval = estimate.low, estimate.high
+                yield _row(NAME, source, estimate.value, interval=interval, count=estimate.n)
 
     def _is_shown(self, row: EstimateRow) -> bool:
         return (row.route, row.window, row.judge) == (self._route, self._window, self._judge["judge"])

@@ -82,7 +82,9 @@ def sample(store: Store, key: str, scope: PageScope, *, judge: str | None) -> di
     if not stored_verdicts:
         return None
     stored_verdicts[0] = _with_text(stored_verdicts[0], text)
-    return view(stored_verdicts, store.labels_of(key, MAX_LABELS), scope, judge)
+    rated = store.feedback_of(key)
+    feedback = None if rated is None else {"user_score": rated[0], "at": rated[1]}
+    return view(stored_verdicts, store.labels_of(key, MAX_LABELS), scope, judge) | {"feedback": feedback}
 
 
 def _verdict_on_page(entry: PackedVerdict) -> VerdictOnPage:

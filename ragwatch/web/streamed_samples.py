@@ -91,8 +91,10 @@ def _excerpt(text: StoredText) -> dict[str, Any]:
     return short(fields)
 
 
-def sample_json(key: str, entries: Iterable[PackedVerdict]) -> Iterator[bytes] | None:
-    """Streams `{"key", "verdicts", "sample"}` of one sample with full texts; None without entries.
+def sample_json(
+    key: str, entries: Iterable[PackedVerdict], feedback: tuple[float, float] | None = None
+) -> Iterator[bytes] | None:
+    """Streams `{"key", "verdicts", "sample", "feedback"}` of one sample with full texts; None without entries.
 
     `truncated` names what exceeds the maximum size: verdicts are reduced to figures, a sample to its beginning.
     `errors` names what cannot be read.
@@ -105,10 +107,12 @@ def sample_json(key: str, entries: Iterable[PackedVerdict]) -> Iterator[bytes] |
     for entry in entries:  # each has the sample: keep one
         sample = sample or entry.sample
         lines.append(replace(entry, sample=None))
-    return _sample_json(key, lines, sample) if lines else None
+    return _sample_json(key, lines, sample, feedback) if lines else None
 
 
-def _sample_json(key: str, lines: list[PackedVerdict], sample: StoredText | None) -> Iterator[bytes]:
+def _sample_json(
+    key: str, lines: list[PackedVerdict], sample: StoredText | None, feedback: tuple[float, float] | None
+) -> Iterator[bytes]:
     truncated: list[str] = []
     errors: list[str] = []
     left = VERDICT_BYTES
@@ -124,9 +128,11 @@ def _sample_json(key: str, lines: list[PackedVerdict], sample: StoredText | None
             left -= size
     yield b'],"sample":'
     yield from _whole_sample(sample, truncated, errors)
-    notes: dict[str, object] = {"truncated": truncated} if truncated else {}
+    rated = None if feedback is None else {"user_score": feedback[0], "at": feedback[1]}
+    notes: dict[str, object] = {"feedback": rated}
+    notes |= {"truncated": truncated} if truncated else {}
     notes |= {"errors": errors} if errors else {}
-    yield (b"," + dumps(notes)[1:] if notes else b"}") + b"\n"
+    yield b"," + dumps(notes)[1:] + b"\n"
 
 
 def _whole_sample(sample: StoredText | None, truncated: list[str], errors: list[str]) -> Iterator[bytes]:

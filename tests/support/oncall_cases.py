@@ -147,6 +147,7 @@ _ASKED = 'ragwatch_canary_failures_total{suite="docs",reason="timeout"}'
 _STEPS = 'ragwatch_step_failures_total{loop="judge embedded"}'
 _ANSWERED = 'ragwatch_canary_answer_ratio{suite="docs",quantity="correctness",contexts="retrieved"}'
 _ANSWERS = 'ragwatch_traffic_contexts_count{route="search"}'
+_WEB_FILE = "ragwatch_web_config_failures_total"
 _LAW = 'ragwatch_invariant_violations_total{law="seen"}'
 _BUILD = 'ragwatch_build_info{version="1",python_version="3"}'
 _DIGEST = "ragwatch_last_digest_timestamp_seconds"
@@ -347,5 +348,6 @@ CASES: tuple[Case, ...] = (
     Case(
         "RagwatchStepsFailing", {"loop": "judge embedded"}, {_STEPS: Climb(2)}, {_STEPS: Climb(1)}, {_STEPS: Climb(0)}
     ),
+    Case("RagwatchWebConfigRefused", {}, {_WEB_FILE: Climb(1)}, {_WEB_FILE: Climb(0)}, {_WEB_FILE: Climb(0)}),
     Case("RagwatchInvariantViolated", {"law": "seen"}, {_LAW: Climb(1)}, {_LAW: Climb(0)}, {_LAW: Climb(0)}),
 )

@@ -15,6 +15,8 @@ from enum import StrEnum
 from typing import Protocol
 
 Span = tuple[int, int]
+MAX_STARTS = 16
+"""Places where a value is looked for within a false positive."""
 
 
 class SensitiveKind(StrEnum):
@@ -159,12 +161,12 @@ class RedactionRule:
 
     def _searched(self, text: str) -> list[Span]:
         spans: list[Span] = []
-        search, accept = self.pattern.search, self.accept
+        search, accept, rejected = self.pattern.search, self.accept, _Rejected()
         position = 0
         while match := search(text, position):
             span = accept(match)
             if span is None:
-                position = match.start() + 1  # a value can start inside a false positive
+                position = rejected.next_start(match)
             else:
                 spans.append(span)
                 position = max(span[1], match.start() + 1)  # a value can end before what it is known by
@@ -186,15 +188,39 @@ class RedactionRule:
         spans: list[Span] = []
         match_at, accept, back, admits = self.pattern.match, self.accept, self.back, self.admits
         for anchor in self.anchors:
+            rejected = _Rejected()
             start = source.find(anchor)
             while start >= 0:
                 tried = start >= back and (admits is None or admits(text, start, anchor))
                 match = match_at(text, start - back) if tried else None
                 span = accept(match) if match else None
+                after = start + 1
                 if span:
                     spans.append(span)
-                start = source.find(anchor, max(span[1], start + 1) if span else start + 1)
+                    after = max(span[1], after)
+                elif match:
+                    after = max(rejected.next_start(match), after)
+                start = source.find(anchor, after)
         return spans
+
+
+class _Rejected:
+    """Decides where to go on behind a match that is a false positive.
+
+    A value can start inside it. But if every such start were tried, a text that repeats the beginning of a value, as
+    long as the text, would take quadratic time: `dp.pt.dp.pt.dp.pt.`.
+    """
+
+    __slots__ = ("_end", "_times")
+
+    def __init__(self) -> None:
+        self._end, self._times = -1, 0
+
+    def next_start(self, match: re.Match[str]) -> int:
+        """The next place in the match, or its end after several false positives that end there."""
+        self._times = self._times + 1 if match.end() == self._end else 1
+        self._end = match.end()
+        return self._end if self._times >= MAX_STARTS else match.start() + 1
 
 
 class RuleGroup:

@@ -1,4 +1,4 @@
-"""Decides the live stage by confidence sequences, and reads feedback of users."""
+"""Decides the live stage by confidence sequences."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from ragwatch.core.rollout.definition import Decision, Measured, RolloutStep, St
 
 USER_METRIC = "user"
 _SHARE_RISK = 0.01
-_GOOD = frozenset({"up", "yes", "good", "true", "like", "👍", "+1", "1"})
-_BAD = frozenset({"down", "no", "bad", "false", "dislike", "👎", "-1", "0"})
 
 
 class LiveAnswer(NamedTuple):
@@ -122,29 +120,3 @@ def _split_notes(split: _Arm, share: float, total: int) -> list[str]:
             f"the split is not {100 * share:g} % as configured: find the cause before you trust the comparison"
         )
     return notes
-
-
-def feedback_score(value: object, worst: float | None = None, best: float | None = None) -> float | None:
-    """Returns feedback of a user as a score in [0, 1]; None if it cannot be read.
-
-    Args:
-        value: What the log contains: true, false, a word such as `up` and `down`, or a number.
-        worst: Number that means the worst rating; None for thumbs (1 and 0 or -1) and numbers from 0 to 1.
-        best: Number that means the best rating.
-
-    >>> [feedback_score(value) for value in (True, "down", "👍", -1, 0.5, 4, "maybe")]
-    [1.0, 0.0, 1.0, 0.0, 0.5, None, None]
-    >>> feedback_score(4, worst=1, best=5)
-    0.75
-    """
-    if isinstance(value, str):
-        word = value.strip().casefold()
-        return 1.0 if word in _GOOD else 0.0 if word in _BAD else None
-    if not isinstance(value, bool | int | float):
-        return None
-    number = float(value)
-    if worst is not None and best is not None and not isinstance(value, bool):
-        number = (number - worst) / (best - worst)
-    elif number == -1.0:
-        number = 0.0
-    return number if 0.0 <= number <= 1.0 else None

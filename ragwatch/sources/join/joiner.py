@@ -51,22 +51,18 @@ class Changes(NamedTuple):
 
 @dataclass(slots=True)
 class _Group:
-    """The parts of one request, by name."""
+    """The parts of one request, by name, and since when the first of them has waited."""
 
+    since: float
     parts: dict[str, Part] = field(default_factory=dict)
     stored: bool = False
 
-    @property
-    def since(self) -> float:
-        """When the first part arrived."""
-        return next(iter(self.parts.values())).at
-
 
 class _Done(NamedTuple):
-    """A request that was joined or given up: the names of its parts, and when its first part arrived."""
+    """A request that was joined or given up: the names of its parts, and since when the first of them waited."""
 
     parts: frozenset[str]
-    at: float
+    since: float
 
 
 class Joiner:
@@ -102,17 +98,26 @@ class Joiner:
         self._outcomes: Counter[PartOutcome] = Counter()
         self.waiting = Counter(dict.fromkeys(names, 0))
 
-    def restore(self, parts: Iterable[Part]) -> None:
-        """Take back the parts that waited when the process ended. Those of sources that are gone are released."""
+    def restore(self, parts: Iterable[Part], now: float) -> None:
+        """Take back the parts that waited when the process ended: they wait from now on.
+
+        Those of sources that are gone are released.
+        """
         for part in parts:
             if part.name.partition("/")[0] in self._places:
-                self._keep(part)
+                self._keep(part, now)
                 self._groups[part.group].stored = True
             else:
                 self._released.append(part.group)
 
-    def add(self, source: str, record: Record, now: float) -> bytes | None:
+    def add(self, source: str, record: Record, now: float, at: float) -> bytes | None:
         """Take one record. Returns the joined record as JSON if it completes a request.
+
+        Args:
+            source: Name of its source.
+            record: The record.
+            now: Monotonic seconds, by which waiting is measured.
+            at: Seconds since the epoch, which are stored with it.
 
         Raises:
             FormatError: It has no id, or cannot be joined.
@@ -123,15 +128,15 @@ class Joiner:
         text = json_of(record)
         name = f"{source}/{hashlib.blake2b(text, digest_size=16).hexdigest()}"
         done = self._done.get(group)
-        if done is not None and now - done.at < _REMEMBERED * self._limits.seconds:
+        if done is not None and now - done.since < _REMEMBERED * self._limits.seconds:
             self._outcomes[PartOutcome.REPEATED if name in done.parts else PartOutcome.LATE] += 1
             return None
         waiting = self._groups.get(group)
         if waiting is not None and name in waiting.parts:
             self._outcomes[PartOutcome.REPEATED] += 1
             return None
-        part = Part(group, name, text, now)
-        self._keep(part)
+        part = Part(group, name, text, at)
+        self._keep(part, now)
         joined = self._joined(group)
         if joined is None:
             self._held.setdefault(group, []).append(part)
@@ -166,8 +171,8 @@ class Joiner:
         self._held, self._released, self._outcomes = {}, [], Counter()
         return changes
 
-    def _keep(self, part: Part) -> None:
-        self._groups.setdefault(part.group, _Group()).parts[part.name] = part
+    def _keep(self, part: Part, now: float) -> None:
+        self._groups.setdefault(part.group, _Group(now)).parts[part.name] = part
         self.waiting[part.name.partition("/")[0]] += 1
         self._size += len(part.payload)
 

@@ -15,10 +15,10 @@ from ragwatch.formats.expressions import compile_expression, predicate
 from ragwatch.formats.log_reader import RecordRules
 from ragwatch.ports import Kind, Source
 from ragwatch.ports.capabilities import HasLogFiles, HasName
-from ragwatch.sources import tail
+from ragwatch.sources import push, tail
 from ragwatch.sources.record_options import RecordOptions
 
-INNER_KINDS: Mapping[str, Kind[Source]] = MappingProxyType({"tail": tail})
+INNER_KINDS: Mapping[str, Kind[Source]] = MappingProxyType({"tail": tail, "push": push})
 PUSH = "push"
 MAX_WITHIN = 12 * 3600.0  # the store deletes parts that have waited for a day
 
@@ -92,8 +92,7 @@ class Options(RecordOptions):
             if "start" in type(options).model_fields:
                 options = options.model_copy(update={"start": self.start})
             sources[name] = kind, options
-        kinds = [item.get("kind") for item in self.of]
-        if kinds.count(PUSH) > 1:
+        if [item.get("kind") for item in self.of].count(PUSH) > 1:
             raise ConfigError("of: has several sources of kind push, whose requests could not be told apart; use one")
         return sources
 

@@ -26,6 +26,7 @@ from ragwatch.core.snapshot import Lag
 from ragwatch.core.tally import Tally, TallyKey
 from ragwatch.errors import FormatError, SourceError
 from ragwatch.formats.expressions import extractor, predicate
+from ragwatch.formats.feedback import FEEDBACK_FOR
 from ragwatch.formats.log_reader import LogReader
 from ragwatch.formats.record import Parse
 from ragwatch.formats.shape import Record
@@ -56,7 +57,8 @@ class JoinSource:
 
     Args:
         options: What to join, and how.
-        clock: Seconds since the epoch.
+        clock: Monotonic seconds: how long parts wait.
+        dates: Seconds since the epoch, with which parts are stored.
 
     Attributes:
         recognises_resent: A request whose parts all arrive again is no second sample.
@@ -64,9 +66,15 @@ class JoinSource:
 
     recognises_resent = True
 
-    def __init__(self, options: Options, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        options: Options,
+        clock: Callable[[], float] = time.monotonic,
+        dates: Callable[[], float] = time.time,
+    ) -> None:
         self.name = options.name
         self._clock = clock
+        self._dates = dates
         self._inner = {
             name: _InnerSource(kind.build(inner), LogReader(replace(record_rules(inner), format="auto")).parse)
             for name, (kind, inner) in options.inner().items()
@@ -102,7 +110,7 @@ class JoinSource:
 
     def restore(self, parts: Iterable[Part]) -> None:
         """Take back the parts that wait."""
-        self._joiner.restore(parts)
+        self._joiner.restore(parts, self._clock())
 
     def finish(self) -> None:
         """Nothing more is written: what is left when every source is read to its end does not wait any longer."""
@@ -172,7 +180,7 @@ class JoinSource:
 
     def _joined(self, name: str, batch: Batch) -> Batch:
         """The joined records that a batch of parts completes."""
-        now, parse = self._clock(), self._inner[name].parse
+        now, at, parse = self._clock(), self._dates(), self._inner[name].parse
         joined: list[tuple[bytes, int, int]] = []
         rejections = list(batch.rejections)
         tallies: Counter[TallyKey] = Counter()
@@ -184,7 +192,7 @@ class JoinSource:
                     continue
                 record, repaired = parsed
                 tallies[Tally.REPAIRED, (self.name,)] += repaired
-                whole = self._joiner.add(name, record, now)
+                whole = line if FEEDBACK_FOR in record else self._joiner.add(name, record, now, at)
             except FormatError as error:
                 rejections.append(Rejection(RejectReason(error.reason), batch.file, number, error.field, str(error)))
                 continue

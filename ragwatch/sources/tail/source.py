@@ -28,7 +28,7 @@ from ragwatch.core.snapshot import Lag
 from ragwatch.core.units import size_bytes
 from ragwatch.errors import SourceError
 from ragwatch.ports import Batch
-from ragwatch.sources.record_options import RecordOptions
+from ragwatch.sources.record_options import LineOptions
 from ragwatch.sources.tail.descriptors import SHARED_BUDGET, DescriptorBudget, FileGoneError
 from ragwatch.sources.tail.file_table import FileTable, FollowPlan
 from ragwatch.sources.tail.reader import FollowedFile, ReadStep
@@ -43,7 +43,7 @@ DELETED_REASON = (
 _Size = Annotated[int, BeforeValidator(size_bytes)]
 
 
-class Options(RecordOptions):
+class Options(LineOptions):
     """Options of a source of kind `tail`."""
 
     name: str = Field(

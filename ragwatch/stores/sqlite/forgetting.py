@@ -14,7 +14,7 @@ from ragwatch.core.tally import Tallies
 from ragwatch.core.verdict import Reading, Unjudged, UnjudgedReason
 from ragwatch.errors import StoreError
 from ragwatch.ports import Erased, Erasure
-from ragwatch.stores.sqlite import statements
+from ragwatch.stores.sqlite import feedback, statements
 from ragwatch.stores.sqlite.dropping import erase_texts
 from ragwatch.stores.sqlite.encryption import TextCipher
 from ragwatch.stores.sqlite.reader import ReadConnection
@@ -218,6 +218,7 @@ def erase(
         ]
         statements.settle(writer, list(_unjudged(writer, key)), tallies)
         erase_texts(writer, key, cipher, ids=False)
+        feedback.erase(writer, key)
         if erasure.with_scores:
             writer.execute("DELETE FROM verdicts WHERE key = ?", (key,))
             writer.execute("DELETE FROM labels WHERE key = ?", (key,))

@@ -1,4 +1,4 @@
-"""The part of the SQLite store that keeps runs, labels by people, saved state of loops, and claims."""
+"""The part of the SQLite store that keeps runs, labels by people, feedback, saved state of loops, and claims."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 from ragwatch.core.labels.label import Label, from_record
 from ragwatch.core.tally import Tallies
 from ragwatch.errors import StoreError
-from ragwatch.ports import StoredRun
+from ragwatch.ports import ScoreRow, StoredRun
+from ragwatch.stores.sqlite import feedback
 from ragwatch.stores.sqlite.connections import Connections
 from ragwatch.stores.sqlite.encryption import TextCipher
 from ragwatch.stores.sqlite.rows import known_scores, pack, raises_store_error, unpack
@@ -34,7 +35,7 @@ Value = TypeVar("Value")
 
 
 class SqliteNotes(Connections):
-    """Implements `ports.NoteStore`, and counts damaged rows."""
+    """Implements `ports.NoteStore` and `ports.FeedbackStore`, and counts damaged rows."""
 
     def __init__(self, state: Path, *, min_free: int = 0, cipher: TextCipher | None = None) -> None:
         super().__init__(state, min_free=min_free, cipher=cipher)
@@ -111,6 +112,19 @@ class SqliteNotes(Connections):
     def _note_damage(self, *row: str) -> None:
         if len(self._damaged) < MAX_DAMAGED_ROWS:
             self._damaged.add(row)
+
+    def feedback_after(self, seq: int, limit: int) -> list[tuple[int, float]]:
+        """See `FeedbackStore.feedback_after`."""
+        return [(int(number), float(at)) for number, at in self._reader.rows(feedback.AFTER, (seq, limit))]
+
+    def feedback_of(self, key: str) -> tuple[float, float] | None:
+        """See `FeedbackStore.feedback_of`."""
+        stored = self._pages.rows(feedback.OF_SAMPLE, (key,))
+        return (float(stored[0][0]), float(stored[0][1])) if stored else None
+
+    def rated(self, since: float, until: float) -> list[tuple[ScoreRow, float]]:
+        """See `FeedbackStore.rated`."""
+        return [feedback.rated_row(row) for row in self._reader.rows(feedback.RATED, (since, until))]
 
     def remember(self, name: str, state: Mapping[str, Any]) -> None:
         """See `NoteStore.remember`."""

@@ -68,7 +68,11 @@ def _record_deletion(writer: sqlite3.Connection, deleted: list[tuple[str, float]
         "INSERT OR REPLACE INTO states (name, body) VALUES ('retention', json_object('until', ?, 'seq', ?))",
         (until, seq),
     )
-    _delete_orphans(writer, [(key,) for key, _ in deleted])
+    keys = [(key,) for key, _ in deleted]
+    _delete_orphans(writer, keys)
+    writer.executemany(
+        "DELETE FROM feedback WHERE key = ?1 AND NOT EXISTS (SELECT 1 FROM samples s WHERE s.key = ?1)", keys
+    )
 
 
 def _delete_orphans(writer: sqlite3.Connection, keys: list[tuple[str]]) -> None:

@@ -32,7 +32,7 @@ from ragwatch.ports import (
     ScoreRow,
     StoredVerdict,
 )
-from ragwatch.stores.sqlite import accounts, batches, rows, search, statements, waiting
+from ragwatch.stores.sqlite import accounts, batches, feedback, rows, search, statements, waiting
 from ragwatch.stores.sqlite.dropping import Texts
 from ragwatch.stores.sqlite.encryption import EncryptionOptions, TextCipher
 from ragwatch.stores.sqlite.erasure import SqliteErasure
@@ -125,22 +125,23 @@ class SqliteStore(SqliteErasure):
     def admit(self, admission: Admission) -> int:
         """See `Store.admit`."""
         tallies: Tallies = Counter(admission.tallies)
-        new = 0
+        new: list[str] = []
         with self._transaction(self._min_free) as writer:
             for draw, assignments in admission.draws:
                 if not statements.insert_sample(writer, draw):
                     count_duplicate(tallies, admission.source)
                     continue
-                new += 1
+                new.append(draw.key)
                 count_draw(tallies, draw.route, (assignment.judge for assignment in assignments))
                 tallies.update(admission.of_draws.get(draw.key, {}))
                 since = draw.at if admission.at is None else admission.at
                 statements.insert_work(writer, draw.key, assignments, since)
+            feedback.write(writer, admission, new, tallies)
             statements.add_tallies(writer, tallies)
             statements.store_cursor(writer, admission)
             waiting.write(writer, admission)
             self._note_dropped(admission.release)
-        return new
+        return len(new)
 
     def lease(self, judge: str, limit: int, *, now: float, seconds: float, before: float | None = None) -> list[Draw]:
         """See `Store.lease`."""
@@ -308,6 +309,7 @@ class SqliteStore(SqliteErasure):
         self._delete(lambda writer: accounts.compact(writer, now))
         while self._delete(lambda writer: waiting.delete_old(writer, now)):
             pass
+        self._delete(lambda writer: feedback.expire(writer, now))
         while count := self._delete(lambda writer: delete_expired(writer, retention, now)):
             deleted += count
         while self._runs_size() > retention.bytes * MAX_RUNS_SHARE and self._delete(delete_oldest_runs):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections import Counter
 
@@ -14,7 +15,7 @@ from support.vendor_examples import ROWS, examples, made
 from ragwatch.core.redaction.custom import custom_rule
 from ragwatch.core.redaction.linear_time import check_linear_time
 from ragwatch.core.redaction.redactor import Redactor
-from ragwatch.core.redaction.rule import RedactionRule, SensitiveKind, TextView
+from ragwatch.core.redaction.rule import MAX_STARTS, RedactionRule, SensitiveKind, TextView
 from ragwatch.core.redaction.rules import RULES
 from ragwatch.core.redaction.vendor_keys import VENDOR_RULES
 from ragwatch.core.sample import Context, Sample
@@ -94,6 +95,13 @@ def test_takes_telephone_numbers(text: str) -> None:
             "basic understanding of keys",
             "key: value",
         ),
+        *(
+            "connect acme/parser@main",
+            "sqlplus scott/$PW@db",
+            "sqlplus user/password@//db",
+            "the port a:1521 @b c:1521",
+        ),
+        *("@types//x and a@//b", "org/x/y@host:1521", "ftp /y@host:1521", "scott/a:b@host:1521", "org/my_x@host:1521"),
         *("sha512-" + "A1b2" * 21 + "Ab==", "commit token " + "ab12" * 10, "my number is up", "call 2024-01-15 10:30"),
     ],
 )
@@ -179,13 +187,41 @@ def test_names_are_unique() -> None:
     assert max(Counter(rule.name for rule in RULES).values()) == 1
 
 
+@pytest.mark.parametrize("anchors", [("k.",), ()], ids=["anchored", "searched"])
+def test_false_positives_within_each_other_cost_linear_time(anchors: tuple[str, ...]) -> None:
+    """What is rejected to the end of a long text is not tried at each of its places; after it the search goes on."""
+    tried: list[int] = []
+
+    def accept(match: re.Match[str]) -> tuple[int, int] | None:
+        tried.append(match.start())
+        return match.span() if "7" in match[0] else None
+
+    rule = RedactionRule("x", SensitiveKind.KEY, re.compile(r"k\.[a-z0-9.]{4,}"), "a key", accept, anchors=anchors)
+    text = "k." * 5000 + " k.k.7abc"
+    assert rule.spans(TextView(text)) == [(10_001, len(text))]
+    assert len(tried) <= MAX_STARTS + 1
+
+
+def test_a_value_inside_of_a_false_positive_is_taken() -> None:
+    """The beginning of a rejected match is no value, but what begins later in it is."""
+    rule = RedactionRule(
+        "x",
+        SensitiveKind.KEY,
+        re.compile(r"k\.[a-z0-9.]{4,}"),
+        "a key",
+        lambda match: match.span() if match[0].startswith("k.7") else None,
+        anchors=("k.",),
+    )
+    assert rule.spans(TextView("k.abcdk.7abcd")) == [(6, 13)]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "rule", [rule for rule in RULES if isinstance(rule, RedactionRule)], ids=lambda rule: rule.name
 )
-def test_each_rule_is_linear(rule: RedactionRule) -> None:
+def test_x23_each_rule_is_linear(rule: RedactionRule) -> None:
     """A megabyte of what a rule begins with is read in a second."""
-    for unit in (*rule.anchors, *rule.hints, "a", "1 "):
+    for unit in (*rule.anchors, *(f"{anchor}." for anchor in rule.anchors), *rule.hints, "a", "1 "):
         view = TextView(unit * (1_000_000 // len(unit)))
         start = time.process_time()
         rule.spans(view)

@@ -38,7 +38,7 @@ from ragwatch.formats.record import parse
         (b"\x00" * 64, RejectReason.BINARY),
     ],
 )
-def test_refused(line: bytes, reason: RejectReason) -> None:
+def test_x8_x9_x10_lines_without_a_record_are_refused(line: bytes, reason: RejectReason) -> None:
     """Each line that holds no record is refused for the reason a person would name."""
     with pytest.raises(FormatError) as caught:
         parse(line)

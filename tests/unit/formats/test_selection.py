@@ -88,6 +88,12 @@ def test_invalid_options_are_named(options: dict[str, Any], message: str) -> Non
     assert str(caught.value).startswith(message)
 
 
+def test_feedback_is_always_read() -> None:
+    """What a user says of an answer is no answer, and no other line either."""
+    line = b'{"feedback_for": "r1", "thumbs": "up"}'
+    assert line_parser(where="event == 'answer'")(line) == ({"feedback_for": "r1", "thumbs": "up"}, False)
+
+
 def test_a_condition_selects() -> None:
     """True takes the record; false and failing skip it, under different reasons."""
     read = line_parser(where="contains(path, 'ask') && status < `500`")

@@ -163,7 +163,7 @@ async def test_records_without_id_are_named_by_place(make: Any, store: SqliteSto
 SECRETS = ("ann@example.org", "DE89370400440532013000", "4111111111111111")
 
 
-async def test_secrets_never_reach_the_disk(make: Any, store: SqliteStore, tmp_path: Path) -> None:
+async def test_x4_secrets_never_reach_the_disk(make: Any, store: SqliteStore, tmp_path: Path) -> None:
     """Redaction comes before storage: no file of the state holds what was taken out, and it is counted by kind."""
     line = a_line("a", question=f"I am {SECRETS[0]}", answer=f"IBAN {SECRETS[1]}", metadata={"card": SECRETS[2]})
     await make(a_batch(line), redactor=Redactor()).step()
@@ -188,7 +188,7 @@ async def test_redaction_does_not_move_the_draw(make: Any, store: SqliteStore) -
     assert store.pending() == {JUDGE: 1}
 
 
-async def test_routes_that_are_not_configured_are_other(make: Any, store: SqliteStore) -> None:
+async def test_x11_routes_that_are_not_configured_are_other(make: Any, store: SqliteStore) -> None:
     """Labels come from configuration only; the sample keeps its own word."""
     await make(a_batch(a_line("a", route="s3cr3t"), a_line("b", route="support"))).step()
     assert [(draw.route, draw.sample.route) for draw in leased(store)] == [("other", "s3cr3t"), ("support", "support")]

@@ -69,7 +69,7 @@ class Reading:
 
     def opened(self) -> JoinSource:
         """The source after a start."""
-        source = JoinSource(self.options, self.clock)
+        source = JoinSource(self.options, self.clock, lambda: AT)
         source.resume(self.cursors)
         source.restore(self.stored.values())
         return source
@@ -245,6 +245,14 @@ def test_lines_that_are_no_part(tmp_path: Path) -> None:
     reading.source.close()
 
 
+def test_feedback_is_passed_on(tmp_path: Path) -> None:
+    """It names its answer itself, and waits for nothing."""
+    reading = Reading(tmp_path)
+    write(tmp_path, "answered", {"feedback_for": "r1", "thumbs": "up"})
+    assert reading.read() == [{"feedback_for": "r1", "thumbs": "up"}]
+    reading.source.close()
+
+
 def test_a_whole_record_waits_for_nothing(tmp_path: Path) -> None:
     """A record that can be read as it is needs no other part; a condition or a number says otherwise."""
     whole = {"request_id": "r1", "question": "q", "contexts": [], "answer": "a"}
@@ -335,13 +343,15 @@ def test_parts_that_are_sent_over_http(tmp_path: Path) -> None:
 
 def test_parts_of_a_source_that_is_gone_are_released() -> None:
     """After a change of the configuration nothing waits for a source that does not exist."""
-    source = JoinSource(options())
-    source.restore([Part("r1", "old/abc", b"{}", AT), Part("r2", "asked/abc", b"{}", AT)])
-    released: list[str] = []
-    while (batch := source.read()) is not None:
-        released += batch.release
-        source.commit(batch)
-    assert released == ["r1", "r2"]  # r2 has waited since AT
+    clock, released = Clock(AT), list[str]()
+    source = JoinSource(options(), clock)
+    source.restore([Part("r1", "old/abc", b"{}", AT - 9_000), Part("r2", "asked/abc", b"{}", AT - 9_000)])
+    for wait in (0, 299, 1):  # r2 waits from the start on
+        clock.now += wait
+        while (batch := source.read()) is not None:
+            released += batch.release
+            source.commit(batch)
+        assert released == (["r1"] if clock.now < AT + 300 else ["r1", "r2"])
 
 
 def sources(*items: dict[str, Any]) -> Iterator[str]:
@@ -357,9 +367,10 @@ INNER = {"kind": "tail", "name": "a", "path": "/a"}
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"of": [{"kind": "push", "name": "a"}]}, "sources[0].of[0].kind: 'push' cannot be joined"),
+        ({"of": [{"kind": "join", "name": "a"}]}, "sources[0].of[0].kind: 'join' cannot be joined"),
+        ({"of": [{"kind": "push", "name": name} for name in "ab"]}, "sources[0].of: has several sources of kind push"),
         ({"of": [{**INNER, "name": "a/b"}]}, "sources[0].of[0].name: 'a/b' is taken or contains a slash"),
-        ({"prefix": "a", "skip_prefix": True}, "sources[0]: skip_prefix is the older spelling"),
+        ({"of": [{**INNER, "prefix": "a", "skip_prefix": True}]}, "sources[0].of[0]: skip_prefix is the older"),
         ({"of": [INNER, INNER]}, "sources[0].of[1].name: 'a' is taken"),
         ({"of": [{**INNER, "format": "ragas"}]}, "sources[0].of[0].format: is not used here"),
         ({"of": [{**INNER, "where": "=="}]}, "sources[0].of[0]: "),

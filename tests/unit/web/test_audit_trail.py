@@ -10,6 +10,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from unit.web.test_app import Shelf, app, asking, verdict
 
 from ragwatch.errors import ConfigError, StoreError
+from ragwatch.web.access import INGEST_PATHS
 from ragwatch.web.audit_trail import USER
 
 KEYS = [f"{number:032x}" for number in range(2)]
@@ -31,6 +32,9 @@ class Lines:
 
 class Samples(Shelf):
     """A shelf with pages of samples."""
+
+    def feedback_of(self, *_: object) -> None:
+        """None."""
 
     def labels_of(self, *_: object) -> list[object]:
         """None."""
@@ -100,6 +104,15 @@ async def test_what_shows_no_sample_is_not_recorded(path: str) -> None:
     lines = Lines()
     async with asking(app(Shelf([]), audit=lines.record)) as client:
         await client.get(path)
+    assert lines.kept == []
+
+
+@pytest.mark.parametrize("path", sorted(INGEST_PATHS))
+async def test_traffic_is_not_recorded(path: str) -> None:
+    """Answers that services send would fill the log, and a full disk of the log must not refuse them."""
+    lines = Lines(full=True)
+    async with asking(app(Shelf([]), audit=lines.record)) as client:
+        assert (await client.post(path, content=b"{}")).status_code == 404  # no source receives them here
     assert lines.kept == []
 
 

@@ -106,7 +106,7 @@ def test_one_sample_with_every_verdict() -> None:
     """All verdicts, and the sample once."""
     response = one([an_entry(2), an_entry(1)])
     assert ([verdict["id"] for verdict in response["verdicts"]], response["sample"]["answer"]) == (["r2", "r1"], "so")
-    assert set(response) == {"key", "verdicts", "sample"}
+    assert set(response) == {"key", "verdicts", "sample", "feedback"}
     assert sample_json(KEY, []) is None
     assert one([an_entry(1, kept=False)])["sample"] is None
 

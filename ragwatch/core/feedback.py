@@ -1,0 +1,241 @@
+"""Feedback of users: reads thumbs, ratings and task outcomes as a score in [0, 1], and defines their figures.
+
+Users choose which answers they rate, so a mean of their scores describes the answers that were rated. How many that are
+(the response rate) belongs beside it; worst-case bounds count every other answer as 0 and as 1.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+
+from ragwatch.core.estimate import Estimate
+from ragwatch.core.estimators.correlation import Correlation
+from ragwatch.core.scores import Quantity
+
+NAME = "user_score"
+_GOOD = frozenset({"up", "yes", "good", "true", "like", "👍", "+1", "1", "positive", "helpful"}) | frozenset(
+    {"success", "succeeded", "solved", "resolved", "completed", "passed", "thumbs_up", "thumbs up", "thumbsup"}
+)
+_BAD = frozenset({"down", "no", "bad", "false", "dislike", "👎", "-1", "0", "negative", "unhelpful"}) | frozenset(
+    {"failure", "failed", "unsolved", "unresolved", "abandoned", "thumbs_down", "thumbs down", "thumbsdown"}
+)
+_FRACTION = re.compile(r"([0-9]{1,4}(?:\.[0-9]{1,4})?) ?/ ?([0-9]{1,4})")
+_RATINGS = frozenset({"rating", "stars"})
+_UNSCALED = frozenset({"thumbs", "thumbs_up", "thumbs_down", "task_success", "task_outcome"})
+FIELDS = (NAME, "feedback", "thumbs", "thumbs_up", "thumbs_down", "rating", "stars", "task_success", "task_outcome")
+"""Fields that are read as feedback, in order of preference."""
+MAX_NUMBER = 1e15
+_INNER = (*FIELDS, "score", "value")
+
+
+class FeedbackOutcome(StrEnum):
+    """What became of feedback. The values are label values of a series."""
+
+    JOINED = "joined"
+    REPLACED = "replaced"
+    REPEATED = "repeated"
+    NOT_DRAWN = "not_drawn"
+    UNKNOWN_ANSWER = "unknown_answer"
+    UNKNOWN_TEXT = "unknown_text"
+    UNKNOWN_SCALE = "unknown_scale"
+    WRONG_TYPE = "wrong_type"
+    MISSING = "missing"
+
+
+class UnreadFeedbackError(ValueError):
+    """Feedback that cannot be read as a score.
+
+    Attributes:
+        outcome: Reason that is counted.
+        field: Path of the field.
+    """
+
+    def __init__(self, outcome: FeedbackOutcome, field: str, message: str) -> None:
+        super().__init__(message)
+        self.outcome = outcome
+        self.field = field
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The numbers that mean the worst and the best rating."""
+
+    worst: float
+    best: float
+
+    def score(self, number: float) -> float | None:
+        """Return a rating as a score in [0, 1]; None outside of the scale.
+
+        >>> Scale(1, 5).score(4), Scale(5, 1).score(5), Scale(1, 5).score(0)
+        (0.75, 0.0, None)
+        """
+        if not abs(number) <= MAX_NUMBER:
+            return None
+        score = (number - self.worst) / (self.best - self.worst) + 0.0  # no negative zero
+        return score if 0.0 <= score <= 1.0 else None
+
+
+def feedback_score(value: object, worst: float | None = None, best: float | None = None) -> float | None:
+    """Return feedback of a user as a score in [0, 1]; None if it cannot be read.
+
+    Args:
+        value: What the log contains: true, false, a word such as `up` and `down`, or a number.
+        worst: Number that means the worst rating; None for thumbs (1 and 0 or -1) and numbers from 0 to 1.
+        best: Number that means the best rating.
+
+    >>> [feedback_score(value) for value in (True, "down", "👍", -1, 0.5, 4, "maybe")]
+    [1.0, 0.0, 1.0, 0.0, 0.5, None, None]
+    >>> feedback_score(4, worst=1, best=5)
+    0.75
+    """
+    if isinstance(value, str):
+        word = value.strip().casefold()
+        return 1.0 if word in _GOOD else 0.0 if word in _BAD else None
+    if not isinstance(value, bool | int | float):
+        return None
+    if worst is not None and best is not None and not isinstance(value, bool):
+        return Scale(worst, best).score(value)
+    number = 0.0 if value == -1 else value
+    return float(number) if 0.0 <= number <= 1.0 else None
+
+
+def read_feedback(record: Mapping[str, object], scale: Scale | None = None) -> float | None:
+    """Return the score in the first of `FIELDS` that can be read; None if a record has none of them.
+
+    A rating or number of stars needs a scale: the configured one, or one that the record gives, as text `4/5` or
+    as an object `{"rating": 4, "min": 1, "max": 5}`. A scale without its worst number begins at 1.
+
+    >>> read_feedback({"thumbs_down": True}), read_feedback({"rating": "4/5"}), read_feedback({"answer": "so"})
+    (0.0, 0.75, None)
+
+    Raises:
+        UnreadFeedbackError: There is feedback that cannot be read.
+    """
+    unread: UnreadFeedbackError | None = None
+    for name in FIELDS:
+        value = record.get(name)
+        if value is not None:
+            try:
+                return score_of(value, name, scale)
+            except UnreadFeedbackError as error:  # a comment, perhaps beside a rating
+                unread = unread or error
+    if unread is not None:
+        raise unread
+    return None
+
+
+def score_of(value: object, name: str, scale: Scale | None = None) -> float:
+    """Return the score in the value of one field.
+
+    >>> score_of({"score": 4, "max": 5}, "feedback"), score_of(3, "rating", Scale(1, 5))
+    (0.75, 0.5)
+
+    Args:
+        value: What the record contains.
+        name: Name of the field, which says how a number is meant.
+        scale: The configured scale of ratings.
+
+    Raises:
+        UnreadFeedbackError: The value cannot be read.
+    """
+    if isinstance(value, Mapping):
+        return _inner_score(value, name, scale)
+    if isinstance(value, bool):
+        return float(value is not (name == "thumbs_down"))
+    if isinstance(value, int | float):
+        return _number(value, name, scale)
+    if isinstance(value, str) and (fraction := _FRACTION.fullmatch(value.strip())):
+        return _scaled(float(fraction[1]), name, _checked(1.0, float(fraction[2]), name))
+    if isinstance(value, str):
+        score = feedback_score(value)
+        if score is None:
+            raise UnreadFeedbackError(FeedbackOutcome.UNKNOWN_TEXT, name, "is a text that is neither good nor bad")
+        return 1.0 - score if name == "thumbs_down" else score
+    raise UnreadFeedbackError(FeedbackOutcome.WRONG_TYPE, name, "must be true, false, a text or a number")
+
+
+def _number(value: float, name: str, scale: Scale | None) -> float:
+    if name in _RATINGS and scale is None:
+        message = 'is a rating without a scale; configure `feedback: {worst: 1, best: 5}`, or log "4/5"'
+        raise UnreadFeedbackError(FeedbackOutcome.UNKNOWN_SCALE, name, message)
+    if scale is not None and name != NAME and name not in _UNSCALED:
+        return _scaled(value, name, scale)
+    score = feedback_score(value)
+    if score is None or (name == NAME and value < 0):
+        raise UnreadFeedbackError(FeedbackOutcome.UNKNOWN_SCALE, name, "is a number that is not from 0 to 1")
+    return 1.0 - score if name == "thumbs_down" else score
+
+
+def _scaled(value: float, name: str, scale: Scale) -> float:
+    score = scale.score(value)
+    if score is None:
+        message = f"is not from {scale.worst:g} (worst) to {scale.best:g} (best)"
+        raise UnreadFeedbackError(FeedbackOutcome.UNKNOWN_SCALE, name, message)
+    return score
+
+
+def _inner_score(value: Mapping[str, object], name: str, scale: Scale | None) -> float:
+    """The score in an object such as `{"score": 4, "max": 5}`."""
+    best = _first(value, "best", "max")
+    if best is not None:
+        worst = _first(value, "worst", "min")
+        scale = _checked(1.0 if worst is None else worst, best, name)
+    for inner in _INNER:
+        one = value.get(inner)
+        if one is not None and not isinstance(one, Mapping):
+            return score_of(one, "rating" if best is not None else inner, scale)
+    raise UnreadFeedbackError(FeedbackOutcome.MISSING, name, f"has none of {', '.join(_INNER)}")
+
+
+def _first(value: Mapping[str, object], *names: str) -> object:
+    return next((value[name] for name in names if value.get(name) is not None), None)
+
+
+def _checked(worst: object, best: object, name: str) -> Scale:
+    ends = [end for end in (worst, best) if isinstance(end, int | float) and not isinstance(end, bool)]
+    if len(ends) < 2 or ends[0] == ends[1] or not max(map(abs, ends)) <= MAX_NUMBER:
+        raise UnreadFeedbackError(FeedbackOutcome.UNKNOWN_SCALE, name, "has a scale that is not two different numbers")
+    return Scale(*ends)
+
+
+@dataclass(frozen=True, slots=True)
+class UserScoreRow:
+    """The mean score by users of the answers of one route and window.
+
+    Attributes:
+        route: The route.
+        window: Name of the window.
+        estimate: The estimate. Its `coverage` is the share of the drawn answers that have feedback.
+    """
+
+    route: str
+    window: str
+    estimate: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeCorrelation:
+    """How the scores of a judge go with those of users, over the answers of the longest window that have both."""
+
+    judge: str
+    quantity: Quantity
+    correlation: Correlation
+
+
+@dataclass(frozen=True, slots=True)
+class UserScores:
+    """All figures of feedback.
+
+    Attributes:
+        rows: Means by route and window; one without feedback has no row.
+        correlations: By judge and quantity; one with too few answers has none.
+        last_sample: Time of the newest answer with feedback, by route.
+    """
+
+    rows: tuple[UserScoreRow, ...] = ()
+    correlations: tuple[JudgeCorrelation, ...] = ()
+    last_sample: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))

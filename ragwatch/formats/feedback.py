@@ -1,0 +1,112 @@
+"""Reads feedback of users: in a field of the record of an answer, or as a record of its own that names the answer.
+
+A record of its own is `{"feedback_for": ID, "user_score": ...}`, with one of `core.feedback.FIELDS`, and optionally
+`at` and `source`, the name of the source that the answer came from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ragwatch.core.feedback import FIELDS, NAME, FeedbackOutcome, Scale, UnreadFeedbackError, read_feedback, score_of
+from ragwatch.core.sample import RejectReason, Sample
+from ragwatch.errors import FormatError
+from ragwatch.formats import fields
+from ragwatch.formats.shape import Record
+from ragwatch.formats.times import epoch_seconds
+
+FEEDBACK_FOR = "feedback_for"
+_BARE = ("score", "value")  # names that say enough in a record of feedback, but not in one of an answer
+
+
+class FeedbackRecord(NamedTuple):
+    """What a user says of an answer.
+
+    Attributes:
+        id: Id of the answer in its log.
+        score: Score in [0, 1].
+        at: When it was given, in seconds since the epoch; None if that is not logged.
+        source: Name of the source of the answer; None if the record does not name it.
+    """
+
+    id: str
+    score: float
+    at: float | None = None
+    source: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FeedbackReader:
+    """Reads feedback as configured.
+
+    Attributes:
+        field: Path of the field with the feedback in the record of an answer, or in its metadata; empty for the first
+            of `core.feedback.FIELDS` that there is.
+        scale: Scale of ratings; None if none is configured.
+    """
+
+    field: str = ""
+    scale: Scale | None = None
+
+    def of_answer(self, record: Record, sample: Sample) -> float | None:
+        """Return the score in the record of an answer; None if it has no feedback.
+
+        >>> FeedbackReader().of_answer({"thumbs": "up"}, Sample("r1", None, (), "so"))
+        1.0
+
+        Raises:
+            UnreadFeedbackError: There is feedback that cannot be read.
+        """
+        if self.field:
+            value = _at(record, self.field)
+            value = _at(sample.metadata, self.field.removeprefix("metadata.")) if value is None else value
+            return None if value is None else score_of(value, "rating" if self.scale else "feedback", self.scale)
+        score = read_feedback(record, self.scale)
+        return read_feedback(sample.metadata, self.scale) if score is None else score
+
+    def read(self, record: Record) -> FeedbackRecord:
+        """Return the feedback in a record with `feedback_for`.
+
+        >>> FeedbackReader().read({"feedback_for": "r1", "rating": "5/5"})
+        FeedbackRecord(id='r1', score=1.0, at=None, source=None)
+
+        Raises:
+            FormatError: The record is not valid feedback.
+            UnreadFeedbackError: Its value cannot be read as a score.
+        """
+        identity = fields.identity(record.get(FEEDBACK_FOR), FEEDBACK_FOR)
+        if identity is None:
+            raise fields.missing(FEEDBACK_FOR, "is empty; it names the id of the answer")
+        time_key, time = fields.first(record, fields.TIME_KEYS)
+        at = None if time is None else epoch_seconds(time, time_key)
+        source = fields.optional_text(record.get("source"), "source")
+        return FeedbackRecord(identity, self._score(record), at, source or None)
+
+    def _score(self, record: Record) -> float:
+        score = read_feedback(record, self.scale)
+        if score is not None:
+            return score
+        name, value = fields.first(record, _BARE)
+        if value is None:
+            message = f"is missing (none of {', '.join(FIELDS)})"
+            raise UnreadFeedbackError(FeedbackOutcome.MISSING, NAME, message)
+        return score_of(value, name, self.scale)
+
+
+DEFAULT = FeedbackReader()
+
+
+def as_format_error(error: UnreadFeedbackError) -> FormatError:
+    """Return the error of a record of feedback whose value cannot be read."""
+    missing = error.outcome is FeedbackOutcome.MISSING
+    reason = RejectReason.MISSING_FIELD if missing else RejectReason.WRONG_TYPE
+    return FormatError(reason, error.field, str(error))
+
+
+def _at(record: Mapping[str, object], path: str) -> object:
+    value: object = record
+    for name in path.split("."):
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value

@@ -1,0 +1,101 @@
+"""Handles `POST /v1/samples` and `POST /v1/feedback`: answers with 202 once the records are stored."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import orjson
+
+from ragwatch.ports.receiving import IncomingRequest, Reply
+from ragwatch.sources.push.queue import Outcome, WaitingRequests
+from ragwatch.sources.push.records import as_feedback, records_of
+from ragwatch.sources.push.request import BUSY_SECONDS, Body, ByteBudget, RefusedError, has_lines
+
+SAMPLES, FEEDBACK = "/v1/samples", "/v1/feedback"
+DEADLINE_SECONDS = 20.0
+MAX_ERRORS = 100  # in one response
+_INLINE_BYTES = 64 << 10  # larger bodies are split in a thread
+
+
+class PushHandler:
+    """Reads requests, queues their records, and answers when these are stored.
+
+    Args:
+        queue: Where records wait to be stored.
+        wake: Set when there are some.
+        budget: Bytes of all requests together.
+        max_body_bytes: Largest body, as sent and unpacked.
+        deadline_seconds: How long a client waits.
+    """
+
+    def __init__(
+        self,
+        queue: WaitingRequests,
+        wake: asyncio.Event,
+        budget: ByteBudget,
+        max_body_bytes: int,
+        deadline_seconds: float = DEADLINE_SECONDS,
+    ) -> None:
+        self._queue = queue
+        self._wake = wake
+        self._budget = budget
+        self._max_body_bytes = max_body_bytes
+        self._deadline_seconds = deadline_seconds
+
+    async def __call__(self, request: IncomingRequest) -> Reply:
+        """Handle one request."""
+        body = Body(request, self._max_body_bytes, self._budget)
+        try:
+            lines = has_lines(request.headers.get("content-type", ""))
+            records = await _split(await body.read(), lines=lines, feedback=request.path == FEEDBACK)
+            outcome = await self._stored(records) if records else Outcome()
+        except RefusedError as error:
+            reply = error.reply()
+        else:
+            reply = _reply(len(records), outcome)
+        finally:
+            self._budget.free(body.taken)
+        await body.discard()
+        return reply
+
+    async def _stored(self, records: list[bytes]) -> Outcome:
+        """Wait until records are stored.
+
+        Raises:
+            RefusedError: 503: the client should send them again.
+        """
+        one = self._queue.put(records)
+        self._wake.set()
+        try:
+            async with asyncio.timeout(self._deadline_seconds):
+                return await one.stored
+        except TimeoutError:
+            message = "not stored yet: judging is behind, or the state cannot be written; send it again"
+            raise RefusedError(503, message, BUSY_SECONDS) from None
+        finally:
+            self._queue.remove(one)
+
+
+async def _split(body: bytes, *, lines: bool, feedback: bool) -> list[bytes]:
+    def split() -> list[bytes]:
+        records = records_of(body, lines=lines)
+        return [as_feedback(record) for record in records] if feedback else records
+
+    return split() if len(body) <= _INLINE_BYTES else await asyncio.to_thread(split)
+
+
+def _reply(count: int, outcome: Outcome) -> Reply:
+    rejected = len(outcome.rejections)
+    report: dict[str, Any] = {
+        "accepted": count - rejected - outcome.resent,
+        "duplicates": outcome.resent,
+        "rejected": rejected,
+    }
+    if rejected:
+        report["errors"] = [
+            {"index": index, "field": one.field or None, "reason": str(one.reason), "message": one.detail}
+            for index, one in outcome.rejections[:MAX_ERRORS]
+        ]
+        report["errors_left_out"] = max(0, rejected - MAX_ERRORS)
+    return Reply(400 if rejected == count > 0 else 202, orjson.dumps(report) + b"\n")

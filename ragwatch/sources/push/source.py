@@ -1,0 +1,147 @@
+"""Source kind `push`: services send answers to `POST /v1/samples`, and what users say of them to `POST /v1/feedback`.
+
+The body is a JSON object, an array of objects, or JSONL. A request is answered with 202 after its records are stored;
+until then the client has them, and sends them again if no answer arrives. A record is recognised by its id when it is
+sent again; one without an id by its content, so that two equal records without id and time count as one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field
+
+from ragwatch.core.sample import RejectReason
+from ragwatch.core.snapshot import Lag
+from ragwatch.core.units import size_bytes
+from ragwatch.ports import Batch, BatchReport, Rejection
+from ragwatch.ports.receiving import Handler
+from ragwatch.sources.push.handler import DEADLINE_SECONDS, FEEDBACK, SAMPLES, PushHandler
+from ragwatch.sources.push.queue import Outcome, Waiting, WaitingRequests, answer, stopping
+from ragwatch.sources.push.records import MAX_VALUES, has_too_many_values
+from ragwatch.sources.push.request import BUSY_SECONDS, ByteBudget, RefusedError
+from ragwatch.sources.record_options import RecordOptions
+
+BATCH_BYTES = 4 << 20
+_Size = Annotated[int, BeforeValidator(size_bytes)]
+
+
+class Options(RecordOptions):
+    """Options of a source of kind `push`."""
+
+    name: str = Field(
+        min_length=1, description="Name of the source: the label `source`, and part of every sample's key."
+    )
+    max_body_bytes: _Size = Field(8 << 20, gt=0, description="Largest body, as sent and after decompression; else 413.")
+    queue_bytes: _Size = Field(
+        16 << 20, gt=0, description="Bytes of bodies that are received or wait to be stored; above that 429."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """A batch that is not committed, with the requests that its records come from."""
+
+    batch: Batch
+    requests: tuple[Waiting, ...]
+    report: BatchReport
+
+
+class PushSource:
+    """Receives records over HTTP; see `ports.Source` and `ports.capabilities.ReceivesRequests`.
+
+    Args:
+        options: Limits.
+        deadline_seconds: How long a client waits until its records are stored.
+    """
+
+    recognises_resent = True
+
+    def __init__(self, options: Options, deadline_seconds: float = DEADLINE_SECONDS) -> None:
+        self.name = options.name
+        self.wake = asyncio.Event()
+        self._queue = WaitingRequests()
+        self._reading: _Reading | None = None
+        limit = min(options.max_body_bytes, options.queue_bytes)
+        handler = PushHandler(self._queue, self.wake, ByteBudget(options.queue_bytes), limit, deadline_seconds)
+        self.handlers: Mapping[str, Handler] = {SAMPLES: handler, FEEDBACK: handler}
+
+    def resume(self, cursors: Mapping[str, str]) -> None:
+        """Nothing is left of an earlier process: clients have what was not stored."""
+
+    def read(self) -> Batch | None:
+        """Return the records of the oldest requests.
+
+        A batch that is asked for again could not be stored: its clients get the answer to send it again.
+        """
+        if self._reading is not None:
+            message = "the state cannot be written at present; the log of ragwatch says why; send it again"
+            refused = RefusedError(503, message, BUSY_SECONDS)
+            answer((one, refused) for one in self._reading.requests)
+            self._reading = None
+        requests = tuple(self._queue.take(BATCH_BYTES))
+        if requests:
+            self._reading = _reading(self.name, requests)
+        return None if self._reading is None else self._reading.batch
+
+    def commit(self, batch: Batch) -> None:
+        """Answer the clients whose records are stored."""
+        if self._reading is not None and self._reading.batch is batch:
+            answer(_outcomes(self._reading))
+            self._reading = None
+
+    def lag(self) -> Lag:
+        """Bytes and age of what waits."""
+        return Lag(*self._queue.lag())
+
+    def close(self) -> None:
+        """Tell the clients that wait to send their records again."""
+        rest = self._queue.close()
+        if self._reading is not None:
+            rest += self._reading.requests
+            self._reading = None
+        answer((one, stopping()) for one in rest)
+
+
+def build(options: Options) -> PushSource:
+    """Build a source from its options."""
+    return PushSource(options)
+
+
+def _reading(name: str, requests: tuple[Waiting, ...]) -> _Reading:
+    """The batch of some requests. The offset of a record is a hash of its content: its id if it has none."""
+    records = [record for one in requests for record in one.records]
+    numbers = [number for number, record in enumerate(records, 1) if not has_too_many_values(record)]
+    lines = [records[number - 1] for number in numbers]
+    rejected = sorted(set(range(1, len(records) + 1)).difference(numbers)) if len(numbers) < len(records) else []
+    detail = f"has more than {MAX_VALUES} values"
+    report = BatchReport()
+    batch = Batch(
+        stream="push",
+        file=f"push {name}",
+        lines=lines,
+        offsets=[int.from_bytes(sha256(line).digest()[:16]) for line in lines],
+        numbers=numbers,
+        cursor="",
+        rejections=[Rejection(RejectReason.LINE_TOO_LONG, f"push {name}", number, "", detail) for number in rejected],
+        report=report,
+    )
+    return _Reading(batch, requests, report)
+
+
+def _outcomes(reading: _Reading) -> list[tuple[Waiting, Outcome]]:
+    """What became of the records of each request."""
+    rejections = {one.line: one for one in reading.report.rejections}
+    resent = set(reading.report.resent)
+    outcomes = []
+    start = 1
+    for one in reading.requests:
+        numbers = range(start, start + len(one.records))
+        start = numbers.stop
+        rejected = tuple((number - numbers.start, rejections[number]) for number in numbers if number in rejections)
+        outcomes.append((one, Outcome(rejected, sum(number in resent for number in numbers))))
+    return outcomes

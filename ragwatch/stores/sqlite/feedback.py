@@ -1,0 +1,103 @@
+"""SQL statements of feedback: what users say of answers, of which the last one on each answer counts.
+
+Feedback may arrive before its answer. It then waits for an hour, after which it counts as feedback on an unknown one.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+from ragwatch.core.feedback import FeedbackOutcome
+from ragwatch.core.tally import Tallies, Tally
+from ragwatch.ports import Admission, Feedback, ScoreRow
+from ragwatch.stores.sqlite import rows, statements
+from ragwatch.stores.sqlite.retention import UNBIASED
+
+EARLY_SECONDS = 3600.0
+MAX_EARLY = 10_000
+AFTER = "SELECT seq, answered FROM feedback WHERE seq > ? ORDER BY seq LIMIT ?"
+OF_SAMPLE = "SELECT score, at FROM feedback WHERE key = ? AND score IS NOT NULL"
+RATED = (
+    f"SELECT {rows.SCORE_COLUMNS}, (SELECT f.score FROM feedback f WHERE f.key = verdicts.key) FROM verdicts"  # noqa: S608 - constants only
+    " WHERE key IN (SELECT f.key FROM feedback f WHERE f.answered >= ? AND f.answered < ? AND f.score IS NOT NULL)"
+    f" AND {UNBIASED} ORDER BY verdicts.seq"
+)
+
+
+def write(writer: sqlite3.Connection, admission: Admission, new: Iterable[str], tallies: Tallies) -> None:
+    """Store the feedback of an admission, and that which waited for one of its new samples; count what became of it."""
+    for key in new:
+        _join_early(writer, key, tallies)
+    received = admission.at or 0.0
+    for one in admission.feedback:
+        outcome = _add(writer, one, received)
+        if outcome is not None:
+            tallies[Tally.FEEDBACK, (one.source, outcome)] += 1
+
+
+def _join_early(writer: sqlite3.Connection, key: str, tallies: Tallies) -> None:
+    early = writer.execute("DELETE FROM early_feedback WHERE key = ? RETURNING name, source, at, score", (key,))
+    for name, source, at, score in early.fetchall():
+        writer.execute("DELETE FROM early_feedback WHERE name = ?", (name,))
+        for answered in writer.execute("SELECT at FROM samples WHERE key = ?", (key,)).fetchall():
+            tallies[Tally.FEEDBACK, (source, _store(writer, key, *answered, at=at, score=score))] += 1
+
+
+def _add(writer: sqlite3.Connection, one: Feedback, received: float) -> FeedbackOutcome | None:
+    """Store one feedback. Returns what became of it; None while it waits for its answer."""
+    marks = ", ".join("?" * len(one.keys))
+    samples = writer.execute(f"SELECT key, at FROM samples WHERE key IN ({marks})", one.keys).fetchall()  # noqa: S608 - question marks
+    if samples:
+        outcomes = [_store(writer, key, answered, at=one.at, score=one.score) for key, answered in samples]
+        return outcomes[0]
+    if writer.execute("SELECT COUNT(*) FROM early_feedback").fetchone()[0] >= MAX_EARLY:
+        return FeedbackOutcome.UNKNOWN_ANSWER
+    writer.executemany(
+        "INSERT INTO early_feedback VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (key) DO UPDATE"
+        " SET at = excluded.at, score = excluded.score WHERE excluded.at >= early_feedback.at",
+        [(key, one.keys[0], one.source, one.at, one.score, received) for key in one.keys],
+    )
+    return None
+
+
+def _store(writer: sqlite3.Connection, key: str, answered: float, *, at: float, score: float) -> FeedbackOutcome:
+    """Store feedback on a stored sample, unless there is a later one, or the same."""
+    old = writer.execute("SELECT at, score FROM feedback WHERE key = ?", (key,)).fetchone()
+    if old is not None and old[1] is None:
+        return FeedbackOutcome.UNKNOWN_ANSWER
+    if old is not None and (at < old[0] or score == old[1]):
+        return FeedbackOutcome.REPEATED
+    writer.execute(
+        "INSERT OR REPLACE INTO feedback (key, at, score, answered) VALUES (?, ?, ?, ?)", (key, at, score, answered)
+    )
+    return FeedbackOutcome.JOINED if old is None else FeedbackOutcome.REPLACED
+
+
+def expire(writer: sqlite3.Connection, now: float) -> int:
+    """Delete feedback whose answer did not arrive, and count it. Returns how much."""
+    gone = writer.execute(
+        "DELETE FROM early_feedback WHERE received < ? OR received > ? RETURNING name, source",
+        (now - EARLY_SECONDS, now + EARLY_SECONDS),
+    ).fetchall()
+    unknown = FeedbackOutcome.UNKNOWN_ANSWER
+    statements.add_tallies(writer, Counter((Tally.FEEDBACK, (source, unknown)) for _, source in set(gone)))
+    return len(gone)
+
+
+def erase(writer: sqlite3.Connection, key: str) -> None:
+    """Erase the feedback on a sample; what remains refuses further feedback on it."""
+    writer.execute("DELETE FROM early_feedback WHERE key = ?", (key,))
+    writer.execute(
+        "INSERT OR REPLACE INTO feedback (key, at, score, answered)"
+        " SELECT key, 0.0, NULL, at FROM samples WHERE key = ?",
+        (key,),
+    )
+
+
+@rows.raises_store_error
+def rated_row(row: tuple[Any, ...]) -> tuple[ScoreRow, float]:
+    """Decode a row of `RATED`: the score row of a verdict, and the score by the user."""
+    return rows.score_row(row[:-1]), rows.number(row[-1])
