@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 from ragwatch.commands import cli
+from ragwatch.commands.map import map_log
 from ragwatch.formats import FORMATS, build
 from ragwatch.formats.guess import propose
 
@@ -219,3 +221,19 @@ def test_passages_in_a_prompt_are_cut_out() -> None:
     result = _map(_lines(*rows))
     assert (result.return_value, _mapped(result)) == (0, {"format": "openai", "split": "numbered"})
     assert "2.0 passages on average" in result.stdout
+
+
+@pytest.mark.parametrize("before", ["12:00 INFO ", "[rag] ", "[2026-05-01 12:00:00] "])
+def test_only_the_head_of_a_log_with_text_is_read(before: str) -> None:
+    """A file is taken as one JSON document only if it begins like one: a log may be larger than the memory."""
+    stream = io.BytesIO((before + json.dumps(ROW) + "\n").encode() * 20_000)
+    assert map_log([stream]) == 0
+    assert stream.tell() < len(stream.getvalue()) / 4
+
+
+@pytest.mark.parametrize("text", ["[\n{}\n]\n", "[{}, {}]", '{"question": "Where?",\n"contexts": [], "answer": "a"}\n'])
+def test_a_document_is_read_as_a_whole(text: str) -> None:
+    """An array of records, or one object over many lines."""
+    row = json.dumps(ROW)
+    result = _map(text.replace("{}", row))
+    assert "(100%)" in result.stdout
