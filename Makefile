@@ -63,7 +63,13 @@ test: .venv/dev.stamp
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements-oracles.lock
 	@touch $@
 
-slow: .venv/oracles.stamp
+# Services with tracing, in an environment of their own: what they bring is nothing that ragwatch may import.
+.venv/tracers.stamp: .venv/dev.stamp requirements-tracers.lock
+	@$(BIN)/python -m venv .venv/tracers
+	@.venv/tracers/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements-tracers.lock
+	@touch $@
+
+slow: .venv/oracles.stamp .venv/tracers.stamp
 	$(BIN)/python tests/interpreters.py --all
 	$(BIN)/python -m pytest -m slow
 	EXAMPLES=400 $(BIN)/python -m pytest -m "not slow" --workers $(WORKERS) tests/unit tests/contract
@@ -120,16 +126,18 @@ pin-images: .venv/dev.stamp
 # Needs uv, which the lock itself does not: pip installs what is locked.
 lock:
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
-	  --extra claude --extra encryption --extra openai --extra probes pyproject.toml tools/build.in -o requirements.lock
+	  --extra claude --extra encryption --extra openai --extra probes --extra zstd pyproject.toml tools/build.in -o requirements.lock
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
 	  --constraint requirements.lock --group dev pyproject.toml tools/build.in -o requirements-dev.lock
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
-	  --constraint requirements-dev.lock --extra claude --extra encryption --extra openai --extra probes --extra local \
+	  --constraint requirements-dev.lock --extra claude --extra encryption --extra openai --extra probes --extra zstd --extra local \
 	  --no-emit-package ragwatch-reader pyproject.toml tools/build.in -o requirements-local.lock
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
 	  --constraint requirements-dev.lock --group interpreters pyproject.toml -o requirements-interpreters.lock
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
 	  --constraint requirements-dev.lock --group oracles -o requirements-oracles.lock
+	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
+	  --constraint requirements-dev.lock --group tracers -o requirements-tracers.lock
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
 	  --constraint requirements-dev.lock --group deploy -o requirements-deploy.lock
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \

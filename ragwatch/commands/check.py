@@ -17,6 +17,7 @@ from rich.table import Column, Table
 
 from ragwatch import judges, sources
 from ragwatch.audit import verify
+from ragwatch.commands.check_traces import traces_so_far
 from ragwatch.commands.event_loop import run_async
 from ragwatch.commands.log_warnings import JSONL_ADVICE, incomplete_file, lock_owner, reject_warnings, sample_warnings
 from ragwatch.commands.push_request import push_request
@@ -39,6 +40,7 @@ from ragwatch.judges.lexical.readable import unread_language
 from ragwatch.pipeline.budget_account import InMemoryBudget
 from ragwatch.ports import Batch, JudgeContext, Source
 from ragwatch.ports.capabilities import HasFallback, HasLogFiles, SupportsProbe, log_reader
+from ragwatch.sources.otlp import Options as OtlpOptions
 from ragwatch.sources.push import Options as PushOptions
 from ragwatch.stores.sqlite import Options as SqliteOptions
 from ragwatch.telemetry import Telemetry, configure_logging
@@ -213,6 +215,9 @@ def _rights(rights: frozenset[Right]) -> str:
 
 def _source(config: KindConfig, subject: str, whole: Config) -> Finding:
     options = config.options
+    if isinstance(options, OtlpOptions):
+        well, text = traces_so_far(options, whole)
+        return Finding(subject, OK if well else WARNING, text)
     if isinstance(options, PushOptions):
         return _push(options, subject, whole)
     if "start" in type(options).model_fields:

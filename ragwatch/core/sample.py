@@ -27,6 +27,8 @@ class RejectReason(StrEnum):
     PARTIAL_AT_ROTATION = "partial_at_rotation"
     BINARY = "binary"
     DUPLICATE_ID = "duplicate_id"
+    NO_CONTENT = "no_content"
+    TRUNCATED = "truncated"
 
 
 class SkipReason(StrEnum):

@@ -39,6 +39,10 @@ class Tally(StrEnum):
     REPAIRED = "repaired"  # source
     RESENT = "resent"  # source: records that were received before, which do not count as seen
     RESETS = "resets"  # source, reason
+    SPANS = "spans"  # source: spans of traces that were received
+    SPANS_LEFT_OUT = "spans_left_out"  # source, reason: of these, spans that are a part of no record
+    TRACES = "traces"  # source, outcome: requests in traces
+    SILENT = "silent"  # source, instrumentation: requests whose spans hold no texts
     FEEDBACK = "feedback"  # source, outcome: what users said of answers
     OF_CANARIES = "of_canaries"  # source: records of answers to canaries, which do not count as traffic
     INVALID_MARKS = "invalid_marks"  # source: records whose mark of a canary is not ours; they count as traffic

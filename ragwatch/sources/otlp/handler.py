@@ -1,0 +1,89 @@
+"""Handles `POST /v1/traces`: an OTLP/HTTP export request, in protobuf or JSON, compressed or not."""
+
+from __future__ import annotations
+
+import asyncio
+
+from ragwatch.ports.receiving import IncomingRequest, Reply
+from ragwatch.sources.otlp import json_request, protobuf_request
+from ragwatch.sources.otlp.body import JSON, Body, ByteBudget, content_type, unpacked
+from ragwatch.sources.otlp.pieces import Piece, pieces_of
+from ragwatch.sources.otlp.queue import RequestQueue
+from ragwatch.sources.otlp.reply import accepted, refused
+from ragwatch.sources.otlp.request import BUSY_SECONDS, Received, RequestError
+
+PATH = "/v1/traces"
+DEADLINE_SECONDS = 8.0
+"""How long a client waits until its spans are stored; SDKs give up after 10 seconds."""
+
+
+class TracesHandler:
+    """Decodes requests, queues their spans, and answers when these are stored.
+
+    Args:
+        queue: Where spans wait to be stored.
+        wake: Set when there are some.
+        budget: Bytes of bodies that are received.
+        max_body_bytes: Largest request, as sent and after decompression.
+        kept: See `pieces_of`.
+        deadline_seconds: How long a client waits.
+    """
+
+    def __init__(
+        self,
+        queue: RequestQueue,
+        wake: asyncio.Event,
+        budget: ByteBudget,
+        max_body_bytes: int,
+        *,
+        kept: frozenset[str] = frozenset(),
+        deadline_seconds: float = DEADLINE_SECONDS,
+    ) -> None:
+        self._queue = queue
+        self._wake = wake
+        self._budget = budget
+        self._max_body_bytes = max_body_bytes
+        self._kept = kept
+        self._deadline_seconds = deadline_seconds
+        self._decoding = asyncio.Semaphore(1)  # of several at once, each would take memory and none be faster
+
+    async def __call__(self, request: IncomingRequest) -> Reply:
+        """Handle one request."""
+        kind = JSON
+        body = Body(request, self._max_body_bytes, self._budget)
+        try:
+            kind = content_type(request.headers.get("content-type", ""))
+            encoding = request.headers.get("content-encoding", "")
+            sent = await body.read()
+            async with self._decoding:
+                spans, pieces = await asyncio.to_thread(self._decoded, sent, encoding, kind)
+            body.free()
+            if pieces:
+                await self._stored(pieces)
+        except RequestError as error:
+            await body.discard()
+            return refused(kind, error)
+        finally:
+            body.free()
+        return accepted(kind, spans.rejected, spans.problem)
+
+    def _decoded(self, body: bytes, encoding: str, kind: str) -> tuple[Received, list[Piece]]:
+        plain = unpacked(body, encoding, self._max_body_bytes)
+        spans = (json_request if kind == JSON else protobuf_request).spans_of(plain)
+        return spans, pieces_of(spans.spans, self._kept)
+
+    async def _stored(self, pieces: list[Piece]) -> None:
+        """Wait until spans are stored.
+
+        Raises:
+            RequestError: 429 or 503: the client should send them again.
+        """
+        queued = self._queue.put(pieces)
+        self._wake.set()
+        try:
+            async with asyncio.timeout(self._deadline_seconds):
+                await queued.stored
+        except TimeoutError:
+            raise RequestError(
+                503, "the spans are not stored yet: judging is behind, or the state cannot be written", BUSY_SECONDS
+            ) from None
