@@ -127,6 +127,8 @@ def _summary(erased: Erased, *, with_scores: bool, dry_run: bool) -> Iterator[st
     what = "scores and labels" if with_scores else "texts, metadata, ids and notes; scores and labels remain"
     yield f"{len(erased.keys)} answers {verb}: {what}"
     yield f"{erased.verdicts} verdicts, {erased.labels} labels"
+    if erased.feedback:
+        yield f"feedback of users on {erased.feedback} of them"
     if erased.pending:
         yield f'{erased.pending} pending draws: {"would become" if dry_run else "became"} unjudged{{reason="erased"}}'
     if erased.others:

@@ -31,6 +31,17 @@ class RejectReason(StrEnum):
     TRUNCATED = "truncated"
 
 
+class SkipReason(StrEnum):
+    """Why a line of a mixed log is no record of an answer. The values are label values of a series.
+
+    WHERE: the condition of the source is false; WHERE_FAILED: it cannot be evaluated; NO_JSON: the line has no object.
+    """
+
+    WHERE = "where"
+    WHERE_FAILED = "where_failed"
+    NO_JSON = "no_json"
+
+
 class Context(NamedTuple):
     """One passage that the retriever returned. A named tuple is cheap to create: intake creates about five per request.
 

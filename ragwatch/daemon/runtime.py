@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from random import SystemRandom
 
-from ragwatch import formats, judges, sources
+from ragwatch import judges, sources
 from ragwatch.config import Config, JudgeConfig, KindConfig
 from ragwatch.config.judge_options import JudgeOptions
 from ragwatch.core.canary.mark import CanaryMarks
@@ -24,7 +24,6 @@ from ragwatch.daemon.suites import canary_loop
 from ragwatch.daemon.watchers import Watchers, build_watchers
 from ragwatch.errors import StoreError
 from ragwatch.exporter import Exporter
-from ragwatch.formats.record import parse, parse_after_prefix
 from ragwatch.pipeline.batching import MAX_BATCH_SECONDS, BatchJudgingLoop
 from ragwatch.pipeline.budget_account import StoredBudgetAccount
 from ragwatch.pipeline.canaries.loop import CanaryLoop
@@ -42,7 +41,7 @@ from ragwatch.pipeline.self_tests import JudgeSelfTests
 from ragwatch.pipeline.vocabularies import Vocabularies
 from ragwatch.pipeline.windows import SlidingWindows
 from ragwatch.ports import Judge, JudgeContext, Retention, Source, Store
-from ragwatch.ports.capabilities import HasFallback, HasFormat, HasName, HoldsParts, ReceivesRequests, uses_batches
+from ragwatch.ports.capabilities import HasFallback, HasName, HoldsParts, ReceivesRequests, log_reader, uses_batches
 from ragwatch.ports.receiving import Handler
 
 
@@ -295,23 +294,16 @@ def source_names(config: Config) -> tuple[str, ...]:
 
 def _intake(source: KindConfig, rules: IntakeRules, shared: SharedState) -> IntakeLoop:
     built_source: Source = sources.KINDS[source.kind].build(source.options)
-    name, mapping, skip_prefix = _format(source.options)
+    reader = log_reader(source.options)
     return IntakeLoop(
         built_source,
-        formats.build(name, mapping).read,
+        reader.read,
         rules,
         store=shared.store,
         telemetry=shared.telemetry,
         clock=shared.clock,
-        parse=parse_after_prefix if skip_prefix else parse,
+        parse=reader.parse,
     )
-
-
-def _format(options: object) -> tuple[str, Mapping[str, str] | None, bool]:
-    """Name and mapping of the format of a source, and whether to skip the text before the JSON object of a line."""
-    if not isinstance(options, HasFormat):
-        return "auto", None, False
-    return options.format, options.mapping or None, options.skip_prefix
 
 
 def _judging(

@@ -73,7 +73,7 @@ TRAFFIC: tuple[SeriesDefinition, ...] = (
     SeriesDefinition(
         "ragwatch_requests_seen_total",
         _C,
-        "Total number of records read from a source, including rejected ones.",
+        "Total number of records read from a source, including rejected and without skipped ones.",
         ("source",),
         Tally.SEEN,
         from_zero=True,
@@ -85,6 +85,21 @@ TRAFFIC: tuple[SeriesDefinition, ...] = (
         ("source", "reason"),
         Tally.REJECTED,
         from_zero=True,
+    ),
+    SeriesDefinition(
+        "ragwatch_source_lines_skipped_total",
+        _C,
+        "Total number of lines of a source that are no records of answers (options where and prefix), by reason.",
+        ("source", "reason"),
+        Tally.SKIPPED,
+        from_zero=True,
+    ),
+    SeriesDefinition(
+        "ragwatch_source_parts_total",
+        _C,
+        "Total number of parts of requests that a source of kind join has received and no longer holds, by outcome.",
+        ("source", "outcome"),
+        Tally.PARTS,
     ),
     SeriesDefinition(
         "ragwatch_requests_of_canaries_total",

@@ -268,6 +268,7 @@ class Erased:
         pending: Draws that no judge has read; they become unjudged.
         verdicts: Verdicts.
         labels: Labels.
+        feedback: Answers with feedback of a user, which is erased.
         others: Further rows that contained a text: runs, states and events.
         batched: Draws that are in a message batch at a provider.
         complete: Whether nothing remains in the free space of the database; False while a reader is in the way.
@@ -278,6 +279,7 @@ class Erased:
     pending: int = 0
     verdicts: int = 0
     labels: int = 0
+    feedback: int = 0
     others: int = 0
     batched: int = 0
     complete: bool = True

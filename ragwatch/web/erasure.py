@@ -71,6 +71,7 @@ def _counts(erased: Erased) -> dict[str, Any]:
         "answers": len(erased.keys),
         "verdicts": erased.verdicts,
         "labels": erased.labels,
+        "feedback": erased.feedback,
         "pending": erased.pending,
         "batched": erased.batched,
         "others": erased.others,

@@ -21,7 +21,7 @@ LIBRARIES: Mapping[str, tuple[str, ...]] = {
     "h11": ("ragwatch.web",),
     "httpx": ("ragwatch.judges.openai", "ragwatch.probes.exchange", "ragwatch.sources.otlp.resolver"),
     "jinja2": ("ragwatch.web.pages",),
-    "jmespath": ("ragwatch.formats.custom", "ragwatch.probes.expression"),
+    "jmespath": ("ragwatch.formats.expressions", "ragwatch.probes.expression"),
     "numpy": ("ragwatch.judges.local.session",),
     "onnxruntime": ("ragwatch.judges.local.session",),
     "opentelemetry": ("ragwatch.sources.otlp.protobuf_request", "ragwatch.sources.otlp.reply"),

@@ -42,13 +42,14 @@ class PushHandler:
         self._budget = budget
         self._max_body_bytes = max_body_bytes
         self._deadline_seconds = deadline_seconds
+        self._splitting = asyncio.Lock()
 
     async def __call__(self, request: IncomingRequest) -> Reply:
         """Handle one request."""
         body = Body(request, self._max_body_bytes, self._budget)
         try:
             lines = has_lines(request.headers.get("content-type", ""))
-            records = await _split(await body.read(), lines=lines, feedback=request.path == FEEDBACK)
+            records = await self._split(await body.read(), lines=lines, feedback=request.path == FEEDBACK)
             outcome = await self._stored(records) if records else Outcome()
         except RefusedError as error:
             reply = error.reply()
@@ -58,6 +59,18 @@ class PushHandler:
             self._budget.free(body.taken)
         await body.discard()
         return reply
+
+    async def _split(self, body: bytes, *, lines: bool, feedback: bool) -> list[bytes]:
+        """Split a body; one large body at a time, because each takes many times its size."""
+
+        def split() -> list[bytes]:
+            records = records_of(body, lines=lines)
+            return [as_feedback(record) for record in records] if feedback else records
+
+        if len(body) <= _INLINE_BYTES:
+            return split()
+        async with self._splitting:
+            return await asyncio.to_thread(split)
 
     async def _stored(self, records: list[bytes]) -> Outcome:
         """Wait until records are stored.
@@ -75,14 +88,6 @@ class PushHandler:
             raise RefusedError(503, message, BUSY_SECONDS) from None
         finally:
             self._queue.remove(one)
-
-
-async def _split(body: bytes, *, lines: bool, feedback: bool) -> list[bytes]:
-    def split() -> list[bytes]:
-        records = records_of(body, lines=lines)
-        return [as_feedback(record) for record in records] if feedback else records
-
-    return split() if len(body) <= _INLINE_BYTES else await asyncio.to_thread(split)
 
 
 def _reply(count: int, outcome: Outcome) -> Reply:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, Field
 
 from ragwatch.core.sample import RejectReason
 from ragwatch.core.snapshot import Lag
@@ -24,30 +24,22 @@ from ragwatch.sources.push.handler import DEADLINE_SECONDS, FEEDBACK, SAMPLES, P
 from ragwatch.sources.push.queue import Outcome, Waiting, WaitingRequests, answer, stopping
 from ragwatch.sources.push.records import MAX_VALUES, has_too_many_values
 from ragwatch.sources.push.request import BUSY_SECONDS, ByteBudget, RefusedError
+from ragwatch.sources.record_options import RecordOptions
 
 BATCH_BYTES = 4 << 20
 _Size = Annotated[int, BeforeValidator(size_bytes)]
 
 
-class Options(BaseModel):
+class Options(RecordOptions):
     """Options of a source of kind `push`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(
         min_length=1, description="Name of the source: the label `source`, and part of every sample's key."
     )
-    format: str = Field("auto", description="Format of the records; `auto` detects it from the first ones.")
-    mapping: dict[str, str] = Field({}, description="Where the fields of a sample are, for the format `custom`.")
     max_body_bytes: _Size = Field(8 << 20, gt=0, description="Largest body, as sent and after decompression; else 413.")
     queue_bytes: _Size = Field(
         16 << 20, gt=0, description="Bytes of bodies that are received or wait to be stored; above that 429."
     )
-
-    @property
-    def skip_prefix(self) -> bool:
-        """Records have no text before the JSON."""
-        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +124,7 @@ def _reading(name: str, requests: tuple[Waiting, ...]) -> _Reading:
         stream="push",
         file=f"push {name}",
         lines=lines,
-        offsets=[int.from_bytes(sha256(line).digest()[:16]) for line in lines],
+        offsets=[int.from_bytes(sha256(line).digest()[:8]) for line in lines],
         numbers=numbers,
         cursor="",
         rejections=[Rejection(RejectReason.LINE_TOO_LONG, f"push {name}", number, "", detail) for number in rejected],

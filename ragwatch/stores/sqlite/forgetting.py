@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
@@ -27,8 +27,10 @@ _PENDING = "SELECT judge, w.key, probability, source, route, at FROM work w JOIN
 _COUNTS = (
     "SELECT (SELECT COUNT(*) FROM work WHERE key = ?1), (SELECT COUNT(*) FROM verdicts WHERE key = ?1),"
     " (SELECT COUNT(*) FROM labels WHERE key = ?1),"
+    " (SELECT COUNT(*) FROM feedback WHERE key = ?1 AND score IS NOT NULL),"
     " (SELECT COUNT(*) FROM work WHERE key = ?1 AND batch IS NOT NULL)"
 )
+KINDS_COUNTED = 5  # columns of _COUNTS
 _RUNS = "SELECT id, body FROM runs"
 _STATES = "SELECT name, body FROM states"
 _EVENTS = "SELECT rowid, detail FROM events"
@@ -125,8 +127,12 @@ def count(reader: ReadConnection, selection: Selection) -> Erased:
         StoreError: The database cannot be read.
     """
     counts = [reader.rows(_COUNTS, (key,))[0] for key in selection.keys]
-    pending, verdicts, labels, batched = (sum(row[place] for row in counts) for place in range(4))
-    return Erased(selection.keys, selection.texts, pending, verdicts, labels, batched=batched)
+    return _erased(selection, [sum(row[place] for row in counts) for place in range(KINDS_COUNTED)])
+
+
+def _erased(selection: Selection, totals: Sequence[int]) -> Erased:
+    pending, verdicts, labels, rated, batched = totals
+    return Erased(selection.keys, selection.texts, pending, verdicts, labels, feedback=rated, batched=batched)
 
 
 def rows_with(reader: ReadConnection, texts: frozenset[str]) -> list[OtherRow]:
@@ -211,7 +217,7 @@ def erase(
 
     The row of the sample remains without texts: its key, a hash, refuses the answer if a source delivers it again.
     """
-    totals = [0, 0, 0, 0]
+    totals = [0] * KINDS_COUNTED
     for key in selection.keys:
         totals = [
             total + number for total, number in zip(totals, writer.execute(_COUNTS, (key,)).fetchone(), strict=True)
@@ -224,8 +230,7 @@ def erase(
             writer.execute("DELETE FROM labels WHERE key = ?", (key,))
         else:
             _erase_notes(writer, key, cipher)
-    pending, verdicts, labels, batched = totals
-    return Erased(selection.keys, selection.texts, pending, verdicts, labels, batched=batched)
+    return _erased(selection, totals)
 
 
 def _unjudged(writer: sqlite3.Connection, key: str) -> Iterator[Unjudged]:

@@ -49,6 +49,7 @@ async def test_counts_come_back_and_no_text() -> None:
         "answers": 1,
         "verdicts": 2,
         "labels": 3,
+        "feedback": 0,
         "pending": 1,
         "batched": 5,
         "others": 4,
