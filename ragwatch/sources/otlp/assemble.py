@@ -123,9 +123,14 @@ def _assembled(  # noqa: PLR0911 - one return for each outcome
 
 
 def _only_retrieves(answer: str, contexts: Contexts) -> bool:
-    """Whether the output of a chain without any call of a model is little more than what was retrieved."""
+    """Whether the output of a chain without any call of a model is all that was retrieved, and little more.
+
+    An answer may well be one of the documents.
+    """
     rest = answer
     for document in contexts.documents:
+        if (document.text or "") not in answer:
+            return False
         rest = rest.replace(document.text or "", "")
     return not contexts.retrieved or len(rest.strip()) < len(answer) * MAX_REST
 

@@ -84,6 +84,7 @@ _COMPONENTS = (
 _RERANKS = re.compile(r"postprocess_nodes|[Rr]e-?rank|Ranker(?![a-z])")
 """Components that choose among documents and that OpenInference marks as a chain."""
 
+_ANSWERS = ("gen_ai.output.messages", "gen_ai.completion")
 _ENGINES = re.compile(r"(?i)engine|pipeline|chain|workflow|program|synthesi")
 
 
@@ -115,7 +116,11 @@ def _refined(kind: Kind, span: Span) -> Kind:
     if kind is Kind.CHAIN and _RERANKS.search(span.name):
         return Kind.RERANKER
     if kind is Kind.CHAIN and ("traceloop.span.kind" in attributes or "openinference.span.kind" not in attributes):
-        return _component(str(attributes.get("traceloop.entity.name") or span.name)) or kind
+        name = str(attributes.get("traceloop.entity.name") or span.name)
+        component = _component(name)
+        if component is None and attributes.get("traceloop.span.kind") == "task" and not _ENGINES.search(name):
+            return Kind.LLM if any(key.startswith(_ANSWERS) for key in attributes) else kind  # a model of any name
+        return component or kind
     return kind
 
 

@@ -331,9 +331,9 @@ def test_hostile_values_are_data() -> None:
         assert assemble([a_span("x", attributes=noise | {OI: kind, "output.value": json.dumps(deep)})]).records == []
 
 
-@pytest.mark.parametrize(("output", "answers"), [(ANSWER, 1), ("\n\n".join(TEXTS), 0), ("", 0)])
+@pytest.mark.parametrize(("output", "answers"), [(ANSWER, 1), (TEXTS[0], 1), ("\n\n".join(TEXTS), 0), ("", 0)])
 def test_a_chain_around_a_retriever(output: str, answers: int) -> None:
-    """Without any call of a model, a chain has answered if its output is not what was retrieved."""
+    """Without any call of a model, a chain has answered if its output is not all that was retrieved."""
     spans = [
         a_span("ask", end=9, attributes={OI: "CHAIN", "input.value": QUESTION, "output.value": output}),
         a_span("retrieve", "ask", 1, attributes={OI: "RETRIEVER"} | documents(*TEXTS)),

@@ -167,6 +167,10 @@ def test_contexts_of_variables() -> None:
     [
         ({"traceloop.span.kind": "task"}, "SentenceTransformerRerank.task", Kind.RERANKER),
         ({"traceloop.span.kind": "task"}, "OpenAIEmbedding.task", Kind.EMBEDDING),
+        ({"traceloop.span.kind": "task"}, "OurModel.task", Kind.CHAIN),
+        ({"traceloop.span.kind": "task", "gen_ai.output.messages": "[]"}, "OurModel.task", Kind.LLM),
+        ({"traceloop.span.kind": "task", "gen_ai.output.messages": "[]"}, "QueryEngine.task", Kind.CHAIN),
+        ({"traceloop.span.kind": "workflow", "gen_ai.output.messages": "[]"}, "ours.workflow", Kind.CHAIN),
         ({"ai.operationId": "ai.embed"}, "x", Kind.EMBEDDING),
         ({"ai.operationId": "ai.rerank"}, "x", Kind.RERANKER),
         ({"ai.operationId": "ai.streamText"}, "x", Kind.CHAIN),
