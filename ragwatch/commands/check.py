@@ -17,6 +17,7 @@ from rich.table import Column, Table
 
 from ragwatch import judges, sources
 from ragwatch.audit import verify
+from ragwatch.commands.check_export import export_test
 from ragwatch.commands.check_traces import traces_so_far
 from ragwatch.commands.event_loop import run_async
 from ragwatch.commands.log_warnings import JSONL_ADVICE, incomplete_file, lock_owner, reject_warnings, sample_warnings
@@ -107,6 +108,14 @@ def check_all(config: Config) -> Iterator[Finding]:
         subject = f"canaries[{index}]"
         yield _run_test(subject, lambda suite=suite, subject=subject: run_async(_suite(suite, subject, secret)))  # type: ignore[misc]  # the same
         yield from _unusual_canaries(suite, subject)
+    if config.settings.export.otlp is not None:
+        yield _run_test("export.otlp", lambda: _export(config))
+
+
+def _export(config: Config) -> Finding:
+    options = config.settings.export.otlp
+    accepted, well, text = (True, True, "nothing is sent") if options is None else export_test(options, config)
+    return Finding("export.otlp", FAILED if not accepted else OK if well else WARNING, text)
 
 
 def _alerts(config: Config) -> Iterator[Finding]:

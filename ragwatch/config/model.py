@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_va
 
 from ragwatch.config.alerts import Alerts
 from ragwatch.config.drift import AnchorsOptions, DriftOptions
+from ragwatch.config.export import ExportOptions
 from ragwatch.config.gate import LIVE_DEFAULTS, GateOptions, MetricKey
 from ragwatch.config.labels import LabelsOptions
 from ragwatch.config.options import Bytes, FrozenOptions, Probability, Ratio, Route, Seconds, split_routes
@@ -160,6 +161,7 @@ class Settings(FrozenOptions):
     retention: RetentionOptions = RetentionOptions()
     redaction: RedactionOptions = RedactionOptions()
     feedback: FeedbackOptions = FeedbackOptions()
+    export: ExportOptions = ExportOptions()
     drain: Seconds = 10.0
     audit: AuditOptions = AuditOptions()
     log: LogOptions = LogOptions()

@@ -255,6 +255,7 @@ class Daemon:
                 Loop(f"judge {judging.judge.name}", judging.step, QUEUE_SECONDS, wake=admitted[judging.judge.name])
                 for judging in runtime.judgings
             ),
+            *(Loop(f"export {export.signal}", export.step, QUEUE_SECONDS) for export in runtime.exports),
             Loop("digest", runtime.digest.step, every, eager=False),
             Loop("sampling", runtime.sampling.step, every, eager=False),
             Loop("judges taken out", give_up, MAINTENANCE_SECONDS, eager=False),

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from random import SystemRandom
+from typing import TYPE_CHECKING
 
 from ragwatch import judges, sources
 from ragwatch.config import Config, JudgeConfig, KindConfig
@@ -18,6 +19,7 @@ from ragwatch.core.sampling import SamplingHash, SamplingPlan
 from ragwatch.core.scores import Quantity
 from ragwatch.core.snapshot import Gauge, Gauges, Lag
 from ragwatch.daemon.events import RECENT_SECONDS, last_events
+from ragwatch.daemon.exports import export_loops
 from ragwatch.daemon.process import free_disk_bytes
 from ragwatch.daemon.shared import Clock, SharedState
 from ragwatch.daemon.suites import canary_loop
@@ -44,6 +46,9 @@ from ragwatch.ports import Judge, JudgeContext, Retention, Source, Store
 from ragwatch.ports.capabilities import HasFallback, HasName, HoldsParts, ReceivesRequests, log_reader, uses_batches
 from ragwatch.ports.receiving import Handler
 
+if TYPE_CHECKING:
+    from ragwatch.pipeline.export.loop import ExportLoop
+
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
@@ -59,6 +64,7 @@ class Runtime:
     labelling: LabelTasks
     exporter: Exporter
     sampling: SamplingLoop
+    exports: tuple[ExportLoop, ...]
 
     def resume(self, store: Store) -> None:
         """Load the stored state: cursors of sources, canaries and drift detection.
@@ -136,6 +142,8 @@ class Runtime:
         for judging in self.judgings:
             await judging.close()
         await self.canaries.close()
+        for export in self.exports:
+            await export.close()
 
 
 def build(
@@ -186,6 +194,7 @@ def build(
         labelling=_labelling(labels, config, shared),
         exporter=_exporter(config, intakes, built_judges, shared),
         sampling=SamplingLoop(shares, store=shared.store, clock=shared.clock),
+        exports=export_loops(config, shared),
     )
 
 

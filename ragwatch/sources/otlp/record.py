@@ -155,6 +155,9 @@ def _metadata(
         model = first(answering.span.attributes, _MODEL_KEYS)
         if isinstance(model, str):
             metadata["model"] = model
+        response = answering.span.attributes.get("gen_ai.response.id")
+        if isinstance(response, str):
+            metadata["response_id"] = response
     if len(contexts.steps) > 1:
         metadata["retrievals"] = [step.span.name for step in contexts.steps]
     if request.root is None:
