@@ -37,8 +37,8 @@ def export_test(options: OtlpExportOptions, config: Config) -> tuple[bool, bool,
 def _warnings(options: OtlpExportOptions, config: Config) -> Iterator[str]:
     if options.spans and config.texts != "all":
         yield (
-            f"store.texts is {config.texts}: where the metadata of an answer are deleted, its span id is unknown, and no "
-            "span is sent (ragwatch_export_verdicts_skipped_total, no_span_id)"
+            f"store.texts is {config.texts}: where the metadata of an answer are deleted, its span id is unknown, and "
+            "no span is sent (ragwatch_export_verdicts_skipped_total, no_span_id)"
         )
     parts = urlsplit(options.endpoint)
     if options.headers and parts.scheme == "http" and parts.hostname not in _LOOPBACK:

@@ -29,8 +29,8 @@ _NOT_ALLOWED = frozenset({401, 403})
 class Failure(StrEnum):
     """Why a request failed. The values are label values.
 
-    REFUSED: what it holds is dropped; TOO_LARGE: it is sent in smaller parts. The others are repeated: UNAUTHORIZED until the
-    credentials are corrected, because no score need be lost by then.
+    REFUSED: what it holds is dropped; TOO_LARGE: it is sent in smaller parts. The others are repeated: UNAUTHORIZED
+    until the credentials are corrected, so that no score is lost by then.
     """
 
     CONNECTION = "connection"
@@ -150,7 +150,11 @@ def _client(target: ExportTarget) -> AsyncClient:
         "Accept-Encoding": "identity",  # so that a reply cannot grow beyond its limit
     }
     return httpx.AsyncClient(
-        headers=headers, verify=_tls(target), follow_redirects=False, trust_env=False, timeout=None
+        headers=headers,
+        verify=_tls(target),
+        follow_redirects=False,
+        trust_env=False,
+        timeout=None,  # noqa: S113 - `asyncio.timeout` limits the whole exchange
     )
 
 
