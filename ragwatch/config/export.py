@@ -62,6 +62,7 @@ class OtlpExportOptions(FrozenOptions):
     quantities: tuple[Quantity, ...] | None = Field(None, min_length=1)
     explanations: bool = False
     resource: dict[str, str] = Field(default_factory=dict)
+    same_trace: bool = True
     max_age: Seconds = DAY
     batch: int = Field(200, ge=1, le=1000)
     timeout: Annotated[Seconds, AfterValidator(_check_timeout)] = 10.0
@@ -108,6 +109,7 @@ class OtlpExportOptions(FrozenOptions):
             route_thresholds=route_thresholds,
             explanations=self.explanations,
             resource=self.resource,
+            same_trace=self.same_trace,
             max_age_seconds=self.max_age,
             batch=self.batch,
         )

@@ -171,7 +171,7 @@ class ExportLoop:
                 left_out[sent] += 1
             else:
                 evaluations.append(sent)
-        body = messages.request_of(self.signal, evaluations, self._rules.resource, now) if evaluations else b""
+        body = messages.request_of(self.signal, evaluations, self._rules, now) if evaluations else b""
         return _Outgoing(rows[-1].seq, tuple(evaluations), left_out, body, full=len(rows) == self._limit)
 
     def _new_rows(self, now: float) -> list[ScoreRow]:

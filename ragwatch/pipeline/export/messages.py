@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 
 from google.protobuf.message import DecodeError
@@ -17,7 +18,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Sp
 
 from ragwatch import __version__
 from ragwatch.pipeline.export.evaluation import Evaluation, Result
-from ragwatch.pipeline.export.rules import Signal
+from ragwatch.pipeline.export.rules import ExportRules, Signal
 
 EVENT = "gen_ai.evaluation.result"
 _NANOSECONDS = 1_000_000_000
@@ -25,16 +26,18 @@ _TRACE_BYTES = 16
 Value = str | float | None
 
 
-def request_of(signal: Signal, evaluations: Sequence[Evaluation], resource: Mapping[str, str], now: float) -> bytes:
+def request_of(signal: Signal, evaluations: Sequence[Evaluation], rules: ExportRules, now: float) -> bytes:
     """Return the body of a request with these evaluations; none for a test of the endpoint."""
     at = int(now * _NANOSECONDS)
-    own = Resource(attributes=_attributes({"service.name": "ragwatch", "service.version": __version__, **resource}))
+    own = Resource(
+        attributes=_attributes({"service.name": "ragwatch", "service.version": __version__, **rules.resource})
+    )
     scope = InstrumentationScope(name="ragwatch", version=__version__)
     if signal is Signal.LOGS:
         events = [_event(one, result, at) for one in evaluations for result in one.results]
         logs = [ResourceLogs(resource=own, scope_logs=[ScopeLogs(scope=scope, log_records=events)])]
         return ExportLogsServiceRequest(resource_logs=logs if events else ()).SerializeToString()
-    spans = [_span(one, at) for one in evaluations]
+    spans = [_span(one, rules, at) for one in evaluations]
     traces = [ResourceSpans(resource=own, scope_spans=[ScopeSpans(scope=scope, spans=spans)])]
     return ExportTraceServiceRequest(resource_spans=traces if spans else ()).SerializeToString()
 
@@ -79,9 +82,20 @@ def _event(one: Evaluation, result: Result, at: int) -> LogRecord:
     )
 
 
-def _span(one: Evaluation, at: int) -> Span:
-    """The span of a verdict, with one link to the first span of the request that was judged."""
-    attributes: dict[str, Value] = {"openinference.span.kind": "EVALUATOR", "error.type": one.error, **_own(one)}
+def _span(one: Evaluation, rules: ExportRules, at: int) -> Span:
+    """The span of a verdict, with one link to the first span of the request that was judged, which is its parent, too.
+
+    The link is what says which span was judged; the parent lets backends without links show both together.
+    """
+    judged_trace, judged_span = bytes.fromhex(one.trace_id), bytes.fromhex(one.span_id)
+    scores = {result.name: result.score for result in one.results}
+    attributes: dict[str, Value] = {
+        "openinference.span.kind": "EVALUATOR",
+        "output.value": None if one.error else json.dumps(scores),
+        "output.mime_type": None if one.error else "application/json",
+        "error.type": one.error,
+        **_own(one),
+    }
     for index, result in enumerate(one.results if one.error is None else ()):
         fields: dict[str, Value] = {
             "name": result.name,
@@ -94,14 +108,15 @@ def _span(one: Evaluation, at: int) -> Span:
         attributes |= {f"evaluations.{index}.evaluation.{name}": value for name, value in fields.items()}
     failed = Status(code=Status.STATUS_CODE_ERROR, message=f"not judged: {one.error}")
     return Span(
-        trace_id=one.identity[:_TRACE_BYTES],
+        trace_id=judged_trace if rules.same_trace else one.identity[:_TRACE_BYTES],
+        parent_span_id=judged_span if rules.same_trace else b"",
         span_id=one.identity[_TRACE_BYTES:],
         name=f"evaluate {one.judge}",
         kind=Span.SPAN_KIND_INTERNAL,
         start_time_unix_nano=at - int(one.seconds * _NANOSECONDS),
         end_time_unix_nano=at,
         attributes=_attributes(attributes),
-        links=[Span.Link(trace_id=bytes.fromhex(one.trace_id), span_id=bytes.fromhex(one.span_id))],
+        links=[Span.Link(trace_id=judged_trace, span_id=judged_span)],
         status=Status(code=Status.STATUS_CODE_OK) if one.error is None else failed,
     )
 

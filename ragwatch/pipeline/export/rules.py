@@ -49,6 +49,7 @@ class ExportRules:
         route_thresholds: Those of single routes, which take precedence; None for none.
         explanations: Whether texts of the answer are sent that explain a score.
         resource: Attributes of the resource.
+        same_trace: Whether a span is a child of the request that was judged; else it is in a trace of its own.
         max_age_seconds: Age of an answer from which its scores are no longer sent.
         batch: Most verdicts in one request.
     """
@@ -59,6 +60,7 @@ class ExportRules:
     route_thresholds: Mapping[str, Mapping[Quantity, float | None]] = field(default_factory=dict)
     explanations: bool = False
     resource: Mapping[str, str] = field(default_factory=dict)
+    same_trace: bool = True
     max_age_seconds: float = 86400.0
     batch: int = 200
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from ragwatch.pipeline.export import messages
 from ragwatch.pipeline.export.client import OtlpClient
-from ragwatch.pipeline.export.rules import ExportTarget, Signal
+from ragwatch.pipeline.export.rules import ExportRules, ExportTarget, Signal
 
 
 async def try_endpoint(target: ExportTarget, signals: Iterable[Signal]) -> Mapping[Signal, str | None]:
@@ -20,7 +20,7 @@ async def try_endpoint(target: ExportTarget, signals: Iterable[Signal]) -> Mappi
     faults: dict[Signal, str | None] = {}
     try:
         for signal in signals:
-            reply = await client.send(signal, messages.request_of(signal, (), {}, 0.0))
+            reply = await client.send(signal, messages.request_of(signal, (), ExportRules(), 0.0))
             faults[signal] = None if reply.failure is None else f"{reply.failure}: {reply.why}"
     finally:
         await client.close()

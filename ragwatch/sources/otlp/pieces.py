@@ -9,6 +9,8 @@ from ragwatch.ports import Part
 from ragwatch.sources.otlp.kinds import Kind, kind_of
 from ragwatch.sources.otlp.span import Span, packed, unpacked
 
+_OF_EXPORT = "ragwatch.judge"  # an attribute of spans with scores that ragwatch itself has sent; see `pipeline.export`
+
 
 class Piece(NamedTuple):
     """Spans of one trace that arrived together.
@@ -48,7 +50,9 @@ def piece_of(trace_id: str, spans: list[Span]) -> Piece:
 
 
 def pieces_of(spans: Iterable[Span], kept: frozenset[str] = frozenset()) -> list[Piece]:
-    """Return spans by trace. Of spans that have nothing to do with generation only the attributes in `kept` are stored.
+    """Return spans by trace, without those that ragwatch itself has sent.
+
+    Of spans that have nothing to do with generation only the attributes in `kept` are stored.
 
     Args:
         spans: The spans of one request.
@@ -56,6 +60,8 @@ def pieces_of(spans: Iterable[Span], kept: frozenset[str] = frozenset()) -> list
     """
     by_trace: dict[str, list[Span]] = {}
     for span in spans:
+        if _OF_EXPORT in span.attributes:
+            continue
         one = span
         if kind_of(span) is Kind.OTHER and span.attributes:
             attributes = {key: value for key, value in span.attributes.items() if key in kept}

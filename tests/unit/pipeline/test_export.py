@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -69,8 +69,9 @@ async def test_an_event_for_each_score(exporting: Exporting, backend: OtlpBacken
     assert b"purr" not in request.body
 
 
-async def test_a_span_with_one_link(exporting: Exporting, backend: OtlpBackend) -> None:
-    """A new span in a trace of its own links to the request and holds its evaluations in order."""
+@pytest.mark.parametrize("same", [True, False])
+async def test_a_span_with_one_link(exporting: Exporting, backend: OtlpBackend, *, same: bool) -> None:
+    """A new span links to the request, is its child or in a trace of its own, and holds its evaluations in order."""
     judge = replace(a_reading("claude", "claude-1"), kind="claude")
     exporting.store.admit(an_admission(traced().draw, judges=["claude"]))
     exporting.store.settle([a_verdict(traced().draw, reading=judge)])
@@ -78,16 +79,18 @@ async def test_a_span_with_one_link(exporting: Exporting, backend: OtlpBackend) 
         {"claude": (Quantity.FAITHFULNESS, Quantity.CONTEXT_PRECISION)},
         route_thresholds={"search": {Quantity.CONTEXT_PRECISION: 1.0}},
         resource={"openinference.project.name": "shop"},
+        same_trace=same,
     )
     await exporting.run(Signal.SPANS, rules=rules)
     (span,) = backend.spans()
     (link,) = span.links
     assert (link.trace_id.hex(), link.span_id.hex()) == (TRACE, SPAN)
-    assert span.trace_id.hex() != TRACE
-    assert not span.parent_span_id
+    assert (span.trace_id.hex() == TRACE, span.parent_span_id.hex()) == (same, SPAN if same else "")
+    assert span.span_id.hex() not in ("", SPAN)
     assert span.end_time_unix_nano - span.start_time_unix_nano == 250_000_000
     attributes = plain(span.attributes)
     assert attributes["openinference.span.kind"] == "EVALUATOR"
+    assert json.loads(attributes["output.value"]) == {"faithfulness": 1.0, "context_precision": 1.0}
     evaluations = {key: value for key, value in attributes.items() if key.startswith("evaluations.")}
     assert evaluations == {
         "evaluations.0.evaluation.name": "faithfulness",
@@ -178,20 +181,12 @@ async def test_headers_are_sent_and_not_shown(exporting: Exporting, backend: Otl
 
 
 async def test_own_spans_are_no_traffic(exporting: Exporting, backend: OtlpBackend) -> None:
-    """A Collector that sends everything to ragwatch, its own spans too, makes no sample of them."""
+    """A Collector that sends everything to ragwatch, its own spans too: they are accepted, and of no trace."""
     exporting.settle(traced())
     await exporting.run(Signal.SPANS)
-    source = OtlpSource(Options(name="traces", grace_seconds=1, wait_seconds=2), exporting.clock)
-    task = asyncio.ensure_future(source.handlers[PATH](a_request(backend.received[0].body, PROTOBUF)))
-    await source.wake.wait()
-    lines = []
-    for _ in range(3):
-        while (batch := source.read()) is not None:
-            lines += batch.lines
-            source.commit(batch)
-        exporting.clock.now += 100.0
-    assert (await task).status == 200
-    assert lines == []
+    source = OtlpSource(Options(name="traces"), exporting.clock)
+    reply = await source.handlers[PATH](a_request(backend.received[0].body, PROTOBUF))
+    assert (reply.status, source.read()) == (200, None)
     source.close()
 
 
