@@ -129,6 +129,12 @@ CATALOGUE: tuple[AlertEntry, ...] = (
     AlertEntry(
         "SourceRejects", "More than 5 % of the records of a source are rejected.", f"1 h window, then {_HOLD}", _EXACT
     ),
+    AlertEntry(
+        "SourceIncomplete",
+        "More than 5 % of the requests of a source lack a part (kind join: a record; kind otlp: the first span).",
+        f"1 h window, then {_HOLD}",
+        _EXACT,
+    ),
     AlertEntry("CoverageLow", "Less than 80 % of the draws are judged.", f"1 h window, then {_HOLD}", _EXACT),
     AlertEntry(
         "NoFreshSamples", "A judge has scored no answer of a route for 6 h, although it read some.", "6 h", _EXACT

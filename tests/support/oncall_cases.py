@@ -131,6 +131,12 @@ def _level(alert: str, name: str, own: str, *values: float, severity: str | None
 
 _SEARCH = {"route": "search", "judge": "embedded"}
 _SEEN = 'ragwatch_requests_seen_total{source="app"}'
+_JOINED, _ORPHANED = (
+    f'ragwatch_source_parts_total{{source="app",outcome="{outcome}"}}' for outcome in ("joined", "orphaned")
+)
+_ASSEMBLED, _ROOTLESS = (
+    f'ragwatch_otlp_requests_total{{source="app",outcome="{outcome}"}}' for outcome in ("assembled", "incomplete")
+)
 _REJECTED = 'ragwatch_requests_rejected_total{source="app",reason="torn_json"}'
 _FOOLED = 'ragwatch_judge_probe_fooled_ratio{judge="claude"}'
 _PROBES = 'ragwatch_judge_probes_total{judge="claude",version="v"}'
@@ -319,6 +325,20 @@ CASES: tuple[Case, ...] = (
         {_SEEN: Climb(100), _REJECTED: Climb(6)},
         {_SEEN: Climb(100), _REJECTED: Climb(5)},
         {_SEEN: Climb(100), _REJECTED: Climb(0)},
+    ),
+    Case(
+        "RagwatchSourceIncomplete",
+        {"source": "app"},
+        {_JOINED: Climb(94), _ORPHANED: Climb(6)},
+        {_JOINED: Climb(95), _ORPHANED: Climb(5)},
+        {_JOINED: Climb(100), _ORPHANED: Climb(0)},
+    ),
+    Case(
+        "RagwatchSourceIncomplete",
+        {"source": "app"},
+        {_ASSEMBLED: Climb(94), _ROOTLESS: Climb(6)},
+        {_ASSEMBLED: Climb(95), _ROOTLESS: Climb(5)},
+        {_ASSEMBLED: Climb(100), _ROOTLESS: Climb(0)},
     ),
     Case(
         "RagwatchCoverageLow",
