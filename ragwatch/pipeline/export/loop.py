@@ -46,7 +46,8 @@ class _Outgoing:
 class ExportLoop:
     """Sends the verdicts on answers with a trace id, in the order of settlement, each at least once.
 
-    A verdict is sent twice only if the process ends, or the connection breaks, before the reply is stored.
+    A verdict is sent twice only if the process ends, the configuration is loaded again, or the connection breaks before
+    the reply is stored.
 
     Args:
         signal: Form in which they are sent.
