@@ -65,8 +65,3 @@ class Options(BaseModel):
     def mapping(self) -> Mapping[str, str]:
         """There is none."""
         return NO_MAPPING
-
-    @property
-    def skip_prefix(self) -> bool:
-        """There is none."""
-        return False
