@@ -115,6 +115,31 @@ async def test_children_before_the_root_and_late_spans() -> None:
     assert settled(source) == []
 
 
+async def test_spans_that_go_on_arriving_are_waited_for() -> None:
+    """After the root each further span extends the grace, with restarts in between; but not for ever."""
+    source = a_source(clock := Clock())
+    spans = openinference()
+    held: list[Part] = []
+    for span in spans:
+        held += (await stored(source, [span])).hold
+        clock.now += 0.9 * GRACE
+        assert settled(source) == []
+        source = a_source(clock)
+        source.restore(held)
+    clock.now += GRACE
+    assert len(records(settled(source)[0])) == 1
+    source = a_source(clock)
+    await stored(source, spans)
+    seconds = 0.0
+    while True:
+        batch = await stored(source, [a_span(f"more {seconds}", "chain")])
+        if batch.lines:
+            break
+        clock.now += 0.9 * GRACE
+        seconds += 0.9 * GRACE
+    assert 11 * GRACE < seconds <= 13 * GRACE
+
+
 async def test_spans_that_are_sent_again_are_held_once() -> None:
     """A client without reply sends its request again, or a part of it: only new spans are held."""
     source = a_source(clock := Clock())
