@@ -230,8 +230,3 @@ def _batch_of(draft: _Draft) -> Batch:
         release=draft.release,
         tallies=draft.tallies,
     )
-
-
-def build(options: Options) -> OtlpSource:
-    """Make the source."""
-    return OtlpSource(options)

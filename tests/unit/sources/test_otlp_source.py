@@ -18,11 +18,12 @@ from ragwatch.core.tally import Tally
 from ragwatch.ports import Batch, Part
 from ragwatch.ports.capabilities import HoldsParts, ReceivesRequests, RecognisesResent
 from ragwatch.ports.receiving import Reply
+from ragwatch.sources.otlp import build
 from ragwatch.sources.otlp import source as module
 from ragwatch.sources.otlp.handler import PATH, TracesHandler
 from ragwatch.sources.otlp.options import Options
 from ragwatch.sources.otlp.pieces import piece_of
-from ragwatch.sources.otlp.source import OtlpSource, build
+from ragwatch.sources.otlp.source import OtlpSource
 from ragwatch.sources.otlp.span import Span
 from ragwatch.sources.otlp.waiting import MAX_SPANS, WaitingTraces
 from ragwatch.sources.requests.body import ByteBudget
