@@ -63,7 +63,7 @@ LIBRARIES: Mapping[str, tuple[str, ...]] = {
     "tokenizers": ("ragwatch.judges.local.session",),
     "uvicorn": ("ragwatch.web",),
     "yaml": ("ragwatch.config", "ragwatch.rules"),
-    "zstandard": ("ragwatch.sources.otlp.body",),
+    "zstandard": ("ragwatch.sources.requests.body",),
 }
 """Each third-party library, and the modules or packages that may import it."""
 

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from ragwatch.ports import Source
 from ragwatch.sources.otlp.options import Options
-from ragwatch.sources.otlp.source import build
 
 __all__ = ["Options", "build"]
+
+
+def build(options: Options) -> Source:
+    """Make the source."""
+    from ragwatch.sources.otlp.source import OtlpSource  # noqa: PLC0415 - protobuf, which few installations need
+
+    return OtlpSource(options)

@@ -11,13 +11,13 @@ from ragwatch.sources.otlp.request import (
     FAILED,
     MAX_VALUE_DEPTH,
     Received,
-    RequestError,
     is_id,
     merged,
     remote_of,
     without_vectors,
 )
 from ragwatch.sources.otlp.span import Event, Span
+from ragwatch.sources.requests.refusal import RefusedError
 
 _MAX_DIGITS = 20
 
@@ -26,14 +26,14 @@ def spans_of(body: bytes) -> Received:
     """Return the spans in a body.
 
     Raises:
-        RequestError: 400: it is not JSON, or not a request of this kind.
+        RefusedError: 400: it is not JSON, or not a request of this kind.
     """
     try:
         request = orjson.loads(body) if body.strip() else {}
     except orjson.JSONDecodeError as error:
-        raise RequestError(400, f"the body is not JSON: {error.msg} at character {error.pos}") from None
+        raise RefusedError(400, f"the body is not JSON: {error.msg} at character {error.pos}") from None
     if not isinstance(request, dict):
-        raise RequestError(400, "the body must be a JSON object with the field resourceSpans")
+        raise RefusedError(400, "the body must be a JSON object with the field resourceSpans")
     received = Received()
     for resource_spans in _objects(request, "resourceSpans", "resource_spans"):
         resource = _attributes(_object(resource_spans, "resource"))
@@ -76,10 +76,10 @@ def _objects(parent: dict[str, Any], *names: str) -> Iterator[dict[str, Any]]:
         if value is None:
             continue
         if not isinstance(value, list):
-            raise RequestError(400, f"{name} must be a list")
+            raise RefusedError(400, f"{name} must be a list")
         for item in value:
             if not isinstance(item, dict):
-                raise RequestError(400, f"{name} must be a list of objects")
+                raise RefusedError(400, f"{name} must be a list of objects")
             yield item
         return
 
@@ -89,7 +89,7 @@ def _object(parent: dict[str, Any], name: str) -> dict[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise RequestError(400, f"{name} must be an object")
+        raise RefusedError(400, f"{name} must be an object")
     return value
 
 

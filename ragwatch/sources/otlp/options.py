@@ -33,7 +33,7 @@ class Options(BaseModel):
         10.0,
         ge=0,
         le=600,
-        description="How long to wait for further spans after the first span of a request has ended.",
+        description="How long to wait for further spans after the last one, once the first span of a request is there.",
     )
     wait_seconds: float = Field(
         120.0, gt=0, le=3600, description="How long to wait for that first span after the last other one has arrived."
@@ -65,8 +65,3 @@ class Options(BaseModel):
     def mapping(self) -> Mapping[str, str]:
         """There is none."""
         return NO_MAPPING
-
-    @property
-    def skip_prefix(self) -> bool:
-        """There is none."""
-        return False

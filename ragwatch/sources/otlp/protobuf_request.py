@@ -13,13 +13,13 @@ from ragwatch.sources.otlp.request import (
     FAILED,
     MAX_VALUE_DEPTH,
     Received,
-    RequestError,
     is_id,
     is_wanted,
     remote_of,
     without_vectors,
 )
 from ragwatch.sources.otlp.span import Event, Span
+from ragwatch.sources.requests.refusal import RefusedError
 
 if TYPE_CHECKING:
     from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
@@ -30,13 +30,13 @@ def spans_of(body: bytes) -> Received:
     """Return the spans in a body.
 
     Raises:
-        RequestError: 400: it is not a request of this kind.
+        RefusedError: 400: it is not a request of this kind.
     """
     request = ExportTraceServiceRequest()
     try:
         request.ParseFromString(body)
     except DecodeError as error:
-        raise RequestError(400, f"the body is not an ExportTraceServiceRequest in protobuf: {error}") from None
+        raise RefusedError(400, f"the body is not an ExportTraceServiceRequest in protobuf: {error}") from None
     received = Received()
     for resource_spans in request.resource_spans:
         resource = _attributes(resource_spans.resource.attributes)

@@ -8,8 +8,8 @@ import orjson
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
 from ragwatch.ports.receiving import Reply
-from ragwatch.sources.otlp.body import JSON, PROTOBUF
-from ragwatch.sources.otlp.request import RequestError
+from ragwatch.sources.otlp.content_types import JSON, PROTOBUF
+from ragwatch.sources.requests.refusal import RefusedError
 
 _CODES = MappingProxyType({400: 3, 413: 8, 415: 3, 429: 8, 503: 14})
 """Codes of google.rpc.Status."""
@@ -28,14 +28,13 @@ def accepted(kind: str, rejected: int = 0, problem: str = "") -> Reply:
     return Reply(200, response.SerializeToString(), PROTOBUF)
 
 
-def refused(kind: str, error: RequestError) -> Reply:
+def refused(kind: str, error: RefusedError) -> Reply:
     """Return the reply to a request that failed: a google.rpc.Status."""
     code, message = _CODES.get(error.status, 2), error.message[:_MAX_MESSAGE]
-    headers = {} if error.retry_after is None else {"Retry-After": str(error.retry_after)}
     if kind != PROTOBUF:
-        return Reply(error.status, orjson.dumps({"code": code, "message": message}), JSON, headers)
+        return Reply(error.status, orjson.dumps({"code": code, "message": message}), JSON, error.headers)
     text = message.encode()
-    return Reply(error.status, b"\x08" + _varint(code) + b"\x12" + _varint(len(text)) + text, PROTOBUF, headers)
+    return Reply(error.status, b"\x08" + _varint(code) + b"\x12" + _varint(len(text)) + text, PROTOBUF, error.headers)
 
 
 def _varint(value: int) -> bytes:

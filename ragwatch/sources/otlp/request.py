@@ -1,4 +1,4 @@
-"""What decoders of a request return, and the errors that they raise."""
+"""What decoders of a request return."""
 
 from __future__ import annotations
 
@@ -14,26 +14,8 @@ MAX_KEPT = 4_096
 """Attributes of a span above which the rest is not read, as if the SDK had dropped them."""
 HAS_REMOTE, IS_REMOTE = 0x100, 0x200
 FAILED = 2
-BUSY_SECONDS = 5
-"""After which clients that were refused for lack of room try again."""
 _BULKY = ("embedding.embeddings.", "llm.tools.", "gen_ai.tool.definitions", "ai.prompt.tools", "exception.stacktrace",
           "db.query.embeddings", "ai.embedding", "ai.values")  # fmt: skip
-
-
-class RequestError(Exception):
-    """A request cannot be answered with success.
-
-    Args:
-        status: HTTP status.
-        message: What is wrong and what to do.
-        retry_after: Seconds after which the client should try again; None if it should not.
-    """
-
-    def __init__(self, status: int, message: str, retry_after: int | None = None) -> None:
-        super().__init__(message)
-        self.status = status
-        self.message = message
-        self.retry_after = retry_after
 
 
 @dataclass(slots=True)

@@ -22,15 +22,15 @@ from ragwatch.errors import SourceError
 from ragwatch.ports import Batch, Part, Rejection
 from ragwatch.ports.receiving import Handler
 from ragwatch.sources.otlp.assemble import Assembled, Refused, assemble
-from ragwatch.sources.otlp.body import ByteBudget
 from ragwatch.sources.otlp.capture import LIMIT_ADVICE
 from ragwatch.sources.otlp.handler import PATH, TracesHandler
 from ragwatch.sources.otlp.options import Options
-from ragwatch.sources.otlp.pieces import restored
-from ragwatch.sources.otlp.queue import Queued, RequestQueue, answer
-from ragwatch.sources.otlp.request import BUSY_SECONDS, RequestError
+from ragwatch.sources.otlp.pieces import Piece, restored
 from ragwatch.sources.otlp.resolver import Resolver
 from ragwatch.sources.otlp.waiting import Waiting, WaitingTraces
+from ragwatch.sources.requests.body import ByteBudget
+from ragwatch.sources.requests.queue import Queued, RequestQueue, answer
+from ragwatch.sources.requests.refusal import stopping
 
 MAX_BATCH_BYTES = 8 << 20
 MAX_TRACES = 500
@@ -43,7 +43,7 @@ MAX_TRIES = 8
 class _Draft:
     """The content of a batch, while it is made."""
 
-    requests: list[Queued]
+    requests: list[Queued[Piece, None]]
     lines: list[bytes] = field(default_factory=list)
     rejections: list[Rejection] = field(default_factory=list)
     hold: list[Part] = field(default_factory=list)
@@ -83,14 +83,14 @@ class OtlpSource:
         self._clock = clock
         self._dates = dates
         self._naming = options.naming
-        self._queue = RequestQueue(options.queue_bytes)
+        self._queue: RequestQueue[Piece, None] = RequestQueue(options.queue_bytes)
         self._traces = WaitingTraces(
             options.grace_seconds, options.wait_seconds, options.waiting_bytes, options.max_body_bytes
         )
         self._resolver = None if options.resolve is None else Resolver(options.resolve)
         self._tries: Counter[str] = Counter()
         self._damaged = 0
-        self._pending: tuple[Batch, list[Queued]] | None = None
+        self._pending: tuple[Batch, list[Queued[Piece, None]]] | None = None
         budget = ByteBudget(options.queue_bytes)
         handler = TracesHandler(self._queue, self.wake, budget, options.max_body_bytes, kept=self._naming.attributes)
         self.handlers: Mapping[str, Handler] = MappingProxyType({PATH: handler})
@@ -127,17 +127,17 @@ class OtlpSource:
         """
         if self._pending is None or self._pending[0] is not batch:
             raise ValueError("only the batch that was read last can be committed")
-        answer(self._pending[1])
+        answer((queued, None) for queued in self._pending[1])
         self._pending = None
 
     def lag(self) -> Lag:
         """Bytes of requests that are not stored, and for how long the oldest has waited."""
-        return Lag(self._queue.size, self._queue.oldest())
+        return Lag(*self._queue.lag())
 
     def close(self) -> None:
         """Refuse further requests, and answer those that wait: their clients send them again."""
         rest = self._queue.close() + ([] if self._pending is None else self._pending[1])
-        answer(rest, RequestError(503, "ragwatch is stopping or reloads its configuration", BUSY_SECONDS))
+        answer((queued, stopping()) for queued in rest)
         if self._resolver is not None:
             self._resolver.close()
 
@@ -148,7 +148,7 @@ class OtlpSource:
             tallies[Tally.SPANS_LEFT_OUT, (name, "damaged")] += self._damaged
             self._damaged = 0
         for queued in draft.requests:
-            for piece in queued.pieces:
+            for piece in queued.items:
                 tallies[Tally.SPANS, (name,)] += len(piece.span_ids)
                 fresh, late = self._traces.add(piece, now)
                 if fresh is not None:
@@ -230,8 +230,3 @@ def _batch_of(draft: _Draft) -> Batch:
         release=draft.release,
         tallies=draft.tallies,
     )
-
-
-def build(options: Options) -> OtlpSource:
-    """Make the source."""
-    return OtlpSource(options)

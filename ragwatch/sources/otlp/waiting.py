@@ -1,7 +1,8 @@
 """Traces that are not complete: their spans wait in memory, and the store has a copy for the next start.
 
-A trace is complete `grace_seconds` after its local root has arrived, because spans of other processes come later. One
-whose root never arrives is given up after `wait_seconds` without a new span. If memory is full, the oldest go first.
+A trace is complete when its local root has arrived and then nothing for `grace_seconds`, or at the latest after
+`MAX_GRACES` times as long: spans of other processes come later. One whose root never arrives is given up after
+`wait_seconds` without a new span. If memory is full, the oldest go first.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from ragwatch.sources.otlp.span import Span, unpacked
 
 MAX_DONE = 50_000
 """Completed traces that are remembered, to recognise spans that arrive late."""
+MAX_GRACES = 12
 MAX_SPANS = 5_000
 """Spans of one trace; a trace with more is not one request."""
 
@@ -29,6 +31,7 @@ class Waiting:
         pieces: What has arrived.
         span_ids: Spans that have arrived.
         roots: Those of them that are local roots.
+        root_at: When the first of those has arrived, in monotonic seconds; None before.
         size: Bytes of all pieces.
         due: When it is complete or given up, in monotonic seconds.
         continued: Whether a request of this trace was completed before.
@@ -41,6 +44,7 @@ class Waiting:
     pieces: list[Piece] = field(default_factory=list)
     span_ids: set[str] = field(default_factory=set)
     roots: set[str] = field(default_factory=set)
+    root_at: float | None = None
     size: int = 0
     too_large: bool = False
 
@@ -53,7 +57,7 @@ class WaitingTraces:
     """The traces that wait, bounded in number and size.
 
     Args:
-        grace_seconds: How long to wait for spans after the local root.
+        grace_seconds: How long to wait for spans after the last one, once the local root is there.
         wait_seconds: How long to wait for the local root after the last span.
         max_bytes: Bytes of spans from which on the oldest traces wait no longer.
         max_trace_bytes: Bytes of one trace from which on its spans are left out.
@@ -94,11 +98,12 @@ class WaitingTraces:
         trace.span_ids |= piece.span_ids
         trace.size += len(piece.payload)
         self.size += len(piece.payload)
-        if not trace.roots:
-            trace.due = now + (self._grace if piece.roots else self._wait)
-        elif piece.roots:
-            trace.due = max(trace.due, now + self._grace)
         trace.roots |= piece.roots
+        if trace.roots:
+            trace.root_at = now if trace.root_at is None else trace.root_at
+            trace.due = min(now, trace.root_at + (MAX_GRACES - 1) * self._grace) + self._grace
+        else:
+            trace.due = now + self._wait
         heapq.heappush(self._due, (trace.due, trace.trace_id))
 
     def complete(self, now: float) -> Iterator[Waiting]:

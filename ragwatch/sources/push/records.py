@@ -10,7 +10,7 @@ import orjson
 
 from ragwatch.formats.feedback import FEEDBACK_FOR
 from ragwatch.formats.fields import ID_KEYS
-from ragwatch.sources.push.request import RefusedError
+from ragwatch.sources.requests.refusal import RefusedError
 
 MAX_VALUES = 300_000
 UNCOUNTED_BYTES = 1 << 20

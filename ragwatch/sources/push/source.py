@@ -21,10 +21,12 @@ from ragwatch.core.units import size_bytes
 from ragwatch.ports import Batch, BatchReport, Rejection
 from ragwatch.ports.receiving import Handler
 from ragwatch.sources.push.handler import DEADLINE_SECONDS, FEEDBACK, SAMPLES, PushHandler
-from ragwatch.sources.push.queue import Outcome, Waiting, WaitingRequests, answer, stopping
+from ragwatch.sources.push.outcome import Outcome
 from ragwatch.sources.push.records import MAX_VALUES, has_too_many_values
-from ragwatch.sources.push.request import BUSY_SECONDS, ByteBudget, RefusedError
 from ragwatch.sources.record_options import RecordOptions
+from ragwatch.sources.requests.body import ByteBudget
+from ragwatch.sources.requests.queue import Queued, RequestQueue, answer
+from ragwatch.sources.requests.refusal import BUSY_SECONDS, RefusedError, stopping
 
 BATCH_BYTES = 4 << 20
 _Size = Annotated[int, BeforeValidator(size_bytes)]
@@ -47,7 +49,7 @@ class _Reading:
     """A batch that is not committed, with the requests that its records come from."""
 
     batch: Batch
-    requests: tuple[Waiting, ...]
+    requests: tuple[Queued[bytes, Outcome], ...]
     report: BatchReport
 
 
@@ -64,7 +66,7 @@ class PushSource:
     def __init__(self, options: Options, deadline_seconds: float = DEADLINE_SECONDS) -> None:
         self.name = options.name
         self.wake = asyncio.Event()
-        self._queue = WaitingRequests()
+        self._queue: RequestQueue[bytes, Outcome] = RequestQueue()
         self._reading: _Reading | None = None
         limit = min(options.max_body_bytes, options.queue_bytes)
         handler = PushHandler(self._queue, self.wake, ByteBudget(options.queue_bytes), limit, deadline_seconds)
@@ -112,9 +114,9 @@ def build(options: Options) -> PushSource:
     return PushSource(options)
 
 
-def _reading(name: str, requests: tuple[Waiting, ...]) -> _Reading:
+def _reading(name: str, requests: tuple[Queued[bytes, Outcome], ...]) -> _Reading:
     """The batch of some requests. The offset of a record is a hash of its content: its id if it has none."""
-    records = [record for one in requests for record in one.records]
+    records = [record for one in requests for record in one.items]
     numbers = [number for number, record in enumerate(records, 1) if not has_too_many_values(record)]
     lines = [records[number - 1] for number in numbers]
     rejected = sorted(set(range(1, len(records) + 1)).difference(numbers)) if len(numbers) < len(records) else []
@@ -133,14 +135,14 @@ def _reading(name: str, requests: tuple[Waiting, ...]) -> _Reading:
     return _Reading(batch, requests, report)
 
 
-def _outcomes(reading: _Reading) -> list[tuple[Waiting, Outcome]]:
+def _outcomes(reading: _Reading) -> list[tuple[Queued[bytes, Outcome], Outcome]]:
     """What became of the records of each request."""
     rejections = {one.line: one for one in reading.report.rejections}
     resent = set(reading.report.resent)
     outcomes = []
     start = 1
     for one in reading.requests:
-        numbers = range(start, start + len(one.records))
+        numbers = range(start, start + len(one.items))
         start = numbers.stop
         rejected = tuple((number - numbers.start, rejections[number]) for number in numbers if number in rejections)
         outcomes.append((one, Outcome(rejected, sum(number in resent for number in numbers))))

@@ -226,3 +226,18 @@ def test_x23_each_rule_is_linear(rule: RedactionRule) -> None:
         start = time.process_time()
         rule.spans(view)
         assert time.process_time() - start < cpu_limit(1.0)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a:: is a scope of b::c",
+        "join chat @tcp(host)",
+        "one:two three@tcp(db:3306)/app",
+        ":secret@tcp(db:3306)/app",
+        "user:@tcp(db:3306)/app",
+    ],
+)
+def test_leaves_what_only_begins_like_an_address(text: str) -> None:
+    """Colons of code are no IPv6 address, and `@tcp(` without a user and a password before it has no secret."""
+    assert Redactor().redact(text) == text

@@ -18,13 +18,18 @@ from support.spans import JSON, PROTOBUF, a_request, a_span, as_json, as_protobu
 
 from ragwatch.ports.receiving import Reply
 from ragwatch.sources.otlp import json_request, protobuf_request
-from ragwatch.sources.otlp.body import unpacked
 from ragwatch.sources.otlp.options import Options
-from ragwatch.sources.otlp.request import RequestError
 from ragwatch.sources.otlp.source import OtlpSource
+from ragwatch.sources.requests.body import Body, ByteBudget
+from ragwatch.sources.requests.refusal import RefusedError
 
 MIB = 1 << 20
 VALUES = {"text": "a", "true": True, "int": -5, "float": 0.5, "list": ["a", 1], "map": {"a": {"b": "c"}}}
+
+
+def unpacked(sent: bytes, encoding: str, limit: int) -> bytes:
+    """A body without its compression."""
+    return Body(a_request(b"", content_encoding=encoding), limit, ByteBudget(limit), "send less").unpacked(sent)
 
 
 async def reply_to(body: bytes, kind: str = PROTOBUF, **headers: str) -> Reply:
@@ -168,6 +173,6 @@ def test_the_limit_holds_for_what_is_unpacked(encoding: str) -> None:
     """One byte more than the limit is refused, as many as the limit are not."""
     compress = gzip.compress if encoding == "gzip" else zstandard.ZstdCompressor().compress
     assert len(unpacked(compress(b"x" * 1000), encoding, 1000)) == 1000
-    with pytest.raises(RequestError, match="max_body_bytes") as caught:
+    with pytest.raises(RefusedError, match="max_body_bytes") as caught:
         unpacked(compress(b"x" * 1001), encoding, 1000)
     assert caught.value.status == 413

@@ -18,14 +18,15 @@ from ragwatch.core.tally import Tally
 from ragwatch.ports import Batch, Part
 from ragwatch.ports.capabilities import HoldsParts, ReceivesRequests, RecognisesResent
 from ragwatch.ports.receiving import Reply
+from ragwatch.sources.otlp import build
 from ragwatch.sources.otlp import source as module
-from ragwatch.sources.otlp.body import ByteBudget
 from ragwatch.sources.otlp.handler import PATH, TracesHandler
 from ragwatch.sources.otlp.options import Options
 from ragwatch.sources.otlp.pieces import piece_of
-from ragwatch.sources.otlp.source import OtlpSource, build
+from ragwatch.sources.otlp.source import OtlpSource
 from ragwatch.sources.otlp.span import Span
 from ragwatch.sources.otlp.waiting import MAX_SPANS, WaitingTraces
+from ragwatch.sources.requests.body import ByteBudget
 
 GRACE, WAIT = 10.0, 120.0
 
@@ -113,6 +114,31 @@ async def test_children_before_the_root_and_late_spans() -> None:
     assert (late.hold, again.hold) == ([], [])
     clock.now += WAIT
     assert settled(source) == []
+
+
+async def test_spans_that_go_on_arriving_are_waited_for() -> None:
+    """After the root each further span extends the grace, with restarts in between; but not for ever."""
+    source = a_source(clock := Clock())
+    spans = openinference()
+    held: list[Part] = []
+    for span in spans:
+        held += (await stored(source, [span])).hold
+        clock.now += 0.9 * GRACE
+        assert settled(source) == []
+        source = a_source(clock)
+        source.restore(held)
+    clock.now += GRACE
+    assert len(records(settled(source)[0])) == 1
+    source = a_source(clock)
+    await stored(source, spans)
+    seconds = 0.0
+    while True:
+        batch = await stored(source, [a_span(f"more {seconds}", "chain")])
+        if batch.lines:
+            break
+        clock.now += 0.9 * GRACE
+        seconds += 0.9 * GRACE
+    assert 11 * GRACE < seconds <= 13 * GRACE
 
 
 async def test_spans_that_are_sent_again_are_held_once() -> None:
