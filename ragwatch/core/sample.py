@@ -27,6 +27,14 @@ class RejectReason(StrEnum):
     PARTIAL_AT_ROTATION = "partial_at_rotation"
     BINARY = "binary"
     DUPLICATE_ID = "duplicate_id"
+    UNDELIVERABLE = "undeliverable"
+
+
+class LossReason(StrEnum):
+    """Why records of a stream were lost before they were stored. The values are label values of a series."""
+
+    TRIMMED = "trimmed"  # the broker removed them before they were read: the stream has a limit
+    DELETED = "deleted"  # removed after they were read, before they were stored
 
 
 class Context(NamedTuple):

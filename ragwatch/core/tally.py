@@ -26,6 +26,7 @@ class Tally(StrEnum):
     REJECTED = "rejected"  # source, reason
     REPAIRED = "repaired"  # source
     RESENT = "resent"  # source: records that were received before, which do not count as seen
+    LOST = "lost"  # source, reason: records that a stream lost before they were stored; nobody has seen them
     RESETS = "resets"  # source, reason
     FEEDBACK = "feedback"  # source, outcome: what users said of answers
     OF_CANARIES = "of_canaries"  # source: records of answers to canaries, which do not count as traffic

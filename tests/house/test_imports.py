@@ -46,6 +46,7 @@ LIBRARIES: Mapping[str, tuple[str, ...]] = {
     "pydantic_core": ("ragwatch.stores",),
     "ragwatch_reader": ("ragwatch.judges.local.artefact",),
     "rapidfuzz": ("ragwatch.probes.similarity",),
+    "redis": ("ragwatch.sources.redis_streams.group",),
     "rich": ("ragwatch.commands",),
     "starlette": ("ragwatch.web",),
     "structlog": ("ragwatch.telemetry",),
