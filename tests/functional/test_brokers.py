@@ -5,16 +5,22 @@ from __future__ import annotations
 import json
 import random
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import nats
 import pytest
 import redis
 from functional.daemon import RagwatchProcess, record, write_config
-from support.brokers import redis_server, wait_until
+from support.brokers import BrokerProcess, nats_server, redis_server, wait_until
+from support.patience import DEADLINE
+
+from ragwatch.sources.nats.loop_thread import LoopThread
 
 SEEN = 'ragwatch_requests_seen_total{source="app"}'
 DRAWN = 'ragwatch_samples_drawn_total{route="search"}'
+LAG = 'ragwatch_source_lag_records{source="app"}'
 JUDGED = 'ragwatch_samples_judged_total{judge="embedded",route="search"}'
 COUNTS = [pytest.param(500, 3, marks=pytest.mark.costly), pytest.param(20_000, 40, marks=pytest.mark.slow)]
 
@@ -26,6 +32,23 @@ def kill_often(config: Path, kills: int) -> None:
         with RagwatchProcess(config).wait_until_serving() as ragwatch:
             time.sleep(rng.uniform(0.0, 0.3))
             ragwatch.kill()
+
+
+def outage(config: Path, server: BrokerProcess, count: int, add: Callable[[int], object]) -> dict[str, float]:
+    """Let the daemon read everything; then the broker is down for a while, and one record more arrives."""
+    with RagwatchProcess(config).wait_until_serving() as ragwatch:
+        ragwatch.wait_for(SEEN, count)
+        ragwatch.wait_for(LAG, 0)
+        server.kill()
+        wait_until(lambda: ragwatch.get("/-/ready")[0] == 503, "it says that the broker is down")
+        assert "cannot be reached" in ragwatch.get("/-/ready")[1]
+        assert ragwatch.get("/-/healthy")[0] == 200
+        server.start()
+        add(count)
+        series = ragwatch.wait_for(JUDGED, count + 1)
+        ragwatch.wait_for(LAG, 0)
+        wait_until(lambda: ragwatch.get("/-/ready")[0] == 200, "it is ready again")
+    return series
 
 
 def redis_config(folder: Path, port: int, **options: Any) -> Path:
@@ -45,19 +68,42 @@ def test_redis_with_a_daemon_that_is_killed(tmp_path: Path, count: int, kills: i
         for number in range(count):
             client.xadd("rag", {"data": record(number)})
         kill_often(config, kills)
-        with RagwatchProcess(config).wait_until_serving() as ragwatch:
-            ragwatch.wait_for(SEEN, count)
-            server.kill()
-            wait_until(lambda: ragwatch.get("/-/ready")[0] == 503, "it says that the broker is down")
-            assert "cannot be reached" in ragwatch.get("/-/ready")[1]
-            assert ragwatch.get("/-/healthy")[0] == 200
-            server.start()
-            client.xadd("rag", {"data": record(count)})
-            series = ragwatch.wait_for(JUDGED, count + 1)
-            ragwatch.wait_for('ragwatch_source_lag_records{source="app"}', 0)
-            wait_until(lambda: ragwatch.get("/-/ready")[0] == 200, "it is ready again")
+        series = outage(config, server, count, lambda number: client.xadd("rag", {"data": record(number)}))
         assert (series[SEEN], series[DRAWN]) == (count + 1, count + 1)
         assert client.xpending("rag", "ragwatch")["pending"] == 0
     finally:
         client.close()
+        server.kill()
+
+
+@pytest.mark.parametrize(("count", "kills"), COUNTS)
+def test_nats_with_a_daemon_that_is_killed(tmp_path: Path, count: int, kills: int) -> None:
+    """Every message is stored once and acknowledged; so it is after the server was killed as well."""
+    server, thread = nats_server(tmp_path), LoopThread("producer")
+    rest = {"start": "beginning", "batch_records": 50, "timeout_seconds": 1, "ack_wait_seconds": 0.5}
+    source = {"kind": "nats", "name": "app", "url": f"nats://127.0.0.1:{server.port}", "stream": "RAG"}
+    config = write_config(tmp_path, sources=json.dumps([source | rest]))
+    client = thread.run(nats.connect(f"nats://127.0.0.1:{server.port}", max_reconnect_attempts=-1), DEADLINE)
+    jetstream = client.jetstream(timeout=5)
+
+    async def fill() -> None:
+        await jetstream.add_stream(name="RAG", subjects=["rag"])
+        for number in range(count):
+            await jetstream.publish("rag", record(number).encode())
+
+    def add(number: int) -> None:
+        wait_until(lambda: client.is_connected, "the producer is connected again")
+        thread.run(jetstream.publish("rag", record(number).encode()), DEADLINE)
+
+    try:
+        thread.run(fill(), DEADLINE)
+        kill_often(config, kills)
+        series = outage(config, server, count, add)
+        info = thread.run(jetstream.consumer_info("RAG", "ragwatch"), DEADLINE)
+        assert (series[SEEN], series[DRAWN], info.num_ack_pending) == (count + 1, count + 1, 0)
+    finally:
+        server.kill()
+        server.start()
+        thread.run(client.close(), DEADLINE)
+        thread.close()
         server.kill()

@@ -21,6 +21,7 @@ LIBRARIES: Mapping[str, tuple[str, ...]] = {
     "httpx": ("ragwatch.judges.openai", "ragwatch.probes.exchange"),
     "jinja2": ("ragwatch.web.pages",),
     "jmespath": ("ragwatch.formats.custom", "ragwatch.probes.expression"),
+    "nats": ("ragwatch.sources.nats.consumer",),
     "numpy": ("ragwatch.judges.local.session",),
     "onnxruntime": ("ragwatch.judges.local.session",),
     "orjson": (
