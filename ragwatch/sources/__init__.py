@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from ragwatch.ports import Kind, Source
-from ragwatch.sources import nats, push, redis_streams, tail
+from ragwatch.sources import kafka, nats, push, redis_streams, tail
 
 KINDS: Mapping[str, Kind[Source]] = MappingProxyType(
-    {"nats": nats, "push": push, "redis_streams": redis_streams, "tail": tail}
+    {"kafka": kafka, "nats": nats, "push": push, "redis_streams": redis_streams, "tail": tail}
 )

@@ -16,6 +16,7 @@ LIBRARIES: Mapping[str, tuple[str, ...]] = {
     "apscheduler": ("ragwatch.config.crontab", "ragwatch.daemon.schedule"),
     "bcrypt": ("ragwatch.web.passwords",),
     "click": ("ragwatch.commands",),
+    "confluent_kafka": ("ragwatch.sources.kafka.group",),
     "cryptography": ("ragwatch.stores.sqlite.encryption",),
     "h11": ("ragwatch.web",),
     "httpx": ("ragwatch.judges.openai", "ragwatch.probes.exchange"),
