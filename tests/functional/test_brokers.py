@@ -13,10 +13,15 @@ import nats
 import pytest
 import redis
 from functional.daemon import RagwatchProcess, record, write_config
-from support.brokers import BrokerProcess, nats_server, redis_server, wait_until
+from support.brokers import BrokerProcess, Worker, books, counted, nats_server, once, redis_server, wait_until
 from support.patience import DEADLINE
 
+from ragwatch.core.tally import Tally
+from ragwatch.ports import Source
+from ragwatch.sources import nats as nats_source
+from ragwatch.sources import redis_streams
 from ragwatch.sources.nats.loop_thread import LoopThread
+from ragwatch.stores.sqlite.store import SqliteStore
 
 SEEN = 'ragwatch_requests_seen_total{source="app"}'
 DRAWN = 'ragwatch_samples_drawn_total{route="search"}'
@@ -105,5 +110,61 @@ def test_nats_with_a_daemon_that_is_killed(tmp_path: Path, count: int, kills: in
         server.kill()
         server.start()
         thread.run(client.close(), DEADLINE)
+        thread.close()
+        server.kill()
+
+
+@pytest.mark.parametrize("kind", ["redis", "nats"])
+@pytest.mark.parametrize(
+    "count", [pytest.param(500, marks=pytest.mark.costly), pytest.param(20_000, marks=pytest.mark.slow)]
+)
+async def test_two_workers_of_which_one_is_killed_and_one_is_stopped(
+    tmp_path: Path, store: SqliteStore, kind: str, count: int
+) -> None:
+    """A worker that is killed after storing, and one that is stopped past the idle time: each record counts once."""
+    server = redis_server(tmp_path) if kind == "redis" else nats_server(tmp_path)
+    thread = LoopThread("producer")
+    workers: list[Worker] = []
+
+    def started(name: str) -> Worker:
+        common = {"name": "app", "start": "beginning", "batch_records": 100}
+        if kind == "redis":
+            own = {"url": f"redis://127.0.0.1:{server.port}/0", "consumer": name, "claim_idle_seconds": 0.5}
+            source: Source = redis_streams.build(redis_streams.Options(stream="rag", **common, **own))
+        else:
+            own = {"url": f"nats://127.0.0.1:{server.port}", "ack_wait_seconds": 0.5}
+            source = nats_source.build(nats_source.Options(stream="rag", **common, **own))
+        workers.append(Worker(source, store))
+        return workers[-1]
+
+    async def fill_nats() -> None:
+        client = await nats.connect(f"nats://127.0.0.1:{server.port}")
+        jetstream = client.jetstream(timeout=DEADLINE)
+        await jetstream.add_stream(name="rag", subjects=["rag"])
+        for number in range(count):
+            await jetstream.publish("rag", record(number).encode())
+        await client.close()
+
+    try:
+        if kind == "redis":
+            with redis.Redis(port=server.port) as client:
+                for number in range(count):
+                    client.xadd("rag", {"data": record(number)})
+        else:
+            thread.run(fill_nats(), DEADLINE)
+        killed, stopped, other = started("killed"), started("stopped"), started("other")
+        for _ in range(2):
+            await killed.intake.step()
+        killed.admit(killed.take())
+        killed.source.close()
+        stopped.take()
+        await other.drain_until(lambda: books(store) == once(count), "the other has counted all")
+        await stopped.drain()
+        await other.drain()
+        assert books(store) == once(count)
+        assert counted(store, Tally.RESENT) >= 100
+    finally:
+        for worker in workers:
+            worker.source.close()
         thread.close()
         server.kill()

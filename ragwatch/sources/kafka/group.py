@@ -134,7 +134,7 @@ class GroupMember:
                 return
 
     def keep_alive(self) -> None:
-        """Stay in the group while nothing can be stored: ask for nothing, and take part in its rebalances."""
+        """Stay in the group while nothing can be stored: read no messages, and take part in its rebalances."""
         paused = self._consumer.assignment()
         try:
             self._consumer.pause(paused)
@@ -318,9 +318,9 @@ def copy_dead_letter(options: Options, record: Record, times: int) -> None:
 
 def error_of(where: str, error: Exception, doubts: Sequence[str] = ()) -> SourceError:
     """The error that stands for one of the library, with what it has said before."""
-    found = error.args[0] if error.args else error
-    text = "; ".join([*doubts[-1:], found.str() if hasattr(found, "str") else str(found)])
-    return SourceError(f"{where}: {_reason(found.name() if hasattr(found, 'name') else '', text)}")
+    cause = error.args[0] if error.args else error
+    text = "; ".join([*doubts[-1:], cause.str() if hasattr(cause, "str") else str(cause)])
+    return SourceError(f"{where}: {_reason(cause.name() if hasattr(cause, 'name') else '', text)}")
 
 
 def _attempts(metadata: str | None) -> int:
@@ -340,5 +340,5 @@ def _reason(code: str, text: str) -> str:
         (("sasl", "authentication", "authorization"), f"the broker refuses the login ({text}); {_LOGIN}"),
         (("fenced",), "another worker has the same name in the group; set consumer to a name of its own"),
     )
-    found = (why for words, why in reasons if any(word in lower for word in words))
-    return next(found, f"the brokers cannot be reached ({text}); start them, or correct servers")
+    matching = (why for words, why in reasons if any(word in lower for word in words))
+    return next(matching, f"the brokers cannot be reached ({text}); start them, or correct servers")

@@ -323,5 +323,5 @@ def _reason(error: Exception) -> str:
         (("no response from stream",), "no stream takes dead letters; create one with the subject dead_letters"),
         (("jetstream not enabled", "503"), f"the server has no JetStream at present ({text}); enable it"),
     )
-    found = (why for words, why in reasons if any(word in lower for word in words))
-    return next(found, f"the server cannot be reached ({text}); start it, or correct url")
+    matching = (why for words, why in reasons if any(word in lower for word in words))
+    return next(matching, f"the server cannot be reached ({text}); start it, or correct url")

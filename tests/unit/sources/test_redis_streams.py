@@ -333,6 +333,7 @@ class Step(StrEnum):
     RESTART = "restart"
 
 
+@pytest.mark.costly
 @given(st.lists(st.tuples(st.integers(0, 1), st.sampled_from(Step)), max_size=30))
 def test_nothing_is_skipped_whatever_two_consumers_do(server: BrokerProcess, steps: list[tuple[int, Step]]) -> None:
     """Two consumers read, store, acknowledge and restart in any order: at last every entry was stored."""
