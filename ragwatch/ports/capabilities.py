@@ -9,6 +9,7 @@ from typing import Protocol, runtime_checkable
 from ragwatch.formats.log_reader import LogReader, RecordRules
 from ragwatch.ports.receiving import Handler
 from ragwatch.ports.rows import Part
+from ragwatch.ports.traffic import Batch
 
 
 @runtime_checkable
@@ -73,6 +74,19 @@ class RecognisesResent(Protocol):
     @property
     def recognises_resent(self) -> bool:
         """Whether records with an id that was received before are counted as resent, and not read again."""
+        ...
+
+
+@runtime_checkable
+class SupportsPeek(Protocol):
+    """A source that shows records without taking them from others that read the same stream."""
+
+    def peek(self) -> tuple[str, Batch | None]:
+        """Return what there is, as text for people, and some of the newest records, if there are any.
+
+        Raises:
+            SourceError: The source cannot be read.
+        """
         ...
 
 
