@@ -12,12 +12,13 @@ from ragwatch.config import Config
 from ragwatch.core.labels.label import Label, from_record
 from ragwatch.errors import ConfigError, StoreError
 from ragwatch.ports import Query, StoredVerdict
-from ragwatch.stores.sqlite.encryption import check_keys
+from ragwatch.stores.decoding import verdict_of
+from ragwatch.stores.encryption import check_keys
+from ragwatch.stores.rows import unpack
 from ragwatch.stores.sqlite.notes import LABELS, RUNS
 from ragwatch.stores.sqlite.reader import ReadConnection
 from ragwatch.stores.sqlite.retention import PRUNED_UNTIL
-from ragwatch.stores.sqlite.rows import unpack
-from ragwatch.stores.sqlite.search import statement, verdict_of
+from ragwatch.stores.sqlite.search import statement
 from ragwatch.stores.sqlite.store import Options
 
 MAX_VERDICTS = 20_000  # read by one command

@@ -16,7 +16,7 @@ LIBRARIES: Mapping[str, tuple[str, ...]] = {
     "apscheduler": ("ragwatch.config.crontab", "ragwatch.daemon.schedule"),
     "bcrypt": ("ragwatch.web.passwords",),
     "click": ("ragwatch.commands",),
-    "cryptography": ("ragwatch.stores.sqlite.encryption",),
+    "cryptography": ("ragwatch.stores.encryption",),
     "h11": ("ragwatch.web",),
     "httpx": ("ragwatch.judges.openai", "ragwatch.probes.exchange"),
     "jinja2": ("ragwatch.web.pages",),
