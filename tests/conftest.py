@@ -21,7 +21,7 @@ from support.patience import TIMEOUT
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
-pytest_plugins = ("support.isolation", "support.workers", "support.alone", "support.counting")
+pytest_plugins = ("support.isolation", "support.workers", "support.alone", "support.counting", "support.postgres")
 
 settings.register_profile(
     "house",

@@ -34,6 +34,7 @@ LIBRARIES: Mapping[str, tuple[str, ...]] = {
         "ragwatch.web",
     ),
     "prometheus_client": ("ragwatch.exporter",),
+    "psycopg": ("ragwatch.stores.postgres",),
     "pydantic": (
         "ragwatch.commands",
         "ragwatch.config",
