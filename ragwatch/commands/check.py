@@ -42,6 +42,7 @@ from ragwatch.pipeline.budget_account import InMemoryBudget
 from ragwatch.ports import Batch, JudgeContext, Source
 from ragwatch.ports.capabilities import HasFallback, HasLogFiles, SupportsProbe
 from ragwatch.sources.push import Options as PushOptions
+from ragwatch.stores import postgres
 from ragwatch.stores.sqlite import Options as SqliteOptions
 from ragwatch.telemetry import Telemetry, configure_logging
 from ragwatch.web import Right
@@ -148,6 +149,8 @@ def _privacy(config: Config) -> Iterator[Finding]:
     """What the store keeps, whether its keys fit, and whether the audit log can be written."""
     yield Finding("store.texts", OK if config.texts == "all" else WARNING, _CONSEQUENCES[config.texts])
     options = config.store.options
+    if isinstance(options, postgres.Options):
+        yield _run_test("store.url", lambda: Finding("store.url", OK, postgres.describe(options)))
     if isinstance(options, SqliteOptions):
         yield _run_test("store.encryption", lambda: _encryption(options, config))
     if config.settings.audit.file is not None:

@@ -17,6 +17,7 @@ from ragwatch.config import Config, KindConfig, load
 from ragwatch.config.model import Settings
 from ragwatch.errors import ConfigError, StoreError
 from ragwatch.ports import Erased, Erasure, Store
+from ragwatch.stores import postgres
 from ragwatch.telemetry import configure_logging
 
 NOTHING_STORED = 3
@@ -90,6 +91,8 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def _open(target: _Target) -> Store:
+    if isinstance(target.store.options, postgres.Options):  # other workers may go on
+        return postgres.connected(target.store.options)
     if not (target.state / "ragwatch.db").is_file():
         raise StoreError(f"state: {target.state} contains no ragwatch.db; give the directory with --state")
     owner = lock_owner(target.state)

@@ -24,7 +24,7 @@ def settings_of(kind: str, state: Path) -> dict[str, str]:
         return {}
     server = shared_server()
     if _owners.get(SCHEMA) != state:
-        _empty(server.url, SCHEMA)
+        emptied(server.url, SCHEMA)
         _owners[SCHEMA] = state
     return {"url": server.url, "database_schema": SCHEMA}
 
@@ -34,7 +34,8 @@ def open_store(kind: str, state: Path) -> Store:
     return KINDS[kind].build(KINDS[kind].Options.model_validate(settings_of(kind, state)), state)
 
 
-def _empty(url: str, schema: str) -> None:
+def emptied(url: str, schema: str) -> None:
+    """Delete all rows of a schema, if it exists."""
     with psycopg.connect(url, autocommit=True) as connection:
         tables = connection.execute(
             "SELECT tablename FROM pg_tables WHERE schemaname = %s AND tablename <> 'schema_version'", (schema,)

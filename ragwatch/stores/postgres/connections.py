@@ -26,6 +26,10 @@ IDLE_SECONDS = 30  # a worker that is stopped within a transaction loses its loc
 UNKNOWN_SECONDS = 30.0  # how long the outcome of a COMMIT is asked for after the connection was lost
 RETRY_SECONDS = 0.2
 WALK_ROWS = 100
+NO_ADDRESS = (
+    "store: cannot open the database: store.url is not an address; write it as postgresql://USER:PASSWORD@HOST/DATABASE"
+    " (characters such as @ and / in a password are percent-encoded)"
+)
 
 Rows = list[tuple[Any, ...]]
 Writer = psycopg.Cursor[Any]
@@ -63,6 +67,7 @@ def connect(target: Target) -> psycopg.Connection:
     """Open a connection in autocommit mode.
 
     Raises:
+        StoreError: The address cannot be read.
         psycopg.Error: The server cannot be reached, or refuses.
     """
     milliseconds = round(target.timeout_seconds * 1000)
@@ -73,15 +78,18 @@ def connect(target: Target) -> psycopg.Connection:
         "idle_in_transaction_session_timeout": IDLE_SECONDS * 1000,
         "TimeZone": "UTC",
     }
-    conninfo = make_conninfo(
-        target.conninfo,
-        options=" ".join(f"-c {name}={value}" for name, value in settings.items()),
-        application_name="ragwatch",
-        connect_timeout=CONNECT_SECONDS,
-        target_session_attrs="read-write",
-        keepalives_idle=IDLE_SECONDS,
-        tcp_user_timeout=IDLE_SECONDS * 1000,
-    )
+    try:
+        conninfo = make_conninfo(
+            target.conninfo,
+            options=" ".join(f"-c {name}={value}" for name, value in settings.items()),
+            application_name="ragwatch",
+            connect_timeout=CONNECT_SECONDS,
+            target_session_attrs="read-write",
+            keepalives_idle=IDLE_SECONDS,
+            tcp_user_timeout=IDLE_SECONDS * 1000,
+        )
+    except psycopg.ProgrammingError:
+        raise StoreError(NO_ADDRESS) from None  # the message would contain the address, and with it the password
     connection = psycopg.connect(conninfo, autocommit=True)
     connection.adapters.register_dumper(str, _StorableText)
     return connection

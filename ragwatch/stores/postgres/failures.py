@@ -25,7 +25,6 @@ _WORDS: tuple[tuple[str, str], ...] = (
     ("too many clients", "lower store.connections, or raise max_connections of the server"),
     ("remaining connection slots", "lower store.connections, or raise max_connections of the server"),
     ("translate host name", "check the host in store.url"),
-    ('missing "="', "write store.url as postgresql://USER:PASSWORD@HOST/DATABASE"),
     ("certificate", "check sslmode and sslrootcert in store.url"),
     ("SSL", "check sslmode in store.url"),
     ("session is read-only", "the server is a standby; give the address of the primary in store.url"),

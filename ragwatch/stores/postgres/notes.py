@@ -19,8 +19,9 @@ from ragwatch.stores.postgres import feedback
 from ragwatch.stores.postgres.connections import Connections, Target
 from ragwatch.stores.postgres.statements import SLOTS, add_tallies
 from ragwatch.stores.rows import number, pack, score_row, unpack
-from ragwatch.stores.texts import PackedText
+from ragwatch.stores.texts import PackedText, damaged_text
 
+SECRET = "secret of sampling"
 _RUNS = "SELECT kind, name, at, failing, body FROM runs WHERE kind = %s AND name = %s"
 _LABELS = "SELECT body, key FROM labels WHERE at >= %s ORDER BY at, key"
 _LABELS_OF = "SELECT body, key FROM labels WHERE key = %s ORDER BY at DESC LIMIT %s"
@@ -141,6 +142,19 @@ class PostgresNotes(Connections):
         """See `NoteStore.recall`."""
         rows = self.rows("SELECT body FROM states WHERE name = %s", (name,))
         return unpack(rows[0][0]) if rows else None
+
+    def shared_secret(self, ours: bytes) -> bytes:
+        """See `SharesSecret.shared_secret`."""
+        with self.transaction() as writer:
+            writer.execute(
+                "INSERT INTO states (name, body) VALUES (%s, %s) ON CONFLICT (name) DO NOTHING",
+                (SECRET, self.seal(pack({"secret": ours.hex()}))),
+            )
+        stored = self.recall(SECRET) or {}
+        try:
+            return bytes.fromhex(stored["secret"])
+        except (LookupError, TypeError, ValueError) as error:
+            raise damaged_text(error) from error
 
     def claim(self, name: str, holder: str, *, now: float, seconds: float) -> bool:
         """See `NoteStore.claim`. A release takes effect at once even if the clock is set back."""

@@ -36,7 +36,7 @@ def unbiased(table: str = "") -> str:
 
 
 def sizes(relation_bytes: int) -> list[str]:
-    """Return statements that measure the bytes of the stored rows: a table's file also has room that is free.
+    """Return statements that measure the bytes of the stored rows: a table's file also has free space.
 
     >>> ["TABLESAMPLE" in sql for sql in sizes(EXACT_BYTES)], "(25.0)" in sizes(4 * EXACT_BYTES)[0]
     ([False, False, False], True)

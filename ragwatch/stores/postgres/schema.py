@@ -35,17 +35,17 @@ def prepare(
         StoreError: The server is too old, or the database was written by a newer ragwatch that this one cannot join.
         psycopg.Error: It cannot be written; its version is unchanged.
     """
-    _check_server(connection)
+    check_server(connection)
     stored = stored_version(connection, name)
     if stored is not None and stored[0] >= version:
-        return _check_compatible(stored, version)
+        return check_compatible(stored, version)
     for _ in range(version):
         with connection.transaction():
             locked(connection, MIGRATION, name)
             connection.execute(f"SET LOCAL lock_timeout = '{DDL_LOCK_SECONDS}s'")
             current, compatible = stored_version(connection, name) or (0, 0)
             if current >= version:  # another worker was first
-                return _check_compatible((current, compatible), version)
+                return check_compatible((current, compatible), version)
             _migrate(connection, name, current + 1, scripts or files("ragwatch.stores.postgres"))
     return None
 
@@ -68,7 +68,12 @@ def _migrate(connection: psycopg.Connection, name: str, version: int, scripts: T
     connection.execute("UPDATE schema_version SET version = %s, compatible = %s", (version, COMPATIBLE))
 
 
-def _check_server(connection: psycopg.Connection) -> None:
+def check_server(connection: psycopg.Connection) -> None:
+    """Check that the server can be used.
+
+    Raises:
+        StoreError: It is too old, or the database is not encoded in UTF8.
+    """
     server = connection.info.server_version
     if server < OLDEST_SERVER:
         raise StoreError(
@@ -83,7 +88,12 @@ def _check_server(connection: psycopg.Connection) -> None:
         )
 
 
-def _check_compatible(stored: tuple[int, int], version: int) -> None:
+def check_compatible(stored: tuple[int, int], version: int) -> None:
+    """Check that a schema can be used by this version.
+
+    Raises:
+        StoreError: It was written by a newer ragwatch that this one cannot join.
+    """
     if stored[1] > version:
         raise StoreError(
             f"store: written by a newer ragwatch (schema {stored[0]}, this one knows {version}); run that version, or "
