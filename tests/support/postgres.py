@@ -35,10 +35,10 @@ _started: list[Postgres] = []
 class Postgres:
     """A server that is reached through a socket in its folder."""
 
-    def __init__(self, programs: Path, folder: Path, port: int | None = None) -> None:
+    def __init__(self, programs: Path, folder: Path, **settings: str) -> None:
         self._programs = programs
         self.folder = folder
-        self._port = port
+        self._settings = {**SETTINGS, **settings}
         self._user = "postgres" if os.geteuid() == 0 else None  # it refuses to be root
 
     @property
@@ -56,9 +56,8 @@ class Postgres:
 
     def start(self) -> None:
         """Start it, and wait until it accepts connections."""
-        listen = "''" if self._port is None else f"127.0.0.1 -c port={self._port}"
-        settings = " ".join(f"-c {name}={value}" for name, value in SETTINGS.items())
-        options = f"-c listen_addresses={listen} -c unix_socket_directories='{self.folder}' {settings}"
+        settings = " ".join(f"-c {name}={value}" for name, value in self._settings.items())
+        options = f"-c listen_addresses='' -c unix_socket_directories='{self.folder}' {settings}"
         self._run(
             "pg_ctl", "-D", str(self.folder / "data"), "-w", "-o", options, "-l", str(self.folder / "log"), "start"
         )
@@ -95,12 +94,12 @@ class Postgres:
         return done.stdout
 
 
-def new_server() -> Postgres:
-    """A server of its own. Skips the test where PostgreSQL is not installed."""
+def new_server(**settings: str) -> Postgres:
+    """A server of its own, with other settings. Skips the test where PostgreSQL is not installed."""
     binary = shutil.which("postgres") or next(map(str, Path("/usr/lib/postgresql").glob("*/bin/postgres")), None)
     if binary is None:
         pytest.skip(MISSING)
-    server = Postgres(Path(binary).resolve().parent, Path(tempfile.mkdtemp(prefix="ragwatch-postgres-")))
+    server = Postgres(Path(binary).resolve().parent, Path(tempfile.mkdtemp(prefix="ragwatch-postgres-")), **settings)
     try:
         server.create()
     except BaseException:

@@ -21,7 +21,7 @@ from ragwatch.stores.postgres.statements import SLOTS, add_tallies
 from ragwatch.stores.rows import number, pack, score_row, unpack
 from ragwatch.stores.texts import PackedText, damaged_text
 
-SECRET = "secret of sampling"
+KEY_STATE = "sampling key"
 _RUNS = "SELECT kind, name, at, failing, body FROM runs WHERE kind = %s AND name = %s"
 _LABELS = "SELECT body, key FROM labels WHERE at >= %s ORDER BY at, key"
 _LABELS_OF = "SELECT body, key FROM labels WHERE key = %s ORDER BY at DESC LIMIT %s"
@@ -148,9 +148,9 @@ class PostgresNotes(Connections):
         with self.transaction() as writer:
             writer.execute(
                 "INSERT INTO states (name, body) VALUES (%s, %s) ON CONFLICT (name) DO NOTHING",
-                (SECRET, self.seal(pack({"secret": ours.hex()}))),
+                (KEY_STATE, self.seal(pack({"secret": ours.hex()}))),
             )
-        stored = self.recall(SECRET) or {}
+        stored = self.recall(KEY_STATE) or {}
         try:
             return bytes.fromhex(stored["secret"])
         except (LookupError, TypeError, ValueError) as error:

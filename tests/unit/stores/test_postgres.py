@@ -127,7 +127,7 @@ def test_readers_see_verdicts_in_the_order_of_their_numbers(worker: Callable[...
 
 
 def test_an_unknown_commit_is_looked_up(target: Target, worker: Callable[..., PostgresStore]) -> None:
-    """The connection is lost with the reply to a COMMIT: the store finds out that it took effect, or that it did not."""
+    """The connection is lost with the reply to a COMMIT: the store finds out whether it took effect."""
     store = worker()
     store.remember("state", {"seq": 1})
     (number,) = sql(target, "SELECT (pg_current_xact_id()::text::bigint)::text")[0]
@@ -199,8 +199,8 @@ def test_damaged_rows_are_counted_and_affect_no_others(target: Target, worker: C
     store.settle([a_verdict(draw) for draw in draws[:2]])
     store.add_labels([Label("k", "ada", AT, {Quantity.FAITHFULNESS: 1.0})])
     store.record_run(StoredRun("canary", "docs", AT, False, {"x": 1}), Counter())  # noqa: FBT003 - a field
-    sql(target, f"UPDATE verdicts SET line = 'x' WHERE key = '{draws[0].key}'")
-    sql(target, f"UPDATE samples SET body = 'x' WHERE key = '{draws[2].key}'")
+    sql(target, f"UPDATE verdicts SET line = 'x' WHERE key = '{draws[0].key}'")  # noqa: S608 - keys of ours
+    sql(target, f"UPDATE samples SET body = 'x' WHERE key = '{draws[2].key}'")  # noqa: S608 - keys of ours
     for table in ("labels", "runs", "parts"):
         sql(target, f"UPDATE {table} SET body = 'x'")  # noqa: S608 - names of ours
     worst = store.find(Query(worst=True, quantity=Quantity.FAITHFULNESS))
@@ -293,13 +293,13 @@ def test_feedback_and_answer_that_arrive_at_two_workers_are_joined(
     """Neither transaction sees the other: retention joins what waits beside its stored answer, and counts it once."""
     store = worker()
     store.admit(an_admission(a_draw("a")))
-    sql(target, f"INSERT INTO early_feedback VALUES ('{a_draw('a').key}', 'a', 'app', {AT}, 0.5, {AT})")
+    sql(target, f"INSERT INTO early_feedback VALUES ('{a_draw('a').key}', 'a', 'app', {AT}, 0.5, {AT})")  # noqa: S608 - keys of ours
     store.prune(Retention(30, 30, 1 << 40), now=AT + 7200)
     assert store.feedback_of(a_draw("a").key) == (0.5, AT)
     assert store.tallies()[Tally.FEEDBACK, ("app", "joined")] == 1
 
 
-def test_one_worker_prunes_at_a_time(target: Target, worker: Callable[..., PostgresStore]) -> None:
+def test_one_worker_prunes_at_a_time(worker: Callable[..., PostgresStore]) -> None:
     """Another one deletes nothing meanwhile, and does not wait."""
     store = worker()
     store.admit(an_admission(a_draw("a", at=AT - 100 * DAY)))
@@ -389,11 +389,11 @@ def test_description(target: Target, worker: Callable[..., PostgresStore], serve
     assert sql(target, "SELECT to_regclass('unused.work')") == [(None,)]
 
 
-def test_workers_share_one_secret(worker: Callable[..., PostgresStore], target: Target) -> None:
+def test_workers_share_one_secret(worker: Callable[..., PostgresStore]) -> None:
     """The first secret counts for all; a damaged one is told."""
     one, two = worker(), worker()
     assert (one.shared_secret(b"a" * 32), two.shared_secret(b"b" * 32)) == (b"a" * 32, b"a" * 32)
-    one.remember("secret of sampling", {"secret": 7})
+    one.remember("sampling key", {"secret": 7})
     with pytest.raises(StoreError, match="damaged"):
         two.shared_secret(b"b" * 32)
 
