@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
 
 from ragwatch.ports import Store
 from ragwatch.stores import KINDS
+from ragwatch.stores.postgres.connections import Target, connect
 from support.postgres import shared_server
 
-SCHEMA = "contract"
+SCHEMA, WORKERS_SCHEMA = "contract", "workers"
 PARAMETERS = [pytest.param(kind, marks=[pytest.mark.costly] if kind == "postgres" else []) for kind in sorted(KINDS)]
 """Kinds as parameters of tests."""
 
@@ -43,3 +45,10 @@ def emptied(url: str, schema: str) -> None:
         if tables:  # quicker than TRUNCATE, which makes new files
             deletions = [f'DELETE FROM "{schema}"."{table}"' for (table,) in tables]  # noqa: S608 - names of ours
             connection.execute("; ".join(deletions))
+
+
+def sql(target: Target, statement: str) -> list[Any]:
+    """Rows of a statement."""
+    with connect(target) as connection:
+        cursor = connection.execute(statement.encode())
+        return cursor.fetchall() if cursor.description else []
