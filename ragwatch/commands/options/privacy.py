@@ -28,7 +28,7 @@ def forget() -> None:
     Pending draws become unjudged; canary runs and events that contain the texts lose them. The database is then
     written again, so that no byte of a text remains in free space. Scores and labels remain unless --with-scores is
     given, as does the hash of each id, so that no answer is stored again. What cannot be erased (logs, suites, anchors,
-    backups, providers) is listed. Stop ragwatch before.
+    backups, providers) is listed. Stop ragwatch before; workers that share a PostgreSQL database may go on.
 
     Exit code 1 when the state is in use or bytes remain, 2 for a usage or configuration error, 3 when no stored answer
     matches.

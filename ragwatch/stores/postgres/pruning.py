@@ -20,6 +20,7 @@ PRUNED_UNTIL = "SELECT until FROM pruned"
 RUNS_SIZE = "SELECT COALESCE(SUM(octet_length(body)), 0)::bigint FROM runs"
 _TABLES = ("verdicts", "samples", "runs", "parts", "labels", "events")
 RELATION_SIZE = "SELECT " + " + ".join(f"pg_total_relation_size('{table}')" for table in _TABLES)
+_LAST = "SELECT COALESCE(pg_sequence_last_value(pg_get_serial_sequence('verdicts', 'seq')::regclass), 0)"
 _DELETED = "RETURNING key, at, octet_length(line) + coalesce(octet_length(scores::text), 0)"
 
 
@@ -93,6 +94,15 @@ def delete_oldest(writer: Writer, now: float) -> tuple[int, int]:
     return len(deleted), size + sum(line + ROW_BYTES for *_, line in deleted)
 
 
+def set_pruned(writer: Writer, until: float, seq: int) -> None:
+    """Record up to when, and to which sequence number, verdicts were deleted."""
+    writer.execute(
+        "INSERT INTO pruned (until, seq) VALUES (%s, %s)"
+        " ON CONFLICT (one) DO UPDATE SET until = excluded.until, seq = excluded.seq",
+        (until, seq),
+    )
+
+
 def _record_deletion(writer: Writer, deleted: list[tuple[str, float, int]], now: float) -> int:
     """Record the latest time of the deleted verdicts, and delete their samples if these have no further use.
 
@@ -103,12 +113,8 @@ def _record_deletion(writer: Writer, deleted: list[tuple[str, float, int]], now:
     lock(writer, SEQUENCES)  # below this number, no verdict is committed any more
     before = writer.execute(PRUNED_UNTIL).fetchone() or (-math.inf,)
     until = min(now, max(before[0], *(at for _, at, _ in deleted)))  # timestamps of a fast clock may be in the future
-    writer.execute(
-        "INSERT INTO pruned (until, seq) SELECT %s, COALESCE(pg_sequence_last_value("
-        " pg_get_serial_sequence('verdicts', 'seq')::regclass), 0)"
-        " ON CONFLICT (one) DO UPDATE SET until = excluded.until, seq = excluded.seq",
-        (until,),
-    )
+    ((last,),) = writer.execute(_LAST).fetchall()
+    set_pruned(writer, until, int(last))
     keys = sorted({key for key, _, _ in deleted})
     orphans = writer.execute(
         "DELETE FROM samples s WHERE key = ANY(%s::text[])"  # a label does not keep it: no page would show it
