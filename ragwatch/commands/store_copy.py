@@ -28,7 +28,7 @@ def copy(state: Path, path: Path) -> int:
         from ragwatch.stores.copying import copy_state  # noqa: PLC0415 - needs the extra, which is checked by now
         from ragwatch.stores.postgres.store import PostgresStore  # noqa: PLC0415 - the same
 
-        assert isinstance(store, PostgresStore)  # noqa: S101 - told to the type checker
+        assert isinstance(store, PostgresStore)  # noqa: S101 - for the type checker
         secret = stored_secret(state)
         counts = copy_state(state, store)
         if secret is not None:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 import threading
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import psycopg
 import pytest
 from pydantic import ValidationError
+from support.cut_connection import CutConnection
 from support.kit import JUDGE, a_draw, a_verdict, an_admission
 from support.patience import DEADLINE
 from support.postgres import Postgres, shared_server
 from support.stores import WORKERS_SCHEMA, sql
 
+from ragwatch.core.tally import Tally
 from ragwatch.errors import StoreError
 from ragwatch.stores.postgres import Options, build, connected, describe, schema
 from ragwatch.stores.postgres.connections import Connections, Target, connect
@@ -174,3 +180,27 @@ def test_a_worker_owns_its_state_directory(tmp_path: Path) -> None:
     connected(options).close()
     store.close()
     build(options, tmp_path).close()
+
+
+@pytest.mark.parametrize(("when", "succeeds"), [("before", False), ("after", True)])
+def test_a_reply_that_is_lost_counts_nothing_twice(
+    target: Target, server: Postgres, when: str, *, succeeds: bool
+) -> None:
+    """The connection breaks at COMMIT: the step succeeds exactly if it took effect, else it is repeated as a whole."""
+    folder = Path(tempfile.mkdtemp(prefix="ragwatch-cut-"))  # a path of pytest is too long for a socket
+    with CutConnection(server.folder, folder) as cut:
+        store = PostgresStore(replace(target, conninfo=f"postgresql://ragwatch@/postgres?host={folder}"))
+        admission = an_admission(a_draw("a"), tallies=Counter({(Tally.SEEN, ("app",)): 1}), cursor="1")
+        store.pending()
+        cut.arm(when)
+        if succeeds:
+            assert store.admit(admission) == 1
+        else:
+            with pytest.raises(StoreError, match="cannot write"):
+                store.admit(admission)
+            assert (store.cursors("app"), store.tallies()) == ({}, {})
+            assert store.admit(admission) == 1
+        assert store.tallies()[Tally.SEEN, ("app",)] == 1
+        assert (store.pending(), store.cursors("app")) == ({JUDGE: 1}, {"log": "1"})
+        store.close()
+    shutil.rmtree(folder)
