@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 import subprocess
@@ -113,6 +114,7 @@ def shared_server() -> Postgres:
     """The server of this process, for tests that leave it running. Skips the test where PostgreSQL is not installed."""
     server = new_server()
     _started.append(server)
+    atexit.register(pytest_sessionfinish)  # of a worker that is forked, which finishes no session
     return server
 
 
