@@ -9,7 +9,7 @@ WORKERS ?= 6
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test interpreters check check-deploy sbom lint fix slow soak rules bench bench-judge lock
+.PHONY: help setup run test interpreters check check-deploy sbom lint fix slow soak rules bench bench-judge lock pin-images
 
 help:
 	@echo "make run     the demo: a small real RAG service under ragwatch, no key"
@@ -25,6 +25,7 @@ help:
 	@echo "make bench   speed, beside the floor in the same run"
 	@echo "make bench-judge  how far the embedded judges agree with people, set by set; ARGS=\"--limit 200\" for a first look"
 	@echo "make lock    pin dependencies anew"
+	@echo "make pin-images  write the digests of images into deploy/, where their registries can be reached"
 
 setup: .venv/dev.stamp
 
@@ -62,7 +63,13 @@ test: .venv/dev.stamp
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements-oracles.lock
 	@touch $@
 
-slow: .venv/oracles.stamp
+# Services with tracing, in an environment of their own: what they bring is nothing that ragwatch may import.
+.venv/tracers.stamp: .venv/dev.stamp requirements-tracers.lock
+	@$(BIN)/python -m venv .venv/tracers
+	@.venv/tracers/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements-tracers.lock
+	@touch $@
+
+slow: .venv/oracles.stamp .venv/tracers.stamp
 	$(BIN)/python tests/interpreters.py --all
 	$(BIN)/python -m pytest -m slow
 	EXAMPLES=400 $(BIN)/python -m pytest -m "not slow" --workers $(WORKERS) tests/unit tests/contract
@@ -113,19 +120,24 @@ fix: .venv/dev.stamp
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+pin-images: .venv/dev.stamp
+	@$(BIN)/python tools/pin_images.py $(ARGS)
+
 # Needs uv, which the lock itself does not: pip installs what is locked.
 lock:
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
-	  --extra claude --extra encryption --extra openai --extra postgres --extra probes pyproject.toml tools/build.in -o requirements.lock
+	  --extra claude --extra encryption --extra openai --extra postgres --extra probes --extra zstd pyproject.toml tools/build.in -o requirements.lock
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
 	  --constraint requirements.lock --group dev pyproject.toml tools/build.in -o requirements-dev.lock
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
-	  --constraint requirements-dev.lock --extra claude --extra encryption --extra openai --extra postgres --extra probes --extra local \
+	  --constraint requirements-dev.lock --extra claude --extra encryption --extra openai --extra postgres --extra probes --extra zstd --extra local \
 	  --no-emit-package ragwatch-reader pyproject.toml tools/build.in -o requirements-local.lock
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
 	  --constraint requirements-dev.lock --group interpreters pyproject.toml -o requirements-interpreters.lock
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
 	  --constraint requirements-dev.lock --group oracles -o requirements-oracles.lock
+	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
+	  --constraint requirements-dev.lock --group tracers -o requirements-tracers.lock
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
 	  --constraint requirements-dev.lock --group deploy -o requirements-deploy.lock
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \

@@ -208,13 +208,12 @@ class AnswerLog:
             self._warned_at = now
             logging.getLogger("ragwatch.emit").warning("ragwatch.emit: %s", message)
 
-    def _exit(self) -> None:
-        """Write what waits, for a short time."""
-        if self._thread is None and self._lines:  # the process is too far down for a thread
-            until = time.monotonic() + EXIT_SECONDS
-            while self._lines and time.monotonic() < until and not self._try(self._batch(), 0.0):
-                pass
-        self.flush()
+    def _exit(self, until: float) -> None:
+        """Write what waits, until an instant of the monotonic clock."""
+        if self._thread is not None:
+            self.flush(until - time.monotonic())
+        while self._lines and time.monotonic() < until and not self._try(self._batch(), 0.0):
+            pass  # the process is too far down for a thread
 
 
 class AnswerHandler(logging.Handler):
@@ -385,8 +384,9 @@ def _finite(value: object) -> object:
 
 
 def _close_all() -> None:
-    for log in list(_logs):
-        log._exit()  # noqa: SLF001 - of this module
+    until = time.monotonic() + EXIT_SECONDS
+    for log in sorted(_logs, key=lambda log: log._thread is not None):  # noqa: SLF001 - threads go on meanwhile
+        log._exit(until)  # noqa: SLF001 - of this module
 
 
 def _reset_all() -> None:

@@ -52,6 +52,9 @@ class EventCount(StrEnum):
     ACCEPT_FAILURES = "accept_failures"
     WEB_REFUSALS = "web_refusals"  # reason
     WEB_FILE_FAILURES = "web_file_failures"
+    EXPORT_RECORDS = "export_records"  # signal, outcome
+    EXPORT_SKIPPED = "export_skipped"  # signal, reason
+    EXPORT_FAILURES = "export_failures"  # signal, reason
 
 
 class GaugeLevel(StrEnum):
@@ -60,6 +63,7 @@ class GaugeLevel(StrEnum):
     BREAKER_OPEN = "breaker_open"  # judge
     RATE_LIMIT_LEFT = "rate_limit_left"  # judge, limit
     JUDGE_FALLBACK = "judge_fallback"  # judge
+    EXPORT_WAITING = "export_waiting"  # signal
 
 
 class Telemetry:
@@ -152,12 +156,8 @@ class Telemetry:
     def request_refused(self, reason: str) -> None:
         """A request was refused, for a reason in `_REFUSALS`. Logs each reason at most every 10 minutes."""
         self._add(EventCount.WEB_REFUSALS, (reason,))
-        now, event = monotonic(), _REFUSALS[reason]
-        with self._lock:
-            if now < self._next_warning.get(event, now):
-                return
-            self._next_warning[event] = now + LIMIT_WARNING_SECONDS
-        self._log.warning(event, advice="see docs/security.md")
+        if self._is_due(_REFUSALS[reason]):
+            self._log.warning(_REFUSALS[reason], advice="see docs/security.md")
 
     def web_file_read(self) -> None:
         """Users, certificates or headers have changed and are in force."""
@@ -183,12 +183,19 @@ class Telemetry:
 
     def _log_limit(self, event: str, **fields: object) -> None:
         """Log at most every 10 minutes for each source that the limit on open files is reached."""
-        now, key = monotonic(), f"{event} {fields.get('source')}"
+        if self._is_due(f"{event} {fields.get('source')}"):
+            self._log.warning(
+                event, **fields, limit=getrlimit(RLIMIT_NOFILE)[0], advice="raise LimitNOFILE (ulimit -n)"
+            )
+
+    def _is_due(self, warning: str) -> bool:
+        """Whether a warning that may be frequent is logged now: every 10 minutes."""
+        now = monotonic()
         with self._lock:
-            if now < self._next_warning.get(key, now):
-                return
-            self._next_warning[key] = now + LIMIT_WARNING_SECONDS
-        self._log.warning(event, **fields, limit=getrlimit(RLIMIT_NOFILE)[0], advice="raise LimitNOFILE (ulimit -n)")
+            due = now >= self._next_warning.get(warning, now)
+            if due:
+                self._next_warning[warning] = now + LIMIT_WARNING_SECONDS
+        return due
 
     def judge_called(self, judge: str, model: str, seconds: float) -> None:
         """A call to a judge returned or failed after so many seconds."""
@@ -322,9 +329,43 @@ class Telemetry:
         log = self._log.error if moved else self._log.info
         log("anchors read", judge=judge, read=read, changed=changed, moved=moved)
 
+    def export_begins(self, signal: str, reasons: Iterable[str]) -> None:
+        """Scores are sent: records and failures count from 0, so that `increase()` sees the first one. Logs nothing."""
+        for outcome in ("sent", "rejected", "dropped"):
+            self._add(EventCount.EXPORT_RECORDS, (signal, outcome), 0)
+        for reason in reasons:
+            self._add(EventCount.EXPORT_FAILURES, (signal, reason), 0)
+
+    def exported(self, signal: str, outcome: str, records: int, why: str = "") -> None:
+        """The endpoint of `export` accepted, rejected or refused records: `sent`, `rejected` or `dropped`."""
+        self._add(EventCount.EXPORT_RECORDS, (signal, outcome), records)
+        if outcome != "sent" and records and self._is_due(f"{outcome} {signal}"):
+            self._log.error(
+                "scores are lost: the endpoint does not accept them", signal=signal, records=records, why=why
+            )
+
+    def export_skipped(self, signal: str, reason: str, verdicts: int) -> None:
+        """Nothing is sent of so many verdicts."""
+        self._add(EventCount.EXPORT_SKIPPED, (signal, reason), verdicts)
+
+    def export_failed(self, signal: str, reason: str, why: str) -> None:
+        """A request to the endpoint of `export` failed. Logged every 10 minutes for each reason."""
+        self._add(EventCount.EXPORT_FAILURES, (signal, reason))
+        if self._is_due(f"export {signal} {reason}"):
+            self._log.warning("scores cannot be sent", signal=signal, reason=reason, why=why)
+
+    def export_waiting(self, signal: str, seconds: float) -> None:
+        """Scores have been waiting for so long to be sent; 0 if none wait."""
+        with self._lock:
+            self._levels[GaugeLevel.EXPORT_WAITING, (signal,)] = seconds
+
     def pruned(self, verdicts: int) -> None:
         """Retention deleted verdicts."""
         self._log.info("verdicts pruned", verdicts=verdicts)
+
+    def erased(self, answers: int) -> None:
+        """The answers of a person were erased on request."""
+        self._log.info("answers erased", answers=answers)
 
     def announced(self, kind: str, detail: str) -> None:
         """An event of the monitored service was recorded, such as a deployment."""

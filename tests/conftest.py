@@ -21,6 +21,7 @@ from support.patience import TIMEOUT
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
+collect_ignore = ["traced"]  # programs that run in an environment of their own, with the frameworks that they use
 pytest_plugins = ("support.isolation", "support.workers", "support.alone", "support.counting", "support.postgres")
 
 settings.register_profile(

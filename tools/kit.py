@@ -1,6 +1,6 @@
 """Writes rules (deploy/prometheus, kubernetes, jsonnet), docs/alerts.md and grafana/dashboards.
 
-The dashboards have the panels of canaries and anchors, which config.example.yaml only shows as comments.
+The dashboards have the panels of canaries, anchors, joins and exports, which config.example.yaml shows as comments.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ def files() -> dict[str, str]:
     texts["deploy/kubernetes/prometheusrule.yaml"] = yaml_text(operator(plan))
     texts["deploy/jsonnet/rules.json"] = json.dumps(prometheus(plan), indent=1, ensure_ascii=False) + "\n"
     shown = board_plan_of(config, plan)
-    shown = replace(shown, features=shown.features | {Feature.CANARIES, Feature.ANCHORS})
+    commented = {Feature.CANARIES, Feature.ANCHORS, Feature.JOINED, Feature.MIXED, Feature.EXPORT}
+    shown = replace(shown, features=shown.features | commented)
     dashboards = dashboard_files(shown)
     texts |= {f"grafana/dashboards/{name}": text for name, text in dashboards.items()}
     texts["grafana/dashboards/.lint"] = yaml_text(exclusions(json.loads(text) for text in dashboards.values()))

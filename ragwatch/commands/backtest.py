@@ -23,9 +23,10 @@ from ragwatch.commands.replay import DetectorTrace, ScoredAnswer, lowest_probabi
 from ragwatch.commands.terminal import file_name_in_errors
 from ragwatch.config import Config, JudgeConfig, load
 from ragwatch.config.drift import DriftOptions, check_routes, lowest_probability
-from ragwatch.config.text import duration_seconds, explain_all, value_of
+from ragwatch.config.text import explain_all, value_of
 from ragwatch.core.sample import OTHER
 from ragwatch.core.scores import Quantity
+from ragwatch.core.units import duration_seconds
 from ragwatch.daemon.runtime import sampling_plan
 from ragwatch.errors import ConfigError, FormatError
 from ragwatch.formats.times import epoch_seconds

@@ -15,8 +15,10 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Column, Table
 
-from ragwatch import formats, judges, sources
+from ragwatch import judges, sources
 from ragwatch.audit import verify
+from ragwatch.commands.check_export import export_test
+from ragwatch.commands.check_traces import traces_so_far
 from ragwatch.commands.event_loop import run_async
 from ragwatch.commands.log_warnings import JSONL_ADVICE, incomplete_file, lock_owner, reject_warnings, sample_warnings
 from ragwatch.commands.push_request import push_request
@@ -28,19 +30,18 @@ from ragwatch.config.canaries import SuiteConfig
 from ragwatch.config.model import Settings
 from ragwatch.config.paging import unpaged
 from ragwatch.config.web import WebOptions
-from ragwatch.core.sample import Context, Sample
+from ragwatch.core.sample import Context, Sample, SkipReason
 from ragwatch.core.scores import faithfulness
 from ragwatch.daemon.state_secret import readable_secret
 from ragwatch.daemon.suites import suite_of
 from ragwatch.daemon.web_access import read_rules
 from ragwatch.errors import FormatError, RagwatchError
 from ragwatch.formats.feedback import FEEDBACK_FOR
-from ragwatch.formats.record import parse as parse_line
-from ragwatch.formats.record import parse_after_prefix
 from ragwatch.judges.lexical.readable import unread_language
 from ragwatch.pipeline.budget_account import InMemoryBudget
 from ragwatch.ports import Batch, JudgeContext, Source
-from ragwatch.ports.capabilities import HasFallback, HasLogFiles, SupportsProbe
+from ragwatch.ports.capabilities import HasFallback, HasLogFiles, SupportsProbe, log_reader
+from ragwatch.sources.otlp import Options as OtlpOptions
 from ragwatch.sources.push import Options as PushOptions
 from ragwatch.stores import postgres
 from ragwatch.stores.sqlite import Options as SqliteOptions
@@ -108,6 +109,14 @@ def check_all(config: Config) -> Iterator[Finding]:
         subject = f"canaries[{index}]"
         yield _run_test(subject, lambda suite=suite, subject=subject: run_async(_suite(suite, subject, secret)))  # type: ignore[misc]  # the same
         yield from _unusual_canaries(suite, subject)
+    if config.settings.export.otlp is not None:
+        yield _run_test("export.otlp", lambda: _export(config))
+
+
+def _export(config: Config) -> Finding:
+    options = config.settings.export.otlp
+    accepted, well, text = (True, True, "nothing is sent") if options is None else export_test(options, config)
+    return Finding("export.otlp", FAILED if not accepted else OK if well else WARNING, text)
 
 
 def _alerts(config: Config) -> Iterator[Finding]:
@@ -218,6 +227,9 @@ def _rights(rights: frozenset[Right]) -> str:
 
 def _source(config: KindConfig, subject: str, whole: Config) -> Finding:
     options = config.options
+    if isinstance(options, OtlpOptions):
+        well, text = traces_so_far(options, whole)
+        return Finding(subject, OK if well else WARNING, text)
     if isinstance(options, PushOptions):
         return _push(options, subject, whole)
     if "start" in type(options).model_fields:
@@ -275,20 +287,29 @@ def _skipped_records(config: KindConfig, whole: Config) -> str | None:
 def _content(options: object, batch: Batch, subject: str, settings: Settings | None = None) -> Finding:
     """Test whether the records of a batch can be converted to samples, and whether the samples look right."""
     settings = settings or Settings()
-    log = options if isinstance(options, HasLogFiles) else None
-    parse = parse_after_prefix if log and log.skip_prefix else parse_line
-    reader = formats.build(log.format if log else "auto", (log.mapping if log else None) or None)
+    reader = log_reader(options)
     samples: list[Sample] = []
     errors: list[str] = []
-    for line, number in zip(batch.lines[:MAX_RECORDS], batch.numbers, strict=False):
+    skipped: Counter[SkipReason] = Counter()
+    for line, number in zip(batch.lines, batch.numbers, strict=True):
         try:
-            record = parse(line)[0]
-            if FEEDBACK_FOR not in record:
-                samples.append(reader.read(record, str(number)))
+            parsed = reader.parse(line)
+            if isinstance(parsed, SkipReason):
+                skipped[parsed] += 1
+                continue
+            if FEEDBACK_FOR not in parsed[0]:
+                samples.append(reader.read(parsed[0], str(number)))
         except FormatError as error:
             errors.append(f"{batch.file}:{number}: {error.reason}: {error}")
+        if len(samples) + len(errors) == MAX_RECORDS:
+            break
     total = len(samples) + len(errors)
     summary = f"{len(samples)} of {total} records of {batch.file} are samples"
+    if skipped:
+        reasons = ", ".join(f"{reason} {count}" for reason, count in skipped.most_common())
+        summary += f"; {skipped.total()} lines are skipped ({reasons})"
+    if not total:
+        return Finding(subject, FAILED, f"{summary}: no line is a record; see `where` and `prefix`")
     warnings = [*sample_warnings(samples, settings.routes), *_language_warnings(samples)]
     if errors:
         limit = settings.alerts.rejects
@@ -320,7 +341,7 @@ def _format_advice(line: bytes) -> Iterator[str]:
     if line.startswith(b"["):
         yield f"the file is a JSON array; {JSONL_ADVICE}"
     elif not line.startswith(b"{") and b"{" in line:
-        yield "there is text before the JSON; set skip_prefix: true in this source"
+        yield "there is text before the JSON; set prefix: auto in this source"
 
 
 async def _suite(config: SuiteConfig, subject: str, secret: bytes | None) -> Finding:

@@ -27,6 +27,7 @@ from ragwatch.pipeline.labels.verdicts import LabelRules
 from ragwatch.ports import Query, Store
 
 TIMEOUT_SECONDS = 30.0
+FORGET_SECONDS = 1800.0
 UNAUTHORIZED = 401
 _WILDCARD_HOSTS = ("0.0.0.0", "[::]", "::")  # noqa: S104 - nothing is bound
 
@@ -128,7 +129,18 @@ class ApiClient:
         reply = self._request(f"/api/v1/samples/{key}", absent={})
         return None if "sample" in reply.get("truncated", ()) else _chars(reply.get("sample"))
 
-    def _request(self, path: str, body: object = None, *, absent: dict[str, Any] | None = None) -> dict[str, Any]:
+    def forget(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Erase a person, see `web.erasure`. Takes as long as readings under way, and as writing the database again."""
+        return self._request("/v1/forget", body, seconds=FORGET_SECONDS)
+
+    def _request(
+        self,
+        path: str,
+        body: object = None,
+        *,
+        absent: dict[str, Any] | None = None,
+        seconds: float = TIMEOUT_SECONDS,
+    ) -> dict[str, Any]:
         request = urllib.request.Request(  # noqa: S310 - the scheme is checked above
             self._address + path,
             None if body is None else json.dumps(body).encode(),
@@ -136,7 +148,7 @@ class ApiClient:
         )
         authorize(request, self._token)
         try:
-            with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as response:  # noqa: S310 - see above
+            with urllib.request.urlopen(request, timeout=seconds) as response:  # noqa: S310 - see above
                 values: dict[str, Any] = json.load(response)
                 return values
         except urllib.error.HTTPError as error:

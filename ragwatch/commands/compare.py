@@ -23,7 +23,6 @@ from ragwatch.commands.terminal import escape_line
 from ragwatch.commands.variants import live_variants, split_variants
 from ragwatch.config import Config, load
 from ragwatch.config.canaries import SuiteConfig
-from ragwatch.config.text import duration_seconds
 from ragwatch.core.canary.report import CanaryReport
 from ragwatch.core.compare_line import (
     Comparison,
@@ -34,6 +33,7 @@ from ragwatch.core.compare_line import (
     compare_verdicts,
 )
 from ragwatch.core.relevance import KS, RankedCase
+from ragwatch.core.units import duration_seconds
 from ragwatch.core.verdict import Judged, Verdict
 from ragwatch.daemon.state_secret import readable_secret
 from ragwatch.daemon.suites import suite_of

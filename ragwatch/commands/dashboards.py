@@ -12,6 +12,7 @@ import click
 from ragwatch.commands.terminal import file_name_in_errors
 from ragwatch.config import Config, JudgeConfig
 from ragwatch.core.scores import Quantity
+from ragwatch.ports.capabilities import record_rules
 from ragwatch.rules import RulePlan
 from ragwatch.rules.dashboards import PLACEHOLDER, BoardPlan, Feature, boards
 from ragwatch.rules.promql import span
@@ -61,6 +62,7 @@ def _scored(judge: JudgeConfig) -> frozenset[Quantity]:
 
 
 def _features(config: Config) -> Iterator[Feature]:
+    rules = [record_rules(source.options) for source in config.sources]
     has = {
         Feature.PAID: any(judge.kind not in _FREE for judge in config.judges),
         Feature.BUDGET: any(judge.place.budget.caps for judge in config.judges),
@@ -68,5 +70,9 @@ def _features(config: Config) -> Iterator[Feature]:
         Feature.KNOWN_BAD: any(judge.place.known_bad > 0 for judge in config.judges),
         Feature.ANCHORS: bool(config.anchors),
         Feature.CANARIES: bool(config.canaries),
+        Feature.MIXED: any(rule.where is not None or rule.prefix is not None for rule in rules),
+        Feature.JOINED: any(source.kind == "join" for source in config.sources),
+        Feature.TRACES: any(source.kind == "otlp" for source in config.sources),
+        Feature.EXPORT: config.settings.export.otlp is not None,
     }
     return (feature for feature, is_there in has.items() if is_there)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,14 +11,17 @@ import click
 
 from ragwatch import stores
 from ragwatch.audit import AuditLog, local_actor
+from ragwatch.commands.client import ApiClient, address_of
+from ragwatch.commands.credentials import read_token
 from ragwatch.commands.forget_elsewhere import copies_elsewhere
+from ragwatch.commands.forget_running import forget_running
 from ragwatch.commands.log_warnings import lock_owner
+from ragwatch.commands.shared_state import is_shared, shared_store
 from ragwatch.commands.terminal import printable
 from ragwatch.config import Config, KindConfig, load
 from ragwatch.config.model import Settings
 from ragwatch.errors import ConfigError, StoreError
 from ragwatch.ports import Erased, Erasure, Store
-from ragwatch.stores import postgres
 from ragwatch.telemetry import configure_logging
 
 NOTHING_STORED = 3
@@ -39,25 +43,29 @@ def forget(
     metadata: Sequence[str],
     path: Path | None,
     state: Path | None,
+    url: str | None,
+    token_file: Path | None,
     with_scores: bool,
     dry_run: bool,
 ) -> int:
     """Erase answers from the state. Returns 0, 3 if none is stored, 1 if something remains in free space."""
     configure_logging("error")
     target = _target(path, state)
-    redactor = (Settings() if target.config is None else target.config.settings).redaction.redactor()
-    pairs = {_pair(text) for text in metadata}
-    if not ids and not pairs:
+    if not ids and not metadata:
         raise ConfigError("ID: is missing; give ids of answers, or --metadata KEY=VALUE")
-    if redactor is not None:  # the store contains what redaction has left of a value
-        pairs |= {(key, redactor.redact(value)) for key, value in pairs}
-    names = {*ids, *(() if redactor is None else map(redactor.redact, ids))}
-    erasure = Erasure(frozenset(names), frozenset(pairs), with_scores)
-    store = _open(target)
-    try:
-        erased = store.forget(erasure, dry_run=dry_run)
-    finally:
-        store.close()
+    redactor = (Settings() if target.config is None else target.config.settings).redaction.redactor()
+    erasure = Erasure(frozenset(ids), frozenset(map(_pair, metadata)), with_scores)
+    if redactor is not None:
+        erasure = erasure.redacted(redactor.redact)
+    shared = is_shared(target.store)
+    if not shared and not (target.state / "ragwatch.db").is_file():
+        raise StoreError(f"state: {target.state} contains no ragwatch.db; give the directory with --state")
+    address = None if shared else _running(target, url)  # workers that share a database go on
+    if address is None:
+        erased = _erase(target, erasure, dry_run=dry_run)
+    else:
+        client = ApiClient(address, read_token(token_file))
+        erased = forget_running(client, target.state, target.store, erasure, dry_run=dry_run)
     if not erased.keys:
         click.echo("no stored answer matches; nothing was erased", err=True)
         return NOTHING_STORED
@@ -65,8 +73,6 @@ def forget(
         click.echo(line)
     for line in copies_elsewhere(target.state, target.config, path, erased.texts | erasure.ids):
         click.echo(printable(f"not erased: {line}"))
-    if not dry_run:
-        _record(target.config, erased)
     if not erased.complete:
         click.echo("bytes of the texts remain in the write-ahead log, because another program reads it", err=True)
         return INCOMPLETE
@@ -90,19 +96,39 @@ def _pair(text: str) -> tuple[str, str]:
     return key, value
 
 
-def _open(target: _Target) -> Store:
-    if isinstance(target.store.options, postgres.Options):  # other workers may go on
-        return postgres.connected(target.store.options)
-    if not (target.state / "ragwatch.db").is_file():
-        raise StoreError(f"state: {target.state} contains no ragwatch.db; give the directory with --state")
+def _running(target: _Target, url: str | None) -> str | None:
+    """Address of the ragwatch that uses the state directory; None if none does.
+
+    Raises:
+        StoreError: One does, and nothing says where it listens.
+    """
     owner = lock_owner(target.state)
-    if owner is not None:
+    if url is not None or owner is None:
+        return url
+    if target.config is None:
         raise StoreError(
-            f"state: {target.state} is in use by a running ragwatch (process {owner}); stop it, run this again, and "
-            "start it: it continues where it stopped"
+            f"state: {target.state} is in use by a running ragwatch (process {owner}); give --config or --url, so that "
+            "it can be asked, or stop it"
         )
+    return address_of(target.config)
+
+
+def _erase(target: _Target, erasure: Erasure, *, dry_run: bool) -> Erased:
+    """Erase from a state directory that nobody uses, or from a database that workers share."""
+    with shared_store(target.store) if is_shared(target.store) else _owned(target) as store:
+        erased = store.forget(erasure, dry_run=dry_run)
+    if erased.keys and not dry_run:
+        _record(target.config, erased)
+    return erased
+
+
+@contextmanager
+def _owned(target: _Target) -> Iterator[Store]:
     store: Store = stores.KINDS[target.store.kind].build(target.store.options, target.state)
-    return store
+    try:
+        yield store
+    finally:
+        store.close()
 
 
 def _summary(erased: Erased, *, with_scores: bool, dry_run: bool) -> Iterator[str]:
@@ -110,6 +136,8 @@ def _summary(erased: Erased, *, with_scores: bool, dry_run: bool) -> Iterator[st
     what = "scores and labels" if with_scores else "texts, metadata, ids and notes; scores and labels remain"
     yield f"{len(erased.keys)} answers {verb}: {what}"
     yield f"{erased.verdicts} verdicts, {erased.labels} labels"
+    if erased.feedback:
+        yield f"feedback of users on {erased.feedback} of them"
     if erased.pending:
         yield f'{erased.pending} pending draws: {"would become" if dry_run else "became"} unjudged{{reason="erased"}}'
     if erased.others:

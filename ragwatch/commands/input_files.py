@@ -1,22 +1,25 @@
 """Selects how files from the command line are read: like the daemon would read them as the log of a source.
 
-Format, mapping and `skip_prefix` are those of a source of the configuration: the one named by `--source`, else the
-first one whose path matches the file, else the first one. Routes and redaction are those of the configuration.
+Format, mapping and the selection of records (`where`, `prefix`, `split`) are those of a source of the configuration:
+the one named by `--source`, else the first one whose path matches the file, else the first one. Routes and redaction
+are those of the configuration.
 """
 
 from __future__ import annotations
 
-from fnmatch import fnmatch
-from pathlib import Path
+from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 from ragwatch import formats
+from ragwatch.commands.part_files import PartFiles, matches
 from ragwatch.config import Config
 from ragwatch.core.sample import OTHER
 from ragwatch.errors import ConfigError
-from ragwatch.formats.record import Parse, parse, parse_after_prefix
-from ragwatch.formats.shape import RecordReader
-from ragwatch.ports.capabilities import HasLogFiles
+from ragwatch.formats.log_reader import LogReader, RecordRules
+from ragwatch.formats.record import Parsed
+from ragwatch.ports.capabilities import HasLogFiles, record_rules
+from ragwatch.sources.join.options import Options as JoinOptions
 
 
 class FileOptions(NamedTuple):
@@ -45,6 +48,7 @@ class InputFiles:
     def __init__(self, config: Config | None = None, options: FileOptions | None = None) -> None:
         self._format, self._source = options or FileOptions()
         sources = () if config is None else config.sources
+        self._parts: dict[str, PartFiles] = {}
         self._logs = [source.options for source in sources if isinstance(source.options, HasLogFiles)]
         self._routes = None if config is None else frozenset(config.settings.routes)
         self.redactor = None if config is None else config.settings.redaction.redactor()
@@ -55,17 +59,26 @@ class InputFiles:
                 raise ConfigError(f"--source {self._source}: is not a source of the configuration; {advice}")
         self.reader("-")
 
-    def reader(self, name: str) -> RecordReader:
-        """The reader that converts the records of a file to samples."""
+    def reader(self, name: str) -> LogReader:
+        """The reader that converts the lines of a file to samples."""
         log = self._log(name)
-        format_name = self._format or (log.format if log else "auto")
-        mapping = log.mapping if log and log.mapping and format_name == formats.CUSTOM else None
-        return formats.build(format_name, mapping)
+        rules = RecordRules() if log is None else record_rules(log)
+        if self._format is not None:
+            mapping = rules.mapping if self._format == formats.CUSTOM else {}
+            rules = replace(rules, format=self._format, mapping=mapping)
+        return LogReader(rules)
 
-    def parser(self, name: str) -> Parse:
-        """The function that parses a line of a file."""
+    def parser(self, name: str) -> Callable[[bytes], Parsed | None]:
+        """The function that decodes the record in a line; it returns None for a part that waits for others."""
         log = self._log(name)
-        return parse_after_prefix if log and log.skip_prefix else parse
+        if isinstance(log, JoinOptions):
+            return self._parts.setdefault(log.name, PartFiles(log)).parser(name)
+        return self.reader(name).parse
+
+    @property
+    def waiting(self) -> int:
+        """Number of parts of requests without the others."""
+        return sum(parts.waiting for parts in self._parts.values())
 
     def route(self, logged: str) -> str:
         """The label value of a logged route; empty without a configuration, because that lists the routes."""
@@ -76,10 +89,5 @@ class InputFiles:
     def _log(self, name: str) -> HasLogFiles | None:
         if self._source is not None:
             return next(log for log in self._logs if log.name == self._source)
-        matching = [log for log in self._logs if _matches(log, name)]
+        matching = [log for log in self._logs if matches(log, name)]
         return next(iter([*matching, *self._logs]), None)
-
-
-def _matches(log: HasLogFiles, name: str) -> bool:
-    path = str(Path(name).resolve())
-    return any(fnmatch(path, str(Path(pattern).absolute())) for pattern in log.patterns)

@@ -42,7 +42,7 @@ def judge(
     sample_files = SampleFiles(InputFiles(config, FileOptions(format_name, source)))
     streams = files or (sys.stdin.buffer,)
     verdicts = run_async(read_all(sample_files, streams, judge_named(config, name, settings), _print))
-    _summarise(verdicts, sample_files.rejected)
+    _summarise(verdicts, sample_files)
     return 1 if sample_files.rejected else 0
 
 
@@ -50,7 +50,7 @@ def _print(verdict: Verdict) -> None:
     click.echo(json.dumps(verdict_line(verdict)))
 
 
-def _summarise(verdicts: Sequence[Verdict], rejected: Counter[str]) -> None:
+def _summarise(verdicts: Sequence[Verdict], files: SampleFiles) -> None:
     table = Table("quantity", "mean", "95 % interval", "answers", title=f"{len(verdicts)} samples")
     judged = [verdict for verdict in verdicts if isinstance(verdict, Judged)]
     by_reference = tuple(ReferenceQuantity) if any(verdict.draw.sample.reference for verdict in judged) else ()
@@ -67,6 +67,8 @@ def _summarise(verdicts: Sequence[Verdict], rejected: Counter[str]) -> None:
     unjudged = Counter(str(verdict.reason) for verdict in verdicts if not isinstance(verdict, Judged))
     routes = Counter(verdict.draw.route for verdict in verdicts if verdict.draw.route)
     stages = Counter(str(verdict.stage or "unknown") for verdict in judged)
-    for title, counts in (("stage", stages), ("route", routes), ("unjudged", unjudged), ("rejected", rejected)):
+    waiting = Counter({"without the others of their request": files.waiting} if files.waiting else {})
+    lines = (("rejected", files.rejected), ("lines skipped", files.skipped), ("parts", waiting))
+    for title, counts in (("stage", stages), ("route", routes), ("unjudged", unjudged), *lines):
         if counts:
             console.print(f"{title}: " + ", ".join(f"{name} {count}" for name, count in counts.most_common()))

@@ -4,26 +4,17 @@ from __future__ import annotations
 
 import fcntl
 import os
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ragwatch.core.sample import Sample
 from ragwatch.formats.guess import are_ids
+from ragwatch.formats.prompts import has_prompt
 
 JSONL_ADVICE = "write one JSON object per line, each with its newline (of a whole array: jq -c '.[]')"
 _MIN_PROMPT_RATIO = 0.5  # share of the samples above which a prompt as context is no coincidence
-_MIN_QUESTION_CHARS = 15  # a passage may contain a shorter question by coincidence
 _MAX_ROUTES_SHOWN = 5
-_INSTRUCTION = re.compile(
-    r"\byou are an? (?:\w+[ -]){0,4}(?:assistant|chatbot|bot|expert|agent|ai)\b"
-    r"|\b(?:answer|respond to|reply to) (?:the |this )?(?:user|customer|question|query|following)\b"
-    r"|\b(?:use|using|based on) (?:only )?the (?:following|provided|given|above|retrieved)\b"
-    r"|\b(?:only|solely) (?:use|answer|on) .{0,40}\b(?:context|documents|passages|sources)\b"
-    r"|\bif you (?:do not|don['’]t) know\b|\bdo not make (?:anything |things )?up\b|^system:",
-    re.IGNORECASE | re.MULTILINE,
-)
 
 
 def sample_warnings(samples: Sequence[Sample], routes: Sequence[str]) -> Iterator[str]:
@@ -36,10 +27,11 @@ def sample_warnings(samples: Sequence[Sample], routes: Sequence[str]) -> Iterato
     with_contexts = [sample for sample in samples if any(context.text.strip() for context in sample.contexts)]
     if with_contexts and are_ids([context.text.strip() for sample in with_contexts for context in sample.contexts]):
         yield "contexts hold ids instead of texts; log the texts that the retriever returned"
-    elif with_contexts and sum(map(_has_prompt, with_contexts)) > _MIN_PROMPT_RATIO * len(with_contexts):
+    elif with_contexts and sum(map(has_prompt, with_contexts)) > _MIN_PROMPT_RATIO * len(with_contexts):
         yield (
             "a context looks like a whole prompt (it contains the question, or instructions to a model), and all of "
-            "it would count as support; log the retrieved passages as a separate list"
+            "it would count as support; cut the passages out with `split` (`ragwatch map FILE` proposes how), or log "
+            "them as a list"
         )
     logged = Counter(sample.route for sample in samples if sample.route)
     if (routes or logged) and samples and not any(sample.route in routes for sample in samples):
@@ -48,24 +40,13 @@ def sample_warnings(samples: Sequence[Sample], routes: Sequence[str]) -> Iterato
         yield f"every record is counted in route other; `routes`: {advice}"
 
 
-def _has_prompt(sample: Sample) -> bool:
-    question = " ".join((sample.question or "").casefold().split())
-    for context in sample.contexts:
-        text = " ".join(context.text.casefold().split())
-        if len(question) >= _MIN_QUESTION_CHARS and question in text:
-            return True
-        if len(sample.contexts) == 1 and _INSTRUCTION.search(context.text):
-            return True
-    return False
-
-
 def reject_warnings(rejected: int, records: int, limit: float) -> Iterator[str]:
     """Whether the share of rejected records is above the threshold of the alert on rejects."""
     if records and rejected > limit * records:
         yield (
             f"{rejected / records:.1%} of the records are rejected, above alerts.rejects ({limit:.1%}): "
-            "RagwatchSourceRejects would fire; if these lines are no answers (health checks, errors), write answers "
-            "to a separate log, or raise alerts.rejects"
+            "RagwatchSourceRejects would fire; if these lines are no answers (health checks, errors), let `where` skip "
+            "them; `ragwatch map FILE` proposes the condition"
         )
 
 

@@ -4,79 +4,97 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, BinaryIO, NamedTuple
+from dataclasses import dataclass
+from typing import BinaryIO
 
 import click
 
-from ragwatch.commands.record_files import Rejects, records
+from ragwatch.commands.log_head import FormatTrial, LogHead, read_head
+from ragwatch.commands.map_join import guess_join, join_yaml
+from ragwatch.commands.record_files import Rejects
 from ragwatch.commands.terminal import file_name_in_errors, printable
-from ragwatch.core.sample import Sample
-from ragwatch.errors import FormatError
-from ragwatch.formats import CUSTOM, FORMATS, RecordReader
+from ragwatch.formats import CUSTOM, FORMATS
 from ragwatch.formats.custom import MappingReader
-from ragwatch.formats.feedback import FEEDBACK_FOR
+from ragwatch.formats.expressions import predicate
 from ragwatch.formats.guess import FormatGuess, guess
-from ragwatch.formats.record import parse, parse_after_prefix
-from ragwatch.sources.tail.framing import Framing, detect, frame_of
+from ragwatch.formats.guess_split import guess_prompt, prompts_of, propose_split
+from ragwatch.formats.guess_where import EVERY_OBJECT, propose_where
+from ragwatch.formats.log_reader import LogReader, RecordRules
+from ragwatch.formats.prompts import has_prompt
+from ragwatch.formats.split import Splitter
 
-MAX_RECORDS = 200
 MAX_ROUTES_SHOWN = 20
 _SEPARATE = "# no answer is proposed: log an answer and its contexts in one record, then map again"
 _NOTHING = "# no field looks like a question, contexts or an answer: write a mapping by hand"
 
 
-class _FormatTrial(NamedTuple):
-    """Result of reading the records with one reader: samples, and rejects."""
-
-    samples: list[Sample]
-    rejects: Rejects
-
-
-@dataclass(slots=True)
-class _LogHead:
-    """The first records of a log.
+@dataclass(frozen=True, slots=True)
+class _Proposal:
+    """What is proposed for a log, and what it reads.
 
     Attributes:
-        records: Line number and record.
-        rejects: Lines without a JSON object.
-        prefixed: Number of records with text before the JSON object in their line.
+        guess: Format and mapping.
+        splitter: How passages are cut out of a prompt; None to take contexts as they are.
+        trial: What the format reads of the log.
+        where: Condition that tells answers from other records; None if there are no others, or nothing does.
     """
 
-    records: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
-    rejects: Rejects = field(default_factory=Rejects)
-    prefixed: int = 0
+    guess: FormatGuess
+    splitter: Splitter | None
+    trial: FormatTrial
+    where: str | None
 
-    def read_with(self, reader: RecordReader) -> _FormatTrial:
-        """Read every record with a reader."""
-        trial = _FormatTrial([], Rejects())
-        for number, record in self.records:
-            try:
-                trial.samples.append(reader.read(record, str(number)))
-            except FormatError as error:
-                trial.rejects.add(number, error)
-        return trial
+    @property
+    def rejected(self) -> Rejects:
+        """The records that cannot be read and would not be skipped."""
+        rejects = Rejects()
+        selects = None if self.where is None else predicate("where", self.where)
+        for number, record, error in self.trial.others:
+            if selects is None or selects(record):
+                rejects.add(number, error)
+        return rejects
 
 
-def map_log(file: BinaryIO) -> int:
-    """Guess the format of FILE (JSONL, gzip too; `-` is standard input) and print it as keys of a source."""
-    name = getattr(file, "name", "<stdin>")
-    with file_name_in_errors(name):
-        log = _read(file)
-    _print_errors(log.rejects.lines(name))
+def map_log(files: Sequence[BinaryIO]) -> int:
+    """Guess the format of FILES (JSONL, gzip too; `-` is standard input) and print it as keys of a source."""
+    logs: list[tuple[str, LogHead]] = []
+    for file in files:
+        name = getattr(file, "name", "<stdin>")
+        with file_name_in_errors(name):
+            logs.append((name, read_head(file)))
+        _print_errors(logs[-1][1].rejects.lines(name))
+    heads = [log for _, log in logs]
+    join = None if any(_is_read(log) for log in heads) else guess_join(heads)
+    if join is not None:
+        click.echo("\n".join(join_yaml(join, logs)))
+        return int(not join.guess.certain)
+    codes = []
+    for name, log in logs:
+        if len(logs) > 1:
+            click.echo(f"# {printable(name)}")
+        codes.append(_map(name, log))
+    return max(codes)
+
+
+def _is_read(log: LogHead) -> bool:
+    """Whether records of a log can be read as they are."""
+    return bool(guess(log.bare).share)
+
+
+def _map(name: str, log: LogHead) -> int:
+    """Print what is proposed for one log."""
     if not log.records:
+        _print_errors(log.texts.lines(name))
         click.echo(f"{printable(name)}: has no JSON object; ragwatch reads one JSON object per line", err=True)
         return 1
-    proposal = guess([record for _, record in log.records])
-    if proposal.format is None:
-        _print_errors(f"{name}: {error}" for error in proposal.errors)
-        click.echo(_SEPARATE if proposal.apart else _NOTHING)
+    proposal = _propose(log)
+    if proposal.guess.format is None:
+        _print_errors(f"{name}: {error}" for error in proposal.guess.errors)
+        click.echo(_SEPARATE if proposal.guess.apart else _NOTHING)
         return 1
-    reader = MappingReader(proposal.mapping) if proposal.format == CUSTOM else FORMATS[proposal.format]
-    trial = log.read_with(reader)
-    _print_errors(trial.rejects.lines(name))
-    click.echo("\n".join(_yaml(proposal, log, trial)))
-    return 0 if proposal.certain and trial.samples else 1
+    _print_errors(proposal.rejected.lines(name))
+    click.echo("\n".join(_yaml(proposal, log)))
+    return 0 if proposal.guess.certain and proposal.trial.samples else 1
 
 
 def _print_errors(lines: Iterable[str]) -> None:
@@ -84,55 +102,68 @@ def _print_errors(lines: Iterable[str]) -> None:
         click.echo(printable(line), err=True)
 
 
-def _read(file: BinaryIO) -> _LogHead:
-    log = _LogHead()
-    framing: Framing | None = None
-    for number, line in records(file):
-        if len(log.records) == MAX_RECORDS:
-            break
-        try:
-            if isinstance(line, FormatError):
-                raise line
-            framing = framing or detect(line + b"\n") or "plain"
-            _add(log, number, _remove_framing(line, framing))
-        except FormatError as error:
-            log.rejects.add(number, error)
-    return log
+def _propose(log: LogHead) -> _Proposal:
+    best = guess(log.bare)
+    splitter = None
+    if not best.share:
+        prompt = guess_prompt(log.bare)
+        if prompt is not None:
+            best = FormatGuess(CUSTOM, None, mapping=prompt.mapping)
+            splitter = prompt.splitter
+    if best.format is None:
+        return _Proposal(best, None, FormatTrial([], [], []), None)
+    trial = log.read_with(_reader(best, splitter))
+    if splitter is None and 2 * sum(map(has_prompt, trial.samples)) > len(trial.samples):
+        splitter = propose_split(prompts_of(trial.samples))
+        trial = trial if splitter is None else log.read_with(_reader(best, splitter))
+    others = [record for _, record, _ in trial.others]
+    return _Proposal(best, splitter, trial, propose_where(trial.answers, others, log.texts.counts.total()))
 
 
-def _remove_framing(line: bytes, framing: Framing) -> bytes:
-    """Remove the framing of a container runtime from a line, as `framing: auto` does."""
-    frame = None if framing == "plain" else frame_of(line, framing)
-    return line if frame is None else frame.text
+def _reader(best: FormatGuess, splitter: Splitter | None) -> LogReader:
+    mapping = best.mapping if best.format == CUSTOM else {}
+    return LogReader(RecordRules(str(best.format), mapping, split=None if splitter is None else splitter.option))
 
 
-def _add(log: _LogHead, number: int, line: bytes) -> None:
-    try:
-        record = parse(line)[0]
-        if FEEDBACK_FOR not in record:  # no answer, but what a user says of one
-            log.records.append((number, record))
-    except FormatError:
-        if line.lstrip().startswith(b"{"):
-            raise
-        log.records.append((number, parse_after_prefix(line)[0]))
-        log.prefixed += 1
-
-
-def _yaml(proposal: FormatGuess, log: _LogHead, trial: _FormatTrial) -> list[str]:
+def _yaml(proposal: _Proposal, log: LogHead) -> list[str]:
     """Lines of YAML for a source. Strings are written as JSON strings, which are valid YAML."""
+    best, trial = proposal.guess, proposal.trial
     share = f"reads {len(trial.samples)} of {len(log.records)} records ({len(trial.samples) / len(log.records):.0%})"
-    lines = [f"# {share}", f"format: {proposal.format}"]
-    if log.prefixed:
-        lines.insert(1, f"# {log.prefixed} lines have text before the JSON, which skip_prefix skips")
-        lines.append("skip_prefix: true")
-    if proposal.format == CUSTOM:
+    lines = [f"# {share}", f"format: {best.format}"]
+    bias = "" if best.format == CUSTOM else FORMATS[str(best.format)].KNOWN_BIAS
+    if bias:
+        lines.insert(1, f"# known bias: {bias}")
+    if best.format == CUSTOM:
         lines[0] += "; a guess from the names of the fields: complete it, then run `ragwatch check`"
-        lines += ["mapping:", *_mapping(proposal.mapping, "  ")]
-    elif len(log.read_with(MappingReader(proposal.mapping)).samples) == len(trial.samples):
-        lines += ["# the same as a mapping:", "# mapping:", *_mapping(proposal.mapping, "#   ")]
+        lines += ["mapping:", *_mapping(best.mapping, "  ")]
+    elif len(log.read_with(MappingReader(best.mapping)).samples) == len(trial.samples):
+        lines += ["# the same as a mapping:", "# mapping:", *_mapping(best.mapping, "#   ")]
+    lines += _selection(proposal, log)
+    if proposal.splitter is not None:
+        passages = sum(len(sample.contexts) for sample in trial.samples) / max(1, len(trial.samples))
+        lines.append(f"# the contexts stand in a prompt, of which split cuts {passages:.1f} passages on average:")
+        lines.append(f"split: {json.dumps(proposal.splitter.option, ensure_ascii=False)}")
+    elif 2 * sum(map(has_prompt, trial.samples)) > len(trial.samples):
+        lines.append("# the contexts look like whole prompts, which split cannot cut: log the passages as a list")
     routes = sorted({sample.route for sample in trial.samples if sample.route})
     if routes:
         lines.append(f"# routes to list at the top level of the configuration: {_route_list(routes)}")
+    return lines
+
+
+def _selection(proposal: _Proposal, log: LogHead) -> list[str]:
+    """Lines for the options `prefix` and `where`."""
+    lines = []
+    if log.prefixed:
+        lines += [f"# {log.prefixed} lines have text before the JSON, which prefix strips", "prefix: auto"]
+    others, texts = len(proposal.trial.others), log.texts.counts.total()
+    if proposal.where is None or (log.prefixed and proposal.where == EVERY_OBJECT):
+        return lines
+    skipped = others - proposal.rejected.counts.total()
+    counts = [f"{skipped} records", f"{texts} lines without JSON"]
+    which = " and ".join(count for count in counts if not count.startswith("0 "))
+    lines.append(f"# {which} are no answers: where skips them, so that they are not rejected")
+    lines.append(f"where: {json.dumps(proposal.where, ensure_ascii=False)}")
     return lines
 
 

@@ -17,11 +17,11 @@ from rich.table import Table
 from ragwatch.commands.replay import read_answers
 from ragwatch.config import load
 from ragwatch.config.drift import DriftOptions
-from ragwatch.config.text import duration_seconds
 from ragwatch.core.power import PowerAnswer, PowerQuestion
 from ragwatch.core.power import plan as planned
 from ragwatch.core.sample import OTHER
 from ragwatch.core.scores import LOW_IS_GOOD, Quantity
+from ragwatch.core.units import duration_seconds
 from ragwatch.errors import ConfigError
 from ragwatch.telemetry import configure_logging
 

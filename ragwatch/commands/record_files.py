@@ -16,6 +16,7 @@ from ragwatch.errors import FormatError
 
 MAX_REJECTS_SHOWN = 20
 _GZIP = b"\x1f\x8b"
+_ARRAY = re.compile(rb"\[\s*(?:$|[{\]])")
 _NUMBER = re.compile(r"\d+")
 
 
@@ -36,7 +37,7 @@ def records(stream: BinaryIO) -> Iterator[tuple[int, bytes | FormatError]]:
         for number, line in enumerate(lines, start=1):
             if not line.strip():
                 continue
-            if number == 1 and not _is_object(line):
+            if number == 1 and _begins_document(line):
                 yield from _document_records(line + lines.read())
                 return
             yield number, line.rstrip(b"\r\n")
@@ -51,9 +52,10 @@ def _unzip(stream: BinaryIO) -> IO[bytes]:
     return cast("IO[bytes]", buffered)
 
 
-def _is_object(line: bytes) -> bool:
-    """Whether a line starts and ends like a JSON object, so that the file is read as JSONL."""
-    return line.strip().removeprefix(b"\xef\xbb\xbf").startswith(b"{") and line.rstrip().endswith(b"}")
+def _begins_document(line: bytes) -> bool:
+    """Whether a first line begins a JSON value over many lines, or an array: the file is then read as a whole."""
+    text = line.strip().removeprefix(b"\xef\xbb\xbf").lstrip()
+    return (text.startswith(b"{") and not text.endswith(b"}")) or _ARRAY.match(text) is not None
 
 
 def _document_records(text: bytes) -> Iterator[tuple[int, bytes]]:

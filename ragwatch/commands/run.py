@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -70,6 +70,11 @@ async def _run_once(config: Config) -> tuple[str, tuple[SourceProgress, ...]]:
     return text, once.read
 
 
+def _counts(label: str, counts: Mapping[str, float]) -> str:
+    """Counts by reason as text after a label; empty without counts."""
+    return label + ", ".join(f"{count:,.0f} {reason}" for reason, count in sorted(counts.items())) if counts else ""
+
+
 @contextmanager
 def _state_directory(state: Path | None, config: Config) -> Iterator[Path]:
     """The state directory of a run with `--once`: the one of `--state`, or a temporary one."""
@@ -114,14 +119,16 @@ def _report_problems(sources: Iterable[SourceProgress]) -> int:
             click.echo(f"ragwatch: source {source.source}: {problem}", err=True)
         if source.is_unreadable:
             code = FAILURE
-            reasons = ", ".join(f"{count:,.0f} {reason}" for reason, count in sorted(source.rejected.items()))
             click.echo(
-                f"ragwatch: source {source.source}: none of {source.seen:,.0f} records could be read: {reasons}",
+                f"ragwatch: source {source.source}: none of {source.seen:,.0f} records could be read"
+                f"{_counts(': ', source.rejected)}{_counts('; lines left out: ', source.left_out)}",
                 err=True,
             )
             if (first := source.example) is not None:
                 click.echo(f"  first: {first.file}:{first.line}: {first.detail}", err=True)
                 click.echo(f"  `ragwatch map {first.file}` proposes a mapping", err=True)
+        elif source.left_out:
+            click.echo(f"ragwatch: source {source.source}: lines left out{_counts(': ', source.left_out)}", err=True)
     if code == OK and not records:
         click.echo("ragwatch: nothing to read: no file matches the sources, or all are empty", err=True)
         return NOT_ENOUGH_DATA

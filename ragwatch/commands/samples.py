@@ -21,14 +21,13 @@ from ragwatch.commands.relevance import RelevanceCases
 from ragwatch.commands.terminal import file_name_in_errors, printable
 from ragwatch.config import Config, JudgeConfig, judge_of
 from ragwatch.config.text import resolve_secrets, value_of
-from ragwatch.core.sample import Draw, Sample
+from ragwatch.core.sample import Draw, Sample, SkipReason
 from ragwatch.core.sampling import key_of
 from ragwatch.core.verdict import Unjudged, UnjudgedReason, Verdict
 from ragwatch.errors import ConfigError, FormatError
-from ragwatch.formats import canonical
-from ragwatch.formats.custom import MappingReader
 from ragwatch.formats.feedback import FEEDBACK_FOR
-from ragwatch.formats.shape import Record, RecordReader
+from ragwatch.formats.log_reader import LogReader
+from ragwatch.formats.shape import Record
 from ragwatch.judges import KINDS
 from ragwatch.pipeline.budget_account import InMemoryBudget
 from ragwatch.pipeline.reading import Deferred, DrawReader
@@ -52,6 +51,7 @@ class SampleFiles:
 
     Attributes:
         rejected: Rejected rows by reason.
+        skipped: Lines that the source skips, by reason.
     """
 
     def __init__(self, inputs: InputFiles | None = None, relevance: RelevanceCases | None = None) -> None:
@@ -59,19 +59,25 @@ class SampleFiles:
         self._relevance = relevance
         self._texts: dict[Path, Any] = {}
         self.rejected: Counter[str] = Counter()
+        self.skipped: Counter[SkipReason] = Counter()
 
     def samples(self, name: str, stream: BinaryIO) -> Iterator[Sample]:
         """The samples of one stream that a judge has to read, in order."""
         folder, rejects = Path(name).parent, Rejects()
-        parse, redactor, reader = self._inputs.parser(name), self._inputs.redactor, self._inputs.reader(name)
+        redactor, reader, parse = self._inputs.redactor, self._inputs.reader(name), self._inputs.parser(name)
         for number, line in _with_file_name(records(stream), name):
             try:
                 if isinstance(line, FormatError):
                     raise line
-                record = parse(line)[0]
-                if FEEDBACK_FOR in record:  # no answer, but what a user says of one
+                parsed = parse(line)
+                if parsed is None:
                     continue
-                sample = self._read(reader, self._complete(record, folder), f"{name}:{number}")
+                if isinstance(parsed, SkipReason):
+                    self.skipped[parsed] += 1
+                    continue
+                if FEEDBACK_FOR in parsed[0]:  # no answer, but what a user says of one
+                    continue
+                sample = self._read(reader, self._complete(parsed[0], folder), f"{name}:{number}")
             except FormatError as error:
                 self.rejected[error.reason] += 1
                 rejects.add(number, error)
@@ -85,13 +91,16 @@ class SampleFiles:
         for message in rejects.lines(name):
             click.echo(printable(message), err=True)
 
-    def _read(self, reader: RecordReader, record: Record, fallback_id: str) -> Sample:
+    @property
+    def waiting(self) -> int:
+        """Parts of requests, of a source of kind join, without the others."""
+        return self._inputs.waiting
+
+    def _read(self, reader: LogReader, record: Record, fallback_id: str) -> Sample:
         """Convert a record to a sample; one with relevance judgements needs no answer."""
         if self._relevance is None:
             return reader.read(record, fallback_id)
-        if isinstance(reader, MappingReader):
-            return canonical.read(self._relevance.complete(reader.extract(record)), fallback_id)
-        return reader.read(self._relevance.complete(record), fallback_id)
+        return reader.read_completed(record, fallback_id, self._relevance.complete)
 
     def draw(self, sample: Sample) -> Draw:
         """Make a draw of a sample, with inclusion probability 1."""

@@ -8,9 +8,12 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+import orjson
+
 from ragwatch.commands.shared_state import is_shared, shared_store, walk
 from ragwatch.config import Config
 from ragwatch.core.labels.label import Label, from_record
+from ragwatch.core.tally import Tally
 from ragwatch.errors import ConfigError, StoreError
 from ragwatch.ports import Query, StoredVerdict
 from ragwatch.stores.decoding import verdict_of
@@ -143,6 +146,19 @@ def last_run(config: Config, kind: str, name: str) -> Mapping[str, Any] | None:
         return unpack(rows[0][-1]) if rows else None
     except StoreError:
         return None
+
+
+def stored_tallies(config: Config, tally: Tally) -> dict[tuple[str, ...], float]:
+    """Values of a counter by its labels; empty if there is no state yet, or it cannot be read."""
+    try:
+        connection = _connect(config)
+        try:
+            rows = connection.rows("SELECT labels, value FROM tallies WHERE name = ?", (tally,))
+        finally:
+            connection.close()
+    except (ConfigError, StoreError, sqlite3.Error):
+        return {}
+    return {tuple(orjson.loads(labels)): value for labels, value in rows}
 
 
 def has_started(config: Config, source: str) -> bool:

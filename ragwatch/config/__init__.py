@@ -115,7 +115,7 @@ def parse(data: Mapping[str, Any], *, folder: Path) -> Config:
     return config
 
 
-_PATHS = (("store", "encryption", "key_file"), ("audit", "file"))
+_PATHS = (("store", "encryption", "key_file"), ("audit", "file"), ("export", "otlp", "ca_file"))
 
 
 def _located(value: Any, path: Sequence[str], folder: Path) -> Any:  # noqa: ANN401 - any YAML value

@@ -13,9 +13,9 @@ from ragwatch import probes
 from ragwatch.config import crontab
 from ragwatch.config.options import FrozenOptions, Name
 from ragwatch.config.suites import canaries, read_suite
-from ragwatch.config.text import duration_seconds
 from ragwatch.core.canary.definition import Canary
 from ragwatch.core.ranking import TAU
+from ragwatch.core.units import duration_seconds
 from ragwatch.errors import ConfigError
 from ragwatch.probes.similarity import SimilarityMeasure
 

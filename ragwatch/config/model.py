@@ -9,11 +9,11 @@ from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_va
 
 from ragwatch.config.alerts import Alerts
 from ragwatch.config.drift import AnchorsOptions, DriftOptions
+from ragwatch.config.export import ExportOptions
 from ragwatch.config.gate import LIVE_DEFAULTS, GateOptions, MetricKey
 from ragwatch.config.labels import LabelsOptions
 from ragwatch.config.options import Bytes, FrozenOptions, Probability, Ratio, Route, Seconds, split_routes
 from ragwatch.config.rollout import RolloutOptions
-from ragwatch.config.text import duration_seconds
 from ragwatch.config.web import WebOptions
 from ragwatch.core.feedback import MAX_NUMBER, Scale
 from ragwatch.core.gate import Metric
@@ -21,6 +21,7 @@ from ragwatch.core.redaction.custom import custom_rule
 from ragwatch.core.redaction.linear_time import check_linear_time
 from ragwatch.core.redaction.redactor import DEFAULT_SALT, Redactor
 from ragwatch.core.scores import Quantity
+from ragwatch.core.units import duration_seconds
 from ragwatch.formats.feedback import FeedbackReader
 
 MIN_WINDOW_SECONDS = 60.0  # windows are aggregated by the minute
@@ -160,6 +161,7 @@ class Settings(FrozenOptions):
     retention: RetentionOptions = RetentionOptions()
     redaction: RedactionOptions = RedactionOptions()
     feedback: FeedbackOptions = FeedbackOptions()
+    export: ExportOptions = ExportOptions()
     drain: Seconds = 10.0
     audit: AuditOptions = AuditOptions()
     log: LogOptions = LogOptions()

@@ -6,8 +6,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from ragwatch.config.text import duration_seconds
-from ragwatch.core.units import size_bytes
+from ragwatch.core.units import duration_seconds, size_bytes
 
 HOUR, DAY = 3600.0, 86400.0
 

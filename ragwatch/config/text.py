@@ -21,8 +21,6 @@ MAX_VALUES = 100_000
 MIN_SIMILARITY = 0.75  # of an unknown key and the suggested one, which excludes `follows` for `rows`
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]{0,100})(?::-([^}]{0,1000}))?\}")
-_DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,6})?)\s?(ms|s|m|h|d|w)")
-_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 
 
 class _Loader(yaml.SafeLoader):
@@ -158,20 +156,6 @@ def _resolve_text(value: str, where: str, folder: Path) -> str:
     return _VARIABLE.sub(variable, value)
 
 
-def duration_seconds(value: object) -> object:
-    """Convert a duration such as `15m` to seconds; values that are not text are returned unchanged.
-
-    >>> duration_seconds("15m"), duration_seconds("1.5h"), duration_seconds(10)
-    (900.0, 5400.0, 10)
-    """
-    if not isinstance(value, str):
-        return value
-    match = _DURATION.fullmatch(value.strip())
-    if match is None:
-        raise ValueError(f"{value!r} is not a duration; write one such as 30s, 15m, 1h or 7d")
-    return float(match[1]) * _SECONDS[match[2]]
-
-
 _MEMBER = re.compile(r"(str|int|float|bool|(list|dict|tuple|set)\[.*|(constrained|lax|function|nullable)-.*)")
 """Parts that pydantic adds to the path of an error for members of a union; no key of the configuration matches."""
 _WORDING: Mapping[str, Callable[[dict[str, Any]], str]] = {
@@ -200,6 +184,9 @@ def explain(error: dict[str, Any], where: str, valid_keys: list[str]) -> str:
         similar = get_close_matches(str(error["loc"][-1]), valid_keys, n=1, cutoff=MIN_SIMILARITY)
         suggestion = f"did you mean `{similar[0]}`?" if similar else f"use one of: {', '.join(valid_keys)}"
         return f"{place}: is not a known key; {suggestion}"
+    cause = error.get("ctx", {}).get("error")
+    if isinstance(cause, ValueError) and isinstance(cause.__cause__, ConfigError):  # it names a key of the mapping
+        return f"{place}.{cause}"
     wording = _WORDING.get(error["type"])
     message = wording(error) if wording else error["msg"].removeprefix("Value error, ")
     return f"{place}: {message[0].lower() + message[1:] if message[1:2].islower() else message}"

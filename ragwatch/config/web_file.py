@@ -15,7 +15,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError, model_validator
 
 from ragwatch.config.options import FrozenOptions
-from ragwatch.config.text import duration_seconds, explain_all, load_text
+from ragwatch.config.text import explain_all, load_text
+from ragwatch.core.units import duration_seconds
 from ragwatch.errors import ConfigError
 
 _HASH = re.compile(r"\$2[abxy]?\$(0[4-9]|[12][0-9]|3[01])\$[./A-Za-z0-9]{53}")

@@ -27,6 +27,19 @@ class RejectReason(StrEnum):
     PARTIAL_AT_ROTATION = "partial_at_rotation"
     BINARY = "binary"
     DUPLICATE_ID = "duplicate_id"
+    NO_CONTENT = "no_content"
+    TRUNCATED = "truncated"
+
+
+class SkipReason(StrEnum):
+    """Why a line of a mixed log is no record of an answer. The values are label values of a series.
+
+    WHERE: the condition of the source is false; WHERE_FAILED: it cannot be evaluated; NO_JSON: the line has no object.
+    """
+
+    WHERE = "where"
+    WHERE_FAILED = "where_failed"
+    NO_JSON = "no_json"
 
 
 class Context(NamedTuple):

@@ -14,9 +14,19 @@ from itertools import pairwise
 from types import MappingProxyType
 
 from ragwatch.core.estimate import Addends
-from ragwatch.core.sample import RejectReason
+from ragwatch.core.sample import RejectReason, SkipReason
 from ragwatch.core.scores import why_unknown
 from ragwatch.core.verdict import Judged, Unjudged, Verdict
+
+
+class PartOutcome(StrEnum):
+    """What became of a part of a request that was logged in several records. The values are label values."""
+
+    JOINED = "joined"
+    ORPHANED = "orphaned"
+    LATE = "late"
+    REPEATED = "repeated"
+    DROPPED = "dropped"
 
 
 class Tally(StrEnum):
@@ -24,9 +34,15 @@ class Tally(StrEnum):
 
     SEEN = "seen"  # source
     REJECTED = "rejected"  # source, reason
+    SKIPPED = "skipped"  # source, reason: lines of a mixed log that are no records of answers; not in SEEN
+    PARTS = "parts"  # source, outcome: parts of requests that were logged in several records
     REPAIRED = "repaired"  # source
     RESENT = "resent"  # source: records that were received before, which do not count as seen
     RESETS = "resets"  # source, reason
+    SPANS = "spans"  # source: spans of traces that were received
+    SPANS_LEFT_OUT = "spans_left_out"  # source, reason: of these, spans that are a part of no record
+    TRACES = "traces"  # source, outcome: requests in traces
+    SILENT = "silent"  # source, instrumentation: requests whose spans hold no texts
     FEEDBACK = "feedback"  # source, outcome: what users said of answers
     OF_CANARIES = "of_canaries"  # source: records of answers to canaries, which do not count as traffic
     INVALID_MARKS = "invalid_marks"  # source: records whose mark of a canary is not ours; they count as traffic
@@ -100,6 +116,16 @@ BUCKETS: Mapping[Tally, tuple[float, ...]] = MappingProxyType(
         Tally.CANARY_SECONDS: (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0),
     }
 )
+
+
+def lines_read(tallies: Mapping[TallyKey, float], source: str) -> float:
+    """Return the number of lines read from a source: records, rejected ones, and lines that are no records.
+
+    >>> lines_read({(Tally.SEEN, ("app",)): 3, (Tally.SKIPPED, ("app", "where")): 2}, "app")
+    5
+    """
+    skipped = (tallies.get((Tally.SKIPPED, (source, reason)), 0) for reason in SkipReason)
+    return tallies.get((Tally.SEEN, (source,)), 0) + sum(skipped)
 
 
 def bucket_label(histogram: Tally, value: float) -> str:

@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -27,7 +27,7 @@ from ragwatch.daemon.shared import Clock, SharedState
 from ragwatch.daemon.state_secret import state_secret
 from ragwatch.daemon.web_access import WebAccess, read_rules
 from ragwatch.errors import ConfigError, RagwatchError
-from ragwatch.ports import RecordedEvent
+from ragwatch.ports import Erased, Erasure, RecordedEvent
 from ragwatch.ports.capabilities import ReceivesRequests
 from ragwatch.telemetry import Telemetry
 from ragwatch.web import PageScope, RequestPolicy, Server, allowed_hosts, build_app
@@ -35,6 +35,7 @@ from ragwatch.web import PageScope, RequestPolicy, Server, allowed_hosts, build_
 POLL_SECONDS = 0.25
 QUEUE_SECONDS = 1.0
 MAINTENANCE_SECONDS = 60.0
+FORGET_PATIENCE_SECONDS = 10.0  # for pages that are being read
 EXIT_CODE_OF_SECOND_SIGNAL = 1
 
 
@@ -68,6 +69,7 @@ class Daemon:
         self._runtime = build(config, self._shared, self._problems)
         self.telemetry.judges_in_force(self._runtime.fallbacks())
         self._next: Runtime | None = None
+        self._while_nothing_runs: Callable[[], Awaitable[None]] | None = None
         self._swapped = asyncio.Event()
         self._reloading = asyncio.Lock()
         self._swap_lock = asyncio.Lock()
@@ -161,6 +163,7 @@ class Daemon:
             ready=self.ready,
             actions=actions(self._reloads.request, self.in_force, self.record),
             labels=lambda: self._runtime.labelling,
+            forget=self.forget,
             receivers=lambda: self._runtime.receivers(),  # noqa: PLW0108 - of the active runtime, not of the first one
             policy=RequestPolicy(
                 hosts=lambda: allowed_hosts(host, self._web.external_url, self._web.hosts),
@@ -216,6 +219,8 @@ class Daemon:
         async with self._swap_lock:
             await self._runtime.close()
             successor.inherit(self._runtime)
+            if self._while_nothing_runs is not None:
+                await self._while_nothing_runs()
             await asyncio.to_thread(successor.resume, self.store)  # may wait for a writer; the event loop must not
             with suppress(ConfigError):  # a file that has become wrong since `_build_successor`: the old rules stay
                 self._access.use(successor.config.settings.web)
@@ -251,6 +256,7 @@ class Daemon:
                 Loop(f"judge {judging.judge.name}", judging.step, QUEUE_SECONDS, wake=admitted[judging.judge.name])
                 for judging in runtime.judgings
             ),
+            *(Loop(f"export {export.signal}", export.step, QUEUE_SECONDS) for export in runtime.exports),
             Loop("digest", runtime.digest.step, every, eager=False),
             Loop("sampling", runtime.sampling.step, every, eager=False),
             Loop("judges taken out", give_up, MAINTENANCE_SECONDS, eager=False),
@@ -298,15 +304,58 @@ class Daemon:
             except Exception as error:
                 self.telemetry.misconfigured(str(error) or type(error).__name__)
                 raise
-            if not self.stopping:
-                self._swapped.clear()
-                self._next = successor
-                self._stop_loops.set()
-                await self._swapped.wait()
-            if self._runtime is not successor:
-                await successor.close()
-                raise ConfigError("ragwatch is stopping")
+            await self._replace(successor)
             self.telemetry.configured(self._shared.clock())
+
+    async def _replace(self, successor: Runtime) -> None:
+        """Stop the loops, and start those of another runtime.
+
+        Raises:
+            ConfigError: ragwatch is stopping.
+        """
+        if not self.stopping:
+            self._swapped.clear()
+            self._next = successor
+            self._stop_loops.set()
+            await self._swapped.wait()
+        if self._runtime is not successor:
+            await successor.close()
+            raise ConfigError("ragwatch is stopping")
+
+    async def forget(self, erasure: Erasure, dry_run: bool) -> Erased:  # noqa: FBT001 - see `web.erasure.Forget`
+        """Erase a person while nothing is read or judged; every loop then starts from what is stored.
+
+        So no text of theirs remains in memory from where it could be written again: readings under way have ended and
+        are stored before, and a verdict that could not be stored is refused, because its draw is settled.
+
+        Raises:
+            ConfigError: ragwatch is stopping.
+            StoreError: The store cannot be written.
+        """
+        redactor = self._runtime.config.settings.redaction.redactor()
+        wanted = erasure if redactor is None else erasure.redacted(redactor.redact)
+        if dry_run:
+            return await asyncio.to_thread(self.store.forget, wanted, dry_run=True)
+        outcomes: list[Erased | Exception] = []
+
+        async def erase() -> None:
+            try:
+                outcomes.append(await asyncio.to_thread(self.store.forget, wanted, seconds=FORGET_PATIENCE_SECONDS))
+            except Exception as error:  # noqa: BLE001 - it is raised below; the loops start again in any case
+                outcomes.append(error)
+
+        async with self._reloading:
+            successor = await asyncio.to_thread(build, self._runtime.config, self._shared, self._problems)
+            self._while_nothing_runs = erase
+            try:
+                await self._replace(successor)
+            finally:
+                self._while_nothing_runs = None
+        (outcome,) = outcomes
+        if isinstance(outcome, Exception):
+            raise outcome
+        self.telemetry.erased(len(outcome.keys))
+        return outcome
 
     def _build_successor(self) -> Runtime:
         if self._path is None:

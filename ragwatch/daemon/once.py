@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 from ragwatch import stores
 from ragwatch.board import Board
 from ragwatch.config import Config, JudgeConfig
-from ragwatch.core.tally import Tally
+from ragwatch.core.tally import PartOutcome, Tally
 from ragwatch.daemon.process import limit_malloc_arenas
 from ragwatch.daemon.runtime import Runtime, build
 from ragwatch.daemon.shared import SharedState
 from ragwatch.daemon.state_secret import state_secret
 from ragwatch.pipeline.intake import IntakeLoop
 from ragwatch.ports import Query, Rejection, Store
-from ragwatch.ports.capabilities import uses_batches
+from ragwatch.ports.capabilities import Finishes, uses_batches
 from ragwatch.telemetry import Telemetry
 
 
@@ -29,6 +29,7 @@ class SourceProgress:
         source: Name of the source.
         seen: Number of records, including rejected ones, of all runs with this state directory.
         rejected: Number of rejected records, by reason.
+        left_out: Number of lines that are in no record, by reason: skipped ones, and parts without the others.
         example: The first record that this run rejected.
         problems: Why the source, or some of its files, could not be read.
     """
@@ -36,13 +37,14 @@ class SourceProgress:
     source: str
     seen: float
     rejected: Mapping[str, float]
+    left_out: Mapping[str, float]
     example: Rejection | None
     problems: tuple[str, ...]
 
     @property
     def is_unreadable(self) -> bool:
-        """Whether there were records and all were rejected."""
-        return 0 < self.seen <= sum(self.rejected.values())
+        """Whether there were lines, but no record that could be read: all were rejected or left out."""
+        return self.seen <= sum(self.rejected.values()) and self.seen + sum(self.left_out.values()) > 0
 
 
 class OneShotRun:
@@ -78,6 +80,9 @@ class OneShotRun:
             try:
                 runtime.resume(self._store)
                 await runtime.give_up(self._store, self._clock)
+                for intake in runtime.intakes:
+                    if isinstance(intake.source, Finishes):
+                        intake.source.finish()
                 await self._work(runtime, notify)
                 self.read = tuple(map(self._progress, runtime.intakes))
             finally:
@@ -97,13 +102,19 @@ class OneShotRun:
 
     def _progress(self, intake: IntakeLoop) -> SourceProgress:
         name, tallies = intake.source.name, self._store.tallies()
-        rejected = {
-            labels[1]: count
-            for (tally, labels), count in tallies.items()
-            if tally is Tally.REJECTED and labels[0] == name and count
-        }
-        problems = () if intake.lag is None else intake.lag.problems
-        return SourceProgress(name, tallies.get((Tally.SEEN, (name,)), 0.0), rejected, intake.first_rejected, problems)
+        rejected, skipped, parts = (
+            {labels[1]: n for (tally, labels), n in tallies.items() if tally is kind and labels[0] == name and n}
+            for kind in (Tally.REJECTED, Tally.SKIPPED, Tally.PARTS)
+        )
+        parts.pop(PartOutcome.JOINED, None)
+        return SourceProgress(
+            name,
+            seen=tallies.get((Tally.SEEN, (name,)), 0.0),
+            rejected=rejected,
+            left_out={**skipped, **parts},
+            example=intake.first_rejected,
+            problems=() if intake.lag is None else intake.lag.problems,
+        )
 
     def _clock(self) -> float:
         return self._now

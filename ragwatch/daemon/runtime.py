@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from random import SystemRandom
+from typing import TYPE_CHECKING
 
-from ragwatch import formats, judges, sources
+from ragwatch import judges, sources
 from ragwatch.config import Config, JudgeConfig, KindConfig
 from ragwatch.config.judge_options import JudgeOptions
 from ragwatch.core.canary.mark import CanaryMarks
@@ -18,13 +19,13 @@ from ragwatch.core.sampling import SamplingHash, SamplingPlan
 from ragwatch.core.scores import Quantity
 from ragwatch.core.snapshot import Gauge, Gauges, Lag
 from ragwatch.daemon.events import RECENT_SECONDS, last_events
+from ragwatch.daemon.exports import export_loops
 from ragwatch.daemon.process import free_disk_bytes
 from ragwatch.daemon.shared import Clock, SharedState
 from ragwatch.daemon.suites import canary_loop
 from ragwatch.daemon.watchers import Watchers, build_watchers
 from ragwatch.errors import StoreError
 from ragwatch.exporter import Exporter
-from ragwatch.formats.record import parse, parse_after_prefix
 from ragwatch.pipeline.batching import MAX_BATCH_SECONDS, BatchJudgingLoop
 from ragwatch.pipeline.budget_account import StoredBudgetAccount
 from ragwatch.pipeline.canaries.loop import CanaryLoop
@@ -42,8 +43,11 @@ from ragwatch.pipeline.self_tests import JudgeSelfTests
 from ragwatch.pipeline.vocabularies import Vocabularies
 from ragwatch.pipeline.windows import SlidingWindows
 from ragwatch.ports import Judge, JudgeContext, Retention, Source, Store
-from ragwatch.ports.capabilities import HasFallback, HasFormat, HasName, HoldsParts, ReceivesRequests, uses_batches
+from ragwatch.ports.capabilities import HasFallback, HasName, HoldsParts, ReceivesRequests, log_reader, uses_batches
 from ragwatch.ports.receiving import Handler
+
+if TYPE_CHECKING:
+    from ragwatch.pipeline.export.loop import ExportLoop
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +64,7 @@ class Runtime:
     labelling: LabelTasks
     exporter: Exporter
     sampling: SamplingLoop
+    exports: tuple[ExportLoop, ...]
 
     def resume(self, store: Store) -> None:
         """Load the stored state: cursors of sources, canaries and drift detection.
@@ -137,6 +142,8 @@ class Runtime:
         for judging in self.judgings:
             await judging.close()
         await self.canaries.close()
+        for export in self.exports:
+            await export.close()
 
 
 def build(
@@ -187,6 +194,7 @@ def build(
         labelling=_labelling(labels, config, shared),
         exporter=_exporter(config, intakes, built_judges, shared),
         sampling=SamplingLoop(shares, store=shared.store, clock=shared.clock),
+        exports=export_loops(config, shared),
     )
 
 
@@ -295,23 +303,16 @@ def source_names(config: Config) -> tuple[str, ...]:
 
 def _intake(source: KindConfig, rules: IntakeRules, shared: SharedState) -> IntakeLoop:
     built_source: Source = sources.KINDS[source.kind].build(source.options)
-    name, mapping, skip_prefix = _format(source.options)
+    reader = log_reader(source.options)
     return IntakeLoop(
         built_source,
-        formats.build(name, mapping).read,
+        reader.read,
         rules,
         store=shared.store,
         telemetry=shared.telemetry,
         clock=shared.clock,
-        parse=parse_after_prefix if skip_prefix else parse,
+        parse=reader.parse,
     )
-
-
-def _format(options: object) -> tuple[str, Mapping[str, str] | None, bool]:
-    """Name and mapping of the format of a source, and whether to skip the text before the JSON object of a line."""
-    if not isinstance(options, HasFormat):
-        return "auto", None, False
-    return options.format, options.mapping or None, options.skip_prefix
 
 
 def _judging(

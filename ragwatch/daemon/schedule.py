@@ -18,7 +18,7 @@ from apscheduler.triggers.interval import IntervalTrigger
 
 from ragwatch.config import crontab
 from ragwatch.config.canaries import SuiteConfig
-from ragwatch.config.text import duration_seconds
+from ragwatch.core.units import duration_seconds
 from ragwatch.daemon.process import trim_heap
 from ragwatch.daemon.runtime import Runtime
 from ragwatch.telemetry import Telemetry

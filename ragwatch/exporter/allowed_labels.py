@@ -11,16 +11,17 @@ from types import MappingProxyType
 from ragwatch.core.canary.definition import Failure
 from ragwatch.core.invariants import Invariant
 from ragwatch.core.relevance import NoRanking
-from ragwatch.core.sample import OTHER, RejectReason
+from ragwatch.core.sample import OTHER, RejectReason, SkipReason
 from ragwatch.core.scores import Fault
 from ragwatch.core.stage import Stage
-from ragwatch.core.tally import Tally
+from ragwatch.core.tally import PartOutcome, Tally
 from ragwatch.core.verdict import UnjudgedReason
 from ragwatch.exporter.series import SeriesDefinition
 
 _REASONS: Mapping[Tally, type[StrEnum]] = MappingProxyType(
     {
         Tally.REJECTED: RejectReason,
+        Tally.SKIPPED: SkipReason,
         Tally.UNJUDGED: UnjudgedReason,
         Tally.CANARY_FAILURES: Failure,
         Tally.UNRANKED: NoRanking,
@@ -37,7 +38,7 @@ class InjectionPlace(StrEnum):
 
 
 _ENUMERATED: Mapping[str, type[StrEnum]] = MappingProxyType(
-    {"stage": Stage, "fault": Fault, "law": Invariant, "place": InjectionPlace}
+    {"stage": Stage, "fault": Fault, "law": Invariant, "place": InjectionPlace, "outcome": PartOutcome}
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ragwatch.core.snapshot import Gauge
 from ragwatch.exporter.series import GaugeSource, MetricType, SeriesDefinition
-from ragwatch.telemetry import EventCount
+from ragwatch.telemetry import EventCount, GaugeLevel
 
 _C, _G, _I = MetricType.COUNTER, MetricType.GAUGE, MetricType.INFO
 
@@ -46,6 +46,37 @@ OWN: tuple[SeriesDefinition, ...] = (
         (),
         EventCount.WEB_FILE_FAILURES,
         from_zero=True,
+    ),
+    SeriesDefinition(
+        "ragwatch_export_records_total",
+        _C,
+        "Total number of log records or spans with scores for the endpoint of export.otlp, since the process started,"
+        " by outcome: sent, rejected (partial success) or dropped (refused).",
+        ("signal", "outcome"),
+        EventCount.EXPORT_RECORDS,
+    ),
+    SeriesDefinition(
+        "ragwatch_export_verdicts_skipped_total",
+        _C,
+        "Total number of verdicts of which nothing is sent to export.otlp, since the process started, by reason"
+        " (no_trace_id, invalid_trace_id, no_span_id, no_scores, too_old, deleted).",
+        ("signal", "reason"),
+        EventCount.EXPORT_SKIPPED,
+    ),
+    SeriesDefinition(
+        "ragwatch_export_failures_total",
+        _C,
+        "Total number of failed requests to the endpoint of export.otlp since the process started, by reason; all but"
+        " refused and too_large are repeated.",
+        ("signal", "reason"),
+        EventCount.EXPORT_FAILURES,
+    ),
+    SeriesDefinition(
+        "ragwatch_export_waiting_seconds",
+        _G,
+        "Time for which verdicts have been waiting to be sent to export.otlp; 0 if none wait.",
+        ("signal",),
+        GaugeLevel.EXPORT_WAITING,
     ),
     SeriesDefinition(
         "ragwatch_last_digest_timestamp_seconds",

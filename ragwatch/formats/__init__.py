@@ -1,6 +1,7 @@
 """Formats: convert logged records to samples. Pure functions.
 
-A format is a module with `NAME`, `MAPPING`, `matches` and `read` (see `shape.Format`); to add one, add it to `FORMATS`.
+A format is a module with `NAME`, `KNOWN_BIAS`, `MAPPING`, `matches` and `read` (see `shape.Format`); to add one, add
+it to `FORMATS`.
 `custom` and `auto` are reader classes. `record.parse` decodes a line into the record that readers take.
 """
 
@@ -11,7 +12,22 @@ from types import MappingProxyType
 
 from ragwatch.core.sample import Sample
 from ragwatch.errors import ConfigError
-from ragwatch.formats import canonical, deepeval, haystack, langchain, llamaindex, openai, ragas
+from ragwatch.formats import (
+    azure,
+    bedrock,
+    canonical,
+    deepeval,
+    file_search,
+    haystack,
+    langchain,
+    langfuse,
+    langserve,
+    langsmith,
+    llamaindex,
+    openai,
+    ragas,
+    vertex,
+)
 from ragwatch.formats.auto import AutoReader
 from ragwatch.formats.custom import NAME as CUSTOM
 from ragwatch.formats.custom import MappingReader
@@ -25,7 +41,14 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         deepeval.NAME: deepeval,
         llamaindex.NAME: llamaindex,
         haystack.NAME: haystack,
+        langfuse.NAME: langfuse,
+        langsmith.NAME: langsmith,
+        bedrock.NAME: bedrock,
+        vertex.NAME: vertex,
+        azure.NAME: azure,
+        file_search.NAME: file_search,
         openai.NAME: openai,
+        langserve.NAME: langserve,
         langchain.NAME: langchain,
     }
 )

@@ -18,6 +18,7 @@ from ragwatch.formats.relevance import relevant_contexts
 from ragwatch.formats.shape import Record
 
 NAME = "canonical"
+KNOWN_BIAS = ""
 MAPPING = MappingProxyType(
     {
         "id": "id || request_id || run_id",

@@ -9,6 +9,7 @@ from ragwatch.formats import fields
 from ragwatch.formats.shape import Record
 
 NAME = "deepeval"
+KNOWN_BIAS = ""
 MAPPING = MappingProxyType(
     {
         "id": "id",

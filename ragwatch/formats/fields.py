@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from sys import float_info
 from typing import Any
 
@@ -15,6 +15,7 @@ from ragwatch.formats.times import epoch_seconds
 
 TEXT_KEYS = ("text", "content", "page_content", "chunk", "body")
 ID_KEYS = ("id", "request_id", "run_id")
+LIST_KEYS = ("contexts", "documents", "results", "context", "retrieved_contexts", "source_documents", "chunks", "hits")
 CONTEXT_ID_KEYS = ("id", "chunk_id", "doc_id", "document_id")
 TIME_KEYS = ("at", "timestamp", "ts", "created_at", "created")
 MAX_METADATA_DEPTH = 32
@@ -95,9 +96,12 @@ _CONTAINERS = frozenset({dict, list})
 
 
 def contexts(value: object, path: str) -> tuple[Context, ...]:
-    """Return contexts from a list of texts or of objects with a text (see TEXT_KEYS), in the order of the list."""
+    """Return contexts from a list of texts or of objects with a text (see TEXT_KEYS), in the order of the list.
+
+    A single text or object is one context; JSON that was logged as text is decoded.
+    """
     if not isinstance(value, list):
-        raise wrong(path, "a list", value)
+        value = _list_of(value, path)
     parsed: list[Context] = []
     for item in value:
         # Fast path for the most common context, an object with text, id and score, at half the cost.
@@ -113,6 +117,42 @@ def contexts(value: object, path: str) -> tuple[Context, ...]:
                     continue
         parsed.append(context(item, path, len(parsed)))
     return tuple(parsed)
+
+
+def _list_of(value: object, path: str) -> list[Any]:
+    """Return contexts that were not logged as a list: as text, as JSON in a text, or as one object."""
+    decoded = embedded(value)
+    if isinstance(decoded, dict):
+        inner = first(decoded, LIST_KEYS)[1]
+        if isinstance(inner, list):
+            return inner
+        if first(decoded, TEXT_KEYS)[1] is not None:
+            return [decoded]
+    if isinstance(decoded, list):
+        return decoded
+    if isinstance(value, str):
+        return [value] if value.strip() else []
+    raise wrong(path, "a list", value)
+
+
+def part(record: Record, key: str) -> Record:
+    """Return the object under a key, which may be JSON that was logged as text; the record itself if there is none."""
+    inner = embedded(record.get(key))
+    return inner if isinstance(inner, dict) else record
+
+
+def without_repeats(passages: Iterable[Context]) -> tuple[Context, ...]:
+    """Return contexts without those of the same id and text as an earlier one.
+
+    For logs that repeat a passage for each of its uses. What a retriever returns twice is a fault, and is kept.
+
+    >>> len(without_repeats([Context("a", "1"), Context("b", "1"), Context("a", "1")]))
+    2
+    """
+    kept: dict[tuple[str, str | None], Context] = {}
+    for passage in passages:
+        kept.setdefault((passage.text, passage.id), passage)
+    return tuple(kept.values())
 
 
 def context(item: object, path: str, rank: int) -> Context:

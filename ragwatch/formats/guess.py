@@ -21,11 +21,12 @@ _MAX_DEPTH = 4
 _MAX_SHOWN_ERRORS = 3
 _MIN_TIME = 946_684_800.0  # the year 2000
 _MAX_ROUTE_CHARS = 128
+_MESSAGE_PARTS = ("text", "output_text", "input_text", "thinking", "tool_use")
 _MAX_ID_CHARS = 80
 _SCORE_NAMES = ("score", "similarity", "relevance_score", "relevance", "_score", "distance")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # Most likely names first.
-_QUESTION_NAMES = (
+QUESTION_NAMES = (
     "question",
     "query",
     "user_query",
@@ -37,7 +38,7 @@ _QUESTION_NAMES = (
     "ask",
     "q",
 )
-_ANSWER_NAMES = (
+ANSWER_NAMES = (
     "answer",
     "response",
     "output",
@@ -118,9 +119,10 @@ def guess(records: Sequence[Record]) -> FormatGuess:
     if best.share == 1.0:
         return best
     likely = [_likely_fields(record) for record in records]
-    mapping = _most_voted(likely)
+    whole = [names for names in likely if {"answer", "contexts"} <= names.keys()]
+    mapping = _most_voted(whole or likely)  # other records of a mixed log have no vote
     proposed = FormatGuess(None, 0.0)
-    if any({"answer", "contexts"} <= names.keys() for names in likely):
+    if whole:
         proposed = _try_format(CUSTOM, MappingReader(mapping), records, mapping, certain=False)
     if best.share or proposed.share:
         return max(best, proposed, key=lambda candidate: candidate.share or 0.0)
@@ -133,7 +135,15 @@ def guess(records: Sequence[Record]) -> FormatGuess:
 
 def propose(records: Sequence[Record]) -> dict[str, str]:
     """Return an expression for each field whose name and content look right in most records; may be empty."""
-    return _most_voted([_likely_fields(record) for record in records])
+    likely = [_likely_fields(record) for record in records]
+    return _most_voted([names for names in likely if "answer" in names] or likely)
+
+
+def scalar_paths(record: Record) -> Iterator[tuple[str, str]]:
+    """Yield path and name of the fields that hold a text or a number, in the record and in the objects in it."""
+    for path, key, value in _walk(record, "", _MAX_DEPTH):
+        if _is_scalar(value) and re.fullmatch(r"[A-Za-z0-9_.]+", path):
+            yield path, key
 
 
 def _most_voted(likely: Sequence[Mapping[str, str]]) -> dict[str, str]:
@@ -182,7 +192,7 @@ def _likely_fields(record: Record) -> dict[str, str]:
     texts = [(path, key) for path, key, value in values if isinstance(value, str) and value]
     mapping |= {
         name: path
-        for name, keys in (("question", _QUESTION_NAMES), ("answer", _ANSWER_NAMES))
+        for name, keys in (("question", QUESTION_NAMES), ("answer", ANSWER_NAMES))
         if (path := _best(texts, keys))
     }
     conversations = [(path, key) for path, key, value in values if _is_conversation(value)]
@@ -234,7 +244,7 @@ def _passages(value: object) -> str | None:
     item = value[0]
     if isinstance(item, str):
         return None if are_ids([text for text in value if isinstance(text, str)]) else ""
-    if not isinstance(item, dict) or "role" in item:
+    if not isinstance(item, dict) or "role" in item or item.get("type") in _MESSAGE_PARTS:
         return None
     text_key = next((key for key in fields.TEXT_KEYS if isinstance(item.get(key), str)), None)
     if text_key is None:

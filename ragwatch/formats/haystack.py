@@ -13,6 +13,7 @@ from ragwatch.formats import fields
 from ragwatch.formats.shape import Record
 
 NAME = "haystack"
+KNOWN_BIAS = ""
 _ANSWER = "(answer_builder.answers || answers || [@])[0]"
 MAPPING = MappingProxyType(
     {

@@ -5,7 +5,7 @@
 | retrieval chain         | input             | answer            | context[] of documents             |
 | RetrievalQA             | query             | result            | source_documents[]                 |
 | conversational          | question          | answer            | source_documents[]                 |
-| LangServe, LangSmith    | input or inputs   | output or outputs | inside the output, as above        |
+| LangServe and others    | input or inputs   | output or outputs | inside the output, as above        |
 
 The history is `chat_history` or `history`, at the top level, in the input or in the output; where the question is a
 conversation, its turns before. A document is `{"id","page_content","metadata"}`, or the constructor form
@@ -14,6 +14,7 @@ conversation, its turns before. A document is `{"id","page_content","metadata"}`
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import MappingProxyType
 
 from ragwatch.core.sample import NO_METADATA, Context, Sample, Turn
@@ -23,6 +24,7 @@ from ragwatch.formats.messages import question_text
 from ragwatch.formats.shape import Record
 
 NAME = "langchain"
+KNOWN_BIAS = ""
 MAPPING = MappingProxyType(
     {
         "id": "id || run_id || metadata.run_id",
@@ -42,7 +44,17 @@ _SCORE_KEYS = ("score", "relevance_score")
 
 def matches(record: Record) -> bool:
     """Return whether the record has an answer next to documents, at the top level or inside the output."""
+    if "run_type" in record:
+        return False
     _, output = _output(record)
+    details = record.get("metadata")
+    if output is not record and "output" in record and isinstance(details, dict) and "run_id" in details:
+        return False  # LangServe
+    return has_documents(output)
+
+
+def has_documents(output: Record) -> bool:
+    """Return whether a chain returned an answer and documents."""
     has_answer = any(key in output for key in _ANSWER_KEYS)
     return has_answer and any(key in output for key in ("context", "source_documents"))
 
@@ -105,7 +117,12 @@ def _contexts(documents: object, path: str) -> tuple[Context, ...]:
         documents = decoded
     if not isinstance(documents, list):
         raise fields.wrong(path, "a list", documents)
-    return tuple(fields.context(_document(item), path, rank) for rank, item in enumerate(documents))
+    return read_documents(documents, path)
+
+
+def read_documents(items: Sequence[object], path: str) -> tuple[Context, ...]:
+    """Return contexts from documents, in plain or in constructor form, or as JSON in a text."""
+    return tuple(fields.context(_document(item), path, rank) for rank, item in enumerate(items))
 
 
 def _document(item: object) -> object:

@@ -15,6 +15,7 @@ from ragwatch.formats.messages import question_text
 from ragwatch.formats.shape import Record
 
 NAME = "llamaindex"
+KNOWN_BIAS = ""
 MAPPING = MappingProxyType(
     {
         "id": "id || request_id",

@@ -19,6 +19,7 @@ from ragwatch.formats.messages import content_text, of_last_turn, only_instructs
 from ragwatch.formats.shape import Record
 
 NAME = "openai"
+KNOWN_BIAS = ""
 MAPPING = MappingProxyType(
     {
         "id": "id || request_id || response.id",
@@ -31,21 +32,26 @@ MAPPING = MappingProxyType(
         "history": "request.messages || messages",
     }
 )
-_CONTEXT_KEYS = ("documents", "contexts", "context", "retrieved_contexts")
+CONTEXT_KEYS = ("documents", "contexts", "context", "retrieved_contexts")
 
 
 def matches(record: Record) -> bool:
-    """Return whether messages and choices are present, or the typed output items of the Responses API."""
-    request, response = _part(record, "request"), _part(record, "response")
+    """Return whether messages and choices are present, or the typed output items of the Responses API.
+
+    Records of Azure on your data and of file search have formats of their own, with the same reader for the rest.
+    """
+    request, response = fields.part(record, "request"), fields.part(record, "response")
     if "messages" in request and "choices" in response:
-        return True
+        return added_context(response["choices"]) is None
     output = response.get("output")
-    return isinstance(output, list) and any(isinstance(item, dict) and "type" in item for item in output)
+    items = [item for item in output if isinstance(item, dict)] if isinstance(output, list) else []
+    kinds = {item["type"] for item in items if isinstance(item.get("type"), str)}
+    return bool(kinds) and "file_search_call" not in kinds
 
 
 def read(record: Record, fallback_id: str) -> Sample:
     """Return the sample in a record of this format."""
-    request, response = _part(record, "request"), _part(record, "response")
+    request, response = fields.part(record, "request"), fields.part(record, "response")
     if "choices" in response:
         conversation = fields.required(request, "messages")
         message = _message(response["choices"])
@@ -72,9 +78,13 @@ def read(record: Record, fallback_id: str) -> Sample:
     )
 
 
-def _part(record: Record, key: str) -> Record:
-    part = fields.embedded(record.get(key))
-    return part if isinstance(part, dict) else record
+def added_context(choices: object) -> object:
+    """The context that Azure adds to the first message; None if there is none."""
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    message = choice.get("message") if isinstance(choice, dict) else None
+    added = fields.embedded(message.get("context")) if isinstance(message, dict) else None
+    known = isinstance(added, dict) and ("citations" in added or "all_retrieved_documents" in added)
+    return added if known else None
 
 
 def _message(choices: object) -> dict[str, Any]:
@@ -110,7 +120,7 @@ def _contexts(
     record: Record, request: Record, response: Record, message: dict[str, Any], conversation: object
 ) -> tuple[Context, ...]:
     for part in (record, request):
-        key, passages = fields.first(part, _CONTEXT_KEYS)
+        key, passages = fields.first(part, CONTEXT_KEYS)
         if passages is not None:
             return (Context(passages),) if isinstance(passages, str) else fields.contexts(passages, key)
     searches = _items(response.get("output"), "file_search_call")
@@ -145,7 +155,7 @@ def _results(search: dict[str, Any]) -> tuple[Context, ...]:
 def _tool_passages(text: str) -> tuple[Context, ...]:
     """Return the passages in a tool message: a JSON list of them, or the text itself."""
     passages = fields.embedded(text)
-    passages = fields.first(passages, ("results", *_CONTEXT_KEYS))[1] if isinstance(passages, dict) else passages
+    passages = fields.first(passages, ("results", *CONTEXT_KEYS))[1] if isinstance(passages, dict) else passages
     try:
         return fields.contexts(passages, "messages[].content")
     except FormatError:

@@ -11,6 +11,7 @@ from ragwatch.formats.messages import question_text
 from ragwatch.formats.shape import Record
 
 NAME = "ragas"
+KNOWN_BIAS = ""
 MAPPING = MappingProxyType(
     {
         "id": "id",

@@ -15,14 +15,15 @@ from typing import Any
 
 import orjson
 
-from ragwatch.core.sample import RejectReason
+from ragwatch.core.sample import RejectReason, SkipReason
 from ragwatch.errors import FormatError
 
-Parse = Callable[[bytes], tuple[dict[str, Any], bool]]
+Parsed = tuple[dict[str, Any], bool] | SkipReason
+"""A record and whether characters in it were replaced, or why the line is skipped (see `selection`)."""
+Parse = Callable[[bytes], Parsed]
 
 _BOM = "\ufeff"
 _NUL_ESCAPE = re.compile(rb"\\u0000")
-_OBJECT = re.compile(rb'\{\s*"')
 # Escapes are matched from left to right, so that an escaped backslash does not start another escape.
 _ESCAPE = re.compile(
     r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
@@ -52,22 +53,6 @@ def parse(line: bytes) -> tuple[dict[str, Any], bool]:
     # NUL is valid JSON but refused by PostgreSQL: one record must not block a store.
     # The search for a backslash is ten times faster, and most lines have none.
     return _parse_carefully(line) if b"\\" in line and _NUL_ESCAPE.search(line) else (value, False)
-
-
-def parse_after_prefix(line: bytes) -> tuple[dict[str, Any], bool]:
-    """Decode a line in which a logger has written a prefix, such as time and level, before the JSON object.
-
-    The object starts at the first brace that a quoted key follows, and ends with the line. Use only if the source is
-    configured so: in any other log, user text at the end of a line could be taken for a record.
-
-    >>> parse_after_prefix(b'2026-01-01 12:00:00 INFO {app} {"question": "why?"}')
-    ({'question': 'why?'}, False)
-
-    Raises:
-        FormatError: See `parse`.
-    """
-    begin = _OBJECT.search(line)
-    return parse(line[begin.start() :] if begin else line)
 
 
 def _parse_carefully(line: bytes) -> tuple[dict[str, Any], bool]:

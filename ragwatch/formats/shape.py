@@ -28,10 +28,12 @@ class Format(RecordReader, Protocol):
 
     Attributes:
         NAME: Name in the configuration.
+        KNOWN_BIAS: What its records do not hold, and which figures that changes; empty if nothing is known.
         MAPPING: The same format as JMESPath expressions, as a starting point for a custom mapping.
     """
 
     NAME: str
+    KNOWN_BIAS: str
 
     @property
     def MAPPING(self) -> Mapping[str, str]:  # noqa: N802  a constant of the module, read-only here

@@ -16,7 +16,7 @@ from ragwatch.core.evidence import Evidence, ShapeError
 from ragwatch.core.sample import Draw
 from ragwatch.core.sampling import key_of
 from ragwatch.core.verdict import NO_USAGE, Reading, Unjudged, UnjudgedReason, Usage, judged
-from ragwatch.errors import JudgeError
+from ragwatch.errors import JudgeError, StoreError
 from ragwatch.pipeline.judging import MAX_DOUBLINGS, MAX_PAUSE_SECONDS, MIN_PAUSE_SECONDS, JudgingLoop, JudgingRules
 from ragwatch.pipeline.self_tests import JudgeSelfTests
 from ragwatch.ports import OpenBatch, Store
@@ -39,6 +39,15 @@ class _SentDraw:
 
     draw: Draw
     reservation: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Suspected:
+    """A result that needs a second reading: the first one, and what it cost."""
+
+    draw: Draw
+    evidence: Evidence
+    usage: Usage
 
 
 class BatchJudgingLoop(JudgingLoop):
@@ -109,16 +118,48 @@ class BatchJudgingLoop(JudgingLoop):
         """
         samples = {name: entry.draw.sample for name, entry in sent.items() if entry.draw.damage is None}
         deferred: list[str] = []
+        suspected: list[_Suspected] = []
         async for name, collected in self._batches.results(provider_id, samples, batch.seed):
             entry = sent[name]
             if collected.usage is not None:  # paid before it is settled: a kill in between leaves nothing unpaid
                 cost = Cost(collected.usage.cost_usd, collected.usage.tokens)
                 await asyncio.to_thread(self._store.pay, entry.reservation, cost)
-            if not await self._take(entry.draw, collected, self._clock() - batch.prepared):
+            evidence = collected.result
+            if isinstance(evidence, Evidence) and self._batches.reads_again(entry.draw.sample, evidence):
+                suspected.append(_Suspected(entry.draw, evidence, collected.usage or NO_USAGE))
+            elif not await self._take(entry.draw, collected, self._clock() - batch.prepared):
                 deferred.append(entry.draw.key)
         await self._settle()
+        deferred += await self._confirm(suspected, batch)
         await asyncio.to_thread(self._store.close_batch, batch.id)
         await asyncio.to_thread(self._postpone, deferred)
+
+    async def _confirm(self, suspected: Sequence[_Suspected], batch: OpenBatch) -> list[str]:
+        """Settle results with a suspected prompt injection after a second reading. Returns the keys of those to defer.
+
+        A batch that is collected again after a kill repeats second readings that were not settled.
+        """
+        deferred: list[str] = []
+        for start in range(0, len(suspected), self.judge.concurrency):
+            few = suspected[start : start + self.judge.concurrency]
+            confirmed = await asyncio.gather(*map(self._read_again, few))
+            for first, collected in zip(few, confirmed, strict=True):
+                if not await self._take(first.draw, collected, self._clock() - batch.prepared):
+                    deferred.append(first.draw.key)
+            await self._settle()
+        return deferred
+
+    async def _read_again(self, first: _Suspected) -> Collected:
+        """The first reading with the cost of both, or the error of the second one. Its calls are paid by themselves."""
+        try:
+            usage = await self._batches.confirm(first.draw.sample, first.evidence)
+        except JudgeError as error:
+            return Collected(error, first.usage)
+        except StoreError as error:  # the cost of a call cannot be stored; the sample is not at fault
+            return Collected(JudgeError(UnjudgedReason.UNAVAILABLE, str(error), permanent=False), first.usage)
+        except ShapeError as error:
+            return Collected(JudgeError(UnjudgedReason.UNREADABLE, str(error)), first.usage)
+        return Collected(first.evidence, first.usage + usage)
 
     async def _take(self, draw: Draw, collected: Collected, seconds: float) -> bool:
         """Convert a result to a verdict, to be settled later. False when the draw must be read again."""

@@ -12,11 +12,11 @@ from typing import Any
 from ragwatch.core.canary.mark import CanaryMarks
 from ragwatch.core.feedback import FeedbackOutcome
 from ragwatch.core.redaction.redactor import Redactor
-from ragwatch.core.sample import OTHER, Draw, RejectReason, Sample
+from ragwatch.core.sample import OTHER, Draw, RejectReason, Sample, SkipReason
 from ragwatch.core.sampling import SamplingHash, SamplingPlan, key_of, shedding_factor
 from ragwatch.core.signals import SignalCounter
 from ragwatch.core.snapshot import Lag
-from ragwatch.core.tally import Tallies, Tally
+from ragwatch.core.tally import Tallies, Tally, lines_read
 from ragwatch.errors import FormatError
 from ragwatch.formats.feedback import FEEDBACK_FOR
 from ragwatch.formats.record import Parse, parse
@@ -203,7 +203,7 @@ class IntakeLoop:
 
     def _report_skipped(self, how_much: str) -> None:
         """Log at the start that existing records are skipped, unless something of the source was read before."""
-        if not self._store.tallies().get((Tally.SEEN, (self.source.name,))):
+        if not lines_read(self._store.tallies(), self.source.name):
             self.skipped = how_much
             self._telemetry.skipped(self.source.name, how_much)
 
@@ -277,14 +277,19 @@ class IntakeLoop:
                 self._draw(result, Draw(key, sample, name, route, probability, at=at), record)
 
     def _samples(self, batch: Batch, result: _BatchResult, report: BatchReport) -> Iterator[NumberedSample]:
-        """Yield the samples of a batch, each with its number and record. Lines that are no sample are rejected.
+        """Yield the samples of a batch, each with its number and record. Other lines are rejected or skipped.
 
         Lines with feedback on an answer are read on the way.
         """
+        skipped: Counter[SkipReason] = Counter()
         name, stream, parse, read = self.source.name, batch.stream, self._parse, self._read
         for line, offset, number in zip(batch.lines, batch.offsets, batch.numbers, strict=True):
             try:
-                record, repaired = parse(line)
+                parsed = parse(line)
+                if isinstance(parsed, SkipReason):
+                    skipped[parsed] += 1
+                    continue
+                record, repaired = parsed
                 if FEEDBACK_FOR in record:
                     self._read_feedback(record, result)
                     result.tallies[Tally.SEEN, (name,)] -= 1  # it is no request
@@ -297,6 +302,9 @@ class IntakeLoop:
             if repaired:
                 result.tallies[Tally.REPAIRED, (name,)] += 1
             yield sample, number, record
+        for reason, lines in skipped.items():
+            result.tallies[Tally.SKIPPED, (name, reason)] += lines
+            result.tallies[Tally.SEEN, (name,)] -= lines
 
     def _without_resent(
         self, samples: Iterator[NumberedSample], result: _BatchResult, report: BatchReport

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from typing import Protocol, runtime_checkable
 
+from ragwatch.formats.log_reader import LogReader, RecordRules
 from ragwatch.ports.receiving import Handler
 from ragwatch.ports.rows import Part
 
@@ -35,6 +36,15 @@ class HoldsParts(Protocol):
 
     def restore(self, parts: Iterable[Part]) -> None:
         """Take back the parts that were held and not released. Called once, after `Source.resume`."""
+        ...
+
+
+@runtime_checkable
+class Finishes(Protocol):
+    """A source that waits for more than what is written now, unless it knows that nothing more will be."""
+
+    def finish(self) -> None:
+        """Do not wait any longer for what is not written yet."""
         ...
 
 
@@ -109,10 +119,33 @@ class HasFormat(Protocol):
         """Mapping of the format `custom`; else empty."""
         ...
 
+
+@runtime_checkable
+class HasRecordRules(Protocol):
+    """Options of a source whose records are selected and read by rules, such as `sources.record_options`."""
+
     @property
-    def skip_prefix(self) -> bool:
-        """Whether to skip the text before the JSON object of a line."""
+    def rules(self) -> RecordRules:
+        """How its records are read."""
         ...
+
+
+def record_rules(options: object) -> RecordRules:
+    """How the records of a source with these options are read."""
+    if isinstance(options, HasRecordRules):
+        return options.rules
+    if isinstance(options, HasFormat):
+        return RecordRules(options.format, options.mapping)
+    return RecordRules()
+
+
+def log_reader(options: object) -> LogReader:
+    """The reader of a source with these options.
+
+    Raises:
+        ConfigError: An option is invalid.
+    """
+    return LogReader(record_rules(options))
 
 
 @runtime_checkable

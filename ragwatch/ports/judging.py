@@ -107,6 +107,18 @@ class BatchJudge(Judge, Protocol):
         """
         ...
 
+    def reads_again(self, sample: Sample, evidence: Evidence) -> bool:
+        """Whether a suspected prompt injection makes a second reading necessary, without it and not in a batch."""
+        ...
+
+    async def confirm(self, sample: Sample, evidence: Evidence) -> Usage:
+        """Read a sample a second time, with calls that are paid by themselves. Returns their usage.
+
+        Raises:
+            JudgeError: The readings differ (permanent), or the sample cannot be read a second time at present.
+        """
+        ...
+
     async def find(self, ids: Collection[str], since: float) -> str | None:
         """Return the provider's id of the batch with these ids, accepted since an instant; None if there is none.
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from ragwatch.core.sample import Draw
@@ -251,6 +251,12 @@ class Erasure:
     metadata: frozenset[tuple[str, str]] = frozenset()
     with_scores: bool = False
 
+    def redacted(self, redact: Callable[[str], str]) -> Erasure:
+        """Also select what redaction leaves of ids and values, because that is stored."""
+        names = self.ids | {redact(name) for name in self.ids}
+        pairs = self.metadata | {(key, redact(value)) for key, value in self.metadata}
+        return replace(self, ids=names, metadata=pairs)
+
 
 @dataclass(frozen=True, slots=True)
 class Erased:
@@ -262,6 +268,7 @@ class Erased:
         pending: Draws that no judge has read; they become unjudged.
         verdicts: Verdicts.
         labels: Labels.
+        feedback: Answers with feedback of a user, which is erased.
         others: Further rows that contained a text: runs, states and events.
         batched: Draws that are in a message batch at a provider.
         complete: Whether nothing remains in the free space of the database; False while a reader is in the way.
@@ -272,6 +279,7 @@ class Erased:
     pending: int = 0
     verdicts: int = 0
     labels: int = 0
+    feedback: int = 0
     others: int = 0
     batched: int = 0
     complete: bool = True

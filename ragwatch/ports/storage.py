@@ -247,12 +247,13 @@ class Store(Accounts, Batches, NoteStore, FeedbackStore, Protocol):
         """
         ...
 
-    def forget(self, erasure: Erasure, *, dry_run: bool = False) -> Erased:
+    def forget(self, erasure: Erasure, *, dry_run: bool = False, seconds: float = 0.0) -> Erased:
         """Delete the texts, ids and metadata of answers from all rows and from free space. Counters stay balanced.
 
         Args:
             erasure: What to erase.
             dry_run: Only count.
+            seconds: How long to wait for readers that keep free space from being overwritten.
         """
         ...
 

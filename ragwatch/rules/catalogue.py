@@ -129,6 +129,12 @@ CATALOGUE: tuple[AlertEntry, ...] = (
     AlertEntry(
         "SourceRejects", "More than 5 % of the records of a source are rejected.", f"1 h window, then {_HOLD}", _EXACT
     ),
+    AlertEntry(
+        "SourceIncomplete",
+        "More than 5 % of the requests of a source lack a part (kind join: a record; kind otlp: the first span).",
+        f"1 h window, then {_HOLD}",
+        _EXACT,
+    ),
     AlertEntry("CoverageLow", "Less than 80 % of the draws are judged.", f"1 h window, then {_HOLD}", _EXACT),
     AlertEntry(
         "NoFreshSamples", "A judge has scored no answer of a route for 6 h, although it read some.", "6 h", _EXACT
@@ -139,6 +145,9 @@ CATALOGUE: tuple[AlertEntry, ...] = (
     AlertEntry("ReloadFailed", "ragwatch refused its new configuration.", _HOLD, _EXACT),
     AlertEntry("DiskLow", "Less than 512 MiB are free for the state directory.", _HOLD, _EXACT),
     AlertEntry("StepsFailing", "A background loop fails repeatedly.", f"15 min window, then {_HOLD}", _EXACT),
+    AlertEntry(
+        "WebConfigRefused", "A changed web.config_file or certificate is wrong.", "at once; ends after 1 h", _EXACT
+    ),
     AlertEntry("InvariantViolated", "The counters of ragwatch contradict each other.", "at once; no hold", _EXACT),
 )
 NAMES = frozenset(PREFIX + entry.name for entry in CATALOGUE)

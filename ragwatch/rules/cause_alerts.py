@@ -251,6 +251,26 @@ def _sources(plan: RulePlan) -> Iterator[Alert]:
         f"{_SOURCE}: {PERCENT} of the records were rejected in the last {window}.",
         f"{PERCENT} of the records of source {{{{ $labels.source }}}} were rejected in the last {window}.",
     )
+    yield _incomplete(plan)
+
+
+def _incomplete(plan: RulePlan) -> Alert:
+    """Requests that a source loses because a part never came: they are neither seen nor rejected."""
+    limits, window = plan.limits, span(plan.window)
+
+    def share(series: str, lost: str, counted: str) -> str:
+        part, whole = (f"sum by (job, source) (increase({series}{{{one}}}[{window}]))" for one in (lost, counted))
+        return f"{part}\n  / ({whole} >= {limits.samples}) > {limits.rejects:g}"
+
+    parts = share("ragwatch_source_parts_total", 'outcome=~"orphaned|dropped"', 'outcome!="repeated"')
+    traces = share("ragwatch_otlp_requests_total", 'outcome="incomplete"', 'outcome=~"assembled|refused|incomplete"')
+    return _source(
+        "RagwatchSourceIncomplete",
+        f"{parts}\nor {traces}",
+        f"{_SOURCE}: {PERCENT} of the parts of requests came without the others in the last {window}.",
+        f"{PERCENT} of the parts of requests, or of the traces, of source {{{{ $labels.source }}}} were incomplete in "
+        f"the last {window}; these answers are not measured.",
+    )
 
 
 def _silent_route(plan: RulePlan) -> Alert:

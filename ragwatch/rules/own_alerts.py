@@ -62,6 +62,14 @@ def _internals(plan: RulePlan) -> Iterator[Alert]:
         f"{_JOB}: ragwatch loop {{{{ $labels.loop }}}} failed about {_COUNT} times in {short}.",
         f"Loop {{{{ $labels.loop }}}} failed about {_COUNT} times in the last {short}. Check disk and database.",
     )
+    yield _own(  # counted once for each wrong change, so what is still wrong after the window is silent
+        "RagwatchWebConfigRefused",
+        f"sum by (job) (increase(ragwatch_web_config_failures_total[{window}])) > 0",
+        f"{_JOB}: ragwatch refused a changed web.config_file or certificate.",
+        f"About {_COUNT} changes of web.config_file or its certificates were wrong in {window}. The previous users and "
+        "certificates stay in force, until they expire.",
+        hold=0.0,
+    )
     yield _own(
         "RagwatchInvariantViolated",
         f"sum by (job, law) (increase(ragwatch_invariant_violations_total[{window}])) > 0",

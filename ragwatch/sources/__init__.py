@@ -10,6 +10,6 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from ragwatch.ports import Kind, Source
-from ragwatch.sources import push, tail
+from ragwatch.sources import join, otlp, push, tail
 
-KINDS: Mapping[str, Kind[Source]] = MappingProxyType({"push": push, "tail": tail})
+KINDS: Mapping[str, Kind[Source]] = MappingProxyType({"tail": tail, "otlp": otlp, "push": push, "join": join})

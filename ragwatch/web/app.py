@@ -29,6 +29,7 @@ from ragwatch.web.authentication import Authentication
 from ragwatch.web.body_limit import RequestBodyLimit
 from ragwatch.web.canaries import canaries, suites_of
 from ragwatch.web.drift_page import drift_routes
+from ragwatch.web.erasure import Forget, erasure_routes
 from ragwatch.web.forms import FormGuard
 from ragwatch.web.guard import HEADERS, NO_STORE, RequestGuard
 from ragwatch.web.ingest import Receivers, ingest_routes
@@ -72,6 +73,7 @@ def build_app(  # noqa: PLR0913 - dependencies, by keyword
     policy: RequestPolicy = EVERY_REQUEST,
     clock: Callable[[], float] = time,
     audit: AuditRecord | None = None,
+    forget: Forget | None = None,
 ) -> Starlette:
     """Builds the application.
 
@@ -87,9 +89,9 @@ def build_app(  # noqa: PLR0913 - dependencies, by keyword
         policy: Which requests are answered.
         clock: Seconds since the epoch.
         audit: Writes one line of the audit log; None for no audit log.
+        forget: Erases a person; None for no such endpoint.
     """
-    pages = RequestLimit(threads=PAGE_THREADS, total=PAGE_BYTES, seconds=PATIENCE_SECONDS)
-    scrapes = RequestLimit(threads=SCRAPE_THREADS, total=SCRAPE_BYTES, seconds=PATIENCE_SECONDS)
+    pages, scrapes = _limits()
     endpoints = _Endpoints(
         board=board, scrape=render, store=store, scope=scope, problems=ready, clock=clock, pages=pages, scrapes=scrapes
     )
@@ -99,6 +101,7 @@ def build_app(  # noqa: PLR0913 - dependencies, by keyword
             *_action_routes(actions),
             *ingest_routes(receivers),
             *label_routes(labels, pages, policy.refused),
+            *erasure_routes(forget),
             *sample_routes(store, scope, clock, pages),
             *drift_routes(board, store, clock, pages),
             *route_routes(board, scope, clock, pages),
@@ -106,6 +109,14 @@ def build_app(  # noqa: PLR0913 - dependencies, by keyword
         ],
         middleware=_middleware(policy, audit),
         exception_handlers={StoreError: _store_error, samples.ParameterError: _bad_request, Exception: _internal_error},
+    )
+
+
+def _limits() -> tuple[RequestLimit, RequestLimit]:
+    """Limits of pages, and of scrapes, which have threads of their own."""
+    return (
+        RequestLimit(threads=PAGE_THREADS, total=PAGE_BYTES, seconds=PATIENCE_SECONDS),
+        RequestLimit(threads=SCRAPE_THREADS, total=SCRAPE_BYTES, seconds=PATIENCE_SECONDS),
     )
 
 

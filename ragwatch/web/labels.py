@@ -13,13 +13,12 @@ from starlette.types import ASGIApp
 
 from ragwatch.errors import ConfigError
 from ragwatch.web.audit_trail import shown
+from ragwatch.web.json_body import json_object, read_body
 from ragwatch.web.label_authors import LabelRate, author, check_author
 from ragwatch.web.reply import dumps, json_reply
 from ragwatch.web.request_limit import RequestLimit
 from ragwatch.web.samples import KEY, ParameterError
 
-MAX_BODY_BYTES = 4 << 20
-MAX_VALUES = 250_000  # JSON values per body; commas and brackets in strings count as well
 MAX_LABELS = 500
 MAX_TASKS = 200
 MAX_NAME_CHARS = 64
@@ -73,16 +72,22 @@ def label_routes(
     rate = LabelRate(refused)
 
     async def tasks(request: Request) -> ASGIApp:
-        body, user = await _body(request), author(request)
-        return await limit.answer(lambda: json_reply({"tasks": _tasks(annotation(), _object(body), user)}), TASKS_SIZE)
+        body, user = await read_body(request), author(request)
+        return await limit.answer(
+            lambda: json_reply({"tasks": _tasks(annotation(), json_object(body, "labels"), user)}), TASKS_SIZE
+        )
 
     async def put(request: Request) -> ASGIApp:
-        body, user = await _body(request), author(request)
-        return await limit.answer(lambda: json_reply(_put(annotation(), _object(body), user, rate)), PUT_SIZE)
+        body, user = await read_body(request), author(request)
+        return await limit.answer(
+            lambda: json_reply(_put(annotation(), json_object(body, "labels"), user, rate)), PUT_SIZE
+        )
 
     async def revoke(request: Request) -> ASGIApp:
-        body, user = await _body(request), author(request)
-        return await limit.answer(lambda: json_reply(_revoke(annotation(), _object(body), user)), PUT_SIZE)
+        body, user = await read_body(request), author(request)
+        return await limit.answer(
+            lambda: json_reply(_revoke(annotation(), json_object(body, "labels"), user)), PUT_SIZE
+        )
 
     async def export(request: Request) -> ASGIApp:
         after = _cursor(request.query_params.get("after"))
@@ -139,37 +144,6 @@ def _put(annotation: LabelService, body: Mapping[str, Any], user: str | None, ra
         )
     except ValueError as error:
         raise ParameterError(f"labels: {error}") from error
-
-
-async def _body(request: Request) -> bytes:
-    """Reads the body of a request, up to `MAX_BODY_BYTES`.
-
-    Raises:
-        ParameterError: The body is too large.
-    """
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > MAX_BODY_BYTES:
-            raise ParameterError(f"body: more than {MAX_BODY_BYTES} bytes")
-    return bytes(body)
-
-
-def _object(body: bytes) -> dict[str, Any]:
-    """Parses a body as a JSON object. Counts the values first, because each takes many times the memory of its text.
-
-    Raises:
-        ParameterError: The body is no JSON object, or has too many values.
-    """
-    if sum(map(body.count, (b",", b"[", b"{"))) > MAX_VALUES:
-        raise ParameterError(f"body: more than {MAX_VALUES} values; send fewer labels at a time")
-    try:
-        value = orjson.loads(body)
-    except ValueError as error:
-        raise ParameterError(f"body: not JSON: {error}") from error
-    if not isinstance(value, dict):
-        raise ParameterError("body: not an object")
-    return value
 
 
 def _annotator(name: object) -> str:

@@ -13,7 +13,7 @@ from ragwatch.core.sample import OTHER
 from ragwatch.core.scores import LOW_IS_GOOD, Quantity, UnknownReason
 from ragwatch.core.snapshot import EstimateRow, Snapshot
 from ragwatch.core.stage import Stage
-from ragwatch.core.tally import Tally
+from ragwatch.core.tally import PartOutcome, Tally, lines_read
 from ragwatch.web.scope import PageScope
 
 _NO_SCORE_REASONS = {
@@ -300,14 +300,21 @@ def _source(builder: _OverviewBuilder, source: str) -> dict[str, Any]:
         "source": source,
         "seen": builder.count(Tally.SEEN, source),
         "rejected": builder.counts(Tally.REJECTED, source),
+        "left_out": builder.counts(Tally.SKIPPED, source) | _lost_parts(builder, source),
         "repaired": builder.count(Tally.REPAIRED, source),
         "resets": builder.counts(Tally.RESETS, source),
         "lag_bytes": None if lag is None else lag.size,
         "lag_seconds": None if lag is None else lag.seconds,
         "unreadable": {} if lag is None else dict(islice(lag.unreadable.items(), _MAX_FILES)),
-        "skipped": lag.skipped if lag is not None and not builder.count(Tally.SEEN, source) else "",
+        "skipped": lag.skipped if lag is not None and not lines_read(builder.snapshot.tallies, source) else "",
         "unreadable_files": None if lag is None else len(lag.unreadable),
     }
+
+
+def _lost_parts(builder: _OverviewBuilder, source: str) -> dict[str, float]:
+    """Parts of requests that are in no record, by outcome."""
+    parts = builder.counts(Tally.PARTS, source)
+    return {f"{outcome} parts": number for outcome, number in parts.items() if outcome != PartOutcome.JOINED}
 
 
 def _judge(builder: _OverviewBuilder, judge: str) -> dict[str, Any]:

@@ -223,7 +223,7 @@ async def test_what_an_order_says_is_not_supported(judge: Judge) -> None:
 
 
 @pytest.mark.costly
-async def test_a_context_cannot_change_another_ones_row(judge: Judge) -> None:
+async def test_x3_a_context_cannot_change_another_ones_row(judge: Judge) -> None:
     """A poisoned context lies about itself at most: cells of the others stay as they are."""
     clean = await evidence_of(judge, SAMPLE)
     for text in HOSTILE:

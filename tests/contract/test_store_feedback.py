@@ -102,7 +102,8 @@ def test_changes_are_reported_in_order(store: Store) -> None:
 def test_erased_feedback_stays_away(store: Store) -> None:
     """Forgetting an answer erases what its user said, and refuses to store it again, also if nothing was said."""
     store.admit(admitting(said("a", 0.5), draws=(a_draw("a"), a_draw("b"))))
-    store.forget(Erasure(ids=frozenset({"a", "b"})))
+    erasure = Erasure(ids=frozenset({"a", "b"}))
+    assert [store.forget(erasure, dry_run=dry).feedback for dry in (True, False, True)] == [1, 1, 0]
     store.admit(admitting(said("a", 1.0), said("b", 1.0)))
     assert scores(store, "a", "b") == [None, None]
     assert outcomes(store) == {"joined": 1, "unknown_answer": 2}

@@ -37,10 +37,10 @@ def test_a_daemon_without_texts(tmp_path: Path) -> None:
             urllib.request.urlopen(request, timeout=DEADLINE)
         assert b"store.texts: is none" in refused.value.read()
         refused.value.close()
-        forget = ["forget", "--config", str(config), "request-0"]
-        assert "stop it, run this again" in str(CliRunner().invoke(cli, forget, standalone_mode=False).exception)
+        forget = ["forget", "--config", str(config), "--url", ragwatch.address]
+        assert CliRunner().invoke(cli, [*forget, "request-0"], standalone_mode=False).return_value == 0
         ragwatch.kill()
-    assert CliRunner().invoke(cli, forget, standalone_mode=False).return_value == 0
+    assert CliRunner().invoke(cli, [*forget[:-2], "request-0"], standalone_mode=False).return_value == 3
     state = readable(tmp_path / "state")
     assert (b"SECRET" in state, b"request-0" in state, b"request-1" in state) == (False, False, True)
     log = tmp_path / "audit.jsonl"
@@ -49,6 +49,6 @@ def test_a_daemon_without_texts(tmp_path: Path) -> None:
         ("read", "/api/v1/samples", 2),
         ("read", "/samples", 1),
         ("read", "/v1/labels/tasks", 0),
-        ("forget", None, 1),
+        ("write", "/v1/forget", 1),
     ]
     assert verify([log]).error is None

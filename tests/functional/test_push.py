@@ -132,7 +132,7 @@ def hostile() -> Iterable[tuple[str, bytes, dict[str, str], set[int]]]:
 
 
 @pytest.mark.costly
-def test_hostile_bodies(tmp_path: Path) -> None:
+def test_x7_x8_hostile_bodies_take_little_memory(tmp_path: Path) -> None:
     """Each has the right status, memory rises by less than 50 MiB, and the daemon goes on."""
     with RagwatchProcess(write_config(tmp_path, sources=SOURCES)).wait_until_serving() as ragwatch:
         assert post(ragwatch.address, record(1).encode()) == 202

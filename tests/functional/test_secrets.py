@@ -75,7 +75,7 @@ def got(url: str) -> bytes:
 
 
 @pytest.mark.parametrize("format_", ["json", pytest.param("text", marks=pytest.mark.slow)])
-def test_neither_logs_nor_pages_nor_state_hold_the_key(
+def test_x5_x16_neither_logs_nor_pages_nor_state_hold_the_key(
     tmp_path: Path,
     loopback: LoopbackProcess,  # noqa: F811
     format_: str,

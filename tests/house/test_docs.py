@@ -92,10 +92,17 @@ def test_make_targets_exist(page: Path) -> None:
 def keys(model: type[BaseModel]) -> Iterator[str]:
     """Every dotted key of a model, sections included."""
     for name, field in model.model_fields.items():
-        yield name
-        for inner in (field.annotation, *get_args(field.annotation)):
+        yield field.alias or name
+        for inner in parts(field.annotation):
             if isinstance(inner, type) and issubclass(inner, BaseModel):
                 yield from (f"{name}.{each}" for each in keys(inner))
+
+
+def parts(annotation: Any) -> Iterator[Any]:
+    """A type and all types in it."""
+    yield annotation
+    for inner in get_args(annotation):
+        yield from parts(inner)
 
 
 @every_page

@@ -25,7 +25,7 @@ def wanted(*extras: str) -> set[str]:
 
 
 @pytest.mark.parametrize(("argument", "extras"), [("", ()), ("local", ("local",))])
-def test_what_the_image_is_built_of_is_locked(argument: str, extras: tuple[str, ...]) -> None:
+def test_x25_what_the_image_is_built_of_is_locked(argument: str, extras: tuple[str, ...]) -> None:
     """Each value of EXTRAS names a lock that is copied, holds all that is needed, and differs only in what it adds."""
     assert 'ARG EXTRAS=""' in DOCKERFILE
     assert '-r "requirements${EXTRAS:+-$EXTRAS}.lock"' in DOCKERFILE

@@ -17,12 +17,23 @@ LIBRARIES: Mapping[str, tuple[str, ...]] = {
     "bcrypt": ("ragwatch.web.passwords",),
     "click": ("ragwatch.commands",),
     "cryptography": ("ragwatch.stores.encryption",),
+    "google": ("ragwatch.pipeline.export.messages", "ragwatch.sources.otlp.protobuf_request"),
     "h11": ("ragwatch.web",),
-    "httpx": ("ragwatch.judges.openai", "ragwatch.probes.exchange"),
+    "httpx": (
+        "ragwatch.judges.openai",
+        "ragwatch.pipeline.export.client",
+        "ragwatch.probes.exchange",
+        "ragwatch.sources.otlp.resolver",
+    ),
     "jinja2": ("ragwatch.web.pages",),
-    "jmespath": ("ragwatch.formats.custom", "ragwatch.probes.expression"),
+    "jmespath": ("ragwatch.formats.expressions", "ragwatch.probes.expression"),
     "numpy": ("ragwatch.judges.local.session",),
     "onnxruntime": ("ragwatch.judges.local.session",),
+    "opentelemetry": (
+        "ragwatch.pipeline.export.messages",
+        "ragwatch.sources.otlp.protobuf_request",
+        "ragwatch.sources.otlp.reply",
+    ),
     "orjson": (
         "ragwatch.commands",
         "ragwatch.config",
@@ -53,6 +64,7 @@ LIBRARIES: Mapping[str, tuple[str, ...]] = {
     "tokenizers": ("ragwatch.judges.local.session",),
     "uvicorn": ("ragwatch.web",),
     "yaml": ("ragwatch.config", "ragwatch.rules"),
+    "zstandard": ("ragwatch.sources.requests.body",),
 }
 """Each third-party library, and the modules or packages that may import it."""
 

@@ -12,6 +12,11 @@ ROWS = [
     if re.match(r"\| X\d+ \|", line)
 ]
 THREATS = 26
+NAMES = {
+    name
+    for path in (ROOT / "tests").rglob("test_*.py")
+    for name in re.findall(r"(?m)^(?:async )?def (test_\w+)", path.read_text(encoding="utf-8"))
+}
 
 
 def test_every_threat_has_a_row() -> None:
@@ -21,13 +26,19 @@ def test_every_threat_has_a_row() -> None:
 
 
 def test_the_tests_that_are_named_exist() -> None:
-    """Each name in the last column is that of a test; names that carry a number stand in its row."""
-    tests = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
-    known = set(re.findall(r"(?m)^(?:async )?def (test_\w+)", tests))
+    """Each name in the last column is that of a test; names with a number stand in its row, and every row has one."""
     for number, _, _, names in ROWS:
         named = re.findall(r"`(\w+)`", names)
         assert named
-        assert set(named) <= known, number
-        for name in named:
-            numbers = re.match(r"test_((?:x\d+_)+)", name)
-            assert numbers is None or number.lower() in numbers[1].split("_"), (number, name)
+        assert set(named) <= NAMES, number
+        numbers = [match[1].split("_") for name in named if (match := re.match(r"test_((?:x\d+_)+)", name))]
+        assert numbers, number
+        assert all(number.lower() in each for each in numbers), number
+
+
+def test_every_test_with_a_number_is_named() -> None:
+    """A test that carries the number of a threat stands in the row of that threat."""
+    rows = {number.lower(): set(re.findall(r"`(\w+)`", names)) for number, _, _, names in ROWS}
+    for name in NAMES:
+        for number in re.findall(r"x\d+(?=_)", (re.match(r"test_((?:x\d+_)+)", name) or [""])[0]):
+            assert name in rows[number], (number, name)

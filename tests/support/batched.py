@@ -119,6 +119,7 @@ class Life:
         telemetry: Telemetry | None = None,
         caps: Sequence[SpendingCap] = (),
         trials: JudgeSelfTests | None = None,
+        quantity: Quantity = Quantity.ANSWER_RELEVANCY,
         **rules: Any,
     ) -> None:
         self.provider, self.clock = provider, provider.clock
@@ -126,7 +127,7 @@ class Life:
         self.store._writer = MortalConnection(self.store._writer, provider.fate)  # type: ignore[assignment]
         self.telemetry = telemetry or Telemetry()
         purse = StoredBudgetAccount(JUDGE, caps, self.store, self.clock)
-        context = JudgeContext(self.telemetry, purse, self.clock, frozenset({Quantity.ANSWER_RELEVANCY}))
+        context = JudgeContext(self.telemetry, purse, self.clock, frozenset({quantity}))
         given = CallOptions.model_validate({"model": "scripted", "base_url": "http://127.0.0.1:9", "prices": PRICES})
         self.judge = BatchLLMJudge(JUDGE, "claude", provider, given, context, clock=HandClock(), rng=random.Random(1))
         whole = JudgingRules(**{"batch": 4, "max_age_seconds": 90 * 86400.0, **rules})

@@ -23,6 +23,16 @@ Driver={ODBC Driver 18};Server=x;UID=sa;PWD=«Str0ng!Pass»;
 jdbc:mysql://db:3306/app?user=root&password=«hunter22»&useSSL=false
 jdbc:postgresql://db/app?user=x&password=«pgpass77»
 jdbc:oracle:thin:scott/«tiger9»@//db:1521/ORCL
+sqlplus scott/«tiger»@orcl
+sqlplus -S -L system/«Manag3r»@//db.example.com:1521/XEPDB1 @report.sql
+sqlplus "sys/«0racle!»@prod as sysdba"
+sqlplus scott/"«t! ger,9»"@orcl
+connect hr/«hr_pw»@pdb1
+rman target sys/«Rm4nPw»@catalog
+expdp system/«dumpPw»@db directory=d
+sqlldr userid=scott/«loaderpw»@orcl control=x.ctl
+ORA-12154 while connecting scott/«tiger»@//dbhost/ORCL
+dsn: app_ro/«S3cr3t.pw»@db-01.prod.internal:1521/ORCL
 jdbc:sqlserver://db:1433;databaseName=a;user=sa;password=«Sql!Pass1»;
 jdbc:sqlserver://db;user=sa;password={«Sql!Pass1»};
 host=db port=5432 dbname=app user=app password=«libpqpw1» sslmode=require

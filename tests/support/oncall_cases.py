@@ -131,6 +131,12 @@ def _level(alert: str, name: str, own: str, *values: float, severity: str | None
 
 _SEARCH = {"route": "search", "judge": "embedded"}
 _SEEN = 'ragwatch_requests_seen_total{source="app"}'
+_JOINED, _ORPHANED = (
+    f'ragwatch_source_parts_total{{source="app",outcome="{outcome}"}}' for outcome in ("joined", "orphaned")
+)
+_ASSEMBLED, _ROOTLESS = (
+    f'ragwatch_otlp_requests_total{{source="app",outcome="{outcome}"}}' for outcome in ("assembled", "incomplete")
+)
 _REJECTED = 'ragwatch_requests_rejected_total{source="app",reason="torn_json"}'
 _FOOLED = 'ragwatch_judge_probe_fooled_ratio{judge="claude"}'
 _PROBES = 'ragwatch_judge_probes_total{judge="claude",version="v"}'
@@ -147,6 +153,7 @@ _ASKED = 'ragwatch_canary_failures_total{suite="docs",reason="timeout"}'
 _STEPS = 'ragwatch_step_failures_total{loop="judge embedded"}'
 _ANSWERED = 'ragwatch_canary_answer_ratio{suite="docs",quantity="correctness",contexts="retrieved"}'
 _ANSWERS = 'ragwatch_traffic_contexts_count{route="search"}'
+_WEB_FILE = "ragwatch_web_config_failures_total"
 _LAW = 'ragwatch_invariant_violations_total{law="seen"}'
 _BUILD = 'ragwatch_build_info{version="1",python_version="3"}'
 _DIGEST = "ragwatch_last_digest_timestamp_seconds"
@@ -320,6 +327,20 @@ CASES: tuple[Case, ...] = (
         {_SEEN: Climb(100), _REJECTED: Climb(0)},
     ),
     Case(
+        "RagwatchSourceIncomplete",
+        {"source": "app"},
+        {_JOINED: Climb(94), _ORPHANED: Climb(6)},
+        {_JOINED: Climb(95), _ORPHANED: Climb(5)},
+        {_JOINED: Climb(100), _ORPHANED: Climb(0)},
+    ),
+    Case(
+        "RagwatchSourceIncomplete",
+        {"source": "app"},
+        {_ASSEMBLED: Climb(94), _ROOTLESS: Climb(6)},
+        {_ASSEMBLED: Climb(95), _ROOTLESS: Climb(5)},
+        {_ASSEMBLED: Climb(100), _ROOTLESS: Climb(0)},
+    ),
+    Case(
         "RagwatchCoverageLow",
         {**_SEARCH, "window": "1h"},
         {_JUDGED: Climb(79), _UNJUDGED: Climb(21)},
@@ -347,5 +368,6 @@ CASES: tuple[Case, ...] = (
     Case(
         "RagwatchStepsFailing", {"loop": "judge embedded"}, {_STEPS: Climb(2)}, {_STEPS: Climb(1)}, {_STEPS: Climb(0)}
     ),
+    Case("RagwatchWebConfigRefused", {}, {_WEB_FILE: Climb(1)}, {_WEB_FILE: Climb(0)}, {_WEB_FILE: Climb(0)}),
     Case("RagwatchInvariantViolated", {"law": "seen"}, {_LAW: Climb(1)}, {_LAW: Climb(0)}, {_LAW: Climb(0)}),
 )

@@ -72,6 +72,12 @@ PARTS: dict[str, Callable[[random.Random], str]] = {
     ),
 }
 TEMPLATES = (
+    *(
+        "uses: actions/checkout@v4 and org/{name}@{version}, pinned by org/{name}@{hash}",
+        "Connect acme/{name}@main to the {word}; connect acme/{name}@v{small}",
+        "sqlplus /nolog, sqlplus user/password@host and sqlplus scott/$PW@db ask {small} times.",
+        "Pull registry/{name}@sha256:{hash}, port :1521; @{name}//{word} is a comment at host:1521.",
+    ),
     *("Upgrade the {name} to version {version} before {date}.", "Build {build} of the {name} fixes {cve}."),
     *("Commit {hash} changed the {word} from {small} to {small}.", "The digest is sha256:{hash}, the tag v{version}."),
     *("Trace {uuid} took {float} ms at {stamp}.", "Request id {uuid} failed at {date} {time} with code {small}."),

@@ -249,7 +249,7 @@ def test_a_process_that_cannot_start_threads_writes_at_its_end(
     for one in (log, stuck):
         one.answer("q", ["x" * 2_000_000], "a")
         one.answer("q", [], "a")
-    monkeypatch.setattr("ragwatch.emit.EXIT_SECONDS", 0.01)
+    monkeypatch.setattr("ragwatch.emit.EXIT_SECONDS", 0.5)
     _close_all()
     assert len(lines(tmp_path / "answers.jsonl")) == 2
     assert "cannot write to" in caplog.text

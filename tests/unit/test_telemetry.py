@@ -141,7 +141,7 @@ def failed(capsys: pytest.CaptureFixture[str]) -> str:
     return err
 
 
-def test_json_is_one_object_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_x16_json_is_one_object_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     """Text from outside cannot forge a line; a traceback is a field."""
     configure_logging("info")
     (line,) = failed(capsys).splitlines()

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from ragwatch.commands.options.labels import TOKEN_FILE
 from ragwatch.commands.options.lazy import CONFIG, lazy_command
 
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
@@ -18,6 +19,8 @@ _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
     "--config", "path", type=CONFIG, help="Configuration file (YAML): names state, keys, redaction, other files."
 )
 @click.option("--state", type=CONFIG, help="State directory; default: that of the configuration.")
+@click.option("--url", metavar="URL", help="Address of the running ragwatch; default: that of the configuration.")
+@TOKEN_FILE
 @click.option(
     "--with-scores", is_flag=True, help="Also delete scores and labels, which changes estimates of that time."
 )
@@ -28,9 +31,12 @@ def forget() -> None:
     Pending draws become unjudged; canary runs and events that contain the texts lose them. The database is then
     written again, so that no byte of a text remains in free space. Scores and labels remain unless --with-scores is
     given, as does the hash of each id, so that no answer is stored again. What cannot be erased (logs, suites, anchors,
-    backups, providers) is listed. Stop ragwatch before; workers that share a PostgreSQL database may go on.
+    backups, providers) is listed. Workers that share a PostgreSQL database may go on.
 
-    Exit code 1 when the state is in use or bytes remain, 2 for a usage or configuration error, 3 when no stored answer
+    A running ragwatch is asked over HTTP (right `write`): it stops reading and judging for that long. The command
+    needs to read the state directory.
+
+    Exit code 1 when it cannot be asked or bytes remain, 2 for a usage or configuration error, 3 when no stored answer
     matches.
     """
 

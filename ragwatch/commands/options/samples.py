@@ -12,7 +12,10 @@ from ragwatch.commands.options.lazy import CONFIG, OUT, import_and_call, lazy_co
 
 # The same names as in the registries `judges.KINDS` and `formats.NAMES`, whose import is slow.
 JUDGES = ("claude", "lexical", "local", "openai")
-FORMATS = ("auto", "canonical", "ragas", "deepeval", "llamaindex", "haystack", "openai", "langchain", "custom")
+FORMATS = (
+    *("auto", "canonical", "ragas", "deepeval", "llamaindex", "haystack", "langfuse", "langsmith", "bedrock", "vertex"),
+    *("azure", "file_search", "openai", "langserve", "langchain", "custom"),
+)
 
 Declaration = TypeVar("Declaration", bound=Callable[..., Any])
 

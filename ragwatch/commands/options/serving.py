@@ -73,9 +73,12 @@ def check() -> None:
 
 
 @lazy_command("ragwatch.commands.map:map_log", "map")
-@click.argument("file", type=click.File("rb"))
+@click.argument("files", nargs=-1, required=True, type=click.File("rb"))
 def map_log() -> None:
-    """Guess the format of FILE (JSONL, gzip too; `-` is standard input) and print it as keys of a source.
+    """Guess the format of FILES (JSONL, gzip too; `-` is standard input) and print it as keys of a source.
+
+    Several files may hold parts of the same requests, which share an id. Lines that are no answers, text before the
+    JSON, and passages inside a prompt are recognised too.
 
     The printed keys have been tested on the records; the number of records they read, and errors, are shown. Exit code
     1 when no known format reads the records; the output is then a draft to complete and test.

@@ -19,7 +19,8 @@ _URL_PASSWORD_WITH_SLASH = re.compile(
 )
 _URL_TOKEN = re.compile(r"://(?P<secret>[A-Za-z0-9_-]{16,255})@(?=\w)")
 _DSN_PASSWORD = re.compile(r"@(?:tcp|udp|unix|ssh)\(")
-_DSN_BEFORE = re.compile(r"[\w.-]{1,64}:([^\s:/@\"'\[\]]{1,128})\Z")
+_DSN_USER_END = re.compile(r"[\w.-]")
+_DSN_NOT_IN_PASSWORD = re.compile(r"[\s:/@\"'\[\]]")
 _ORACLE = re.compile(r"(?i)thin:[\w.$#-]{1,64}/(?P<secret>[^\s@/\"'\[\]]{1,128})@")
 _DIGEST = re.compile(r"(?i)\bresponse=\"?(?P<secret>[0-9a-f]{32,128})(?![0-9a-z])")
 _COMMAND_LINE = re.compile(
@@ -130,9 +131,11 @@ def _url_token(match: re.Match[str]) -> Span | None:
 
 def _dsn_password(match: re.Match[str]) -> Span | None:
     """Accepts the password before `@tcp(` in a data source name of Go."""
-    before = match.string[max(0, match.start() - 200) : match.start()]
-    password = _DSN_BEFORE.search(before)
-    return (match.start() - len(password[1]), match.start()) if password else None
+    text, end = match.string, match.start()
+    colon = text.rfind(":", max(0, end - 129), end)  # a password of 128 characters
+    if colon < 1 or colon + 1 == end or not _DSN_USER_END.match(text, colon - 1):
+        return None
+    return None if _DSN_NOT_IN_PASSWORD.search(text, colon + 1, end) else (colon + 1, end)
 
 
 def _command_line(match: re.Match[str]) -> Span | None:

@@ -19,14 +19,18 @@ _REPEATS = (_constants.MAX_REPEAT, _constants.MIN_REPEAT)
 _SINGLE = (_constants.LITERAL, _constants.NOT_LITERAL, _constants.IN, _constants.ANY, _constants.AT)
 
 
-def check_linear_time(pattern: str) -> re.Pattern[str]:
+def check_linear_time(pattern: str, shortest: int = 3) -> re.Pattern[str]:
     """Compiles a pattern.
+
+    Args:
+        pattern: Regular expression.
+        shortest: Characters that every match must have.
 
     Raises:
         ValueError: It is not valid, or not known to be matched in linear time; the message says what to write instead.
     """
     if len(pattern) > MAX_PATTERN_CHARS:
-        raise ValueError(f"has more than {MAX_PATTERN_CHARS} characters; write several rules")
+        raise ValueError(f"has more than {MAX_PATTERN_CHARS} characters; write a shorter one")
     try:
         tree, compiled = _parser.parse(pattern), re.compile(pattern)
     except (re.error, OverflowError, RecursionError) as error:
@@ -35,8 +39,9 @@ def check_linear_time(pattern: str) -> re.Pattern[str]:
         raise ValueError(
             f"has repetitions with more than {MAX_COMBINATIONS} combinations of lengths; write fixed ones, {{8}}"
         )
-    if tree.getwidth()[0] < 3:
-        raise ValueError("matches texts of fewer than 3 characters; write a longer pattern")
+    if tree.getwidth()[0] < shortest:
+        length = f"fewer than {shortest} characters" if shortest > 1 else "no character"
+        raise ValueError(f"matches texts of {length}; write a longer pattern")
     return compiled
 
 

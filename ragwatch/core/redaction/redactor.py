@@ -19,7 +19,7 @@ from ragwatch.core.redaction.rules import DETECTORS, is_secret_name
 from ragwatch.core.sample import Context, RelevantContext, Sample
 
 DEFAULT_SALT = b"ragwatch"
-TRACE_KEYS = frozenset({"trace_id", "span_id"})
+TRACE_KEYS = frozenset({"trace_id", "span_id", "answer_span_id"})
 """Metadata keys that are not redacted, like the id of the sample: exemplars link to traces by them."""
 
 _MAX_DEPTH = 64

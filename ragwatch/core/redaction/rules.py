@@ -15,6 +15,7 @@ from ragwatch.core.redaction.credentials import (
 )
 from ragwatch.core.redaction.headers import BEARER_RULE
 from ragwatch.core.redaction.numbers import MONEY_RULES
+from ragwatch.core.redaction.oracle_logins import ORACLE_RULE
 from ragwatch.core.redaction.passports import PASSPORT_RULES
 from ragwatch.core.redaction.person_ids import PERSON_RULES, PersonIds
 from ragwatch.core.redaction.phones import PHONE_RULES
@@ -33,6 +34,7 @@ RULES: tuple[NamedRule, ...] = (
     *ASSIGNMENT_RULES,
     BEARER_RULE,
     *LOOSE_RULES,
+    ORACLE_RULE,
     _EMAIL,
     *MONEY_RULES,
     *PASSPORT_RULES,
@@ -46,6 +48,7 @@ DETECTORS: tuple[Detector, ...] = (
     RuleGroup(ASSIGNMENT_RULES, ASSIGNMENT_WORDS, signs=(":", "=", "|")),
     BEARER_RULE,
     RuleGroup(LOOSE_RULES, LOOSE_WORDS),
+    ORACLE_RULE,
     _EMAIL,
     *MONEY_RULES,
     *PASSPORT_RULES,

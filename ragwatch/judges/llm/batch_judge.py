@@ -11,9 +11,9 @@ from typing import cast
 from ragwatch.core.budget import Cost
 from ragwatch.core.evidence import Evidence
 from ragwatch.core.sample import Sample
-from ragwatch.core.verdict import NO_USAGE, UnjudgedReason
+from ragwatch.core.verdict import NO_USAGE, UnjudgedReason, Usage
 from ragwatch.errors import JudgeError
-from ragwatch.judges.llm.calls.caller import check_completion, prompt_bytes
+from ragwatch.judges.llm.calls.caller import ReadingCost, check_completion, prompt_bytes
 from ragwatch.judges.llm.calls.failures import CallError
 from ragwatch.judges.llm.calls.prices import BATCH_DISCOUNT, worst_case
 from ragwatch.judges.llm.calls.provider import BatchProvider, Completion
@@ -132,6 +132,19 @@ class BatchLLMJudge(LLMJudge):
         reading.take([check_completion(prompt, completion) for prompt in reading.prompts()])
         self.report(reading)
         return replace(reading.evidence(), instructions=tuple(reading.instructions))
+
+    async def confirm(self, sample: Sample, evidence: Evidence) -> Usage:
+        """Read a sample with a suspected prompt injection again, with single calls: few samples need that.
+
+        Raises:
+            JudgeError: A claim is not supported this time, or the calls failed.
+        """
+        cost = ReadingCost()
+        try:
+            await self._confirm(sample, evidence, cost, self._clock.now() + self._options.deadline_seconds)
+        except JudgeError as error:
+            raise self._counted(sample, error) from None
+        return cost.usage
 
     async def find(self, ids: Collection[str], since: float) -> str | None:
         """Find the batch with these custom ids. Returns its id at the provider; None when there is none.

@@ -111,7 +111,7 @@ class LLMJudge:
         try:
             await self._complete(reading, cost, until)
             evidence = replace(reading.evidence(), instructions=tuple(reading.instructions))
-            if self._reads_again(sample, evidence):
+            if self.reads_again(sample, evidence):
                 await self._confirm(sample, evidence, cost, until)
         except JudgeError as error:
             raise self._counted(sample, error) from None
@@ -124,7 +124,7 @@ class LLMJudge:
         while prompts := reading.prompts():
             reading.take(await self._replies(prompts, cost, until))
 
-    def _reads_again(self, sample: Sample, evidence: Evidence) -> bool:
+    def reads_again(self, sample: Sample, evidence: Evidence) -> bool:
         """Whether a second reading is needed. Self-tests are read once: they test the model."""
         if not (self._options.second_reading and evidence.instructions) or SELF_TEST_KEY in sample.metadata:
             return False

@@ -20,6 +20,10 @@ class Feature(StrEnum):
     KNOWN_BAD = "a judge that is tested with known-bad answers"
     ANCHORS = "anchor samples"
     CANARIES = "canaries"
+    MIXED = "a source that skips lines"
+    JOINED = "a source of kind join"
+    TRACES = "a source of kind otlp"
+    EXPORT = "an export of scores"
 
 
 @dataclass(frozen=True, slots=True)

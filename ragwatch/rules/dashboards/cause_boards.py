@@ -263,6 +263,9 @@ def _reliability() -> Sequence[Panel]:
     ]
 
 
+_MIXED, _JOINED, _TRACES = Feature.MIXED, Feature.JOINED, Feature.TRACES
+
+
 def operation() -> Rows:
     """Health of ragwatch itself: reading, sampling, background loops."""
     return (("Reading", _reading()), ("Sampling", _sampling()), ("ragwatch itself", _internals()))
@@ -276,6 +279,37 @@ def _reading() -> Sequence[Panel]:
         line("Records", "Records read per second.", "reqps", seen),
         line("Rejected", "Records rejected per second, by reason.", "reqps", rejected),
         line("Lag", "Age of the oldest unread record.", "s", lag),
+        *_parts_and_traces(),
+        *_exported(),
+    )
+
+
+def _parts_and_traces() -> Sequence[Panel]:
+    """What becomes of lines that are no records, and of requests that arrive in parts."""
+    counts = (
+        ("Skipped lines", "Lines per second that are no records of answers.", "source_lines_skipped", "reason", _MIXED),
+        ("Parts", "Parts of requests per second, by outcome; orphaned is lost.", "source_parts", "outcome", _JOINED),
+        ("Traced requests", "Requests in traces per second, by outcome.", "otlp_requests", "outcome", _TRACES),
+        (
+            "Traces without texts",
+            "Requests per second whose spans hold no texts; `ragwatch check` prints the switch.",
+            "otlp_requests_without_texts",
+            "instrumentation",
+            _TRACES,
+        ),
+    )
+    return [
+        line(title, text, "reqps", rate(f"ragwatch_{name}_total", "source", label), needs=needs)
+        for title, text, name, label, needs in counts
+    ]
+
+
+def _exported() -> Sequence[Panel]:
+    waiting = grouped("max", scraped("ragwatch_export_waiting_seconds"), "signal")
+    records = rate("ragwatch_export_records_total", "signal", "outcome")
+    return (
+        line("Scores sent", "Scores sent per second, by outcome.", "reqps", records, needs=Feature.EXPORT),
+        line("Scores waiting", "Time for which scores wait for their endpoint.", "s", waiting, needs=Feature.EXPORT),
     )
 
 

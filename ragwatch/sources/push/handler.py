@@ -8,9 +8,12 @@ from typing import Any
 import orjson
 
 from ragwatch.ports.receiving import IncomingRequest, Reply
-from ragwatch.sources.push.queue import Outcome, WaitingRequests
+from ragwatch.sources.push.outcome import Outcome
 from ragwatch.sources.push.records import as_feedback, records_of
-from ragwatch.sources.push.request import BUSY_SECONDS, Body, ByteBudget, RefusedError, has_lines
+from ragwatch.sources.push.request import has_lines, refused
+from ragwatch.sources.requests.body import Body, ByteBudget
+from ragwatch.sources.requests.queue import RequestQueue
+from ragwatch.sources.requests.refusal import BUSY_SECONDS, RefusedError
 
 SAMPLES, FEEDBACK = "/v1/samples", "/v1/feedback"
 DEADLINE_SECONDS = 20.0
@@ -31,7 +34,7 @@ class PushHandler:
 
     def __init__(
         self,
-        queue: WaitingRequests,
+        queue: RequestQueue[bytes, Outcome],
         wake: asyncio.Event,
         budget: ByteBudget,
         max_body_bytes: int,
@@ -42,22 +45,35 @@ class PushHandler:
         self._budget = budget
         self._max_body_bytes = max_body_bytes
         self._deadline_seconds = deadline_seconds
+        self._splitting = asyncio.Lock()
 
     async def __call__(self, request: IncomingRequest) -> Reply:
         """Handle one request."""
-        body = Body(request, self._max_body_bytes, self._budget)
+        body = Body(request, self._max_body_bytes, self._budget, "send fewer records")
         try:
             lines = has_lines(request.headers.get("content-type", ""))
-            records = await _split(await body.read(), lines=lines, feedback=request.path == FEEDBACK)
+            records = await self._split(body, await body.read(), lines=lines, feedback=request.path == FEEDBACK)
             outcome = await self._stored(records) if records else Outcome()
         except RefusedError as error:
-            reply = error.reply()
+            reply = refused(error)
         else:
             reply = _reply(len(records), outcome)
         finally:
-            self._budget.free(body.taken)
+            body.free()
         await body.discard()
         return reply
+
+    async def _split(self, body: Body, sent: bytes, *, lines: bool, feedback: bool) -> list[bytes]:
+        """Split a body; one large body at a time, because each takes many times its size."""
+
+        def split() -> list[bytes]:
+            records = records_of(body.unpacked(sent), lines=lines)
+            return [as_feedback(record) for record in records] if feedback else records
+
+        if len(sent) <= _INLINE_BYTES and not body.is_compressed:
+            return split()
+        async with self._splitting:
+            return await asyncio.to_thread(split)
 
     async def _stored(self, records: list[bytes]) -> Outcome:
         """Wait until records are stored.
@@ -65,7 +81,7 @@ class PushHandler:
         Raises:
             RefusedError: 503: the client should send them again.
         """
-        one = self._queue.put(records)
+        one = self._queue.put(records, sum(map(len, records)))
         self._wake.set()
         try:
             async with asyncio.timeout(self._deadline_seconds):
@@ -75,14 +91,6 @@ class PushHandler:
             raise RefusedError(503, message, BUSY_SECONDS) from None
         finally:
             self._queue.remove(one)
-
-
-async def _split(body: bytes, *, lines: bool, feedback: bool) -> list[bytes]:
-    def split() -> list[bytes]:
-        records = records_of(body, lines=lines)
-        return [as_feedback(record) for record in records] if feedback else records
-
-    return split() if len(body) <= _INLINE_BYTES else await asyncio.to_thread(split)
 
 
 def _reply(count: int, outcome: Outcome) -> Reply:

@@ -10,9 +10,10 @@ import orjson
 
 from ragwatch.formats.feedback import FEEDBACK_FOR
 from ragwatch.formats.fields import ID_KEYS
-from ragwatch.sources.push.request import RefusedError
+from ragwatch.sources.requests.refusal import RefusedError
 
 MAX_VALUES = 300_000
+UNCOUNTED_BYTES = 1 << 20
 MAX_RECORDS = 10_000
 _SPACE = b" \t\r\n"
 _SEPARATORS = (b",", b"[", b"{")
@@ -54,9 +55,9 @@ def _too_many() -> RefusedError:
 def has_too_many_values(record: bytes) -> bool:
     """Return whether a record may have so many JSON values that they would take much memory.
 
-    Commas and brackets in texts count as well.
+    Commas and brackets in texts count as well. Short records are not counted, which takes longer than to decode them.
     """
-    return len(record) > MAX_VALUES and sum(map(record.count, _SEPARATORS)) > MAX_VALUES
+    return len(record) > UNCOUNTED_BYTES and sum(map(record.count, _SEPARATORS)) > MAX_VALUES
 
 
 def _is_one(text: bytes) -> bool:

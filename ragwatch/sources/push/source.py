@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, Field
 
 from ragwatch.core.sample import RejectReason
 from ragwatch.core.snapshot import Lag
@@ -21,33 +21,27 @@ from ragwatch.core.units import size_bytes
 from ragwatch.ports import Batch, BatchReport, Rejection
 from ragwatch.ports.receiving import Handler
 from ragwatch.sources.push.handler import DEADLINE_SECONDS, FEEDBACK, SAMPLES, PushHandler
-from ragwatch.sources.push.queue import Outcome, Waiting, WaitingRequests, answer, stopping
+from ragwatch.sources.push.outcome import Outcome
 from ragwatch.sources.push.records import MAX_VALUES, has_too_many_values
-from ragwatch.sources.push.request import BUSY_SECONDS, ByteBudget, RefusedError
+from ragwatch.sources.record_options import RecordOptions
+from ragwatch.sources.requests.body import ByteBudget
+from ragwatch.sources.requests.queue import Queued, RequestQueue, answer
+from ragwatch.sources.requests.refusal import BUSY_SECONDS, RefusedError, stopping
 
 BATCH_BYTES = 4 << 20
 _Size = Annotated[int, BeforeValidator(size_bytes)]
 
 
-class Options(BaseModel):
+class Options(RecordOptions):
     """Options of a source of kind `push`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(
         min_length=1, description="Name of the source: the label `source`, and part of every sample's key."
     )
-    format: str = Field("auto", description="Format of the records; `auto` detects it from the first ones.")
-    mapping: dict[str, str] = Field({}, description="Where the fields of a sample are, for the format `custom`.")
     max_body_bytes: _Size = Field(8 << 20, gt=0, description="Largest body, as sent and after decompression; else 413.")
     queue_bytes: _Size = Field(
         16 << 20, gt=0, description="Bytes of bodies that are received or wait to be stored; above that 429."
     )
-
-    @property
-    def skip_prefix(self) -> bool:
-        """Records have no text before the JSON."""
-        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +49,7 @@ class _Reading:
     """A batch that is not committed, with the requests that its records come from."""
 
     batch: Batch
-    requests: tuple[Waiting, ...]
+    requests: tuple[Queued[bytes, Outcome], ...]
     report: BatchReport
 
 
@@ -72,7 +66,7 @@ class PushSource:
     def __init__(self, options: Options, deadline_seconds: float = DEADLINE_SECONDS) -> None:
         self.name = options.name
         self.wake = asyncio.Event()
-        self._queue = WaitingRequests()
+        self._queue: RequestQueue[bytes, Outcome] = RequestQueue()
         self._reading: _Reading | None = None
         limit = min(options.max_body_bytes, options.queue_bytes)
         handler = PushHandler(self._queue, self.wake, ByteBudget(options.queue_bytes), limit, deadline_seconds)
@@ -120,9 +114,9 @@ def build(options: Options) -> PushSource:
     return PushSource(options)
 
 
-def _reading(name: str, requests: tuple[Waiting, ...]) -> _Reading:
+def _reading(name: str, requests: tuple[Queued[bytes, Outcome], ...]) -> _Reading:
     """The batch of some requests. The offset of a record is a hash of its content: its id if it has none."""
-    records = [record for one in requests for record in one.records]
+    records = [record for one in requests for record in one.items]
     numbers = [number for number, record in enumerate(records, 1) if not has_too_many_values(record)]
     lines = [records[number - 1] for number in numbers]
     rejected = sorted(set(range(1, len(records) + 1)).difference(numbers)) if len(numbers) < len(records) else []
@@ -132,7 +126,7 @@ def _reading(name: str, requests: tuple[Waiting, ...]) -> _Reading:
         stream="push",
         file=f"push {name}",
         lines=lines,
-        offsets=[int.from_bytes(sha256(line).digest()[:16]) for line in lines],
+        offsets=[int.from_bytes(sha256(line).digest()[:8]) for line in lines],
         numbers=numbers,
         cursor="",
         rejections=[Rejection(RejectReason.LINE_TOO_LONG, f"push {name}", number, "", detail) for number in rejected],
@@ -141,14 +135,14 @@ def _reading(name: str, requests: tuple[Waiting, ...]) -> _Reading:
     return _Reading(batch, requests, report)
 
 
-def _outcomes(reading: _Reading) -> list[tuple[Waiting, Outcome]]:
+def _outcomes(reading: _Reading) -> list[tuple[Queued[bytes, Outcome], Outcome]]:
     """What became of the records of each request."""
     rejections = {one.line: one for one in reading.report.rejections}
     resent = set(reading.report.resent)
     outcomes = []
     start = 1
     for one in reading.requests:
-        numbers = range(start, start + len(one.records))
+        numbers = range(start, start + len(one.items))
         start = numbers.stop
         rejected = tuple((number - numbers.start, rejections[number]) for number in numbers if number in rejections)
         outcomes.append((one, Outcome(rejected, sum(number in resent for number in numbers))))

@@ -22,12 +22,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, Field
 
 from ragwatch.core.snapshot import Lag
 from ragwatch.core.units import size_bytes
 from ragwatch.errors import SourceError
 from ragwatch.ports import Batch
+from ragwatch.sources.record_options import LineOptions
 from ragwatch.sources.tail.descriptors import SHARED_BUDGET, DescriptorBudget, FileGoneError
 from ragwatch.sources.tail.file_table import FileTable, FollowPlan
 from ragwatch.sources.tail.reader import FollowedFile, ReadStep
@@ -42,21 +43,14 @@ DELETED_REASON = (
 _Size = Annotated[int, BeforeValidator(size_bytes)]
 
 
-class Options(BaseModel):
+class Options(LineOptions):
     """Options of a source of kind `tail`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(
         min_length=1, description="Name of the source: the label `source`, and part of every sample's key."
     )
     path: str | list[str] = Field(
         min_length=1, description="File or files to follow; `*`, `?`, `[..]` and `**` match names."
-    )
-    format: str = Field("auto", description="Format of the records; `auto` detects it from the first ones.")
-    mapping: dict[str, str] = Field({}, description="Where the fields of a sample are, for the format `custom`.")
-    skip_prefix: bool = Field(
-        default=False, description="Skip text (a time, a level) before the JSON object of a line."
     )
     framing: Literal["auto", "plain", "cri", "docker"] = Field(
         "auto", description="What a container runtime wraps around each record; `auto` detects it for each file."

@@ -24,6 +24,7 @@ COUNTS = (
     "SELECT (SELECT COUNT(*) FROM work WHERE key = ANY(k.keys)),"
     " (SELECT COUNT(*) FROM verdicts WHERE key = ANY(k.keys)),"
     " (SELECT COUNT(*) FROM labels WHERE key = ANY(k.keys)),"
+    " (SELECT COUNT(*) FROM feedback WHERE key = ANY(k.keys) AND score IS NOT NULL),"
     " (SELECT COUNT(*) FROM work WHERE key = ANY(k.keys) AND batch IS NOT NULL) FROM (SELECT %s::text[] AS keys) AS k"
 )
 _PENDING = (
@@ -41,8 +42,8 @@ Cell = Callable[[Any], Any]
 
 def erased(selection: Selection, counts: Sequence[int]) -> Erased:
     """Return how much was erased: counts as of `COUNTS`."""
-    pending, verdicts, labels, batched = map(int, counts)
-    return Erased(selection.keys, selection.texts, pending, verdicts, labels, batched=batched)
+    pending, verdicts, labels, rated, batched = map(int, counts)
+    return Erased(selection.keys, selection.texts, pending, verdicts, labels, feedback=rated, batched=batched)
 
 
 def erase(

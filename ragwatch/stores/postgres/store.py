@@ -283,7 +283,7 @@ class PostgresStore(PostgresQueue):
         with self.transaction() as writer:
             return step(writer) if try_lock(writer, RETENTION) else nothing
 
-    def forget(self, erasure: Erasure, *, dry_run: bool = False) -> Erased:
+    def forget(self, erasure: Erasure, *, dry_run: bool = False, seconds: float = 0.0) -> Erased:  # noqa: ARG002 - statements wait for readers by themselves
         """See `Store.forget`. Other workers may go on; the tables are rewritten afterwards."""
         selection = self._selected(erasure)
         others = self._rows_with(selection.texts)

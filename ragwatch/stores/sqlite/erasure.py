@@ -8,18 +8,22 @@ from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from time import monotonic, sleep
 
 from ragwatch.core.tally import Tallies
 from ragwatch.errors import StoreError
 from ragwatch.ports import Erased, Erasure
 from ragwatch.stores.encryption import TextCipher
 from ragwatch.stores.kept_texts import Texts
+from ragwatch.stores.rows import pack
 from ragwatch.stores.sqlite import forgetting, statements
 from ragwatch.stores.sqlite.dropping import drop_earlier, drop_settled
 from ragwatch.stores.sqlite.notes import SqliteNotes
 
 MAX_REWRITTEN_BYTES = 256 << 20  # above this size, the database is rewritten once a day, and not at the end
 DAY = 86400.0
+RETRY_SECONDS = 0.05
+UNDER_WAY = "erasure under way"  # a saved state, from the erasure of a person until the database is written again
 
 
 class SqliteErasure(SqliteNotes):
@@ -38,7 +42,8 @@ class SqliteErasure(SqliteNotes):
         super().__init__(state, min_free=min_free, cipher=cipher)
         self._texts = texts
         self._dropped = False  # since the database was last rewritten by this process
-        self._rewrite_is_due = texts is not Texts.ALL  # a process that was killed may have left some
+        erasing = self._reader.rows("SELECT 1 FROM states WHERE name = ?", (UNDER_WAY,))
+        self._rewrite_is_due = texts is not Texts.ALL or bool(erasing)  # a process that was killed may have left some
         self._rewritten_at = 0.0
         self._has_earlier_texts = texts is not Texts.ALL
         if texts is not Texts.ALL:
@@ -72,6 +77,8 @@ class SqliteErasure(SqliteNotes):
         ):
             self._dropped = self._rewrite_is_due = not self._rewrite()
             self._rewritten_at = now
+            if not self._dropped:
+                self._end_erasure()
 
     def close(self) -> None:
         """Close the database and unlock the state directory. No dropped text is left behind in a small database."""
@@ -80,7 +87,7 @@ class SqliteErasure(SqliteNotes):
                 self._rewrite()
         super().close()
 
-    def forget(self, erasure: Erasure, *, dry_run: bool = False) -> Erased:
+    def forget(self, erasure: Erasure, *, dry_run: bool = False, seconds: float = 0.0) -> Erased:
         """See `Store.forget`."""
         selected = forgetting.select(self._pages, erasure)
         if dry_run or not selected.keys:
@@ -90,8 +97,34 @@ class SqliteErasure(SqliteNotes):
         with self._writing:
             self._writer.execute("PRAGMA secure_delete=ON")
         others = forgetting.rows_with(self._pages, selected.texts)
+        self._rewrite_is_due = True
         with self._transaction() as writer:
+            writer.execute("INSERT OR REPLACE INTO states (name, body) VALUES (?, seal(?))", (UNDER_WAY, pack({})))
             erased = forgetting.erase(writer, selected, erasure, self._cipher, tallies)
             forgetting.clear(writer, others)
             statements.add_tallies(writer, tallies)
-        return replace(erased, others=len(others), complete=self._rewrite())
+        complete = self._rewrite()
+        if later := forgetting.rows_with(self._pages, selected.texts):  # by a write that was under way
+            with self._transaction() as writer:
+                forgetting.clear(writer, later)
+            complete = self._rewrite()
+        complete = complete or self._truncate_within(seconds)
+        if complete:
+            self._rewrite_is_due = False
+            self._end_erasure()
+        return replace(erased, others=len(others) + len(later), complete=complete)
+
+    def _end_erasure(self) -> None:
+        """Note that no erased text is left in free space; until then retention writes the database again."""
+        with self._transaction() as writer:
+            writer.execute("DELETE FROM states WHERE name = ?", (UNDER_WAY,))
+
+    def _truncate_within(self, seconds: float) -> bool:
+        """Truncate the write-ahead log as soon as no reader is in the way. False if one is for too long."""
+        end = monotonic() + seconds
+        while monotonic() < end:
+            sleep(RETRY_SECONDS)
+            with self._writing:
+                if self._truncate_wal():
+                    return True
+        return False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 
 from ragwatch.core.tally import Tallies
@@ -28,8 +28,10 @@ _PENDING = "SELECT judge, key, probability, source, route, at FROM work JOIN sam
 _COUNTS = (
     "SELECT (SELECT COUNT(*) FROM work WHERE key = ?1), (SELECT COUNT(*) FROM verdicts WHERE key = ?1),"
     " (SELECT COUNT(*) FROM labels WHERE key = ?1),"
+    " (SELECT COUNT(*) FROM feedback WHERE key = ?1 AND score IS NOT NULL),"
     " (SELECT COUNT(*) FROM work WHERE key = ?1 AND batch IS NOT NULL)"
 )
+KINDS_COUNTED = 5  # columns of _COUNTS
 _RUNS = "SELECT id, body FROM runs"
 _STATES = "SELECT name, body FROM states"
 _EVENTS = "SELECT rowid, detail FROM events"
@@ -56,8 +58,12 @@ def count(reader: ReadConnection, selection: Selection) -> Erased:
         StoreError: The database cannot be read.
     """
     counts = [reader.rows(_COUNTS, (key,))[0] for key in selection.keys]
-    pending, verdicts, labels, batched = (sum(row[place] for row in counts) for place in range(4))
-    return Erased(selection.keys, selection.texts, pending, verdicts, labels, batched=batched)
+    return _erased(selection, [sum(row[place] for row in counts) for place in range(KINDS_COUNTED)])
+
+
+def _erased(selection: Selection, totals: Sequence[int]) -> Erased:
+    pending, verdicts, labels, rated, batched = totals
+    return Erased(selection.keys, selection.texts, pending, verdicts, labels, feedback=rated, batched=batched)
 
 
 def rows_with(reader: ReadConnection, texts: frozenset[str]) -> list[OtherRow]:
@@ -94,7 +100,7 @@ def erase(
 
     The row of the sample remains without texts: its key, a hash, refuses the answer if a source delivers it again.
     """
-    totals = [0, 0, 0, 0]
+    totals = [0] * KINDS_COUNTED
     for key in selection.keys:
         totals = [
             total + number for total, number in zip(totals, writer.execute(_COUNTS, (key,)).fetchone(), strict=True)
@@ -107,8 +113,7 @@ def erase(
             writer.execute("DELETE FROM labels WHERE key = ?", (key,))
         else:
             _erase_notes(writer, key, cipher)
-    pending, verdicts, labels, batched = totals
-    return Erased(selection.keys, selection.texts, pending, verdicts, labels, batched=batched)
+    return _erased(selection, totals)
 
 
 def _erase_notes(writer: sqlite3.Connection, key: str, cipher: TextCipher | None) -> None:

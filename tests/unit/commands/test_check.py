@@ -186,9 +186,22 @@ def test_an_array_that_is_not_ended_is_told(tmp_path: Path) -> None:
 def test_text_before_the_json_names_its_cure(tmp_path: Path) -> None:
     """The option that passes over it, and with that all is well."""
     (tmp_path / "app.log").write_text(f"2026-01-01 INFO {json.dumps(GOOD)}\n" * 3)
-    assert "set skip_prefix: true" in _said(_check(tmp_path, path=f"{tmp_path}/app.log"))
+    assert "set prefix: auto" in _said(_check(tmp_path, path=f"{tmp_path}/app.log"))
     result = _check(tmp_path, path=f"{tmp_path}/app.log', skip_prefix: true, format: 'auto")
     assert "3 of 3 records" in _said(result)
+
+
+def test_skipped_lines_are_told(tmp_path: Path) -> None:
+    """Beside the samples, with the reasons; a condition that leaves nothing fails."""
+    health = {"level": "info"}
+    log = f"{tmp_path}/rag.jsonl', where: 'answer"
+    result = _check(tmp_path, *[GOOD] * 5, health, health, path=log)
+    assert result.return_value == 0
+    assert "5 of 5 records of" in _said(result)
+    assert "2 lines are skipped (where 2)" in _said(result)
+    result = _check(tmp_path, *[GOOD] * 5, path=log.replace("answer", "anwser"))
+    assert result.return_value == 1
+    assert "no line is a record" in _said(result)
 
 
 def test_rejects_above_the_alert_are_told(tmp_path: Path) -> None:

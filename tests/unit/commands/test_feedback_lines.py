@@ -33,7 +33,7 @@ def test_check_counts_answers(tmp_path: Path) -> None:
 
 def test_map_guesses_from_answers(capsys: pytest.CaptureFixture[str]) -> None:
     """The proposal reads all records, of which feedback is none."""
-    assert map_log(io.BytesIO(LOG)) == 0
+    assert map_log([io.BytesIO(LOG)]) == 0
     shown = capsys.readouterr()
     assert ("reads 2 of 2 records" in shown.out, shown.err) == (True, "")
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from support.callers import canned
 from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission
 
 from ragwatch.audit import verify
@@ -112,14 +113,49 @@ def test_wrong_use_is_explained(arguments: tuple[str, ...], message: str) -> Non
     assert message in str(run("forget", *arguments).exception)
 
 
-def test_a_running_daemon_is_not_disturbed(config: Path) -> None:
-    """The error names its process and says what to do."""
+def test_a_running_ragwatch_that_cannot_be_asked(config: Path) -> None:
+    """Without an address the error names its process; one where nobody listens says what to give."""
     lock = StateLock(config.parent / "state")
+    config.write_text(f"{config.read_text()}web: {{listen: '127.0.0.1:1'}}\n")
     try:
-        error = str(run("forget", "--config", config, "x").exception)
+        error = str(run("forget", "--state", config.parent / "state", "x").exception)
+        assert f"in use by a running ragwatch (process {os.getpid()}); give --config or --url" in error
+        assert "127.0.0.1:1/v1/forget: no response" in str(run("forget", "--config", config, "x").exception)
     finally:
         lock.close()
-    assert f"in use by a running ragwatch (process {os.getpid()}); stop it" in error
+
+
+def test_a_running_ragwatch_is_asked(config: Path) -> None:
+    """The request has ids and values as they are and as redaction leaves them; copies elsewhere are listed."""
+    counts = {"answers": 1, "verdicts": 1, "labels": 0, "pending": 0, "batched": 0, "others": 2, "complete": True}
+    with canned((200, {}, counts)) as (address, sent):
+        result = run("forget", "--config", config, "--url", address, "--metadata", f"user={MAIL}", "--dry-run")
+    assert result.return_value == 0, result.output
+    assert "2 canary runs, states and events" in result.output
+    assert f"not erased: {config.parent}/suite.yaml: line 1 contains one of the texts; edit it" in result.output
+    assert sent == [
+        {
+            "ids": [],
+            "metadata": sorted([["user", MAIL], ["user", Redactor().redact(MAIL)]]),
+            "with_scores": False,
+            "dry_run": True,
+        }
+    ]
+    assert not (config.parent / "audit.jsonl").exists()  # the one that is asked writes its line
+
+
+@pytest.mark.parametrize(
+    ("reply", "arguments", "message"),
+    [
+        ({"answers": 1}, ("request-of-anna",), "still contains these answers"),
+        ({"answers": 0}, ("request-of-anna", "--dry-run"), "still contains these answers"),
+        ({"answers": 1}, ("request-of-anna", "--dry-run"), "not that of a ragwatch of this version"),
+    ],
+)
+def test_another_ragwatch_is_noticed(config: Path, reply: object, arguments: tuple[str, ...], message: str) -> None:
+    """One with another state has not erased these answers, whatever it says; one of another version is told."""
+    with canned((200, {}, reply)) as (address, _):
+        assert message in str(run("forget", "--config", config, "--url", address, *arguments).exception)
 
 
 def test_files_that_are_too_large_or_gone(config: Path) -> None:

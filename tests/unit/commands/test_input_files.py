@@ -118,6 +118,31 @@ def test_what_is_refused(tmp_path: Path, arguments: tuple[str, ...], message: st
     assert message in str(result.exception)
 
 
+def test_lines_that_a_source_skips_are_skipped(tmp_path: Path) -> None:
+    """`where` and `split` of the source hold for files too; what is skipped is no reject, and is told."""
+    item = f"{{kind: tail, name: app, path: '{tmp_path}/*.jsonl', where: answer, split: numbered}}"
+    config = configure(tmp_path, sources=f"[{item}]")
+    row = {"question": "Where is it?", "contexts": f"[1] {MILL}\n[2] Tea is green.", "answer": MILL}
+    result = run("judge", "--config", config, write(tmp_path, "a.jsonl", row, {"event": "health"}, "Traceback:"))
+    assert (result.return_value, len(judged(result))) == (0, 1)
+    assert "lines skipped: where 1, no_json 1" in result.stderr
+    assert judged(result)[0]["scores"]["faithfulness"] == 1.0
+
+
+def test_parts_in_several_files_are_joined(tmp_path: Path) -> None:
+    """As the source of kind join does; parts without the others are told."""
+    of = ", ".join(
+        f"{{kind: tail, name: {name}, path: '{tmp_path}/{name}.jsonl', where: rid}}" for name in ("asked", "answered")
+    )
+    config = configure(tmp_path, sources=f"[{{kind: join, name: app, by: rid, of: [{of}]}}]")
+    asked = [{"rid": n, "question": f"Where is mill {n}?", "contexts": [MILL]} for n in range(3)]
+    answered = [{"rid": n, "answer": MILL} for n in range(2)]
+    files = write(tmp_path, "asked.jsonl", *asked), write(tmp_path, "answered.jsonl", {"level": "info"}, *answered)
+    result = run("judge", "--config", config, *files)
+    assert (result.return_value, [line["id"] for line in judged(result)]) == (0, ["0", "1"])
+    assert "parts: without the others of their request 1" in result.stderr
+
+
 def test_redaction_comes_from_the_configuration(tmp_path: Path) -> None:
     """What the daemon would not store, verdict lines do not show either, unless redaction is off there."""
     log = write(tmp_path, "a.app.jsonl", GOOD | {"out": "Write to jane.doe@example.com about the mill."})

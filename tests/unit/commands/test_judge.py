@@ -67,7 +67,7 @@ def test_rows_that_are_no_samples_are_told_and_exit_1() -> None:
     assert "rejected:" in result.stderr
 
 
-def test_an_empty_answer_is_unjudged_with_a_reason() -> None:
+def test_x2_an_empty_answer_is_unjudged_with_a_reason() -> None:
     """No claim is no score: the outcome is `unjudged`, the scores are null."""
     line = json.loads(_judge(json.dumps({**ROW, "answer": "  "})).stdout)
     assert (line["outcome"], line["reason"]) == ("unjudged", "empty_answer")

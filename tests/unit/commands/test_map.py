@@ -11,6 +11,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 from ragwatch.commands import cli
+from ragwatch.commands.map import map_log
 from ragwatch.formats import FORMATS, build
 from ragwatch.formats.guess import propose
 
@@ -121,7 +122,7 @@ def test_text_before_the_json_is_told_once_with_its_cure() -> None:
     row = {"question": "Where?", "contexts": ["By the river."], "answer": "By the river."}
     result = _map("".join(f"2026-01-01 12:00:{n % 60:02} INFO {{app}} {json.dumps(row)}\n" for n in range(100)))
     assert (result.return_value, result.stderr) == (0, "")
-    assert _mapped(result) == {"format": "canonical", "skip_prefix": True}
+    assert _mapped(result) == {"format": "canonical", "prefix": "auto"}
     assert "100 lines have text before the JSON" in result.stdout
 
 
@@ -175,3 +176,65 @@ def test_langchain_results_are_not_shown_a_mapping_that_reads_none(wrap: bool) -
         text = "\n".join(line.removeprefix("# ") for line in result.stdout.splitlines())
         mapping = yaml.safe_load(text[text.index("mapping:\n") :])["mapping"]
         assert build("custom", mapping).read(row, "x").contexts[0].text == "By the river."
+
+
+ROW = {"event": "answer", "question": "Where?", "contexts": ["By the river."], "answer": "By the river."}
+HEALTH = {"event": "health", "status": 200}
+
+
+def test_other_records_and_text_are_skipped_by_a_proposed_condition() -> None:
+    """A mixed log: what is proposed reads every answer and skips the rest; nothing is reported as an error."""
+    text = _lines(*[ROW] * 6, *[HEALTH] * 20) + "Traceback (most recent call last):\n  File 'a.py', line 1\n"
+    result = _map(text)
+    assert (result.return_value, result.stderr) == (0, "")
+    assert _mapped(result) == {"format": "canonical", "where": "event == 'answer'"}
+    assert "20 records and 2 lines without JSON are no answers" in result.stdout
+
+
+def test_a_broken_answer_in_a_mixed_log_is_still_an_error() -> None:
+    """The condition is true for it, and it cannot be read."""
+    result = _map(_lines(*[ROW] * 6, *[HEALTH] * 3, {**ROW, "answer": None}))
+    assert _mapped(result)["where"] == "event == 'answer'"
+    assert ":10: wrong_type: answer" in result.stderr
+
+
+def test_text_beside_answers_only() -> None:
+    """With nothing but text beside the answers, every object is a record; a prefix says so by itself."""
+    assert _mapped(_map(_lines(*[ROW] * 3) + "Killed\n")) == {"format": "canonical", "where": "@"}
+    text = "".join(f"12:00 INFO {json.dumps(ROW)}\n" for _ in range(3)) + "12:01 INFO bye\n"
+    assert _mapped(_map(text)) == {"format": "canonical", "prefix": "auto"}
+
+
+def test_passages_in_a_prompt_are_cut_out() -> None:
+    """A chat with everything in its system message: the format stays, and split is proposed with what it yields."""
+    rows = [
+        {
+            "messages": [
+                {"role": "system", "content": f"You are a bot. Use the following:\n[1] Mill {n}.\n[2] River {n}."},
+                {"role": "user", "content": f"Where is mill number {n}?"},
+            ],
+            "choices": [{"message": {"content": "By the river."}}],
+        }
+        for n in range(6)
+    ]
+    result = _map(_lines(*rows))
+    assert (result.return_value, _mapped(result)) == (0, {"format": "openai", "split": "numbered"})
+    assert "2.0 passages on average" in result.stdout
+
+
+@pytest.mark.parametrize("before", ["12:00 INFO ", "[rag] ", "[2026-05-01 12:00:00] "])
+def test_only_the_head_of_a_log_with_text_is_read(tmp_path: Path, before: str) -> None:
+    """A file is taken as one JSON document only if it begins like one: a log may be larger than the memory."""
+    path = tmp_path / "app.log"
+    path.write_text((before + json.dumps(ROW) + "\n") * 20_000)
+    with path.open("rb") as stream:
+        assert map_log([stream]) == 0
+        assert stream.tell() < path.stat().st_size / 4
+
+
+@pytest.mark.parametrize("text", ["[\n{}\n]\n", "[{}, {}]", '{"question": "Where?",\n"contexts": [], "answer": "a"}\n'])
+def test_a_document_is_read_as_a_whole(text: str) -> None:
+    """An array of records, or one object over many lines."""
+    row = json.dumps(ROW)
+    result = _map(text.replace("{}", row))
+    assert "(100%)" in result.stdout

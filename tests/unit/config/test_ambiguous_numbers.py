@@ -23,7 +23,7 @@ from ragwatch.errors import ConfigError
         ("a: " + "9" * 5000, r"c: holds a value that cannot be read: Exceeds the limit .*; quote it"),
     ],
 )
-def test_ambiguous_numbers(text: str, message: str) -> None:
+def test_x18_ambiguous_numbers(text: str, message: str) -> None:
     """The error is about the first of them."""
     with pytest.raises(ConfigError, match=message):
         parse_text(text, "c")

@@ -19,7 +19,7 @@ def test_there_are_files() -> None:
 
 @pytest.mark.costly
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem.removeprefix("invalid-"))
-def test_wrong_files_say_what_is_wrong(path: Path) -> None:
+def test_x18_wrong_files_say_what_is_wrong(path: Path) -> None:
     """One line names the place, what is wrong, and what to write instead."""
     expected = path.read_text(encoding="utf-8").splitlines()[0].removeprefix("# expect: ")
     with pytest.raises(ConfigError) as caught:

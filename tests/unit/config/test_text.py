@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from ragwatch.config import text
-from ragwatch.config.text import duration_seconds, explain, load_text, parse_text, resolve_secrets
+from ragwatch.config.text import explain, load_text, parse_text, resolve_secrets
+from ragwatch.core.units import duration_seconds
 from ragwatch.errors import ConfigError
 
 

@@ -140,7 +140,7 @@ def test_grades_begin_at_one(grades: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize("hits", [((1,),), ((-1,),)])
-def test_hits_are_expected_contexts(hits: tuple[tuple[int, ...], ...]) -> None:
+def test_x26_hits_are_expected_contexts(hits: tuple[tuple[int, ...], ...]) -> None:
     """An index that names no expected context is a mistake."""
     with pytest.raises(ValueError, match="names none of the 1"):
         Ranking((1,), hits)

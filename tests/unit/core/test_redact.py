@@ -227,6 +227,7 @@ def test_idempotent_on_any_text(text: str) -> None:
             "\\n",
             "gh",
         ),
+        *("sqlplus a/", "conn a/a", "@//", "a/b@c:1521", "a@:1521"),
         *("bearer aaaaaaaaaaaa=", "github_pat_", "eyJaaaaaaaa", "a'a", "%"),
     ],
 )

@@ -103,7 +103,7 @@ def test_no_value_is_lost_behind_a_token() -> None:
     assert sorted(clean.metadata["opened"].values()) == [3, 4]
 
 
-def test_long_keys_and_values_take_linear_time() -> None:
+def test_x23_long_keys_and_values_take_linear_time() -> None:
     """Whoever writes the log writes its keys: none may be able to hold intake up."""
     metadata = {"secret" * 50_000: 1, "_expires" * 50_000: 1, "password": "!" * 300_000 + "x", "api_" * 50_000: "x"}
     clean, _ = Redactor().redact_sample(Sample("1", None, (), "fine", metadata=metadata))

@@ -95,6 +95,13 @@ def test_takes_telephone_numbers(text: str) -> None:
             "basic understanding of keys",
             "key: value",
         ),
+        *(
+            "connect acme/parser@main",
+            "sqlplus scott/$PW@db",
+            "sqlplus user/password@//db",
+            "the port a:1521 @b c:1521",
+        ),
+        *("@types//x and a@//b", "org/x/y@host:1521", "ftp /y@host:1521", "scott/a:b@host:1521", "org/my_x@host:1521"),
         *("sha512-" + "A1b2" * 21 + "Ab==", "commit token " + "ab12" * 10, "my number is up", "call 2024-01-15 10:30"),
     ],
 )
@@ -212,10 +219,25 @@ def test_a_value_inside_of_a_false_positive_is_taken() -> None:
 @pytest.mark.parametrize(
     "rule", [rule for rule in RULES if isinstance(rule, RedactionRule)], ids=lambda rule: rule.name
 )
-def test_each_rule_is_linear(rule: RedactionRule) -> None:
+def test_x23_each_rule_is_linear(rule: RedactionRule) -> None:
     """A megabyte of what a rule begins with is read in a second."""
     for unit in (*rule.anchors, *(f"{anchor}." for anchor in rule.anchors), *rule.hints, "a", "1 "):
         view = TextView(unit * (1_000_000 // len(unit)))
         start = time.process_time()
         rule.spans(view)
         assert time.process_time() - start < cpu_limit(1.0)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a:: is a scope of b::c",
+        "join chat @tcp(host)",
+        "one:two three@tcp(db:3306)/app",
+        ":secret@tcp(db:3306)/app",
+        "user:@tcp(db:3306)/app",
+    ],
+)
+def test_leaves_what_only_begins_like_an_address(text: str) -> None:
+    """Colons of code are no IPv6 address, and `@tcp(` without a user and a password before it has no secret."""
+    assert Redactor().redact(text) == text

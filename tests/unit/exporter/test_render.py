@@ -97,7 +97,7 @@ def test_a_new_snapshot_shows_at_once() -> None:
     assert "ragwatch_samples_pending 7.0" in shown.text()
 
 
-def test_label_values_are_escaped() -> None:
+def test_x12_label_values_are_escaped() -> None:
     """A configured name with quotes, backslashes and line breaks cannot forge a series."""
     route = 'a"} 1\nragwatch_forged_total{x="\\'
     text = exporter(Snapshot(at=AT), (route,)).text()

@@ -115,7 +115,7 @@ def test_metadata(more: dict[str, object], expected: dict[str, object]) -> None:
 
 
 @pytest.mark.parametrize(("depth", "is_read"), [(31, True), (32, False)])
-def test_deep_metadata(depth: int, *, is_read: bool) -> None:
+def test_x8_x15_deep_metadata(depth: int, *, is_read: bool) -> None:
     """Metadata that no JSON writer could write again is refused before anything is stored."""
     deep: object = "x"
     for _ in range(depth):
@@ -129,7 +129,7 @@ def test_deep_metadata(depth: int, *, is_read: bool) -> None:
 
 
 @pytest.mark.parametrize("score", [10**400, -(10**400), float("nan"), float("inf")])
-def test_scores_beyond_every_float(score: float) -> None:
+def test_x9_x10_scores_beyond_every_float(score: float) -> None:
     """A score that is no finite float is refused by name, however it came about."""
     with pytest.raises(FormatError) as caught:
         read(contexts=[{"text": "c", "score": score}])

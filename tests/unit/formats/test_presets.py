@@ -27,15 +27,31 @@ EXPECTED: dict[str, list[dict[str, Any]]] = {
     ],
     "ragas": [{"contexts": NAMED, "reference": "Ten years."}, {"id": "r1", "contexts": PLAIN, "history": GREETING}],
     "deepeval": [{"contexts": PLAIN, "reference": "Ten years."}] * 2,
-    "langchain": [{}, {"id": "r1"}, {}, {"id": "r1", "metadata": {"run_id": "r1"}}, {"id": "r1"}, {}, {}],
+    "langchain": [{}, {"id": "r1"}, {}, {"id": "r1"}, {}, {}],
+    "langserve": [
+        {"id": "r1", "metadata": {"run_id": "r1"}},
+        {"id": "r1", "contexts": NAMED, "metadata": {"run_id": "r1", "feedback_tokens": []}},
+    ],
+    "langsmith": [
+        {"id": "r1", "at": AT, "contexts": NAMED},
+        {"id": "r1", "at": AT, "contexts": NAMED},
+        {"id": "t1", "at": AT, "contexts": NAMED},
+    ],
+    "langfuse": [
+        {"id": "r1", "at": AT, "contexts": NAMED, "metadata": {"tenant": "north"}},
+        {"id": "r1", "at": AT, "contexts": NAMED},
+        {"id": "r1", "at": AT, "contexts": NAMED},
+    ],
+    "bedrock": [{"contexts": NAMED}, {"id": "r1", "contexts": NAMED}, {}],
+    "vertex": [{"id": "r1", "contexts": NAMED}, {"contexts": NAMED, "history": GREETING}, {}],
+    "azure": [{}, {"id": "r1", "at": AT}],
+    "file_search": [{"id": "r1", "at": AT}, {}],
     "llamaindex": [{"metadata": {"tenant": "north"}}, {}, {}, {}, {}],
     "haystack": [{}, {}, {}, {}, {}],
     "openai": [
         {"id": "r1", "at": AT, "history": GREETING},
         *[{"history": GREETING}] * 3,
-        {},
         {"id": "r1", "at": AT},
-        {},
     ],
 }
 
@@ -64,13 +80,15 @@ def test_is_recognised(name: str, record: dict[str, Any], expected: Sample) -> N
 BEYOND_JMESPATH = {
     "ragas-1",
     "ragas-2",
+    "langchain-4",
     "langchain-5",
     "langchain-6",
-    "langchain-7",
     "llamaindex-4",
     "llamaindex-5",
 } | {
-    *("haystack-4", "openai-3", "openai-4", "openai-5", "openai-6", "openai-7", "canonical-2", "canonical-3"),
+    *("haystack-4", "openai-3", "openai-4", "openai-5", "canonical-2", "canonical-3"),
+    *("langfuse-2", "langfuse-3", "langsmith-1", "langsmith-3", "azure-1", "azure-2", "file_search-2"),
+    *("bedrock-1", "bedrock-2", "vertex-2", "vertex-3"),
 }
 
 
@@ -87,6 +105,10 @@ CHOICES = [{"message": {"content": "a"}}]
 OUTPUT = [{"type": "message", "content": [{"type": "output_text", "text": "a"}]}]
 
 
+RETRIEVER = {"type": "RETRIEVER", "id": "o", "output": {"documents": [{"id": "d1"}]}}
+GEMINI = {"content": {"parts": [{"text": "a"}]}}
+
+
 @pytest.mark.parametrize(
     ("name", "record", "reason", "field"),
     [
@@ -95,7 +117,8 @@ OUTPUT = [{"type": "message", "content": [{"type": "output_text", "text": "a"}]}
         ("canonical", {"question": "q", "contexts": []}, "missing_field", "answer"),
         ("canonical", {"question": 3, "contexts": [], "answer": "a"}, "wrong_type", "question"),
         ("canonical", {"question": "q", "contexts": None, "answer": "a"}, "wrong_type", "contexts"),
-        ("canonical", {"question": "q", "contexts": "c", "answer": "a"}, "wrong_type", "contexts"),
+        ("canonical", {"question": "q", "contexts": 3, "answer": "a"}, "wrong_type", "contexts"),
+        ("canonical", {"question": "q", "contexts": {"d1": "c"}, "answer": "a"}, "wrong_type", "contexts"),
         ("canonical", {"question": "q", "contexts": [], "answer": None}, "wrong_type", "answer"),
         ("canonical", {"question": "q", "contexts": ["c", 3], "answer": "a"}, "wrong_type", "contexts[1]"),
         (
@@ -129,8 +152,45 @@ OUTPUT = [{"type": "message", "content": [{"type": "output_text", "text": "a"}]}
         ("llamaindex", {"response": "a", "source_nodes": [3]}, "wrong_type", "source_nodes[0]"),
         ("haystack", {"query": "q"}, "missing_field", "answers[0].data"),
         ("haystack", {"b": {"answers": [{"data": "a"}]}}, "missing_field", "b.answers[0].documents"),
-        ("haystack", {"data": "a", "documents": "d"}, "wrong_type", "documents"),
+        ("haystack", {"data": "a", "documents": 3}, "wrong_type", "documents"),
         ("haystack", {"data": 3, "documents": [1]}, "wrong_type", "documents[0]"),
+        ("langserve", {"output": {"answer": "a", "context": []}}, "missing_field", "metadata.run_id"),
+        ("langserve", {"output": "a", "metadata": {"run_id": "r"}}, "missing_field", "context"),
+        ("langsmith", {"id": "r", "inputs": {}, "outputs": {}}, "missing_field", "outputs"),
+        ("langsmith", {"id": "r", "outputs": {"answer": "a"}}, "missing_field", "child_runs[].outputs.documents"),
+        ("langsmith", {"parts": [3]}, "missing_field", "id"),
+        ("langfuse", {"id": "o", "parent_observation_id": None}, "missing_field", "observations"),
+        ("langfuse", {"observations": [{"type": "SPAN"}, 3], "output": None}, "missing_field", "output"),
+        ("langfuse", {"observations": [{"type": "SPAN"}], "output": "a"}, "missing_field", "observations[].output"),
+        ("langfuse", {"observations": [RETRIEVER], "output": "a"}, "missing_field", "observations[].output"),
+        ("bedrock", {"input": {"text": "q"}}, "missing_field", "output"),
+        ("bedrock", {"output": "a"}, "wrong_type", "output"),
+        ("bedrock", {"output": {"text": "a"}}, "missing_field", "citations"),
+        ("bedrock", {"output": {"text": 3}, "citations": []}, "wrong_type", "output.text"),
+        (
+            "bedrock",
+            {"output": {"text": "a"}, "retrievalResults": [{"content": {}}]},
+            "missing_field",
+            "retrievalResults[0].text",
+        ),
+        ("vertex", {"contents": []}, "missing_field", "candidates"),
+        ("vertex", {"candidates": []}, "missing_field", "candidates[0].content.parts[].text"),
+        ("vertex", {"candidates": [{"content": {}}]}, "missing_field", "candidates[0].content.parts[].text"),
+        ("vertex", {"candidates": [GEMINI]}, "missing_field", "candidates[0].groundingMetadata"),
+        (
+            "vertex",
+            {"candidates": [{**GEMINI, "groundingMetadata": {"groundingChunks": [{"web": {"uri": "u"}}]}}]},
+            "missing_field",
+            "groundingChunks[].retrievedContext.text",
+        ),
+        ("azure", {"messages": MESSAGES, "choices": CHOICES}, "missing_field", "choices[0].message.context.citations"),
+        (
+            "azure",
+            {"messages": MESSAGES, "choices": [{"message": {"content": "a", "context": {"citations": 3}}}]},
+            "wrong_type",
+            "choices[0].message.context.citations",
+        ),
+        ("file_search", {"input": "q", "output": OUTPUT}, "missing_field", "output[].type"),
         ("openai", {"choices": CHOICES}, "missing_field", "messages"),
         ("openai", {"messages": MESSAGES, "choices": []}, "missing_field", "choices[0].message"),
         ("openai", {"messages": MESSAGES, "choices": "a"}, "wrong_type", "choices"),

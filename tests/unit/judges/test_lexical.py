@@ -171,7 +171,7 @@ def test_a_question_of_function_words_has_no_known_address() -> None:
     assert read("Why?", COPIED, LAMP).address is None
 
 
-def test_an_answer_of_no_claims_addresses_nothing() -> None:
+def test_x2_an_answer_of_no_claims_addresses_nothing() -> None:
     """A label alone claims nothing: no claims, no faithfulness, and the question is not addressed."""
     evidence = read(ASK, "Thought process:", LAMP)
     assert evidence.claims == ()

@@ -22,9 +22,10 @@ from ragwatch.core.redaction.redactor import Redactor
 from ragwatch.core.sample import RejectReason
 from ragwatch.core.sampling import SamplingHash, SamplingPlan, is_drawn, key_of
 from ragwatch.core.snapshot import Lag
-from ragwatch.core.tally import Tally
+from ragwatch.core.tally import Tally, lines_read
 from ragwatch.errors import SourceError, StoreError
 from ragwatch.formats import canonical
+from ragwatch.formats.selection import line_parser
 from ragwatch.pipeline.intake import IntakeLoop, IntakeRules
 from ragwatch.ports import Batch, Rejection
 from ragwatch.stores.sqlite.store import SqliteStore
@@ -43,10 +44,13 @@ def make(store: SqliteStore, telemetry: Telemetry) -> Any:
         judges: Mapping[str, float] | None = None,
         redactor: Redactor | None = None,
         most: int = 1000,
+        **options: Any,
     ) -> IntakeLoop:
         rules = IntakeRules(plan, {JUDGE: 1.0} if judges is None else judges, redactor, most)
         source = ListSource(batches)
-        return IntakeLoop(source, canonical.read, rules, store=store, telemetry=telemetry, clock=Clock(AT + 10))
+        return IntakeLoop(
+            source, canonical.read, rules, store=store, telemetry=telemetry, clock=Clock(AT + 10), **options
+        )
 
     return make
 
@@ -107,6 +111,17 @@ async def test_each_rejection_is_counted_and_told(
     assert (told["event"], told["reason"], told["file"], told["line"]) == ("record rejected", reason, "app.jsonl", 1)
 
 
+async def test_skipped_lines_are_no_records(make: Any, store: SqliteStore) -> None:
+    """Lines that the source leaves out are counted by reason, apart from records: neither seen nor rejected."""
+    batch = a_batch(b'{"level": "info"}', a_line("a"), b"Traceback:", b"{torn", a_line("b"), cursor="7")
+    intake = make(batch, parse=line_parser(where="answer"))
+    await intake.step()
+    assert counts(store, Tally.SKIPPED) == {("app", "where"): 1, ("app", "no_json"): 1}
+    assert (counts(store, Tally.SEEN), counts(store, Tally.REJECTED)) == ({("app",): 3}, {("app", "torn_json"): 1})
+    assert ([draw.sample.id for draw in leased(store)], store.cursors("app")) == (["a", "b"], {"log": "7"})
+    assert lines_read(store.tallies(), "app") == 5
+
+
 async def test_what_never_became_a_line_is_seen_too(make: Any, store: SqliteStore) -> None:
     """Seen is lines and rejections of the source together."""
     rejection = Rejection(RejectReason.LINE_TOO_LONG, "app.jsonl", 7)
@@ -148,7 +163,7 @@ async def test_records_without_id_are_named_by_place(make: Any, store: SqliteSto
 SECRETS = ("ann@example.org", "DE89370400440532013000", "4111111111111111")
 
 
-async def test_secrets_never_reach_the_disk(make: Any, store: SqliteStore, tmp_path: Path) -> None:
+async def test_x4_secrets_never_reach_the_disk(make: Any, store: SqliteStore, tmp_path: Path) -> None:
     """Redaction comes before storage: no file of the state holds what was taken out, and it is counted by kind."""
     line = a_line("a", question=f"I am {SECRETS[0]}", answer=f"IBAN {SECRETS[1]}", metadata={"card": SECRETS[2]})
     await make(a_batch(line), redactor=Redactor()).step()
@@ -173,7 +188,7 @@ async def test_redaction_does_not_move_the_draw(make: Any, store: SqliteStore) -
     assert store.pending() == {JUDGE: 1}
 
 
-async def test_routes_that_are_not_configured_are_other(make: Any, store: SqliteStore) -> None:
+async def test_x11_routes_that_are_not_configured_are_other(make: Any, store: SqliteStore) -> None:
     """Labels come from configuration only; the sample keeps its own word."""
     await make(a_batch(a_line("a", route="s3cr3t"), a_line("b", route="support"))).step()
     assert [(draw.route, draw.sample.route) for draw in leased(store)] == [("other", "s3cr3t"), ("support", "support")]

@@ -89,13 +89,13 @@ async def test_faults_leave_others_unaffected(probe: HttpProbe) -> None:
     assert all(result.hits == HITS for result in results if result.failure is None)
 
 
-async def test_redirects_are_not_followed(probe: HttpProbe, retriever: FaultyRetriever) -> None:
+async def test_x6_redirects_are_not_followed(probe: HttpProbe, retriever: FaultyRetriever) -> None:
     """Nowhere, not even on the same server."""
     await probe.ask("redirect", 5)
     assert retriever.followed == 0
 
 
-async def test_a_large_reply_is_not_read_to_its_end(probe: HttpProbe) -> None:
+async def test_x6_a_large_reply_is_not_read_to_its_end(probe: HttpProbe) -> None:
     """At the cap of one megabyte the connection is closed: that the end never comes after two is not noticed."""
     assert (await probe.ask("stalled", 5)).failure is Failure.TOO_LARGE
 
@@ -125,13 +125,13 @@ def test_without_the_extra_it_says_what_to_install() -> None:
     assert "ConfigError: probe: needs httpx; install ragwatch-exporter[probes]" in ended.stderr
 
 
-async def test_nothing_compressed_is_asked_for(address: str, retriever: FaultyRetriever) -> None:
+async def test_x7_nothing_compressed_is_asked_for(address: str, retriever: FaultyRetriever) -> None:
     """What is small on the wire must not be large behind the cap."""
     await asked(build(options(address), name="docs"))
     assert retriever.headers["accept-encoding"] == "identity"
 
 
-async def test_canaries_are_marked(address: str, retriever: FaultyRetriever) -> None:
+async def test_x26_canaries_are_marked(address: str, retriever: FaultyRetriever) -> None:
     """A service can tell our questions from those of its users, and leave them out of its log."""
     await asked(build(options(address), name="docs"))
     assert retriever.headers["x-ragwatch-canary"] == "docs"

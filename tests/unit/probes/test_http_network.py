@@ -18,10 +18,19 @@ HITS = (Hit("d1", "Cats purr.", 0.9), Hit("d2", "Dogs bark.", 0.4))
 
 
 @pytest.mark.parametrize("host", ["2852039166", "0xa9fea9fe"])
-async def test_metadata_addresses_are_refused_after_resolution(host: str) -> None:
+async def test_x6_metadata_addresses_are_refused_after_resolution(host: str) -> None:
     """A name that resolves to 169.254.169.254, which these spellings do, is refused before anything is sent."""
     result = await asked(build(options(f"http://{host}"), name="docs"))
     assert result.failure is Failure.FORBIDDEN_ADDRESS
+
+
+@pytest.mark.parametrize(
+    "host", ["169.254.169.254", "[::ffff:169.254.169.254]", "[::ffff:a9fe:a9fe]", "[fe80::a9fe:a9fe]"]
+)
+def test_x6_metadata_addresses_are_refused_as_they_are_written(host: str) -> None:
+    """An address of a metadata service is a configuration error, in IPv4, mapped to IPv6, or link-local."""
+    with pytest.raises(ValueError, match="is a metadata service"):
+        options(f"http://{host}")
 
 
 def test_a_url_that_no_client_can_use_is_a_configuration_error() -> None:
@@ -70,7 +79,7 @@ async def test_one_metadata_address_is_enough_to_refuse(address: str, monkeypatc
     assert (await asked(build(named(address), name="docs"))).failure is Failure.FORBIDDEN_ADDRESS
 
 
-async def test_dns_cannot_change_its_mind(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_x6_dns_cannot_change_its_mind(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The address that was checked is the one that is asked: one lookup for a question, checked each time."""
     resolver = Resolver(("127.0.0.1",), ("169.254.169.254",))
     monkeypatch.setattr(socket, "getaddrinfo", resolver)

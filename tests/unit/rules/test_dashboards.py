@@ -97,9 +97,35 @@ def test_a_missing_url_is_told(tmp_path: Path) -> None:
     assert PLACEHOLDER in (tmp_path / "overview.json").read_text()
 
 
+OF_SOURCES = {"Skipped lines", "Parts", "Traced requests", "Traces without texts", "Scores sent", "Scores waiting"}
+
+
+def test_panels_of_sources_and_of_the_export() -> None:
+    """Each is there for the kind of source that fills it, or for an export of scores."""
+    tail = {"kind": "tail", "name": "app", "path": "app.jsonl"}
+    join = {"kind": "join", "name": "app", "by": "id", "of": [{**tail, "name": "one"}, {**tail, "name": "two"}]}
+    export = {"otlp": {"endpoint": "http://phoenix:6006"}}
+    shown = (
+        plan(sources=[tail]),
+        plan(sources=[{**tail, "where": "a"}]),
+        plan(sources=[{**tail, "prefix": "auto"}]),
+        plan(sources=[join]),
+        plan(sources=[{"kind": "otlp", "name": "traces"}]),
+        plan(export=export),
+    )
+    assert [titles(one) & OF_SOURCES for one in shown] == [
+        set(),
+        {"Skipped lines"},
+        {"Skipped lines"},
+        {"Parts"},
+        {"Traced requests", "Traces without texts"},
+        {"Scores sent", "Scores waiting"},
+    ]
+
+
 def test_panels_that_cannot_be_filled_are_left_out() -> None:
     """Those of quantities that no judge scores, of cost without an LLM, of self-tests that are off."""
-    everything, embedded = titles(BoardPlan()), titles(plan())
+    everything, embedded = titles(BoardPlan()) - OF_SOURCES, titles(plan())
     assert everything - embedded == {
         "Contradiction",
         "Need recall",

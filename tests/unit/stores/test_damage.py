@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission
@@ -10,7 +11,7 @@ from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission
 from ragwatch.core.labels.label import Label
 from ragwatch.core.scores import Quantity
 from ragwatch.errors import StoreError
-from ragwatch.ports import Query, StoredRun
+from ragwatch.ports import Part, Query, StoredRun
 from ragwatch.stores.sqlite.notes import MAX_RUNS_BYTES
 from ragwatch.stores.sqlite.reader import ReadConnection
 from ragwatch.stores.sqlite.store import SqliteStore
@@ -69,6 +70,15 @@ def test_a_damaged_label_or_run_costs_itself(filled: SqliteStore) -> None:
 
 
 @pytest.mark.costly
+@pytest.mark.parametrize("harm", ["X'00ff'", "'text'", "7"])
+def test_a_damaged_part_costs_itself(store: SqliteStore, harm: str) -> None:
+    """A part that cannot be unpacked is left out and counted; the others wait on."""
+    store.admit(replace(an_admission(), hold=[Part("t", name, b"span", AT) for name in "abc"]))
+    store._writer.execute(f"UPDATE parts SET body = {harm} WHERE name = 'b'")  # noqa: S608 - constants
+    assert [part.name for part in store.parts("app")] == ["a", "c"]
+    assert store.damaged() == 1
+
+
 def test_runs_end_where_they_are_large_together(store: SqliteStore) -> None:
     """A suite that keeps whole answers is shown with fewer runs, one at least."""
     for number in range(5):

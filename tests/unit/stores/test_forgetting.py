@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +17,8 @@ from ragwatch.core.sample import Role, Turn
 from ragwatch.core.scores import Quantity
 from ragwatch.core.tally import Tallies, Tally
 from ragwatch.errors import StoreError
-from ragwatch.ports import Erasure, Query, RecordedEvent, StoredRun
+from ragwatch.ports import Erasure, Query, RecordedEvent, Retention, StoredRun
+from ragwatch.stores.sqlite.erasure import UNDER_WAY
 from ragwatch.stores.sqlite.store import SqliteStore
 
 ANNA = frozenset({("user.id", "7")})
@@ -154,5 +157,61 @@ def test_a_reader_in_the_way_is_reported(state: Path) -> None:
     assert not store.forget(Erasure(metadata=ANNA)).complete
     walk.close()
     store._checkpoint()
+    assert b"MARK7" not in readable(state)
+    store.close()
+
+
+def test_a_reader_in_the_way_is_waited_for(state: Path) -> None:
+    """Once the reader has ended, the write-ahead log is truncated; one that stays is reported after that time."""
+    store = SqliteStore(state)
+    walk = store._reader.walk("SELECT key FROM samples")
+    next(walk)
+    assert not store.forget(Erasure(frozenset({"judged-MARK8-request"})), seconds=0.1).complete
+    ending = threading.Timer(0.1, walk.close)
+    ending.start()
+    assert store.forget(Erasure(metadata=ANNA), seconds=30.0).complete
+    ending.join()
+    assert b"MARK7" not in readable(state)
+    store.close()
+
+
+class BusyStore(SqliteStore):
+    """A store in which another thread writes a text of hers while she is being erased."""
+
+    under_way: list[RecordedEvent]
+
+    def _rewrite(self) -> bool:
+        with suppress(IndexError):
+            self.record(self.under_way.pop())
+        return super()._rewrite()
+
+
+def test_a_write_under_way_is_erased_too(state: Path) -> None:
+    """What is written between the erasure and the rewriting is found before the end."""
+    store = BusyStore(state)
+    store.under_way = [RecordedEvent(AT, "deploy", "after Where is the MARK7 parcel?")]
+    erased = store.forget(Erasure(metadata=ANNA))
+    assert (erased.others, erased.complete) == (4, True)
+    assert b"MARK7" not in readable(state)
+    store.close()
+
+
+class DyingStore(SqliteStore):
+    """A store whose process dies before the database is written again."""
+
+    def _rewrite(self) -> bool:
+        raise StoreError("killed")
+
+
+def test_an_erasure_that_was_killed_is_ended_by_retention(state: Path) -> None:
+    """After the next start, the first step of retention writes the database again; later ones need not."""
+    store: SqliteStore = DyingStore(state)
+    with pytest.raises(StoreError, match="killed"):
+        store.forget(Erasure(metadata=ANNA))
+    store.close()
+    store = SqliteStore(state)
+    assert store.recall(UNDER_WAY) == {}
+    store.prune(Retention(days=30.0, failing_days=90.0, bytes=1 << 30), now=AT)
+    assert store.recall(UNDER_WAY) is None
     assert b"MARK7" not in readable(state)
     store.close()

@@ -19,7 +19,7 @@ def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_directory_is_made_for_us_alone(tmp_path: Path) -> None:
+def test_x17_directory_is_made_for_us_alone(tmp_path: Path) -> None:
     """A missing directory is made with its parents, mode 0700; the lock file has 0600 and names the owner."""
     state = tmp_path / "a" / "b"
     lock = StateLock(state)

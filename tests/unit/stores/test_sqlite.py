@@ -37,7 +37,7 @@ def limit(store: SqliteStore, pages: int) -> None:
     store._writer.execute(f"PRAGMA max_page_count={pages}")
 
 
-def test_files_are_ours_alone(tmp_path: Path) -> None:
+def test_x17_files_are_ours_alone(tmp_path: Path) -> None:
     """The database and its WAL have mode 0600 from the first byte on."""
     state = tmp_path / "state"
     store = build(Options(), state)

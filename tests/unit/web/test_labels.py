@@ -19,8 +19,9 @@ from ragwatch.pipeline.labels.tasks import LabelTasks
 from ragwatch.pipeline.labels.verdicts import LabelRules
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.web import Access, RequestPolicy, Right, Token, build_app
+from ragwatch.web.json_body import MAX_VALUES
 from ragwatch.web.label_authors import LabelRate
-from ragwatch.web.labels import MAX_NOTE_CHARS, MAX_VALUES, PAGE_BYTES
+from ragwatch.web.labels import MAX_NOTE_CHARS, PAGE_BYTES
 
 WORD = {"key": "0" * 32, "annotator": "ann", "at": 1.0, "scores": {"faithfulness": 1.0}}
 
@@ -181,7 +182,7 @@ async def test_long_notes_are_refused() -> None:
     assert (text.status_code, "note" in text.json()["error"]) == (400, True)
 
 
-async def test_values_are_counted_before_they_are_made() -> None:
+async def test_x7_values_are_counted_before_they_are_made() -> None:
     """A body of a million empty lists would take a hundred megabytes and hold everything up: it is refused unread."""
     body = b'{"labels":[' + b"[]," * (MAX_VALUES // 2) + b"[]]}"
     async with client(Words()) as made:

@@ -52,7 +52,7 @@ async def everywhere(text: str, folder: Path) -> list[Reading]:
 
 @pytest.mark.uncounted
 @pytest.mark.parametrize("text", [*HOSTILE, XSS, "torn \ud83d escape", "nul \x00 and \u2028 lines"])
-async def test_hostile_text_stays_text(tmp_path: Path, text: str) -> None:
+async def test_x14_hostile_text_stays_text(tmp_path: Path, text: str) -> None:
     """Wherever it stands, pages have the elements of a harmless one, no script, only our links; and it can be read."""
     harmless = await everywhere("harmless", tmp_path / "harmless")
     hostile = await everywhere(text, tmp_path / "hostile")

@@ -1,0 +1,106 @@
+"""Reads the first records of a log of unknown shape, for `ragwatch map`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO, NamedTuple
+
+from ragwatch.commands.record_files import Rejects, records
+from ragwatch.core.sample import Sample, SkipReason
+from ragwatch.errors import FormatError
+from ragwatch.formats import RecordReader
+from ragwatch.formats.feedback import FEEDBACK_FOR
+from ragwatch.formats.record import Parse, parse
+from ragwatch.formats.selection import line_parser
+from ragwatch.sources.tail.framing import Framing, detect, frame_of
+
+MAX_RECORDS = 500
+
+
+class FormatTrial(NamedTuple):
+    """Result of reading the records with one reader.
+
+    Attributes:
+        samples: The samples.
+        answers: The records that they were read from.
+        others: Line number, record and error of the records that cannot be read.
+    """
+
+    samples: list[Sample]
+    answers: list[Mapping[str, Any]]
+    others: list[tuple[int, Mapping[str, Any], FormatError]]
+
+
+@dataclass(slots=True)
+class LogHead:
+    """The first records of a log.
+
+    Attributes:
+        records: Line number and record.
+        rejects: Lines with a torn object.
+        texts: Line numbers and errors of lines without a JSON object.
+        prefixed: Number of records with text before the JSON object in their line.
+    """
+
+    records: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
+    rejects: Rejects = field(default_factory=Rejects)
+    texts: Rejects = field(default_factory=Rejects)
+    prefixed: int = 0
+
+    @property
+    def bare(self) -> Sequence[Mapping[str, Any]]:
+        """The records without their line numbers."""
+        return [record for _, record in self.records]
+
+    def read_with(self, reader: RecordReader) -> FormatTrial:
+        """Read every record with a reader."""
+        trial = FormatTrial([], [], [])
+        for number, record in self.records:
+            try:
+                trial.samples.append(reader.read(record, str(number)))
+            except FormatError as error:
+                trial.others.append((number, record, error))
+            else:
+                trial.answers.append(record)
+        return trial
+
+
+def read_head(file: BinaryIO) -> LogHead:
+    """Read the first records of a file; text before the JSON object of a line, and framing, are removed."""
+    log = LogHead()
+    framing: Framing | None = None
+    after_prefix = line_parser(prefix="auto")
+    for number, line in records(file):
+        if len(log.records) == MAX_RECORDS:
+            break
+        try:
+            if isinstance(line, FormatError):
+                raise line
+            framing = framing or detect(line + b"\n") or "plain"
+            _add(log, number, _remove_framing(line, framing), after_prefix)
+        except FormatError as error:
+            log.rejects.add(number, error)
+    return log
+
+
+def _remove_framing(line: bytes, framing: Framing) -> bytes:
+    """Remove the framing of a container runtime from a line, as `framing: auto` does."""
+    frame = None if framing == "plain" else frame_of(line, framing)
+    return line if frame is None else frame.text
+
+
+def _add(log: LogHead, number: int, line: bytes, after_prefix: Parse) -> None:
+    try:
+        record = parse(line)[0]
+        if FEEDBACK_FOR not in record:  # no answer, but what a user says of one
+            log.records.append((number, record))
+    except FormatError as error:
+        if line.lstrip().startswith(b"{"):
+            raise
+        parsed = after_prefix(line)
+        if isinstance(parsed, SkipReason):
+            log.texts.add(number, error)
+            return
+        log.records.append((number, parsed[0]))
+        log.prefixed += 1

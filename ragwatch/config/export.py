@@ -1,0 +1,121 @@
+"""The section `export`: where scores are sent, beside the traces of the answers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Self
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, Field, SecretStr, model_validator
+
+from ragwatch.config.options import DAY, FrozenOptions, Seconds
+from ragwatch.core.scores import Quantity
+from ragwatch.pipeline.export.rules import ExportRules, ExportTarget, Signal
+
+MAX_TIMEOUT_SECONDS = 120.0
+_HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,200}")
+_OWN_HEADERS = frozenset({"content-type", "content-encoding", "content-length", "host", "transfer-encoding"})
+
+
+def _check_endpoint(endpoint: str) -> str:
+    try:
+        parts = urlsplit(endpoint)
+        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        valid = False
+    if not valid or parts.query or parts.fragment or any(char.isspace() for char in endpoint):
+        raise ValueError(
+            f"{endpoint!r} is not a URL; write one such as http://phoenix:6006 or https://otel.example.org"
+        )
+    if parts.username is not None:
+        raise ValueError("holds a user name, which logs would show; write it under `headers` as Authorization")
+    for signal in Signal:
+        if parts.path.rstrip("/").endswith(signal.path):
+            raise ValueError(f"ends with {signal.path}, which is added; leave it out")
+    return endpoint.rstrip("/")
+
+
+def _check_headers(headers: dict[str, SecretStr]) -> dict[str, SecretStr]:
+    for name, secret in headers.items():
+        value = secret.get_secret_value()
+        if not _HEADER.fullmatch(name) or name.lower() in _OWN_HEADERS:
+            raise ValueError(f"{name!r} cannot be set; write the name of a header such as Authorization")
+        if not value or not value.isascii() or not value.isprintable():
+            raise ValueError(f"{name}: is empty, or holds a character that a header cannot carry")
+    return headers
+
+
+def _check_timeout(seconds: float) -> float:
+    if seconds > MAX_TIMEOUT_SECONDS:
+        raise ValueError(f"is more than {MAX_TIMEOUT_SECONDS:g} s; write less")
+    return seconds
+
+
+class OtlpExportOptions(FrozenOptions):
+    """An OTLP/HTTP endpoint that gets the scores of answers whose trace id is known."""
+
+    endpoint: Annotated[str, AfterValidator(_check_endpoint)]
+    headers: Annotated[dict[str, SecretStr], AfterValidator(_check_headers)] = Field(default_factory=dict)
+    logs: bool = True
+    spans: bool = True
+    quantities: tuple[Quantity, ...] | None = Field(None, min_length=1)
+    explanations: bool = False
+    resource: dict[str, str] = Field(default_factory=dict)
+    same_trace: bool = True
+    max_age: Seconds = DAY
+    batch: int = Field(200, ge=1, le=1000)
+    timeout: Annotated[Seconds, AfterValidator(_check_timeout)] = 10.0
+    ca_file: str | None = None
+
+    @model_validator(mode="after")
+    def _check_signals(self) -> Self:
+        if not self.logs and not self.spans:
+            raise ValueError("sends neither `logs` nor `spans`; set one of them to true, or leave `export.otlp` out")
+        return self
+
+    @property
+    def signals(self) -> tuple[Signal, ...]:
+        """Forms in which scores are sent."""
+        return (*((Signal.LOGS,) if self.logs else ()), *((Signal.SPANS,) if self.spans else ()))
+
+    @property
+    def target(self) -> ExportTarget:
+        """The endpoint."""
+        headers = {name: secret.get_secret_value() for name, secret in self.headers.items()}
+        return ExportTarget(self.endpoint, headers, self.timeout, self.ca_file)
+
+    def rules(
+        self,
+        judges: Mapping[str, tuple[Quantity, ...] | None],
+        thresholds: Mapping[Quantity, float],
+        route_thresholds: Mapping[str, Mapping[Quantity, float | None]],
+    ) -> ExportRules:
+        """What is sent.
+
+        Args:
+            judges: Quantities that each judge judges; None for all.
+            thresholds: Thresholds of all routes.
+            route_thresholds: Those of single routes.
+        """
+        wanted = tuple(Quantity) if self.quantities is None else self.quantities
+        return ExportRules(
+            quantities={
+                judge: tuple(quantity for quantity in wanted if own is None or quantity in own)
+                for judge, own in judges.items()
+            },
+            default=wanted,
+            thresholds=thresholds,
+            route_thresholds=route_thresholds,
+            explanations=self.explanations,
+            resource=self.resource,
+            same_trace=self.same_trace,
+            max_age_seconds=self.max_age,
+            batch=self.batch,
+        )
+
+
+class ExportOptions(FrozenOptions):
+    """Where scores are sent."""
+
+    otlp: OtlpExportOptions | None = None

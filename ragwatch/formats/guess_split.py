@@ -1,0 +1,187 @@
+"""Proposes how passages are cut out of prompts, from what repeats over the records."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+from typing import NamedTuple
+
+from ragwatch.core.sample import Sample
+from ragwatch.errors import FormatError
+from ragwatch.formats import openai
+from ragwatch.formats.custom import MappingReader
+from ragwatch.formats.guess import propose
+from ragwatch.formats.shape import Record
+from ragwatch.formats.split import Splitter, before_question
+
+_KINDS = ("xml", "numbered", "headings", "markdown", "paragraphs", "lines", "whole")
+_DELIMITED = frozenset({"xml", "numbered", "headings"})  # kinds that leave out what stands before the first passage
+_MARKED = frozenset({"paragraphs", "lines", "whole"})  # kinds that only make sense between two marks
+_MIN_SHARE = 0.9  # of the texts that a proposal has to cut
+_MIN_PASSAGES = 1.5  # mean over the texts
+_MIN_MARK_CHARS = 4
+_MAX_MARK_CHARS = 100
+_MAX_MARKS = 3
+_MIN_LINE_CHARS = 20  # mean length of lines that are passages
+_MAX_LINES = 10  # different numbers of lines
+_MIN_PROMPT_CHARS = 60
+
+
+class Prompt(NamedTuple):
+    """A text that may contain passages, and the question if it is known."""
+
+    text: str
+    question: str | None = None
+
+
+class PromptGuess(NamedTuple):
+    """A mapping whose contexts are a prompt, and how the passages are cut out of it."""
+
+    mapping: Mapping[str, str]
+    splitter: Splitter
+
+
+def prompts_of(samples: Sequence[Sample]) -> list[Prompt]:
+    """The contexts of samples that have a single one. A question that contains the prompt is unknown."""
+    return [
+        Prompt(text, None if sample.question is None or text in sample.question else sample.question)
+        for sample in samples
+        if len(sample.contexts) == 1
+        for text in (sample.contexts[0].text,)
+    ]
+
+
+def guess_prompt(records: Sequence[Record]) -> PromptGuess | None:
+    """Return a mapping for records whose contexts stand in a prompt; None if no text of them can be cut."""
+    mapping = propose(records)
+    if any(map(openai.matches, records)):
+        mapping |= {key: openai.MAPPING[key] for key in ("id", "at", "answer")}
+    if "answer" not in mapping:
+        return None
+    mapping.pop("history", None)  # it holds the prompts
+    times = Counter(expression for record in records for expression, _ in prompt_texts(record))
+    for expression, _ in times.most_common():
+        if expression == mapping["answer"]:
+            continue
+        candidate = {**mapping, "contexts": expression}
+        prompts = prompts_of(_samples(candidate, records))
+        splitter = propose_split(prompts)
+        if splitter is not None:
+            if all(prompt.question is None for prompt in prompts):
+                candidate.pop("question", None)
+            return PromptGuess(candidate, splitter)
+    return None
+
+
+def _samples(mapping: Mapping[str, str], records: Sequence[Record]) -> list[Sample]:
+    reader = MappingReader(mapping)
+    samples = []
+    for record in records:
+        try:
+            samples.append(reader.read(record, "?"))
+        except FormatError:
+            continue
+    return samples
+
+
+def propose_split(prompts: Sequence[Prompt]) -> Splitter | None:
+    """Return how to cut the passages out of most of the prompts; None if no kind does.
+
+    `after` and `before` are proposed only where the cut depends on them, and `before` where the question is known only
+    from the prompt.
+    """
+    if not prompts:
+        return None
+    after_marks, before_marks = _marks_after([prompt.text for prompt in prompts]), _marks_before(prompts)
+    for kind in _KINDS:
+        starts = ["", *after_marks] if kind in _DELIMITED else after_marks if kind in _MARKED else [*after_marks, ""]
+        for after, before in product(starts, before_marks if kind in _MARKED else [*before_marks, ""]):
+            marked = Splitter(kind, after, before)
+            cuts = _cuts(marked, prompts)
+            if cuts is None:
+                continue
+            if any(prompt.question is None for prompt in prompts):
+                return marked
+            bare = Splitter(kind)
+            return bare if kind not in _MARKED and _cuts(bare, prompts) == cuts else marked
+    return None
+
+
+def _cuts(splitter: Splitter, prompts: Sequence[Prompt]) -> list[list[str] | None] | None:
+    """The passages of each prompt; None if too few are cut."""
+    cuts = [splitter.passages(prompt.text, prompt.question) for prompt in prompts]
+    cut = [passages for passages in cuts if passages]
+    if sum(passages is not None for passages in cuts) < _MIN_SHARE * len(cuts) or not cut:
+        return None
+    mean = sum(map(len, cut)) / len(cut)
+    chars = sum(len(passage) for passages in cut for passage in passages) / (mean * len(cut))
+    if mean < (1.0 if splitter.kind == "whole" else _MIN_PASSAGES):
+        return None
+    if splitter.kind == "lines" and (chars < _MIN_LINE_CHARS or len({*map(len, cut)}) > _MAX_LINES):
+        return None
+    repeated = len({passages[0] for passages in cut}) == 1 or len({passages[-1] for passages in cut}) == 1
+    if repeated and len({prompt.text for prompt in prompts}) > 1:  # an instruction that every prompt repeats
+        return None
+    return cuts
+
+
+def _marks_after(texts: Sequence[str]) -> list[str]:
+    """Lines that all prompts begin with, the last one first.
+
+    The last one may be the mark of the first passage itself, behind which too few passages would remain.
+    """
+    common = _common_start(texts)
+    lines = common[: common.rfind("\n") + 1].splitlines()
+    marks = [mark for line in reversed(lines) if len(mark := _end_of(line.strip())) >= _MIN_MARK_CHARS]
+    return [mark for mark in marks[:_MAX_MARKS] if all(text.count(mark, 0, len(common)) == 1 for text in texts)]
+
+
+def _marks_before(prompts: Sequence[Prompt]) -> list[str]:
+    """Lines between the passages and the question that all prompts have, the first one first."""
+    heads = [before_question(prompt.text, prompt.question) for prompt in prompts]
+    if not all(heads):
+        endings = [prompt.text.rstrip().rpartition("\n")[2] for prompt in prompts]
+        start = _common_start(endings).rpartition(" ")[0]
+        start = start[: start.rfind(":") + 1] or start
+        return [start] if _MIN_MARK_CHARS <= len(start) <= _MAX_MARK_CHARS else []
+    common = _common_start([head[::-1] for head in heads])[::-1]
+    lines = common[common.find("\n") + 1 :].splitlines()
+    marks = [mark for line in lines if _MIN_MARK_CHARS <= len(mark := line.strip()) <= _MAX_MARK_CHARS]
+    return list(dict.fromkeys((*marks[:_MAX_MARKS], *marks[-1:])))
+
+
+def _common_start(texts: Sequence[str]) -> str:
+    """The text that all begin with; empty if they are all the same."""
+    first, last = min(texts), max(texts)
+    if first == last:
+        return ""
+    return first[: next((place for place, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))]
+
+
+def _end_of(line: str) -> str:
+    """The last words of a long line."""
+    return line if len(line) <= _MAX_MARK_CHARS else line[-_MAX_MARK_CHARS:].partition(" ")[2]
+
+
+def prompt_texts(record: Record) -> Iterator[tuple[str, str]]:
+    """Yield the texts of a record that may be prompts, each with the JMESPath expression that extracts it."""
+    for path, value in (("", record), *((f"{key}.", part) for key, part in record.items() if isinstance(part, dict))):
+        for key, item in value.items():
+            if not key.isidentifier():
+                continue
+            if isinstance(item, str) and len(item) >= _MIN_PROMPT_CHARS:
+                yield f"{path}{key}", item
+            elif isinstance(item, list):
+                yield from _messages(f"{path}{key}", item)
+
+
+def _messages(path: str, items: Sequence[object]) -> Iterator[tuple[str, str]]:
+    """The last message of each role."""
+    last: dict[str, str] = {}
+    for item in items:
+        if isinstance(item, dict) and isinstance(item.get("role"), str) and isinstance(item.get("content"), str):
+            last[item["role"]] = item["content"]
+    for role in ("system", "developer", "user", "tool"):
+        if len(last.get(role, "")) >= _MIN_PROMPT_CHARS:
+            yield f"{path}[?role=='{role}'].content | [-1]", last[role]

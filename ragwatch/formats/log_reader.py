@@ -1,0 +1,104 @@
+"""Reads the records of one log as its source is configured: `format`, `mapping`, `where`, `prefix` and `split`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from ragwatch import formats
+from ragwatch.core.sample import NO_METADATA, Context, Sample
+from ragwatch.errors import ConfigError
+from ragwatch.formats import canonical, fields
+from ragwatch.formats.custom import MappingReader
+from ragwatch.formats.selection import AUTO, line_parser
+from ragwatch.formats.shape import Record
+from ragwatch.formats.split import KINDS, Splitter
+
+
+@dataclass(frozen=True, slots=True)
+class RecordRules:
+    """How the records of a log are read.
+
+    Attributes:
+        format: Name of a format.
+        mapping: Expressions of the format `custom`; else empty.
+        where: JMESPath condition on records; None for all.
+        prefix: What stands before the JSON object of a line; see `selection.line_parser`.
+        split: Kind of the passages in a text, or an object with `by`, `after` and `before`; None to take texts whole.
+    """
+
+    format: str = "auto"
+    mapping: Mapping[str, str] = field(default_factory=lambda: NO_METADATA)
+    where: str | None = None
+    prefix: str | None = None
+    split: str | Mapping[str, str] | None = None
+
+
+class LogReader:
+    """Converts lines of a log to samples.
+
+    Args:
+        rules: The options of the source.
+
+    Attributes:
+        parse: Decodes the record in a line, or says why the line is skipped.
+
+    Raises:
+        ConfigError: An option is invalid; the message names it.
+    """
+
+    def __init__(self, rules: RecordRules) -> None:
+        self.parse = line_parser(rules.where, rules.prefix)
+        self._reader = formats.build(rules.format, rules.mapping or None)
+        self._splitter = None if rules.split is None else splitter(rules.split)
+        self.read = self._reader.read if self._splitter is None else self._read_and_split
+
+    def read_completed(self, record: Record, fallback_id: str, complete: Callable[[Record], Record]) -> Sample:
+        """Return the sample in a record to which `complete` has added fields of the canonical format."""
+        if isinstance(self._reader, MappingReader):
+            return self._split(canonical.read(complete(self._reader.extract(record)), fallback_id))
+        return self._split(self._reader.read(complete(record), fallback_id))
+
+    def _read_and_split(self, record: Record, fallback_id: str) -> Sample:
+        return self._split(self._reader.read(record, fallback_id))
+
+    def _split(self, sample: Sample) -> Sample:
+        return sample if self._splitter is None else split_contexts(sample, self._splitter)
+
+
+def splitter(option: str | Mapping[str, str]) -> Splitter:
+    """Build the splitter of an option `split`.
+
+    Raises:
+        ConfigError: It is invalid.
+    """
+    parts = {"by": option} if isinstance(option, str) else dict(option)
+    kind = parts.pop("by", "auto")
+    after, before = parts.pop("after", ""), parts.pop("before", "")
+    if parts:
+        raise ConfigError(f"split.{next(iter(parts))}: unknown, use by, after and before")
+    if kind not in KINDS:
+        raise ConfigError(f"split: unknown {kind!r}, use one of {', '.join(KINDS)}")
+    return Splitter(kind, after, before)
+
+
+def split_contexts(sample: Sample, cut: Splitter) -> Sample:
+    """Replace each context of a sample by the passages in it, and a prompt as question by the question in it.
+
+    Raises:
+        FormatError: missing_field: there are no passages in any context.
+    """
+    contexts: list[Context] = []
+    question, divided = sample.question, False
+    for context in sample.contexts:
+        if question is None or context.text in question:  # the prompt is all that was logged of the question
+            question = cut.question(context.text)
+        passages = cut.passages(context.text, question)
+        divided = divided or passages is not None
+        contexts += [context] if passages is None else map(Context, passages)
+    if sample.contexts and not divided:
+        raise fields.missing("contexts", f"is one text in which split ({cut.kind}) tells no passages apart")
+    return sample._replace(question=question, contexts=tuple(contexts))
+
+
+__all__ = ["AUTO", "LogReader", "RecordRules", "split_contexts", "splitter"]

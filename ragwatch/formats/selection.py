@@ -1,0 +1,101 @@
+"""Selects the records of a log that also holds other lines: the options `prefix` and `where` of a source.
+
+| line                                              | with `prefix` or `where`     | without both                |
+|---------------------------------------------------|------------------------------|-----------------------------|
+| a JSON object for which `where` is true           | read                         | read                        |
+| ... for which it is false                         | skipped, reason where        |                             |
+| ... on whose values its functions fail            | skipped, reason where_failed |                             |
+| text without a JSON object, such as a traceback   | skipped, reason no_json      | rejected, reason torn_json  |
+| a torn object, NUL bytes                          | rejected                     | rejected                    |
+| feedback on an answer                             | read                         | read                        |
+
+`prefix: auto` takes the first brace that a quoted key follows as the start of the object; user text at the end of a
+line of another kind could be taken for a record. A pattern is matched at the start of a line, and so is stricter: a
+line that it does not match is a record only if it starts with a brace.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from ragwatch.core.redaction.linear_time import check_linear_time
+from ragwatch.core.sample import SkipReason
+from ragwatch.errors import ConfigError, FormatError
+from ragwatch.formats.expressions import predicate
+from ragwatch.formats.feedback import FEEDBACK_FOR
+from ragwatch.formats.record import Parse, Parsed, parse
+
+AUTO = "auto"
+MAX_PREFIX_BYTES = 4096
+
+_OBJECT = re.compile(rb'\{\s*"')
+_BOM = b"\xef\xbb\xbf"
+_Start = Callable[[bytes], int]  # position of the JSON object in a line; -1 if it holds none
+
+
+def line_parser(where: str | None = None, prefix: str | None = None) -> Parse:
+    """Return the function that decodes the record in a line, or says why the line is skipped.
+
+    Args:
+        where: JMESPath condition on the record; None for all records.
+        prefix: What stands before the JSON object: `auto`, or a regular expression; None if nothing does.
+
+    >>> read = line_parser(where="event == 'answer'", prefix="auto")
+    >>> read(b'12:00 INFO {"event": "answer"}')
+    ({'event': 'answer'}, False)
+    >>> [str(read(line)) for line in (b'12:01 INFO {"event": "health"}', b"Traceback (most recent call last):")]
+    ['where', 'no_json']
+
+    Raises:
+        ConfigError: One of them is invalid; the message names it.
+    """
+    if where is None and prefix is None:
+        return parse
+    start = _first_brace if prefix is None else _first_object if prefix == AUTO else _pattern_end(prefix)
+    selects = None if where is None else predicate("where", where)
+
+    def select(line: bytes) -> Parsed:
+        position = 0 if prefix is None and line[:1] == b"{" else start(line)
+        if position < 0:
+            if b"\x00" in line:  # a gap left by a crash may have held records
+                return parse(line)
+            return SkipReason.NO_JSON
+        decoded = parse(line[position:] if position else line)
+        if selects is None or FEEDBACK_FOR in decoded[0]:
+            return decoded
+        try:
+            return decoded if selects(decoded[0]) else SkipReason.WHERE
+        except FormatError:
+            return SkipReason.WHERE_FAILED
+
+    return select
+
+
+def _first_brace(line: bytes) -> int:
+    """The start of a line that is nothing but an object."""
+    text = line.removeprefix(_BOM).lstrip()
+    return len(line) - len(text) if text.startswith(b"{") else -1
+
+
+def _first_object(line: bytes) -> int:
+    match = _OBJECT.search(line)
+    return match.start() if match else _first_brace(line)
+
+
+def _pattern_end(pattern: str) -> _Start:
+    """The function that finds the end of a prefix."""
+    try:
+        compiled = check_linear_time(pattern, shortest=1)
+    except ValueError as error:
+        raise ConfigError(f"prefix: {error}; or write auto") from error
+
+    def end(line: bytes) -> int:
+        # Bytes that are not UTF-8 become one character each, and become the same bytes again.
+        head = line[:MAX_PREFIX_BYTES].decode("utf-8", "surrogateescape")
+        match = compiled.match(head)
+        if match is None:
+            return _first_brace(line)
+        return len(match[0].encode("utf-8", "surrogateescape"))
+
+    return end

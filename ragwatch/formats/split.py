@@ -1,0 +1,260 @@
+"""Cuts the passages out of one text, such as a prompt that contains them: the option `split` of a source.
+
+| kind         | a passage is                                                                                  |
+|--------------|-----------------------------------------------------------------------------------------------|
+| `numbered`   | text behind `[1]`, `(1)`, `1.`, `Document 1:`, `Source [2]` ... numbered upwards from 0 or 1   |
+| `xml`        | an element `<document>`, `<passage>`, `<context>` ..., or its element with the content          |
+| `headings`   | a Markdown heading, or a line in bold, with the text below it                                   |
+| `markdown`   | a fenced block; else the text between rules (`---`), else an item of a list                     |
+| `paragraphs` | text between blank lines                                                                        |
+| `lines`      | a line                                                                                          |
+| `whole`      | all of the text between the marks `after` and `before`                                          |
+| `auto`       | what the first of the first four kinds cuts out                                                 |
+
+`after` and `before` are texts of the prompt between which the passages stand. Without `before`, the last passage ends
+where the question is asked. What stands before the first passage is instruction and is left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from ragwatch.formats.xml_blocks import xml_blocks
+
+Cut = Callable[[str], "list[str] | None"]
+
+_ASKS = (
+    r"(?:(?:the |my |user'?s? |user |customer |original |follow-?up |new |current |standalone ){0,2}(?:question|query)"
+    r"|human|user|answer the (?:question|query))\b[^\n:]{0,60}"
+)
+# The line on which a prompt asks the question: a label with a colon, or a heading.
+_LABEL = re.compile(rf"(?im)^[ \t]*(?:[#*=_>-]{{0,8}}[ \t]*{_ASKS}:\**|[#*=]{{1,8}}[ \t]*{_ASKS}$)")
+_CUE = re.compile(
+    r"(?i)[ \t#*=_>-]{0,8}(?:(?:the |your |final |helpful ){0,2}(?:answer|response|reply)|assistant|ai)"
+    r"[^\n:]{0,40}:\**[ \t]*"
+    r"|</?[a-z_-]{1,40}>|\"{3,}|'{3,}|`{3,}|-{3,}|={3,}|"
+)
+_NOTHING = re.compile(
+    r"(?i)\W{0,8}(?:none|n/?a|nothing|empty|no (?:relevant |matching )?(?:results?|documents?|contexts?|passages?"
+    r"|sources?|information)\b[^\n]{0,60})\W{0,8}"
+)
+_NUMBER = r"(?P<{style}>\d{{1,3}})"
+_MARKER = re.compile(
+    r"(?im)^[ \t]{0,8}(?:"
+    r"[\[<(*#=_ \t-]{0,8}(?:documents?|docs?|sources?|passages?|contexts?|chunks?|excerpts?|snippets?"
+    r"|results?|references?|articles?|texts?|items?)[ \t_#.-]{0,3}[\[(]?"
+    + _NUMBER.format(style="labelled")
+    + r"(?!\w|\.\d)[\])>.:*=_ \t-]{0,8}"
+    r"|\[" + _NUMBER.format(style="bracketed") + r"\][:.)]?"
+    r"|\(" + _NUMBER.format(style="parenthesised") + r"\)[:.]?"
+    r"|#?" + _NUMBER.format(style="plain") + r"[.):](?!\d)"
+    r")"
+)
+_STYLES = ("labelled", "bracketed", "parenthesised", "plain")
+_HEADING = re.compile(r"(?m)^(?:(#{1,6})[ \t]+\S|\*\*[^*\n]{1,100}\*\*:?[ \t]*$)")
+_FENCE = re.compile(r"(?m)^[ \t]{0,3}(`{3,}|~{3,}|\"{3,})[^\n]*$")
+_RULE = re.compile(r"(?m)^[ \t]{0,3}(?:-{3,}|\*{3,}|_{3,}|={3,})[ \t]*$")
+_ITEM = re.compile(r"(?m)^[-*\u2022+][ \t]+")
+_BLANK = re.compile(r"\n[ \t\r]*\n")
+_MIN_QUESTION_CHARS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Splitter:
+    """Cuts passages out of texts.
+
+    Attributes:
+        kind: One of `KINDS`.
+        after: Text behind which the passages begin; empty for the start.
+        before: Text before which they end; empty for where the question is asked.
+    """
+
+    kind: str = "auto"
+    after: str = ""
+    before: str = ""
+
+    @property
+    def option(self) -> str | dict[str, str]:
+        """The option of the configuration for it."""
+        marks = {name: mark for name, mark in (("after", self.after), ("before", self.before)) if mark}
+        return {"by": self.kind, **marks} if marks else self.kind
+
+    def passages(self, text: str, question: str | None = None) -> list[str] | None:
+        r"""Return the passages in a text, in its order; none if it says that nothing was retrieved.
+
+        Args:
+            text: A prompt, or the part of it that holds the passages.
+            question: The question, which is no part of a passage.
+
+        Returns:
+            None if no passage can be distinguished from the rest of the text.
+
+        >>> Splitter("numbered").passages("Answer.\n[1] Tea is green.\n[2] Coffee is black.\n\nQuestion: Why?")
+        ['Tea is green.', 'Coffee is black.']
+        """
+        span = self._span(text, question)
+        if span is None:
+            return None
+        part = text[slice(*span)]
+        cut = next((pieces for cut in _CUTS[self.kind] if (pieces := cut(part))), None)
+        said = part.strip()
+        if (self.after or self.before) and (not said or _NOTHING.fullmatch(said)):
+            return []
+        if cut is not None:
+            if not self.before:
+                cut[-1] = _without_tail(cut[-1], question)
+            return [piece for passage in cut if (piece := passage.strip())]
+        return [] if self.kind in ("xml", "auto") and xml_blocks(part) is not None else None
+
+    def question(self, text: str) -> str | None:
+        """Return the question that a prompt asks behind its passages; None without `before`, or if there is none."""
+        position = text.rfind(self.before) if self.before else -1
+        if position < 0:
+            return None
+        asked = text[position + len(self.before) :]
+        labels = [match.end() for match in _LABEL.finditer(asked)]
+        return _without_closing(asked[labels[-1] if labels else 0 :]).strip() or None
+
+    def _span(self, text: str, question: str | None) -> tuple[int, int] | None:
+        start = text.find(self.after)
+        if start < 0:
+            return None
+        start += len(self.after)
+        if not self.before:
+            return start, len(text)
+        # The last place before the question, because passages come first and a question may quote anything.
+        asked = text.rfind(question, start) if question else -1
+        end = text.rfind(self.before, start, asked if asked >= 0 else len(text))
+        return start, end if end >= 0 else len(text)
+
+
+def before_question(text: str, question: str | None) -> str:
+    r"""Return what a prompt says before its question: up to the question, or up to its label if it is unknown.
+
+    >>> before_question("Context: tea\n\nQuestion: Why is tea green?", "Why is tea green?")
+    'Context: tea\n\nQuestion:'
+    """
+    if question is None:
+        ends = [match.end() for match in _LABEL.finditer(text)]
+        return text[: ends[-1]] if ends else ""
+    return text[: max(text.rfind(question), 0)].rstrip()
+
+
+def _without_tail(passage: str, question: str | None) -> str:
+    """Remove what a prompt says behind its last passage: the question, the cue for an answer, and closing marks."""
+    passage = _without_closing(passage)
+    if question is None:
+        labels = [match.start() for match in _LABEL.finditer(passage) if match.start()]
+        return _without_closing(passage[: labels[-1]]) if labels else passage
+    question = question.strip()
+    asked = passage.rfind(question) if len(question) >= _MIN_QUESTION_CHARS else -1
+    if asked < 0:
+        return passage
+    line = passage.rfind("\n", 0, asked) + 1
+    if _LABEL.match(passage[line:asked].rstrip()):
+        return _without_closing(passage[:line])
+    above = passage[:line].rstrip()
+    label = above.rfind("\n") + 1
+    if line == asked and _LABEL.fullmatch(above, label):
+        return _without_closing(above[:label])
+    return _without_closing(above) if line == asked and asked + len(question) == len(passage) else passage
+
+
+def _without_closing(text: str) -> str:
+    """Remove closing marks, and the cue for an answer, from the end of a text."""
+    while True:
+        text = text.rstrip()
+        line = text.rfind("\n") + 1
+        if not line or not _CUE.fullmatch(text, line):
+            return text
+        text = text[:line]
+
+
+def _numbered(text: str) -> list[str] | None:
+    """Text behind markers of the most specific style; numbers out of order belong to the text."""
+    markers: dict[str, list[re.Match[str]]] = {}
+    for match in _MARKER.finditer(text):
+        style = str(match.lastgroup)
+        run = markers.setdefault(style, [])
+        number = int(match[style])
+        if number == int(run[-1][style]) + 1 if run else number in (0, 1):
+            run.append(match)
+    marks = next((markers[style] for style in _STYLES if markers.get(style)), [])
+    return _between([match.span() for match in marks], len(text), text) if marks else None
+
+
+def _between(marks: Sequence[tuple[int, int]], end: int, text: str) -> list[str]:
+    """The texts from the end of each mark to the start of the next."""
+    starts = [*(start for start, _ in marks[1:]), end]
+    return [text[behind:start] for (_, behind), start in zip(marks, starts, strict=True)]
+
+
+def _headings(text: str) -> list[str] | None:
+    """Headings of the level that occurs most often, each with the text below it."""
+    headings = [(match.start(), len(match[1]) if match[1] else 7) for match in _HEADING.finditer(text)]
+    if not headings:
+        return None
+    times = Counter(level for _, level in headings)
+    level = max(times, key=lambda candidate: (times[candidate], candidate))
+    ends = [*(start for start, _ in headings[1:]), len(text)]
+    pieces: list[str] = []
+    for (start, depth), end in zip(headings, ends, strict=True):
+        if depth == level:
+            pieces.append(text[start:end])
+        elif depth > level and pieces:  # a heading inside the passage
+            pieces[-1] += text[start:end]
+    return pieces
+
+
+def _markdown(text: str) -> list[str] | None:
+    fences = [match.span() for match in _FENCE.finditer(text)]
+    if len(fences) > 1:
+        pairs = zip(fences[::2], fences[1::2], strict=False)
+        return [text[behind:start] for (_, behind), (start, _) in pairs]
+    rules = [match.span() for match in _RULE.finditer(text)]
+    if rules:
+        return _between([(0, 0), *rules], len(text), text)
+    items = [match.span() for match in _ITEM.finditer(text)]
+    return _between(items, len(text), text) if len(items) > 1 else None
+
+
+def _paragraphs(text: str) -> list[str] | None:
+    pieces = [piece for piece in _BLANK.split(text) if piece.strip()]
+    return pieces or None
+
+
+def _lines(text: str) -> list[str] | None:
+    return [line for line in text.splitlines() if line.strip()] or None
+
+
+def _whole(text: str) -> list[str] | None:
+    return [text] if text.strip() else None
+
+
+def _several(cut: Cut) -> Cut:
+    """The same, for more than one passage: one heading or item is more likely a part of the text around it."""
+
+    def several(text: str) -> list[str] | None:
+        pieces = cut(text)
+        return pieces if pieces and len(pieces) > 1 else None
+
+    return several
+
+
+_CUTS: Mapping[str, Sequence[Cut]] = MappingProxyType(
+    {
+        "auto": (xml_blocks, _numbered, _several(_headings), _several(_markdown)),
+        "numbered": (_numbered,),
+        "xml": (xml_blocks,),
+        "headings": (_headings,),
+        "markdown": (_markdown,),
+        "paragraphs": (_paragraphs,),
+        "lines": (_lines,),
+        "whole": (_whole,),
+    }
+)
+KINDS = tuple(_CUTS)

@@ -1,0 +1,191 @@
+"""Evaluation: what is sent of one verdict, or why nothing is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from hashlib import blake2b
+from typing import Any
+
+from ragwatch.core.evidence import ClaimVerdict
+from ragwatch.core.scores import LOW_IS_GOOD, Quantity
+from ragwatch.core.verdict_line import VerdictRecord
+from ragwatch.pipeline.export.rules import ExportRules, Signal
+from ragwatch.ports import ScoreRow, StoredVerdict
+
+MAX_EXPLANATION_CHARS = 1000
+_TRACE_ID, _SPAN_ID = re.compile(r"[0-9a-f]{32}"), re.compile(r"[0-9a-f]{16}")
+_MODELS = frozenset({"claude", "openai"})  # kinds of judges that are language models
+
+
+class Skipped(StrEnum):
+    """Why nothing is sent of a verdict. The values are label values.
+
+    NO_TRACE_ID: its answer came without one; INVALID_TRACE_ID: it is not 32 hexadecimal digits; NO_SPAN_ID: spans link
+    to a span, and none is known; NO_SCORES: no quantity that is sent has a score; TOO_OLD: older than `max_age`;
+    DELETED: by retention, before it was sent.
+    """
+
+    NO_TRACE_ID = "no_trace_id"
+    INVALID_TRACE_ID = "invalid_trace_id"
+    NO_SPAN_ID = "no_span_id"
+    NO_SCORES = "no_scores"
+    TOO_OLD = "too_old"
+    DELETED = "deleted"
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One evaluation of an answer: the score of a quantity, or an error."""
+
+    name: str
+    score: float | None = None
+    label: str | None = None
+    explanation: str | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """The results of one verdict, and the answer that they are about.
+
+    Attributes:
+        trace_id: Of the trace of the answer, in hex.
+        span_id: First span of the request; empty if it is not known.
+        answer_span_id: Span of the call of a model that answered; empty if it is not known.
+        response_id: The provider's id of the answer; empty if it is not known.
+        results: The results; not empty.
+        error: Why the answer could not be judged; None if it was.
+        judge: Name of the judge.
+        version: Version of the judge.
+        annotator: `LLM` or `CODE`.
+        seconds: Duration of the reading.
+        stage: Stage at fault; None if it is not known.
+        identity: 24 bytes of the verdict's identity: whenever it is sent, its own trace and span have the same ids.
+    """
+
+    trace_id: str
+    span_id: str
+    answer_span_id: str
+    response_id: str
+    results: tuple[Result, ...]
+    error: str | None
+    judge: str
+    version: str
+    annotator: str
+    seconds: float
+    route: str
+    stage: str | None
+    identity: bytes
+
+
+def trace_id_of(logged: str) -> str | None:
+    """Return a trace id as 32 hexadecimal digits; None if it is not one.
+
+    >>> trace_id_of("96C2AD67-9293-535B-E6FA-2EE8FED05C91"), trace_id_of("0" * 32), trace_id_of("request 7")
+    ('96c2ad679293535be6fa2ee8fed05c91', None, None)
+    """
+    plain = logged.strip().replace("-", "").lower()
+    return plain if _TRACE_ID.fullmatch(plain) and plain.strip("0") else None
+
+
+def span_id_of(logged: object) -> str:
+    """Return a span id as 16 hexadecimal digits; empty if it is not one."""
+    plain = logged.strip().lower() if isinstance(logged, str) else ""
+    return plain if _SPAN_ID.fullmatch(plain) and plain.strip("0") else ""
+
+
+def skipped(row: ScoreRow, oldest: float) -> Skipped | None:
+    """Why nothing is sent of a verdict, as far as its score row shows; None if something may be."""
+    if row.trace_id is None:
+        return Skipped.NO_TRACE_ID
+    if trace_id_of(row.trace_id) is None:
+        return Skipped.INVALID_TRACE_ID
+    return Skipped.TOO_OLD if row.at < oldest else None
+
+
+def evaluation_of(stored: StoredVerdict, signal: Signal, rules: ExportRules) -> Evaluation | Skipped:
+    """Return what is sent of a verdict with a trace id, or why nothing is."""
+    verdict = stored.verdict
+    metadata = _metadata(stored)
+    span_id = span_id_of(metadata.get("span_id"))
+    if signal is Signal.SPANS and not span_id:
+        return Skipped.NO_SPAN_ID
+    results = _results(verdict, rules)
+    if not results:
+        return Skipped.NO_SCORES
+    response_id = metadata.get("response_id")
+    version = verdict.judge_version
+    return Evaluation(
+        trace_id=trace_id_of(verdict.trace_id or "") or "",
+        span_id=span_id,
+        answer_span_id=span_id_of(metadata.get("answer_span_id")),
+        response_id=response_id if isinstance(response_id, str) else "",
+        results=results,
+        error=None if verdict.judged else verdict.reason,
+        judge=verdict.judge,
+        version=version,
+        annotator="LLM" if verdict.read_by.kind in _MODELS else "CODE",
+        seconds=verdict.read_by.seconds or 0.0,
+        route=verdict.route,
+        stage=verdict.stage,
+        identity=blake2b(
+            f"{verdict.key} {verdict.judge} {version}".encode("utf-8", "replace"), digest_size=24
+        ).digest(),
+    )
+
+
+def _metadata(stored: StoredVerdict) -> Mapping[str, Any]:
+    metadata = None if stored.sample is None else stored.sample.get("metadata")
+    return metadata if isinstance(metadata, Mapping) else {}
+
+
+def _results(verdict: VerdictRecord, rules: ExportRules) -> tuple[Result, ...]:
+    wanted = rules.of_judge(verdict.judge)
+    if not verdict.judged:
+        return tuple(Result(str(quantity), error=verdict.reason) for quantity in wanted)
+    scores = ((quantity, verdict.scores.get(quantity)) for quantity in wanted)
+    return tuple(
+        Result(
+            str(quantity),
+            score,
+            _label(quantity, score, rules.threshold(quantity, verdict.route)),
+            _explanation(quantity, verdict) if rules.explanations else None,
+        )
+        for quantity, score in scores
+        if score is not None
+    )
+
+
+def _label(quantity: Quantity, score: float, threshold: float | None) -> str | None:
+    if threshold is None:
+        return None
+    return "pass" if (score <= threshold if quantity in LOW_IS_GOOD else score >= threshold) else "fail"
+
+
+def _explanation(quantity: Quantity, verdict: VerdictRecord) -> str | None:
+    """What a score rests on, with texts of the answer; None where there is nothing to say."""
+    match quantity:
+        case Quantity.FAITHFULNESS:
+            text = _claims("without support", verdict, {ClaimVerdict.NOT_IN_CONTEXT, ClaimVerdict.CONTRADICTED})
+        case Quantity.CONTRADICTION:
+            text = _claims("contradicted", verdict, {ClaimVerdict.CONTRADICTED})
+        case Quantity.NEED_RECALL:
+            text = "; ".join(verdict.missing) and f"not in the contexts: {'; '.join(verdict.missing)}"
+        case Quantity.CONTEXT_PRECISION:
+            relevant = sum(context.relevant is True for context in verdict.contexts)
+            text = f"{relevant} of {len(verdict.contexts)} contexts are relevant"
+        case Quantity.ANSWER_RELEVANCY:
+            text = f"the answer addresses the question: {verdict.address}" if verdict.address else ""
+        case _:
+            text = ""
+    return text[:MAX_EXPLANATION_CHARS] or None
+
+
+def _claims(what: str, verdict: VerdictRecord, verdicts: set[ClaimVerdict]) -> str:
+    claims = [claim for claim in verdict.claims if not claim.said_by_user]
+    texts = [claim.text for claim in claims if claim.verdict in verdicts]
+    quoted = "".join(f'; "{text}"' for text in texts if text)
+    return f"{len(texts)} of {len(claims)} claims {what}{quoted}"

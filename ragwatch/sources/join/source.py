@@ -1,0 +1,239 @@
+"""Source kind `join`: merges the parts of a request that are logged in separate records, by their id.
+
+Parts may be in one file, in several, or come from several sources. They wait in memory, and in the store for the next
+start. A part that waits longer than `within` is orphaned; time counts only while every source is read to its end, so
+that a backlog in one of them orphans nothing. Outcomes are counted for each part (`ragwatch_source_parts_total`):
+
+    joined      it is in a joined record
+    orphaned    the others did not arrive in time, and it cannot be read without them
+    late        it arrived after its request was joined or given up
+    repeated    it arrived again, with the same content
+    dropped     too many parts were waiting (`max_waiting`, `max_bytes`), or the record cannot be encoded
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import NamedTuple
+
+from ragwatch.core.sample import RejectReason, SkipReason
+from ragwatch.core.snapshot import Lag
+from ragwatch.core.tally import Tally, TallyKey
+from ragwatch.errors import FormatError, SourceError
+from ragwatch.formats.expressions import extractor, predicate
+from ragwatch.formats.feedback import FEEDBACK_FOR
+from ragwatch.formats.log_reader import LogReader
+from ragwatch.formats.record import Parse
+from ragwatch.formats.shape import Record
+from ragwatch.ports import Batch, Part, Rejection, Source
+from ragwatch.ports.capabilities import ReceivesRequests, record_rules
+from ragwatch.ports.receiving import Handler
+from ragwatch.sources.join.joiner import Changes, Joiner, JoinLimits, Whole, by_condition, by_number, can_be_read
+from ragwatch.sources.join.options import Options
+
+
+class _InnerSource(NamedTuple):
+    """A source of parts, and how the record in one of its lines is decoded."""
+
+    source: Source
+    parse: Parse
+
+
+class _Pending(NamedTuple):
+    """A batch that is not committed yet, and the batch of the source that it was made from, if it was."""
+
+    batch: Batch
+    name: str = ""
+    inner: Batch | None = None
+
+
+class JoinSource:
+    """Joins the records of other sources. See `ports.Source`.
+
+    Args:
+        options: What to join, and how.
+        clock: Monotonic seconds: how long parts wait.
+        dates: Seconds since the epoch, with which parts are stored.
+
+    Attributes:
+        recognises_resent: A request whose parts all arrive again is no second sample.
+    """
+
+    recognises_resent = True
+
+    def __init__(
+        self,
+        options: Options,
+        clock: Callable[[], float] = time.monotonic,
+        dates: Callable[[], float] = time.time,
+    ) -> None:
+        self.name = options.name
+        self._clock = clock
+        self._dates = dates
+        self._inner = {
+            name: _InnerSource(kind.build(inner), LogReader(replace(record_rules(inner), format="auto")).parse)
+            for name, (kind, inner) in options.inner().items()
+        }
+        self._joiner = joiner(options)
+        self._pending: _Pending | None = None
+        self._never = asyncio.Event()
+        self._finished = False
+        self._expired = 0
+
+    @property
+    def handlers(self) -> Mapping[str, Handler]:
+        """Handlers of the source in `of` that clients send parts to, if there is one."""
+        received = [inner.source for inner in self._inner.values() if isinstance(inner.source, ReceivesRequests)]
+        return received[0].handlers if received else {}
+
+    @property
+    def wake(self) -> asyncio.Event:
+        """Set when such a part has arrived."""
+        received = [inner.source for inner in self._inner.values() if isinstance(inner.source, ReceivesRequests)]
+        return received[0].wake if received else self._never
+
+    def resume(self, cursors: Mapping[str, str]) -> None:
+        """Continue after these stored cursors, whose streams begin with the name of their source.
+
+        Raises:
+            SourceError: A cursor is not valid.
+        """
+        for name, inner in self._inner.items():
+            start = f"{name}/"
+            own = {stream.removeprefix(start): at for stream, at in cursors.items() if stream.startswith(start)}
+            inner.source.resume(own)
+
+    def restore(self, parts: Iterable[Part]) -> None:
+        """Take back the parts that wait."""
+        self._joiner.restore(parts, self._clock())
+
+    def finish(self) -> None:
+        """Nothing more is written: what is left when every source is read to its end does not wait any longer."""
+        self._finished = True
+
+    def read(self) -> Batch | None:
+        """Read the next records of one source, that of which fewest parts wait first. None when nothing is new.
+
+        Raises:
+            SourceError: A source cannot be read, and no other has anything new.
+        """
+        if self._pending is None:
+            self._pending = self._next()
+        return None if self._pending is None else self._pending.batch
+
+    def commit(self, batch: Batch) -> None:
+        """The batch is stored: continue after it.
+
+        Raises:
+            ValueError: It is not the batch that was read last.
+        """
+        pending = self._pending
+        if pending is None or pending.batch is not batch:
+            raise ValueError("only the batch that was read last can be committed")
+        self._pending = None
+        if pending.inner is not None:
+            self._inner[pending.name].source.commit(pending.inner)
+
+    def lag(self) -> Lag:
+        """The lags of all sources together."""
+        lags = [inner.source.lag() for inner in self._inner.values()]
+        ages = [lag.seconds for lag in lags if lag.seconds is not None]
+        return Lag(
+            sum(lag.size for lag in lags),
+            max(ages) if len(ages) == len(lags) else None,
+            {name: why for lag in lags for name, why in lag.unreadable.items()},
+            closed=sum(lag.closed for lag in lags),
+            problems=tuple(problem for lag in lags for problem in lag.problems),
+            skipped="; ".join(filter(None, (lag.skipped for lag in lags))),
+        )
+
+    def close(self) -> None:
+        """Close all sources."""
+        for inner in self._inner.values():
+            inner.source.close()
+
+    def _next(self) -> _Pending | None:
+        error: SourceError | None = None
+        for name in sorted(self._inner, key=lambda name: self._joiner.waiting[name]):
+            try:
+                batch = self._inner[name].source.read()
+            except SourceError as failure:
+                error = failure
+                continue
+            if batch is not None:
+                return _Pending(self._joined(name, batch), name, batch)
+        if error is not None:
+            raise error
+        lines = self._joiner.expire(math.inf if self._finished else self._clock())
+        changes = self._joiner.changes()
+        if not changes.outcomes and not changes.release:
+            return None
+        self._expired += len(lines)
+        offsets = range(self._expired - len(lines), self._expired)
+        batch = Batch(stream="", file=self.name, lines=lines, offsets=offsets, numbers=(0,) * len(lines), cursor="")
+        return _Pending(self._with_changes(batch, Counter(), changes))
+
+    def _joined(self, name: str, batch: Batch) -> Batch:
+        """The joined records that a batch of parts completes."""
+        now, at, parse = self._clock(), self._dates(), self._inner[name].parse
+        joined: list[tuple[bytes, int, int]] = []
+        rejections = list(batch.rejections)
+        tallies: Counter[TallyKey] = Counter()
+        for line, offset, number in zip(batch.lines, batch.offsets, batch.numbers, strict=True):
+            try:
+                parsed = parse(line)
+                if isinstance(parsed, SkipReason):
+                    tallies[Tally.SKIPPED, (self.name, parsed)] += 1
+                    continue
+                record, repaired = parsed
+                tallies[Tally.REPAIRED, (self.name,)] += repaired
+                whole = line if FEEDBACK_FOR in record else self._joiner.add(name, record, now, at)
+            except FormatError as error:
+                rejections.append(Rejection(RejectReason(error.reason), batch.file, number, error.field, str(error)))
+                continue
+            if whole is not None:
+                joined.append((whole, offset, number))
+        lines, offsets, numbers = zip(*joined, strict=True) if joined else ((), (), ())
+        if batch.report is not None:  # of a source that answers its clients
+            batch.report.rejections[:] = rejections
+        outer = Batch(
+            stream=f"{name}/{batch.stream}",
+            file=batch.file,
+            lines=lines,
+            offsets=offsets,
+            numbers=numbers,
+            cursor=batch.cursor,
+            rejections=rejections,
+            resets=batch.resets,
+        )
+        return self._with_changes(outer, +tallies, self._joiner.changes())
+
+    def _with_changes(self, batch: Batch, tallies: Counter[TallyKey], changes: Changes) -> Batch:
+        for outcome, parts in changes.outcomes.items():
+            tallies[Tally.PARTS, (self.name, outcome)] += parts
+        return replace(batch, hold=changes.hold, release=changes.release, tallies=tallies)
+
+
+def joiner(options: Options, limits: JoinLimits | None = None) -> Joiner:
+    """Build the joiner of a source, with other limits than its own if there are any."""
+    limits = limits or JoinLimits(options.within, options.max_waiting, options.max_bytes)
+    readable = can_be_read(LogReader(options.rules).read, ("question",) if "question" in options.mapping else ())
+    by = extractor("by", options.by)
+    return Joiner(tuple(options.inner()), by, whole=_whole(options, readable), readable=readable, limits=limits)
+
+
+def _whole(options: Options, readable: Callable[[Record], bool]) -> Whole:
+    """How a complete request is recognised: by default, the joined record can be read as a sample."""
+    if options.parts is not None:
+        return by_number(options.parts)
+    return by_condition(readable if options.complete is None else predicate("complete", options.complete))
+
+
+def build(options: Options) -> JoinSource:
+    """Make the source."""
+    return JoinSource(options)

@@ -1,0 +1,115 @@
+"""The answer of a request: which call of a model has answered, and what the user got."""
+
+from __future__ import annotations
+
+import re
+
+from ragwatch.sources.otlp.attributes import plain_text
+from ragwatch.sources.otlp.kinds import Kind
+from ragwatch.sources.otlp.messages import ASSISTANT, Message, last_text, messages_out, value_out
+from ragwatch.sources.otlp.span import Span
+from ragwatch.sources.otlp.tree import Request, Step
+from ragwatch.sources.otlp.values import answer_of, conversation
+
+_MODEL_MARKS = ("llm.model_name", "llm.invocation_parameters", "gen_ai.request.model", "gen_ai.response.model",
+                "llm.prompts", "llm.token_count.total", "gen_ai.usage.input_tokens", "ai.model.id",
+                "langfuse.observation.model.name", "gen_ai.operation.name", "mlflow.spanType",
+                "langfuse.observation.type", "langsmith.span.kind", "haystack.component.type")  # fmt: skip
+_SECTION = re.compile(r"\[\[ ## (\w+) ## \]\]")
+_THOUGHTS = frozenset({"reasoning", "rationale", "completed"})
+
+
+def answer_in(request: Request) -> tuple[Step | None, str | None]:
+    """The call of a model that has answered, and the answer as the user got it."""
+    candidates = _candidates(request)
+    finals = [
+        text
+        for step in request.of_kind(Kind.CHAIN)
+        if not any(outer.kind is Kind.CHAIN for outer in _outer(step))
+        for text in [_answer_of_chain(step)]
+        if text
+    ]
+    answering = None
+    for step, text in reversed(candidates):
+        if any(same_text(text, final) for final in finals):
+            answering = (step, text)
+            break
+    answering = answering or (candidates[-1] if candidates else None)
+    if answering is None:
+        return None, finals[-1] if finals else None
+    step, text = answering
+    for chain in step.callers():
+        final = _answer_of_chain(chain)
+        if final:
+            return step, final
+    return step, text
+
+
+def _outer(step: Step) -> list[Step]:
+    path = []
+    while step.parent is not None:
+        step = step.parent
+        path.append(step)
+    return path
+
+
+def same_text(text: str, final: str) -> bool:
+    """Return whether one of two texts contains the other, apart from white space around them."""
+    text, final = text.strip(), final.strip()
+    return bool(text) and (text in final or (bool(final) and final in text))
+
+
+def _candidates(request: Request) -> list[tuple[Step, str]]:
+    """Calls of models that have answered in text, in the order in which they ended; those in tools if none else."""
+    answered = []
+    for step in request.of_kind(Kind.LLM):
+        if step.retrieval is None:
+            text = _text_of(step.span)
+            if text and not any(outer.kind is Kind.LLM and _text_of(outer.span) for outer in _outer(step)):
+                answered.append((step, text))
+    answered.sort(key=lambda pair: (pair[0].span.end, pair[0].span.start))
+    return [pair for pair in answered if pair[0].tool is None] or answered
+
+
+def _text_of(span: Span) -> str | None:
+    """The text with which a model has answered; None if it called a tool, or if this is no call of a model."""
+    messages = messages_out(span)
+    if messages:
+        if messages[-1].calls:
+            return None
+        text = plain_text(last_text(messages, ASSISTANT))
+        return text if text is None else _without_sections(text)
+    if not any(key in span.attributes for key in _MODEL_MARKS) and not _holds_messages(span):
+        return None  # a builder of prompts, which some instrumentations mark as a call of a model
+    text = answer_of(value_out(span)) or last_text(_of_value(span), ASSISTANT)
+    return None if text is None else _without_sections(text)
+
+
+def _holds_messages(span: Span) -> bool:
+    """Whether a span holds messages to a model, rather than any input."""
+    return any(
+        key.startswith(("llm.input_messages", "gen_ai.input.messages", "ai.prompt.messages")) for key in span.attributes
+    )
+
+
+def _of_value(span: Span) -> list[Message]:
+    value = value_out(span)
+    return conversation(value) if isinstance(value, (dict, list)) else []
+
+
+def _without_sections(text: str) -> str:
+    r"""The last section of an answer that is written in sections, as DSPy asks for; the text itself if it is not.
+
+    >>> _without_sections("[[ ## reasoning ## ]]\nBig.\n\n[[ ## answer ## ]]\nParis.\n\n[[ ## completed ## ]]")
+    'Paris.'
+    """
+    parts = _SECTION.split(text)
+    sections = [body.strip() for name, body in zip(parts[1::2], parts[2::2], strict=True) if name not in _THOUGHTS]
+    return next((body for body in reversed(sections) if body), text)
+
+
+def _answer_of_chain(step: Step) -> str | None:
+    text = answer_of(value_out(step.span))
+    if text is None and step.span.attributes.keys() & {"gen_ai.output.messages", "gen_ai.completion"}:
+        text = last_text(messages_out(step.span), ASSISTANT)
+    return text

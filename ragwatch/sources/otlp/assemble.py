@@ -1,0 +1,179 @@
+"""Assembles one record in the canonical format for each RAG request in the spans of a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ragwatch.core.sample import RejectReason
+from ragwatch.sources.otlp.answer import answer_in
+from ragwatch.sources.otlp.capture import LIMIT_ADVICE, SWITCHES, instrumentation_of
+from ragwatch.sources.otlp.kinds import Kind
+from ragwatch.sources.otlp.messages import messages_in, messages_out
+from ragwatch.sources.otlp.record import Naming, record_of
+from ragwatch.sources.otlp.retrieval import Contexts, Resolve, contexts_of
+from ragwatch.sources.otlp.span import Span
+from ragwatch.sources.otlp.tree import Request, Step, requests
+
+MAX_REST = 0.2
+"""Share of an output besides the documents in it, below which the output is what was retrieved, not an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A request that cannot be judged.
+
+    Attributes:
+        reason: Reason that is counted.
+        field: The field of a record that is missing or incomplete.
+        detail: What happened, and what to do.
+        silent: The instrumentation that sends no texts; empty if that is not the reason.
+    """
+
+    reason: RejectReason
+    field: str
+    detail: str
+    silent: str = ""
+
+
+@dataclass(slots=True)
+class Assembled:
+    """What the spans of one trace were.
+
+    Attributes:
+        records: In the canonical format.
+        refused: Requests that cannot be judged.
+        unrelated: Requests that generate nothing.
+        ungrounded: Requests that generate, without any retrieval or context.
+        failed: Requests that ended with an error, without an answer.
+        incomplete: Requests whose first span is missing, with too little to judge them.
+    """
+
+    records: list[dict[str, Any]] = field(default_factory=list)
+    refused: list[Refused] = field(default_factory=list)
+    unrelated: int = 0
+    ungrounded: int = 0
+    failed: int = 0
+    incomplete: int = 0
+
+
+def assemble(
+    spans: Iterable[Span],
+    naming: Naming | None = None,
+    resolve: Resolve | None = None,
+    *,
+    ungrounded: bool = False,
+    continued: bool = False,
+) -> Assembled:
+    """Assemble the requests of one trace.
+
+    Args:
+        spans: All spans of the trace, in any order.
+        naming: Which attributes become fields of a record.
+        resolve: Finds texts of documents that are known by id only.
+        ungrounded: Whether requests without any retrieval are recorded too, with no contexts.
+        continued: Whether another request of this trace was assembled before, so that the id names the first span too.
+    """
+    result = Assembled()
+    rows: list[tuple[Step, dict[str, Any]]] = []
+    for request in requests(spans):
+        made = _assembled(request, naming or Naming(), resolve, result, ungrounded=ungrounded)
+        if made is not None:
+            rows.append(made)
+    for step, record in rows:
+        trace_id = record["trace_id"]
+        record["id"] = trace_id if len(rows) == 1 and not continued else f"{trace_id}-{step.span.span_id}"
+        result.records.append(record)
+    return result
+
+
+def _assembled(  # noqa: PLR0911 - one return for each outcome
+    request: Request, naming: Naming, resolve: Resolve | None, result: Assembled, *, ungrounded: bool
+) -> tuple[Step, dict[str, Any]] | None:
+    """The record of one request; None if there is none, which is then counted in `result`."""
+    if all(step.kind is Kind.OTHER for step in request.steps):
+        result.unrelated += 1
+        return None
+    answering, answer = answer_in(request)
+    if answer is None:
+        _count_unanswered(request, result)
+        return None
+    contexts = contexts_of(request, answering, resolve)
+    if answering is None and _only_retrieves(answer, contexts):
+        result.unrelated += 1
+        return None
+    if contexts.problem is not None:
+        detail = f"{contexts.problem}: its contexts would be incomplete; {LIMIT_ADVICE}"
+        result.refused.append(Refused(RejectReason.TRUNCATED, "contexts", detail))
+        return None
+    if not contexts.documents and contexts.textless:
+        result.refused.append(_textless(contexts))
+        return None
+    if request.root is None and not contexts.documents:
+        result.incomplete += 1
+        return None
+    if not contexts.retrieved and not ungrounded:
+        if _has_retriever(request):
+            result.refused.append(_silent(request, "contexts", "the retriever's span does not say what it returned"))
+        else:
+            result.ungrounded += 1
+        return None
+    return request.root or request.steps[0], record_of(request, answering, answer, contexts, naming)
+
+
+def _only_retrieves(answer: str, contexts: Contexts) -> bool:
+    """Whether the output of a chain without any call of a model is all that was retrieved, and little more.
+
+    An answer may well be one of the documents.
+    """
+    rest = answer
+    for document in contexts.documents:
+        if (document.text or "") not in answer:
+            return False
+        rest = rest.replace(document.text or "", "")
+    return not contexts.retrieved or len(rest.strip()) < len(answer) * MAX_REST
+
+
+def _has_retriever(request: Request) -> bool:
+    return bool(request.of_kind(Kind.RETRIEVER, Kind.RERANKER))
+
+
+def _count_unanswered(request: Request, result: Assembled) -> None:
+    """Count a request without an answer by the reason for that."""
+    if request.root is None:
+        result.incomplete += 1
+    elif any(step.span.failed for step in request.steps):
+        result.failed += 1
+    elif not request.of_kind(Kind.LLM):
+        result.unrelated += 1
+    elif _is_silent(request):
+        result.refused.append(_silent(request, "answer", "the spans of this trace hold no texts"))
+    else:
+        detail = "no span of this trace holds an answer in text"
+        result.refused.append(Refused(RejectReason.MISSING_FIELD, "answer", detail))
+
+
+def _silent(request: Request, missing: str, what: str) -> Refused:
+    name = instrumentation_of(step.span for step in request.steps if step.kind is not Kind.OTHER)
+    detail = f"{what}: content capture is off; {SWITCHES[name]}"
+    return Refused(RejectReason.NO_CONTENT, missing, detail, name)
+
+
+def _is_silent(request: Request) -> bool:
+    """Whether no call of a model holds any text."""
+    return not any(
+        message.text.strip()
+        for step in request.of_kind(Kind.LLM)
+        for message in (*messages_out(step.span), *messages_in(step.span))
+    )
+
+
+def _textless(contexts: Contexts) -> Refused:
+    names = ", ".join(sorted({step.span.name for step in contexts.steps}))
+    instrumentation = instrumentation_of(step.span for step in contexts.steps)
+    detail = (
+        f"{contexts.textless} documents of {names} have no text, only ids: let the retriever's span or the prompt hold "
+        f"the texts ({SWITCHES[instrumentation]}), or set `resolve` of this source"
+    )
+    return Refused(RejectReason.NO_CONTENT, "contexts", detail, instrumentation)

@@ -1,0 +1,107 @@
+"""Reading of attributes: aliases, flattened lists, and JSON inside of text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import orjson
+
+MAX_DEPTH = 32
+MAX_INDEX_DIGITS = 6
+_REPR = re.compile(
+    r"<[A-Z]\w*\(.*\)>|<[\w.]+ object at 0x[0-9a-fA-F]+>|<(?:async_)?(?:generator|coroutine) object.*>"
+    r"|[A-Z]\w*\(\w+=.*\)",
+    re.DOTALL,
+)
+_JSON_START = frozenset('{["')
+REDACTED = "__REDACTED__"
+
+
+def first(attributes: Mapping[str, Any], keys: Iterable[str]) -> Any:  # noqa: ANN401  a JSON value is any value
+    """Return the value of the first of `keys` that is present and not null; None if there is none.
+
+    >>> first({"gen_ai.system": "openai"}, ("gen_ai.provider.name", "gen_ai.system"))
+    'openai'
+    """
+    for key in keys:
+        value = attributes.get(key)
+        if value is not None and value != REDACTED:
+            return value
+    return None
+
+
+def decoded(value: object) -> Any:  # noqa: ANN401  a JSON value is any value
+    r"""Return the JSON value in a text, or the value itself if it is none. Texts in JSON are decoded as well.
+
+    >>> decoded('["{\\"a\\": 1}"]'), decoded('"hi"'), decoded("{torn"), decoded("12")
+    (['{"a": 1}'], 'hi', '{torn', '12')
+    """
+    if not isinstance(value, str) or value.lstrip()[:1] not in _JSON_START:
+        return value
+    try:
+        return orjson.loads(value)
+    except orjson.JSONDecodeError:
+        return value
+
+
+def is_torn(value: object) -> bool:
+    """Return whether a value starts as JSON and does not end so: the SDK has cut it at its limit of characters."""
+    return isinstance(value, str) and value.lstrip()[:2] in ('{"', '["', "[{") and isinstance(decoded(value), str)
+
+
+def is_repr(text: str) -> bool:
+    """Return whether a text is how Python prints an object, rather than a text for people.
+
+    >>> is_repr("<NodeWithScore(node=TextNode(id_=n1), score=1.0)>"), is_repr("Document(id=d1)"), is_repr("Why?")
+    (True, True, False)
+    """
+    stripped = text.strip()
+    return stripped[-1:] in (">", ")") and _REPR.fullmatch(stripped) is not None
+
+
+def plain_text(value: object) -> str | None:
+    """Return a text for people; None for anything else, and for what Python prints of an object."""
+    if not isinstance(value, str) or not value.strip() or value == REDACTED or is_repr(value):
+        return None
+    return value
+
+
+def listed(attributes: Mapping[str, Any], prefix: str) -> tuple[list[dict[str, Any]], bool]:
+    """Return the items of a list that is flattened to keys such as `prefix.0.key`, and whether none is missing.
+
+    >>> listed({"docs.0.id": "a", "docs.1.id": "b"}, "docs")
+    ([{'id': 'a'}, {'id': 'b'}], True)
+    >>> listed({"docs.7.id": "h"}, "docs")
+    ([{'id': 'h'}], False)
+    """
+    items: dict[int, dict[str, Any]] = {}
+    begin = f"{prefix}."
+    for key, value in attributes.items():
+        if key.startswith(begin):
+            digits, _, rest = key[len(begin) :].partition(".")
+            if digits.isdecimal() and len(digits) <= MAX_INDEX_DIGITS and digits.isascii():
+                items.setdefault(int(digits), {})[rest] = value
+    order = sorted(items)
+    return [items[index] for index in order], order == list(range(len(order)))
+
+
+def stripped(item: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    """Return an item with a prefix removed from its keys.
+
+    >>> stripped({"document.id": "a", "score": 1}, "document.")
+    {'id': 'a', 'score': 1}
+    """
+    return {key.removeprefix(prefix): value for key, value in item.items()}
+
+
+def inside(value: object, keys: Sequence[str]) -> Any:  # noqa: ANN401  a JSON value is any value
+    """Return the first of `keys` in an object that has a value; None if there is none, or if it is no object."""
+    if not isinstance(value, dict):
+        return None
+    for key in keys:
+        part = value.get(key)
+        if part is not None and part != "":
+            return part
+    return None

@@ -1,0 +1,289 @@
+"""Documents that a retriever or reranker returned, from the attributes and events of its span.
+
+Documents come as flattened lists (OpenInference), as JSON (OTel GenAI, Traceloop, outputs of functions), or as events
+(clients of vector databases). Their order is their rank. Where two spellings in one span hold the same documents, ids,
+scores and texts that one of them lacks are taken from the other.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from math import isfinite
+from typing import Any, NamedTuple
+
+from ragwatch.sources.otlp.attributes import decoded, inside, is_repr, is_torn, listed, plain_text, stripped
+from ragwatch.sources.otlp.messages import unwrapped
+from ragwatch.sources.otlp.span import Span
+
+TEXT_KEYS = ("text", "content", "page_content", "pageContent", "chunk", "body", "document", "passage", "long_text",
+             "snippet", "raw_text", "chunk_text")  # fmt: skip
+ID_KEYS = ("id", "id_", "node_id", "chunk_id", "doc_id", "document_id", "uuid", "_id", "file_id", "pid")
+SCORE_KEYS = ("score", "relevance_score", "relevanceScore", "similarity", "similarity_score", "_score", "rerank_score")
+LIST_KEYS = ("documents", "docs", "results", "nodes", "source_nodes", "sourceNodes", "source_documents", "passages",
+             "contexts", "context", "chunks", "retrieved_contexts", "retrieved_documents", "matches", "hits",
+             "sources", "points", "items", "search_results", "retrieval_results", "retrievalResults", "data",
+             "output", "outputs", "result", "response", "value")  # fmt: skip
+_INNER_KEYS = ("node", "document", "kwargs", "payload", "_source", "item", "doc")
+_METADATA_KEYS = ("metadata", "meta", "payload")
+_JSON_KEYS = (
+    "gen_ai.retrieval.documents",
+    "retrieval.documents",
+    "gen_ai.retrieval.results",
+    "reranker.output_documents",
+    "db.vector.query.response.documents",
+    "gen_ai.rerank.output_documents",
+)
+_VALUE_KEYS = ("output.value", "traceloop.entity.output", "gen_ai.task.output", "langfuse.observation.output",
+               "mlflow.spanOutputs", "gen_ai.tool.call.result", "ai.toolCall.result", "tool_response",
+               "haystack.component.output", "haystack.component.output_data", "gcp.vertex.agent.tool_response",
+               "braintrust.output", "lmnr.span.output", "gen_ai.completion")  # fmt: skip
+_INPUT_KEYS = ("reranker.input_documents",)
+_MAX_DEPTH = 6
+_PRINTED_ID = re.compile(r"\bid_?=['\"]?([^,)'\"\s]{1,200})")
+_PRINTED_SCORE = re.compile(r"\bscore[=:] ?(-?[0-9][0-9.e-]{0,30})")
+_MAX_PRINTED = 400
+
+
+class Document(NamedTuple):
+    """One document. Text and id may be unknown."""
+
+    text: str | None
+    id: str | None = None
+    score: float | None = None
+
+
+class DocumentList(NamedTuple):
+    """What a span returned.
+
+    Attributes:
+        documents: In rank order; None if the span does not say.
+        problem: Why documents are missing at its beginning, end or middle; None if they are complete.
+    """
+
+    documents: tuple[Document, ...] | None
+    problem: str | None = None
+
+
+def returned(span: Span) -> DocumentList:
+    """Return the documents that a span returned."""
+    problem = None
+    flattened: list[Document] = []
+    for prefix in ("reranker.output_documents", "retrieval.documents", "gen_ai.retrieval.documents",
+                   "db.vector.query.response.documents"):  # fmt: skip
+        items, complete = listed(span.attributes, prefix)
+        if items:
+            flattened = [document(stripped(item, "document.")) or Document(None) for item in items]
+            problem = None if complete else f"{prefix} starts or continues at a later index than it should"
+            break
+    problem = problem or _dropped(span, flattened)
+    nested = _from_json(span)
+    if problem is None and not flattened and nested is None:
+        problem = _torn(span)
+    if flattened:
+        return DocumentList(_merged(flattened, nested or ()), problem)
+    return DocumentList(nested, problem)
+
+
+def _dropped(span: Span, documents: list[Document]) -> str | None:
+    """Return whether the SDK has dropped attributes that may have been documents.
+
+    The SDK of Python drops the oldest attributes: documents are complete if the first one and its text are there. Other
+    SDKs drop the newest.
+    """
+    if not span.dropped:
+        return None
+    oldest_first = span.resource.get("telemetry.sdk.language") == "python"
+    if oldest_first and documents and documents[0].text is not None:
+        return None
+    return f"the SDK has dropped {span.dropped} attributes of the span {span.name!r}"
+
+
+def _torn(span: Span) -> str | None:
+    for key in (*_JSON_KEYS, *_VALUE_KEYS):
+        if is_torn(span.attributes.get(key)):
+            return f"{key} of the span {span.name!r} is cut off"
+    return None
+
+
+def considered(span: Span) -> tuple[Document, ...]:
+    """Return the documents that a reranker was given; empty if the span does not say."""
+    for key in _INPUT_KEYS:
+        items, _ = listed(span.attributes, key)
+        if items:
+            return tuple(document(stripped(item, "document.")) or Document(None) for item in items)
+    return ()
+
+
+def _from_json(span: Span) -> tuple[Document, ...] | None:
+    """Return the documents in events and JSON attributes of a span; None if there are none."""
+    of_events = [
+        one for event in span.events if event.name == "db.query.result"
+        for one in [document({key.removeprefix("db.query.result."): value for key, value in event.attributes.items()})]
+        if one is not None
+    ]  # fmt: skip
+    if of_events:
+        return tuple(of_events)
+    places = [
+        (span.attributes, (*_JSON_KEYS, *_VALUE_KEYS)),
+        *((event.attributes, _JSON_KEYS) for event in span.events),
+    ]
+    empty: tuple[Document, ...] | None = None
+    for attributes, keys in places:
+        for key in keys:
+            value = attributes.get(key)
+            documents = None if value is None else documents_in(unwrapped(decoded(value)))
+            if documents:
+                return documents
+            empty = empty if documents is None else documents
+    return empty
+
+
+def documents_in(value: object, depth: int = _MAX_DEPTH) -> tuple[Document, ...] | None:  # noqa: PLR0911 - one return for each spelling
+    """Return the documents in a JSON value; None if it holds no list of documents.
+
+    >>> documents_in({"documents": [{"page_content": "Paris", "metadata": {"score": 0.9}}], "count": 1})
+    (Document(text='Paris', id=None, score=0.9),)
+    >>> documents_in(["<NodeWithScore(node=1)>"]), documents_in({"answer": 42}), documents_in([])
+    (None, None, ())
+    """
+    value = decoded(value)
+    if depth == 0:
+        return None
+    if isinstance(value, list):
+        return _listed_documents(value, depth)
+    if not isinstance(value, dict):
+        return None
+    parallel = _parallel(value)
+    if parallel is not None:
+        return parallel
+    empty: tuple[Document, ...] | None = None
+    for key in LIST_KEYS:
+        part = decoded(value.get(key))
+        if isinstance(part, (list, dict)):
+            documents = documents_in(part, depth - 1)
+            if documents:
+                return documents
+            empty = empty if documents is None else documents
+    if empty is None and len(value) == 1:
+        (only,) = value.values()
+        return documents_in(only, depth - 1) if isinstance(decoded(only), (list, dict)) else None
+    return empty
+
+
+def _listed_documents(value: list[Any], depth: int) -> tuple[Document, ...] | None:
+    if not value:
+        return ()
+    if len(value) == 1 and isinstance(decoded(value[0]), list):
+        return documents_in(value[0], depth - 1)
+    documents = [document(decoded(item)) for item in value]
+    known = [one for one in documents if one is not None]
+    return tuple(one or Document(None) for one in documents) if known else None
+
+
+def _parallel(value: dict[str, Any]) -> tuple[Document, ...] | None:
+    """Return documents from lists of ids, texts and scores side by side, as clients of vector databases return them."""
+    columns = []
+    for keys in (("documents", "texts", "passages"), ("ids",), ("scores", "similarities")):
+        column = inside(value, keys)
+        if isinstance(column, list) and len(column) == 1 and isinstance(column[0], list):
+            column = column[0]
+        columns.append(column if isinstance(column, list) else [])
+    texts, ids, scores = columns
+    if not texts or len(ids) != len(texts) or not all(isinstance(text, str) for text in texts):
+        return None
+    scores = scores if len(scores) == len(texts) else [None] * len(texts)
+    return tuple(
+        Document(plain_text(text), _identity(name), _score(score))
+        for text, name, score in zip(texts, ids, scores, strict=True)
+    )
+
+
+def document(item: object) -> Document | None:
+    """Return the document that a JSON value is; None if it is none.
+
+    >>> document({"node": {"id_": "n1", "text": "Paris"}, "score": 1.0})
+    Document(text='Paris', id='n1', score=1.0)
+    """
+    if isinstance(item, str):
+        return _printed(item) if is_repr(item) else (Document(item) if item.strip() else None)
+    if isinstance(item, list) and item and isinstance(decoded(item[0]), dict):  # (document, score), as pairs
+        pair = document(decoded(item[0]))
+        return pair._replace(score=pair.score or _score(item[1])) if pair and len(item) == 2 else pair
+    if not isinstance(item, dict):
+        return None
+    inner = next((part for key in _INNER_KEYS if isinstance(part := decoded(item.get(key)), dict)), {})
+    details = next(
+        (part for one in (item, inner) for key in _METADATA_KEYS if isinstance(part := decoded(one.get(key)), dict)), {}
+    )
+    text = _text(item) or _text(inner) or _text(details)
+    places = (item, inner, details)
+    name = next((known_id for place in places if (known_id := _first_identity(place)) is not None), None)
+    score = next((number for place in places if (number := _first_score(place)) is not None), None)
+    known = text is not None or name is not None or any(key in item for key in (*ID_KEYS, *SCORE_KEYS))
+    return Document(text, name, score) if known else None
+
+
+def _printed(text: str) -> Document | None:
+    """Return the id and score of a document that Python has printed; its text may be shortened there."""
+    name = _PRINTED_ID.search(text[:_MAX_PRINTED])
+    score = _PRINTED_SCORE.search(text[-_MAX_PRINTED:])
+    return Document(None, name[1], _score(score[1]) if score else None) if name else None
+
+
+def _text(item: Mapping[str, Any]) -> str | None:
+    for key in TEXT_KEYS:
+        value = item.get(key)
+        if isinstance(value, dict):
+            value = inside(value, ("text", "content"))
+        elif isinstance(value, list):
+            parts = [inside(part, ("text", "content")) if isinstance(part, dict) else part for part in value]
+            value = "".join(part for part in parts if isinstance(part, str))
+        text = plain_text(value)
+        if text is not None:
+            return text
+    return None
+
+
+def _first_identity(item: Mapping[str, Any]) -> str | None:
+    return next((name for key in ID_KEYS if (name := _identity(item.get(key))) is not None), None)
+
+
+def _identity(value: object) -> str | None:
+    if isinstance(value, str):
+        return value or None
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _first_score(item: Mapping[str, Any]) -> float | None:
+    return next((score for key in SCORE_KEYS if (score := _score(item.get(key))) is not None), None)
+
+
+def _score(value: object) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, str):
+        try:
+            value = json.loads(value) if len(value) < 32 else None
+        except ValueError:
+            return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or abs(value) > 1e300 or not isfinite(value):
+        return None
+    return float(value)
+
+
+def _merged(documents: list[Document], others: tuple[Document, ...]) -> tuple[Document, ...]:
+    """Return documents, with what is unknown about them from others: by text, by id, or by rank if neither differs."""
+    if len(documents) != len(others):
+        return tuple(documents)
+    merged = []
+    for one, other in zip(documents, others, strict=True):
+        same_text = one.text is None or other.text is None or one.text.strip() == other.text.strip()
+        same_id = one.id is None or other.id is None or one.id == other.id
+        if same_text and same_id:
+            merged.append(Document(one.text or other.text, one.id or other.id,
+                                   other.score if one.score is None else one.score))  # fmt: skip
+        else:
+            merged.append(one)
+    return tuple(merged)

@@ -1,0 +1,93 @@
+"""Handles `POST /v1/traces`: an OTLP/HTTP export request, in protobuf or JSON, compressed or not."""
+
+from __future__ import annotations
+
+import asyncio
+
+from ragwatch.ports.receiving import IncomingRequest, Reply
+from ragwatch.sources.otlp import json_request, protobuf_request
+from ragwatch.sources.otlp.content_types import JSON, content_type
+from ragwatch.sources.otlp.pieces import Piece, pieces_of
+from ragwatch.sources.otlp.reply import accepted, refused
+from ragwatch.sources.otlp.request import Received
+from ragwatch.sources.requests.body import Body, ByteBudget
+from ragwatch.sources.requests.queue import RequestQueue
+from ragwatch.sources.requests.refusal import BUSY_SECONDS, RefusedError
+
+PATH = "/v1/traces"
+DEADLINE_SECONDS = 8.0
+"""How long a client waits until its spans are stored; SDKs give up after 10 seconds."""
+
+_OVERHEAD_BYTES = 1_000  # of a request, in addition to its spans
+_SEND_LESS = "send fewer spans at once (OTEL_BSP_MAX_EXPORT_BATCH_SIZE)"
+
+
+class TracesHandler:
+    """Decodes requests, queues their spans, and answers when these are stored.
+
+    Args:
+        queue: Where spans wait to be stored.
+        wake: Set when there are some.
+        budget: Bytes of bodies that are received.
+        max_body_bytes: Largest request, as sent and after decompression.
+        kept: See `pieces_of`.
+        deadline_seconds: How long a client waits.
+    """
+
+    def __init__(
+        self,
+        queue: RequestQueue[Piece, None],
+        wake: asyncio.Event,
+        budget: ByteBudget,
+        max_body_bytes: int,
+        *,
+        kept: frozenset[str] = frozenset(),
+        deadline_seconds: float = DEADLINE_SECONDS,
+    ) -> None:
+        self._queue = queue
+        self._wake = wake
+        self._budget = budget
+        self._max_body_bytes = max_body_bytes
+        self._kept = kept
+        self._deadline_seconds = deadline_seconds
+        self._decoding = asyncio.Semaphore(1)  # of several at once, each would take memory and none be faster
+
+    async def __call__(self, request: IncomingRequest) -> Reply:
+        """Handle one request."""
+        kind = JSON
+        body = Body(request, self._max_body_bytes, self._budget, _SEND_LESS)
+        try:
+            kind = content_type(request.headers.get("content-type", ""))
+            sent = await body.read()
+            async with self._decoding:
+                spans, pieces = await asyncio.to_thread(self._decoded, body, sent, kind)
+            body.free()
+            if pieces:
+                await self._stored(pieces)
+        except RefusedError as error:
+            await body.discard()
+            return refused(kind, error)
+        finally:
+            body.free()
+        return accepted(kind, spans.rejected, spans.problem)
+
+    def _decoded(self, body: Body, sent: bytes, kind: str) -> tuple[Received, list[Piece]]:
+        plain = body.unpacked(sent)
+        spans = (json_request if kind == JSON else protobuf_request).spans_of(plain)
+        return spans, pieces_of(spans.spans, self._kept)
+
+    async def _stored(self, pieces: list[Piece]) -> None:
+        """Wait until spans are stored.
+
+        Raises:
+            RefusedError: 429 or 503: the client should send them again.
+        """
+        queued = self._queue.put(pieces, _OVERHEAD_BYTES + sum(len(piece.payload) for piece in pieces))
+        self._wake.set()
+        try:
+            async with asyncio.timeout(self._deadline_seconds):
+                await queued.stored
+        except TimeoutError:
+            raise RefusedError(
+                503, "the spans are not stored yet: judging is behind, or the state cannot be written", BUSY_SECONDS
+            ) from None

@@ -1,0 +1,148 @@
+"""Decodes a request in OTLP/JSON: ids in hexadecimal, 64-bit integers as text or number, unknown fields ignored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+
+from ragwatch.sources.otlp.request import (
+    FAILED,
+    MAX_VALUE_DEPTH,
+    Received,
+    is_id,
+    merged,
+    remote_of,
+    without_vectors,
+)
+from ragwatch.sources.otlp.span import Event, Span
+from ragwatch.sources.requests.refusal import RefusedError
+
+_MAX_DIGITS = 20
+
+
+def spans_of(body: bytes) -> Received:
+    """Return the spans in a body.
+
+    Raises:
+        RefusedError: 400: it is not JSON, or not a request of this kind.
+    """
+    try:
+        request = orjson.loads(body) if body.strip() else {}
+    except orjson.JSONDecodeError as error:
+        raise RefusedError(400, f"the body is not JSON: {error.msg} at character {error.pos}") from None
+    if not isinstance(request, dict):
+        raise RefusedError(400, "the body must be a JSON object with the field resourceSpans")
+    received = Received()
+    for resource_spans in _objects(request, "resourceSpans", "resource_spans"):
+        resource = _attributes(_object(resource_spans, "resource"))
+        for scope_spans in _objects(resource_spans, "scopeSpans", "scope_spans", "instrumentationLibrarySpans"):
+            scope = str(_object(scope_spans, "scope").get("name") or "")
+            for span in _objects(scope_spans, "spans"):
+                _add(received, span, scope, resource)
+    return received
+
+
+def _add(received: Received, span: dict[str, Any], scope: str, resource: dict[str, Any]) -> None:
+    trace_id, span_id = _hex(span, "traceId", "trace_id"), _hex(span, "spanId", "span_id")
+    if not is_id(trace_id, 32) or not is_id(span_id, 16):
+        received.reject("a span without a valid traceId of 32 and spanId of 16 hexadecimal digits")
+        return
+    parent_id = _hex(span, "parentSpanId", "parent_span_id")
+    status = _object(span, "status")
+    received.spans.append(
+        Span(
+            trace_id=trace_id,
+            span_id=span_id,
+            parent_id=parent_id if is_id(parent_id, 16) else "",
+            name=str(span.get("name") or ""),
+            start=_integer(span, "startTimeUnixNano", "start_time_unix_nano"),
+            end=_integer(span, "endTimeUnixNano", "end_time_unix_nano"),
+            attributes=_attributes(span),
+            events=tuple(Event(str(event.get("name") or ""), _attributes(event)) for event in _objects(span, "events")),
+            remote=remote_of(_integer(span, "flags")),
+            dropped=_integer(span, "droppedAttributesCount", "dropped_attributes_count"),
+            scope=scope,
+            failed=_integer(status, "code") == FAILED or status.get("code") == "STATUS_CODE_ERROR",
+            resource=resource,
+        )
+    )
+
+
+def _objects(parent: dict[str, Any], *names: str) -> Iterator[dict[str, Any]]:
+    for name in names:
+        value = parent.get(name)
+        if value is None:
+            continue
+        if not isinstance(value, list):
+            raise RefusedError(400, f"{name} must be a list")
+        for item in value:
+            if not isinstance(item, dict):
+                raise RefusedError(400, f"{name} must be a list of objects")
+            yield item
+        return
+
+
+def _object(parent: dict[str, Any], name: str) -> dict[str, Any]:
+    value = parent.get(name)
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise RefusedError(400, f"{name} must be an object")
+    return value
+
+
+def _hex(span: dict[str, Any], *names: str) -> str:
+    value = next((span[name] for name in names if span.get(name) is not None), "")
+    return value.lower() if isinstance(value, str) else ""
+
+
+def _integer(parent: dict[str, Any], *names: str) -> int:
+    """An integer that may be written as text; 0 if it is missing or no integer. Negative ones are invalid here."""
+    value = next((parent[name] for name in names if parent.get(name) is not None), 0)
+    if isinstance(value, str) and value.isdecimal() and value.isascii() and len(value) <= _MAX_DIGITS:
+        value = int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 63 else 0
+
+
+def _attributes(parent: dict[str, Any]) -> dict[str, Any]:
+    return merged(
+        (key, _value(pair.get("value"), MAX_VALUE_DEPTH))
+        for pair in _objects(parent, "attributes")
+        if isinstance(key := pair.get("key"), str)
+    )
+
+
+def _value(value: object, depth: int) -> Any:  # noqa: ANN401, PLR0911 - any value, one return for each kind
+    """The value of an AnyValue; None for one that is empty, binary, or nested too deeply."""
+    if not isinstance(value, dict) or depth == 0:
+        return None
+    for kind, part in value.items():
+        name = kind.replace("_v", "V")
+        if name in ("stringValue", "boolValue"):
+            return part if isinstance(part, (str, bool)) else None
+        if name == "doubleValue":
+            return part if isinstance(part, (int, float)) else None
+        if name == "intValue":
+            return _signed(part)
+        if name == "arrayValue":
+            values = part.get("values") if isinstance(part, dict) else None
+            return without_vectors([_value(item, depth - 1) for item in values]) if isinstance(values, list) else []
+        if name == "kvlistValue":
+            pairs = part.get("values") if isinstance(part, dict) else None
+            return {
+                item["key"]: _value(item.get("value"), depth - 1)
+                for item in (pairs if isinstance(pairs, list) else ())
+                if isinstance(item, dict) and isinstance(item.get("key"), str)
+            }
+    return None
+
+
+def _signed(part: object) -> int | None:
+    if isinstance(part, str):
+        digits = part.removeprefix("-")
+        if not (digits.isdecimal() and digits.isascii() and len(digits) <= _MAX_DIGITS):
+            return None
+        part = int(part)
+    return part if isinstance(part, int) and -(1 << 63) <= part < 1 << 63 else None

@@ -1,0 +1,278 @@
+"""Messages to and from a language model, in the spellings of several conventions.
+
+| convention                      | where                                                                             |
+|---------------------------------|-----------------------------------------------------------------------------------|
+| OpenInference                   | `llm.input_messages.N.message.*`, `llm.prompts`, `llm.output_messages.N.message.*`|
+| OTel GenAI                      | `gen_ai.input.messages`, `gen_ai.output.messages`, `gen_ai.system_instructions`   |
+| OTel GenAI before, Traceloop    | `gen_ai.prompt.N.*`, `gen_ai.completion.N.*`, `gen_ai.prompt`, `gen_ai.completion`|
+| OTel GenAI events               | `gen_ai.user.message`, `gen_ai.choice`, `gen_ai.content.prompt` ...               |
+| Vercel AI SDK, Pydantic AI ...  | `ai.prompt.messages`, `ai.response.text`, `events`, input and output of the span  |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from ragwatch.sources.otlp.attributes import decoded, first, inside, listed, plain_text, stripped
+from ragwatch.sources.otlp.span import Span
+
+SYSTEM, USER, ASSISTANT, TOOL = "system", "user", "assistant", "tool"
+_ROLES: Mapping[str, str] = (
+    dict.fromkeys(("system", "developer", "systemmessage"), SYSTEM)
+    | dict.fromkeys(("user", "human", "humanmessage"), USER)
+    | dict.fromkeys(("assistant", "ai", "model", "aimessage", "aimessagechunk", "bot", "agent"), ASSISTANT)
+    | dict.fromkeys(("tool", "function", "toolmessage"), TOOL)
+)
+INPUT_KEYS = (
+    "gen_ai.input.messages",
+    "ai.prompt.messages",
+    "llm.input_messages",
+    "gen_ai.prompt",
+    "ai.prompt",
+    "llm.prompts",
+    "gcp.vertex.agent.llm_request",
+)
+OUTPUT_KEYS = (
+    "gen_ai.output.messages",
+    "llm.output_messages",
+    "ai.response.text",
+    "ai.result.text",
+    "gen_ai.completion",
+    "llm.completions",
+    "gcp.vertex.agent.llm_response",
+)
+VALUE_INPUTS = ("input.value", "traceloop.entity.input", "gen_ai.task.input", "langfuse.observation.input",
+                "mlflow.spanInputs", "haystack.component.input", "haystack.component.input_data",
+                "haystack.pipeline.input_data", "haystack.pipeline.input", "ai.prompt", "gen_ai.tool.call.arguments",
+                "ai.toolCall.args", "tool_arguments", "braintrust.input", "lmnr.span.input",
+                "gcp.vertex.agent.tool_call_args", "langfuse.trace.input", "pydantic_ai.all_messages",
+                "all_messages_events", "gen_ai.prompt")  # fmt: skip
+VALUE_OUTPUTS = ("output.value", "traceloop.entity.output", "gen_ai.task.output", "langfuse.observation.output",
+                 "mlflow.spanOutputs", "haystack.component.output", "haystack.component.output_data",
+                 "haystack.pipeline.output_data", "haystack.pipeline.output", "final_result", "ai.response.text",
+                 "gen_ai.tool.call.result", "ai.toolCall.result", "tool_response", "braintrust.output",
+                 "lmnr.span.output", "gcp.vertex.agent.tool_response", "langfuse.trace.output",
+                 "gen_ai.completion")  # fmt: skip
+_SYSTEM_KEYS = ("gen_ai.system_instructions", "gen_ai.system.instructions", "system_prompt")
+_EVENT_ROLES = {
+    "gen_ai.system.message": SYSTEM,
+    "gen_ai.user.message": USER,
+    "gen_ai.assistant.message": ASSISTANT,
+    "gen_ai.tool.message": TOOL,
+}
+_MAX_DEPTH = 8
+
+
+class Message(NamedTuple):
+    """A message. `calls` says whether it calls tools."""
+
+    role: str
+    text: str
+    calls: bool = False
+
+
+def value_in(span: Span) -> Any:  # noqa: ANN401  a JSON value is any value
+    """Return the input of a span, decoded; None if it has none."""
+    return unwrapped(decoded(first(span.attributes, VALUE_INPUTS)))
+
+
+def value_out(span: Span) -> Any:  # noqa: ANN401  a JSON value is any value
+    """Return the output of a span, decoded; None if it has none."""
+    return unwrapped(decoded(first(span.attributes, VALUE_OUTPUTS)))
+
+
+def unwrapped(value: object) -> Any:  # noqa: ANN401  a JSON value is any value
+    """Return what an instrumentation wraps: `{"inputs": ..., "kwargs": ...}`, `{"outputs": ...}` or arguments.
+
+    >>> unwrapped({"outputs": "Paris.", "kwargs": {}}), unwrapped({"a": 1})
+    ('Paris.', {'a': 1})
+    """
+    if isinstance(value, dict):
+        for key in ("inputs", "outputs"):
+            if key in value and value.keys() <= {key, "kwargs", "tags", "metadata", "args"}:
+                return decoded(value[key])
+        if "args" in value and value.keys() <= {"args", "kwargs"}:
+            parts = value["args"] if isinstance(value["args"], list) else [value["args"]]
+            named = value.get("kwargs")
+            if len(parts) == 1 and not named:
+                return decoded(parts[0])
+            if not parts and isinstance(named, dict):
+                return named
+    return value
+
+
+def messages_in(span: Span) -> list[Message]:
+    """Return the messages that were sent to the model, oldest first, instructions of the system included."""
+    attributes = span.attributes
+    system = [
+        Message(SYSTEM, text)
+        for text in (content_text(decoded(attributes.get(key))) for key in _SYSTEM_KEYS if key in attributes)
+        if text
+    ]
+    for messages in _sent(span):
+        if messages:
+            return messages if any(one.role == SYSTEM for one in messages) else system + messages
+    return system
+
+
+def _sent(span: Span) -> Iterator[list[Message]]:
+    attributes = span.attributes
+    yield _flattened(attributes, ("llm.input_messages", "gen_ai.prompt", "llm.prompts"), USER)
+    yield messages_of(decoded(first(attributes, INPUT_KEYS)), USER)
+    yield list(_of_events(span, sent=True))
+    yield messages_of(value_in(span), USER)
+
+
+def messages_out(span: Span) -> list[Message]:
+    """Return the messages that the model has sent."""
+    attributes = span.attributes
+    for messages in (
+        _flattened(
+            attributes, ("llm.output_messages", "gen_ai.completion", "llm.choices", "llm.completions"), ASSISTANT
+        ),
+        messages_of(decoded(first(attributes, OUTPUT_KEYS)), ASSISTANT),
+        list(_of_events(span, sent=False)),
+    ):
+        if messages:
+            return messages
+    if "ai.response.toolCalls" in attributes:
+        return [Message(ASSISTANT, "", calls=True)]
+    return []
+
+
+def _flattened(attributes: Mapping[str, Any], prefixes: Iterable[str], role: str) -> list[Message]:
+    for prefix in prefixes:
+        items, _ = listed(attributes, prefix)
+        if items:
+            return [one for item in items if (one := _flat_message(item, role)) is not None]
+    return []
+
+
+def _flat_message(item: dict[str, Any], role: str) -> Message | None:
+    fields = stripped(stripped(stripped(item, "message."), "prompt."), "completion.")
+    content = first(fields, ("content", "text", "user", ""))
+    if content is None:
+        parts, _ = listed(fields, "contents")
+        content = [stripped(part, "message_content.") for part in parts]
+    text = content_text(decoded(content)) or ""
+    calls = any(key.startswith(("tool_calls", "function_call")) for key in fields)
+    known = _ROLES.get(str(fields.get("role", role)).lower(), role)
+    return Message(known, text, calls) if text or calls else None
+
+
+def _of_events(span: Span, *, sent: bool) -> Iterator[Message]:
+    for name, fields in _events(span):
+        body = decoded(fields.get("gen_ai.event.content"))
+        body = body if isinstance(body, dict) else fields
+        role = _EVENT_ROLES.get(name)
+        if sent and role is not None:
+            yield from messages_of({"role": role, **body}, role)
+        elif sent and name in ("gen_ai.content.prompt", "gen_ai.client.inference.operation.details"):
+            yield from messages_of(decoded(first(fields, INPUT_KEYS)), USER)
+        elif not sent and name == "gen_ai.choice":
+            message = decoded(body.get("message"))
+            yield from messages_of(message if message is not None else body, ASSISTANT)
+        elif not sent and name in ("gen_ai.content.completion", "gen_ai.client.inference.operation.details"):
+            yield from messages_of(decoded(first(fields, OUTPUT_KEYS)), ASSISTANT)
+
+
+def _events(span: Span) -> Iterator[tuple[str, dict[str, Any]]]:
+    yield from span.events
+    logged = decoded(first(span.attributes, ("events", "all_messages_events")))
+    if isinstance(logged, list):
+        for item in logged:
+            if isinstance(item, dict):
+                yield str(item.get("event.name", "")), item
+
+
+def messages_of(value: object, role: str, depth: int = _MAX_DEPTH) -> list[Message]:  # noqa: PLR0911 - one return for each spelling
+    """Return the messages in a JSON value: a list, an object with a list, one message, or a text of `role`.
+
+    >>> messages_of([{"role": "user", "parts": [{"type": "text", "content": "Why?"}]}], "user")
+    [Message(role='user', text='Why?', calls=False)]
+    """
+    if depth == 0:
+        return []
+    if isinstance(value, str):
+        text = plain_text(value)
+        return [Message(role, text)] if text else []
+    if isinstance(value, list):
+        if len(value) == 2 and isinstance(value[0], str) and value[0].lower() in _ROLES and isinstance(value[1], str):
+            return [Message(_ROLES[value[0].lower()], value[1])]
+        return [message for item in value for message in messages_of(decoded(item), role, depth - 1)]
+    if not isinstance(value, dict):
+        return []
+    nested = inside(value, ("messages", "contents", "choices", "generations", "replies", "events"))
+    if isinstance(nested, list):
+        system = content_text(inside(value, ("system", "system_instruction", "systemPrompt", "instructions")))
+        return ([Message(SYSTEM, system)] if system else []) + messages_of(nested, role, depth - 1)
+    inner = inside(value, ("message", "kwargs", "data"))
+    if isinstance(inner, dict):
+        name = _role(value) or _role(inner) or role
+        return messages_of({"role": name, **inner}, role, depth - 1)
+    return _one(value, role)
+
+
+def _one(value: dict[str, Any], role: str) -> list[Message]:
+    """Return the message that an object is, if it is one; an object with a prompt holds one or two."""
+    if "prompt" in value and _role(value) is None:
+        system = content_text(inside(value, ("system", "instructions")))
+        prompt = messages_of(decoded(value["prompt"]), role, 2)
+        return ([Message(SYSTEM, system)] if system else []) + prompt
+    content = inside(value, ("content", "parts", "text", "blocks", "_content"))
+    text = content_text(content) or ""
+    parts = content if isinstance(content, list) else []
+    calls = bool(inside(value, ("tool_calls", "function_call", "toolCalls"))) or any(
+        isinstance(part, dict)
+        and str(part.get("type", "")).replace("-", "_") in ("tool_call", "tool_use", "function_call")
+        for part in parts
+    )
+    results = any(isinstance(part, dict) and "tool_call_response" in str(part.get("type")) for part in parts)
+    name = TOOL if results and not text else _role(value) or role
+    return [Message(name, text, calls)] if text or calls else []
+
+
+def _role(value: Mapping[str, Any]) -> str | None:
+    for key in ("role", "_role", "type"):
+        name = value.get(key)
+        if isinstance(name, str) and name.lower() in _ROLES:
+            return _ROLES[name.lower()]
+    identity = value.get("id")
+    name = identity[-1] if isinstance(identity, list) and identity else None
+    return _ROLES.get(name.lower()) if isinstance(name, str) else None
+
+
+def content_text(content: object) -> str | None:
+    """Return the text of a message's content; None if there is none. Parts that are no text are left out.
+
+    >>> content_text([{"type": "text", "content": "a"}, {"type": "tool_call", "name": "x"}, {"text": "b"}])
+    'ab'
+    """
+    if isinstance(content, str):
+        return content or None
+    if isinstance(content, dict):
+        content = content["parts"] if isinstance(content.get("parts"), list) else [content]
+    if not isinstance(content, list):
+        return None
+    texts = []
+    for part in content:
+        text = part
+        if isinstance(part, dict):
+            if str(part.get("type", "text")) not in ("text", "output_text", "input_text"):
+                continue
+            text = inside(part, ("text", "content"))
+            if isinstance(text, dict):
+                text = inside(text, ("value", "text"))
+        if isinstance(text, str):
+            texts.append(text)
+    return "".join(texts) or None
+
+
+def last_text(messages: Iterable[Message], role: str) -> str | None:
+    """Return the text of the last message of a role; None if there is none."""
+    latest = None
+    for message in messages:
+        if message.role == role and message.text.strip():
+            latest = message.text
+    return latest

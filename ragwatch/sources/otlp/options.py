@@ -1,0 +1,67 @@
+"""Options of a source of kind `otlp`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Annotated
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from ragwatch.core.units import size_bytes
+from ragwatch.sources.otlp.record import Naming
+from ragwatch.sources.otlp.resolver import ResolveOptions
+
+_Size = Annotated[int, BeforeValidator(size_bytes)]
+NO_MAPPING: Mapping[str, str] = MappingProxyType({})
+
+
+class Options(BaseModel):
+    """Options of a source of kind `otlp`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = Field(
+        min_length=1, description="Name of the source: the label `source`, and part of every sample's key."
+    )
+    route: str | list[str] = Field(
+        "service.name",
+        description="Attribute of spans or of their resource that holds the route; of several the first.",
+    )
+    metadata: dict[str, str] = Field({}, description="Attribute that becomes each field of the metadata.")
+    grace_seconds: float = Field(
+        10.0,
+        ge=0,
+        le=600,
+        description="How long to wait for further spans after the last one, once the first span of a request is there.",
+    )
+    wait_seconds: float = Field(
+        120.0, gt=0, le=3600, description="How long to wait for that first span after the last other one has arrived."
+    )
+    without_retrieval: bool = Field(
+        default=False,
+        description="Judge answers of traces in which nothing was retrieved, as answers without contexts.",
+    )
+    resolve: ResolveOptions | None = Field(None, description="Where texts of documents are that spans name by id only.")
+    max_body_bytes: _Size = Field(20 << 20, gt=0, description="Largest request, as sent and after decompression.")
+    queue_bytes: _Size = Field(
+        32 << 20, gt=0, description="Bytes of requests that are not stored yet; further ones are refused with 429."
+    )
+    waiting_bytes: _Size = Field(
+        128 << 20, gt=0, description="Bytes of incomplete traces; above that the oldest wait no longer."
+    )
+
+    @property
+    def naming(self) -> Naming:
+        """Which attributes become fields of a record."""
+        return Naming((self.route,) if isinstance(self.route, str) else tuple(self.route), self.metadata)
+
+    @property
+    def format(self) -> str:
+        """Format of the records that this source assembles."""
+        return "canonical"
+
+    @property
+    def mapping(self) -> Mapping[str, str]:
+        """There is none."""
+        return NO_MAPPING

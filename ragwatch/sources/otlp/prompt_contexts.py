@@ -1,0 +1,225 @@
+r"""Contexts that only the prompt holds: variables of its template, or marked blocks of a message.
+
+Used if no retriever says what it returned, or if it says ids only. Blocks are recognised by marks that only prompts for
+RAG have: XML elements, a heading `Context:` or the like, and lines of dashes around it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ragwatch.sources.otlp.attributes import decoded, plain_text
+from ragwatch.sources.otlp.documents import Document, documents_in
+
+CONTEXT_KEYS = (
+    "context", "context_str", "contexts", "context_list", "documents", "docs", "passages", "retrieved_documents",
+    "retrieved_context", "retrieved_contexts", "source_documents", "sources", "chunks", "knowledge", "snippets",
+    "text_chunks", "references", "background", "evidence",
+)  # fmt: skip
+QUESTION_KEYS = ("question", "query", "query_str", "user_question", "user_query", "user_input", "input")
+_VARIABLE = ("gen_ai.prompt.variable.", "langfuse.prompt.variable.")
+_TEMPLATES = ("llm.prompt_template.variables", "gen_ai.prompt.variables", "spring.ai.chat.client.user.params",
+              "spring.ai.chat.client.system.params")  # fmt: skip
+_SEPARATORS = (
+    re.compile(r"\n[ \t]*\n(?=(?:source|document|title|content|passage|chunk)\b[^\n]{0,20}:)", re.IGNORECASE),
+    re.compile(r"\n[ \t]*\n?(?:-{3,}|={3,}|\*{3,}|#{3,})[ \t]*\n"),
+    re.compile(r"\n[ \t]*\n"),
+    re.compile(r"\n"),
+)
+_MAX_CHARS = 400_000
+_MAX_NESTED = 8
+_TAG = re.compile(
+    r"<(?P<close>/?)(?P<name>contexts?|documents?|docs?|passages?|sources?|chunks?|search_results?|results?|excerpts?"
+    r"|retrieved_\w{1,40}|knowledge\w{0,40}|references?|items?)(?P<fields>\s[^<>]{0,400})?>",
+    re.IGNORECASE,
+)
+_PART = re.compile(r"<(?P<close>/?)(?:document_content|content|text|page_content)>", re.IGNORECASE)
+_ELEMENT_ID = re.compile(r"""\b(?:id|doc_id|document_id|index|source)\s*=\s*["']([^"']{1,200})["']""")
+_DASHES = re.compile(r"(?m)^-{5,}[ \t]*$")
+_CONTEXT_WORD = re.compile(r"(?i)context|document|passage|source|excerpt|search result|knowledge")
+_HEADING = re.compile(
+    r"(?im)^[ \t#*]*(?:[\w' ]{0,60}\b)?(?:contexts?(?: information)?|documents|passages|sources|excerpts|search results"
+    r"|retrieved [\w ]{1,30}|knowledge(?: base)?|background(?: information)?)\b[^\n:]{0,40}:[ \t*]*"
+)
+_END = re.compile(
+    r"(?im)^[ \t#*]*(?:(?:user )?(?:question|query|input|request)|user|human|instructions?|task|answer|helpful answer"
+    r"|response|assistant|rules|output)\b[^\n:]{0,40}:"
+)
+_LISTS = frozenset({"context", "contexts", "documents", "docs", "passages", "sources", "results", "search_results"})
+_NUMBERED = re.compile(
+    r"(?m)^[ \t]*(?:\[(?:doc(?:ument)? ?)?\d{1,3}\]"
+    r"|(?:document|source|passage|context|chunk|doc) ?\[?#?\d{1,3}\]?[:.)]"
+    r"|\d{1,3}[.)]|={2,8} ?(?:document|source|passage|context|chunk|doc) \d{1,3} ?={2,8})[ \t]*",
+    re.IGNORECASE,
+)
+_QUESTION = re.compile(
+    r"(?im)(?:^|(?<=[\s.>]))(?:user )?(?:question|query|q)\s*:[ \t]*\n?"
+    r"(?P<text>[^\n]+(?:\n(?!\s*(?:helpful )?(?:answer|response)\b)[^\n]+)*)"
+)
+
+
+def variables(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the variables of a prompt template that a span was given, by name."""
+    named: dict[str, Any] = {}
+    for key in _TEMPLATES:
+        value = decoded(attributes.get(key))
+        if isinstance(value, dict):
+            named.update(value)
+    for key, value in attributes.items():
+        for prefix in _VARIABLE:
+            if key.startswith(prefix):
+                named[key[len(prefix) :]] = value
+    return named
+
+
+def of_variables(named: Mapping[str, Any], count: int = 0) -> tuple[Document, ...] | None:
+    """Return the contexts among the variables of a prompt; None if there are none.
+
+    Args:
+        named: The variables.
+        count: How many documents the retriever returned, 0 if unknown: a text with as many blocks is split into them.
+    """
+    lowered = {key.lower(): value for key, value in named.items()}
+    for key in CONTEXT_KEYS:
+        value = decoded(lowered.get(key))
+        if isinstance(value, (list, dict)):
+            documents = documents_in(value)
+            if documents and any(one.text for one in documents):
+                return documents
+        text = plain_text(value)
+        if text is not None:
+            return tuple(Document(part) for part in blocks(text, count))
+    return None
+
+
+def question_among(named: Mapping[str, Any]) -> str | None:
+    """Return the question among the variables of a prompt; None if there is none."""
+    lowered = {key.lower(): value for key, value in named.items()}
+    return next((text for key in QUESTION_KEYS if (text := plain_text(lowered.get(key))) is not None), None)
+
+
+def blocks(text: str, count: int) -> list[str]:
+    r"""Split a text into `count` blocks if one of the usual separators gives exactly so many; else at marks, or not.
+
+    >>> blocks("Paris is big.\n\nLyon is a city.", 2), blocks("Paris.\n\nLyon.", 3)
+    (['Paris is big.', 'Lyon is a city.'], ['Paris.\n\nLyon.'])
+    """
+    text = text[:_MAX_CHARS]
+    elements = _elements(text)
+    if elements:
+        return [one.text for one in elements if one.text]
+    numbered = _pieces(_NUMBERED, text)
+    if len(numbered) > 1 and (count in (0, len(numbered))) and _NUMBERED.match(text.lstrip()):
+        return numbered
+    if count > 1:
+        for separator in _SEPARATORS:
+            parts = _pieces(separator, text)
+            if len(parts) == count:
+                return parts
+    return [text.strip()]
+
+
+def _pieces(separator: re.Pattern[str], text: str) -> list[str]:
+    return [part.strip() for part in separator.split(text) if part.strip()]
+
+
+def of_messages(texts: Sequence[str], count: int = 0) -> tuple[Document, ...] | None:
+    r"""Return the contexts inside of messages to the model; None if no mark shows where they are.
+
+    >>> of_messages(["Answer from context:\nParis is big.\n\nQuestion: How big is Paris?"])
+    (Document(text='Paris is big.', id=None, score=None),)
+    >>> of_messages(["You are helpful.", "How big is Paris?"])
+    """
+    for text in texts:
+        shortened = text[:_MAX_CHARS]
+        elements = _elements(shortened)
+        if elements:
+            return elements
+        passage = _between_dashes(shortened) or _after_heading(shortened)
+        if passage and passage.strip():
+            return tuple(Document(part) for part in blocks(passage.strip(), count))
+    return None
+
+
+def _after_heading(text: str) -> str | None:
+    heading = _HEADING.search(text)
+    if heading is None:
+        return None
+    end = _END.search(text, heading.end())
+    return text[heading.end() : end.start() if end else len(text)]
+
+
+def _between_dashes(text: str) -> str | None:
+    """Return what stands between the first two lines of dashes, if the line before them announces contexts."""
+    lines = []
+    for line in _DASHES.finditer(text):
+        lines.append(line)
+        if len(lines) == 2:
+            before = text[: lines[0].start()].rstrip().rpartition("\n")[2]
+            return text[lines[0].end() : line.start()] if _CONTEXT_WORD.search(before) else None
+    return None
+
+
+class _Element(NamedTuple):
+    name: str
+    fields: str
+    text: str
+    inner: bool
+    has_fields: bool
+
+
+def _elements(text: str) -> tuple[Document, ...]:
+    """Return the contents of the innermost XML elements whose names are those of contexts, in one pass."""
+    if "</" not in text:
+        return ()
+    opened: list[tuple[re.Match[str], int]] = []  # the tag, and how many elements were complete when it was opened
+    complete: list[_Element] = []
+    for tag in _TAG.finditer(text):
+        if not tag["close"]:
+            if len(opened) < _MAX_NESTED:
+                opened.append((tag, len(complete)))
+        elif opened and opened[-1][0]["name"].lower() == tag["name"].lower():
+            begin, before = opened.pop()
+            text_inside = text[begin.end() : tag.start()]
+            has_fields = not any(one.has_fields for one in complete[before:]) and bool(_PART.search(text_inside))
+            if has_fields:  # its other elements are no contexts
+                del complete[before:]
+            inner = len(complete) > before
+            complete.append(_Element(tag["name"].lower(), begin["fields"] or "", text_inside, inner, has_fields))
+        elif opened and any(one["name"].lower() == tag["name"].lower() for one, _ in opened[-4:]):
+            opened.pop()
+    documents: list[Document] = []
+    for element in complete:
+        if not element.inner:
+            documents += _of_element(element)
+    return tuple(documents)
+
+
+def _of_element(element: _Element) -> list[Document]:
+    identity = _ELEMENT_ID.search(element.fields)
+    parts = list(_PART.finditer(element.text))
+    if parts and not parts[0]["close"] and parts[-1]["close"]:
+        passage = element.text[parts[0].end() : parts[-1].start()].strip()
+        return [Document(passage, identity[1] if identity else None)] if passage else []
+    if identity is None and element.name in _LISTS:
+        return [Document(part) for part in blocks_of_plain(element.text) if part]
+    passage = element.text.strip()
+    return [Document(passage, identity[1] if identity else None)] if passage else []
+
+
+def blocks_of_plain(text: str) -> list[str]:
+    """Split a text without elements at numbered marks; the whole text if it has none."""
+    numbered = _pieces(_NUMBERED, text)
+    return numbered if len(numbered) > 1 and _NUMBERED.match(text.lstrip()) else [text.strip()]
+
+
+def question_in(prompt: str) -> str | None:
+    r"""Return the question that a prompt with contexts ends with; None if no mark shows where it is.
+
+    >>> question_in("Context: Paris is big.\nQuestion: How big?\nAnswer:")
+    'How big?'
+    """
+    marks = list(_QUESTION.finditer(prompt[-_MAX_CHARS:]))
+    return marks[-1]["text"].strip() or None if marks else None

@@ -1,0 +1,174 @@
+"""The record of a request, in the canonical format."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ragwatch.formats import history
+from ragwatch.sources.otlp.answer import same_text
+from ragwatch.sources.otlp.attributes import decoded, first, plain_text
+from ragwatch.sources.otlp.kinds import Kind
+from ragwatch.sources.otlp.messages import ASSISTANT, USER, Message, last_text, messages_in, value_in
+from ragwatch.sources.otlp.prompt_contexts import question_among, question_in, variables
+from ragwatch.sources.otlp.retrieval import Contexts
+from ragwatch.sources.otlp.span import Span
+from ragwatch.sources.otlp.tree import Request, Step
+from ragwatch.sources.otlp.values import conversation, question_of
+
+_QUERY_KEYS = ("gen_ai.retrieval.query.text", "gen_ai.retrieval.query", "db.vector.query.content", "reranker.query",
+               "retrieval.query")  # fmt: skip
+_SESSION_KEYS = ("session.id", "gen_ai.conversation.id", "langfuse.session.id",
+                 "traceloop.association.properties.session_id", "mlflow.trace.session")  # fmt: skip
+_MODEL_KEYS = ("gen_ai.response.model", "llm.model_name", "gen_ai.request.model", "ai.response.model", "ai.model.id")
+_CANARY_KEYS = ("ragwatch.canary", "http.request.header.x-ragwatch-canary", "http.request.header.x_ragwatch_canary")
+
+
+@dataclass(frozen=True, slots=True)
+class Naming:
+    """Which attributes become fields of a record.
+
+    Attributes:
+        route: Attributes that hold the route; the first that the request has.
+        metadata: Attribute of each field of the metadata.
+    """
+
+    route: tuple[str, ...] = ("service.name",)
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def attributes(self) -> frozenset[str]:
+        """All attributes of any span that become fields."""
+        return frozenset((*self.route, *self.metadata.values(), *_SESSION_KEYS, *_CANARY_KEYS))
+
+
+def record_of(
+    request: Request, answering: Step | None, answer: str, contexts: Contexts, naming: Naming
+) -> dict[str, Any]:
+    """Return the record of a request, still without its id.
+
+    Args:
+        request: The request.
+        answering: The call of a model that has answered; None if no span shows it.
+        answer: The answer.
+        contexts: What was retrieved for it.
+        naming: Which attributes become fields.
+    """
+    question = _question(request, answering, contexts)
+    root = request.root or request.steps[0]
+    head = root if answering is None else (*answering.callers(), answering)[0]
+    end = root.span.end if request.root is not None or answering is None else answering.span.end
+    turns = _history(request, answering, question, answer)
+    record: dict[str, Any] = {
+        "at": (end or root.span.start) / 1e9 or None,
+        "question": question,
+        "contexts": [{"id": one.id, "text": one.text, "score": one.score} for one in contexts.documents],
+        "answer": answer,
+        "route": _route(request, head, naming),
+        "trace_id": root.span.trace_id,
+        "metadata": _metadata(request, head, answering, contexts, naming),
+    }
+    if turns:
+        record["history"] = [{"role": str(turn.role), "text": turn.text} for turn in turns]
+    return record
+
+
+def _question(request: Request, answering: Step | None, contexts: Contexts) -> str | None:
+    """The question: of the outermost chain, of the prompt's variables, of the retriever, or the user's last message."""
+    callers = request.of_kind(Kind.CHAIN) if answering is None else answering.callers()
+    for step in callers:
+        text = _question_of_chain(step)
+        if text:
+            return text
+    named = {} if answering is None else variables(answering.span.attributes)
+    asked = last_text(messages_in(answering.span), USER) if answering is not None else None
+    retrieved = [step for step in contexts.steps if step.kind is not Kind.TOOL]
+    queries = [text for step in retrieved for text in [_query(step.span)] if text]
+    of_prompt = question_among(named)
+    if of_prompt:
+        return of_prompt
+    exact = asked is not None and (not queries or any(same_text(asked, query) for query in queries))
+    if asked is not None and exact and len(asked) <= 2 * max(map(len, queries), default=len(asked)):
+        return question_in(asked) or asked
+    return (queries[0] if queries else None) or (asked and (question_in(asked) or asked))
+
+
+def _question_of_chain(step: Step) -> str | None:
+    text = question_of(value_in(step.span))
+    if text is None and step.span.attributes.keys() & {"gen_ai.input.messages", "gen_ai.prompt"}:
+        text = question_of(last_text(messages_in(step.span), USER))
+    return text
+
+
+def _query(span: Span) -> str | None:
+    return plain_text(first(span.attributes, _QUERY_KEYS)) or question_of(value_in(span))
+
+
+def _history(request: Request, answering: Step | None, question: str | None, answer: str) -> tuple[Any, ...]:
+    """The turns before the question: logged by a chain, in its messages, or in the messages to the model."""
+    callers = request.of_kind(Kind.CHAIN)[:1] if answering is None else answering.callers()
+    for step in callers:
+        value = decoded(value_in(step.span))
+        if isinstance(value, dict):
+            turns = history.logged(value, question=question, answer=answer)
+            if turns:
+                return turns
+        turns = _turns(conversation(value) or messages_in(step.span), question, answer)
+        if turns:
+            return turns
+    return () if answering is None else _turns(messages_in(answering.span), question, answer)
+
+
+def _turns(messages: Sequence[Message], question: str | None, answer: str) -> tuple[Any, ...]:
+    last = max((index for index, one in enumerate(messages) if one.role == USER and one.text.strip()), default=0)
+    before = [
+        {"role": one.role, "content": one.text}
+        for one in messages[:last]
+        if one.role in (USER, ASSISTANT) and one.text.strip() and not one.calls
+    ]
+    return history.turns(before, question=question, answer=answer) if before else ()
+
+
+def _route(request: Request, head: Step, naming: Naming) -> str:
+    for key in naming.route:
+        value = _attribute(request, head, key)
+        if isinstance(value, str) and value:
+            return value
+    return ""
+
+
+def _attribute(request: Request, head: Step, key: str) -> Any:  # noqa: ANN401  a JSON value is any value
+    """An attribute of a span, of another one of the request, or of the first one's process; None if there is none."""
+    for step in (head, *request.steps):
+        if key in step.span.attributes:
+            return step.span.attributes[key]
+    return head.span.resource.get(key)
+
+
+def _metadata(
+    request: Request, head: Step, answering: Step | None, contexts: Contexts, naming: Naming
+) -> dict[str, Any]:
+    metadata: dict[str, Any] = {"span_id": head.span.span_id}
+    if answering is not None:
+        metadata["answer_span_id"] = answering.span.span_id
+        model = first(answering.span.attributes, _MODEL_KEYS)
+        if isinstance(model, str):
+            metadata["model"] = model
+        response = answering.span.attributes.get("gen_ai.response.id")
+        if isinstance(response, str):
+            metadata["response_id"] = response
+    if len(contexts.steps) > 1:
+        metadata["retrievals"] = [step.span.name for step in contexts.steps]
+    if request.root is None:
+        metadata["root"] = "missing"
+    for name, keys in (("session", _SESSION_KEYS), ("canary", _CANARY_KEYS)):
+        value = next((one for key in keys if (one := _attribute(request, head, key)) is not None), None)
+        value = value[0] if isinstance(value, list) and value else value
+        if isinstance(value, (str, int)):
+            metadata[name] = value
+    for name, key in naming.metadata.items():
+        value = _attribute(request, head, key)
+        if value is not None:
+            metadata[name] = value
+    return metadata

@@ -1,0 +1,131 @@
+"""Finds the texts of documents that spans name by id only, at an HTTP endpoint of the service: `resolve.url`."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from time import monotonic
+from typing import TYPE_CHECKING, Annotated
+from urllib.parse import quote, urlsplit
+
+import orjson
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, field_validator
+
+from ragwatch.core.units import size_bytes
+from ragwatch.errors import ConfigError, SourceError
+from ragwatch.sources.otlp.documents import document, documents_in
+
+if TYPE_CHECKING:
+    from httpx import Client
+
+_NOT_THERE = frozenset({404, 410})
+
+
+class ResolveOptions(BaseModel):
+    """Where the text of a document is, given its id."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    url: str = Field(
+        description="URL of one document; `{id}` stands for its id. Answers with text, or JSON with a text."
+    )
+    bearer: SecretStr | None = Field(None, description="Bearer token, as `env:NAME` or `file:path`.")
+    timeout_seconds: float = Field(2.0, gt=0, le=30, description="Timeout of one request.")
+    max_seconds: float = Field(5.0, gt=0, le=60, description="Most seconds for all documents of one trace.")
+    max_bytes: Annotated[int, BeforeValidator(size_bytes)] = Field(
+        1 << 20, gt=0, description="Most bytes of one reply."
+    )
+    cached: int = Field(10_000, ge=0, description="How many texts are kept in memory.")
+
+    @field_validator("url")
+    @classmethod
+    def _url(cls, url: str) -> str:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname or "{id}" not in parts.path + "?" + parts.query:
+            raise ValueError(
+                f"{url!r} is not a URL with {{id}} in its path; write one such as http://docs:8000/chunks/{{id}}"
+            )
+        return url
+
+
+class Resolver:
+    """Asks for one document after the other; texts that were found are kept for later traces."""
+
+    def __init__(self, options: ResolveOptions) -> None:
+        self._options = options
+        self._texts: OrderedDict[str, str] = OrderedDict()
+        self._client = _client(options)
+
+    def __call__(self, ids: Sequence[str]) -> dict[str, str]:
+        """Return the texts of the documents that exist, by id.
+
+        Raises:
+            SourceError: The endpoint cannot be reached, or does not answer in time.
+        """
+        texts = {}
+        deadline = monotonic() + self._options.max_seconds
+        for name in ids:
+            text = self._texts.get(name)
+            if text is None:
+                if monotonic() > deadline:
+                    raise SourceError(
+                        f"resolve.url: no answer for all documents within {self._options.max_seconds:g} s"
+                    )
+                text = self._fetched(name)
+            if text:
+                texts[name] = self._texts[name] = text
+                self._texts.move_to_end(name)
+        while len(self._texts) > self._options.cached:
+            self._texts.popitem(last=False)
+        return texts
+
+    def close(self) -> None:
+        """Close connections."""
+        self._client.close()
+
+    def _fetched(self, name: str) -> str | None:
+        import httpx  # noqa: PLC0415 - an extra, see `_client`
+
+        address = self._options.url.replace("{id}", quote(name, safe=""))
+        body = bytearray()
+        try:
+            with self._client.stream("GET", address) as response:
+                if response.status_code in _NOT_THERE:
+                    return None
+                if not response.is_success:
+                    raise SourceError(f"resolve.url: answered with HTTP {response.status_code}")
+                for chunk in response.iter_raw():
+                    body += chunk
+                    if len(body) > self._options.max_bytes:
+                        return None
+        except httpx.HTTPError as error:
+            raise SourceError(f"resolve.url: {type(error).__name__}: {error}") from error
+        return _text_of(bytes(body))
+
+
+def _text_of(body: bytes) -> str | None:
+    """The text in a reply: of a JSON object, of its first document, or the reply itself."""
+    try:
+        value = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return body.decode("utf-8", "replace").strip() or None
+    if isinstance(value, str):
+        return value or None
+    one = document(value)
+    if one is not None and one.text:
+        return one.text
+    documents = documents_in(value)
+    return documents[0].text if documents else None
+
+
+def _client(options: ResolveOptions) -> Client:
+    try:
+        import httpx  # noqa: PLC0415 - an extra that only this option needs
+    except ImportError as error:
+        raise ConfigError(
+            "sources.resolve: needs the package httpx; install ragwatch-exporter[probes], or leave `resolve` out"
+        ) from error
+    headers = {"Accept": "application/json, text/plain", "Accept-Encoding": "identity"}
+    if options.bearer is not None:
+        headers["Authorization"] = f"Bearer {options.bearer.get_secret_value()}"
+    return httpx.Client(timeout=options.timeout_seconds, follow_redirects=False, headers=headers, trust_env=False)

@@ -1,0 +1,240 @@
+"""Which contexts a request had: from its retrievers and rerankers, else from tools, prompt variables or messages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ragwatch.sources.otlp.attributes import decoded, first, plain_text
+from ragwatch.sources.otlp.documents import Document, considered, documents_in, returned
+from ragwatch.sources.otlp.kinds import Kind
+from ragwatch.sources.otlp.messages import USER, messages_in, value_in, value_out
+from ragwatch.sources.otlp.prompt_contexts import blocks, of_messages, of_variables, variables
+from ragwatch.sources.otlp.tree import Request, Step, below
+
+Resolve = Callable[[Sequence[str]], Mapping[str, str]]
+"""Returns texts by id, of the ids that it knows."""
+_SEARCH = re.compile(r"(?i)retriev|search|knowledge|lookup|look_up|rag(?![a-z])|fetch_?doc|vector|similar")
+_TOOL_NAMES = ("gen_ai.tool.name", "tool.name", "ai.toolCall.name")
+MAX_CONTEXTS = 1_000
+
+
+@dataclass(slots=True)
+class Contexts:
+    """The contexts of a request.
+
+    Attributes:
+        documents: In rank order, with text, none twice.
+        steps: The spans that they come from.
+        problem: Why documents are known to be missing; None if they are complete.
+        textless: How many documents have no text anywhere.
+        retrieved: Whether anything was retrieved, as far as the spans say.
+    """
+
+    documents: list[Document] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+    problem: str | None = None
+    textless: int = 0
+    retrieved: bool = False
+
+
+@dataclass(slots=True)
+class _Entry:
+    """What one retriever or reranker returned."""
+
+    step: Step
+    documents: tuple[Document, ...]
+
+
+def contexts_of(request: Request, answering: Step | None, resolve: Resolve | None) -> Contexts:
+    """Return the contexts from which a call of a model has answered.
+
+    Args:
+        request: The request.
+        answering: The call; None if no span shows it.
+        resolve: Finds the texts of documents that are known by id only; None if there is no way to find them.
+    """
+    result = Contexts()
+    until = None if answering is None else answering.span.end
+    entries = _entries(request, until, result)
+    documents = [document for entry in entries for document in entry.documents]
+    result.retrieved = bool(entries)
+    result.steps = [entry.step for entry in entries]
+    if resolve is not None:
+        documents = _resolved(documents, resolve)
+    lacking = sum(document.text is None for document in documents)
+    if entries and not lacking:
+        result.documents = _distinct(documents)
+        return result
+    if not entries:
+        tools = [] if result.problem else _entries_of_tools(request, until)
+        if tools:
+            result.documents = _distinct([document for entry in tools for document in entry.documents])
+            result.steps, result.retrieved = [entry.step for entry in tools], True
+            return result
+    from_prompt = _from_tools(entries) or _from_prompt(request, answering, len(documents))
+    if from_prompt is not None:
+        result.retrieved = True
+        result.documents = _distinct(_with_ids(from_prompt, documents))
+    else:
+        result.textless = lacking
+    return result
+
+
+def _entries(request: Request, until: int | None, result: Contexts) -> list[_Entry]:
+    """What retrievers returned before the answer, with rerankers in place of what they have reranked."""
+    retrievals = request.of_kind(Kind.RETRIEVER, Kind.RERANKER)
+    entries: list[_Entry] = []
+    for step in retrievals:
+        if step.retrieval is not None or (until is not None and step.span.start > until):
+            continue
+        entry = _entry(step, retrievals, result)
+        if entry is None:
+            continue
+        if step.kind is Kind.RERANKER:
+            entry = _with_texts(entry, entries)
+            entries = _not_reranked(entries, entry)
+        entries.append(entry)
+    return entries
+
+
+def _entry(step: Step, retrievals: Sequence[Step], result: Contexts) -> _Entry | None:
+    """What a retriever returned: what it says itself or, if that is nothing or has no text, the retrievers inside."""
+    own = returned(step.span)
+    if own.problem is not None:
+        result.problem = result.problem or own.problem
+        return None
+    if own.documents and all(document.text for document in own.documents):
+        return _Entry(step, own.documents)
+    inside: list[Document] = []
+    for inner in below(retrievals, step):
+        documents = returned(inner.span).documents
+        if documents and all(document.text for document in documents):
+            inside += documents
+    if inside:
+        texts = {document.id: document.text for document in inside if document.id}
+        if own.documents and all(document.id in texts for document in own.documents):
+            return _Entry(step, tuple(one._replace(text=texts[one.id or ""]) for one in own.documents))
+        return _Entry(step, tuple(_distinct(inside)))
+    return None if own.documents is None else _Entry(step, own.documents)
+
+
+def _with_texts(reranked: _Entry, entries: Sequence[_Entry]) -> _Entry:
+    """What a reranker returned, with texts of what retrievers returned before where it says ids only."""
+    known = {document.id: document for entry in entries for document in entry.documents if document.id}
+    documents = tuple(
+        document._replace(text=known[document.id].text) if document.text is None and document.id in known else document
+        for document in reranked.documents
+    )
+    return _Entry(reranked.step, documents)
+
+
+def _not_reranked(entries: list[_Entry], reranked: _Entry) -> list[_Entry]:
+    """Entries without those that a reranker was given; without all if no document says which these are."""
+    given = {_identity(document) for document in (*considered(reranked.step.span), *reranked.documents)}
+    others = [entry for entry in entries if given.isdisjoint(map(_identity, entry.documents))]
+    return others if len(others) < len(entries) or not reranked.documents else []
+
+
+def _identity(document: Document) -> str:
+    return document.text.strip() if document.text else f"\x00{document.id}"
+
+
+def _resolved(documents: list[Document], resolve: Resolve) -> list[Document]:
+    ids = list(dict.fromkeys(document.id for document in documents if document.text is None and document.id))
+    if not ids:
+        return documents
+    texts = resolve(ids)
+    return [
+        document._replace(text=texts.get(document.id or "")) if document.text is None else document
+        for document in documents
+    ]
+
+
+def _with_ids(from_prompt: Sequence[Document], documents: Sequence[Document]) -> list[Document]:
+    """Contexts of a prompt with the ids and scores of the documents, if there are as many."""
+    if len(from_prompt) != len(documents):
+        return list(from_prompt)
+    return [
+        Document(one.text, other.id or one.id, other.score) for one, other in zip(from_prompt, documents, strict=True)
+    ]
+
+
+def _distinct(documents: Sequence[Document]) -> list[Document]:
+    """Documents with text, each once, at its first rank."""
+    kept: dict[str, Document] = {}
+    for document in documents:
+        if document.text and document.text.strip():
+            key = document.text.strip()
+            known = kept.get(key)
+            if known is None:
+                kept[key] = document
+            elif known.id is None and document.id is not None:
+                kept[key] = known._replace(id=document.id)
+    return list(kept.values())[:MAX_CONTEXTS]
+
+
+def _entries_of_tools(request: Request, until: int | None) -> list[_Entry]:
+    """What tools returned that search: those with documents or, by their name, with text."""
+    entries = []
+    for step in request.of_kind(Kind.TOOL):
+        if step.tool is not None or (until is not None and step.span.start > until):
+            continue
+        attributes = step.span.attributes
+        name = str(first(attributes, _TOOL_NAMES) or step.span.name)
+        value = decoded(value_out(step.span))
+        searches = _SEARCH.search(name) is not None
+        documents: tuple[Document, ...] = ()
+        if isinstance(value, (list, dict)):
+            documents = documents_in(value) or ()
+            if not searches and not all(_is_described(document) for document in documents):
+                documents = ()
+        elif isinstance(value, str) and searches and value.strip():
+            documents = of_messages([value]) or (Document(value),)
+        documents = tuple(document for document in documents if document.text)
+        if documents:
+            entries.append(_Entry(step, documents))
+    return entries
+
+
+def _from_tools(entries: Sequence[_Entry]) -> tuple[Document, ...] | None:
+    """What the tools returned that the retrievers are a part of; None if a retriever without texts is part of none."""
+    documents: list[Document] = []
+    for entry in entries:
+        if all(document.text for document in entry.documents):
+            documents += entry.documents
+            continue
+        text = None if entry.step.tool is None else plain_text(value_out(entry.step.tool.span))
+        if text is None:
+            return None
+        documents += _with_ids([Document(part) for part in blocks(text, len(entry.documents))], entry.documents)
+    return tuple(documents) or None
+
+
+def _is_described(document: Document) -> bool:
+    """Whether something returned looks like a search result rather than any other record with a text."""
+    return document.text is not None and (document.id is not None or document.score is not None)
+
+
+def _from_prompt(request: Request, answering: Step | None, count: int) -> tuple[Document, ...] | None:
+    """Contexts in variables of the prompt, in arguments of chains around the answer, or in messages to the model."""
+    near = [] if answering is None else [answering, *reversed(answering.callers())]
+    prompts = [step for step in request.of_kind(Kind.PROMPT, Kind.LLM) if step is not answering]
+    for step in (*near, *reversed(prompts)):
+        named: dict[str, Any] = variables(step.span.attributes)
+        documents = of_variables(named, count) if named else None
+        if documents:
+            return documents
+    for step in near:
+        value = value_in(step.span)
+        documents = of_variables(value, count) if isinstance(value, dict) else None
+        if documents:
+            return documents
+    if answering is None:
+        return None
+    messages = messages_in(answering.span)
+    last = max((index for index, one in enumerate(messages) if one.role == USER), default=len(messages))
+    texts = [one.text for index, one in enumerate(messages) if one.text and (one.role != USER or index == last)]
+    return of_messages(texts[::-1] if texts else [], count)

@@ -1,0 +1,133 @@
+"""Traces that are not complete: their spans wait in memory, and the store has a copy for the next start.
+
+A trace is complete when its local root has arrived and then nothing for `grace_seconds`, or at the latest after
+`MAX_GRACES` times as long: spans of other processes come later. One whose root never arrives is given up after
+`wait_seconds` without a new span. If memory is full, the oldest go first.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from ragwatch.sources.otlp.pieces import Piece
+from ragwatch.sources.otlp.span import Span, unpacked
+
+MAX_DONE = 50_000
+"""Completed traces that are remembered, to recognise spans that arrive late."""
+MAX_GRACES = 12
+MAX_SPANS = 5_000
+"""Spans of one trace; a trace with more is not one request."""
+
+
+@dataclass(slots=True)
+class Waiting:
+    """A trace that waits for more spans.
+
+    Attributes:
+        trace_id: The trace.
+        pieces: What has arrived.
+        span_ids: Spans that have arrived.
+        roots: Those of them that are local roots.
+        root_at: When the first of those has arrived, in monotonic seconds; None before.
+        size: Bytes of all pieces.
+        due: When it is complete or given up, in monotonic seconds.
+        continued: Whether a request of this trace was completed before.
+        too_large: Whether spans were left out because there are too many.
+    """
+
+    trace_id: str
+    due: float
+    continued: bool = False
+    pieces: list[Piece] = field(default_factory=list)
+    span_ids: set[str] = field(default_factory=set)
+    roots: set[str] = field(default_factory=set)
+    root_at: float | None = None
+    size: int = 0
+    too_large: bool = False
+
+    def spans(self) -> list[Span]:
+        """All spans that have arrived."""
+        return [span for piece in self.pieces for span in unpacked(piece.payload)]
+
+
+class WaitingTraces:
+    """The traces that wait, bounded in number and size.
+
+    Args:
+        grace_seconds: How long to wait for spans after the last one, once the local root is there.
+        wait_seconds: How long to wait for the local root after the last span.
+        max_bytes: Bytes of spans from which on the oldest traces wait no longer.
+        max_trace_bytes: Bytes of one trace from which on its spans are left out.
+    """
+
+    def __init__(self, grace_seconds: float, wait_seconds: float, max_bytes: int, max_trace_bytes: int) -> None:
+        self._grace = grace_seconds
+        self._wait = wait_seconds
+        self._max_bytes = max_bytes
+        self._max_trace_bytes = max_trace_bytes
+        self._traces: OrderedDict[str, Waiting] = OrderedDict()  # oldest first
+        self._due: list[tuple[float, str]] = []
+        self._done: OrderedDict[str, frozenset[str]] = OrderedDict()  # local roots of completed traces
+        self.size = 0
+
+    def __len__(self) -> int:
+        return len(self._traces)
+
+    def add(self, piece: Piece, now: float) -> tuple[Piece | None, int]:
+        """Add spans. Returns those that are new, and how many belong to requests that are completed already."""
+        trace = self._traces.get(piece.trace_id)
+        done = self._done.get(piece.trace_id)
+        if done is not None and trace is None and not piece.roots - done:
+            return None, len(piece.span_ids)
+        if trace is None:
+            trace = self._traces[piece.trace_id] = Waiting(piece.trace_id, now + self._wait, done is not None)
+        fresh = piece.without(frozenset(trace.span_ids)) if trace.pieces else piece
+        if fresh is None:
+            return None, 0
+        if trace.size + len(fresh.payload) > self._max_trace_bytes or len(trace.span_ids) >= MAX_SPANS:
+            trace.too_large = True
+            return None, 0
+        self._insert(trace, fresh, now)
+        return fresh, 0
+
+    def _insert(self, trace: Waiting, piece: Piece, now: float) -> None:
+        trace.pieces.append(piece)
+        trace.span_ids |= piece.span_ids
+        trace.size += len(piece.payload)
+        self.size += len(piece.payload)
+        trace.roots |= piece.roots
+        if trace.roots:
+            trace.root_at = now if trace.root_at is None else trace.root_at
+            trace.due = min(now, trace.root_at + (MAX_GRACES - 1) * self._grace) + self._grace
+        else:
+            trace.due = now + self._wait
+        heapq.heappush(self._due, (trace.due, trace.trace_id))
+
+    def complete(self, now: float) -> Iterator[Waiting]:
+        """Remove and yield traces that are complete or given up, and the oldest ones while memory is full."""
+        while self._due and self._due[0][0] <= now:
+            due, trace_id = heapq.heappop(self._due)
+            trace = self._traces.get(trace_id)
+            if trace is not None and trace.due <= due:
+                yield self._removed(trace)
+        while self.size > self._max_bytes:
+            yield self._removed(next(iter(self._traces.values())))
+
+    def defer(self, trace: Waiting, due: float) -> None:
+        """Let a trace that was just completed wait again."""
+        self._done.pop(trace.trace_id, None)
+        trace.due = due
+        self._traces[trace.trace_id] = trace
+        self.size += trace.size
+        heapq.heappush(self._due, (due, trace.trace_id))
+
+    def _removed(self, trace: Waiting) -> Waiting:
+        del self._traces[trace.trace_id]
+        self.size -= trace.size
+        self._done[trace.trace_id] = self._done.pop(trace.trace_id, frozenset()) | trace.roots
+        if len(self._done) > MAX_DONE:
+            self._done.popitem(last=False)
+        return trace

@@ -1,0 +1,58 @@
+"""Options that sources of log records share: how records are selected and read."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from ragwatch.errors import ConfigError
+from ragwatch.formats.log_reader import AUTO, LogReader, RecordRules
+
+
+class RecordOptions(BaseModel):
+    """How the records of a source are selected and read."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    format: str = Field("auto", description="Format of the records; `auto` detects it from the first ones.")
+    mapping: dict[str, str] = Field({}, description="Where the fields of a sample are, for the format `custom`.")
+    where: str | None = Field(
+        None, min_length=1, description="JMESPath condition on records; others are skipped, not rejected."
+    )
+    split: str | dict[str, str] | None = Field(
+        None, description="Kind of the passages that are cut out of a text, such as a prompt, that contains them."
+    )
+
+    @model_validator(mode="after")
+    def _can_be_read_with(self) -> RecordOptions:
+        """Check the options together, before anything is read."""
+        try:
+            LogReader(self.rules)
+        except ConfigError as error:
+            raise ValueError(str(error)) from error
+        return self
+
+    @property
+    def rules(self) -> RecordRules:
+        """How the records are read."""
+        return RecordRules(self.format, self.mapping, self.where, None, self.split)
+
+
+class LineOptions(RecordOptions):
+    """How the lines of a log are selected and read."""
+
+    prefix: str | None = Field(
+        None, min_length=1, description="Text before the JSON object of a line: `auto`, or a regular expression."
+    )
+    skip_prefix: bool = Field(default=False, description="The older spelling of `prefix: auto`.")
+
+    @model_validator(mode="after")
+    def _one_spelling(self) -> LineOptions:
+        if self.skip_prefix and self.prefix not in (None, AUTO):
+            raise ValueError("skip_prefix is the older spelling of `prefix: auto`; write `prefix` only")
+        return self
+
+    @property
+    def rules(self) -> RecordRules:
+        """How the lines are read."""
+        prefix = AUTO if self.skip_prefix else self.prefix
+        return RecordRules(self.format, self.mapping, self.where, prefix, self.split)

@@ -1,0 +1,1 @@
+"""What sources have in common that clients send records to over HTTP: bodies within limits, and a queue of requests."""

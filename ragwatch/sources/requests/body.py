@@ -1,0 +1,163 @@
+"""Receives and unpacks the body of a request within limits of memory."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from io import BytesIO
+from types import MappingProxyType
+from typing import Protocol
+
+from ragwatch.ports.receiving import IncomingRequest
+from ragwatch.sources.requests.refusal import BUSY_SECONDS, RefusedError
+
+_BLOCK = 64 * 1024
+_DISCARDED = 4  # times the limit
+_GZIP_WINDOW = 16 + zlib.MAX_WBITS
+_ZSTD_WINDOW = 8 << 20
+
+
+class ByteBudget:
+    """Bytes that the bodies of all requests may take together while they are received; on the event loop.
+
+    Args:
+        size: How many.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self.taken = 0
+
+    def take(self, size: int) -> None:
+        """Take bytes; one body alone may take more than there are.
+
+        Raises:
+            RefusedError: 429: others have taken too many.
+        """
+        if self.taken and self.taken + size > self._size:
+            message = "too many requests are received at once (queue_bytes of this source); send them again later"
+            raise RefusedError(429, message, BUSY_SECONDS)
+        self.taken += size
+
+
+class Body:
+    """The body of one request, as it was sent.
+
+    Args:
+        request: The request.
+        limit: Most bytes.
+        budget: From which its bytes are taken.
+        advice: What a client does that has sent too much.
+    """
+
+    def __init__(self, request: IncomingRequest, limit: int, budget: ByteBudget, advice: str) -> None:
+        self._chunks = request.chunks
+        self._encoding = request.headers.get("content-encoding", "").strip().lower()
+        self._length = request.headers.get("content-length", "")
+        self._limit = limit
+        self._budget = budget
+        self._advice = advice
+        self._taken = 0
+
+    async def read(self) -> bytes:
+        """Return the whole body.
+
+        Raises:
+            RefusedError: 413: it is too large; 415: it is compressed in another way; 429: too many are received.
+        """
+        if self._encoding not in _UNPACKERS:
+            raise RefusedError(
+                415, f"Content-Encoding {self._encoding[:20]!r} is not supported: use gzip, zstd or none"
+            )
+        if self._length.isdecimal() and int(self._length[:20]) > self._limit:
+            raise self._too_large()
+        body = bytearray()
+        async for chunk in self._chunks:
+            if len(body) + len(chunk) > self._limit:
+                raise self._too_large()
+            self._budget.take(len(chunk))
+            self._taken += len(chunk)
+            body += chunk
+        return bytes(body)
+
+    async def discard(self) -> None:
+        """Receive the rest of a refused body, up to a limit: a client that is still sending would miss the reply."""
+        left = _DISCARDED * self._limit
+        async for chunk in self._chunks:
+            left -= len(chunk)
+            if left < 0:
+                return
+
+    def unpacked(self, body: bytes) -> bytes:
+        """Return the body without its compression; in a thread. What is behind the limit is never unpacked.
+
+        Raises:
+            RefusedError: 400: it is damaged; 413: it is larger; 415: the library that unpacks it is not installed.
+        """
+        result = bytearray()
+        for block in _UNPACKERS[self._encoding](body):
+            if len(result) + len(block) > self._limit:
+                raise self._too_large()
+            result += block
+        return bytes(result)
+
+    @property
+    def is_compressed(self) -> bool:
+        """Whether the body has to be unpacked."""
+        return self._encoding not in ("", "identity")
+
+    def free(self) -> None:
+        """Give the bytes back."""
+        self._budget.taken -= self._taken
+        self._taken = 0
+
+    def _too_large(self) -> RefusedError:
+        return RefusedError(
+            413, f"the body is larger than {self._limit} bytes (max_body_bytes of this source): {self._advice}"
+        )
+
+
+def _plain(body: bytes) -> Iterator[bytes]:
+    yield body
+
+
+def _gunzipped(body: bytes) -> Iterator[bytes]:
+    rest = body
+    try:
+        while rest:
+            unpacker = zlib.decompressobj(_GZIP_WINDOW)
+            while not unpacker.eof:
+                block = unpacker.decompress(rest, _BLOCK)
+                yield block
+                rest = unpacker.unconsumed_tail
+                if not block and not rest and not unpacker.eof:
+                    raise RefusedError(400, "the gzip body is cut off")
+            rest = unpacker.unused_data
+    except zlib.error as error:
+        raise RefusedError(400, f"the body is not valid gzip: {error}") from None
+
+
+def _unpacked_zstd(body: bytes) -> Iterator[bytes]:
+    try:
+        import zstandard  # noqa: PLC0415 - an extra
+    except ImportError:
+        raise RefusedError(
+            415, "zstd is not installed here: pip install 'ragwatch-exporter[zstd]', or let the client use gzip"
+        ) from None
+    try:
+        reader: _Reader = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW).stream_reader(
+            BytesIO(body), read_across_frames=True
+        )
+        while block := reader.read(_BLOCK):
+            yield block
+    except zstandard.ZstdError as error:
+        raise RefusedError(400, f"the body is not valid zstd: {error}") from None
+
+
+class _Reader(Protocol):
+    def read(self, size: int) -> bytes: ...
+
+
+_UNPACKERS: Mapping[str, Callable[[bytes], Iterator[bytes]]] = MappingProxyType(
+    {"": _plain, "identity": _plain, "gzip": _gunzipped, "x-gzip": _gunzipped, "zstd": _unpacked_zstd}
+)

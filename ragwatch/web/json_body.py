@@ -1,0 +1,48 @@
+"""Reads the JSON body of a request, within limits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+from starlette.requests import Request
+
+from ragwatch.web.samples import ParameterError
+
+MAX_BODY_BYTES = 4 << 20
+MAX_VALUES = 250_000  # JSON values per body; commas and brackets in strings count as well
+
+
+async def read_body(request: Request) -> bytes:
+    """Reads the body of a request, up to `MAX_BODY_BYTES`.
+
+    Raises:
+        ParameterError: The body is too large.
+    """
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > MAX_BODY_BYTES:
+            raise ParameterError(f"body: more than {MAX_BODY_BYTES} bytes")
+    return bytes(body)
+
+
+def json_object(body: bytes, what: str) -> dict[str, Any]:
+    """Parses a body as a JSON object. Counts the values first, because each takes many times the memory of its text.
+
+    Args:
+        body: The body.
+        what: What to send fewer of, if there are too many.
+
+    Raises:
+        ParameterError: The body is no JSON object, or has too many values.
+    """
+    if sum(map(body.count, (b",", b"[", b"{"))) > MAX_VALUES:
+        raise ParameterError(f"body: more than {MAX_VALUES} values; send fewer {what} at a time")
+    try:
+        value = orjson.loads(body)
+    except ValueError as error:
+        raise ParameterError(f"body: not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise ParameterError("body: not an object")
+    return value

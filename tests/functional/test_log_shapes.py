@@ -1,0 +1,166 @@
+"""Five services whose logs are not one answer a line: from `map` to figures in three commands, and no line is lost."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import yaml
+from functional.forked import run_forked
+
+NUMBER = 24
+TRACEBACK = "Traceback (most recent call last):\n  File 'app.py', line 3, in ask\nTimeoutError\n"
+
+
+class Service(NamedTuple):
+    """A service, and what has to be counted of its log.
+
+    Attributes:
+        write: Writes its log into a folder.
+        files: Names of the files to map.
+        path: Pattern of the files to read.
+        answers: Number of answers.
+        others: Number of lines by series and labels that are no answers.
+    """
+
+    write: Callable[[Path], None]
+    files: tuple[str, ...]
+    path: str
+    answers: int
+    others: Mapping[str, int]
+
+
+def question(number: int) -> str:
+    """A question."""
+    return f"When was mill number {number} built?"
+
+
+def passages(number: int) -> list[str]:
+    """What was retrieved."""
+    return [f"Mill number {number} was built in 18{number:02}.", f"Mill number {number} stands by the river."]
+
+
+def answer(number: int) -> str:
+    """An answer that the passages support."""
+    return f"Mill number {number} was built in 18{number:02}."
+
+
+def prefixed(folder: Path) -> None:
+    """Text lines of a logger, with the answers as JSON at their end."""
+    row = [{"question": question(n), "contexts": passages(n), "answer": answer(n)} for n in range(NUMBER)]
+    lines = [f"2026-05-01 10:00:{n:02},0 INFO [rag] {json.dumps(one)}\n" for n, one in enumerate(row)]
+    (folder / "app.log").write_text("2026-05-01 09:59:59,0 INFO [rag] started\n" + "".join(lines) + TRACEBACK)
+
+
+def mixed(folder: Path) -> None:
+    """Answers among health checks and failed requests."""
+    lines = []
+    for n in range(NUMBER):
+        row = {"event": "request", "path": "/ask", "status": 200, "question": question(n), "docs": passages(n)}
+        lines.append({**row, "answer": answer(n), "request_id": f"r{n}"})
+        lines += [{"event": "request", "path": "/healthz", "status": 200}] * 3
+        if n % 6 == 0:
+            lines.append({"event": "request", "path": "/ask", "status": 502, "error": "upstream"})
+    (folder / "app.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines) + TRACEBACK)
+
+
+def halves(folder: Path) -> None:
+    """Retrieval and answer in two files; one request failed in between, one answer was logged twice."""
+    retrieved = [
+        {"rid": n, "request_id": f"r{n}", "query": question(n), "hits": passages(n)} for n in range(NUMBER + 1)
+    ]
+    answered = [{"request_id": f"r{n}", "response": answer(n), "took": n} for n in reversed(range(NUMBER))]
+    for name, rows in (("retrieval", retrieved), ("answers", [*answered, answered[0]])):
+        (folder / f"{name}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+
+
+def chat(folder: Path) -> None:
+    """Chat completions whose system message holds the passages."""
+    with (folder / "chat.jsonl").open("w") as file:
+        for n in range(NUMBER):
+            context = "\n\n".join(f"[{rank}] {text}" for rank, text in enumerate(passages(n), start=1))
+            system = f"You are a helpful assistant.\nAnswer the question from this context only.\n\n{context}"
+            messages = [{"role": "system", "content": system}, {"role": "user", "content": question(n)}]
+            row = {"id": f"c{n}", "messages": messages, "choices": [{"message": {"content": answer(n)}}]}
+            file.write(f"{json.dumps(row)}\n")
+
+
+def nested(folder: Path) -> None:
+    """JSON inside JSON, in a file that was rotated and compressed, and one that is written to."""
+    rows = [
+        {
+            "ts_ms": 1_777_629_600_000 + n,
+            "payload": json.dumps({"user_query": question(n), "reply": {"text": answer(n)}}),
+            "rag": {"chunks": [{"chunk_id": f"d{n}-{rank}", "body": text} for rank, text in enumerate(passages(n))]},
+        }
+        for n in range(NUMBER)
+    ]
+    lines = [f"{json.dumps(row)}\n" for row in rows]
+    (folder / "app.log.1.gz").write_bytes(gzip.compress("".join(lines[: NUMBER // 2]).encode()))
+    (folder / "app.log").write_text("".join(lines[NUMBER // 2 :]))
+
+
+SERVICES = {
+    "prefixed": Service(prefixed, ("app.log",), "app.log", NUMBER, {'skipped_total{reason="no_json"': 4}),
+    "mixed": Service(
+        mixed,
+        ("app.jsonl",),
+        "*.jsonl",
+        NUMBER,
+        {'skipped_total{reason="no_json"': 3, 'skipped_total{reason="where"': 3 * NUMBER + NUMBER // 6},
+    ),
+    "halves": Service(
+        halves,
+        ("retrieval.jsonl", "answers.jsonl"),
+        "",
+        NUMBER,
+        {'outcome="joined"': 2 * NUMBER, 'outcome="orphaned"': 1, 'outcome="repeated"': 1},
+    ),
+    "chat": Service(chat, ("chat.jsonl",), "chat.jsonl", NUMBER, {}),
+    "nested": Service(nested, ("app.log.1.gz",), "app.log*", NUMBER, {}),
+}
+
+
+@pytest.mark.costly
+@pytest.mark.parametrize("name", SERVICES)
+def test_from_map_to_figures(tmp_path: Path, name: str) -> None:
+    """What `map` prints is a source; `check` finds it good; `run` judges every answer and counts every other line."""
+    service = SERVICES[name]
+    folder = tmp_path / "log"
+    folder.mkdir()
+    service.write(folder)
+    mapped = run_forked("map", *(folder / file for file in service.files))
+    source: dict[str, Any] = yaml.safe_load(mapped.stdout)
+    if "kind" not in source:
+        source |= {"kind": "tail", "name": "app", "path": str(folder / service.path)}
+    config = tmp_path / "ragwatch.yaml"
+    config.write_text(
+        yaml.safe_dump({"state": f"{tmp_path}/state", "sampling": {"probability": 1.0}, "sources": [source]})
+    )
+    checked = run_forked("check", "--config", config)
+    assert (checked.returncode, "samples" in checked.stdout) == (0, True), checked.stdout
+    done = run_forked("run", "--once", "--config", config)
+    assert done.returncode == 0, done.stderr
+    assert value(done.stdout, "ragwatch_requests_seen_total{") == service.answers
+    assert value(done.stdout, "ragwatch_requests_rejected_total{") == 0
+    assert value(done.stdout, "ragwatch_samples_judged_total{") == service.answers
+    others = {part: value(done.stdout, part) for part in service.others}
+    assert others == service.others
+    assert value(done.stdout, "ragwatch_source_lines_skipped_total{") == sum(
+        count for part, count in others.items() if "skipped" in part
+    )
+    means = re.findall(r'^ragwatch_faithfulness_ratio\{.*window="1d"\} (\S+)$', done.stdout, flags=re.MULTILINE)
+    assert means
+    assert all(float(mean) > 0.95 for mean in means)
+    assert value(done.stdout, "ragwatch_traffic_contexts_sum{") == 2 * service.answers
+
+
+def value(text: str, part: str) -> float:
+    """Sum of the series whose line contains a text."""
+    lines = [line for line in text.splitlines() if part in line and not line.startswith("#")]
+    return sum(float(line.rpartition(" ")[2]) for line in lines)

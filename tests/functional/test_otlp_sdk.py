@@ -1,0 +1,48 @@
+"""The real OpenTelemetry SDK with its OTLP/HTTP exporter, and real instrumentations, end to end into the store."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from functional.daemon import RagwatchProcess, write_config
+from support.patience import DEADLINE
+
+from ragwatch.core.sample import Context
+from ragwatch.formats import canonical
+from ragwatch.ports import Query
+from ragwatch.stores.sqlite.store import SqliteStore
+
+ROOT = Path(__file__).parents[2]
+TRACERS = ROOT / ".venv" / "tracers" / "bin" / "python"
+TEXTS = ("Paris is the capital of France.\n\nIt lies on the Seine.", "Lyon is a city in France.")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("service", "answer"), [("langchain_service", "Paris."), ("llamaindex_service", "text text text text")]
+)
+def test_a_traced_service_becomes_samples(tmp_path: Path, service: str, answer: str) -> None:
+    """Question, answer and contexts of a service that is only traced are judged, with ids and texts."""
+    if not TRACERS.exists():
+        pytest.skip("needs the services of requirements-tracers.lock: make .venv/tracers.stamp")
+    config = write_config(
+        tmp_path, routes="[shop]", sources="[{kind: otlp, name: traces, grace_seconds: 0.5, route: service.name}]"
+    )
+    with RagwatchProcess(config).wait_until_serving() as ragwatch:
+        command = [str(TRACERS), f"{service}.py", f"{ragwatch.address}/v1/traces"]
+        subprocess.run(command, cwd=ROOT / "tests" / "traced", check=True, timeout=DEADLINE)
+        ragwatch.wait_for('ragwatch_samples_judged_total{judge="embedded",route="shop"}', 1)
+        assert ragwatch.series()['ragwatch_otlp_requests_total{outcome="assembled",source="traces"}'] == 1
+    store = SqliteStore(tmp_path / "state")
+    try:
+        (stored,) = store.find(Query(limit=2))
+    finally:
+        store.close()
+    assert stored.sample is not None
+    sample = canonical.read(stored.sample, "")
+    assert (sample.question, sample.answer) == ("What is the capital of France?", answer)
+    contexts = [Context(context.text, context.id) for context in sample.contexts]
+    assert sorted(contexts, reverse=True) == [Context(TEXTS[0], "d0"), Context(TEXTS[1], "d1")]
+    assert sample.trace_id == sample.id

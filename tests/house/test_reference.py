@@ -1,0 +1,25 @@
+"""docs/reference.md is what the program has: commands, configuration keys and series."""
+
+from __future__ import annotations
+
+from tools.readme import REFERENCE
+from tools.reference import reference
+
+
+def test_reference_is_written_from_the_program() -> None:
+    """Run `tools/readme.py` where this fails."""
+    assert REFERENCE.read_text(encoding="utf-8") == reference()
+
+
+def test_reference_has_what_people_look_for() -> None:
+    """A command with its options, keys of lists and of mappings, and a series."""
+    page = reference()
+    for text in (
+        "### ragwatch forget",
+        "| `--url URL` |",
+        "| `web.tokens[].rights` | required |",
+        "| `alerts.slos.NAME.objective` | required |",
+        "| `store.texts` (`kind: sqlite`) | `all` |",
+        "`ragwatch_web_config_failures_total`",
+    ):
+        assert text in page

@@ -1,0 +1,45 @@
+"""What `ragwatch check` says of traces that were received so far."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from support.kit import an_admission
+
+from ragwatch.commands.check import check_all
+from ragwatch.config import parse
+from ragwatch.core.tally import Tally, TallyKey
+from ragwatch.stores.sqlite.store import SqliteStore
+
+ASSEMBLED, REFUSED = (Tally.TRACES, ("traces", "assembled")), (Tally.TRACES, ("traces", "refused"))
+
+
+@pytest.mark.parametrize(
+    ("tallies", "state", "says"),
+    [
+        (None, "ok", "no request in a trace is complete yet"),
+        ({ASSEMBLED: 1200, REFUSED: 3}, "ok", "requests in traces: 1,200 assembled, 3 refused"),
+        ({(Tally.TRACES, ("traces", "unrelated")): 7}, "warning", "7 unrelated"),
+        ({ASSEMBLED: 1, (Tally.SILENT, ("traces", "traceloop")): 2}, "warning", ("2 hold no texts, because content "
+         "capture is off: set TRACELOOP_TRACE_CONTENT=true")),
+    ],
+)  # fmt: skip
+def test_traces_so_far(tmp_path: Path, tallies: dict[TallyKey, float] | None, state: str, says: str) -> None:
+    """Counts by outcome, and the switch of each instrumentation that sends no texts; before any, that it waits."""
+    if tallies is not None:
+        store = SqliteStore(tmp_path / "state")
+        store.admit(an_admission(tallies=Counter(tallies)))
+        store.close()
+    config = parse(
+        {
+            "state": str(tmp_path / "state"),
+            "web": {"listen": "127.0.0.1:0"},
+            "sources": [{"kind": "otlp", "name": "traces"}],
+        },
+        folder=tmp_path,
+    )
+    (finding,) = [finding for finding in check_all(config) if finding.subject == "sources[0]"]
+    assert finding.state == state
+    assert says in finding.detail

@@ -1,0 +1,123 @@
+"""`POST /v1/forget` to a daemon: nothing that it holds in memory writes a text of the person again."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+import pytest
+from support.callers import canned
+from support.patience import DEADLINE
+from support.stored_bytes import readable
+from unit.daemon.test_reload import running
+
+from ragwatch.config import load
+from ragwatch.daemon import Daemon
+from ragwatch.errors import ConfigError
+from ragwatch.ports import Erased, Erasure, Query
+
+
+def a_daemon(folder: Path, more: str = "") -> Daemon:
+    """A daemon that follows a log with answers of anna and bob."""
+    path = folder / "ragwatch.yaml"
+    source = f"{{kind: tail, name: app, path: '{folder}/*.jsonl', start: beginning}}"
+    path.write_text(
+        f"state: {folder}/state\nweb: {{listen: '127.0.0.1:0'}}\nsources: [{source}]\nsampling: {{probability: 1.0}}\n"
+        + more
+    )
+    log(folder, "anna", "bob")
+    return Daemon(load(path), path=path)
+
+
+def log(folder: Path, *names: str) -> None:
+    """One more answer of each person."""
+    with (folder / "rag.jsonl").open("a") as file:
+        for name in names:
+            row = {"id": f"request-{name}", "question": f"Where is the parcel of MARK-{name}?", "contexts": ["x"]}
+            file.write(json.dumps(row | {"answer": f"MARK-{name}, it is lost.", "metadata": {"user": name}}) + "\n")
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Wait for a condition."""
+    end = time.monotonic() + DEADLINE
+    while not condition():
+        assert time.monotonic() < end
+        await asyncio.sleep(0.02)
+
+
+def judged(daemon: Daemon) -> set[str | None]:
+    """Ids of the stored verdicts."""
+    return {row.verdict.id for row in daemon.store.find(Query())}
+
+
+@pytest.mark.costly
+async def test_a_person_is_erased_while_it_runs(tmp_path: Path) -> None:
+    """No byte of hers remains in database and write-ahead log; answers of others go on being judged."""
+    daemon = a_daemon(tmp_path)
+    async with running(daemon) as address, httpx.AsyncClient(base_url=address, timeout=DEADLINE) as client:
+        await until(lambda: len(judged(daemon)) == 2)
+        body = {"metadata": [["user", "anna"]]}
+        counted = (await client.post("/v1/forget", json=body | {"dry_run": True})).json()
+        assert b"MARK-anna" in readable(tmp_path / "state")
+        erased = (await client.post("/v1/forget", json=body)).json()
+        assert (erased["answers"], erased["complete"]) == (1, True)
+        assert erased == counted
+        state = readable(tmp_path / "state")
+        assert (b"anna" in state, b"MARK-bob" in state) == (False, True)
+        log(tmp_path, "carl", "anna")  # her answer is delivered again: a duplicate
+        await until(lambda: "request-carl" in judged(daemon))
+        assert len(judged(daemon)) == 3
+    assert b"anna" not in readable(tmp_path / "state")
+
+
+@pytest.mark.costly
+async def test_a_reading_under_way_is_not_written_again(tmp_path: Path) -> None:
+    """A draw that a judge is reading when the request comes is read to its end, stored, and erased."""
+    asked = threading.Event()
+
+    def reply(_: object) -> object:
+        asked.set()
+        time.sleep(0.3)
+        return {}
+
+    with canned((400, {}, reply)) as (server, sent):
+        judge = f"{{name: big, kind: openai, model: m, base_url: '{server}/v1', api_key: k, allow_unknown_price: true}}"
+        daemon = a_daemon(tmp_path, f"judges: [{judge}]\n")
+        async with running(daemon) as address, httpx.AsyncClient(base_url=address, timeout=DEADLINE) as client:
+            await until(asked.is_set)
+            assert daemon.store.pending() == {"big": 2}
+            response = await client.post("/v1/forget", json={"ids": ["request-anna"]})
+            assert response.json() | {"verdicts": 1, "pending": 0} == response.json() | {"answers": 1}
+            assert b"anna" not in readable(tmp_path / "state")
+            await until(lambda: not daemon.store.pending())
+        assert "MARK-anna" in json.dumps(sent)
+    assert b"anna" not in readable(tmp_path / "state")
+
+
+async def test_the_loops_go_on_where_it_fails(tmp_path: Path) -> None:
+    """The error of the store is the response; what is logged afterwards is judged."""
+    daemon = a_daemon(tmp_path)
+    async with running(daemon) as address, httpx.AsyncClient(base_url=address, timeout=DEADLINE) as client:
+        await until(lambda: len(judged(daemon)) == 2)
+        (tmp_path / "state" / "ragwatch.db").rename(tmp_path / "elsewhere")
+        reply = await client.post("/v1/forget", json={"ids": ["request-anna"]})
+        assert (reply.status_code, "was moved, deleted or replaced" in reply.text) == (503, True)
+        (tmp_path / "elsewhere").rename(tmp_path / "state" / "ragwatch.db")
+        log(tmp_path, "carl")
+        await until(lambda: "request-carl" in judged(daemon))
+
+
+async def test_nobody_is_erased_where_nothing_matches(tmp_path: Path) -> None:
+    """Counted or erased: no answer; a daemon that has stopped says so."""
+    daemon = a_daemon(tmp_path)
+    wanted = Erasure(frozenset({"request-of-nobody"}))
+    async with running(daemon):
+        assert await daemon.forget(wanted, dry_run=True) == Erased()
+        assert await daemon.forget(wanted, dry_run=False) == Erased()
+    with pytest.raises(ConfigError, match="stopping"):
+        await daemon.forget(wanted, dry_run=False)

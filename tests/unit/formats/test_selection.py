@@ -1,0 +1,116 @@
+"""Mixed logs: which lines are records of answers, which are skipped and why, and which are losses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragwatch.core.sample import RejectReason, SkipReason
+from ragwatch.errors import ConfigError, FormatError
+from ragwatch.formats.record import parse
+from ragwatch.formats.selection import line_parser
+
+STAMP = r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:,]{8,12} [A-Z]{4,8} "
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'2026-01-01 12:00:00,123 INFO {"a": {"b": 1}}',
+        b'<14>1 host app[7]: {svc} { "a": {"b": 1}}\r',
+        b'\x1b[36mweb_1  |\x1b[0m {"a": {"b": 1}}',
+        b'{"a": {"b": 1}}',
+    ],
+)
+def test_text_before_the_object_is_passed_over_on_request(line: bytes) -> None:
+    """The object begins at the first brace that a key follows; a line without any text before it is read as ever."""
+    assert line_parser(prefix="auto")(line) == ({"a": {"b": 1}}, False)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [b'INFO {"a": 1} after', b'INFO {"a": 1', b'INFO {"a": {"b": 1}', b'tail": {"b": 1}}', b"{torn", b"\x00\x00"],
+)
+@pytest.mark.parametrize("where", [None, "a"])
+def test_a_torn_object_is_a_loss(line: bytes, where: str | None) -> None:
+    """Neither an inner object of a torn one, nor one with text behind it, passes for the record; it is not skipped."""
+    with pytest.raises(FormatError) as caught:
+        line_parser(where, "auto")(line)
+    assert caught.value.reason in {RejectReason.TORN_JSON, RejectReason.BINARY}
+
+
+def test_text_before_the_object_is_refused_otherwise() -> None:
+    """Users' text at the end of another line must not pass for a record where nobody asked for it."""
+    line = b'WARN bad input: {"question": "q", "contexts": ["c"], "answer": "c"}'
+    with pytest.raises(FormatError):
+        line_parser()(line)
+    assert line_parser(where="answer")(line) is SkipReason.NO_JSON
+
+
+@pytest.mark.parametrize(
+    "line",
+    [b"", b"Traceback (most recent call last):", b'  File "app.py", line 3, in ask', b"[1, 2]", b"null", b"{}"[:0]],
+)
+@pytest.mark.parametrize("options", [{"where": "a"}, {"prefix": "auto"}, {"prefix": STAMP}])
+def test_text_without_an_object_is_skipped(line: bytes, options: dict[str, Any]) -> None:
+    """A traceback between the records of a mixed log is no loss of a record."""
+    assert line_parser(**options)(line) is SkipReason.NO_JSON
+
+
+def test_a_pattern_is_stricter_than_auto() -> None:
+    """A line that the pattern does not match is no record, whatever its text ends with; one without prefix is."""
+    read = line_parser(prefix=STAMP)
+    assert read('2026-01-01 12:00:00,1 INFO {"a": "é"}'.encode()) == ({"a": "é"}, False)
+    assert read(b' {"a": 1}') == ({"a": 1}, False)
+    assert read(b'user said: {"a": 1}') is SkipReason.NO_JSON
+    with pytest.raises(FormatError):
+        read(b"2026-01-01 12:00:00,1 INFO started")
+    assert line_parser(prefix="[^{]{1,9}")(b"\xff\xe9: {}") == ({}, False)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"prefix": "("}, "prefix: is not a regular expression"),
+        ({"prefix": ".* "}, "prefix: has a repetition without a bound"),
+        ({"prefix": "a{0,1}"}, "prefix: matches texts of no character"),
+        ({"where": "a =="}, "where: "),
+        ({"where": "lower(a)"}, "where: unknown function 'lower' at position 0"),
+    ],
+)
+def test_invalid_options_are_named(options: dict[str, Any], message: str) -> None:
+    """A condition or pattern that cannot work is refused when the configuration is read."""
+    with pytest.raises(ConfigError) as caught:
+        line_parser(**options)
+    assert str(caught.value).startswith(message)
+
+
+def test_feedback_is_always_read() -> None:
+    """What a user says of an answer is no answer, and no other line either."""
+    line = b'{"feedback_for": "r1", "thumbs": "up"}'
+    assert line_parser(where="event == 'answer'")(line) == ({"feedback_for": "r1", "thumbs": "up"}, False)
+
+
+def test_a_condition_selects() -> None:
+    """True takes the record; false and failing skip it, under different reasons."""
+    read = line_parser(where="contains(path, 'ask') && status < `500`")
+    assert read(b'{"path": "/ask", "status": 200}') == ({"path": "/ask", "status": 200}, False)
+    assert read(b'{"path": "/healthz", "status": 200}') is SkipReason.WHERE
+    assert read(b'{"path": "/ask", "status": 502}') is SkipReason.WHERE
+    assert read(b'{"status": 200}') is SkipReason.WHERE_FAILED
+
+
+@given(st.binary(max_size=60), st.sampled_from([None, "a", "contains(a, 'b')"]), st.sampled_from([None, "auto", STAMP]))
+def test_any_bytes(line: bytes, where: str | None, prefix: str | None) -> None:
+    """Any bytes are a record, a reason to skip, or a FormatError; without options it is what `parse` says."""
+    outcomes = []
+    for read in (line_parser(where, prefix), line_parser(), parse):
+        try:
+            outcomes.append(read(line))
+        except FormatError as error:
+            outcomes.append(RejectReason(error.reason))
+    assert isinstance(outcomes[0], tuple | SkipReason | RejectReason)
+    assert outcomes[1] == outcomes[2]

@@ -1,0 +1,398 @@
+"""Source kind `join`: parts of a request become one record, whatever their order, files and batches, across kills."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.kit import AT, Clock, ListSource, a_batch
+
+from ragwatch.config import parse
+from ragwatch.core.snapshot import Lag
+from ragwatch.core.tally import PartOutcome, Tally
+from ragwatch.errors import ConfigError, SourceError
+from ragwatch.ports import Batch, BatchReport, Part, Source
+from ragwatch.ports.capabilities import ReceivesRequests
+from ragwatch.ports.receiving import IncomingRequest, Reply
+from ragwatch.sources import KINDS
+from ragwatch.sources.join.joiner import Joiner
+from ragwatch.sources.join.options import Options
+from ragwatch.sources.join.source import JoinSource
+
+ASKED = {"request_id": "r1", "ts": 1_767_225_600, "event": "ask", "question": "Where?", "rag": {"contexts": 2}}
+ANSWERED = {
+    "request_id": "r1",
+    "ts": 1_767_225_603,
+    "event": "answer",
+    "answer": "By the river.",
+    "rag": {"model": "m"},
+}
+RETRIEVED = {"request_id": "r1", "ts": 1_767_225_601, "event": "hits", "contexts": ["By the river."], "answer": None}
+PARTS = (ASKED, RETRIEVED, ANSWERED)
+
+
+def options(folder: Path | str = "/none", **changes: Any) -> Options:
+    """Options that join two files."""
+    inner = [
+        {"kind": "tail", "name": name, "path": f"{folder}/{name}.jsonl", "scan_seconds": 0}
+        for name in ("asked", "answered")
+    ]
+    return Options.model_validate({"name": "app", "of": inner, "by": "request_id", "start": "beginning", **changes})
+
+
+def write(folder: Path, name: str, *rows: Any) -> None:
+    """Append rows to a file."""
+    with (folder / f"{name}.jsonl").open("a") as file:
+        file.writelines(f"{row if isinstance(row, str) else json.dumps(row)}\n" for row in rows)
+
+
+class Reading:
+    """What intake does with a source: batches are stored with their parts, and counted."""
+
+    def __init__(self, folder: Path, **changes: Any) -> None:
+        self.options, self.clock = options(folder, **changes), Clock(AT)
+        self.cursors: dict[str, str] = {}
+        self.stored: dict[tuple[str, str], Part] = {}
+        self.tallies: Counter[Any] = Counter()
+        self.records: list[dict[str, Any]] = []
+        self.rejected: list[str] = []
+        self.source = self.opened()
+
+    def opened(self) -> JoinSource:
+        """The source after a start."""
+        source = JoinSource(self.options, self.clock, lambda: AT)
+        source.resume(self.cursors)
+        source.restore(self.stored.values())
+        return source
+
+    def kill(self) -> None:
+        """End without a word, and start again."""
+        self.source.close()
+        self.source = self.opened()
+
+    def read(self) -> list[dict[str, Any]]:
+        """Read until nothing is new; returns the new records."""
+        before = len(self.records)
+        while (batch := self.source.read()) is not None:
+            assert self.source.read() is batch
+            self.admit(batch)
+            self.source.commit(batch)
+        return self.records[before:]
+
+    def admit(self, batch: Batch) -> None:
+        """Store a batch."""
+        for part in batch.hold:
+            self.stored.setdefault((part.group, part.name), part)
+        self.stored = {key: part for key, part in self.stored.items() if key[0] not in batch.release}
+        self.cursors[batch.stream] = batch.cursor
+        self.tallies += Counter(batch.tallies)
+        self.records += map(json.loads, batch.lines)
+        self.rejected += [f"{rejection.reason} {rejection.field}" for rejection in batch.rejections]
+
+    def outcomes(self) -> dict[str, float]:
+        """Parts by outcome."""
+        return {labels[1]: count for (tally, labels), count in self.tallies.items() if tally is Tally.PARTS}
+
+
+def test_parts_become_one_record(tmp_path: Path) -> None:
+    """Fields of all parts; of different values the later one; the id of the request; and the parts themselves."""
+    reading = Reading(tmp_path)
+    write(tmp_path, "asked", {**ASKED, "contexts": ["By the river."]})
+    assert reading.read() == []
+    write(tmp_path, "answered", ANSWERED)
+    (record,) = reading.read()
+    assert (record["id"], record["event"], record["ts"]) == ("r1", "answer", ANSWERED["ts"])
+    assert record["rag"] == {"contexts": 2, "model": "m"}
+    assert [part["event"] for part in record["parts"]] == ["ask", "answer"]
+    assert (reading.outcomes(), reading.stored) == ({"joined": 2}, {})
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+def test_the_record_does_not_depend_on_the_order_of_arrival(tmp_path: Path, order: Sequence[int]) -> None:
+    """All orders of three parts in two files give the same record, killed after each part."""
+    reading = Reading(tmp_path, parts=3)
+    for place in order:
+        write(tmp_path, "answered" if PARTS[place] is ANSWERED else "asked", PARTS[place])
+        reading.read()
+        reading.kill()
+    (record,) = reading.records
+    assert [part["event"] for part in record["parts"]] == ["ask", "hits", "answer"]
+    assert (record["event"], record["answer"], record["contexts"]) == ("answer", "By the river.", ["By the river."])
+    assert reading.stored == {}
+
+
+@settings(max_examples=30)
+@given(st.lists(st.tuples(st.sampled_from("abcd"), st.integers(0, 2), st.booleans()), max_size=20))
+def test_every_part_is_counted_once(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, int, bool]]
+) -> None:
+    """Any parts in any order, with kills between them: no request is joined twice, and parts are conserved."""
+    folder = tmp_path_factory.mktemp("join")
+    reading = Reading(folder)
+    for group, place, kill in steps:
+        part = {**(ASKED | {"contexts": []}, RETRIEVED, ANSWERED)[place], "request_id": group}
+        write(folder, "answered" if place else "asked", part)
+        reading.read()
+        if kill:
+            reading.kill()
+    assert sum(reading.outcomes().values()) + len(reading.stored) == len(steps)
+    reading.clock.now = AT + 301
+    reading.read()
+    assert (sum(reading.outcomes().values()), reading.stored) == (len(steps), {})
+    reading.source.close()
+
+
+def test_what_arrives_late_or_again_is_counted(tmp_path: Path) -> None:
+    """A part of a request that is done, a part that is sent again before and after, and one that waits in vain."""
+    reading = Reading(tmp_path)
+    asked = {**ASKED, "contexts": []}
+    write(tmp_path, "asked", asked, asked, {**asked, "request_id": "r2"})
+    write(tmp_path, "answered", ANSWERED, ANSWERED, {**ANSWERED, "answer": "Elsewhere."})
+    assert len(reading.read()) == 1
+    assert reading.outcomes() == {"joined": 2, "repeated": 2, "late": 1}
+    reading.clock.now = AT + 299
+    reading.read()
+    assert len(reading.stored) == 1
+    reading.clock.now = AT + 300
+    assert (reading.read(), reading.stored, reading.outcomes()["orphaned"]) == ([], {}, 1)
+    write(tmp_path, "answered", {**ANSWERED, "request_id": "r2"})
+    assert (reading.read(), reading.outcomes()["late"]) == ([], 2)
+    reading.clock.now = AT + 10_000
+    write(tmp_path, "answered", {**ANSWERED, "request_id": "r2"}, {**ANSWERED, "request_id": "r9"})
+    write(tmp_path, "asked", {**asked, "request_id": "r2"})
+    assert [record["id"] for record in reading.read()] == ["r2"]  # an id that is used again, long after
+    reading.source.close()
+
+
+def test_what_can_be_read_is_joined_at_the_end_of_its_time(tmp_path: Path) -> None:
+    """A request that lacks a part is not lost if it can be read without it; or at once, if nothing more is written."""
+    for finished in (False, True):
+        folder = tmp_path / str(finished)
+        folder.mkdir()
+        reading = Reading(folder, complete="`false`")
+        write(folder, "asked", {**ASKED, "contexts": []}, {**ASKED, "request_id": "r2"})
+        write(folder, "answered", ANSWERED)
+        assert reading.read() == []
+        reading.kill()
+        if finished:
+            reading.source.finish()
+        else:
+            reading.clock.now = AT + 300
+        assert [record["id"] for record in reading.read()] == ["r1"]
+        assert (reading.outcomes(), reading.stored) == ({"joined": 2, "orphaned": 1}, {})
+        reading.source.close()
+
+
+def test_what_cannot_be_encoded_is_counted(tmp_path: Path) -> None:
+    """Almost too deep by itself, too deep as a part of a record: rejected when it is joined, orphaned if it waited."""
+    for changes, outcomes in (({}, {}), ({"complete": "`false`"}, {"orphaned": 1})):
+        folder = tmp_path / str(len(changes))
+        folder.mkdir()
+        reading = Reading(folder, **changes)
+        nested = '{"a": ' * 253 + "1" + "}" * 253
+        write(folder, "asked", f'{{"request_id": "r8", "answer": "a", "question": "", "contexts": [], "a": {nested}}}')
+        assert reading.read() == []
+        reading.clock.now = AT + 301
+        assert (reading.read(), reading.outcomes()) == ([], outcomes)
+        assert reading.rejected == ([] if changes else ["too_deep "])
+        reading.source.close()
+
+
+def test_a_backlog_orphans_nothing(tmp_path: Path) -> None:
+    """Time counts only when every source is read to its end."""
+    reading = Reading(tmp_path)
+    write(tmp_path, "asked", {**ASKED, "contexts": []})
+    reading.read()
+    write(tmp_path, "answered", *[{"request_id": f"x{n}", "answer": "a"} for n in range(3)], ANSWERED)
+    reading.clock.now = AT + 10_000
+    assert len(reading.read()) == 1
+    reading.source.close()
+
+
+def test_what_waits_is_bounded(tmp_path: Path) -> None:
+    """Beyond either limit the oldest request is dropped and counted."""
+    for limit in ({"max_waiting": 2}, {"max_bytes": 120}):
+        folder = tmp_path / next(iter(limit))
+        folder.mkdir()
+        reading = Reading(folder, **limit)
+        write(folder, "asked", *[{"request_id": f"r{n}", "question": "x" * 20} for n in range(5)])
+        reading.read()
+        assert ({group for group, _ in reading.stored}, reading.outcomes()) == ({"r3", "r4"}, {"dropped": 3})
+        reading.source.close()
+
+
+def test_lines_that_are_no_part(tmp_path: Path) -> None:
+    """Without an id, torn, skipped by `where` of their source, too deep to be joined: each has its reason."""
+    files = [{"kind": "tail", "name": "asked", "path": f"{tmp_path}/asked.jsonl", "where": "event != 'health'"}]
+    reading = Reading(tmp_path, of=files)
+    deep = '{"request_id": "r7", "a": ' + '{"a": ' * 260 + "1" + "}" * 261
+    almost = (
+        '{"request_id": "r8", "answer": "a", "question": "", "contexts": [], "a": ' + '{"a": ' * 252 + "1" + "}" * 253
+    )
+    write(tmp_path, "asked", {"event": "x"}, '{"request_id', {"event": "health"}, {"request_id": 1.5}, deep, almost)
+    assert reading.read() == []
+    assert sorted(reading.rejected) == ["missing_field by", "too_deep ", "too_deep ", "torn_json ", "wrong_type by"]
+    assert reading.tallies == {(Tally.SKIPPED, ("app", "where")): 1}
+    reading.source.close()
+
+
+def test_feedback_is_passed_on(tmp_path: Path) -> None:
+    """It names its answer itself, and waits for nothing."""
+    reading = Reading(tmp_path)
+    write(tmp_path, "answered", {"feedback_for": "r1", "thumbs": "up"})
+    assert reading.read() == [{"feedback_for": "r1", "thumbs": "up"}]
+    reading.source.close()
+
+
+def test_a_whole_record_waits_for_nothing(tmp_path: Path) -> None:
+    """A record that can be read as it is needs no other part; a condition or a number says otherwise."""
+    whole = {"request_id": "r1", "question": "q", "contexts": [], "answer": "a"}
+    fails = {"complete": "contains(rated, 'a')"}
+    cases = (({}, 1), ({"parts": 2}, 0), ({"complete": "rated"}, 0), (fails, 0), ({"complete": "answer"}, 1))
+    for changes, records in cases:
+        folder = tmp_path / str(len(changes)) / str(next(iter(changes.values()), ""))
+        folder.mkdir(parents=True)
+        reading = Reading(folder, **changes)
+        write(folder, "asked", whole)
+        assert len(reading.read()) == records
+        reading.source.close()
+
+
+def test_a_mapping_reads_the_joined_record(tmp_path: Path) -> None:
+    """Fields of one name are told apart by their part; the sample has the id of the request."""
+    mapping = {
+        "question": "parts[?kind=='in'] | [0].text",
+        "answer": "parts[?kind=='out'] | [0].text",
+        "contexts": "parts[?kind=='in'] | [0].hits",
+    }
+    reading = Reading(tmp_path, format="custom", mapping=mapping)
+    assert reading.options.rules.mapping["id"] == "id"
+    write(tmp_path, "answered", {"request_id": 7, "kind": "out", "text": "Tea."})
+    write(tmp_path, "asked", {"request_id": 7, "kind": "in", "text": "What?", "hits": ["Tea is green."]})
+    (record,) = reading.read()
+    assert record["id"] == "7"
+    reading.source.close()
+
+
+class Failing(ListSource):
+    """A source that cannot be read."""
+
+    def read(self) -> Batch | None:
+        """Fail."""
+        raise SourceError("gone")
+
+    def lag(self) -> Lag:
+        """Unknown."""
+        return Lag(5, None, {"a.jsonl": "gone"}, closed=1, problems=("gone",), skipped="3 records")
+
+
+def test_a_source_that_fails_stops_neither_the_others_nor_its_own_report(tmp_path: Path) -> None:
+    """The others are read first; then the failure is raised; nothing expires meanwhile; lags add up."""
+    source = JoinSource(options(tmp_path, within="1s"), Clock(AT))
+    good: Source = ListSource([a_batch(json.dumps(ASKED).encode())])
+    source._inner["asked"] = source._inner["asked"]._replace(source=good)
+    source._inner["answered"] = source._inner["answered"]._replace(source=Failing([]))
+    batch = source.read()
+    assert batch is not None
+    assert [part.group for part in batch.hold] == ["r1"]
+    with pytest.raises(ValueError, match="read last"):
+        source.commit(a_batch())
+    source.commit(batch)
+    with pytest.raises(SourceError):
+        source.read()
+    assert source.lag() == Lag(5, None, {"a.jsonl": "gone"}, closed=1, problems=("gone",), skipped="3 records")
+
+
+class Receiving(ListSource):
+    """A source that clients send records to."""
+
+    def __init__(self, *batches: Batch) -> None:
+        super().__init__(batches, "asked")
+        self.wake = asyncio.Event()
+        self.handlers = {"/v1/samples": self._handle}
+
+    async def _handle(self, _: IncomingRequest) -> Reply:
+        """Accept."""
+        return Reply(202)
+
+
+def test_parts_that_are_sent_over_http(tmp_path: Path) -> None:
+    """Requests reach the source they are sent to, and its clients learn which records are no parts."""
+    source = JoinSource(options(tmp_path), Clock(AT))
+    assert (isinstance(source, ReceivesRequests), source.handlers, source.wake.is_set()) == (True, {}, False)
+    batch = replace(a_batch(b'{"event": "x"}', json.dumps(ASKED).encode()), report=BatchReport())
+    receiving = Receiving(batch)
+    source._inner["asked"] = source._inner["asked"]._replace(source=receiving)
+    assert (source.handlers, source.wake) == (receiving.handlers, receiving.wake)
+    outer = source.read()
+    assert outer is not None
+    assert batch.report is not None
+    assert [(one.line, one.reason) for one in batch.report.rejections] == [(1, "missing_field")]
+    source.commit(outer)
+    assert receiving.committed == 1
+
+
+def test_parts_of_a_source_that_is_gone_are_released() -> None:
+    """After a change of the configuration nothing waits for a source that does not exist."""
+    clock, released = Clock(AT), list[str]()
+    source = JoinSource(options(), clock)
+    source.restore([Part("r1", "old/abc", b"{}", AT - 9_000), Part("r2", "asked/abc", b"{}", AT - 9_000)])
+    for wait in (0, 299, 1):  # r2 waits from the start on
+        clock.now += wait
+        while (batch := source.read()) is not None:
+            released += batch.release
+            source.commit(batch)
+        assert released == (["r1"] if clock.now < AT + 300 else ["r1", "r2"])
+
+
+def sources(*items: dict[str, Any]) -> Iterator[str]:
+    """Errors of a configuration."""
+    with pytest.raises(ConfigError) as caught:
+        parse({"state": "/s", "sources": list(items)}, folder=Path())
+    yield str(caught.value)
+
+
+INNER = {"kind": "tail", "name": "a", "path": "/a"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"of": [{"kind": "join", "name": "a"}]}, "sources[0].of[0].kind: 'join' cannot be joined"),
+        ({"of": [{"kind": "push", "name": name} for name in "ab"]}, "sources[0].of: has several sources of kind push"),
+        ({"of": [{**INNER, "name": "a/b"}]}, "sources[0].of[0].name: 'a/b' is taken or contains a slash"),
+        ({"of": [{**INNER, "prefix": "a", "skip_prefix": True}]}, "sources[0].of[0]: skip_prefix is the older"),
+        ({"of": [INNER, INNER]}, "sources[0].of[1].name: 'a' is taken"),
+        ({"of": [{**INNER, "format": "ragas"}]}, "sources[0].of[0].format: is not used here"),
+        ({"of": [{**INNER, "where": "=="}]}, "sources[0].of[0]: "),
+        ({"of": [{"kind": "tail", "name": "a"}]}, "sources[0].of[0].path: "),
+        ({"by": "a["}, "sources[0].by: "),
+        ({"complete": "f(a)"}, "sources[0].complete: unknown function"),
+        ({"complete": "a", "parts": 2}, "sources[0]: set `complete` or `parts`, not both"),
+        ({"within": "13h"}, "sources[0].within: "),
+    ],
+)
+def test_invalid_options_are_named(changes: dict[str, Any], message: str) -> None:
+    """The place in the configuration, also inside `of`."""
+    (error,) = sources({"kind": "join", "name": "app", "of": [INNER], "by": "id", **changes})
+    assert error.startswith(message)
+
+
+def test_the_kind_is_registered() -> None:
+    """`kind: join` in the configuration."""
+    config = parse(
+        {"state": "/s", "sources": [{"kind": "join", "name": "app", "of": [INNER], "by": "id"}]}, folder=Path()
+    )
+    built = KINDS["join"].build(config.sources[0].options)
+    assert isinstance(built, JoinSource)
+    assert isinstance(built._joiner, Joiner)
+    assert set(PartOutcome) >= {PartOutcome.JOINED, PartOutcome.ORPHANED}

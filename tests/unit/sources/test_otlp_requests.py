@@ -1,0 +1,178 @@
+"""Requests: what is decoded, what is refused with which status, and that nothing hostile takes memory or time."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import resource
+import zlib
+from typing import Any
+
+import pytest
+import zstandard
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
+    ExportTracePartialSuccess,
+    ExportTraceServiceResponse,
+)
+from support.spans import JSON, PROTOBUF, a_request, a_span, as_json, as_protobuf
+
+from ragwatch.ports.receiving import Reply
+from ragwatch.sources.otlp import json_request, protobuf_request
+from ragwatch.sources.otlp.options import Options
+from ragwatch.sources.otlp.source import OtlpSource
+from ragwatch.sources.requests.body import Body, ByteBudget
+from ragwatch.sources.requests.refusal import RefusedError
+
+MIB = 1 << 20
+VALUES = {"text": "a", "true": True, "int": -5, "float": 0.5, "list": ["a", 1], "map": {"a": {"b": "c"}}}
+
+
+def unpacked(sent: bytes, encoding: str, limit: int) -> bytes:
+    """A body without its compression."""
+    return Body(a_request(b"", content_encoding=encoding), limit, ByteBudget(limit), "send less").unpacked(sent)
+
+
+async def reply_to(body: bytes, kind: str = PROTOBUF, **headers: str) -> Reply:
+    """The reply to a request whose spans are never stored."""
+    source = OtlpSource(Options(name="traces", max_body_bytes=MIB))
+    return await source.handlers["/v1/traces"](a_request(body, kind, **headers))
+
+
+def message_in(reply: Reply) -> str:
+    """The message of a google.rpc.Status, in the reply's own encoding."""
+    if reply.content_type == JSON:
+        return str(json.loads(reply.body)["message"])
+    status = ExportTracePartialSuccess.FromString(reply.body)  # has the same fields: a number and a text
+    assert status.rejected_spans > 0
+    return str(status.error_message)
+
+
+def test_both_encodings_mean_the_same() -> None:
+    """Every field and every type of value; values of no use are left out."""
+    left_out = {"empty": None, "embedding.embeddings.0.embedding.vector": [0.5], "vector": [0.5] * 100}
+    span = a_span(
+        "root",
+        attributes=VALUES | left_out,
+        events=[("event", {"a": "b"})],
+        remote=True,
+        dropped=3,
+        scope="library",
+        failed=True,
+    )
+    child = a_span("child", "root")
+    expected = [span._replace(attributes=VALUES), child]
+    for spans_of, encode in ((protobuf_request.spans_of, as_protobuf), (json_request.spans_of, as_json)):
+        received = spans_of(encode([span, child]))
+        assert (received.spans, received.rejected) == (expected, 0)
+
+
+def test_json_is_read_leniently() -> None:
+    """Unknown fields are ignored, 64-bit integers may be numbers or text, and upper-case ids are the same ids."""
+    span: dict[str, Any] = {"traceId": "AB" * 16, "spanId": "CD" * 8, "parentSpanId": "", "flags": "768", "new": [1]}
+    span |= {"startTimeUnixNano": 5, "endTimeUnixNano": "7", "droppedAttributesCount": -1, "status": None}
+    span["attributes"] = [
+        {"key": "a", "value": {"intValue": "12", "x": 1}},
+        {"key": "b", "value": {"intValue": "1" * 30}},
+        {"key": "c", "value": {"doubleValue": "NaN"}},
+        {"key": "d", "value": {"arrayValue": {}}},
+        {"key": "e", "value": {"kvlistValue": {"values": [{"key": "k", "value": {"stringValue": "v"}}, 3]}}},
+        {"key": "f", "value": {"stringValue": 3}},
+        {"key": 4, "value": {"stringValue": "x"}},
+        {"key": "g", "value": {"bytesValue": "AA=="}},
+    ]
+    body = {"resourceSpans": [{"resource": {}, "scopeSpans": [{"spans": [span]}], "z": {}}], "unknown": 1}
+    (read,) = json_request.spans_of(json.dumps(body).encode()).spans
+    assert (read.trace_id, read.span_id, read.remote, read.start, read.end) == ("ab" * 16, "cd" * 8, True, 5, 7)
+    assert (read.dropped, read.attributes) == (0, {"a": 12, "d": [], "e": {"k": "v"}})
+
+
+@pytest.mark.parametrize("kind", [PROTOBUF, JSON])
+async def test_invalid_spans_are_a_partial_success(kind: str) -> None:
+    """Spans without valid ids are rejected and counted in the reply; the client must not send them again."""
+    spans = [a_span("a", trace_id="0" * 32), a_span("b", trace_id="1" * 30)]
+    reply = await reply_to((as_protobuf if kind == PROTOBUF else as_json)(spans), f"{kind}; charset=utf-8")
+    assert (reply.status, reply.content_type) == (200, kind)
+    if kind == PROTOBUF:
+        partial = ExportTraceServiceResponse.FromString(reply.body).partial_success
+        assert (partial.rejected_spans, "trace_id" in partial.error_message) == (2, True)
+    else:
+        assert json.loads(reply.body)["partialSuccess"]["rejectedSpans"] == "2"
+
+
+@pytest.mark.parametrize(("kind", "body"), [(PROTOBUF, b""), (JSON, b"{}"), (JSON, b"")])
+async def test_an_empty_request_succeeds(kind: str, body: bytes) -> None:
+    """A request without spans is answered as success, in its encoding."""
+    reply = await reply_to(body, kind)
+    assert (reply.status, reply.content_type, reply.body) == (200, kind, b"" if kind == PROTOBUF else b"{}")
+
+
+DEEP = b'{"resourceSpans":' + b"[" * 100_000
+NESTED = b'{"resourceSpans":[{"scopeSpans":[{"spans":[' + b'{"a":' * 5_000
+FIELDS = ({"resourceSpans": [3]}, {"resourceSpans": {}}, {"resourceSpans": [{"scopeSpans": 1}]},
+          {"resourceSpans": [{"resource": [], "scopeSpans": []}]}, [1])  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "body", "headers"),
+    [
+        (400, PROTOBUF, b"garbage, not protobuf", {}),
+        (400, PROTOBUF, as_protobuf([a_span("a")])[:-3], {}),
+        (400, JSON, b"{", {}),
+        (400, JSON, b"\xff\xfe", {}),
+        (400, JSON, DEEP, {}),
+        (400, JSON, NESTED, {}),
+        *((400, JSON, json.dumps(fields).encode(), {}) for fields in FIELDS),
+        (400, JSON, b"not gzip", {"content_encoding": "gzip"}),
+        (400, JSON, gzip.compress(b"{}" * 50)[:-9], {"content_encoding": "gzip"}),
+        (400, JSON, b"not zstd", {"content_encoding": "zstd"}),
+        (413, JSON, b" " * (MIB + 1), {}),
+        (413, JSON, b"{}", {"content_length": str(10**12)}),
+        (413, JSON, b" " * (MIB + 1), {"content_length": "x"}),
+        (415, "text/plain", b"{}", {}),
+        (415, "", b"{}", {}),
+        (415, JSON, b"{}", {"content_encoding": "br"}),
+    ],
+)
+async def test_what_is_refused(status: int, kind: str, body: bytes, headers: dict[str, str]) -> None:
+    """Each with its status and a message, none to be sent again."""
+    reply = await reply_to(body, kind, **headers)
+    assert (reply.status, reply.content_type) == (status, kind if kind == PROTOBUF else JSON)
+    assert message_in(reply)
+    assert "Retry-After" not in reply.headers
+
+
+@pytest.mark.parametrize("encoding", ["", "identity", "gzip", "x-gzip", "zstd", " GZIP "])
+def test_compression(encoding: str) -> None:
+    """What was compressed is the same afterwards; gzip may have several members, zstd several frames."""
+    body = as_protobuf([a_span("a")])
+    compress = {"gzip": gzip.compress, "x-gzip": gzip.compress, "zstd": zstandard.ZstdCompressor().compress}
+    sent = compress[name](body) * 2 if (name := encoding.strip().lower()) in compress else body * 2
+    assert unpacked(sent, encoding, MIB) == body * 2
+
+
+@pytest.mark.costly
+@pytest.mark.parametrize("encoding", ["gzip", "zstd"])
+async def test_a_bomb_takes_no_memory(encoding: str) -> None:
+    """200 MB in some hundred KB are refused with 413, without unpacking them: memory does not grow by 50 MiB."""
+    zeros = b" " * MIB
+    if encoding == "gzip":
+        packer = zlib.compressobj(1, wbits=31)
+        bomb = b"".join(packer.compress(zeros) for _ in range(200)) + packer.flush()
+    else:
+        writer = zstandard.ZstdCompressor().compressobj()
+        bomb = b"".join(writer.compress(zeros) for _ in range(200)) + writer.flush()
+    source = OtlpSource(Options(name="traces"))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    reply = await source.handlers["/v1/traces"](a_request(bomb, JSON, content_encoding=encoding))
+    assert reply.status == 413
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50 * 1024
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "zstd"])
+def test_the_limit_holds_for_what_is_unpacked(encoding: str) -> None:
+    """One byte more than the limit is refused, as many as the limit are not."""
+    compress = gzip.compress if encoding == "gzip" else zstandard.ZstdCompressor().compress
+    assert len(unpacked(compress(b"x" * 1000), encoding, 1000)) == 1000
+    with pytest.raises(RefusedError, match="max_body_bytes") as caught:
+        unpacked(compress(b"x" * 1001), encoding, 1000)
+    assert caught.value.status == 413

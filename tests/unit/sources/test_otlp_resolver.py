@@ -1,0 +1,131 @@
+"""Texts of documents by id, from a real server on the loopback interface."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import unquote
+
+import pytest
+from pydantic import SecretStr, ValidationError
+from support.kit import Clock
+from support.spans import a_span, said
+from support.traces import ANSWER, OI, TEXTS, genai_ids_only
+from unit.sources.test_otlp_source import GRACE, a_source, records, settled, stored
+
+from ragwatch.core.sample import RejectReason
+from ragwatch.errors import SourceError
+from ragwatch.sources.otlp import source as module
+from ragwatch.sources.otlp.resolver import ResolveOptions, Resolver
+
+REPLIES = {
+    "d0": (200, TEXTS[0]),
+    "d1": (200, json.dumps({"id": "d1", "content": TEXTS[1]})),
+    "quoted/../d2": (200, json.dumps("a text")),
+    "listed": (200, json.dumps({"data": [{"text": "the first"}]})),
+    "nothing": (200, json.dumps({"count": 3})),
+    "gone": (404, "no"),
+    "large": (200, "x" * 5_000),
+    "broken": (500, "no"),
+}
+
+
+class Documents(ThreadingHTTPServer):
+    """A server of documents; counts requests by id."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.asked: list[str] = []
+        self.tokens: set[str] = set()
+
+    @property
+    def url(self) -> str:
+        """Where the text of a document is."""
+        return f"http://127.0.0.1:{self.server_port}/chunks/{{id}}"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Documents
+
+    def do_GET(self) -> None:
+        """The reply for an id."""
+        name = unquote(self.path.removeprefix("/chunks/"))
+        self.server.asked.append(name)
+        self.server.tokens.add(self.headers.get("Authorization", ""))
+        status, body = REPLIES[name]
+        self.send_response(status)
+        self.end_headers()
+        self.wfile.write(body.encode())
+
+    def log_message(self, *_: object) -> None:
+        """Nothing."""
+
+
+@pytest.fixture
+def server() -> Iterator[Documents]:
+    """The server."""
+    documents = Documents()
+    thread = threading.Thread(target=documents.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield documents
+    documents.shutdown()
+    thread.join()
+    documents.server_close()
+
+
+def test_texts_by_id(server: Documents) -> None:
+    """Text or JSON; ids are quoted; what is not there or too large has no text; what is known is not asked again."""
+    resolver = Resolver(ResolveOptions(url=server.url, bearer=SecretStr("token"), max_bytes=4_000, cached=3))
+    names = [name for name in REPLIES if name != "broken"]
+    assert resolver(names) == {"d0": TEXTS[0], "d1": TEXTS[1], "quoted/../d2": "a text", "listed": "the first"}
+    assert server.asked == names
+    assert resolver(["listed"]) == {"listed": "the first"}
+    assert (server.asked, server.tokens) == (names, {"Bearer token"})
+    assert resolver(["d0"]) == {"d0": TEXTS[0]}
+    assert server.asked == [*names, "d0"]
+    with pytest.raises(SourceError, match="HTTP 500"):
+        resolver(["broken"])
+    resolver.close()
+
+
+def test_a_server_that_is_not_there(server: Documents) -> None:
+    """An error to be tried again, as is one that takes too long for all documents."""
+    url = server.url
+    slow = Resolver(ResolveOptions(url=url, max_seconds=1e-9))
+    with pytest.raises(SourceError, match="within 1e-09 s"):
+        slow(["d0", "d1"])
+    resolver = Resolver(ResolveOptions(url="http://127.0.0.1:9/{id}"))
+    with pytest.raises(SourceError, match="ConnectError"):
+        resolver(["d0"])
+
+
+@pytest.mark.parametrize("url", ["ftp://docs/{id}", "http://docs/chunks", "http:///{id}", "http://{id}.docs/"])
+def test_only_such_urls(url: str) -> None:
+    """The id belongs into path or parameters of an HTTP URL, never into its host."""
+    with pytest.raises(ValidationError, match="is not a URL with"):
+        ResolveOptions(url=url)
+
+
+async def test_a_source_waits_for_the_texts(server: Documents) -> None:
+    """While the server fails, the trace waits and is tried again; in the end it is refused, with the reason."""
+    clock = Clock()
+    spans = genai_ids_only()
+    spans[2] = a_span("chat", "invoke_workflow", 5, attributes={OI: "LLM"}
+                      | said("llm.output_messages", ("assistant", ANSWER)))  # fmt: skip
+    source = a_source(clock, resolve={"url": server.url})
+    failing = a_source(clock, resolve={"url": "http://127.0.0.1:9/{id}"})
+    for one in (source, failing):
+        await stored(one, spans)
+    clock.now += GRACE
+    (batch,) = settled(source)
+    assert [context["text"] for context in records(batch)[0]["contexts"]] == list(TEXTS)
+    assert failing.read() is None
+    for _ in range(module.MAX_TRIES):
+        clock.now += module.RETRY_SECONDS
+        batches = settled(failing)
+    assert [one.reason for one in batches[0].rejections] == [RejectReason.NO_CONTENT]
+    assert "ConnectError" in batches[0].rejections[0].detail
+    for one in (source, failing):
+        one.close()
