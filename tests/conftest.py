@@ -22,7 +22,7 @@ from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
 collect_ignore = ["traced"]  # programs that run in an environment of their own, with the frameworks that they use
-pytest_plugins = ("support.isolation", "support.workers", "support.alone", "support.counting")
+pytest_plugins = ("support.isolation", "support.workers", "support.alone", "support.counting", "support.postgres")
 
 settings.register_profile(
     "house",

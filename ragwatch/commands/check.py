@@ -44,6 +44,7 @@ from ragwatch.ports.capabilities import HasFallback, HasLogFiles, SupportsPeek, 
 from ragwatch.sources.messages import BrokerOptions
 from ragwatch.sources.otlp import Options as OtlpOptions
 from ragwatch.sources.push import Options as PushOptions
+from ragwatch.stores import postgres
 from ragwatch.stores.sqlite import Options as SqliteOptions
 from ragwatch.telemetry import Telemetry, configure_logging
 from ragwatch.web import Right
@@ -158,6 +159,8 @@ def _privacy(config: Config) -> Iterator[Finding]:
     """What the store keeps, whether its keys fit, and whether the audit log can be written."""
     yield Finding("store.texts", OK if config.texts == "all" else WARNING, _CONSEQUENCES[config.texts])
     options = config.store.options
+    if isinstance(options, postgres.Options):
+        yield _run_test("store.url", lambda: Finding("store.url", OK, postgres.describe(options)))
     if isinstance(options, SqliteOptions):
         yield _run_test("store.encryption", lambda: _encryption(options, config))
     if config.settings.audit.file is not None:

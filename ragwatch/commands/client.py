@@ -244,7 +244,7 @@ def label_client(config: Config, url: str | None, token_file: Path | None = None
             store,
             _label_rules(config, _judge_versions(config, store)),
             partial(config.require_texts, "labelling"),
-            state_secret(config.settings.state),
+            state_secret(config.settings.state, store),
         )
     finally:
         store.close()

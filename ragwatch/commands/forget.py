@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from ragwatch.commands.credentials import read_token
 from ragwatch.commands.forget_elsewhere import copies_elsewhere
 from ragwatch.commands.forget_running import forget_running
 from ragwatch.commands.log_warnings import lock_owner
+from ragwatch.commands.shared_state import is_shared, shared_store
 from ragwatch.commands.terminal import printable
 from ragwatch.config import Config, KindConfig, load
 from ragwatch.config.model import Settings
@@ -55,9 +57,10 @@ def forget(
     erasure = Erasure(frozenset(ids), frozenset(map(_pair, metadata)), with_scores)
     if redactor is not None:
         erasure = erasure.redacted(redactor.redact)
-    if not (target.state / "ragwatch.db").is_file():
+    shared = is_shared(target.store)
+    if not shared and not (target.state / "ragwatch.db").is_file():
         raise StoreError(f"state: {target.state} contains no ragwatch.db; give the directory with --state")
-    address = _running(target, url)
+    address = None if shared else _running(target, url)  # workers that share a database go on
     if address is None:
         erased = _erase(target, erasure, dry_run=dry_run)
     else:
@@ -111,15 +114,21 @@ def _running(target: _Target, url: str | None) -> str | None:
 
 
 def _erase(target: _Target, erasure: Erasure, *, dry_run: bool) -> Erased:
-    """Erase from a state directory that nobody uses."""
-    store: Store = stores.KINDS[target.store.kind].build(target.store.options, target.state)
-    try:
+    """Erase from a state directory that nobody uses, or from a database that workers share."""
+    with shared_store(target.store) if is_shared(target.store) else _owned(target) as store:
         erased = store.forget(erasure, dry_run=dry_run)
-    finally:
-        store.close()
     if erased.keys and not dry_run:
         _record(target.config, erased)
     return erased
+
+
+@contextmanager
+def _owned(target: _Target) -> Iterator[Store]:
+    store: Store = stores.KINDS[target.store.kind].build(target.store.options, target.state)
+    try:
+        yield store
+    finally:
+        store.close()
 
 
 def _summary(erased: Erased, *, with_scores: bool, dry_run: bool) -> Iterator[str]:

@@ -25,7 +25,7 @@ def copies_elsewhere(state: Path, config: Config | None, path: Path | None, text
     """
     audit = None if config is None else config.settings.audit.file
     own = {*OWN_FILES, *(() if audit is None else (audit.name, f"{audit.name}.last"))}  # an audit log has no texts
-    for file in sorted(state.iterdir()):
+    for file in sorted(state.iterdir() if state.is_dir() else ()):
         if file.name not in own:
             yield f"{file}: beside the database; delete it if it is a backup"
     if config is not None and path is not None:

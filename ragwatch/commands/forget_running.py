@@ -9,8 +9,9 @@ from ragwatch.commands.client import ApiClient
 from ragwatch.config import KindConfig
 from ragwatch.errors import RagwatchError, StoreError
 from ragwatch.ports import Erased, Erasure
+from ragwatch.stores.encryption import TextCipher, check_keys
+from ragwatch.stores.erasing import Selection
 from ragwatch.stores.sqlite import forgetting
-from ragwatch.stores.sqlite.encryption import TextCipher, check_keys
 from ragwatch.stores.sqlite.reader import ReadConnection
 from ragwatch.stores.sqlite.store import Options
 
@@ -41,7 +42,7 @@ def forget_running(client: ApiClient, state: Path, store: KindConfig, erasure: E
     return _erased(counts, selected)
 
 
-def _erased(counts: dict[str, Any], selected: forgetting.Selection) -> Erased:
+def _erased(counts: dict[str, Any], selected: Selection) -> Erased:
     try:
         numbers = {name: int(counts[name]) for name in _COUNTS}
         keys = selected.keys or ("",) * int(counts["answers"])
@@ -52,7 +53,7 @@ def _erased(counts: dict[str, Any], selected: forgetting.Selection) -> Erased:
         ) from error
 
 
-def _selected(database: Path, cipher: TextCipher | None, erasure: Erasure) -> forgetting.Selection:
+def _selected(database: Path, cipher: TextCipher | None, erasure: Erasure) -> Selection:
     reader = ReadConnection(database, cipher=cipher)
     try:
         check_keys(reader.rows, cipher)

@@ -20,6 +20,7 @@ from ragwatch.config import Config, KindConfig, load
 from ragwatch.daemon import Daemon
 from ragwatch.daemon.once import OneShotRun, SourceProgress
 from ragwatch.errors import ConfigError
+from ragwatch.stores import postgres, sqlite
 from ragwatch.telemetry import configure_logging
 
 OK, FAILURE, NOT_ENOUGH_DATA = 0, 1, 3
@@ -36,9 +37,18 @@ def run(path: Path, *, once: bool, state: Path | None) -> int:
         return OK
     with _state_directory(state, config) as directory:
         settings = config.settings.model_copy(update={"state": directory})
-        text, sources = run_async(_run_once(_start_at_beginning(replace(config, settings=settings))))
+        once_config = replace(config, settings=settings, store=_private_store(config))
+        text, sources = run_async(_run_once(_start_at_beginning(once_config)))
     click.echo(text, nl=False)
     return _report_problems(sources)
+
+
+def _private_store(config: Config) -> KindConfig:
+    """The store of a run with `--once`: a file in its state directory, also where workers share a database."""
+    options = config.store.options
+    if not isinstance(options, postgres.Options):
+        return config.store
+    return KindConfig("sqlite", sqlite.Options(texts=options.texts, encryption=options.encryption))
 
 
 async def _serve(config: Config, path: Path) -> None:

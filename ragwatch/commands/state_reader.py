@@ -1,4 +1,4 @@
-"""Reads verdicts, runs and cursors from the state directory without its lock, so that the daemon may be running."""
+"""Reads verdicts, runs and cursors from the state without its lock, so that the daemon may be running."""
 
 from __future__ import annotations
 
@@ -10,17 +10,19 @@ from typing import Any
 
 import orjson
 
+from ragwatch.commands.shared_state import is_shared, shared_store, walk
 from ragwatch.config import Config
 from ragwatch.core.labels.label import Label, from_record
 from ragwatch.core.tally import Tally
 from ragwatch.errors import ConfigError, StoreError
 from ragwatch.ports import Query, StoredVerdict
-from ragwatch.stores.sqlite.encryption import check_keys
+from ragwatch.stores.decoding import verdict_of
+from ragwatch.stores.encryption import check_keys
+from ragwatch.stores.rows import unpack
 from ragwatch.stores.sqlite.notes import LABELS, RUNS
 from ragwatch.stores.sqlite.reader import ReadConnection
 from ragwatch.stores.sqlite.retention import PRUNED_UNTIL
-from ragwatch.stores.sqlite.rows import unpack
-from ragwatch.stores.sqlite.search import statement, verdict_of
+from ragwatch.stores.sqlite.search import statement
 from ragwatch.stores.sqlite.store import Options
 
 MAX_VERDICTS = 20_000  # read by one command
@@ -30,9 +32,13 @@ def verdicts(config: Config, query: Query) -> Iterator[StoredVerdict]:
     """Verdicts that match a query, newest first.
 
     Raises:
-        ConfigError: The store is not sqlite.
+        ConfigError: The kind of store cannot be read.
         StoreError: There is no state yet, or it cannot be read.
     """
+    if is_shared(config.store):
+        with shared_store(config.store) as store:
+            yield from store.find(query)
+        return
     connection = _connect(config)
     try:
         yield from map(verdict_of, connection.rows(*statement(query)))
@@ -44,9 +50,13 @@ def walk_verdicts(config: Config, query: Query) -> Iterator[StoredVerdict]:
     """Like `verdicts`, but one at a time, for more than fit into memory.
 
     Raises:
-        ConfigError: The store is not sqlite.
+        ConfigError: The kind of store cannot be read.
         StoreError: There is no state yet, or it cannot be read.
     """
+    if is_shared(config.store):
+        with shared_store(config.store) as store:
+            yield from walk(store, query)
+        return
     connection = _connect(config)
     try:
         yield from map(verdict_of, connection.walk(*statement(query)))
@@ -58,9 +68,12 @@ def pruned_until(config: Config) -> float:
     """See `ports.Store.pruned_until`.
 
     Raises:
-        ConfigError: The store is not sqlite.
+        ConfigError: The kind of store cannot be read.
         StoreError: There is no state yet, or it cannot be read.
     """
+    if is_shared(config.store):
+        with shared_store(config.store) as store:
+            return store.pruned_until()
     connection = _connect(config)
     try:
         rows = connection.rows(PRUNED_UNTIL)
@@ -73,15 +86,22 @@ def labels_by_key(config: Config) -> dict[str, list[Label]]:
     """Labels by people, by the key of the sample.
 
     Raises:
-        ConfigError: The store is not sqlite.
+        ConfigError: The kind of store cannot be read.
         StoreError: There is no state yet, or it cannot be read.
     """
+    by_key: dict[str, list[Label]] = {}
+    for label in _labels(config):
+        by_key.setdefault(label.key, []).append(label)
+    return by_key
+
+
+def _labels(config: Config) -> list[Label]:
+    if is_shared(config.store):
+        with shared_store(config.store) as store:
+            return store.labels(0.0)
     connection = _connect(config)
     try:
-        labels: dict[str, list[Label]] = {}
-        for body, key in connection.rows(LABELS, (0.0,)):
-            labels.setdefault(key, []).append(from_record(unpack(body)))
-        return labels
+        return [from_record(unpack(body)) for body, _ in connection.rows(LABELS, (0.0,))]
     finally:
         connection.close()
 
@@ -90,14 +110,19 @@ def last_index_event(config: Config) -> str | None:
     """Date (UTC, YYYY-MM-DD) of the last event of kind `index`; None where none is recorded.
 
     Raises:
-        ConfigError: The store is not sqlite.
+        ConfigError: The kind of store cannot be read.
         StoreError: There is no state yet, or it cannot be read.
     """
-    connection = _connect(config)
-    try:
-        ((at,),) = connection.rows("SELECT MAX(at) FROM events WHERE kind = 'index'")
-    finally:
-        connection.close()
+    at: float | None
+    if is_shared(config.store):
+        with shared_store(config.store) as store:
+            at = store.last_events(0.0).get("index")
+    else:
+        connection = _connect(config)
+        try:
+            ((at,),) = connection.rows("SELECT MAX(at) FROM events WHERE kind = 'index'")
+        finally:
+            connection.close()
     return None if at is None else f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d}"
 
 
@@ -105,9 +130,13 @@ def last_run(config: Config, kind: str, name: str) -> Mapping[str, Any] | None:
     """Body of the last stored run of a kind (`canary`, `anchor`) and name; None if there is none, or it is damaged.
 
     Raises:
-        ConfigError: The store is not sqlite.
+        ConfigError: The kind of store cannot be read.
         StoreError: There is no state yet, or it cannot be read.
     """
+    if is_shared(config.store):
+        with shared_store(config.store) as store:
+            runs = store.runs(kind, name, 1)
+        return runs[0].body if runs else None
     connection = _connect(config)
     try:
         rows = connection.rows(RUNS, (kind, name, None, None, 1))
@@ -135,6 +164,9 @@ def stored_tallies(config: Config, tally: Tally) -> dict[tuple[str, ...], float]
 def has_started(config: Config, source: str) -> bool:
     """Whether a daemon has read this source before, so that `start` has no effect. False if the state is unreadable."""
     try:
+        if is_shared(config.store):
+            with shared_store(config.store) as store:
+                return bool(store.cursors(source))
         connection = _connect(config)
         try:
             return bool(connection.rows("SELECT 1 FROM cursors WHERE source = ? LIMIT 1", (source,)))
@@ -148,9 +180,12 @@ def check_state_keys(config: Config) -> None:
     """Check that the keys of all encrypted texts are configured.
 
     Raises:
-        ConfigError: One is missing or wrong, or the store is not sqlite.
+        ConfigError: One is missing or wrong, or the kind of store cannot be read.
         StoreError: The state cannot be read.
     """
+    if is_shared(config.store):
+        with shared_store(config.store):
+            return
     _connect(config).close()
 
 
@@ -161,8 +196,6 @@ def retention_warning(until: float) -> str:
 
 
 def _connect(config: Config) -> ReadConnection:
-    if config.store.kind != "sqlite":
-        raise ConfigError(f"store.kind: stored verdicts can be read from sqlite only, not from {config.store.kind}")
     database = config.settings.state / "ragwatch.db"
     if not database.is_file():
         raise StoreError(f"state: {database} does not exist; run ragwatch until it has judged some samples")

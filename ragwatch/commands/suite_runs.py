@@ -32,7 +32,7 @@ def stored_runs(config: Config, names: Iterable[str]) -> list[SuiteReport]:
     """Return the last stored run of each suite; suites that never ran, or whose run is damaged, are left out.
 
     Raises:
-        ConfigError: The store is not sqlite.
+        ConfigError: The kind of store cannot be read.
         StoreError: There is no state yet, or it cannot be read.
     """
     bodies = ((name, last_run(config, KIND, name)) for name in names)

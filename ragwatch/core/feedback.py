@@ -46,6 +46,25 @@ class FeedbackOutcome(StrEnum):
     MISSING = "missing"
 
 
+def joining_outcome(stored: tuple[float, float | None] | None, at: float, score: float) -> FeedbackOutcome:
+    """What becomes of feedback on a stored answer, of which the last one counts. Only new or replaced ones are stored.
+
+    >>> [str(joining_outcome(stored, 5.0, 1.0)) for stored in (None, (4.0, 0.0), (6.0, 0.0), (4.0, 1.0), (0.0, None))]
+    ['joined', 'replaced', 'repeated', 'repeated', 'unknown_answer']
+
+    Args:
+        stored: Time and score of the stored feedback on that answer; the score is None after an erasure.
+        at: When the feedback was given.
+        score: Its score.
+    """
+    if stored is None:
+        return FeedbackOutcome.JOINED
+    stored_at, stored_score = stored
+    if stored_score is None:
+        return FeedbackOutcome.UNKNOWN_ANSWER
+    return FeedbackOutcome.REPEATED if at < stored_at or score == stored_score else FeedbackOutcome.REPLACED
+
+
 class UnreadFeedbackError(ValueError):
     """Feedback that cannot be read as a score.
 

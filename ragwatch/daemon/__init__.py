@@ -63,7 +63,8 @@ class Daemon:
         self.telemetry = telemetry or Telemetry()
         self._access = WebAccess(config.settings.web, self.telemetry)  # before anything is opened
         self.store = stores.KINDS[config.store.kind].build(config.store.options, config.settings.state)
-        self._shared = SharedState(self.store, self.board, self.telemetry, clock, state_secret(config.settings.state))
+        secret = state_secret(config.settings.state, self.store)
+        self._shared = SharedState(self.store, self.board, self.telemetry, clock, secret)
         self._failing: dict[str, str] = {}
         self._runtime = build(config, self._shared, self._problems)
         self.telemetry.judges_in_force(self._runtime.fallbacks())

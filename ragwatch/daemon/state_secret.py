@@ -11,23 +11,34 @@ from contextlib import suppress
 from pathlib import Path
 
 from ragwatch.errors import StoreError
+from ragwatch.ports.capabilities import SharesSecret
 
 NAME = "ragwatch.secret"
 _BYTES = 32
 _HEX_CHARS = 2 * _BYTES
 
 
-def state_secret(state: Path) -> bytes:
+def state_secret(state: Path, store: object = None) -> bytes:
     """Read the secret of a state directory; make it if there is none. The caller holds the lock of the directory.
+
+    Args:
+        state: The directory.
+        store: A store that workers share has one secret for all of them, which replaces that of the directory.
 
     Raises:
         StoreError: It cannot be read or written, or is damaged.
     """
-    path = state / NAME
     stored = stored_secret(state)
-    if stored is not None:
-        return stored
-    secret, new = secrets.token_bytes(_BYTES), path.with_name(f"{NAME}.new")
+    secret = stored or secrets.token_bytes(_BYTES)
+    if isinstance(store, SharesSecret):
+        secret = store.shared_secret(secret)
+    if secret != stored:
+        _write(state / NAME, secret)
+    return secret
+
+
+def _write(path: Path, secret: bytes) -> None:
+    new = path.with_name(f"{NAME}.new")
     try:
         new.unlink(missing_ok=True)
         with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "w") as file:
@@ -39,7 +50,6 @@ def state_secret(state: Path) -> bytes:
         raise StoreError(
             f"state: cannot write {path}: {error.strerror}; it must be on a writable disk with free space"
         ) from error
-    return secret
 
 
 def readable_secret(state: Path) -> bytes | None:

@@ -91,6 +91,15 @@ class SupportsPeek(Protocol):
 
 
 @runtime_checkable
+class SharesSecret(Protocol):
+    """A store that several workers share, and with it the secret of sampling and of canary marks."""
+
+    def shared_secret(self, ours: bytes) -> bytes:
+        """Return the secret that all workers use: the first one that was given."""
+        ...
+
+
+@runtime_checkable
 class KeepsTexts(Protocol):
     """Options of a store that can delete texts after judging."""
 

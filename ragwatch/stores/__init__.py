@@ -9,6 +9,6 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from ragwatch.ports import Kind, Store
-from ragwatch.stores import sqlite
+from ragwatch.stores import postgres, sqlite
 
-KINDS: Mapping[str, Kind[Store]] = MappingProxyType({"sqlite": sqlite})
+KINDS: Mapping[str, Kind[Store]] = MappingProxyType({"postgres": postgres, "sqlite": sqlite})

@@ -6,26 +6,26 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from support.stores import PARAMETERS, open_store
 
-from ragwatch.ports import Kind, Store
-from ragwatch.stores import KINDS
+from ragwatch.ports import Store
 
 
-@pytest.fixture(params=sorted(KINDS))
-def store_kind(request: pytest.FixtureRequest) -> Kind[Store]:
+@pytest.fixture(params=PARAMETERS)
+def store_kind(request: pytest.FixtureRequest) -> str:
     """Each kind of store."""
-    return KINDS[request.param]
+    return str(request.param)
 
 
 @pytest.fixture
-def opened(store_kind: Kind[Store], tmp_path: Path) -> Iterator[Callable[[], Store]]:
+def opened(store_kind: str, tmp_path: Path) -> Iterator[Callable[[], Store]]:
     """Opens the store of one kind, again and again over the same state; closes the one before."""
     stores = list[Store]()
 
     def open_() -> Store:
         if stores:
             stores.pop().close()
-        stores.append(store_kind.build(store_kind.Options(), tmp_path / "state"))
+        stores.append(open_store(store_kind, tmp_path / "state"))
         return stores[-1]
 
     yield open_

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 from support.kit import AT, JUDGE, a_draw, a_reading, a_verdict, an_admission, an_evidence, an_unjudged
+from support.stores import open_store
 
 from ragwatch.core.sample import Context
 from ragwatch.core.scores import Quantity
 from ragwatch.core.tally import Tally
 from ragwatch.errors import StoreError
-from ragwatch.ports import Kind, Query, RecordedEvent, Retention, Store
+from ragwatch.ports import Query, RecordedEvent, Retention, Store
 
 DAY = 86400.0
 AGES = Retention(days=30, failing_days=90, bytes=1 << 40)
@@ -244,11 +245,11 @@ def test_an_admission_is_written_whole_or_not_at_all(store: Store, broken: dict[
     assert store.admit(an_admission(a_draw("b"), cursor="2")) == 1
 
 
-def test_a_second_owner_is_refused(opened: Callable[[], Store], store_kind: Kind[Store], tmp_path: Path) -> None:
+def test_a_second_owner_is_refused(opened: Callable[[], Store], store_kind: str, tmp_path: Path) -> None:
     """Two ragwatch on one state would count everything twice."""
     opened()
     with pytest.raises(StoreError, match="is locked by process"):
-        store_kind.build(store_kind.Options(), tmp_path / "state")
+        open_store(store_kind, tmp_path / "state")
 
 
 def test_everything_survives_a_restart(opened: Callable[[], Store]) -> None:

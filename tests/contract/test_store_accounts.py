@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 import signal
 import subprocess
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 from support.kit import AT, JUDGE
 from support.patience import DEADLINE
+from support.stores import settings_of
 
 from ragwatch.core.budget import Cost, SpendingCap
 from ragwatch.errors import JudgeError, StoreError
@@ -162,7 +164,7 @@ KILLED = textwrap.dedent(
     from ragwatch.stores import KINDS
 
     kind = KINDS[sys.argv[1]]
-    store = kind.build(kind.Options(), Path(sys.argv[2]))
+    store = kind.build(kind.Options.model_validate_json(sys.stdin.readline()), Path(sys.argv[2]))
     paid = store.reserve("embedded", Cost(0.5, 500), [SpendingCap(86400.0, usd=1.0)], now=1_700_000_000.0)
     store.pay(paid, Cost(0.125, 100))
     held = store.reserve("embedded", Cost(0.75, 700), [SpendingCap(86400.0, usd=1.0)], now=1_700_000_001.0)
@@ -178,9 +180,13 @@ def test_j4_a_kill_between_reserve_and_settle_counts_the_worst_case(
 ) -> None:
     """J4: a process dies by kill -9 while its call is under way; the next one counts all that it may have cost."""
     kind = request.node.callspec.params["store_kind"]
-    command = [sys.executable, "-c", KILLED, kind, str(tmp_path / "state")]
+    state = tmp_path / "state"
+    command = [sys.executable, "-c", KILLED, kind, str(state)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
         assert process.stdout is not None
+        process.stdin.write(json.dumps(settings_of(kind, state)).encode() + b"\n")
+        process.stdin.flush()
         held = int(process.stdout.readline())
         process.kill()
         assert process.wait(DEADLINE) == -signal.SIGKILL

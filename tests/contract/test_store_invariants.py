@@ -12,12 +12,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission, an_unjudged
+from support.stores import PARAMETERS, open_store
 
 from ragwatch.core.sample import Draw
 from ragwatch.core.tally import Tally
 from ragwatch.core.verdict import Judged, Verdict
 from ragwatch.ports import Query, Retention, Store
-from ragwatch.stores import KINDS
 
 NAMES = st.lists(st.sampled_from([f"r{index}" for index in range(12)]), max_size=5)
 
@@ -40,8 +40,7 @@ class Life(RuleBasedStateMachine):
 
     def open(self) -> Store:
         """The store over the same state."""
-        kind = KINDS[self.kind]
-        return kind.build(kind.Options(), self.state)
+        return open_store(self.kind, self.state)
 
     @rule(names=NAMES)
     def admit(self, names: list[str]) -> None:
@@ -120,7 +119,7 @@ class Life(RuleBasedStateMachine):
 
 
 @pytest.mark.costly
-@pytest.mark.parametrize("kind", sorted(KINDS))
+@pytest.mark.parametrize("kind", PARAMETERS)
 def test_counts_agree_in_any_order(kind: str) -> None:
     """No random sequence of operations violates the invariant."""
     machine = type("Life", (Life,), {"kind": kind})

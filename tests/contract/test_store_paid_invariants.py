@@ -13,13 +13,13 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from support.kit import AT, JUDGE, a_draw, a_reading, a_verdict, an_admission, an_unjudged
+from support.stores import PARAMETERS, open_store
 
 from ragwatch.core.budget import Cost, SpendingCap
 from ragwatch.core.invariants import violations
 from ragwatch.core.sample import Draw
 from ragwatch.core.tally import Tally
 from ragwatch.ports import Assignment, FollowUp, Retention, Store
-from ragwatch.stores import KINDS
 
 PAID = "paid"
 SPAN = 3600.0
@@ -46,8 +46,7 @@ class Life(RuleBasedStateMachine):
 
     def open(self) -> Store:
         """The store over the same state."""
-        kind = KINDS[self.kind]
-        return kind.build(kind.Options(), self.state)
+        return open_store(self.kind, self.state)
 
     @rule(count=st.integers(1, 4))
     def admit(self, count: int) -> None:
@@ -170,7 +169,7 @@ class Life(RuleBasedStateMachine):
 
 
 @pytest.mark.costly
-@pytest.mark.parametrize("kind", sorted(KINDS))
+@pytest.mark.parametrize("kind", PARAMETERS)
 def test_counts_and_money_agree_in_any_order(kind: str) -> None:
     """No random sequence of operations violates the invariant or exceeds a cap."""
     machine = type("Life", (Life,), {"kind": kind})

@@ -19,7 +19,7 @@ import pytest
 from functional.daemon import RagwatchProcess, record, write_config
 from support.patience import DEADLINE
 
-from ragwatch.stores.sqlite.rows import unpack
+from ragwatch.stores.rows import unpack
 from ragwatch.stores.sqlite.store import SqliteStore
 
 LIMIT, FILES = 100, 150

@@ -17,7 +17,7 @@ LIBRARIES: Mapping[str, tuple[str, ...]] = {
     "bcrypt": ("ragwatch.web.passwords",),
     "click": ("ragwatch.commands",),
     "confluent_kafka": ("ragwatch.sources.kafka.group",),
-    "cryptography": ("ragwatch.stores.sqlite.encryption",),
+    "cryptography": ("ragwatch.stores.encryption",),
     "google": ("ragwatch.pipeline.export.messages", "ragwatch.sources.otlp.protobuf_request"),
     "h11": ("ragwatch.web",),
     "httpx": (
@@ -47,6 +47,7 @@ LIBRARIES: Mapping[str, tuple[str, ...]] = {
         "ragwatch.web",
     ),
     "prometheus_client": ("ragwatch.exporter",),
+    "psycopg": ("ragwatch.stores.postgres",),
     "pydantic": (
         "ragwatch.commands",
         "ragwatch.config",

@@ -20,7 +20,7 @@ from ragwatch.pipeline.intake import IntakeLoop, IntakeRules
 from ragwatch.ports import Batch
 from ragwatch.sources.tail.descriptors import DescriptorBudget
 from ragwatch.sources.tail.source import Options, TailSource
-from ragwatch.stores.sqlite.rows import unpack
+from ragwatch.stores.rows import unpack
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 from support.kit import AT, JUDGE, a_verdict, an_unjudged

@@ -7,7 +7,7 @@ from ragwatch.commands.options.privacy import audit, forget
 from ragwatch.commands.options.retrieval import diagnose, rollout
 from ragwatch.commands.options.samples import canary, compare, gate, judge, redact
 from ragwatch.commands.options.scores import backtest, plan
-from ragwatch.commands.options.serving import check, demo, map_log, rules, run
+from ragwatch.commands.options.serving import check, demo, map_log, rules, run, store
 
 COMMANDS = (
     run,
@@ -29,6 +29,7 @@ COMMANDS = (
     redact,
     forget,
     audit,
+    store,
 )
 
 __all__ = ["COMMANDS"]

@@ -31,7 +31,7 @@ def forget() -> None:
     Pending draws become unjudged; canary runs and events that contain the texts lose them. The database is then
     written again, so that no byte of a text remains in free space. Scores and labels remain unless --with-scores is
     given, as does the hash of each id, so that no answer is stored again. What cannot be erased (logs, suites, anchors,
-    backups, providers) is listed.
+    backups, providers) is listed. Workers that share a PostgreSQL database may go on.
 
     A running ragwatch is asked over HTTP (right `write`): it stops reading and judging for that long. The command
     needs to read the state directory.

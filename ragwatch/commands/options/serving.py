@@ -116,3 +116,22 @@ def rules() -> None:
     bound of its baseline, less the tolerance. Comments say how often each threshold would have paged last week, and how
     often the present one. Exit code 3 when no baseline is learned yet.
     """
+
+
+@click.group()
+def store() -> None:
+    """Work with the store (key `store`)."""
+
+
+@lazy_command("ragwatch.commands.store_copy:copy", "copy")
+@click.argument("state", type=CONFIG, metavar="STATE")
+@click.argument("path", type=CONFIG, metavar="CONFIG")
+def copy() -> None:
+    """Copy the SQLite state in the directory STATE to the empty PostgreSQL store that the file CONFIG names.
+
+    Stop ragwatch before. Everything is copied in one transaction: counters, verdicts, labels, costs, saved states and
+    the secret of sampling. STATE is not changed.
+    """
+
+
+store.add_command(copy)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ragwatch.core.sample import Draw
-from ragwatch.stores.sqlite.rows import draw_of
+from ragwatch.stores.rows import draw_of
 
 OPEN_BATCHES = "SELECT id, provider_id, prepared, seed FROM batches WHERE judge = ? ORDER BY id"
 BATCHED_DRAWS = (

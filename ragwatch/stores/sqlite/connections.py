@@ -10,9 +10,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ragwatch.errors import ConfigError, StoreError
+from ragwatch.stores.encryption import TextCipher
+from ragwatch.stores.lock import StateLock
 from ragwatch.stores.sqlite.disk import FAILURES, MIB, advice, free_bytes, reason, refuse_network
-from ragwatch.stores.sqlite.encryption import TextCipher
-from ragwatch.stores.sqlite.lock import StateLock
 from ragwatch.stores.sqlite.opening import open_writer
 from ragwatch.stores.sqlite.reader import ReadConnection
 from ragwatch.stores.sqlite.schema import BUSY_MS, WAL_BYTES

@@ -7,26 +7,17 @@ again.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Mapping
-from enum import StrEnum
-from typing import Any
+from collections.abc import Iterable
 
 from ragwatch.errors import StoreError
-from ragwatch.stores.sqlite.encryption import TextCipher
-from ragwatch.stores.sqlite.rows import pack, unpack
+from ragwatch.stores.encryption import TextCipher
+from ragwatch.stores.kept_texts import Texts, without_texts
+from ragwatch.stores.rows import pack, unpack
 
 MAX_SAMPLES_PER_STEP = 500
 _FAILS = "EXISTS (SELECT 1 FROM verdicts v WHERE v.key = {} AND v.outcome = 'judged' AND v.stage NOT IN ('none'))"
 _PENDING = "EXISTS (SELECT 1 FROM work w WHERE w.key = {})"
 _LINES = "SELECT seq, line FROM verdicts WHERE key = ?"
-
-
-class Texts(StrEnum):
-    """Texts of which answers are kept after judging."""
-
-    ALL = "all"
-    FAILING = "failing"
-    NONE = "none"
 
 
 def drop_settled(writer: sqlite3.Connection, keys: Iterable[str], texts: Texts, cipher: TextCipher | None) -> int:
@@ -73,25 +64,3 @@ def erase_texts(writer: sqlite3.Connection, key: str, cipher: TextCipher | None,
         writer.execute("UPDATE verdicts SET line = seal(?) WHERE seq = ?", (body, seq))
     if not ids:
         writer.execute("UPDATE verdicts SET trace_id = NULL WHERE key = ?", (key,))
-
-
-def without_texts(line: Mapping[str, Any], identity: str | None = None) -> dict[str, Any]:
-    """Return a verdict line without texts.
-
-    >>> line = {"id": "r1", "claims": [{"text": "Cats purr.", "evidence": "purr", "start": 0}], "missing": ["why"]}
-    >>> without_texts(line)["claims"], without_texts(line, "key")["id"]
-    ([{'text': '', 'evidence': None, 'start': 0}], 'key')
-
-    Args:
-        line: The verdict line.
-        identity: Replaces the id of the sample, and those of its contexts are left out; None keeps them.
-    """
-    kept = dict(line)
-    kept["claims"] = [{**claim, "text": "", "evidence": None} for claim in line.get("claims") or ()]
-    kept["missing"] = []
-    if isinstance(reference := line.get("reference"), Mapping):
-        kept["reference"] = {**reference, "missing": []}
-    if identity is not None:
-        kept["id"] = identity
-        kept["contexts"] = [{**context, "id": None} for context in line.get("contexts") or ()]
-    return kept

@@ -13,11 +13,12 @@ from time import monotonic, sleep
 from ragwatch.core.tally import Tallies
 from ragwatch.errors import StoreError
 from ragwatch.ports import Erased, Erasure
+from ragwatch.stores.encryption import TextCipher
+from ragwatch.stores.kept_texts import Texts
+from ragwatch.stores.rows import pack
 from ragwatch.stores.sqlite import forgetting, statements
-from ragwatch.stores.sqlite.dropping import Texts, drop_earlier, drop_settled
-from ragwatch.stores.sqlite.encryption import TextCipher
+from ragwatch.stores.sqlite.dropping import drop_earlier, drop_settled
 from ragwatch.stores.sqlite.notes import SqliteNotes
-from ragwatch.stores.sqlite.rows import pack
 
 MAX_REWRITTEN_BYTES = 256 << 20  # above this size, the database is rewritten once a day, and not at the end
 DAY = 86400.0

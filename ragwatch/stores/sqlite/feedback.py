@@ -10,10 +10,11 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from ragwatch.core.feedback import FeedbackOutcome
+from ragwatch.core.feedback import FeedbackOutcome, joining_outcome
 from ragwatch.core.tally import Tallies, Tally
 from ragwatch.ports import Admission, Feedback, ScoreRow
-from ragwatch.stores.sqlite import rows, statements
+from ragwatch.stores import rows
+from ragwatch.stores.sqlite import statements
 from ragwatch.stores.sqlite.retention import UNBIASED
 
 EARLY_SECONDS = 3600.0
@@ -66,14 +67,12 @@ def _add(writer: sqlite3.Connection, one: Feedback, received: float) -> Feedback
 def _store(writer: sqlite3.Connection, key: str, answered: float, *, at: float, score: float) -> FeedbackOutcome:
     """Store feedback on a stored sample, unless there is a later one, or the same."""
     old = writer.execute("SELECT at, score FROM feedback WHERE key = ?", (key,)).fetchone()
-    if old is not None and old[1] is None:
-        return FeedbackOutcome.UNKNOWN_ANSWER
-    if old is not None and (at < old[0] or score == old[1]):
-        return FeedbackOutcome.REPEATED
-    writer.execute(
-        "INSERT OR REPLACE INTO feedback (key, at, score, answered) VALUES (?, ?, ?, ?)", (key, at, score, answered)
-    )
-    return FeedbackOutcome.JOINED if old is None else FeedbackOutcome.REPLACED
+    outcome = joining_outcome(old, at, score)
+    if outcome in (FeedbackOutcome.JOINED, FeedbackOutcome.REPLACED):
+        writer.execute(
+            "INSERT OR REPLACE INTO feedback (key, at, score, answered) VALUES (?, ?, ?, ?)", (key, at, score, answered)
+        )
+    return outcome
 
 
 def expire(writer: sqlite3.Connection, now: float) -> int:

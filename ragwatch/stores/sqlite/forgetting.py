@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
-from typing import Any
 
-from ragwatch.core.sample import Draw, Sample
 from ragwatch.core.tally import Tallies
-from ragwatch.core.verdict import Reading, Unjudged, UnjudgedReason
-from ragwatch.errors import StoreError
 from ragwatch.ports import Erased, Erasure
+from ragwatch.stores.encryption import TextCipher
+from ragwatch.stores.erasing import (
+    OtherRow,
+    Selection,
+    rows_of_table,
+    samples_of,
+    unjudged_of,
+    with_lines,
+    without_notes,
+)
 from ragwatch.stores.sqlite import feedback, statements
 from ragwatch.stores.sqlite.dropping import erase_texts
-from ragwatch.stores.sqlite.encryption import TextCipher
 from ragwatch.stores.sqlite.reader import ReadConnection
-from ragwatch.stores.sqlite.rows import pack, unpack
 
-MIN_CHARS = 12  # of a text that is searched for in other rows: "yes" stands in many
 _SAMPLES = "SELECT key, body FROM samples"
 _LINES = "SELECT key, line FROM verdicts"
-_PENDING = "SELECT judge, w.key, probability, source, route, at FROM work w JOIN samples USING (key) WHERE w.key = ?"
+_PENDING = "SELECT judge, key, probability, source, route, at FROM work JOIN samples USING (key) WHERE key = ?"
 _COUNTS = (
     "SELECT (SELECT COUNT(*) FROM work WHERE key = ?1), (SELECT COUNT(*) FROM verdicts WHERE key = ?1),"
     " (SELECT COUNT(*) FROM labels WHERE key = ?1),"
@@ -36,88 +37,18 @@ _STATES = "SELECT name, body FROM states"
 _EVENTS = "SELECT rowid, detail FROM events"
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """The answers to erase: their keys, and their texts as far as they are stored."""
-
-    keys: tuple[str, ...]
-    texts: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True)
-class OtherRow:
-    """A row of runs, states or events that contains a text, with what is to stand there instead."""
-
-    table: str
-    id: object
-    value: bytes | str
-
-
 def select(reader: ReadConnection, erasure: Erasure) -> Selection:
     """Find the answers that an erasure selects, one row at a time. Reads every stored sample.
 
     Raises:
         StoreError: The database cannot be read.
     """
-    keys: dict[str, None] = {}
-    texts: set[str] = set()
-    for key, record in _records(reader, _SAMPLES):
-        if key in erasure.ids or str(record.get("id")) in erasure.ids or _has_metadata(record, erasure.metadata):
-            keys[key] = None
-            texts |= texts_of(record)
+    with closing(reader.walk(_SAMPLES)) as samples:
+        selection = samples_of(samples, erasure)
     if erasure.ids:
-        for key, record in _records(reader, _LINES):  # the texts of some are not stored
-            if key in erasure.ids or str(record.get("id")) in erasure.ids:
-                keys[key] = None
-    return Selection(tuple(keys), frozenset(texts))
-
-
-def _records(reader: ReadConnection, sql: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    with closing(reader.walk(sql)) as rows:
-        for key, body in rows:
-            try:
-                yield str(key), unpack(body)
-            except StoreError:  # not kept, or damaged: it is erased if its key is given
-                yield str(key), {}
-
-
-def _has_metadata(record: Mapping[str, Any], wanted: Iterable[tuple[str, str]]) -> bool:
-    metadata = record.get("metadata") or {}
-    return any(value == _text(_at(metadata, path)) for path, value in wanted)
-
-
-def _at(metadata: Mapping[str, Any], path: str) -> object:
-    """The value under a key, or else under a path of keys.
-
-    >>> _at({"user": {"id": 7}}, "user.id"), _at({"user.id": 8}, "user.id"), _at({"user": "x"}, "user.id")
-    (7, 8, None)
-    """
-    if path in metadata:
-        return metadata[path]
-    value: object = metadata
-    for name in path.split("."):
-        value = value.get(name) if isinstance(value, Mapping) else None
-    return value
-
-
-def _text(value: object) -> str | None:
-    """A metadata value as people write it on a command line.
-
-    >>> _text("anna"), _text(7), _text(True), _text(None)
-    ('anna', '7', 'true', None)
-    """
-    return value if isinstance(value, str) else None if value is None else json.dumps(value)
-
-
-def texts_of(record: Mapping[str, Any]) -> frozenset[str]:
-    """Texts of a person in a sample: id, question, answer and conversation, without short ones.
-
-    >>> sorted(texts_of({"id": "7", "question": "Where is my parcel?", "answer": "No."}))
-    ['Where is my parcel?']
-    """
-    turns = [turn.get("text") for turn in record.get("history") or () if isinstance(turn, Mapping)]
-    texts = (record.get("id"), record.get("question"), record.get("answer"), *turns)
-    return frozenset(text for text in texts if isinstance(text, str) and len(text.strip()) >= MIN_CHARS)
+        with closing(reader.walk(_LINES)) as lines:
+            selection = with_lines(selection, lines, erasure)
+    return selection
 
 
 def count(reader: ReadConnection, selection: Selection) -> Erased:
@@ -143,59 +74,11 @@ def rows_with(reader: ReadConnection, texts: frozenset[str]) -> list[OtherRow]:
     """
     if not texts:
         return []
-    wanted = _Texts(texts)
     found_rows: list[OtherRow] = []
-    for table, sql in (("runs", _RUNS), ("states", _STATES)):
+    for table, sql in (("runs", _RUNS), ("states", _STATES), ("events", _EVENTS)):
         with closing(reader.walk(sql)) as rows:
-            for identity, body in rows:
-                if not isinstance(body, bytes):  # a state that SQL reads contains figures only
-                    continue
-                try:
-                    record = unpack(body)
-                except StoreError:
-                    continue
-                cleared = _cleared(record, wanted)
-                if cleared != record:
-                    found_rows.append(OtherRow(table, identity, pack(cleared)))
-    with closing(reader.walk(_EVENTS)) as rows:
-        found_rows += [OtherRow("events", identity, "") for identity, detail in rows if wanted.in_(str(detail))]
+            found_rows += rows_of_table(table, rows, texts)
     return found_rows
-
-
-class _Texts:
-    """Texts to search for: the time depends on the length of what is searched, not on how many texts there are.
-
-    >>> texts = _Texts({"Where is my parcel?", "Where is my other parcel?"})
-    >>> texts.in_("Q: Where is my parcel? A: lost"), texts.in_("Where is my dog, and where the parcel?")
-    (True, False)
-    """
-
-    def __init__(self, texts: Iterable[str]) -> None:
-        self._texts = frozenset(texts)
-        self._lengths: dict[str, set[int]] = {}  # by the first characters of a text
-        for text in self._texts:
-            self._lengths.setdefault(text[:MIN_CHARS], set()).add(len(text))
-
-    def in_(self, value: str) -> bool:
-        """Whether a string contains one of the texts."""
-        return any(
-            value[start : start + length] in self._texts
-            for start in range(len(value) - MIN_CHARS + 1)
-            for length in self._lengths.get(value[start : start + MIN_CHARS], ())
-        )
-
-
-def _cleared(value: Any, texts: _Texts) -> Any:  # noqa: ANN401 - JSON
-    """Replace every string that contains one of the texts by an empty one.
-
-    >>> _cleared({"query": "Where is my parcel?", "ranks": [1, "x"]}, _Texts({"Where is my parcel?"}))
-    {'query': '', 'ranks': [1, 'x']}
-    """
-    if isinstance(value, str):
-        return "" if texts.in_(value) else value
-    if isinstance(value, Mapping):
-        return {name: _cleared(item, texts) for name, item in value.items() if not texts.in_(str(name))}
-    return [_cleared(item, texts) for item in value] if isinstance(value, list) else value
 
 
 def clear(writer: sqlite3.Connection, rows: Iterable[OtherRow]) -> None:
@@ -222,7 +105,7 @@ def erase(
         totals = [
             total + number for total, number in zip(totals, writer.execute(_COUNTS, (key,)).fetchone(), strict=True)
         ]
-        statements.settle(writer, list(_unjudged(writer, key)), tallies)
+        statements.settle(writer, list(map(unjudged_of, writer.execute(_PENDING, (key,)).fetchall())), tallies)
         erase_texts(writer, key, cipher, ids=False)
         feedback.erase(writer, key)
         if erasure.with_scores:
@@ -233,22 +116,11 @@ def erase(
     return _erased(selection, totals)
 
 
-def _unjudged(writer: sqlite3.Connection, key: str) -> Iterator[Unjudged]:
-    for judge, _, probability, source, route, at in writer.execute(_PENDING, (key,)).fetchall():
-        draw = Draw(key, Sample(key, None, (), ""), source, route, probability=probability, at=at)
-        yield Unjudged(draw, Reading(judge, kind="", version=""), UnjudgedReason.ERASED)
-
-
 def _erase_notes(writer: sqlite3.Connection, key: str, cipher: TextCipher | None) -> None:
     """Delete the notes of the labels on an answer, earlier ones too; a damaged label is deleted."""
     for annotator, body in writer.execute("SELECT annotator, body FROM labels WHERE key = ?", (key,)).fetchall():
-        try:
-            record = unpack(body if cipher is None else cipher.open(body)) | {"note": ""}
-            if earlier := record.get("earlier"):
-                record["earlier"] = [{**label, "note": ""} for label in earlier]
-        except StoreError:
+        kept = without_notes(body if cipher is None else cipher.open(body))
+        if kept is None:
             writer.execute("DELETE FROM labels WHERE key = ? AND annotator = ?", (key, annotator))
-            continue
-        writer.execute(
-            "UPDATE labels SET body = seal(?) WHERE key = ? AND annotator = ?", (pack(record), key, annotator)
-        )
+        else:
+            writer.execute("UPDATE labels SET body = seal(?) WHERE key = ? AND annotator = ?", (kept, key, annotator))

@@ -9,16 +9,17 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ragwatch.core.labels.label import Label, from_record
+from ragwatch.core.labels.label import Label
 from ragwatch.core.tally import Tallies
 from ragwatch.errors import StoreError
 from ragwatch.ports import ScoreRow, StoredRun
+from ragwatch.stores.decoding import label_of, run_of
+from ragwatch.stores.encryption import TextCipher
+from ragwatch.stores.rows import pack, unpack
 from ragwatch.stores.sqlite import feedback
 from ragwatch.stores.sqlite.connections import Connections
-from ragwatch.stores.sqlite.encryption import TextCipher
-from ragwatch.stores.sqlite.rows import known_scores, pack, raises_store_error, unpack
 from ragwatch.stores.sqlite.statements import add_tallies
-from ragwatch.stores.sqlite.texts import PackedText, damaged_text
+from ragwatch.stores.texts import PackedText
 
 MAX_RUNS_BYTES = 8 << 20  # of runs read at a time: a suite may store whole answers
 MAX_DAMAGED_ROWS = 10_000  # rows that are remembered; beyond that an exact count is of no use
@@ -57,7 +58,7 @@ class SqliteNotes(Connections):
         """See `NoteStore.runs`. Returns fewer runs if together they exceed `MAX_RUNS_BYTES`, but at least one."""
         flag = None if failing is None else int(failing)
         parameters = (kind, name, flag, flag, limit)
-        return self._decoded(_run_of, RUNS, parameters, ("runs", kind, name), max_bytes=MAX_RUNS_BYTES)
+        return self._decoded(run_of, RUNS, parameters, ("runs", kind, name), max_bytes=MAX_RUNS_BYTES)
 
     def add_labels(self, labels: Sequence[Label]) -> int:
         """See `NoteStore.add_labels`."""
@@ -71,16 +72,16 @@ class SqliteNotes(Connections):
 
     def labels(self, since: float) -> list[Label]:
         """See `NoteStore.labels`."""
-        return self._decoded(_label_of, LABELS, (since,), ("labels",))
+        return self._decoded(label_of, LABELS, (since,), ("labels",))
 
     def labels_of(self, key: str, limit: int) -> list[Label]:
         """See `NoteStore.labels_of`."""
-        return self._decoded(_label_of, LABELS_OF, (key, limit), ("labels",))[::-1]
+        return self._decoded(label_of, LABELS_OF, (key, limit), ("labels",))[::-1]
 
     def labels_after(self, place: tuple[float, str, str] | None, limit: int) -> list[Label]:
         """See `NoteStore.labels_after`."""
         start = (-math.inf, "", "") if place is None else place
-        return self._decoded(_label_of, LABELS_AFTER, (*start, limit), ("labels",))
+        return self._decoded(label_of, LABELS_AFTER, (*start, limit), ("labels",))
 
     def damaged(self) -> int:
         """See `Store.damaged`."""
@@ -146,23 +147,6 @@ class SqliteNotes(Connections):
                 (name, holder, until, now),
             )
             return bool(writer.execute("SELECT holder = ? FROM claims WHERE name = ?", (holder, name)).fetchone()[0])
-
-
-@raises_store_error
-def _run_of(row: tuple[Any, ...]) -> StoredRun:
-    """Decode a row of `RUNS`."""
-    kind, name, at, failing, body = row
-    return StoredRun(kind, name, at, bool(failing), unpack(body))
-
-
-@raises_store_error
-def _label_of(row: tuple[Any, ...]) -> Label:
-    """Decode a row of `LABELS`, `LABELS_OF` or `LABELS_AFTER`."""
-    record = unpack(row[0])
-    try:
-        return from_record({**record, "scores": dict(known_scores(record["scores"]))})
-    except (LookupError, ValueError, TypeError, AttributeError) as error:
-        raise damaged_text(error) from error
 
 
 def _count_labels(writer: sqlite3.Connection) -> int:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from ragwatch.errors import StoreError
+from ragwatch.stores.encryption import KEY_STATE, TextCipher, new_key_ids
 from ragwatch.stores.sqlite.disk import FAILURES, advice, reason
-from ragwatch.stores.sqlite.encryption import TextCipher, register_keys
 from ragwatch.stores.sqlite.schema import prepare, version_of
 
 MAX_FULL_CHECK_BYTES = 256 << 20  # above this size only the tables of cursors, counters and queue are checked
@@ -37,7 +39,7 @@ def open_writer(path: Path, cipher: TextCipher | None = None) -> sqlite3.Connect
         try:
             _check(writer, path, marker)
             prepare(writer)
-            register_keys(writer, cipher)
+            _register_keys(writer, cipher)
             _write_marker(marker)
         except BaseException:
             writer.close()
@@ -89,3 +91,24 @@ def _check(writer: sqlite3.Connection, path: Path, marker: Path) -> None:
 def _write_marker(marker: Path) -> None:
     if not marker.exists():
         marker.write_text(MARKER_TEXT, encoding="ascii")
+
+
+def _register_keys(writer: sqlite3.Connection, cipher: TextCipher | None) -> None:
+    """Check the keys, record the one that is written with, and make `seal` a function of SQL.
+
+    Raises:
+        ConfigError: A key is missing or wrong.
+        StoreError: The list of keys is damaged.
+    """
+
+    def rows(sql: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
+        return writer.execute(sql, parameters).fetchall()
+
+    ids = new_key_ids(rows, cipher)
+    if ids is not None:  # as plain JSON: it is read without a key
+        writer.execute("INSERT OR REPLACE INTO states (name, body) VALUES (?, ?)", (KEY_STATE, ids))
+    writer.create_function("seal", 1, _unchanged if cipher is None else cipher.seal)
+
+
+def _unchanged(body: Any) -> Any:  # noqa: ANN401 - a cell
+    return body

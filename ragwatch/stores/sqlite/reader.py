@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from ragwatch.errors import StoreError
+from ragwatch.stores.encryption import TextCipher
 from ragwatch.stores.sqlite.disk import FAILURES, advice, reason
-from ragwatch.stores.sqlite.encryption import TextCipher
 
 CACHE_KIB = 512  # instead of 2 MiB for each connection; the kernel caches the same pages anyway
 REPLACE_INVALID = partial(str, encoding="utf-8", errors="replace")

@@ -1,27 +1,17 @@
-"""Translates a Query into one SQL statement with bound parameters, and decodes its rows."""
+"""Translates a Query into one SQL statement with bound parameters."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-import orjson
+from ragwatch.core.scores import LOW_IS_GOOD
+from ragwatch.ports import Query
+from ragwatch.stores.decoding import VERDICT_COLUMNS
+from ragwatch.stores.encryption import FIRST_SEGMENT_BYTES
 
-from ragwatch.core.scores import LOW_IS_GOOD, Quantity
-from ragwatch.core.verdict_line import VerdictRecord, parse_verdict_line
-from ragwatch.errors import StoreError
-from ragwatch.ports import PackedVerdict, Query, StoredVerdict
-from ragwatch.stores.sqlite.encryption import FIRST_SEGMENT_BYTES
-from ragwatch.stores.sqlite.rows import known_scores, number, raises_store_error, text, unpack
-from ragwatch.stores.sqlite.texts import PackedText, damaged_text, excerpt
-
-_COLUMNS = (
-    "v.seq, v.key, v.judge, v.version, v.at, v.route, v.probability, v.outcome, v.reason, v.stage, v.fault, v.scores,"
-    " v.trace_id"
-)
+_COLUMNS = ", ".join(f"v.{name}" for name in VERDICT_COLUMNS)
 _EQUALS = ("key", "route", "judge", "stage", "outcome")
 _SCORE = "CASE WHEN json_valid(v.scores) THEN json_extract(v.scores, ?) END"  # a damaged row must not fail the search
-_TRACE_CHARS = 256
 _BODY = "NULLIF(s.body, x'00')"  # NULL where the texts are not kept: see `dropping`
 ENTRY_BY_SEQ = (
     f"SELECT {_COLUMNS}, v.line, {_BODY} FROM verdicts v LEFT JOIN samples s USING (key)"  # noqa: S608 - constants only
@@ -82,106 +72,3 @@ def _select(query: Query, columns: str) -> tuple[str, list[Any]]:
         f" WHERE {' AND '.join(where)} ORDER BY {order} LIMIT ?"
     )
     return sql, [*parameters, query.limit]
-
-
-@raises_store_error
-def verdict_of(row: tuple[Any, ...]) -> StoredVerdict:
-    """Decode a row of `statement`. A damaged text is left out and reported in `damage`; other rows are not affected."""
-    *columns, packed_line, body = row
-    damage: list[str] = []
-    extra_fields = _extra_fields(columns)
-    try:
-        line = {**unpack(packed_line), **extra_fields}
-        verdict = _parsed(line)
-    except StoreError as error:
-        damage.append(str(error))
-        line = line_from_columns(columns)
-        verdict = parse_verdict_line(line)
-    sample = None
-    try:
-        sample = None if body is None else unpack(body)
-    except StoreError as error:
-        damage.append(str(error))
-    return StoredVerdict(verdict, line, sample, damage[0] if damage else None)
-
-
-@raises_store_error
-def summary_of(row: tuple[Any, ...]) -> StoredVerdict:
-    """Decode a row of `summary_statement`: all columns, and excerpts of the texts."""
-    *columns, packed_line, has_sample, body = row
-    sample, damage = None, None
-    line = line_from_columns(columns)
-    try:
-        line["id"] = excerpt(packed_line).get("id", line["id"])
-        sample = excerpt(body) if has_sample else None
-    except StoreError as error:
-        damage = str(error)
-    verdict = parse_verdict_line(line)
-    return StoredVerdict(verdict, {name: value for name, value in line.items() if value != []}, sample, damage)
-
-
-@raises_store_error
-def packed_verdict_of(row: tuple[Any, ...]) -> PackedVerdict:
-    """Decode a row of `ENTRY_BY_SEQ`."""
-    *columns, line, body = row
-    sample = None if body is None else PackedText(body)
-    bare = line_from_columns(columns)
-    return PackedVerdict(
-        seq=int(columns[0]),
-        verdict=parse_verdict_line(bare),
-        place=_extra_fields(columns),
-        bare=bare,
-        line=PackedText(line),
-        sample=sample,
-    )
-
-
-def _parsed(line: Mapping[str, Any]) -> VerdictRecord:
-    try:
-        return parse_verdict_line(line)
-    except ValueError as error:
-        raise damaged_text(error) from error
-
-
-def _extra_fields(columns: list[Any]) -> dict[str, Any]:
-    """Return the fields beyond the verdict line of the contract."""
-    _, key, judge, _, at, route, probability, *_, trace_id = columns
-    trace_id = trace_id if trace_id is None else str(trace_id)[:_TRACE_CHARS]
-    return {
-        "key": text(key),
-        "judge_name": text(judge),
-        "route": text(route),
-        "at": number(at),
-        "probability": number(probability),
-        "trace_id": trace_id,
-    }
-
-
-def line_from_columns(columns: list[Any]) -> dict[str, Any]:
-    """Rebuild a verdict line from its columns, without texts, for a line that is damaged or too large to show."""
-    _, key, _, version, _, _, _, outcome, reason, stage, fault, scores, _ = columns
-    unknown = dict.fromkeys(("seconds", "input_tokens", "output_tokens", "cost_usd"))
-    return {
-        "id": key,
-        "outcome": outcome,
-        "reason": reason,
-        "scores": _scores(scores),
-        "stage": stage,
-        "fault": fault,
-        "claims": [],
-        "contexts": [],
-        "missing": [],
-        "address": None,
-        "reference": None,
-        "judge": {"kind": "", "version": version, **unknown},
-        **_extra_fields(columns),
-    }
-
-
-def _scores(packed: str | None) -> dict[str, float | None]:
-    scores: dict[str, float | None] = dict.fromkeys(map(str, Quantity))
-    try:
-        stored = {} if packed is None else orjson.loads(packed)
-    except ValueError:
-        return scores
-    return scores | dict(known_scores(stored)) if isinstance(stored, dict) else scores

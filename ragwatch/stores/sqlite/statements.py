@@ -4,28 +4,13 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections import Counter
 from collections.abc import Sequence
-from functools import lru_cache
 
 from ragwatch.core.sample import Draw
-from ragwatch.core.tally import Tallies, Tally, TallyKey, count_assignments, verdict_tallies
+from ragwatch.core.tally import Tallies, count_assignments, verdict_tallies
 from ragwatch.core.verdict import Verdict
 from ragwatch.ports import Admission, Assignment, FollowUp
-from ragwatch.stores.sqlite import rows
-
-_TALLY_NAMES = frozenset(Tally)
-
-
-@rows.raises_store_error
-def tallies_of(stored: Sequence[tuple[str, str, float]]) -> Tallies:
-    """Decode counters from (name, labels, value). Counters of a newer version are ignored, and stay in the table."""
-    return Counter({_tally_key(name, labels): value for name, labels, value in stored if name in _TALLY_NAMES})
-
-
-@lru_cache(1 << 14)  # all rows are read every few seconds; there are as many as series
-def _tally_key(name: str, labels: str) -> TallyKey:
-    return Tally(name), tuple(json.loads(labels))
+from ragwatch.stores import rows
 
 
 def insert_sample(writer: sqlite3.Connection, draw: Draw) -> bool:

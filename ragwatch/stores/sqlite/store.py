@@ -32,9 +32,10 @@ from ragwatch.ports import (
     ScoreRow,
     StoredVerdict,
 )
-from ragwatch.stores.sqlite import accounts, batches, feedback, rows, search, statements, waiting
-from ragwatch.stores.sqlite.dropping import Texts
-from ragwatch.stores.sqlite.encryption import EncryptionOptions, TextCipher
+from ragwatch.stores import decoding, rows
+from ragwatch.stores.encryption import EncryptionOptions, TextCipher
+from ragwatch.stores.kept_texts import Texts
+from ragwatch.stores.sqlite import accounts, batches, feedback, search, statements, waiting
 from ragwatch.stores.sqlite.erasure import SqliteErasure
 from ragwatch.stores.sqlite.retention import PRUNED_UNTIL, UNBIASED, delete_expired, delete_oldest, delete_oldest_runs
 
@@ -111,7 +112,7 @@ class SqliteStore(SqliteErasure):
         with closing(self._reader.walk(waiting.PARTS, (source,))) as stored:
             for row in stored:
                 try:
-                    yield waiting.part_of(row)
+                    yield rows.part_of(row)
                 except StoreError:
                     self._note_damage("parts", row[1])
 
@@ -273,17 +274,17 @@ class SqliteStore(SqliteErasure):
 
     def find(self, query: Query) -> list[StoredVerdict]:
         """See `Store.find`."""
-        return self._decoded_verdicts(search.verdict_of, *search.statement(query))
+        return self._decoded_verdicts(decoding.verdict_of, *search.statement(query))
 
     def summaries(self, query: Query) -> list[StoredVerdict]:
         """See `Store.summaries`."""
-        return self._decoded_verdicts(search.summary_of, *search.summary_statement(query))
+        return self._decoded_verdicts(decoding.summary_of, *search.summary_statement(query))
 
     def entries(self, query: Query) -> Iterator[PackedVerdict]:
         """See `Store.entries`. Loads one verdict at a time, without holding a read transaction."""
         for seq in self._pages.rows(*search.seq_statement(query)):
             for row in self._pages.rows(search.ENTRY_BY_SEQ, seq):
-                yield search.packed_verdict_of(row)
+                yield decoding.packed_verdict_of(row)
 
     def _decoded_verdicts(
         self, decode: Callable[[tuple[Any, ...]], StoredVerdict], sql: str, parameters: Sequence[object]
@@ -331,7 +332,7 @@ class SqliteStore(SqliteErasure):
 
     def tallies(self) -> Tallies:
         """See `Store.tallies`."""
-        return statements.tallies_of(self._reader.rows(_TALLIES))
+        return rows.tallies_of(self._reader.rows(_TALLIES))
 
     def pending(self) -> dict[str, int]:
         """See `Store.pending`."""
@@ -340,4 +341,4 @@ class SqliteStore(SqliteErasure):
     def tallies_and_pending(self) -> tuple[Tallies, dict[str, int]]:
         """See `Store.books`."""
         tallies, pending = self._reader.at_once(_TALLIES, _PENDING)
-        return statements.tallies_of(tallies), dict(pending)
+        return rows.tallies_of(tallies), dict(pending)

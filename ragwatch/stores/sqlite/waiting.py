@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import sqlite3
 import zlib
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any
 
-from ragwatch.errors import StoreError
-from ragwatch.ports import Admission, Part
-from ragwatch.stores.sqlite.rows import ZLIB_LEVEL
+from ragwatch.ports import Admission
+from ragwatch.stores.rows import ZLIB_LEVEL, digest
 
 DAY = 86400.0
 PARTS = "SELECT part_group, name, body, at FROM parts WHERE source = ? ORDER BY rowid"
@@ -35,19 +32,6 @@ def write(writer: sqlite3.Connection, admission: Admission) -> None:
     )
 
 
-def part_of(row: tuple[Any, ...]) -> Part:
-    """Convert a row of `PARTS`.
-
-    Raises:
-        StoreError: Its body is damaged.
-    """
-    group, name, body, at = row
-    try:
-        return Part(group, name, zlib.decompress(body), at)
-    except (zlib.error, TypeError) as error:
-        raise StoreError(f"state: a stored part of {group} is damaged: {error}") from error
-
-
 def received_queries(source: str, ids: Collection[str]) -> Iterable[tuple[str, Sequence[object], dict[bytes, str]]]:
     """Queries for the digests that are stored, each with its parameters and its ids by digest."""
     every = {digest(identity): identity for identity in ids}
@@ -57,11 +41,6 @@ def received_queries(source: str, ids: Collection[str]) -> Iterable[tuple[str, S
         marks = ", ".join("?" * len(some))
         sql = f"SELECT digest FROM received WHERE source = ? AND digest IN ({marks})"  # noqa: S608 - question marks
         yield sql, (source, *some), {key: every[key] for key in some}
-
-
-def digest(identity: str) -> bytes:
-    """Digest of the id of a record."""
-    return hashlib.blake2b(identity.encode("utf-8", "replace"), digest_size=16).digest()
 
 
 def delete_old(writer: sqlite3.Connection, now: float) -> int:

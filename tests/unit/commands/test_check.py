@@ -16,7 +16,7 @@ from support.retrievers import FaultyRetriever, serving
 from ragwatch.commands import cli
 from ragwatch.commands.check import _content
 from ragwatch.ports import Admission, Batch
-from ragwatch.stores.sqlite.lock import StateLock
+from ragwatch.stores.lock import StateLock
 from ragwatch.stores.sqlite.store import SqliteStore
 
 WEIGHTS = Path(__file__).parents[2] / "data" / "local"

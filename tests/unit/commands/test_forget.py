@@ -17,7 +17,7 @@ from ragwatch.commands.forget_elsewhere import MAX_SEARCHED_BYTES, copies_elsewh
 from ragwatch.core.redaction.redactor import Redactor
 from ragwatch.errors import ConfigError
 from ragwatch.ports import Query
-from ragwatch.stores.sqlite.lock import StateLock
+from ragwatch.stores.lock import StateLock
 from ragwatch.stores.sqlite.store import SqliteStore
 
 MAIL = "anna.example@example.org"

@@ -7,13 +7,7 @@ does. pgvector's `vector` is an array of numbers here, its distance written out 
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
-from pwd import getpwnam
 from typing import Any
 
 import pytest
@@ -21,7 +15,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
-from support.patience import DEADLINE
+from support.postgres import shared_server
 from support.retrievers import asked, serving
 
 from ragwatch.core.canary.definition import Canary, Category, Direction, Expected, Failure
@@ -52,86 +46,31 @@ CALLS = {
 }
 
 
-class Postgres:
-    """A server with a database of three documents, reached through a socket in its folder."""
-
-    def __init__(self, programs: Path, folder: Path) -> None:
-        self._programs = programs
-        self._folder = folder
-        self._user = "postgres" if os.geteuid() == 0 else None  # it refuses to be root
-
-    def start(self) -> None:
-        """Make its files, start it, and fill it."""
-        if self._user is not None:
-            os.chown(self._folder, getpwnam(self._user).pw_uid, -1)
-        data = str(self._folder / "data")
-        self._run("initdb", "-D", data, "-U", "ragwatch", "-A", "trust", "-E", "UTF8", "--locale", "C", "--no-sync")
-        settings = f"-c listen_addresses='' -c unix_socket_directories='{self._folder}' -c fsync=off"
-        self._run("pg_ctl", "-D", data, "-w", "-o", settings, "-l", str(self._folder / "log"), "start")
-        self.sql(SCHEMA)
-
-    def stop(self) -> None:
-        """End it, if it runs."""
-        if not (self._folder / "data" / "postmaster.pid").exists():
-            return
-        self._run("pg_ctl", "-D", str(self._folder / "data"), "-m", "immediate", "-w", "stop")
-
-    def sql(self, statements: str, **values: str) -> str:
-        """What psql prints; `:'name'` in the statements becomes a quoted value."""
-        named = [word for name, value in values.items() for word in ("-v", f"{name}={value}")]
-        place = ["-h", str(self._folder), "-U", "ragwatch", "postgres"]
-        return self._run("psql", "-XAtq", "-v", "ON_ERROR_STOP=1", *named, *place, text=statements)
-
-    def _run(self, program: str, *arguments: str, text: str = "") -> str:
-        command = [str(self._programs / program), *arguments]
-        done = subprocess.run(
-            command,
-            input=text,
-            capture_output=True,
-            text=True,
-            user=self._user,
-            cwd=self._folder,
-            check=False,
-            timeout=DEADLINE,
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    async def call(self, request: Request) -> Response:
-        """`POST /rpc/FUNCTION`, as PostgREST has it."""
-        name, body = request.path_params["name"], (await request.body()).decode()
-        names = ", ".join(argument.split()[0] for argument in CALLS[name].split(", "))
-        statement = (
-            "SELECT coalesce(json_agg(found), '[]')"  # noqa: S608 - words of ours
-            f" FROM json_to_record(:'body'::json) AS given({CALLS[name]}), LATERAL {name}({names}) AS found;"
-        )
-        try:
-            reply = await run_in_threadpool(self.sql, statement, body=body)
-        except AssertionError as error:
-            return JSONResponse({"message": str(error)}, status_code=400)
-        return Response(reply, media_type="application/json")
+async def call(request: Request) -> Response:
+    """`POST /rpc/FUNCTION`, as PostgREST has it."""
+    name, body = request.path_params["name"], (await request.body()).decode()
+    names = ", ".join(argument.split()[0] for argument in CALLS[name].split(", "))
+    statement = (
+        "SELECT coalesce(json_agg(found), '[]')"  # noqa: S608 - words of ours
+        f" FROM json_to_record(:'body'::json) AS given({CALLS[name]}), LATERAL {name}({names}) AS found;"
+    )
+    try:
+        reply = await run_in_threadpool(shared_server().sql, statement, body=body)
+    except AssertionError as error:
+        return JSONResponse({"message": str(error)}, status_code=400)
+    return Response(reply, media_type="application/json")
 
 
 @pytest.fixture(scope="module")
-def postgres() -> Iterator[Postgres]:
-    """A real server."""
-    binary = shutil.which("postgres") or next(map(str, Path("/usr/lib/postgresql").glob("*/bin/postgres")), None)
-    if binary is None:
-        pytest.skip("PostgreSQL is not installed: apt install postgresql")
-    folder = Path(tempfile.mkdtemp(prefix="ragwatch-postgres-"))
-    server = Postgres(Path(binary).resolve().parent, folder)
-    try:
-        server.start()
-        yield server
-    finally:
-        server.stop()
-        shutil.rmtree(folder)
+def filled() -> None:
+    """A real server with a database of three documents."""
+    shared_server().sql(SCHEMA)
 
 
 @pytest.fixture
-def address(postgres: Postgres) -> Iterator[str]:
+def address(filled: None) -> Iterator[str]:  # noqa: ARG001 - what is called
     """Where its functions can be called."""
-    with serving(Route("/rpc/{name}", postgres.call, methods=["POST"])) as address:
+    with serving(Route("/rpc/{name}", call, methods=["POST"])) as address:
         yield address
 
 

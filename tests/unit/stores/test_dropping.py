@@ -12,7 +12,7 @@ from ragwatch.core.labels.label import Label
 from ragwatch.core.scores import Quantity
 from ragwatch.core.tally import Tally
 from ragwatch.ports import Assignment, FollowUp, Query, Retention
-from ragwatch.stores.sqlite.dropping import Texts
+from ragwatch.stores.kept_texts import Texts
 from ragwatch.stores.sqlite.store import SqliteStore
 
 GOOD, BAD = a_draw("good", question="Is the SECRETA open?"), a_draw("bad", question="Is the SECRETB open?")

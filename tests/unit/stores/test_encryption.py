@@ -19,7 +19,7 @@ from ragwatch.core.scores import Quantity
 from ragwatch.core.tally import Tallies
 from ragwatch.errors import ConfigError, StoreError
 from ragwatch.ports import Erasure, Query, StoredRun
-from ragwatch.stores.sqlite.encryption import (
+from ragwatch.stores.encryption import (
     FIRST_SEGMENT_BYTES,
     HEADER_BYTES,
     SEGMENT_BYTES,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ragwatch.errors import ConfigError
-from ragwatch.stores.sqlite.encryption import EncryptionOptions
+from ragwatch.stores.encryption import EncryptionOptions
 from ragwatch.stores.sqlite.store import Options, build
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ragwatch.errors import StoreError
-from ragwatch.stores.sqlite.lock import StateLock
+from ragwatch.stores.lock import StateLock
 
 
 def mode(path: Path) -> int:
@@ -59,7 +59,7 @@ def test_second_owner_is_refused_with_the_first_ones_number(tmp_path: Path) -> N
 def test_a_killed_owner_holds_nothing(tmp_path: Path) -> None:
     """The kernel lets go of the lock of a process that died, however it died."""
     script = (
-        "import os, sys; from pathlib import Path; from ragwatch.stores.sqlite.lock import StateLock\n"
+        "import os, sys; from pathlib import Path; from ragwatch.stores.lock import StateLock\n"
         "lock = StateLock(Path(sys.argv[1])); print('held', flush=True); sys.stdin.read()"
     )
     with subprocess.Popen(

@@ -12,7 +12,7 @@ from support.kit import a_draw, a_sample, a_verdict, an_evidence, an_unjudged
 from ragwatch.core.evidence import Evidence
 from ragwatch.core.sample import RelevantContext, Role, Turn
 from ragwatch.formats import build
-from ragwatch.stores.sqlite.rows import pack, sample_of, score_row, unpack, verdict_row
+from ragwatch.stores.rows import pack, sample_of, score_row, unpack, verdict_row
 
 texts = st.text(st.characters(exclude_categories=()))
 values = st.recursive(

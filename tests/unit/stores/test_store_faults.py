@@ -18,7 +18,7 @@ from ragwatch.errors import StoreError
 from ragwatch.judges.llm.calls.messages import parse_message
 from ragwatch.pipeline.labels.verdicts import answer_verdicts
 from ragwatch.ports import Query, Retention, StoredRun
-from ragwatch.stores.sqlite.rows import pack, unpack
+from ragwatch.stores.rows import pack, unpack
 from ragwatch.stores.sqlite.store import SqliteStore
 
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragwatch.errors import StoreError
-from ragwatch.stores.sqlite.rows import pack
-from ragwatch.stores.sqlite.texts import EXCERPT_CHARS, PIECE_BYTES, PackedText, excerpt
+from ragwatch.stores.rows import pack
+from ragwatch.stores.texts import EXCERPT_CHARS, PIECE_BYTES, PackedText, excerpt
 
 RECORD = {
     "id": "r1",

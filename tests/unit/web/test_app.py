@@ -21,8 +21,8 @@ from ragwatch.core.verdict_line import parse_verdict_line
 from ragwatch.errors import ConfigError, StoreError
 from ragwatch.exporter import Exporter
 from ragwatch.ports import PackedVerdict, Query, StoredVerdict
-from ragwatch.stores.sqlite.rows import pack
-from ragwatch.stores.sqlite.texts import PackedText
+from ragwatch.stores.rows import pack
+from ragwatch.stores.texts import PackedText
 from ragwatch.telemetry import Telemetry
 from ragwatch.web import PageScope, ParameterError, RequestPolicy, allowed_hosts, build_app
 

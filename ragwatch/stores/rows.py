@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import zlib
-from collections.abc import Callable, Mapping
-from functools import wraps
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, wraps
 from typing import Any, TypeVar
 
 import orjson
@@ -13,11 +15,12 @@ import orjson
 from ragwatch.core.sample import Context, Draw, RelevantContext, Role, Sample, Turn
 from ragwatch.core.scores import Quantity
 from ragwatch.core.stage import Stage
+from ragwatch.core.tally import Tallies, Tally, TallyKey
 from ragwatch.core.verdict import Judged, UnjudgedReason, Verdict
 from ragwatch.core.verdict_line import expected_of, verdict_line
 from ragwatch.errors import StoreError
-from ragwatch.ports import ScoreRow
-from ragwatch.stores.sqlite.texts import damaged_text
+from ragwatch.ports import Part, ScoreRow
+from ragwatch.stores.texts import damaged_text
 
 Stored = TypeVar("Stored")
 Value = TypeVar("Value")
@@ -200,3 +203,35 @@ def single_number(result: list[tuple[Any, ...]]) -> float | None:
     """Return the only number of a result; None if it is NULL."""
     ((value,),) = result
     return None if value is None else number(value)
+
+
+_TALLY_NAMES = frozenset(Tally)
+
+
+@raises_store_error
+def tallies_of(stored: Sequence[tuple[str, str, float]]) -> Tallies:
+    """Decode counters from (name, labels, value). Counters of a newer version are ignored, and stay in the table."""
+    return Counter({_tally_key(name, labels): value for name, labels, value in stored if name in _TALLY_NAMES})
+
+
+@lru_cache(1 << 14)  # all rows are read every few seconds; there are as many as series
+def _tally_key(name: str, labels: str) -> TallyKey:
+    return Tally(name), tuple(json.loads(labels))
+
+
+def part_of(row: tuple[Any, ...]) -> Part:
+    """Decode (group, name, body, at).
+
+    Raises:
+        StoreError: Its body is damaged.
+    """
+    group, name, body, at = row
+    try:
+        return Part(group, name, zlib.decompress(body), at)
+    except (zlib.error, TypeError) as error:
+        raise StoreError(f"state: a stored part of {group} is damaged: {error}") from error
+
+
+def digest(identity: str) -> bytes:
+    """Digest of the id of a record."""
+    return hashlib.blake2b(identity.encode("utf-8", "replace"), digest_size=16).digest()

@@ -14,7 +14,6 @@ import hmac
 import json
 import os
 import re
-import sqlite3
 from collections.abc import Callable, Sequence
 from itertools import count
 from pathlib import Path
@@ -30,10 +29,9 @@ KEY_BYTES, ID_BYTES, SALT_BYTES, TAG_BYTES = 32, 8, 16, 16
 SEGMENT_BYTES = 16 << 10
 HEADER_BYTES = len(MARK) + ID_BYTES + SALT_BYTES
 FIRST_SEGMENT_BYTES = HEADER_BYTES + SEGMENT_BYTES + TAG_BYTES  # of a stored value, to read its first segment
-STATE = "encryption"
+KEY_STATE = "encryption"
 TABLES = {"samples": "body", "verdicts": "line", "labels": "body", "runs": "body", "states": "body", "parts": "body"}
 _KEY_IDS = "SELECT body FROM states WHERE name = ?"
-_WRITE_KEY_IDS = "INSERT OR REPLACE INTO states (name, body) VALUES (?, ?)"  # as plain JSON: it is read without a key
 _ADVICE = "create one with `openssl rand -base64 32`"
 
 Rows = Callable[[str, Sequence[Any]], list[tuple[Any, ...]]]
@@ -198,7 +196,7 @@ def check_keys(rows: Rows, cipher: TextCipher | None) -> list[str]:
         ConfigError: A key is missing or wrong.
         StoreError: The list of keys is damaged.
     """
-    stored = rows(_KEY_IDS, (STATE,))
+    stored = rows(_KEY_IDS, (KEY_STATE,))
     try:
         used = [str(identity) for identity in json.loads(stored[0][0])["keys"]] if stored else []
         known = frozenset() if cipher is None else cipher.ids
@@ -223,26 +221,21 @@ def check_keys(rows: Rows, cipher: TextCipher | None) -> list[str]:
     return used
 
 
-def register_keys(writer: sqlite3.Connection, cipher: TextCipher | None) -> None:
-    """Check the keys, record the one that is written with, and make `seal` a function of SQL.
+def new_key_ids(rows: Rows, cipher: TextCipher | None) -> str | None:
+    """Check the keys. Returns the ids of those in use, to store under `KEY_STATE`; None if these are stored already.
 
     Raises:
         ConfigError: A key is missing or wrong.
         StoreError: The list of keys is damaged.
     """
-
-    def rows(sql: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
-        return writer.execute(sql, parameters).fetchall()
-
     used = check_keys(rows, cipher)
     if cipher is not None and cipher.current.hex() not in used:
         used.append(cipher.current.hex())
-    stored = json.dumps({"keys": used})
-    before = rows(_KEY_IDS, (STATE,))
-    if (used or before) and (not before or before[0][0] != stored):
-        writer.execute(_WRITE_KEY_IDS, (STATE, stored))
-    writer.create_function("seal", 1, _unchanged if cipher is None else cipher.seal)
+    ids = json.dumps({"keys": used})
+    before = rows(_KEY_IDS, (KEY_STATE,))
+    unchanged = _decoded(before[0][0]) == ids if before else not used
+    return None if unchanged else ids
 
 
-def _unchanged(body: Any) -> Any:  # noqa: ANN401 - a cell
-    return body
+def _decoded(body: object) -> object:
+    return body.decode("ascii", "replace") if isinstance(body, bytes) else body

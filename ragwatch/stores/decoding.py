@@ -1,0 +1,153 @@
+"""Decodes stored verdicts, runs and labels. The columns of a verdict come in the order of `VERDICT_COLUMNS`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from ragwatch.core.labels.label import Label, from_record
+from ragwatch.core.scores import Quantity
+from ragwatch.core.verdict_line import VerdictRecord, parse_verdict_line
+from ragwatch.errors import StoreError
+from ragwatch.ports import PackedVerdict, StoredRun, StoredVerdict
+from ragwatch.stores.rows import known_scores, number, raises_store_error, text, unpack
+from ragwatch.stores.texts import PackedText, damaged_text, excerpt
+
+VERDICT_COLUMNS = (
+    "seq",
+    "key",
+    "judge",
+    "version",
+    "at",
+    "route",
+    "probability",
+    "outcome",
+    "reason",
+    "stage",
+    "fault",
+    "scores",
+    "trace_id",
+)
+_TRACE_CHARS = 256
+
+
+@raises_store_error
+def verdict_of(row: tuple[Any, ...]) -> StoredVerdict:
+    """Decode `VERDICT_COLUMNS`, line and sample. A damaged text is left out and reported in `damage`."""
+    *columns, packed_line, body = row
+    damage: list[str] = []
+    extra_fields = _extra_fields(columns)
+    try:
+        line = {**unpack(packed_line), **extra_fields}
+        verdict = _parsed(line)
+    except StoreError as error:
+        damage.append(str(error))
+        line = line_from_columns(columns)
+        verdict = parse_verdict_line(line)
+    sample = None
+    try:
+        sample = None if body is None else unpack(body)
+    except StoreError as error:
+        damage.append(str(error))
+    return StoredVerdict(verdict, line, sample, damage[0] if damage else None)
+
+
+@raises_store_error
+def summary_of(row: tuple[Any, ...]) -> StoredVerdict:
+    """Decode `VERDICT_COLUMNS`, beginning of the line, whether there is a sample, and its beginning."""
+    *columns, packed_line, has_sample, body = row
+    sample, damage = None, None
+    line = line_from_columns(columns)
+    try:
+        line["id"] = excerpt(packed_line).get("id", line["id"])
+        sample = excerpt(body) if has_sample else None
+    except StoreError as error:
+        damage = str(error)
+    verdict = parse_verdict_line(line)
+    return StoredVerdict(verdict, {name: value for name, value in line.items() if value != []}, sample, damage)
+
+
+@raises_store_error
+def packed_verdict_of(row: tuple[Any, ...]) -> PackedVerdict:
+    """Decode `VERDICT_COLUMNS`, line and sample, without decompressing these."""
+    *columns, line, body = row
+    sample = None if body is None else PackedText(body)
+    bare = line_from_columns(columns)
+    return PackedVerdict(
+        seq=int(columns[0]),
+        verdict=parse_verdict_line(bare),
+        place=_extra_fields(columns),
+        bare=bare,
+        line=PackedText(line),
+        sample=sample,
+    )
+
+
+def _parsed(line: Mapping[str, Any]) -> VerdictRecord:
+    try:
+        return parse_verdict_line(line)
+    except ValueError as error:
+        raise damaged_text(error) from error
+
+
+def _extra_fields(columns: list[Any]) -> dict[str, Any]:
+    """Return the fields beyond the verdict line of the contract."""
+    _, key, judge, _, at, route, probability, *_, trace_id = columns
+    trace_id = trace_id if trace_id is None else str(trace_id)[:_TRACE_CHARS]
+    return {
+        "key": text(key),
+        "judge_name": text(judge),
+        "route": text(route),
+        "at": number(at),
+        "probability": number(probability),
+        "trace_id": trace_id,
+    }
+
+
+def line_from_columns(columns: list[Any]) -> dict[str, Any]:
+    """Rebuild a verdict line from its columns, without texts, for a line that is damaged or too large to show."""
+    _, key, _, version, _, _, _, outcome, reason, stage, fault, scores, _ = columns
+    unknown = dict.fromkeys(("seconds", "input_tokens", "output_tokens", "cost_usd"))
+    return {
+        "id": key,
+        "outcome": outcome,
+        "reason": reason,
+        "scores": _scores(scores),
+        "stage": stage,
+        "fault": fault,
+        "claims": [],
+        "contexts": [],
+        "missing": [],
+        "address": None,
+        "reference": None,
+        "judge": {"kind": "", "version": version, **unknown},
+        **_extra_fields(columns),
+    }
+
+
+def _scores(packed: str | None) -> dict[str, float | None]:
+    scores: dict[str, float | None] = dict.fromkeys(map(str, Quantity))
+    try:
+        stored = {} if packed is None else orjson.loads(packed)
+    except ValueError:
+        return scores
+    return scores | dict(known_scores(stored)) if isinstance(stored, dict) else scores
+
+
+@raises_store_error
+def run_of(row: tuple[Any, ...]) -> StoredRun:
+    """Decode (kind, name, at, failing, body)."""
+    kind, name, at, failing, body = row
+    return StoredRun(kind, name, at, bool(failing), unpack(body))
+
+
+@raises_store_error
+def label_of(row: tuple[Any, ...]) -> Label:
+    """Decode a row that begins with the body of a label."""
+    record = unpack(row[0])
+    try:
+        return from_record({**record, "scores": dict(known_scores(record["scores"]))})
+    except (LookupError, ValueError, TypeError, AttributeError) as error:
+        raise damaged_text(error) from error

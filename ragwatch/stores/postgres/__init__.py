@@ -1,0 +1,75 @@
+"""Kind `postgres`: stores everything in a PostgreSQL database that any number of workers share. Needs psycopg."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ragwatch.errors import ConfigError
+from ragwatch.ports import Store
+from ragwatch.stores.lock import StateLock
+from ragwatch.stores.postgres.options import EXTRA, Options
+
+if TYPE_CHECKING:
+    from ragwatch.stores.postgres.connections import Target
+
+__all__ = ["Options", "build", "connected", "describe"]
+
+
+def build(options: Options, state: Path) -> Store:
+    """Open the database, and lock the state directory, which holds the secret of sampling.
+
+    Raises:
+        ConfigError: The extra is not installed, or an encryption key is missing.
+        StoreError: The server cannot be reached, the database cannot be used, or the state directory is locked.
+    """
+    lock = StateLock(state)
+    try:
+        return connected(options, lock)
+    except BaseException:
+        lock.close()
+        raise
+
+
+def connected(options: Options, state: StateLock | None = None) -> Store:
+    """Open the database beside running workers, without a state directory unless its lock is given.
+
+    Raises:
+        ConfigError: The extra is not installed, or an encryption key is missing.
+        StoreError: The server cannot be reached, or the database cannot be used.
+    """
+    with _extra():
+        from ragwatch.stores.postgres.store import PostgresStore  # noqa: PLC0415 - an extra
+    cipher = options.cipher()
+    return PostgresStore(_target(options), state=state, texts=options.texts, cipher=cipher)
+
+
+def describe(options: Options) -> str:
+    """Connect, and return server and schema as text for people. Changes nothing.
+
+    Raises:
+        ConfigError: The extra is not installed, or an encryption key is missing.
+        StoreError: The server cannot be reached, or the database cannot be used.
+    """
+    with _extra():
+        from ragwatch.stores.postgres.opening import describe_database  # noqa: PLC0415 - an extra
+    return describe_database(_target(options), options.cipher())
+
+
+def _target(options: Options) -> Target:
+    from ragwatch.stores.postgres.connections import Target  # noqa: PLC0415 - an extra
+
+    return Target(options.url.get_secret_value(), options.database_schema, options.connections, options.timeout_seconds)
+
+
+@contextmanager
+def _extra() -> Iterator[None]:
+    """Say which extra is missing if an import fails."""
+    try:
+        yield
+    except ImportError as error:
+        raise ConfigError(
+            f"store.kind: needs the extra `{EXTRA}`; run pip install 'ragwatch-exporter[{EXTRA}]'"
+        ) from error

@@ -1,0 +1,329 @@
+"""Connections to PostgreSQL: a small pool, reads, and transactions whose outcome is known even if the server is lost.
+
+A pool of our own, because one that connects in the background reports a wrong password as a timeout.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import psycopg
+from psycopg.conninfo import make_conninfo
+from psycopg.types.string import StrDumper
+
+from ragwatch.errors import StoreError
+from ragwatch.stores.encryption import TextCipher
+from ragwatch.stores.postgres.failures import advice, connection_is_lost, reason
+
+CONNECT_SECONDS = 10
+LOCK_SECONDS = 10
+IDLE_SECONDS = 30  # a worker that is stopped within a transaction loses its locks after this time
+UNKNOWN_SECONDS = 30.0  # how long the outcome of a COMMIT is asked for after the connection was lost
+RETRY_SECONDS = 0.2
+WALK_ROWS = 100
+NO_ADDRESS = (
+    "store: cannot open the database: store.url is not an address; write it as postgresql://USER:PASSWORD@HOST/DATABASE"
+    " (characters such as @ and / in a password are percent-encoded)"
+)
+
+Rows = list[tuple[Any, ...]]
+Writer = psycopg.Cursor[Any]
+Value = TypeVar("Value")
+
+
+class _StorableText(StrDumper):
+    """Replaces what PostgreSQL cannot store in a text: NUL, and lone surrogates of truncated logs."""
+
+    def dump(self, obj: str) -> Any:  # noqa: ANN401 - as the base class
+        text = str(obj)
+        if "\x00" in text or not text.isascii():
+            text = text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode("utf-8")
+        return super().dump(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where to connect.
+
+    Attributes:
+        conninfo: URL or key words of libpq, with the password.
+        schema: Name of the database schema.
+        connections: Maximum number of connections.
+        timeout_seconds: Time limit of one statement.
+    """
+
+    conninfo: str
+    schema: str
+    connections: int = 4
+    timeout_seconds: float = 60.0
+
+
+def connect(target: Target) -> psycopg.Connection:
+    """Open a connection in autocommit mode.
+
+    Raises:
+        StoreError: The address cannot be read.
+        psycopg.Error: The server cannot be reached, or refuses.
+    """
+    milliseconds = round(target.timeout_seconds * 1000)
+    settings = {
+        "search_path": target.schema,
+        "statement_timeout": milliseconds,
+        "lock_timeout": LOCK_SECONDS * 1000,
+        "idle_in_transaction_session_timeout": IDLE_SECONDS * 1000,
+        "TimeZone": "UTC",
+    }
+    try:
+        conninfo = make_conninfo(
+            target.conninfo,
+            options=" ".join(f"-c {name}={value}" for name, value in settings.items()),
+            application_name="ragwatch",
+            connect_timeout=CONNECT_SECONDS,
+            target_session_attrs="read-write",
+            keepalives_idle=IDLE_SECONDS,
+            tcp_user_timeout=IDLE_SECONDS * 1000,
+        )
+    except psycopg.ProgrammingError:
+        raise StoreError(NO_ADDRESS) from None  # the message would contain the address, and with it the password
+    connection = psycopg.connect(conninfo, autocommit=True)
+    connection.adapters.register_dumper(str, _StorableText)
+    return connection
+
+
+@contextmanager
+def store_errors(action: str) -> Iterator[None]:
+    """Raise errors of PostgreSQL as `StoreError`.
+
+    Raises:
+        StoreError: An error was raised.
+    """
+    try:
+        yield
+    except psycopg.Error as error:
+        raise StoreError(f"store: {action}: {reason(error)}; {advice(error)}") from error
+
+
+class Connections:
+    """Runs statements on as many connections as are needed at a time, up to a limit.
+
+    Args:
+        target: Where to connect.
+        cipher: Encrypts texts; None stores them as they are.
+    """
+
+    def __init__(self, target: Target, *, cipher: TextCipher | None = None) -> None:
+        self._target, self._cipher = target, cipher
+        self._free = threading.Semaphore(target.connections)
+        self._idle: list[psycopg.Connection] = []
+        self._closed = False
+
+    @contextmanager
+    def _borrowed(self) -> Iterator[psycopg.Connection]:
+        """Lend a connection. It is closed if the block ends with an error of the connection, or within a transaction.
+
+        Raises:
+            StoreError: All are in use for longer than a statement may take.
+        """
+        if self._closed:
+            raise StoreError("store: is closed")
+        if not self._free.acquire(timeout=self._target.timeout_seconds):
+            raise StoreError("store: all connections are in use; raise store.connections")
+        connection: psycopg.Connection | None = None
+        try:
+            connection = self._idle.pop() if self._idle else connect(self._target)
+            yield connection
+        except BaseException:
+            self._give_back(connection)
+            raise
+        else:
+            self._give_back(connection)
+        finally:
+            self._free.release()
+
+    def _give_back(self, connection: psycopg.Connection | None) -> None:
+        if connection is None:
+            return
+        idle = psycopg.pq.TransactionStatus.IDLE
+        if self._closed or connection.closed or connection.info.transaction_status != idle:
+            connection.close()
+        else:
+            self._idle.append(connection)
+
+    def _reconnecting(self, run: Callable[[psycopg.Connection], Value]) -> Value:
+        """Run a block that may be repeated; once more if the connection was lost while it was idle."""
+        try:
+            with self._borrowed() as connection:
+                return run(connection)
+        except psycopg.Error as error:
+            if not connection_is_lost(error) or not self._drop_idle():
+                raise
+        with self._borrowed() as connection:
+            return run(connection)
+
+    def _drop_idle(self) -> bool:
+        """Close the idle connections, which a restart of the server ends too. False if the store is closed."""
+        while self._idle:
+            with suppress(IndexError, psycopg.Error):
+                self._idle.pop().close()
+        return not self._closed
+
+    def rows(self, sql: str, parameters: Sequence[Any] = ()) -> Rows:
+        """Return all rows of a statement, texts decrypted.
+
+        Raises:
+            StoreError: The database cannot be read.
+        """
+
+        def run(connection: psycopg.Connection) -> Rows:
+            with connection.cursor(binary=True) as cursor:
+                return self._opened(cursor.execute(sql.encode(), parameters).fetchall())
+
+        with store_errors("cannot read"):
+            return self._reconnecting(run)
+
+    def _opened(self, rows: Rows) -> Rows:
+        cipher = self._cipher
+        return rows if cipher is None else [tuple(map(cipher.open, row)) for row in rows]
+
+    def walk(self, sql: str, parameters: Sequence[Any] = ()) -> Generator[tuple[Any, ...], None, None]:
+        """Yield the rows of a statement, a limited number of them in memory at a time.
+
+        Raises:
+            StoreError: The database cannot be read.
+        """
+        with (
+            store_errors("cannot read"),
+            self._borrowed() as connection,
+            connection.transaction(),
+            connection.cursor(name="walk", binary=True) as cursor,
+        ):
+            cursor.execute(sql.encode(), parameters)
+            while page := cursor.fetchmany(WALK_ROWS):
+                yield from self._opened(page)
+
+    def at_once(self, *statements: str) -> list[Rows]:
+        """Return the rows of several statements, all of one instant.
+
+        Raises:
+            StoreError: The database cannot be read.
+        """
+
+        def run(connection: psycopg.Connection) -> list[Rows]:
+            with connection.transaction():
+                connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+                with connection.cursor(binary=True) as cursor:
+                    return [self._opened(cursor.execute(sql.encode()).fetchall()) for sql in statements]
+
+        with store_errors("cannot read"):
+            return self._reconnecting(run)
+
+    @contextmanager
+    def transaction(self) -> Iterator[Writer]:
+        """Run one transaction. If the connection is lost while it commits, find out whether it took effect.
+
+        Raises:
+            StoreError: Nothing was written, or, which the message then says, the server does not tell whether it was.
+        """
+        with store_errors("cannot write"), self._borrowed() as lent:
+            connection = self._begun(lent)
+            try:
+                with connection.cursor(binary=True) as writer:
+                    yield writer
+                    self._commit(connection)
+            finally:
+                if not connection.closed and connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
+                    with suppress(psycopg.Error):
+                        connection.execute("ROLLBACK")
+                if connection is not lent:
+                    self._give_back(connection)
+
+    def _begun(self, lent: psycopg.Connection) -> psycopg.Connection:
+        """Begin a transaction, on a new connection if this one was lost while it was idle."""
+        try:
+            lent.execute("BEGIN")
+        except psycopg.Error as error:
+            lent.close()
+            if not connection_is_lost(error) or not self._drop_idle():
+                raise
+            connection = connect(self._target)
+            connection.execute("BEGIN")
+            return connection
+        return lent
+
+    def _commit(self, connection: psycopg.Connection) -> None:
+        row = connection.execute("SELECT pg_current_xact_id_if_assigned()::text").fetchone()
+        number = None if row is None else row[0]
+        try:
+            connection.execute("COMMIT")
+        except psycopg.Error as error:
+            if number is None or not connection_is_lost(error):
+                raise
+            connection.close()
+            if not self._took_effect(number):
+                raise
+
+    def _took_effect(self, number: str) -> bool:
+        """Whether a transaction was committed whose connection was lost meanwhile.
+
+        Raises:
+            StoreError: The server does not come back in time.
+        """
+        deadline = time.monotonic() + UNKNOWN_SECONDS
+        while time.monotonic() < deadline:
+            with suppress(psycopg.OperationalError):
+                status = self._status(number)
+                if status != "in progress":
+                    return status == "committed"
+            time.sleep(RETRY_SECONDS)
+        raise StoreError(
+            "store: the connection was lost during a COMMIT, and the server does not say whether it took effect; start "
+            "it: the step is repeated, and some of its records may count twice"
+        )
+
+    def _status(self, number: str) -> str | None:
+        """Status of a transaction; None if the server has never heard of it."""
+        with connect(self._target) as connection:
+            try:
+                row = connection.execute("SELECT pg_xact_status(%s::xid8)", (number,)).fetchone()
+            except psycopg.errors.InvalidParameterValue:
+                return None
+        return None if row is None else row[0]
+
+    def seal(self, body: bytes) -> bytes:
+        """Encrypt a compressed text, if there is a key."""
+        sealed: bytes = body if self._cipher is None else self._cipher.seal(body)
+        return sealed
+
+    def unseal(self, cell: Any) -> Any:  # noqa: ANN401 - a cell
+        """Decrypt a cell, if it is an encrypted text."""
+        return cell if self._cipher is None else self._cipher.open(cell)
+
+    def rewrite(self, tables: Sequence[str]) -> bool:
+        """Write tables again, so that no deleted text remains in their files. Returns False if one is in use.
+
+        Raises:
+            StoreError: The database cannot be written.
+        """
+        with store_errors("cannot rewrite a table"), self._borrowed() as connection:
+            try:
+                connection.execute("SET statement_timeout = 0")
+                for table in tables:
+                    connection.execute(f"VACUUM (FULL) {table}".encode())
+            except psycopg.errors.LockNotAvailable:
+                return False
+            finally:
+                with suppress(psycopg.Error):
+                    connection.execute("RESET statement_timeout")
+        return True
+
+    def disconnect(self) -> None:
+        """Close all connections, those in use once they are given back."""
+        self._closed = True
+        while self._idle:
+            with suppress(IndexError, psycopg.Error):
+                self._idle.pop().close()

@@ -1,0 +1,69 @@
+"""Errors of PostgreSQL as text for people, and what to do about them. No message contains the password."""
+
+from __future__ import annotations
+
+import psycopg
+from psycopg import errors
+
+_ADVICE: tuple[tuple[type[psycopg.Error], str], ...] = (
+    (errors.QueryCanceled, "the statement took longer than store.timeout_seconds; look at the load of the server"),
+    (errors.LockNotAvailable, "another session holds a lock for too long; look at pg_stat_activity"),
+    (errors.DeadlockDetected, "two sessions waited for each other; the step is repeated"),
+    (errors.DiskFull, "free some space on the disk of the server"),
+    (errors.OutOfMemory, "the server has too little memory"),
+    (errors.ReadOnlySqlTransaction, "the server is a standby; give the address of the primary in store.url"),
+    (errors.InsufficientPrivilege, "grant its user the rights to create and use the schema, store.database_schema"),
+    (errors.InvalidCatalogName, "create the database, or give the name of an existing one in store.url"),
+    (errors.UndefinedTable, "a table is missing; restore a copy of the database"),
+    (errors.UndefinedColumn, "the tables were changed; restore a copy of the database"),
+)
+_WORDS: tuple[tuple[str, str], ...] = (
+    ("password", "check user and password in store.url"),
+    ("authentication", "check user and password in store.url, and pg_hba.conf of the server"),
+    ("pg_hba.conf", "allow this host in pg_hba.conf of the server"),
+    ("does not exist", "create it, or give an existing one in store.url"),
+    ("too many clients", "lower store.connections, or raise max_connections of the server"),
+    ("remaining connection slots", "lower store.connections, or raise max_connections of the server"),
+    ("translate host name", "check the host in store.url"),
+    ("certificate", "check sslmode and sslrootcert in store.url"),
+    ("SSL", "check sslmode in store.url"),
+    ("session is read-only", "the server is a standby; give the address of the primary in store.url"),
+)
+_UNREACHABLE = "start PostgreSQL, or check host and port in store.url"
+MAX_CHARS = 300
+
+
+def reason(error: BaseException) -> str:
+    r"""Return the message to show, on one line.
+
+    >>> reason(psycopg.OperationalError("connection failed:  refused\n\tIs it running?"))
+    'connection failed: refused Is it running?'
+    """
+    text = " ".join(str(error).split())
+    return text if len(text) <= MAX_CHARS else f"{text[: MAX_CHARS - 1]}…"
+
+
+def advice(error: BaseException) -> str:
+    """Return what to do about an error.
+
+    >>> advice(errors.DiskFull("could not extend file"))
+    'free some space on the disk of the server'
+    >>> advice(psycopg.OperationalError("FATAL:  password authentication failed for user"))
+    'check user and password in store.url'
+    >>> advice(psycopg.DataError("value out of range"))
+    'restore a copy of the database'
+    """
+    for kind, hint in _ADVICE:
+        if isinstance(error, kind):
+            return hint
+    if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
+        text = str(error)
+        return next((hint for word, hint in _WORDS if word in text), _UNREACHABLE)
+    return "restore a copy of the database"
+
+
+def connection_is_lost(error: BaseException) -> bool:
+    """Whether an error ends the connection, so that nobody knows whether a running COMMIT took effect."""
+    return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError) and not isinstance(
+        error, errors.QueryCanceled | errors.LockNotAvailable | errors.DeadlockDetected | errors.DiskFull
+    )

@@ -1,0 +1,101 @@
+"""Database schema: creates it on first start and migrates older versions, one transaction for each version.
+
+`schema_version` also holds the oldest version that can work beside the newest one, so that workers of two versions can
+run side by side during an upgrade.
+"""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+
+import psycopg
+
+from ragwatch.errors import StoreError
+from ragwatch.stores.postgres.locks import MIGRATION, locked
+
+VERSION = 1
+COMPATIBLE = 1  # the oldest version of ragwatch's schema whose workers can use a database of version `VERSION`
+OLDEST_SERVER = 130000
+DDL_LOCK_SECONDS = 1  # a migration that cannot lock a table within this time is given up, and workers go on
+
+
+def prepare(
+    connection: psycopg.Connection, name: str, *, scripts: Traversable | None = None, version: int = VERSION
+) -> None:
+    """Check the server, create the schema `name` if it is missing, and migrate it.
+
+    Args:
+        connection: In autocommit mode.
+        name: Name of the database schema.
+        scripts: Folder of `schema_1.sql`, `schema_2.sql` ...; by default those of this package.
+        version: The newest of these scripts.
+
+    Raises:
+        StoreError: The server is too old, or the database was written by a newer ragwatch that this one cannot join.
+        psycopg.Error: It cannot be written; its version is unchanged.
+    """
+    check_server(connection)
+    stored = stored_version(connection, name)
+    if stored is not None and stored[0] >= version:
+        return check_compatible(stored, version)
+    for _ in range(version):
+        with connection.transaction():
+            locked(connection, MIGRATION, name)
+            connection.execute(f"SET LOCAL lock_timeout = '{DDL_LOCK_SECONDS}s'")
+            current, compatible = stored_version(connection, name) or (0, 0)
+            if current >= version:  # another worker was first
+                return check_compatible((current, compatible), version)
+            _migrate(connection, name, current + 1, scripts or files("ragwatch.stores.postgres"))
+    return None
+
+
+def stored_version(connection: psycopg.Connection, name: str) -> tuple[int, int] | None:
+    """Return the version of a schema, and the oldest that can work with it; None if there is no schema."""
+    exists = connection.execute("SELECT to_regclass(%s) IS NOT NULL", (f'"{name}".schema_version',)).fetchone()
+    if exists is None or not exists[0]:
+        return None
+    row = connection.execute("SELECT version, compatible FROM schema_version").fetchone()
+    return None if row is None else (int(row[0]), int(row[1]))
+
+
+def _migrate(connection: psycopg.Connection, name: str, version: int, scripts: Traversable) -> None:
+    if version == 1:
+        connection.execute(f'CREATE SCHEMA IF NOT EXISTS "{name}"'.encode())
+        connection.execute("CREATE TABLE schema_version (version integer NOT NULL, compatible integer NOT NULL)")
+        connection.execute("INSERT INTO schema_version VALUES (0, 0)")
+    connection.execute(scripts.joinpath(f"schema_{version}.sql").read_text(encoding="utf-8").encode())
+    connection.execute("UPDATE schema_version SET version = %s, compatible = %s", (version, COMPATIBLE))
+
+
+def check_server(connection: psycopg.Connection) -> None:
+    """Check that the server can be used.
+
+    Raises:
+        StoreError: It is too old, or the database is not encoded in UTF8.
+    """
+    server = connection.info.server_version
+    if server < OLDEST_SERVER:
+        raise StoreError(
+            f"store.url: the server is PostgreSQL {server // 10000}, and the store needs {OLDEST_SERVER // 10000} or "
+            "newer; upgrade the server, or give another one"
+        )
+    encoding = connection.info.parameter_status("server_encoding")
+    if encoding != "UTF8":
+        raise StoreError(
+            f"store.url: the database is encoded in {encoding}, and texts need UTF8; create one with "
+            "`createdb --encoding=UTF8 --template=template0`"
+        )
+
+
+def check_compatible(stored: tuple[int, int], version: int) -> None:
+    """Check that a schema can be used by this version.
+
+    Raises:
+        StoreError: It was written by a newer ragwatch that this one cannot join.
+    """
+    if stored[1] > version:
+        raise StoreError(
+            f"store: written by a newer ragwatch (schema {stored[0]}, this one knows {version}); run that version, or "
+            "set store.database_schema to another name"
+        )

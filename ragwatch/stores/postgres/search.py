@@ -1,0 +1,77 @@
+"""Translates a Query into one SQL statement with bound parameters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ragwatch.core.scores import LOW_IS_GOOD
+from ragwatch.ports import Query
+from ragwatch.stores.decoding import VERDICT_COLUMNS
+from ragwatch.stores.encryption import FIRST_SEGMENT_BYTES
+
+_COLUMNS = ", ".join("v.scores::text" if name == "scores" else f"v.{name}" for name in VERDICT_COLUMNS)
+_EQUALS = ("key", "route", "judge", "stage", "outcome")
+_SCORE = "(v.scores ->> %s)::float8"
+_BODY = r"NULLIF(s.body, '\x00')"  # NULL where the texts are not kept
+_HEAD = (
+    r"substr(v.line, 1, CASE WHEN substr(v.line, 1, 1) = '\x02' THEN %s ELSE 1024 END), s.body <> '\x00',"
+    " substr(s.body, 1, %s)"
+)
+ENTRY_BY_SEQ = (
+    f"SELECT {_COLUMNS}, v.line, {_BODY} FROM verdicts v LEFT JOIN samples s USING (key)"  # noqa: S608 - constants only
+    " WHERE v.seq = %s"
+)
+
+
+def statement(query: Query) -> tuple[str, list[Any]]:
+    """Return SQL and parameters for complete verdicts; `verdict_of` decodes the rows.
+
+    >>> statement(Query(route="search", limit=5))[1]
+    ['search', 5]
+    """
+    return _select(query, f"{_COLUMNS}, v.line, {_BODY if query.texts else 'NULL'}")
+
+
+def summary_statement(query: Query) -> tuple[str, list[Any]]:
+    """Return SQL and parameters for lists, with only the first bytes of the texts; `summary_of` decodes the rows."""
+    sql, parameters = _select(query, f"{_COLUMNS}, {_HEAD}")
+    return sql, [FIRST_SEGMENT_BYTES, FIRST_SEGMENT_BYTES, *parameters]
+
+
+def seq_statement(query: Query) -> tuple[str, list[Any]]:
+    """Return SQL and parameters for the sequence numbers of the verdicts alone."""
+    return _select(query, "v.seq")
+
+
+def _select(query: Query, columns: str) -> tuple[str, list[Any]]:
+    where: list[str] = ["true"]
+    parameters: list[Any] = []
+    for name in _EQUALS:
+        value = getattr(query, name)
+        if value is not None:
+            where.append(f"v.{name} = %s")
+            parameters.append(str(value))
+    if query.quantity is not None:
+        path = str(query.quantity)
+        where.append(f"{_SCORE} IS NOT NULL")
+        parameters.append(path)
+        for operator, bound in (("<", query.below), (">", query.above)):
+            if bound is not None:
+                where.append(f"{_SCORE} {operator} %s")
+                parameters += [path, bound]
+    for operator, bound in ((">=", query.since), ("<", query.until)):
+        if bound is not None:
+            where.append(f"v.at {operator} %s")
+            parameters.append(bound)
+    if query.after is not None:
+        where.append("(v.at, v.seq) < (%s::float8, %s::bigint)")
+        parameters += query.after
+    order = "v.at DESC, v.seq DESC"
+    if query.worst and query.quantity is not None:
+        order = f"{_SCORE} {'DESC' if query.quantity in LOW_IS_GOOD else 'ASC'}, {order}"
+        parameters.append(str(query.quantity))
+    sql = (
+        f"SELECT {columns} FROM verdicts v LEFT JOIN samples s USING (key)"  # noqa: S608 - constants only
+        f" WHERE {' AND '.join(where)} ORDER BY {order} LIMIT %s"
+    )
+    return sql, [*parameters, query.limit]

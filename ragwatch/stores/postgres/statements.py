@@ -1,0 +1,146 @@
+"""SQL statements of intake and settlement. Each takes the writing cursor within an open transaction.
+
+Rows are written in the order of their keys, so that two workers with the same rows wait instead of blocking each other.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ragwatch.core.sample import Draw
+from ragwatch.core.tally import Tallies, count_assignments, verdict_tallies
+from ragwatch.core.verdict import Verdict
+from ragwatch.ports import Admission, Assignment, FollowUp
+from ragwatch.stores import rows
+from ragwatch.stores.postgres.connections import Writer
+from ragwatch.stores.postgres.locks import SEQUENCES, lock
+
+SLOTS = 16
+TALLIES = "SELECT name, labels, SUM(value ORDER BY slot) FROM tallies GROUP BY name, labels"
+"""In the order of slots, so that rounding never makes a counter fall."""
+PENDING = "SELECT judge, COUNT(*) FROM work GROUP BY judge"
+OVERDUE = (
+    "SELECT route, judge, trunc(at / 60)::bigint, SUM(1 / probability) FROM work JOIN samples USING (key)"
+    " WHERE since < %s GROUP BY 1, 2, 3"
+)
+_SETTLED = (
+    "WITH settled AS (SELECT * FROM unnest(%s::text[], %s::text[]) AS s(judge, key)),"
+    " held AS (SELECT w.seq FROM work w JOIN settled s ON w.judge = s.judge AND w.key = s.key"
+    " ORDER BY w.seq FOR UPDATE OF w)"
+    " DELETE FROM work USING held WHERE work.seq = held.seq RETURNING work.judge, work.key"
+)
+_FOLLOW_UP = (
+    "INSERT INTO work (key, judge, probability, since)"
+    " SELECT %(key)s, %(judge)s, %(probability)s::float8, %(at)s::float8"
+    " WHERE NOT EXISTS (SELECT 1 FROM verdicts WHERE key = %(key)s AND judge = %(judge)s) ON CONFLICT DO NOTHING"
+)
+
+Seal = Callable[[bytes], bytes]
+
+
+def insert_samples(writer: Writer, draws: Sequence[Draw], seal: Seal) -> set[str]:
+    """Insert the samples of draws. Returns the keys of those that are new."""
+    ordered = sorted({draw.key: draw for draw in reversed(draws)}.values(), key=lambda draw: draw.key)
+    if not ordered:
+        return set()
+    stored = writer.execute(
+        "INSERT INTO samples (key, source, route, at, body)"
+        " SELECT * FROM unnest(%s::text[], %s::text[], %s::text[], %s::float8[], %s::bytea[])"
+        " ON CONFLICT DO NOTHING RETURNING key",
+        (
+            [draw.key for draw in ordered],
+            [draw.source for draw in ordered],
+            [draw.route for draw in ordered],
+            [float(draw.at) for draw in ordered],
+            [seal(rows.pack(draw.sample.to_record())) for draw in ordered],
+        ),
+    ).fetchall()
+    return {key for (key,) in stored}
+
+
+def insert_work(writer: Writer, work: Sequence[tuple[str, Assignment, float]]) -> None:
+    """Queue draws for their judges in this order, each pending since an instant."""
+    if not work:
+        return
+    writer.execute(
+        "INSERT INTO work (key, judge, probability, since) SELECT w.key, w.judge, w.probability, w.since"
+        " FROM unnest(%s::text[], %s::text[], %s::float8[], %s::float8[])"
+        " WITH ORDINALITY AS w(key, judge, probability, since, place) ORDER BY w.place",
+        (
+            [key for key, _, _ in work],
+            [assignment.judge for _, assignment, _ in work],
+            [float(assignment.probability) for _, assignment, _ in work],
+            [float(since) for _, _, since in work],
+        ),
+    )
+
+
+def settle(writer: Writer, verdicts: Sequence[Verdict], counts: Tallies, seal: Seal) -> set[tuple[str, str]]:
+    """Move draws from the queue to the verdicts, and count them. Returns (judge, key) of the new verdicts."""
+    if not verdicts:
+        return set()
+    judges = [verdict.reading.judge for verdict in verdicts]
+    keys = [verdict.draw.key for verdict in verdicts]
+    taken = set(writer.execute(_SETTLED, (judges, keys)).fetchall())
+    new = [verdict for verdict in verdicts if (verdict.reading.judge, verdict.draw.key) in taken]
+    if new:
+        lock(writer, SEQUENCES)
+        insert_verdicts(writer, new, seal)
+    for verdict in new:
+        counts.update(verdict_tallies(verdict))
+    return taken
+
+
+def insert_verdicts(writer: Writer, verdicts: Sequence[Verdict], seal: Seal) -> None:
+    """Insert verdicts, in this order."""
+    stored = [_columns(verdict, seal) for verdict in verdicts]
+    names = ", ".join(stored[0])
+    marks = ", ".join("%(scores)s::jsonb" if name == "scores" else f"%({name})s" for name in stored[0])
+    writer.executemany(f"INSERT INTO verdicts ({names}) VALUES ({marks})".encode(), stored)  # noqa: S608 - constant column names
+
+
+def _columns(verdict: Verdict, seal: Seal) -> dict[str, Any]:
+    row = rows.verdict_row(verdict)
+    return {**row, "line": seal(row["line"])}
+
+
+def insert_follow_ups(writer: Writer, follow_ups: Sequence[FollowUp], counts: Tallies) -> None:
+    """Queue draws for further judges, and count them. Skips draws that the judge has in its queue or has settled."""
+    for follow_up in follow_ups:
+        judge = follow_up.assignment.judge
+        values = {
+            "key": follow_up.key,
+            "judge": judge,
+            "probability": follow_up.assignment.probability,
+            "at": follow_up.at,
+        }
+        count_assignments(counts, judge, writer.execute(_FOLLOW_UP, values).rowcount)
+
+
+def add_tallies(writer: Writer, tallies: Tallies, slot: int) -> None:
+    """Increment counters."""
+    added = sorted((str(tally), json.dumps(labels), float(amount)) for (tally, labels), amount in tallies.items())
+    if not added:
+        return
+    names, labels, amounts = (list(column) for column in zip(*added, strict=True))
+    writer.execute(
+        "INSERT INTO tallies (name, labels, slot, value) SELECT t.name, t.labels, %s, t.value"
+        " FROM unnest(%s::text[], %s::text[], %s::float8[]) AS t(name, labels, value)"
+        " ON CONFLICT (name, labels, slot) DO UPDATE SET value = tallies.value + excluded.value",
+        (slot, names, labels, amounts),
+    )
+
+
+def store_cursor(writer: Writer, admission: Admission) -> None:
+    """Store the cursor of a stream; an empty cursor deletes it, because the stream has ended."""
+    stream = (admission.source, admission.stream)
+    if admission.cursor:
+        writer.execute(
+            "INSERT INTO cursors (source, stream, cursor) VALUES (%s, %s, %s)"
+            " ON CONFLICT (source, stream) DO UPDATE SET cursor = excluded.cursor",
+            (*stream, admission.cursor),
+        )
+    else:
+        writer.execute("DELETE FROM cursors WHERE source = %s AND stream = %s", stream)

@@ -1,0 +1,54 @@
+"""Every kind of store over a state directory; with PostgreSQL, it stands for a schema that is emptied."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from ragwatch.ports import Store
+from ragwatch.stores import KINDS
+from ragwatch.stores.postgres.connections import Target, connect
+from support.postgres import shared_server
+
+SCHEMA, WORKERS_SCHEMA = "contract", "workers"
+PARAMETERS = [pytest.param(kind, marks=[pytest.mark.costly] if kind == "postgres" else []) for kind in sorted(KINDS)]
+"""Kinds as parameters of tests."""
+
+_owners: dict[str, Path] = {}
+
+
+def settings_of(kind: str, state: Path) -> dict[str, str]:
+    """Settings of a store over a state: an empty one for a state that was not asked for last."""
+    if kind != "postgres":
+        return {}
+    server = shared_server()
+    if _owners.get(SCHEMA) != state:
+        emptied(server.url, SCHEMA)
+        _owners[SCHEMA] = state
+    return {"url": server.url, "database_schema": SCHEMA}
+
+
+def open_store(kind: str, state: Path) -> Store:
+    """Open the store of a kind over a state directory."""
+    return KINDS[kind].build(KINDS[kind].Options.model_validate(settings_of(kind, state)), state)
+
+
+def emptied(url: str, schema: str) -> None:
+    """Delete all rows of a schema, if it exists."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        tables = connection.execute(
+            "SELECT tablename FROM pg_tables WHERE schemaname = %s AND tablename <> 'schema_version'", (schema,)
+        ).fetchall()
+        if tables:  # quicker than TRUNCATE, which makes new files
+            deletions = [f'DELETE FROM "{schema}"."{table}"' for (table,) in tables]  # noqa: S608 - names of ours
+            connection.execute("; ".join(deletions))
+
+
+def sql(target: Target, statement: str) -> list[Any]:
+    """Rows of a statement."""
+    with connect(target) as connection:
+        cursor = connection.execute(statement.encode())
+        return cursor.fetchall() if cursor.description else []

@@ -1,0 +1,40 @@
+"""Fixtures of the PostgreSQL store: a real server, an empty schema, and workers on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from support.postgres import Postgres, shared_server
+from support.stores import WORKERS_SCHEMA, emptied
+
+from ragwatch.stores.postgres.connections import Target
+from ragwatch.stores.postgres.store import PostgresStore
+
+
+@pytest.fixture(scope="module")
+def server() -> Postgres:
+    """A real server."""
+    return shared_server()
+
+
+@pytest.fixture
+def target(server: Postgres) -> Target:
+    """An empty schema."""
+    emptied(server.url, WORKERS_SCHEMA)
+    return Target(server.url, WORKERS_SCHEMA, connections=3, timeout_seconds=20.0)
+
+
+@pytest.fixture
+def worker(target: Target) -> Iterator[Callable[..., PostgresStore]]:
+    """Starts workers on one schema, and ends them."""
+    workers = list[PostgresStore]()
+
+    def start(**how: Any) -> PostgresStore:
+        workers.append(PostgresStore(target, **how))
+        return workers[-1]
+
+    yield start
+    for one in workers:
+        one.close()

@@ -1,0 +1,206 @@
+"""The PostgreSQL store and its server: lost connections, versions, addresses, limits."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import threading
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import psycopg
+import pytest
+from pydantic import ValidationError
+from support.cut_connection import CutConnection
+from support.kit import JUDGE, a_draw, a_verdict, an_admission
+from support.patience import DEADLINE
+from support.postgres import Postgres, shared_server
+from support.stores import WORKERS_SCHEMA, sql
+
+from ragwatch.core.tally import Tally
+from ragwatch.errors import StoreError
+from ragwatch.stores.postgres import Options, build, connected, describe, schema
+from ragwatch.stores.postgres.connections import Connections, Target, connect
+from ragwatch.stores.postgres.store import PostgresStore
+
+DAY = 86400.0
+
+
+def test_an_unknown_commit_is_looked_up(target: Target, worker: Callable[..., PostgresStore]) -> None:
+    """The connection is lost with the reply to a COMMIT: the store finds out whether it took effect."""
+    store = worker()
+    store.remember("state", {"seq": 1})
+    (number,) = sql(target, "SELECT (pg_current_xact_id()::text::bigint)::text")[0]
+    (row,) = sql(target, "SELECT xmin::text FROM states WHERE name = 'state'")
+    assert store._took_effect(row[0]) is True
+    assert store._took_effect(str(int(number) + 1000)) is False
+    with connect(target) as other:
+        other.execute("BEGIN")
+        (aborted,) = other.execute("SELECT pg_current_xact_id()::text").fetchone() or ("",)
+        other.execute("ROLLBACK")
+    assert store._took_effect(aborted) is False
+
+
+def test_idle_connections_that_were_ended_are_replaced(target: Target, worker: Callable[..., PostgresStore]) -> None:
+    """A restart of the server ends idle connections: the next read and the next write connect again."""
+    store = worker()
+    store.admit(an_admission(a_draw("a")))
+    end = (
+        "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
+        " WHERE application_name = 'ragwatch' AND pid <> pg_backend_pid()"
+    )
+    sql(target, end)
+    assert store.pending() == {JUDGE: 1}
+    sql(target, end)
+    assert store.settle([a_verdict(a_draw("a"))]) == 1
+    sql(target, end)
+    assert store.tallies_and_pending()[1] == {}
+
+
+def test_a_connection_that_is_lost_in_a_transaction_writes_nothing(
+    target: Target, worker: Callable[..., PostgresStore]
+) -> None:
+    """The step fails as a whole, with a StoreError, and can be repeated."""
+    store = worker()
+
+    def lose() -> None:
+        with store.transaction() as writer:
+            writer.execute("INSERT INTO cursors VALUES ('app', 'log', '1')")
+            ((process,),) = writer.execute("SELECT pg_backend_pid()").fetchall()
+            sql(target, f"SELECT pg_terminate_backend({process})")
+            writer.execute("INSERT INTO cursors VALUES ('app', 'log2', '1')")
+
+    with pytest.raises(StoreError, match="cannot write"):
+        lose()
+    assert store.cursors("app") == {}
+    store.admit(an_admission(a_draw("a"), cursor="2"))
+    assert store.cursors("app") == {"log": "2"}
+
+
+def test_workers_that_start_at_once_make_one_schema(server: Postgres) -> None:
+    """Migrations run once, under a lock; another worker waits and finds the schema made."""
+    name = "at_once"
+    with psycopg.connect(server.url, autocommit=True) as connection:
+        connection.execute(f"DROP SCHEMA IF EXISTS {name} CASCADE".encode())
+    failures = list[BaseException]()
+
+    def start() -> None:
+        try:
+            PostgresStore(Target(server.url, name)).close()
+        except BaseException as error:  # noqa: BLE001 - told below
+            failures.append(error)
+
+    threads = [threading.Thread(target=start) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(DEADLINE)
+    assert failures == []
+    assert sql(Target(server.url, name), "SELECT version, compatible FROM schema_version") == [(1, 1)]
+
+
+def test_two_versions_work_side_by_side(target: Target, worker: Callable[..., PostgresStore], tmp_path: Path) -> None:
+    """A newer version migrates while an older one runs; the older one starts again unless it is too old."""
+    worker().admit(an_admission(a_draw("a")))
+    (tmp_path / "schema_2.sql").write_text("ALTER TABLE samples ADD COLUMN later text", encoding="utf-8")
+    with connect(target) as connection:
+        schema.prepare(connection, WORKERS_SCHEMA, scripts=tmp_path, version=2)
+    try:
+        assert worker().pending() == {JUDGE: 1}
+        sql(target, "UPDATE schema_version SET compatible = 2")
+        with pytest.raises(StoreError, match="written by a newer ragwatch"):
+            worker()
+    finally:
+        sql(target, "UPDATE schema_version SET version = 1, compatible = 1; ALTER TABLE samples DROP COLUMN later")
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("postgresql://ragwatch@/postgres?host=/nowhere", "start PostgreSQL, or check host and port in store.url"),
+        ("postgresql://ragwatch:hush@127.0.0.1:1/x", "start PostgreSQL, or check host and port in store.url"),
+        ("nonsense", "write it as postgresql://"),
+        ("postgrsql://u:hush@h/d", "write it as postgresql://"),
+        ("{url}&dbname=missing", "create it, or give an existing one"),
+        ("{url}&user=stranger", "create it, or give an existing one"),
+    ],
+)
+def test_what_cannot_be_reached_is_said(server: Postgres, tmp_path: Path, url: str, message: str) -> None:
+    """The error names the key, tells what to do, and holds no password; the state directory is not left locked."""
+    options = Options.model_validate({"url": url.replace("{url}", server.url)})
+    for _ in range(2):
+        with pytest.raises(StoreError, match="store: cannot open the database") as raised:
+            build(options, tmp_path / "state")
+        assert message in str(raised.value)
+        assert "hush" not in str(raised.value)
+    with pytest.raises(StoreError, match="cannot open the database"):
+        describe(options)
+
+
+def test_options() -> None:
+    """The address is a secret, and is required."""
+    options = Options.model_validate({"url": "postgresql://u:hush@h/d", "connections": 2})
+    assert "hush" not in repr(options) + str(options.model_dump())
+    for wrong in ({}, {"url": ""}, {"url": "x", "database_schema": 'a"b'}, {"url": "x", "connections": 0}):
+        with pytest.raises(ValidationError):
+            Options.model_validate(wrong)
+
+
+def test_description(target: Target, worker: Callable[..., PostgresStore], server: Postgres) -> None:
+    """`check` is told server, database and version; nothing is created."""
+    worker()
+    options = Options.model_validate({"url": server.url, "database_schema": WORKERS_SCHEMA})
+    assert describe(options).endswith(f"database postgres, schema {WORKERS_SCHEMA}: version 1")
+    unused = options.model_copy(update={"database_schema": "unused"})
+    assert describe(unused).endswith("schema unused: is created at the first start")
+    assert sql(target, "SELECT to_regclass('unused.work')") == [(None,)]
+
+
+def test_connections_are_limited(server: Postgres) -> None:
+    """A caller that gets none in time is told which key to raise, and a closed store says so."""
+    connections = Connections(Target(server.url, WORKERS_SCHEMA, connections=1, timeout_seconds=0.2))
+    with connections.transaction(), pytest.raises(StoreError, match=r"raise store\.connections"):
+        connections.rows("SELECT 1")
+    assert connections.rows("SELECT 1") == [(1,)]
+    with pytest.raises(StoreError, match=r"store\.timeout_seconds"):
+        connections.rows("SELECT pg_sleep(5)")
+    connections.disconnect()
+    with pytest.raises(StoreError, match="closed"):
+        connections.rows("SELECT 1")
+
+
+def test_a_worker_owns_its_state_directory(tmp_path: Path) -> None:
+    """A second worker needs a directory of its own, with its own secret; commands read beside a running worker."""
+    options = Options.model_validate({"url": shared_server().url, "database_schema": WORKERS_SCHEMA})
+    store = build(options, tmp_path)
+    with pytest.raises(StoreError, match="is locked by process"):
+        build(options, tmp_path)
+    connected(options).close()
+    store.close()
+    build(options, tmp_path).close()
+
+
+@pytest.mark.parametrize(("when", "succeeds"), [("before", False), ("after", True)])
+def test_a_reply_that_is_lost_counts_nothing_twice(
+    target: Target, server: Postgres, when: str, *, succeeds: bool
+) -> None:
+    """The connection breaks at COMMIT: the step succeeds exactly if it took effect, else it is repeated as a whole."""
+    folder = Path(tempfile.mkdtemp(prefix="ragwatch-cut-"))  # a path of pytest is too long for a socket
+    with CutConnection(server.folder, folder) as cut:
+        store = PostgresStore(replace(target, conninfo=f"postgresql://ragwatch@/postgres?host={folder}"))
+        admission = an_admission(a_draw("a"), tallies=Counter({(Tally.SEEN, ("app",)): 1}), cursor="1")
+        store.pending()
+        cut.arm(when)
+        if succeeds:
+            assert store.admit(admission) == 1
+        else:
+            with pytest.raises(StoreError, match="cannot write"):
+                store.admit(admission)
+            assert (store.cursors("app"), store.tallies()) == ({}, {})
+            assert store.admit(admission) == 1
+        assert store.tallies()[Tally.SEEN, ("app",)] == 1
+        assert (store.pending(), store.cursors("app")) == ({JUDGE: 1}, {"log": "1"})
+        store.close()
+    shutil.rmtree(folder)
