@@ -47,6 +47,8 @@ if [ "$what" = dev ] && on_debian_as_root; then
     command -v chromium >/dev/null 2>&1 || missing="$missing chromium fonts-dejavu-core"
     command -v logrotate >/dev/null 2>&1 || missing="$missing logrotate"
     command -v jsonnet >/dev/null 2>&1 || missing="$missing jsonnet"
+    command -v redis-server >/dev/null 2>&1 || missing="$missing redis-server"
+    command -v nats-server >/dev/null 2>&1 || [ -x /usr/sbin/nats-server ] || missing="$missing nats-server"
     if [ -n "$missing" ]; then
         # shellcheck disable=SC2086
         install_packages $missing || echo "could not install:$missing; tests that need it will skip" >&2

@@ -40,7 +40,8 @@ from ragwatch.formats.feedback import FEEDBACK_FOR
 from ragwatch.judges.lexical.readable import unread_language
 from ragwatch.pipeline.budget_account import InMemoryBudget
 from ragwatch.ports import Batch, JudgeContext, Source
-from ragwatch.ports.capabilities import HasFallback, HasLogFiles, SupportsProbe, log_reader
+from ragwatch.ports.capabilities import HasFallback, HasLogFiles, SupportsPeek, SupportsProbe, log_reader
+from ragwatch.sources.messages import BrokerOptions
 from ragwatch.sources.otlp import Options as OtlpOptions
 from ragwatch.sources.push import Options as PushOptions
 from ragwatch.stores import postgres
@@ -235,6 +236,8 @@ def _source(config: KindConfig, subject: str, whole: Config) -> Finding:
     if "start" in type(options).model_fields:
         options = options.model_copy(update={"start": "beginning"})
     source: Source = sources.KINDS[config.kind].build(options)
+    if isinstance(source, SupportsPeek):
+        return _peek(source, options, subject, whole.settings)
     try:
         source.resume({})
         batch = source.read()
@@ -253,6 +256,17 @@ def _source(config: KindConfig, subject: str, whole: Config) -> Finding:
     return _content(options, batch, subject, whole.settings)
 
 
+def _peek(source: Source, options: object, subject: str, settings: Settings) -> Finding:
+    """Look at a stream that others may read as well, without taking anything from them."""
+    try:
+        detail, batch = source.peek() if isinstance(source, SupportsPeek) else ("", None)
+    finally:
+        source.close()
+    if batch is None:
+        return Finding(subject, WARNING, f"nothing to read yet: {detail}")
+    return _content(options, batch, subject, settings)
+
+
 def _push(options: PushOptions, subject: str, config: Config) -> Finding:
     """How to send a record to a source, and whether anybody may."""
     web = config.settings.web
@@ -268,7 +282,7 @@ def _push(options: PushOptions, subject: str, config: Config) -> Finding:
 
 def _skipped_records(config: KindConfig, whole: Config) -> str | None:
     """How many existing records the first start will skip; None when it reads all, or is over."""
-    if getattr(config.options, "start", None) != "end":
+    if getattr(config.options, "start", None) != "end" or isinstance(config.options, BrokerOptions):
         return None
     source: Source = sources.KINDS[config.kind].build(config.options)
     try:

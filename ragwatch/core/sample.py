@@ -29,6 +29,7 @@ class RejectReason(StrEnum):
     DUPLICATE_ID = "duplicate_id"
     NO_CONTENT = "no_content"
     TRUNCATED = "truncated"
+    UNDELIVERABLE = "undeliverable"
 
 
 class SkipReason(StrEnum):
@@ -40,6 +41,13 @@ class SkipReason(StrEnum):
     WHERE = "where"
     WHERE_FAILED = "where_failed"
     NO_JSON = "no_json"
+
+
+class LossReason(StrEnum):
+    """Why records of a stream were lost before they were stored. The values are label values of a series."""
+
+    TRIMMED = "trimmed"  # the broker removed them before they were read: the stream has a limit
+    DELETED = "deleted"  # removed after they were read, before they were stored
 
 
 class Context(NamedTuple):

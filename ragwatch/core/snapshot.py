@@ -61,20 +61,22 @@ class Lag:
     """How far a source is behind its log.
 
     Attributes:
-        size: Unread bytes (or records, if the transport only counts those).
+        size: Unread bytes; None if unknown.
         seconds: Age of the oldest unread record; None if unknown, 0 if nothing is unread.
         unreadable: Files that cannot be read at present, with the reason; their unread size is not known.
         closed: Number of followed files that are closed between reads, because of the limit on open files.
         problems: What prevents reading as configured, and what to do about it; ragwatch is not ready meanwhile.
         skipped: How much was not read of what existed at the first start, and why; empty if all is read.
+        records: Unread records, if the transport counts those; None if unknown.
     """
 
-    size: int
+    size: int | None
     seconds: float | None
     unreadable: Mapping[str, str] = field(default_factory=lambda: _EMPTY)
     closed: int = 0
     problems: tuple[str, ...] = ()
     skipped: str = ""
+    records: int | None = None
 
 
 class Gauge(StrEnum):

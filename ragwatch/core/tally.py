@@ -38,6 +38,7 @@ class Tally(StrEnum):
     PARTS = "parts"  # source, outcome: parts of requests that were logged in several records
     REPAIRED = "repaired"  # source
     RESENT = "resent"  # source: records that were received before, which do not count as seen
+    LOST = "lost"  # source, reason: records that a stream lost before they were stored; nobody has seen them
     RESETS = "resets"  # source, reason
     SPANS = "spans"  # source: spans of traces that were received
     SPANS_LEFT_OUT = "spans_left_out"  # source, reason: of these, spans that are a part of no record

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from ragwatch.core.canary.definition import Failure
 from ragwatch.core.invariants import Invariant
 from ragwatch.core.relevance import NoRanking
-from ragwatch.core.sample import OTHER, RejectReason, SkipReason
+from ragwatch.core.sample import OTHER, LossReason, RejectReason, SkipReason
 from ragwatch.core.scores import Fault
 from ragwatch.core.stage import Stage
 from ragwatch.core.tally import PartOutcome, Tally
@@ -22,6 +22,7 @@ _REASONS: Mapping[Tally, type[StrEnum]] = MappingProxyType(
     {
         Tally.REJECTED: RejectReason,
         Tally.SKIPPED: SkipReason,
+        Tally.LOST: LossReason,
         Tally.UNJUDGED: UnjudgedReason,
         Tally.CANARY_FAILURES: Failure,
         Tally.UNRANKED: NoRanking,

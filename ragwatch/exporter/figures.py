@@ -52,10 +52,12 @@ def _labels_of(row: EstimateRow) -> Labels:
     return row.route, row.judge, row.window, "yes" if row.corrected else "no"
 
 
-def _lag_seconds(snapshot: Snapshot) -> Iterator[Reading]:
-    for source, lag in snapshot.lags.items():
-        if lag.seconds is not None:
-            yield (source,), lag.seconds
+def _lag(name: str) -> Callable[[Snapshot], Iterable[Reading]]:
+    """Reads an attribute of the lags of sources, where it is known."""
+    read = attrgetter(name)
+    return lambda snapshot: [
+        ((source,), value) for source, lag in snapshot.lags.items() if (value := read(lag)) is not None
+    ]
 
 
 def _per_judge(snapshot: Snapshot, part: Tally, whole: Tally) -> Iterator[Reading]:
@@ -102,8 +104,9 @@ OF_SNAPSHOT: Mapping[GaugeSource, Callable[[Snapshot], Iterable[Reading]]] = Map
         GaugeSource.PROBABILITY: lambda snapshot: [
             ((route,), value) for route, value in snapshot.probabilities.items()
         ],
-        GaugeSource.LAG_BYTES: lambda snapshot: [((source,), lag.size) for source, lag in snapshot.lags.items()],
-        GaugeSource.LAG_SECONDS: _lag_seconds,
+        GaugeSource.LAG_BYTES: _lag("size"),
+        GaugeSource.LAG_RECORDS: _lag("records"),
+        GaugeSource.LAG_SECONDS: _lag("seconds"),
         GaugeSource.UNREADABLE: lambda snapshot: [
             ((name,), len(lag.unreadable)) for name, lag in snapshot.lags.items()
         ],

@@ -35,6 +35,7 @@ class GaugeSource(StrEnum):
     PENDING = "pending"
     PROBABILITY = "probability"
     LAG_BYTES = "lag_bytes"
+    LAG_RECORDS = "lag_records"
     LAG_SECONDS = "lag_seconds"
     UNREADABLE = "unreadable"
     CLOSED = "closed"

@@ -128,7 +128,7 @@ TRAFFIC: tuple[SeriesDefinition, ...] = (
     SeriesDefinition(
         "ragwatch_records_resent_total",
         _C,
-        "Total number of records that clients sent again (their id was received before); they are not counted as seen.",
+        "Total number of records that arrived again (their id was received before); they are not counted as seen.",
         ("source",),
         Tally.RESENT,
     ),
@@ -161,9 +161,16 @@ TRAFFIC: tuple[SeriesDefinition, ...] = (
         Tally.SILENT,
     ),
     SeriesDefinition(
+        "ragwatch_records_lost_total",
+        _C,
+        "Total number of records that a message broker removed before they were stored, by reason.",
+        ("source", "reason"),
+        Tally.LOST,
+    ),
+    SeriesDefinition(
         "ragwatch_source_resets_total",
         _C,
-        "Total number of files of a source that were truncated, replaced, deleted unread or skipped, by reason.",
+        "Total number of files truncated, replaced, deleted unread or skipped, or consumer groups lost, by reason.",
         ("source", "reason"),
         Tally.RESETS,
     ),
@@ -173,6 +180,13 @@ TRAFFIC: tuple[SeriesDefinition, ...] = (
         "Number of unread bytes of a source, as of the last digest.",
         ("source",),
         GaugeSource.LAG_BYTES,
+    ),
+    SeriesDefinition(
+        "ragwatch_source_lag_records",
+        _G,
+        "Number of records of a source that are not stored yet, if it reads from a broker, as of the last digest.",
+        ("source",),
+        GaugeSource.LAG_RECORDS,
     ),
     SeriesDefinition(
         "ragwatch_source_lag_seconds",

@@ -9,6 +9,7 @@ from typing import Protocol, runtime_checkable
 from ragwatch.formats.log_reader import LogReader, RecordRules
 from ragwatch.ports.receiving import Handler
 from ragwatch.ports.rows import Part
+from ragwatch.ports.traffic import Batch
 
 
 @runtime_checkable
@@ -82,6 +83,19 @@ class SharesSecret(Protocol):
 
     def shared_secret(self, ours: bytes) -> bytes:
         """Return the secret that all workers use: the first one that was given."""
+        ...
+
+
+@runtime_checkable
+class SupportsPeek(Protocol):
+    """A source that shows records without taking them from others that read the same stream."""
+
+    def peek(self) -> tuple[str, Batch | None]:
+        """Return what there is, as text for people, and some of the newest records, if there are any.
+
+        Raises:
+            SourceError: The source cannot be read.
+        """
         ...
 
 

@@ -10,6 +10,16 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from ragwatch.ports import Kind, Source
-from ragwatch.sources import join, otlp, push, tail
+from ragwatch.sources import join, kafka, nats, otlp, push, redis_streams, tail
 
-KINDS: Mapping[str, Kind[Source]] = MappingProxyType({"tail": tail, "otlp": otlp, "push": push, "join": join})
+KINDS: Mapping[str, Kind[Source]] = MappingProxyType(
+    {
+        "tail": tail,
+        "otlp": otlp,
+        "push": push,
+        "join": join,
+        "redis_streams": redis_streams,
+        "nats": nats,
+        "kafka": kafka,
+    }
+)

@@ -304,6 +304,7 @@ def _source(builder: _OverviewBuilder, source: str) -> dict[str, Any]:
         "repaired": builder.count(Tally.REPAIRED, source),
         "resets": builder.counts(Tally.RESETS, source),
         "lag_bytes": None if lag is None else lag.size,
+        "lag_records": None if lag is None else lag.records,
         "lag_seconds": None if lag is None else lag.seconds,
         "unreadable": {} if lag is None else dict(islice(lag.unreadable.items(), _MAX_FILES)),
         "skipped": lag.skipped if lag is not None and not lines_read(builder.snapshot.tallies, source) else "",

@@ -18,6 +18,7 @@ from ragwatch.commands import cli
 from ragwatch.config import parse
 from ragwatch.config.model import Settings
 from ragwatch.exporter.catalogue import CATALOGUE, MetricType
+from ragwatch.sources import KINDS
 from ragwatch.stores.sqlite.store import Options as Sqlite
 
 ROOT = Path(__file__).parents[2]
@@ -179,15 +180,16 @@ def test_configurations_of_the_readme_are_valid(monkeypatch: pytest.MonkeyPatch,
 
 
 def test_what_the_example_shows_as_comments_is_valid(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Judges and canaries that stand there to be taken over can be."""
+    """Sources, judges and canaries that stand there to be taken over can be."""
     monkeypatch.setenv("ANTHROPIC_API_KEY", "a key")
     text = (ROOT / "config.example.yaml").read_text()
     items = re.findall(r"(?m)^# (?:- .*\n)(?:#   .*\n)+", text)
     shown = [each for item in items for each in yaml.safe_load(re.sub(r"(?m)^# ", "", item))]
-    judges = [each for each in shown if "name" in each]
+    brokers = [{**each, "name": each["kind"]} for each in shown if each.get("kind") in KINDS]
+    judges = [each for each in shown if "name" in each and each["kind"] not in KINDS]
     suites = [{key: each[key] for key in each if key != "file"} for each in shown if "suite" in each]
-    assert (len(judges), len(suites)) == (3, 1)
-    config = parse(
-        {**NEEDED, "judges": [{"name": "embedded", "kind": "lexical"}, *judges], "canaries": suites}, folder=tmp_path
-    )
+    assert (len(brokers), len(judges), len(suites)) == (3, 3, 1)
+    judges.insert(0, {"name": "embedded", "kind": "lexical"})
+    config = parse({**NEEDED, "sources": brokers, "judges": judges, "canaries": suites}, folder=tmp_path)
+    assert [source.kind for source in config.sources] == [each["kind"] for each in brokers]
     assert len(config.canaries[0].canaries) == 2

@@ -16,6 +16,7 @@ LIBRARIES: Mapping[str, tuple[str, ...]] = {
     "apscheduler": ("ragwatch.config.crontab", "ragwatch.daemon.schedule"),
     "bcrypt": ("ragwatch.web.passwords",),
     "click": ("ragwatch.commands",),
+    "confluent_kafka": ("ragwatch.sources.kafka.group",),
     "cryptography": ("ragwatch.stores.encryption",),
     "google": ("ragwatch.pipeline.export.messages", "ragwatch.sources.otlp.protobuf_request"),
     "h11": ("ragwatch.web",),
@@ -27,6 +28,7 @@ LIBRARIES: Mapping[str, tuple[str, ...]] = {
     ),
     "jinja2": ("ragwatch.web.pages",),
     "jmespath": ("ragwatch.formats.expressions", "ragwatch.probes.expression"),
+    "nats": ("ragwatch.sources.nats.consumer",),
     "numpy": ("ragwatch.judges.local.session",),
     "onnxruntime": ("ragwatch.judges.local.session",),
     "opentelemetry": (
@@ -58,6 +60,7 @@ LIBRARIES: Mapping[str, tuple[str, ...]] = {
     "pydantic_core": ("ragwatch.stores",),
     "ragwatch_reader": ("ragwatch.judges.local.artefact",),
     "rapidfuzz": ("ragwatch.probes.similarity",),
+    "redis": ("ragwatch.sources.redis_streams.group",),
     "rich": ("ragwatch.commands",),
     "starlette": ("ragwatch.web",),
     "structlog": ("ragwatch.telemetry",),

@@ -144,7 +144,7 @@ class JoinSource:
         lags = [inner.source.lag() for inner in self._inner.values()]
         ages = [lag.seconds for lag in lags if lag.seconds is not None]
         return Lag(
-            sum(lag.size for lag in lags),
+            sum(lag.size or 0 for lag in lags),  # join takes no source whose size is unknown
             max(ages) if len(ages) == len(lags) else None,
             {name: why for lag in lags for name, why in lag.unreadable.items()},
             closed=sum(lag.closed for lag in lags),

@@ -25,6 +25,7 @@ UNITS = frozenset(
         "bytes",
         "info",
         "samples",
+        "records",
         "score",
         "contexts",
         "files",
