@@ -151,6 +151,9 @@ def last_run(config: Config, kind: str, name: str) -> Mapping[str, Any] | None:
 def stored_tallies(config: Config, tally: Tally) -> dict[tuple[str, ...], float]:
     """Values of a counter by its labels; empty if there is no state yet, or it cannot be read."""
     try:
+        if is_shared(config.store):
+            with shared_store(config.store) as store:
+                return {labels: value for (name, labels), value in store.tallies().items() if name is tally}
         connection = _connect(config)
         try:
             rows = connection.rows("SELECT labels, value FROM tallies WHERE name = ?", (tally,))
@@ -196,6 +199,8 @@ def retention_warning(until: float) -> str:
 
 
 def _connect(config: Config) -> ReadConnection:
+    if config.store.kind != "sqlite":
+        raise ConfigError(f"store.kind: this can be read from sqlite only, not from {config.store.kind}")
     database = config.settings.state / "ragwatch.db"
     if not database.is_file():
         raise StoreError(f"state: {database} does not exist; run ragwatch until it has judged some samples")

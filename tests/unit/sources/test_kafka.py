@@ -139,7 +139,8 @@ async def test_killed_before_and_after_storing(topic: Topic, store: SqliteStore)
     stored = counted(store, Tally.SEEN)
     assert 0 < stored < 10
     await drained(topic.worker(store), 10)
-    assert (books(store), counted(store, Tally.RESENT)) == (once(10), stored)
+    assert books(store) == once(10)
+    assert 0 < counted(store, Tally.RESENT) <= stored  # those of an earlier batch may have been committed
 
 
 @pytest.mark.costly

@@ -17,6 +17,7 @@ from ragwatch.commands.check import check_all
 from ragwatch.config import Config, load
 from ragwatch.core.labels.label import Label
 from ragwatch.core.scores import Quantity
+from ragwatch.core.tally import Tally
 from ragwatch.daemon.state_secret import state_secret
 from ragwatch.ports import Query, RecordedEvent, StoredRun
 from ragwatch.stores.postgres.store import PostgresStore
@@ -70,6 +71,7 @@ def test_what_is_stored_can_be_read_beside_a_worker(config: Config, running: Pos
         None,
     )
     assert (state_reader.has_started(config, "app"), state_reader.has_started(config, "other")) == (True, False)
+    assert state_reader.stored_tallies(config, Tally.JUDGED) == {("search", JUDGE): 2.0}
     state_reader.check_state_keys(config)
 
 
