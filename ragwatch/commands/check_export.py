@@ -8,7 +8,6 @@ from urllib.parse import urlsplit
 from ragwatch.commands.event_loop import run_async
 from ragwatch.config import Config
 from ragwatch.config.export import OtlpExportOptions
-from ragwatch.core.scores import Quantity
 from ragwatch.pipeline.export.rules import Signal
 
 _FORMS = {Signal.LOGS: "gen_ai.evaluation.result events", Signal.SPANS: "OpenInference EVALUATOR spans"}
@@ -24,7 +23,7 @@ def export_test(options: OtlpExportOptions, config: Config) -> tuple[bool, bool,
     from ragwatch.pipeline.export.trial import try_endpoint  # noqa: PLC0415 - heavy, and for this option only
 
     faults = run_async(try_endpoint(options.target, options.signals))
-    quantities = "all quantities" if options.quantities is None else ", ".join(options.quantities or tuple(Quantity))
+    quantities = "all quantities" if options.quantities is None else ", ".join(options.quantities)
     texts = "and texts of answers that explain them" if options.explanations else "and no text of users"
     parts = [f"{options.endpoint} gets scores of {quantities} {texts}"]
     for signal, fault in faults.items():

@@ -130,3 +130,11 @@ def test_turns_are_redacted_alike() -> None:
     assert [turn.text for turn in clean.history] == [f"I am {token}", f"Hello {token}!"]
     assert [turn.role for turn in clean.history] == [Role.USER, Role.ASSISTANT]
     assert counts == {SensitiveKind.EMAIL: 3}
+
+
+@pytest.mark.parametrize("key", ["trace_id", "span_id", "answer_span_id"])
+def test_ids_of_traces_stay(key: str) -> None:
+    """An id that has digits only looks like the number of a card; scores are sent back to it. `ids` redacts it."""
+    sample = Sample("r1", None, (), "fine", metadata={key: "4111111111111111"})
+    assert Redactor().redact_sample(sample)[0].metadata[key] == "4111111111111111"
+    assert "4111" not in Redactor(ids=True).redact_sample(sample)[0].metadata[key]

@@ -296,6 +296,15 @@ def test_the_answer_is_what_the_user_got() -> None:
     assert (record["answer"], record["metadata"]["answer_span_id"]) == (f"{ANSWER} [1]", span_id("model"))
 
 
+def test_the_id_of_the_response_is_kept() -> None:
+    """So that scores that are sent back can name it; a trace without it has none in its metadata."""
+    spans = openinference()
+    answering = next(span for span in spans if span.name == "model")
+    named = replaced(spans, "model", attributes=answering.attributes | {"gen_ai.response.id": "chatcmpl-7"})
+    assert only(assemble(named))["metadata"]["response_id"] == "chatcmpl-7"
+    assert "response_id" not in only(assemble(spans))["metadata"]
+
+
 def test_names_of_attributes_become_fields() -> None:
     """Route and metadata come from the attributes that the options name; the mark of a canary and the session too."""
     spans = openinference()
