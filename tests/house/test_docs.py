@@ -14,6 +14,7 @@ import pytest
 import yaml
 from pydantic import BaseModel
 
+from ragwatch import stores
 from ragwatch.commands import cli
 from ragwatch.config import parse
 from ragwatch.config.model import Settings
@@ -108,7 +109,7 @@ def parts(annotation: Any) -> Iterator[Any]:
 @every_page
 def test_configuration_keys_exist(page: Path) -> None:
     """A dotted key whose first part is a section of the configuration is one that can be set."""
-    known = {*keys(Settings), *(f"store.{key}" for kind in KINDS.values() for key in keys(kind.Options))}
+    known = {*keys(Settings), *(f"store.{key}" for kind in stores.KINDS.values() for key in keys(kind.Options))}
     sections = {each.partition(".")[0] for each in known}
     named = re.findall(r"`([a-z_]+(?:\.[a-z_]+)+)`", page.read_text())
     keys_named = {each for each in named if each.partition(".")[0] in sections and not each.endswith(".py")}
