@@ -232,6 +232,7 @@ def test_x23_each_rule_is_linear(rule: RedactionRule) -> None:
     "text",
     [
         "a:: is a scope of b::c",
+        "rows 10::20 and ::1234",
         "join chat @tcp(host)",
         "one:two three@tcp(db:3306)/app",
         ":secret@tcp(db:3306)/app",
