@@ -103,6 +103,10 @@ class Telemetry:
         """The HTTP server accepts connections."""
         self._log.info("started", address=address, version=version)
 
+    def receives_calls(self, source: str, address: str) -> None:
+        """A source receives calls over gRPC."""
+        self._log.info("receives calls over gRPC", source=source, address=address)
+
     def stopped(self, *, drained: bool) -> None:
         """The daemon has stopped; `drained` if no step had to be cancelled."""
         self._log.info("stopped", drained=drained)
