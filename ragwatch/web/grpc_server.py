@@ -58,6 +58,7 @@ class GrpcServer:
         authenticator: Decides who may send.
         tls: Returns the certificates for a new connection, None for no TLS; also called in other threads.
         receive_seconds: How long a message may take to arrive, with the time that it waits for its turn.
+        connections: Maximum number of connections; by default what the file descriptors of the process allow.
 
     Raises:
         ConfigError: The extra is not installed.
@@ -69,7 +70,9 @@ class GrpcServer:
         handler: Callable[[str], Handler | None],
         authenticator: Authenticator,
         tls: Callable[[], GrpcTls | None] = lambda: None,
+        *,
         receive_seconds: float = RECEIVE_SECONDS,
+        connections: int | None = None,
     ) -> None:
         self._grpc: Any = grpc_library(listener.source)
         self._listener = listener
@@ -77,6 +80,7 @@ class GrpcServer:
         self._authenticator = authenticator
         self._tls = tls
         self._receive_seconds = receive_seconds
+        self._connections = max_connections() if connections is None else connections
         self._receiving = asyncio.Semaphore(listener.receiving)
         self._calls = 0
         self._server: grpc.aio.Server | None = None
@@ -120,7 +124,7 @@ class GrpcServer:
             ("grpc.per_message_decompression", 0),  # else messages would be unpacked without a limit
             ("grpc.max_receive_message_length", self._listener.max_message_bytes),
             ("grpc.max_concurrent_streams", MAX_STREAMS),
-            ("grpc.max_allowed_incoming_connections", max_connections()),
+            ("grpc.max_allowed_incoming_connections", self._connections),
             ("grpc.server_handshake_timeout_ms", int(HANDSHAKE_SECONDS * 1000)),
             ("grpc.max_connection_idle_ms", IDLE_SECONDS * 1000),
         ]
