@@ -19,6 +19,7 @@ LIBRARIES: Mapping[str, tuple[str, ...]] = {
     "confluent_kafka": ("ragwatch.sources.kafka.group",),
     "cryptography": ("ragwatch.stores.encryption",),
     "google": ("ragwatch.pipeline.export.messages", "ragwatch.sources.otlp.protobuf_request"),
+    "grpc": ("ragwatch.web.grpc_server",),
     "h11": ("ragwatch.web",),
     "httpx": (
         "ragwatch.judges.openai",
