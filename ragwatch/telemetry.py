@@ -188,9 +188,8 @@ class Telemetry:
     def _log_limit(self, event: str, **fields: object) -> None:
         """Log at most every 10 minutes for each source that the limit on open files is reached."""
         if self._is_due(f"{event} {fields.get('source')}"):
-            self._log.warning(
-                event, **fields, limit=getrlimit(RLIMIT_NOFILE)[0], advice="raise LimitNOFILE (ulimit -n)"
-            )
+            limit, advice = getrlimit(RLIMIT_NOFILE)[0], "raise LimitNOFILE (ulimit -n)"
+            self._log.warning(event, **fields, limit=limit, advice=advice)
 
     def _is_due(self, warning: str) -> bool:
         """Whether a warning that may be frequent is logged now: every 10 minutes."""
@@ -381,10 +380,8 @@ def configure_logging(level: str = "info", *, human: bool = False) -> None:
 
     Logs of libraries (uvicorn, APScheduler) have the same format.
     """
-    first: tuple[Any, ...] = (
-        structlog.processors.add_log_level,
-        structlog.processors.TimeStamper(fmt="iso", utc=True),
-    )
+    stamp = structlog.processors.TimeStamper(fmt="iso", utc=True)
+    first: tuple[Any, ...] = (structlog.processors.add_log_level, stamp)
     # ConsoleRenderer formats tracebacks itself, and warns about those that are formatted already.
     renderers: tuple[Any, ...] = (structlog.processors.format_exc_info, structlog.processors.JSONRenderer())
     if human:
