@@ -35,6 +35,7 @@ from ragwatch.daemon.suites import suite_of
 from ragwatch.daemon.web_access import read_rules
 from ragwatch.errors import FormatError, RagwatchError
 from ragwatch.formats.feedback import FEEDBACK_FOR
+from ragwatch.formats.record import Line
 from ragwatch.judges.lexical.readable import unread_language
 from ragwatch.pipeline.budget_account import InMemoryBudget
 from ragwatch.ports import Batch, JudgeContext, Source
@@ -308,7 +309,7 @@ def _content(options: object, batch: Batch, subject: str, settings: Settings | N
     warnings = [*sample_warnings(samples, settings.routes), *_language_warnings(samples)]
     if errors:
         limit = settings.alerts.rejects
-        advice = reject_warnings(len(errors), total, limit) if samples else _format_advice(batch.lines[0].lstrip())
+        advice = reject_warnings(len(errors), total, limit) if samples else _format_advice(batch.lines[0])
         detail = "; ".join((summary, f"first error: {errors[0]}", *advice, *warnings))
         return Finding(subject, WARNING if samples else FAILED, detail)
     if not any(sample.contexts for sample in samples):
@@ -327,15 +328,16 @@ def _language_warnings(samples: Sequence[Sample]) -> Iterator[str]:
         )
 
 
-def _format_advice(line: bytes) -> Iterator[str]:
+def _format_advice(line: Line) -> Iterator[str]:
     """What to do when no line can be read.
 
     Args:
         line: The first line.
     """
-    if line.startswith(b"["):
+    text = line.lstrip() if isinstance(line, bytes) else b"{"
+    if text.startswith(b"["):
         yield f"the file is a JSON array; {JSONL_ADVICE}"
-    elif not line.startswith(b"{") and b"{" in line:
+    elif not text.startswith(b"{") and b"{" in text:
         yield "there is text before the JSON; set prefix: auto in this source"
 
 
