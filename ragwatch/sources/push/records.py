@@ -46,9 +46,7 @@ def records_of(body: bytes, *, lines: bool) -> Sequence[Line]:
     if not lines and text.startswith(b"["):
         records = _elements(text)
     elif lines or (b"\n" in text and not _is_one(text)):
-        if text.count(b"\n") > 2 * MAX_RECORDS:  # before they are split; every other one may be blank
-            raise _too_many()
-        records = [line for line in (part.strip(_SPACE) for part in text.split(b"\n")) if line]
+        records = list(_lines(text))
     else:
         records = [text]
     if len(records) > MAX_RECORDS:
@@ -60,6 +58,19 @@ def _too_many() -> RefusedError:
     return RefusedError(413, f"the body has more than {MAX_RECORDS} records; send fewer at a time")
 
 
+def _lines(text: bytes) -> Iterator[bytes]:
+    """Yield the lines that are not blank. A search for each end is faster than `split`, which looks at every byte."""
+    start = 0
+    for _ in range(2 * MAX_RECORDS):  # every other one may be blank
+        end = text.find(b"\n", start)
+        if line := text[start : end if end >= 0 else None].strip(_SPACE):
+            yield line
+        if end < 0:
+            return
+        start = end + 1
+    raise _too_many()
+
+
 def has_too_many_values(record: bytes) -> bool:
     """Return whether a record may have so many JSON values that they would take much memory.
 
@@ -69,8 +80,12 @@ def has_too_many_values(record: bytes) -> bool:
 
 
 def _values(text: bytes) -> int:
-    """At least the number of JSON values in a text."""
-    return sum(map(text.count, _SEPARATORS))
+    """At least the number of JSON values in a text. `count` looks at every byte, and takes several times as long."""
+    return sum(len(text) - len(text.replace(separator, b"")) for separator in _SEPARATORS)
+
+
+def _has_nul(text: bytes) -> bool:
+    return b"\\" in text and b"\\u0000" in text  # the first search is much faster, and often enough
 
 
 def _is_one(text: bytes) -> bool:
@@ -92,7 +107,7 @@ def _elements(text: bytes) -> list[Line]:
     values = _values(text)
     if len(text) > UNCOUNTED_BYTES and values > MAX_VALUES:
         raise RefusedError(413, f"the array has more than {MAX_VALUES} values; send fewer records at a time, or JSONL")
-    keep = values * BYTES_PER_VALUE <= len(text) and b"\\u0000" not in text
+    keep = values * BYTES_PER_VALUE <= len(text) and not _has_nul(text)
     try:
         return [element if keep and type(element) is dict else orjson.dumps(element) for element in orjson.loads(text)]
     except (orjson.JSONDecodeError, orjson.JSONEncodeError):  # NaN, half of a surrogate pair, a syntax error
@@ -138,7 +153,7 @@ def as_feedback(record: Line) -> Line:
     """
     fields: object = record
     if isinstance(record, bytes):
-        if has_too_many_values(record) or b"\\u0000" in record:
+        if has_too_many_values(record) or _has_nul(record):
             return record
         try:
             fields = orjson.loads(record)
