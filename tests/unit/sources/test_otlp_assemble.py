@@ -61,6 +61,33 @@ def test_dropped_documents_are_refused(language: str, kept: int, complete: bool)
         assert "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT" in refused.detail
 
 
+@pytest.mark.parametrize("language", ["python", "nodejs"])
+@pytest.mark.parametrize(
+    ("written", "complete"),
+    [
+        ([{"page_content": text} for text in TEXTS], True),
+        ([{"page_content": TEXTS[0]}], False),
+        ([{"page_content": text} for text in TEXTS[::-1]], False),
+        ([{"page_content": TEXTS[0]}, {"id": "d1"}], False),
+        (TEXTS[0], False),
+    ],
+    ids=["all", "too few", "another order", "a text is missing", "text"],
+)
+def test_documents_are_complete_where_one_attribute_has_them_all(language: str, written: Any, complete: bool) -> None:  # noqa: FBT001
+    """What was dropped is not missed if JSON beside it has every text, and agrees with each document that is left."""
+    kept = {key: value for key, value in documents(*TEXTS).items() if ".1." in key}
+    attributes = {OI: "RETRIEVER", "output.value": json.dumps(written)} | kept
+    spans = replaced(
+        openinference(), "retrieve", dropped=3, attributes=attributes, resource={"telemetry.sdk.language": language}
+    )
+    result = assemble(spans)
+    if complete:
+        assert texts(result) == list(TEXTS)
+        assert only(result)["contexts"][1]["id"] == "d1"
+    else:
+        assert [one.reason for one in result.refused] == [RejectReason.TRUNCATED]
+
+
 def test_a_document_missing_in_the_middle_is_refused() -> None:
     """Indices with a gap prove that documents are missing, even if the SDK does not say so."""
     attributes = {OI: "RETRIEVER"} | documents("a", "b", "c")
