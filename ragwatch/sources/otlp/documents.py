@@ -54,16 +54,23 @@ class Document(NamedTuple):
     score: float | None = None
 
 
+NONE_KEPT: Mapping[int, Document] = {}
+
+
 class DocumentList(NamedTuple):
     """What a span returned.
 
     Attributes:
         documents: In rank order; None if the span does not say.
         problem: Why documents are missing at its beginning, end or middle; None if they are complete.
+        total: How many there were, if some are missing and it is known all the same; else 0.
+        kept: Those that are left, by rank, if some are missing.
     """
 
     documents: tuple[Document, ...] | None
     problem: str | None = None
+    total: int = 0
+    kept: Mapping[int, Document] = NONE_KEPT
 
 
 def returned(span: Span) -> DocumentList:
@@ -86,9 +93,10 @@ def returned(span: Span) -> DocumentList:
     nested = _from_json(span)
     if problem is None and not flattened and nested is None:
         problem = _torn(span)
-    if flattened:
-        return DocumentList(_merged(list(flattened.values()), nested or ()), problem)
-    return DocumentList(nested, problem)
+    if problem is not None:  # the last attributes are left where the oldest ones are dropped
+        total = max(flattened) + 1 if flattened and span.dropped and _drops_oldest(span) else 0
+        return DocumentList(tuple(flattened.values()), problem, total, flattened)
+    return DocumentList(_merged(list(flattened.values()), nested or ()) if flattened else nested)
 
 
 def _whole(span: Span, flattened: Mapping[int, Document]) -> tuple[Document, ...] | None:
@@ -118,10 +126,13 @@ def _dropped(span: Span, documents: Mapping[int, Document]) -> str | None:
     """
     if not span.dropped:
         return None
-    oldest_first = span.resource.get("telemetry.sdk.language") == "python"
-    if oldest_first and 0 in documents and documents[0].text is not None:
+    if _drops_oldest(span) and 0 in documents and documents[0].text is not None:
         return None
     return f"the SDK has dropped {span.dropped} attributes of the span {span.name!r}"
+
+
+def _drops_oldest(span: Span) -> bool:
+    return span.resource.get("telemetry.sdk.language") == "python"
 
 
 def _torn(span: Span) -> str | None:

@@ -88,6 +88,52 @@ def test_documents_are_complete_where_one_attribute_has_them_all(language: str, 
         assert [one.reason for one in result.refused] == [RejectReason.TRUNCATED]
 
 
+@pytest.mark.parametrize(
+    ("language", "passages", "complete"),
+    [("python", TEXTS, True), ("python", ("Other.", TEXTS[1]), True), ("python", TEXTS[1:], False),
+     ("python", (TEXTS[1], TEXTS[0]), False), ("nodejs", TEXTS, False)],
+    ids=["all", "what is not left is not compared", "too few", "another order", "another SDK"],
+)  # fmt: skip
+def test_documents_are_complete_where_the_prompt_has_them_all(
+    language: str, passages: tuple[str, ...], complete: bool
+) -> None:
+    """Python keeps the newest attributes, so that the last rank tells how many there were; the prompt has so many."""
+    kept = {key: value for key, value in documents(*TEXTS).items() if ".1." in key}
+    prompt = "Context:\n" + "\n\n".join(passages) + f"\n\nQuestion: {QUESTION}"
+    spans = [
+        a_span("chain", attributes={OI: "CHAIN", "input.value": QUESTION, "output.value": ANSWER}, end=99),
+        a_span(
+            "retrieve", "chain", 1, dropped=3, attributes={OI: "RETRIEVER"} | kept,
+            resource={"telemetry.sdk.language": language},
+        ),
+        model(parent="chain", attributes=said("llm.input_messages", ("user", prompt))),
+    ]  # fmt: skip
+    result = assemble(spans)
+    if complete:
+        assert texts(result) == list(passages)
+        assert [context.get("id") for context in only(result)["contexts"]] == [None, "d1"]
+    else:
+        assert [one.reason for one in result.refused] == [RejectReason.TRUNCATED]
+
+
+@pytest.mark.parametrize(("left", "complete"), [("b", True), ("z", False)])
+def test_what_was_lost_before_a_reranker_is_not_missed(left: str, complete: bool) -> None:  # noqa: FBT001
+    """A reranker that was given a document of an incomplete list says itself which ones were used."""
+    kept = {"retrieval.documents.1.document.content": left, "retrieval.documents.1.document.id": left}
+    reranked = documents("b", "a", prefix="reranker.output_documents")
+    spans = [
+        a_span("chain", attributes={OI: "CHAIN", "input.value": QUESTION, "output.value": ANSWER}, end=99),
+        a_span("retrieve", "chain", 1, dropped=3, attributes={OI: "RETRIEVER"} | kept),
+        a_span("rerank", "chain", 3, attributes={OI: "RERANKER"} | reranked),
+        model(parent="chain"),
+    ]
+    result = assemble(spans)
+    if complete:
+        assert texts(result) == ["b", "a"]
+    else:
+        assert [one.reason for one in result.refused] == [RejectReason.TRUNCATED]
+
+
 def test_a_document_missing_in_the_middle_is_refused() -> None:
     """Indices with a gap prove that documents are missing, even if the SDK does not say so."""
     attributes = {OI: "RETRIEVER"} | documents("a", "b", "c")
