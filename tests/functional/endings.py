@@ -97,6 +97,9 @@ COMMANDS: dict[str, str] = {
     "forget": "forget --config {config} nobody",
     "copy": "store copy {state} {config}",
     "audit": "audit verify audit.jsonl",
+    "init": "init {log} --yes --out -",
+    "schema": "config schema",
+    "completion": "completion bash",
 }
 
 

@@ -95,7 +95,7 @@ def test_documents_are_complete_where_one_attribute_has_them_all(language: str, 
     ids=["all", "what is not left is not compared", "too few", "another order", "another SDK"],
 )  # fmt: skip
 def test_documents_are_complete_where_the_prompt_has_them_all(
-    language: str, passages: tuple[str, ...], complete: bool
+    language: str, passages: tuple[str, ...], *, complete: bool
 ) -> None:
     """Python keeps the newest attributes, so that the last rank tells how many there were; the prompt has so many."""
     kept = {key: value for key, value in documents(*TEXTS).items() if ".1." in key}
