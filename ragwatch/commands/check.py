@@ -28,6 +28,7 @@ from ragwatch.config import Config, JudgeConfig, KindConfig, load
 from ragwatch.config.canaries import SuiteConfig
 from ragwatch.config.model import Settings
 from ragwatch.config.paging import unpaged
+from ragwatch.config.web import WebOptions
 from ragwatch.core.sample import Context, Sample, SkipReason
 from ragwatch.core.scores import faithfulness
 from ragwatch.daemon.state_secret import readable_secret
@@ -95,7 +96,7 @@ def check_all(config: Config) -> Iterator[Finding]:
     yield _run_test("state", lambda: _state(config.settings.state))
     owner = lock_owner(config.settings.state)
     yield _run_test("web.listen", lambda: _address("web.listen", config.settings.web.listen, owner))
-    yield _run_test("web", lambda: _web(config))
+    yield _run_test("web", lambda: _web(config.settings.web, config.grpc_listeners))
     for listener in config.grpc_listeners:
         subject = f"sources.{listener.source}.grpc"
         yield _run_test(subject, lambda listener=listener: _listener(listener, owner))  # type: ignore[misc]  # bound now
@@ -199,8 +200,8 @@ def _address(subject: str, listen: str, owner: str | None) -> Finding:
     return Finding(subject, OK if free else WARNING, text)
 
 
-def _web(config: Config) -> Finding:
-    safe, text = web_state(config)
+def _web(web: WebOptions, listeners: Sequence[GrpcListener] = ()) -> Finding:
+    safe, text = web_state(web, listeners)
     return Finding("web", OK if safe else WARNING, text)
 
 

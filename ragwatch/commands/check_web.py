@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import errno
 import socket
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from ragwatch.config import Config
+from ragwatch.config.web import WebOptions
 from ragwatch.daemon.web_access import read_rules
 from ragwatch.ports.addresses import host_of, is_loopback
+from ragwatch.ports.receiving import GrpcListener
 from ragwatch.web import Access, Right
 
 NOBODY_SENDS = "nobody has the right ingest: give it to a token, as `web.tokens: [{name, token, rights: [ingest]}]`"
@@ -36,14 +37,17 @@ def address_state(listen: str, owner: str | None) -> tuple[bool, str]:
     return True, f"{listen} is free"
 
 
-def web_state(config: Config) -> tuple[bool, str]:
+def web_state(web: WebOptions, listeners: Sequence[GrpcListener] = ()) -> tuple[bool, str]:
     """Return whether credentials are safe on their way, and who may do what, as text for people.
+
+    Args:
+        web: Addresses and credentials.
+        listeners: Addresses over gRPC.
 
     Raises:
         ConfigError: See `read_rules`.
     """
-    web = config.settings.web
-    rules = read_rules(web, config.grpc_listeners)
+    rules = read_rules(web, listeners)
     access = rules.access
     transport = "HTTP" if rules.tls is None else "TLS"
     if not access.has_credentials:
@@ -54,7 +58,7 @@ def web_state(config: Config) -> tuple[bool, str]:
     ]
     who += ["client certificates"] if access.certificates and not access.users else []
     text = f"{transport}; {', '.join(filter(None, who))}; without them: {_rights(access.anonymous) or 'nothing'}"
-    addresses = (web.listen, *(listener.address for listener in config.grpc_listeners))
+    addresses = (web.listen, *(listener.address for listener in listeners))
     if rules.tls is None and not all(map(is_loopback, addresses)):
         return False, f"{text}; passwords and tokens travel unencrypted: use TLS, here or in a proxy"
     return True, text
