@@ -46,16 +46,16 @@ async def test_clients_that_wait_at_the_end_are_told_at_once(
     tmp_path: Path, store: SqliteStore, telemetry: Telemetry
 ) -> None:
     """Nothing will be stored any more: they send their records again, to whoever runs then."""
-    config = parse({"sources": [{"kind": "push", "name": "app"}, *sources(tmp_path)]}, folder=tmp_path)
+    config = parse({"sources": [{"kind": "push", "name": "pushed"}, *sources(tmp_path)]}, folder=tmp_path)
     runtime = build(config, SharedState(store, Board(), telemetry, Clock()), tuple)
-    handle = runtime.receivers()["/v1/samples"]["app"]
+    handle = runtime.receivers()["/v1/samples"]["pushed"]
 
     async def chunks() -> AsyncIterator[bytes]:
         yield b'{"question": "Why?"}'
 
     request = IncomingRequest("/v1/samples", {"content-type": "application/json"}, chunks())
     waiting = asyncio.ensure_future(handle(request))
-    (source,) = (intake.source for intake in runtime.intakes if intake.source.name == "app")
+    (source,) = (intake.source for intake in runtime.intakes if intake.source.name == "pushed")
     assert isinstance(source, ReceivesRequests)
     await source.wake.wait()
     runtime.refuse_requests()
