@@ -59,6 +59,7 @@ class GrpcServer:
         tls: Returns the certificates for a new connection, None for no TLS; also called in other threads.
         receive_seconds: How long a message may take to arrive, with the time that it waits for its turn.
         connections: Maximum number of connections; by default what the file descriptors of the process allow.
+        calls: Maximum number of calls under way.
 
     Raises:
         ConfigError: The extra is not installed.
@@ -73,6 +74,7 @@ class GrpcServer:
         *,
         receive_seconds: float = RECEIVE_SECONDS,
         connections: int | None = None,
+        calls: int = MAX_CALLS,
     ) -> None:
         self._grpc: Any = grpc_library(listener.source)
         self._listener = listener
@@ -82,6 +84,7 @@ class GrpcServer:
         self._receive_seconds = receive_seconds
         self._connections = max_connections() if connections is None else connections
         self._receiving = asyncio.Semaphore(listener.receiving)
+        self._max_calls = calls
         self._calls = 0
         self._server: grpc.aio.Server | None = None
 
@@ -152,7 +155,7 @@ class GrpcServer:
         """Answers one call. Ends with an exception of the library if it is refused."""
         self._calls += 1
         try:
-            if self._calls > MAX_CALLS:
+            if self._calls > self._max_calls:
                 await self._refuse(context, Refusal(503, "too many calls are under way; send it again"))
             client = await self._client(context)
             reply = await handler(await self._request(path, client, context))

@@ -168,6 +168,13 @@ async def test_a_message_that_does_not_arrive_holds_up_nobody_for_long() -> None
         assert (await call(address))[0] == "OK"
 
 
+async def test_too_many_calls_are_told_to_come_back() -> None:
+    """A call beyond the limit is refused at once with a code that is repeated, whatever the others wait for."""
+    async with serving(Receiver(), calls=0) as address:
+        code, error = await call(address)
+    assert (code, error.details()) == ("UNAVAILABLE", "too many calls are under way; send it again")
+
+
 async def test_an_address_that_is_taken_is_named() -> None:
     """Nobody shares the address: each of two processes would get some of the calls."""
     async with serving(Receiver()) as address:
