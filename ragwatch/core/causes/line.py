@@ -67,7 +67,9 @@ def _named(slice_: Slice) -> dict[str, Any]:
 
 def sentence(cause: Cause, findings: Findings) -> str:
     """Say a cause in a few words."""
-    parts = [f"{_verb(cause.slice)} {_percent(cause.of_failing)} of failing answers and {_percent(cause.of_passing)} of"]
+    parts = [
+        f"{_verb(cause.slice)} {_percent(cause.of_failing)} of failing answers and {_percent(cause.of_passing)} of"
+    ]
     parts[0] += " the others"
     if findings.begin is not None and findings.end is not None:
         span = findings.end - findings.begin

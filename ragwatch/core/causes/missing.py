@@ -77,7 +77,7 @@ def _periods(count: int, by_attribute: Mapping[str, Places], position: Sequence[
 def _absence(
     documents: Sequence[tuple[str, list[int]]], period: Period, count: int
 ) -> tuple[float, tuple[str, ...]] | None:
-    """How many more documents chance would have brought back in a period, and those that did not come, most missed first.
+    """How many more documents chance would have brought back in a period; those that did not come, most missed first.
 
     None if that may be chance.
     """

@@ -80,9 +80,7 @@ class Findings:
     end: float | None = None
 
 
-def find_causes(
-    answers: Sequence[Answer], *, rate: float = FALSE_DISCOVERY_RATE, confidence: float = 0.95
-) -> Findings:
+def find_causes(answers: Sequence[Answer], *, rate: float = FALSE_DISCOVERY_RATE, confidence: float = 0.95) -> Findings:
     """Return the slices that fail more than the rest.
 
     Args:
@@ -180,7 +178,7 @@ def causes_of(
 
 
 def _excess(inside: tuple[float, float], total: tuple[float, float]) -> float:
-    """By how much the failing share inside is above that outside; 0 if either is empty. Both are weights: see `sums`."""
+    """By how much the failing share inside is above that outside; 0 if either is empty. Weights as of `sums`."""
     weight = total[0] - inside[0]
     if inside[0] <= 0.0 or weight <= 0.0:
         return 0.0

@@ -15,9 +15,9 @@ _MAX_VALUES = 50_000  # of an attribute at a time; rare ones are left out above
 _MAX_METADATA_KEYS = 50
 _BANDS = 5
 _FUNCTION_WORDS = frozenset(
-    "a an and are as at be by can could did do does for from had has have how i if in is it its me my of on or our"
-    " should so that the their them there these they this to was we were what when where which who why will with would"
-    " you your".split()
+    """a an and are as at be by can could did do does for from had has have how i if in is it its me my of on or our
+    should so that the their them there these they this to was we were what when where which who why will with would
+    you your""".split()  # noqa: SIM905  to be read
 )
 
 

@@ -25,9 +25,9 @@ _IDENTIFIERS = frozenset({"trace_id", "span_id", "request_id", "session_id", "co
 
 METADATA: Final = "metadata"
 DEPLOYMENT_KEYS = frozenset(
-    "release version app_version model model_version prompt prompt_version template index index_version index_date"
-    " retriever reranker embedding embedding_model chunker variant experiment environment region language lang locale"
-    " tier plan".split()
+    """release version app_version model model_version prompt prompt_version template index index_version index_date
+    retriever reranker embedding embedding_model chunker variant experiment environment region language lang locale
+    tier plan""".split()  # noqa: SIM905  to be read
 )
 """Metadata that describe the deployment and no person; they are kept without texts, too."""
 
