@@ -28,6 +28,7 @@ from ragwatch.web.audit_trail import AuditRecord, AuditTrail
 from ragwatch.web.authentication import Authentication
 from ragwatch.web.body_limit import RequestBodyLimit
 from ragwatch.web.canaries import canaries, suites_of
+from ragwatch.web.causes_page import cause_routes
 from ragwatch.web.drift_page import drift_routes
 from ragwatch.web.erasure import Forget, erasure_routes
 from ragwatch.web.forms import FormGuard
@@ -105,6 +106,7 @@ def build_app(  # noqa: PLR0913 - dependencies, by keyword
             *sample_routes(store, scope, clock, pages),
             *drift_routes(board, store, clock, pages),
             *route_routes(board, scope, clock, pages),
+            *cause_routes(store, scope, clock),
             Mount("/static", StaticFiles(directory=_STATIC)),
         ],
         middleware=_middleware(policy, audit),

@@ -18,7 +18,9 @@ DAY = 86400.0
 def filled(store: Store, count: int = 4, **parts: object) -> list[str]:
     """Settle judged answers of two routes; their keys, the newest first."""
     draws = [
-        a_draw(f"r{number}", at=AT + number, route=("search", "support")[number % 2], metadata={"release": f"v{number}"})
+        a_draw(
+            f"r{number}", at=AT + number, route=("search", "support")[number % 2], metadata={"release": f"v{number}"}
+        )
         for number in range(count)
     ]
     store.admit(an_admission(*draws))

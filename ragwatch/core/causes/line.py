@@ -55,6 +55,7 @@ def cause_line(cause: Cause, findings: Findings) -> dict[str, Any]:
         "of_failing": _rounded(cause.of_failing),
         "of_passing": _rounded(cause.of_passing),
         "e_value": float(f"{math.exp(min(cause.log_e, _MAX_LOG)):.4g}"),
+        "examples": list(cause.examples),
         "folded": [_named(slice_) for slice_ in cause.folded],
         "text": sentence(cause, findings),
     }

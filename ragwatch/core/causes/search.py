@@ -10,6 +10,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from heapq import nlargest
 from itertools import accumulate, groupby
 
 from ragwatch.core.causes.evalues import Cell, Counts, log_blocks, log_mean, log_totals, selected
@@ -21,6 +22,7 @@ from ragwatch.core.estimators import score
 FALSE_DISCOVERY_RATE = 0.05
 MAX_SHOWN = 20
 _MAX_COMPARED = 100  # of the slices with the most evidence, with which others are compared
+_EXAMPLES = 3
 _MAX_FOLDED = 10  # names of slices that one explains
 _KEPT_EXCESS = 0.5  # of its excess, what a slice of its own keeps outside of another one
 _BINS_PER_OCTAVE = 8  # inclusion probabilities within a twelfth of an octave or so count as equal
@@ -41,6 +43,7 @@ class Cause:
         of_failing: Weighted share of the failing answers that are in the slice.
         of_passing: The same of the other answers.
         since: When the first of its answers was given.
+        examples: Keys of its newest failing answers.
         folded: Slices that this one explains, most evidence first.
     """
 
@@ -54,6 +57,7 @@ class Cause:
     of_failing: float
     of_passing: float
     since: float
+    examples: tuple[str, ...] = ()
     folded: tuple[Slice, ...] = ()
 
 
@@ -222,8 +226,14 @@ def _cause(table: Table, kept: _Kept, level: float) -> Cause:
         of_failing=failing / table.failing_weight,
         of_passing=(weight - failing) / passing if passing > 0.0 else 0.0,
         since=min(table.answers[place].at for place in places),
+        examples=_examples(table, places),
         folded=tuple(kept.folded[:_MAX_FOLDED]),
     )
+
+
+def _examples(table: Table, places: Sequence[int]) -> tuple[str, ...]:
+    failing = [table.answers[place] for place in places if table.failing[place]]
+    return tuple(answer.key for answer in nlargest(_EXAMPLES, failing, key=lambda answer: answer.at))
 
 
 def _cell_of(answer: Answer) -> tuple[str, int]:

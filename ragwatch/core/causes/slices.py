@@ -47,6 +47,7 @@ class Answer(NamedTuple):
     """An answer that was judged.
 
     Attributes:
+        key: Identity of the sample.
         seq: Number in the order in which answers were judged.
         at: When it was given, in seconds since the epoch.
         route: Its route.
@@ -56,6 +57,7 @@ class Answer(NamedTuple):
         traits: See `traits.traits_of`.
     """
 
+    key: str
     seq: int
     at: float
     route: str
