@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from time import process_time
+from time import thread_time
 from typing import Any
 from urllib.parse import urlencode
 
@@ -50,10 +50,10 @@ class CauseCache:
         now, key = self._clock(), (question, str(scope))
         until, view = self._kept.get(key, (0.0, {}))
         if not now < until <= now + LEAST_SECONDS * SHARE:  # too old, or the clock was set back
-            begin = process_time()
+            begin = thread_time()
             view = {**find(), "at": now}
             self._kept.pop(key, None)
-            self._kept[key] = (now + max(LEAST_SECONDS, SHARE * (process_time() - begin)), view)
+            self._kept[key] = (now + max(LEAST_SECONDS, SHARE * (thread_time() - begin)), view)
             while len(self._kept) > MAX_KEPT:
                 del self._kept[next(iter(self._kept))]
         return view

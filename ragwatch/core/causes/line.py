@@ -12,13 +12,12 @@ from ragwatch.core.causes.slices import METADATA_PREFIX, Attribute, Slice
 
 _DIGITS = 4
 _MAX_LOG = 700.0  # a greater one is no number
-_START = 0.02  # of the time: a slice that is seen before has probably been there longer
 _PERCENT = 100
 _VERBS = {
     Attribute.CONTEXT: "{} is in",
     Attribute.TOP_CONTEXT: "{} is ranked first in",
     Attribute.CITED_CONTEXT: "{} is cited in",
-    Attribute.MISSING_CONTEXT: "{} no longer retrieved:",
+    Attribute.MISSING_CONTEXT: "{} not retrieved:",
     Attribute.CONTEXTS: "number of contexts {}:",
     Attribute.TOP_SCORE: "top score {}:",
     Attribute.ANSWER_LENGTH: "{} characters of answer:",
@@ -51,6 +50,7 @@ def cause_line(cause: Cause, findings: Findings) -> dict[str, Any]:
         "high": _rounded(cause.high),
         "explains": _rounded(cause.explains),
         "since": cause.since,
+        "until": cause.until,
         "n": len(cause.slice.places),
         "of_failing": _rounded(cause.of_failing),
         "of_passing": _rounded(cause.of_passing),
@@ -73,11 +73,17 @@ def sentence(cause: Cause, findings: Findings) -> str:
     ]
     parts[0] += " the others"
     if findings.begin is not None and findings.end is not None:
-        span = findings.end - findings.begin
-        if cause.since > findings.begin + _START * span:
-            parts.append(f"since {_clock(cause.since, findings.end)}")
+        parts += _period(cause, findings.begin, findings.end)
     parts.append(f"explains {_percent(cause.explains)} of the failures")
     return "; ".join(parts)
+
+
+def _period(cause: Cause, begin: float, end: float) -> list[str]:
+    """When the answers of a slice were given, unless they were given all the time."""
+    since, until = _clock(cause.since, end), _clock(cause.until, end)
+    if cause.is_over(end):
+        return [f"from {since.removesuffix(' UTC')} to {until}"]
+    return [f"since {since}"] if cause.is_new(begin) else []
 
 
 def _verb(slice_: Slice) -> str:

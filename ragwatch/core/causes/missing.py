@@ -19,6 +19,7 @@ _MIN_RETRIEVALS = 2  # of a document outside of the period
 _MIN_EXPECTED = 5.0  # documents that chance brings back
 _MAX_SHARE = 0.5  # of them that came back
 _MIN_DEVIATION = 4.0  # standard deviations
+_NAMED_CHANCE = 0.5  # of coming back by chance, from which an absent document is named
 
 Period = tuple[int, int]
 
@@ -95,7 +96,7 @@ def _absence(
         expected += chance
         variance += chance * (1.0 - chance)
         observed += inside > 0
-        if not inside:
+        if not inside and (chance >= _NAMED_CHANCE or not absent):
             absent.append((missed, name))
     surplus = expected - observed
     if expected < _MIN_EXPECTED or observed > _MAX_SHARE * expected or surplus < _MIN_DEVIATION * math.sqrt(variance):

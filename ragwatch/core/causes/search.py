@@ -23,6 +23,7 @@ FALSE_DISCOVERY_RATE = 0.05
 MAX_SHOWN = 20
 _MAX_COMPARED = 100  # of the slices with the most evidence, with which others are compared
 _EXAMPLES = 3
+_GAP = 8.0  # times the mean distance of answers: chance leaves such a gap once in 3000 times
 _MAX_FOLDED = 10  # names of slices that one explains
 _KEPT_EXCESS = 0.5  # of its excess, what a slice of its own keeps outside of another one
 _BINS_PER_OCTAVE = 8  # inclusion probabilities within a twelfth of an octave or so count as equal
@@ -43,6 +44,7 @@ class Cause:
         of_failing: Weighted share of the failing answers that are in the slice.
         of_passing: The same of the other answers.
         since: When the first of its answers was given.
+        until: When the last one was given.
         examples: Keys of its newest failing answers.
         folded: Slices that this one explains, most evidence first.
     """
@@ -57,8 +59,21 @@ class Cause:
     of_failing: float
     of_passing: float
     since: float
+    until: float
     examples: tuple[str, ...] = ()
     folded: tuple[Slice, ...] = ()
+
+    def is_new(self, begin: float) -> bool:
+        """Whether its answers began after an instant: chance leaves no such gap."""
+        return self.since - begin > self._gap
+
+    def is_over(self, end: float) -> bool:
+        """Whether its answers ended before an instant."""
+        return end - self.until > self._gap
+
+    @property
+    def _gap(self) -> float:
+        return _GAP * (self.until - self.since) / len(self.slice.places)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +81,7 @@ class Findings:
     """The result of a search.
 
     Attributes:
-        causes: The shown ones, most evidence first.
+        causes: The shown ones: what goes on, what is over, and symptoms; each with most evidence first.
         looked_at: Number of slices that were looked at.
         answers: Number of answers.
         failing: Number of failing ones.
@@ -161,14 +176,18 @@ class Table:
 def causes_of(
     table: Table, slices: Sequence[Slice], *, rate: float = FALSE_DISCOVERY_RATE, confidence: float = 0.95
 ) -> tuple[Cause, ...]:
-    """Choose among slices. Those with equal evidence come in the order of `Slice.rank`."""
+    """Choose among slices. Equal evidence is in the order of `Slice.rank`.
+
+    Returns what goes on first, then what is over, symptoms last; each by evidence.
+    """
     ranked = sorted(
         ((table.log_e(slice_), slice_) for slice_ in slices),
         key=lambda entry: (-round(entry[0], 9), entry[1].rank, entry[1].attribute, entry[1].value),
     )
     passed = ranked[: selected([log for log, _ in ranked], len(slices), rate)]
+    passed = sorted(passed[:_MAX_COMPARED], key=lambda entry: entry[1].is_symptom)
     kept: list[_Kept] = []
-    for log, slice_ in passed[:_MAX_COMPARED]:
+    for log, slice_ in passed:
         sums = table.sums(slice_.places)
         excess = _excess(sums, (table.weight, table.failing_weight))
         explained_by = next((cause for cause in kept if cause.explains(table, slice_, excess)), None)
@@ -176,9 +195,13 @@ def causes_of(
             explained_by.folded.append(slice_)
         elif len(kept) < MAX_SHOWN and excess > 0.0:
             kept.append(_Kept(log, slice_, sums, frozenset(slice_.places), []))
-    shown = kept[: selected([cause.log_e for cause in kept], len(slices), rate)]
+    evidence = sorted((cause.log_e for cause in kept), reverse=True)
+    least = evidence[: selected(evidence, len(slices), rate)][-1:]
+    shown = [cause for cause in kept if least and cause.log_e >= least[0]]
     level = 1.0 - (1.0 - confidence) * len(shown) / max(1, len(slices))
-    return tuple(_cause(table, cause, level) for cause in shown)
+    end = max(answer.at for answer in table.answers)
+    causes = [_cause(table, cause, level) for cause in shown]
+    return tuple(sorted(causes, key=lambda cause: (cause.slice.is_symptom, cause.is_over(end))))
 
 
 def _excess(inside: tuple[float, float], total: tuple[float, float]) -> float:
@@ -212,6 +235,7 @@ def _cause(table: Table, kept: _Kept, level: float) -> Cause:
     places = kept.slice.places
     addends = Addends.total([Addends.one(table.failing[place], table.answers[place].probability) for place in places])
     low, high = score.interval(score.SampleMoments.of(addends), level)
+    moments = [table.answers[place].at for place in places]
     weight, failing = kept.sums
     share, others = failing / weight, (table.failing_weight - failing) / (table.weight - weight)
     passing = table.weight - table.failing_weight
@@ -225,7 +249,8 @@ def _cause(table: Table, kept: _Kept, level: float) -> Cause:
         explains=min(1.0, weight * (share - others) / table.failing_weight),
         of_failing=failing / table.failing_weight,
         of_passing=(weight - failing) / passing if passing > 0.0 else 0.0,
-        since=min(table.answers[place].at for place in places),
+        since=min(moments),
+        until=max(moments),
         examples=_examples(table, places),
         folded=tuple(kept.folded[:_MAX_FOLDED]),
     )

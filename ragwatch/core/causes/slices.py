@@ -37,6 +37,8 @@ class Attribute(StrEnum):
 
 
 METADATA_PREFIX = "metadata."
+SYMPTOMS = frozenset({Attribute.CONTEXTS, Attribute.TOP_SCORE, Attribute.ANSWER_LENGTH, Attribute.HOUR})
+"""Attributes that nobody changes by themselves: what explains one of them comes first."""
 _ORDER = {
     attribute: place
     for place, attribute in enumerate((Attribute.MISSING_CONTEXT, METADATA_PREFIX, *list(Attribute)[1:]))
@@ -74,7 +76,7 @@ class Slice(NamedTuple):
         attribute: An `Attribute`, or `metadata.KEY`.
         value: The value.
         places: Of its answers among all, ascending.
-        values: All values, where it stands for several.
+        values: The first of the values that it stands for, where these are several.
     """
 
     attribute: str
@@ -86,6 +88,11 @@ class Slice(NamedTuple):
     def rank(self) -> int:
         """Which of two slices with the same answers comes first: the one that says most about what to mend."""
         return _ORDER[METADATA_PREFIX if self.attribute.startswith(METADATA_PREFIX) else Attribute(self.attribute)]
+
+    @property
+    def is_symptom(self) -> bool:
+        """Whether its attribute follows from others rather than being changed by somebody."""
+        return self.attribute in SYMPTOMS
 
 
 Places = dict[str, list[int]]
