@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from heapq import nlargest
 from itertools import accumulate, groupby
 
-from ragwatch.core.causes.evalues import Cell, Counts, log_blocks, log_mean, log_totals, selected
+from ragwatch.core.causes.evalues import Counts, log_e_value, selected
 from ragwatch.core.causes.missing import missing_documents
 from ragwatch.core.causes.slices import MIN_ANSWERS, Answer, Slice, candidates, places_by_attribute
 from ragwatch.core.estimate import Addends
@@ -132,36 +132,23 @@ class Table:
         self.answers = sorted(answers, key=lambda answer: (*_cell_of(answer), answer.seq))
         self.failing = [int(answer.failing) for answer in self.answers]
         self.weights = [1.0 / answer.probability for answer in self.answers]
-        self.cells: list[Cell] = []
-        start = 0
-        for _, group in groupby(self.answers, _cell_of):
-            failures = tuple(accumulate((int(answer.failing) for answer in group), initial=0))
-            self.cells.append(Cell(start, failures))
-            start += len(failures) - 1
+        sizes = [sum(1 for _ in group) for _, group in groupby(self.answers, _cell_of)]
+        self._ends = list(accumulate(sizes))
+        self._failures = [0, *accumulate(self.failing)]
         self.weight = sum(self.weights)
         self.failing_weight = sum(weight for weight, fails in zip(self.weights, self.failing, strict=True) if fails)
 
     def log_e(self, slice_: Slice) -> float:
-        """Logarithm of the e-value of a slice."""
-        blocks = totals = 0.0
-        for cell, places, marks in self._by_cell(slice_.places):
-            outside = cell.size - len(places)
-            if places and outside:
-                failing = sum(marks)
-                blocks += log_blocks(places, marks, cell.failures)
-                totals += log_totals(Counts(len(places), failing, outside, cell.failures[-1] - failing))
-        return log_mean(blocks, totals)
-
-    def _by_cell(self, places: Sequence[int]) -> Iterator[tuple[Cell, Sequence[int], Sequence[int]]]:
-        """The places of a slice in each cell, counted from its first answer, and which of them fail."""
-        marks = [self.failing[place] for place in places]
-        begin = 0
-        for cell in self.cells:
-            end = len(places) if cell is self.cells[-1] else bisect_left(places, cell.start + cell.size, begin)
-            if end > begin:
-                local = places[begin:end] if cell.start == 0 else [place - cell.start for place in places[begin:end]]
-                yield cell, local, marks[begin:end]
-            begin = end
+        """Logarithm of the e-value of a slice, over all cells."""
+        places, start, begin, total = slice_.places, 0, 0, 0.0
+        for end in self._ends:
+            stop = len(places) if end == len(self.answers) else bisect_left(places, end, begin)
+            inside = stop - begin
+            failing = sum([self.failing[place] for place in places[begin:stop]])
+            outside_failing = self._failures[end] - self._failures[start] - failing
+            total += log_e_value(Counts(inside, failing, end - start - inside, outside_failing))
+            start, begin = end, stop
+        return total
 
     def sums(self, places: Iterable[int]) -> tuple[float, float]:
         """Weight of some answers, and of the failing ones among them."""
