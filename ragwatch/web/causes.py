@@ -218,4 +218,4 @@ def _samples_address(question: CauseQuestion, scope: PageScope) -> str:
         pairs += [("quantity", str(question.quantity)), (bad, None if limit is None else f"{limit:.4g}")]
         pairs.append(("sort", "worst"))
     pairs.append(("since", f"{question.since:.0f}"))
-    return f"samples?{urlencode([(name, value) for name, value in pairs if value is not None])}"
+    return f"samples?{urlencode([(name, value) for name, value in pairs if value is not None], errors='replace')}"

@@ -113,7 +113,9 @@ def form(pairs: Pairs, scope: PageScope) -> dict[str, Any]:
         "current": {"route": current.get("route", ""), "quantity": current.get("quantity", ""), "window": window},
         "routes": list(dict.fromkeys((*scope.routes, OTHER))),
         "quantities": [str(quantity) for quantity in Quantity if _is_limited(str(quantity), scope)],
-        "windows": [{"name": name, "address": f"?{urlencode([*kept, ('window', name)])}"} for name in WINDOWS],
+        "windows": [
+            {"name": name, "address": f"?{urlencode([*kept, ('window', name)], errors='replace')}"} for name in WINDOWS
+        ],
     }
 
 
