@@ -24,15 +24,29 @@ from ragwatch.web.scope import PageScope
 NOT_ENOUGH_DATA = 3
 
 
-def causes(*, path: Path, as_json: bool, **options: str | None) -> int:
+def causes(
+    *,
+    path: Path,
+    route: str | None,
+    judge: str | None,
+    quantity: str | None,
+    below: str | None,
+    above: str | None,
+    window: str | None,
+    since: str | None,
+    until: str | None,
+    as_json: bool,
+) -> int:
     """Find what failing answers of a route and time have in common."""
     configure_logging("error")
     config = load(path)
     routes = (*config.settings.routes, OTHER)
-    if options["route"] not in (None, *routes):
-        raise ConfigError(f"--route {options['route']}: is not configured; use one of: {', '.join(routes)}")
+    if route not in (None, *routes):
+        raise ConfigError(f"--route {route}: is not configured; use one of: {', '.join(routes)}")
     scope = _scope(config)
-    pairs = [(name, value) for name, value in options.items() if value is not None]
+    given = {"route": route, "judge": judge, "quantity": quantity, "below": below, "above": above}
+    given |= {"window": window, "since": since, "until": until}
+    pairs = [(name, value) for name, value in given.items() if value is not None]
     try:
         question = question_of(pairs, scope, now=time.time())
     except ParameterError as error:

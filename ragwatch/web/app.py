@@ -14,7 +14,7 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
-from starlette.routing import Mount, Route
+from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
@@ -107,7 +107,6 @@ def build_app(  # noqa: PLR0913 - dependencies, by keyword
             *drift_routes(board, store, clock, pages),
             *route_routes(board, scope, clock, pages),
             *cause_routes(store, scope, clock),
-            Mount("/static", StaticFiles(directory=_STATIC)),
         ],
         middleware=_middleware(policy, audit),
         exception_handlers={StoreError: _store_error, samples.ParameterError: _bad_request, Exception: _internal_error},
@@ -135,7 +134,7 @@ class _Endpoints:
     pages: RequestLimit
     scrapes: RequestLimit
 
-    def routes(self) -> list[Route]:
+    def routes(self) -> list[BaseRoute]:
         return [
             Route("/", self.page),
             Route("/canaries", self.canaries_page),
@@ -146,6 +145,7 @@ class _Endpoints:
             Route("/api/v1/canaries", self.canaries),
             Route("/api/v1/samples", self.samples),
             Route("/api/v1/samples/{key}", self.sample),
+            Mount("/static", StaticFiles(directory=_STATIC)),
         ]
 
     async def metrics(self, request: Request) -> ASGIApp:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import floor
 from time import monotonic
 from typing import Any, NamedTuple
@@ -18,6 +19,7 @@ from ragwatch.core.scores import LOW_IS_GOOD, Quantity
 from ragwatch.core.stage import Stage
 from ragwatch.ports import AnswerQuery, ScoreRow
 from ragwatch.web import samples
+from ragwatch.web.pages import clock as instant
 from ragwatch.web.samples import ParameterError
 from ragwatch.web.scope import PageScope
 
@@ -171,8 +173,16 @@ def read_answers(
 
 
 def _answer(row: ScoreRow, traits: Traits, *, fails: bool) -> Answer:
-    judge = f"{row.judge} {row.version}"
-    return Answer(row.key, row.seq, row.at, row.route, judge, row.probability, failing=fails, traits=traits)
+    return Answer(
+        key=row.key,
+        seq=row.seq,
+        at=row.at,
+        route=row.route,
+        judge=f"{row.judge} {row.version}",
+        probability=row.probability,
+        failing=fails,
+        traits=traits,
+    )
 
 
 def _known(traits: Traits | None, scope: PageScope) -> Traits | None:
@@ -191,7 +201,7 @@ def causes_view(page: Page, question: CauseQuestion, scope: PageScope, *, confid
     read = read_answers(page, question, scope)
     findings = find_causes(read.answers, confidence=confidence)
     return {
-        **findings_line(findings),
+        **findings_line(findings, partial(short_clock, now=findings.end or 0.0)),
         "route": question.route,
         "judge": question.judge or read.judge,
         "quantity": None if question.quantity is None else str(question.quantity),
@@ -205,6 +215,17 @@ def causes_view(page: Page, question: CauseQuestion, scope: PageScope, *, confid
         "false_discovery_rate": FALSE_DISCOVERY_RATE,
         "samples": _samples_address(question, scope),
     }
+
+
+def short_clock(at: float, *, now: float) -> str:
+    """A time of the day of `now` as `14:10`, another one with its date.
+
+    >>> short_clock(86400.0, now=90000.0), short_clock(0.0, now=90000.0)
+    ('00:00', '1970-01-01 00:00')
+    """
+    day, _, time = instant(at).rpartition(" ")
+    minutes = time[: len("00:00")]
+    return minutes if day == instant(now).rpartition(" ")[0] else f"{day} {minutes}"
 
 
 def _samples_address(question: CauseQuestion, scope: PageScope) -> str:

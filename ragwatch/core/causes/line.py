@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from datetime import UTC, datetime
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ragwatch.core.causes.search import Cause, Findings
 from ragwatch.core.causes.slices import METADATA_PREFIX, Attribute, Slice
+
+Clock = Callable[[float], str]
+"""Formats a time in UTC."""
 
 _DIGITS = 4
 _MAX_LOG = 700.0  # a greater one is no number
@@ -27,10 +29,10 @@ _VERBS = {
 }
 
 
-def findings_line(findings: Findings) -> dict[str, Any]:
+def findings_line(findings: Findings, clock: Clock) -> dict[str, Any]:
     """Return the findings as JSON values. Shares lie in [0, 1], times are seconds since the epoch."""
     return {
-        "causes": [cause_line(cause, findings) for cause in findings.causes],
+        "causes": [cause_line(cause, findings, clock) for cause in findings.causes],
         "looked_at": findings.looked_at,
         "answers": findings.answers,
         "failing": findings.failing,
@@ -40,7 +42,7 @@ def findings_line(findings: Findings) -> dict[str, Any]:
     }
 
 
-def cause_line(cause: Cause, findings: Findings) -> dict[str, Any]:
+def cause_line(cause: Cause, findings: Findings, clock: Clock) -> dict[str, Any]:
     """Return one cause as JSON values: `failing` is the failing share inside, `others` that outside."""
     return {
         **_named(cause.slice),
@@ -57,7 +59,7 @@ def cause_line(cause: Cause, findings: Findings) -> dict[str, Any]:
         "e_value": float(f"{math.exp(min(cause.log_e, _MAX_LOG)):.4g}"),
         "examples": list(cause.examples),
         "folded": [_named(slice_) for slice_ in cause.folded],
-        "text": sentence(cause, findings),
+        "text": sentence(cause, findings, clock),
     }
 
 
@@ -66,24 +68,23 @@ def _named(slice_: Slice) -> dict[str, Any]:
     return {"attribute": slice_.attribute, "value": slice_.value, **several}
 
 
-def sentence(cause: Cause, findings: Findings) -> str:
+def sentence(cause: Cause, findings: Findings, clock: Clock) -> str:
     """Say a cause in a few words."""
     parts = [
         f"{_verb(cause.slice)} {_percent(cause.of_failing)} of failing answers and {_percent(cause.of_passing)} of"
     ]
     parts[0] += " the others"
     if findings.begin is not None and findings.end is not None:
-        parts += _period(cause, findings.begin, findings.end)
+        parts += _period(cause, findings.begin, findings.end, clock)
     parts.append(f"explains {_percent(cause.explains)} of the failures")
     return "; ".join(parts)
 
 
-def _period(cause: Cause, begin: float, end: float) -> list[str]:
+def _period(cause: Cause, begin: float, end: float, clock: Clock) -> list[str]:
     """When the answers of a slice were given, unless they were given all the time."""
-    since, until = _clock(cause.since, end), _clock(cause.until, end)
     if cause.is_over(end):
-        return [f"from {since.removesuffix(' UTC')} to {until}"]
-    return [f"since {since}"] if cause.is_new(begin) else []
+        return [f"from {clock(cause.since)} to {clock(cause.until)} UTC"]
+    return [f"since {clock(cause.since)} UTC"] if cause.is_new(begin) else []
 
 
 def _verb(slice_: Slice) -> str:
@@ -100,19 +101,6 @@ def _percent(share: float) -> str:
     """
     percent = share * _PERCENT
     return f"{percent:.0f} %" if percent >= 1.0 or percent == 0.0 else f"{percent:.1g} %"
-
-
-def _clock(at: float, now: float) -> str:
-    """A time of today as `14:10 UTC`, another one with its date.
-
-    >>> _clock(86400.0, 90000.0), _clock(0.0, 90000.0), _clock(1e300, 1e300)
-    ('00:00 UTC', '1970-01-01 00:00 UTC', 'an unknown time')
-    """
-    try:
-        moment, today = datetime.fromtimestamp(at, UTC), datetime.fromtimestamp(now, UTC).date()
-    except (OverflowError, ValueError, OSError):
-        return "an unknown time"
-    return f"{moment:%H:%M} UTC" if moment.date() == today else f"{moment:%Y-%m-%d %H:%M} UTC"
 
 
 def _rounded(value: float | None) -> float | None:

@@ -10,7 +10,6 @@ import math
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from heapq import nlargest
 from itertools import accumulate, groupby
 
 from ragwatch.core.causes.evalues import Counts, log_e_value, selected
@@ -245,7 +244,8 @@ def _cause(table: Table, kept: _Kept, level: float) -> Cause:
 
 def _examples(table: Table, places: Sequence[int]) -> tuple[str, ...]:
     failing = [table.answers[place] for place in places if table.failing[place]]
-    return tuple(answer.key for answer in nlargest(_EXAMPLES, failing, key=lambda answer: answer.at))
+    newest = sorted(failing, key=lambda answer: -answer.at)
+    return tuple(answer.key for answer in newest[:_EXAMPLES])
 
 
 def _cell_of(answer: Answer) -> tuple[str, int]:

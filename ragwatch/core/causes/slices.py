@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -14,6 +13,7 @@ MAX_CANDIDATES = 5000
 _MAX_VALUES = 50_000  # of an attribute at a time; rare ones are left out above
 _MAX_METADATA_KEYS = 50
 _BANDS = 5
+_DAY, _HOUR = 86400, 3600
 _FUNCTION_WORDS = frozenset(
     """a an and are as at be by can could did do does for from had has have how i if in is it its me my of on or our
     should so that the their them there these they this to was we were what when where which who why will with would
@@ -205,16 +205,13 @@ def _text(value: object) -> str | None:
     return None if value is None else str(value)
 
 
-def _hour(at: float) -> str | None:
+def _hour(at: float) -> str:
     """Hour of the day, in UTC.
 
-    >>> _hour(3600.0), _hour(1e300)
-    ('01:00 to 02:00 UTC', None)
+    >>> _hour(3600.0), _hour(86_399.0)
+    ('01:00 to 02:00 UTC', '23:00 to 00:00 UTC')
     """
-    try:
-        hour = datetime.fromtimestamp(at, UTC).hour
-    except (OverflowError, ValueError, OSError):
-        return None
+    hour = int(at % _DAY // _HOUR)
     return f"{hour:02}:00 to {(hour + 1) % 24:02}:00 UTC"
 
 
