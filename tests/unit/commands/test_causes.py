@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 from support.kit import AT, JUDGE, a_claim, a_draw, a_verdict, an_admission, an_evidence
 
 from ragwatch.commands import cli
+from ragwatch.commands.causes import _show
 from ragwatch.errors import ConfigError, StoreError
 from ragwatch.stores.sqlite.store import SqliteStore
 
@@ -100,3 +101,17 @@ def test_wrong_words_are_refused(tmp_path: Path) -> None:
         assert isinstance(result.exception, ConfigError)
         assert said in str(result.exception)
     assert isinstance(causes(config).exception, StoreError)
+
+
+def test_what_is_folded_or_left_out_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    """Slices that a cause explains, answers without traits, and that there are more than can be read."""
+    cause = {"attribute": "context", "text": "[b]doc-42 is in", "failing": 0.9, "low": 0.8, "high": 1.0, "others": 0.1}
+    cause |= {"n": 9, "examples": ["k1"], "folded": [{"attribute": "term", "value": "refund"}]}
+    view = {"answers": 30, "failing": 9, "share": 0.3, "quantity": None, "judge": "embedded", "looked_at": 12}
+    view |= {"causes": [cause], "texts": "all", "without_traits": 3, "complete": False}
+    _show(view)
+    said = capsys.readouterr().out
+    assert "context: [b]doc-42 is in" in said
+    assert "explains too: term refund" in said
+    assert "left out: 3 answers of which nothing but scores is stored" in said
+    assert "these are the newest" in said

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.slices import BEGIN, an_answer, traffic
 
-from ragwatch.core.causes.search import Findings, Table, causes_of, find_causes
+from ragwatch.core.causes.search import MAX_SHOWN, Findings, Table, causes_of, find_causes
 from ragwatch.core.causes.slices import Answer, Slice
 
 
@@ -162,3 +162,23 @@ def test_answers_of_one_cell_are_ordered_by_their_verdicts() -> None:
     late = [answer._replace(at=BEGIN - answer.seq) for answer in answers]
     logs = [{cause.slice.value: cause.log_e for cause in find_causes(one).causes} for one in (answers, late)]
     assert logs[0]["v2"] == logs[1]["v2"]
+
+
+def test_at_most_twenty_causes_are_shown() -> None:
+    """Of more slices that fail apart from each other, those with the least evidence are left out."""
+    slices = [
+        Slice("context", f"doc-{number:02}", range(number * 30, number * 30 + 25 + number % 3)) for number in range(22)
+    ]
+    failing = {place for slice_ in slices for place in slice_.places}
+    table = Table([an_answer(number, failing=number in failing) for number in range(3000)])
+    assert len(causes_of(table, slices)) == MAX_SHOWN
+
+
+def test_a_symptom_that_is_all_of_the_rest_is_folded() -> None:
+    """Outside of a cause it leaves nothing to compare with."""
+    answers = [an_answer(number, failing=40 <= number < 200 or number % 2 == 1) for number in range(400)]
+    answers = [answer._replace(failing=answer.failing and answer.seq >= 40) for answer in answers]
+    release = Slice("metadata.release", "v2", range(200))
+    hour = Slice("hour", "14:00 to 15:00 UTC", range(40, 400))
+    (cause,) = causes_of(Table(answers), [release, hour])
+    assert (cause.slice, cause.folded) == (release, (hour,))
