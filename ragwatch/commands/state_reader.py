@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,15 +16,16 @@ from ragwatch.config import Config
 from ragwatch.core.labels.label import Label, from_record
 from ragwatch.core.tally import Tally
 from ragwatch.errors import ConfigError, StoreError
-from ragwatch.ports import Query, StoredVerdict
+from ragwatch.ports import AnswerQuery, Query, ScoreRow, StoredVerdict
 from ragwatch.stores.decoding import verdict_of
 from ragwatch.stores.encryption import check_keys
 from ragwatch.stores.rows import unpack
 from ragwatch.stores.sqlite.notes import LABELS, RUNS
 from ragwatch.stores.sqlite.reader import ReadConnection
 from ragwatch.stores.sqlite.retention import PRUNED_UNTIL
-from ragwatch.stores.sqlite.search import statement
+from ragwatch.stores.sqlite.search import answers_statement, statement
 from ragwatch.stores.sqlite.store import Options
+from ragwatch.stores.traits import answer_of
 
 MAX_VERDICTS = 20_000  # read by one command
 
@@ -60,6 +62,25 @@ def walk_verdicts(config: Config, query: Query) -> Iterator[StoredVerdict]:
     connection = _connect(config)
     try:
         yield from map(verdict_of, connection.walk(*statement(query)))
+    finally:
+        connection.close()
+
+
+@contextmanager
+def answer_pages(config: Config) -> Iterator[Callable[[AnswerQuery], list[tuple[ScoreRow, Mapping[str, Any] | None]]]]:
+    """Reads pages of judged answers: see `ports.Store.answers`.
+
+    Raises:
+        ConfigError: The kind of store cannot be read.
+        StoreError: There is no state yet, or it cannot be read.
+    """
+    if is_shared(config.store):
+        with shared_store(config.store) as store:
+            yield store.answers
+        return
+    connection = _connect(config)
+    try:
+        yield lambda query: list(map(answer_of, connection.rows(*answers_statement(query))))
     finally:
         connection.close()
 

@@ -8,6 +8,7 @@ from ragwatch.ports.kinds import Kind
 from ragwatch.ports.probing import Oracle, Probe
 from ragwatch.ports.rows import (
     Admission,
+    AnswerQuery,
     Assignment,
     Erased,
     Erasure,
@@ -30,6 +31,7 @@ from ragwatch.ports.traffic import Batch, BatchReport, Rejection, Source
 __all__ = [
     "Accounts",
     "Admission",
+    "AnswerQuery",
     "Assignment",
     "Batch",
     "BatchReport",

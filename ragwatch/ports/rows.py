@@ -173,6 +173,27 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True)
+class AnswerQuery:
+    """Filters for judged answers with their traits, newest first.
+
+    Attributes:
+        since: The oldest time of an answer, in seconds since the epoch.
+        until: Answers are older than this.
+        route: None for all routes.
+        judge: None for all judges.
+        before: `at` and `seq` of the last row of the previous page.
+        limit: Number of rows of a page.
+    """
+
+    since: float
+    until: float
+    route: str | None = None
+    judge: str | None = None
+    before: tuple[float, int] | None = None
+    limit: int = 1000
+
+
+@dataclass(frozen=True, slots=True)
 class StoredVerdict:
     """A stored verdict, complete or (see `Store.summaries`) shortened for lists.
 

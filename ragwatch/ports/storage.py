@@ -12,6 +12,7 @@ from ragwatch.core.tally import Tallies
 from ragwatch.core.verdict import Verdict
 from ragwatch.ports.rows import (
     Admission,
+    AnswerQuery,
     Erased,
     Erasure,
     FollowUp,
@@ -234,6 +235,14 @@ class Store(Accounts, Batches, NoteStore, FeedbackStore, Protocol):
 
     def entries(self, query: Query) -> Iterator[PackedVerdict]:
         """Yield matching verdicts one by one with compressed texts. Verdicts deleted meanwhile are skipped."""
+        ...
+
+    def answers(self, query: AnswerQuery) -> list[tuple[ScoreRow, Mapping[str, Any] | None]]:
+        """Return score rows of judged answers, newest first, each with its traits (see `core.causes.traits`).
+
+        Traits are None where none are stored: of answers before an upgrade, and of erased ones. Left out are the same
+        verdicts as in `window`.
+        """
         ...
 
     def damaged(self) -> int:

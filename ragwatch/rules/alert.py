@@ -45,6 +45,7 @@ class Alert:
         board: Dashboard that the alert links to.
         labels: Labels of the alert that links pass on.
         samples: Query string for the samples page, in addition to those labels; None for no such link.
+        causes: Query string for the page of causes, likewise.
         hold: Seconds that the condition must hold (`for`); None for the default of the plan.
         static_labels: Labels that distinguish rules of the same name.
     """
@@ -58,6 +59,7 @@ class Alert:
     board: str
     labels: tuple[str, ...]
     samples: str | None = None
+    causes: str | None = None
     hold: float | None = None
     static_labels: Mapping[str, str] = field(default_factory=dict)
 
@@ -84,6 +86,9 @@ class Alert:
         if self.samples is not None and links.pages is not None:
             parameters = self._url_parameters("", ("route", "judge"))
             annotations["samples_url"] = f"{links.pages}/samples?{parameters}{self.samples}"
+        if self.causes is not None and links.pages is not None:
+            parameters = self._url_parameters("", ("route", "judge"))
+            annotations["causes_url"] = f"{links.pages}/causes?{parameters}{self.causes}"
         return annotations
 
     def _url_parameters(self, prefix: str, allowed: tuple[str, ...] = ("job", "route", "judge")) -> str:

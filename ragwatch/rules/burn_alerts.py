@@ -50,6 +50,7 @@ def _burning(plan: RulePlan, quantity: Quantity, route: str, objective: float, b
         board="overview",
         labels=("job", "route", "judge"),
         samples=f"{parameters}&sort=worst",
+        causes=f"&quantity={quantity}{beyond}",
         hold=0.0,
         static_labels={"quantity": str(quantity), "window": long},
     )

@@ -81,6 +81,7 @@ def _bad(plan: RulePlan) -> Alert:
         board="overview",
         labels=("job", "route", "judge"),
         samples=f"{parameters}&sort=worst",
+        causes=texts.of_worst(bad, texts.ARGUMENTS, texts.beyond(limit)),
     )
 
 
@@ -124,6 +125,7 @@ def _drift(plan: RulePlan) -> Alert:
         board="overview",
         labels=("job", "route", "judge"),
         samples=f"{parameters}&sort=worst",
+        causes=texts.of_worst(drifted, arguments, texts.beyond(limit)),
         hold=0.0,
     )
 
@@ -156,6 +158,7 @@ def _standing(plan: RulePlan) -> Alert:
         board="overview",
         labels=("job", "route", "judge", "quantity"),
         samples="&quantity={{ $labels.quantity }}&sort=worst",
+        causes=f"{{{{ $worst := $labels.quantity }}}}{texts.beyond('ragwatch_drift_baseline_ratio')}",
     )
 
 
@@ -178,6 +181,7 @@ def _ignored(plan: RulePlan) -> Alert:
         board="retrieval",
         labels=("job", "route", "judge"),
         samples=f"&quantity={_IGNORED}&sort=worst",
+        causes=f"&quantity={_IGNORED}&above=0.5",
         hold=0.0,
     )
 

@@ -124,11 +124,16 @@ def bound(limit: str) -> str:
     return asked(query, f"{_PAIR_ARGUMENTS} $worst", f'&{name}={{{{ . | first | value | printf "%.4g" }}}}')
 
 
+def beyond(limit: str) -> str:
+    """URL parameters of the answers beyond a limit of `$worst`."""
+    return f"&quantity={{{{ $worst }}}}{bound(limit)}"
+
+
 def failing(plan: RulePlan, limit: str) -> str:
     """URL parameters of the answers beyond a limit since the alert began."""
     age = f"&since={_SINCE_HOURS}h"
     start = since(plan, limit, '&since={{ . | first | value | printf "%.0f" }}', age)
-    return f"&quantity={{{{ $worst }}}}{bound(limit)}{start}"
+    return f"{beyond(limit)}{start}"
 
 
 def newest(plan: RulePlan, parameters: str) -> str:

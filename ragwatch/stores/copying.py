@@ -21,6 +21,7 @@ _TABLES = {
     "tallies": "name, labels, value",
     "cursors": "source, stream, cursor",
     "samples": "key, source, route, at, body",
+    "traits": "key, body",
     "work": "seq, key, judge, probability, since, batch, reservation",
     "verdicts": "seq, key, judge, version, at, route, probability, outcome, reason, stage, fault, failing, scores,"
     " trace_id, line",

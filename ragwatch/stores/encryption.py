@@ -30,7 +30,10 @@ SEGMENT_BYTES = 16 << 10
 HEADER_BYTES = len(MARK) + ID_BYTES + SALT_BYTES
 FIRST_SEGMENT_BYTES = HEADER_BYTES + SEGMENT_BYTES + TAG_BYTES  # of a stored value, to read its first segment
 KEY_STATE = "encryption"
-TABLES = {"samples": "body", "verdicts": "line", "labels": "body", "runs": "body", "states": "body", "parts": "body"}
+TABLES = {
+    **dict.fromkeys(("samples", "labels", "runs", "states", "parts", "traits"), "body"),
+    "verdicts": "line",
+}
 _KEY_IDS = "SELECT body FROM states WHERE name = ?"
 _ADVICE = "create one with `openssl rand -base64 32`"
 

@@ -14,7 +14,7 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
-from starlette.routing import Mount, Route
+from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
@@ -28,6 +28,7 @@ from ragwatch.web.audit_trail import AuditRecord, AuditTrail
 from ragwatch.web.authentication import Authentication
 from ragwatch.web.body_limit import RequestBodyLimit
 from ragwatch.web.canaries import canaries, suites_of
+from ragwatch.web.causes_page import cause_routes
 from ragwatch.web.drift_page import drift_routes
 from ragwatch.web.erasure import Forget, erasure_routes
 from ragwatch.web.forms import FormGuard
@@ -105,7 +106,7 @@ def build_app(  # noqa: PLR0913 - dependencies, by keyword
             *sample_routes(store, scope, clock, pages),
             *drift_routes(board, store, clock, pages),
             *route_routes(board, scope, clock, pages),
-            Mount("/static", StaticFiles(directory=_STATIC)),
+            *cause_routes(store, scope, clock),
         ],
         middleware=_middleware(policy, audit),
         exception_handlers={StoreError: _store_error, samples.ParameterError: _bad_request, Exception: _internal_error},
@@ -133,7 +134,7 @@ class _Endpoints:
     pages: RequestLimit
     scrapes: RequestLimit
 
-    def routes(self) -> list[Route]:
+    def routes(self) -> list[BaseRoute]:
         return [
             Route("/", self.page),
             Route("/canaries", self.canaries_page),
@@ -144,6 +145,7 @@ class _Endpoints:
             Route("/api/v1/canaries", self.canaries),
             Route("/api/v1/samples", self.samples),
             Route("/api/v1/samples/{key}", self.sample),
+            Mount("/static", StaticFiles(directory=_STATIC)),
         ]
 
     async def metrics(self, request: Request) -> ASGIApp:

@@ -20,7 +20,7 @@ from ragwatch.web.access import INGEST_PATHS
 from ragwatch.web.authentication import USER
 
 ANONYMOUS = "anonymous"
-READS = frozenset({"/samples", "/api/v1/samples", "/api/v1/labels"})
+READS = frozenset({"/samples", "/api/v1/samples", "/api/v1/labels", "/causes", "/api/v1/causes"})
 """Paths whose GET is recorded even if it shows no sample."""
 PARAMETERS = frozenset(
     {"route", "stage", "judge", "outcome", "quantity", "below", "above", "since", "until", "sort", "limit", "texts"}

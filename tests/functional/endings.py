@@ -80,6 +80,7 @@ COMMANDS: dict[str, str] = {
     "gate": "gate {log}",
     "compare": "compare {log} {log}",
     "diagnose": "diagnose --config {config}",
+    "causes": "causes --config {config} --since 9999d",
     "rollout": "rollout --config {config}",
     "live": "compare a b --live --config {config} --since 9999d",
     "backtest": "backtest scores.jsonl",

@@ -18,10 +18,13 @@ from typing import Any
 from functional.daemon import parse_series
 from support.patience import DEADLINE
 
+from ragwatch.demo.breakage import vanishes
+from ragwatch.demo.corpus import read_corpus
 from ragwatch.interrupts import INTERRUPTED
 
 HEALTHY, LASTING, RATE = 3, 5, 16
 LAST = "v4-prompt"
+NAMED_WITHIN = 60.0  # seconds, of a bad release
 
 
 @dataclass(frozen=True)
@@ -40,8 +43,11 @@ class Release:
         return fmean(float(score) for score in scores if score is not None)
 
 
-def _play() -> dict[str, Release]:
-    """Run the demo through its schedule, until all breakages are over and what was asked by then is judged."""
+def _play() -> tuple[dict[str, Release], dict[str, dict[str, Any] | None]]:
+    """Run the demo through its schedule, until all breakages are over and what was asked by then is judged.
+
+    Returns the releases, and what the page of causes named first during each bad one.
+    """
     command = [sys.executable, "-W", "error", "-m", "ragwatch", "demo", "--port", "0", "--rate", str(RATE)]
     command += ["--degrade-after", str(HEALTHY), "--breakage-seconds", str(LASTING)]
     with subprocess.Popen(
@@ -52,7 +58,7 @@ def _play() -> dict[str, Release]:
         env={**os.environ, "PYTHONUNBUFFERED": "1"},
     ) as process:
         try:
-            address, release = "", ""
+            address, release, causes = "", "", dict[str, dict[str, Any] | None]()
             for line in process.stdout or ():
                 if line.startswith("series"):
                     address = line.split()[1].removesuffix("/metrics")
@@ -60,6 +66,8 @@ def _play() -> dict[str, Release]:
                     before, release = release, line.split()[1].rstrip(":")
                     if before == LAST:
                         break
+                    if release in ("v2-index", "v3-model", LAST):
+                        causes[release] = _first_cause(address, release)
             _wait_until_judged(address)
             samples = _samples(address)
             process.send_signal(signal.SIGINT)
@@ -70,7 +78,19 @@ def _play() -> dict[str, Release]:
     releases = defaultdict(list)
     for each in samples:
         releases[each["sample"]["metadata"]["release"]].append(each["verdict"])
-    return {name: Release(verdicts) for name, verdicts in releases.items()}
+    return {name: Release(verdicts) for name, verdicts in releases.items()}, causes
+
+
+def _first_cause(address: str, release: str) -> dict[str, Any] | None:
+    """The first cause once it names a release or what it lost; None if it does not in time."""
+    end = time.monotonic() + NAMED_WITHIN
+    while time.monotonic() < end:
+        with urllib.request.urlopen(f"{address}/api/v1/causes?window=1h", timeout=DEADLINE) as reply:
+            first = next(iter(json.load(reply)["causes"]), None)
+        if first is not None and release in (first["value"], *(one["value"] for one in first["folded"])):
+            return dict(first)
+        time.sleep(0.5)
+    return None
 
 
 def _wait_until_judged(address: str) -> None:
@@ -99,8 +119,11 @@ def _samples(address: str) -> list[dict[str, Any]]:
 
 
 def test_each_breakage_is_seen_and_named() -> None:
-    """Vanished documents are retrieval, inventions generation, an ignored top passage alignment; health is none."""
-    releases = _play()
+    """Vanished documents are retrieval, inventions generation, an ignored top passage alignment; health is none.
+
+    While each lasts, the page of causes names its release first, with the vanished documents.
+    """
+    releases, causes = _play()
     healthy, vanish, invent, ignore = (releases[name] for name in ("v1", "v2-index", "v3-model", LAST))
     assert healthy.share("none") > 0.8
 
@@ -113,6 +136,17 @@ def test_each_breakage_is_seen_and_named() -> None:
     assert ignore.mean("top_ranked_ignored") > healthy.mean("top_ranked_ignored") + 0.3
     assert ignore.mean("faithfulness") > healthy.mean("faithfulness") - 0.1
     assert ignore.share("alignment") > 0.5
+
+    for release in ("v2-index", "v3-model", LAST):
+        cause = causes[release]
+        assert cause is not None, release
+        assert cause["others"] < cause["low"] < cause["failing"]
+        assert {"missing_context", "metadata.release"} & {cause["attribute"]}
+    lost = causes["v2-index"]
+    assert lost is not None
+    documents = [one for one in (lost, *lost["folded"]) if one["attribute"] == "missing_context"]
+    modules = {passage.id: passage.module for passage in read_corpus()}
+    assert all(vanishes(modules[name]) for one in documents for name in one["values"][:1])
 
 
 def test_no_log_of_the_demo_stays_behind(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ LOUD = {
     "gate",
     "compare",
     "diagnose",
+    "causes",
     "rollout",
     "backtest",
     "stored",

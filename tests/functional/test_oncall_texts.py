@@ -75,6 +75,7 @@ def test_a_page_of_drift_says_what_is_needed_at_night(tmp_path: Path) -> None:
     asked = "route=search&judge=embedded&quantity=faithfulness&below=0.96&since=7140"
     assert said["samples_url"] == f"https://ragwatch.example.com/samples?{asked}&sort=worst"
     assert said["description"].endswith(f"samples?{asked}&limit=3")
+    assert said["causes_url"] == f"https://ragwatch.example.com/causes?{asked.removesuffix('&since=7140')}"
 
 
 def test_no_stage_is_named_below_ten_answers(tmp_path: Path) -> None:

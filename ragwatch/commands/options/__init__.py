@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ragwatch.commands.options.labels import acknowledge, calibrate, label
 from ragwatch.commands.options.privacy import audit, forget
-from ragwatch.commands.options.retrieval import diagnose, rollout
+from ragwatch.commands.options.retrieval import causes, diagnose, rollout
 from ragwatch.commands.options.samples import canary, compare, gate, judge, redact
 from ragwatch.commands.options.scores import backtest, plan
 from ragwatch.commands.options.serving import check, demo, map_log, rules, run, store
@@ -18,6 +18,7 @@ COMMANDS = (
     gate,
     compare,
     diagnose,
+    causes,
     rollout,
     backtest,
     plan,

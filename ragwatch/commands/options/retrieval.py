@@ -1,4 +1,4 @@
-"""Options and help of the commands that explain and release retrieval: diagnose, rollout."""
+"""Options and help of the commands that explain and release retrieval: diagnose, causes, rollout."""
 
 from __future__ import annotations
 
@@ -36,6 +36,29 @@ def diagnose() -> None:
     importance, each with evidence and remedy; a check without data says why.
 
     Exit codes: 0 no problem, 1 a problem, 2 usage or configuration, 3 nothing could be measured.
+    """
+
+
+@lazy_command("ragwatch.commands.causes:causes")
+@click.option("--config", "path", type=CONFIG, required=True, help="Configuration file (YAML).")
+@click.option("--route", metavar="ROUTE", help="Only answers of this route.")
+@click.option("--judge", metavar="JUDGE", help="Verdicts of this judge; default: the one with most of them.")
+@click.option("--quantity", metavar="QUANTITY", help="Failing is beyond its threshold; default: any stage at fault.")
+@click.option("--below", metavar="SCORE", help="Failing is below this score of --quantity.")
+@click.option("--above", metavar="SCORE", help="Failing is above this score of --quantity.")
+@click.option("--window", metavar="TIME", help="Such as 1h: the full hour before and this one; default: 24h.")
+@click.option("--since", metavar="TIME", help="Answers since then, such as 2026-01-31T12:00, or 3d.")
+@click.option("--until", metavar="TIME", help="Answers before then.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+def causes() -> None:
+    """Find what failing answers have in common: slices of stored answers that fail more than the rest.
+
+    Slices are values of metadata (release, model, tier), documents (retrieved, ranked first, cited, no longer
+    retrieved), numbers of contexts, top scores, lengths of answers, words of questions, hours and judges. Of the shown
+    ones, at most 5 % are there by chance on average, however often you look. A slice that another one explains is
+    named with it.
+
+    Exit codes: 0 answers were compared, 1 an error occurred, 2 usage or configuration, 3 no judged answers.
     """
 
 

@@ -13,6 +13,7 @@ from ragwatch.errors import StoreError
 from ragwatch.stores.kept_texts import Texts, without_texts
 from ragwatch.stores.postgres.connections import Writer
 from ragwatch.stores.rows import pack, unpack
+from ragwatch.stores.traits import reduced
 
 MAX_SAMPLES_PER_STEP = 500
 DROPPED = b"\x00"
@@ -62,6 +63,7 @@ def erase_texts(writer: Writer, keys: Sequence[str], *, seal: Cell, unseal: Cell
     if not keys:
         return
     writer.execute("UPDATE samples SET body = %s WHERE key = ANY(%s::text[])", (DROPPED, list(keys)))
+    _erase_traits(writer, list(keys), seal=seal, unseal=unseal, ids=ids)
     lines = writer.execute(
         "SELECT seq, key, line FROM verdicts WHERE key = ANY(%s::text[]) ORDER BY seq", (list(keys),)
     ).fetchall()
@@ -77,3 +79,14 @@ def _kept(line: bytes, identity: str | None) -> bytes:
         return pack(without_texts(unpack(line), identity))
     except StoreError:  # a damaged text is deleted as well; the figures are in the columns
         return b""
+
+
+def _erase_traits(writer: Writer, keys: list[str], *, seal: Cell, unseal: Cell, ids: bool) -> None:
+    """Delete the texts in the traits of answers, or, without ids, all of them."""
+    if not ids:
+        writer.execute("DELETE FROM traits WHERE key = ANY(%s::text[])", (keys,))
+        return
+    stored = writer.execute("SELECT key, body FROM traits WHERE key = ANY(%s::text[]) ORDER BY key", (keys,)).fetchall()
+    kept = [(seal(body), key) for key, stored_body in stored if (body := reduced(unseal(stored_body))) is not None]
+    if kept:
+        writer.executemany("UPDATE traits SET body = %s WHERE key = %s", kept)

@@ -19,7 +19,7 @@ OTHERS = {
     "states": "SELECT name, body FROM states",
     "events": "SELECT id, detail FROM events",
 }
-REWRITTEN = ("samples", "verdicts", "labels", "runs", "states", "events", "parts")
+REWRITTEN = ("samples", "traits", "verdicts", "labels", "runs", "states", "events", "parts")
 COUNTS = (
     "SELECT (SELECT COUNT(*) FROM work WHERE key = ANY(k.keys)),"
     " (SELECT COUNT(*) FROM verdicts WHERE key = ANY(k.keys)),"

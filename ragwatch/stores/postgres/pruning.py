@@ -18,7 +18,7 @@ EXACT_BYTES = 256 << 20  # tables up to this size are measured whole, larger one
 ROW_BYTES = 80  # of a row's header and its entries in indexes
 PRUNED_UNTIL = "SELECT until FROM pruned"
 RUNS_SIZE = "SELECT COALESCE(SUM(octet_length(body)), 0)::bigint FROM runs"
-_TABLES = ("verdicts", "samples", "runs", "parts", "labels", "events")
+_TABLES = ("verdicts", "samples", "traits", "runs", "parts", "labels", "events")
 RELATION_SIZE = "SELECT " + " + ".join(f"pg_total_relation_size('{table}')" for table in _TABLES)
 _LAST = "SELECT COALESCE(pg_sequence_last_value(pg_get_serial_sequence('verdicts', 'seq')::regclass), 0)"
 _DELETED = "RETURNING key, at, octet_length(line) + coalesce(octet_length(scores::text), 0)"
@@ -122,9 +122,10 @@ def _record_deletion(writer: Writer, deleted: list[tuple[str, float, int]], now:
         " AND NOT EXISTS (SELECT 1 FROM work w WHERE w.key = s.key) RETURNING octet_length(body)",
         (keys,),
     ).fetchall()
-    writer.execute(
-        "DELETE FROM feedback f WHERE key = ANY(%s::text[])"
-        " AND NOT EXISTS (SELECT 1 FROM samples s WHERE s.key = f.key)",
-        (keys,),
-    )
+    for table in ("feedback", "traits"):
+        writer.execute(
+            f"DELETE FROM {table} f WHERE key = ANY(%s::text[])"  # noqa: S608 - constants
+            " AND NOT EXISTS (SELECT 1 FROM samples s WHERE s.key = f.key)".encode(),
+            (keys,),
+        )
     return sum(size + ROW_BYTES for (size,) in orphans)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from ragwatch.core.scores import LOW_IS_GOOD
-from ragwatch.ports import Query
+from ragwatch.ports import AnswerQuery, Query
+from ragwatch.stores import traits
 from ragwatch.stores.decoding import VERDICT_COLUMNS
 from ragwatch.stores.encryption import FIRST_SEGMENT_BYTES
+from ragwatch.stores.postgres.pruning import unbiased
 
 _COLUMNS = ", ".join("v.scores::text" if name == "scores" else f"v.{name}" for name in VERDICT_COLUMNS)
 _EQUALS = ("key", "route", "judge", "stage", "outcome")
@@ -41,6 +43,13 @@ def summary_statement(query: Query) -> tuple[str, list[Any]]:
 def seq_statement(query: Query) -> tuple[str, list[Any]]:
     """Return SQL and parameters for the sequence numbers of the verdicts alone."""
     return _select(query, "v.seq")
+
+
+def answers_statement(query: AnswerQuery) -> tuple[str, list[Any]]:
+    """Return SQL and parameters of a page of judged answers with their traits; `traits.answer_of` decodes the rows."""
+    return traits.answers_statement(
+        query, mark="%s", scores="v.scores::text", place="%s::float8, %s::bigint", unbiased=unbiased("v.")
+    )
 
 
 def _select(query: Query, columns: str) -> tuple[str, list[Any]]:

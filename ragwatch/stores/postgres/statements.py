@@ -14,8 +14,10 @@ from ragwatch.core.tally import Tallies, count_assignments, verdict_tallies
 from ragwatch.core.verdict import Verdict
 from ragwatch.ports import Admission, Assignment, FollowUp
 from ragwatch.stores import rows
+from ragwatch.stores.kept_texts import Texts
 from ragwatch.stores.postgres.connections import Writer
 from ragwatch.stores.postgres.locks import SEQUENCES, lock
+from ragwatch.stores.traits import traits_body
 
 SLOTS = 16
 TALLIES = "SELECT name, labels, SUM(value ORDER BY slot) FROM tallies GROUP BY name, labels"
@@ -40,8 +42,8 @@ _FOLLOW_UP = (
 Seal = Callable[[bytes], bytes]
 
 
-def insert_samples(writer: Writer, draws: Sequence[Draw], seal: Seal) -> set[str]:
-    """Insert the samples of draws. Returns the keys of those that are new."""
+def insert_samples(writer: Writer, draws: Sequence[Draw], texts: Texts, seal: Seal) -> set[str]:
+    """Insert the samples of draws, and their traits. Returns the keys of those that are new."""
     ordered = sorted({draw.key: draw for draw in reversed(draws)}.values(), key=lambda draw: draw.key)
     if not ordered:
         return set()
@@ -57,7 +59,14 @@ def insert_samples(writer: Writer, draws: Sequence[Draw], seal: Seal) -> set[str
             [seal(rows.pack(draw.sample.to_record())) for draw in ordered],
         ),
     ).fetchall()
-    return {key for (key,) in stored}
+    keys = {key for (key,) in stored}
+    new = [draw for draw in ordered if draw.key in keys]
+    writer.execute(
+        "INSERT INTO traits (key, body) SELECT * FROM unnest(%s::text[], %s::bytea[])"
+        " ON CONFLICT (key) DO UPDATE SET body = excluded.body",
+        ([draw.key for draw in new], [seal(traits_body(draw, texts)) for draw in new]),
+    )
+    return keys
 
 
 def insert_work(writer: Writer, work: Sequence[tuple[str, Assignment, float]]) -> None:

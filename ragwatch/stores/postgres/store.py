@@ -16,6 +16,7 @@ from ragwatch.core.verdict import Verdict
 from ragwatch.errors import StoreError
 from ragwatch.ports import (
     Admission,
+    AnswerQuery,
     Erased,
     Erasure,
     FollowUp,
@@ -40,6 +41,7 @@ from ragwatch.stores.postgres.dropping import drop_earlier, drop_settled
 from ragwatch.stores.postgres.locks import RETENTION, try_lock
 from ragwatch.stores.postgres.opening import prepare_database
 from ragwatch.stores.postgres.queue import PostgresQueue
+from ragwatch.stores.traits import answer_of
 
 _WINDOW = (
     f"SELECT {rows.SCORE_COLUMNS.replace('scores', 'scores::text')} FROM verdicts"  # noqa: S608 - constants only
@@ -102,7 +104,7 @@ class PostgresStore(PostgresQueue):
         """See `Store.admit`."""
         tallies: Tallies = Counter(admission.tallies)
         with self.transaction() as writer:
-            stored = statements.insert_samples(writer, [draw for draw, _ in admission.draws], self.seal)
+            stored = self._insert_samples(writer, admission)
             new: dict[str, None] = {}
             work = []
             for draw, assignments in admission.draws:
@@ -120,6 +122,9 @@ class PostgresStore(PostgresQueue):
             waiting.write(writer, admission, self.seal)
             statements.add_tallies(writer, tallies, self._slot)
         return len(new)
+
+    def _insert_samples(self, writer: Writer, admission: Admission) -> set[str]:
+        return statements.insert_samples(writer, [draw for draw, _ in admission.draws], self._texts, self.seal)
 
     def settle(
         self, verdicts: Sequence[Verdict], follow_ups: Sequence[FollowUp] = (), tallies: Tallies | None = None
@@ -220,6 +225,10 @@ class PostgresStore(PostgresQueue):
         for seq in self.rows(*search.seq_statement(query)):
             for row in self.rows(search.ENTRY_BY_SEQ, seq):
                 yield decoding.packed_verdict_of(row)
+
+    def answers(self, query: AnswerQuery) -> list[tuple[ScoreRow, Mapping[str, Any] | None]]:
+        """See `Store.answers`."""
+        return list(map(answer_of, self.rows(*search.answers_statement(query))))
 
     def _decoded_verdicts(
         self, decode: Callable[[tuple[Any, ...]], StoredVerdict], sql: str, parameters: Sequence[object]

@@ -13,6 +13,7 @@ from ragwatch.errors import StoreError
 from ragwatch.stores.encryption import TextCipher
 from ragwatch.stores.kept_texts import Texts, without_texts
 from ragwatch.stores.rows import pack, unpack
+from ragwatch.stores.traits import reduced
 
 MAX_SAMPLES_PER_STEP = 500
 _FAILS = "EXISTS (SELECT 1 FROM verdicts v WHERE v.key = {} AND v.outcome = 'judged' AND v.stage NOT IN ('none'))"
@@ -56,6 +57,7 @@ def erase_texts(writer: sqlite3.Connection, key: str, cipher: TextCipher | None,
         ids: Whether ids of the answer, its contexts and its trace remain.
     """
     writer.execute("UPDATE samples SET body = x'00' WHERE key = ?", (key,))
+    _erase_traits(writer, key, cipher, ids=ids)
     for seq, line in writer.execute(_LINES, (key,)).fetchall():
         try:
             body = pack(without_texts(unpack(line if cipher is None else cipher.open(line)), None if ids else key))
@@ -64,3 +66,14 @@ def erase_texts(writer: sqlite3.Connection, key: str, cipher: TextCipher | None,
         writer.execute("UPDATE verdicts SET line = seal(?) WHERE seq = ?", (body, seq))
     if not ids:
         writer.execute("UPDATE verdicts SET trace_id = NULL WHERE key = ?", (key,))
+
+
+def _erase_traits(writer: sqlite3.Connection, key: str, cipher: TextCipher | None, *, ids: bool) -> None:
+    """Delete the texts in the traits of an answer, or, without ids, all of them."""
+    if not ids:
+        writer.execute("DELETE FROM traits WHERE key = ?", (key,))
+        return
+    for (body,) in writer.execute("SELECT body FROM traits WHERE key = ?", (key,)).fetchall():
+        kept = reduced(body if cipher is None else cipher.open(body))
+        if kept is not None:
+            writer.execute("UPDATE traits SET body = seal(?) WHERE key = ?", (kept, key))

@@ -70,9 +70,11 @@ def _record_deletion(writer: sqlite3.Connection, deleted: list[tuple[str, float]
     )
     keys = [(key,) for key, _ in deleted]
     _delete_orphans(writer, keys)
-    writer.executemany(
-        "DELETE FROM feedback WHERE key = ?1 AND NOT EXISTS (SELECT 1 FROM samples s WHERE s.key = ?1)", keys
-    )
+    for table in ("feedback", "traits"):
+        writer.executemany(
+            f"DELETE FROM {table} WHERE key = ?1 AND NOT EXISTS (SELECT 1 FROM samples s WHERE s.key = ?1)",  # noqa: S608 - constants
+            keys,
+        )
 
 
 def _delete_orphans(writer: sqlite3.Connection, keys: list[tuple[str]]) -> None:

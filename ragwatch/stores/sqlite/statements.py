@@ -11,12 +11,17 @@ from ragwatch.core.tally import Tallies, count_assignments, verdict_tallies
 from ragwatch.core.verdict import Verdict
 from ragwatch.ports import Admission, Assignment, FollowUp
 from ragwatch.stores import rows
+from ragwatch.stores.kept_texts import Texts
+from ragwatch.stores.traits import traits_body
 
 
-def insert_sample(writer: sqlite3.Connection, draw: Draw) -> bool:
-    """Insert the sample of a draw. Returns False if its key exists."""
+def insert_sample(writer: sqlite3.Connection, draw: Draw, texts: Texts) -> bool:
+    """Insert the sample of a draw, and its traits. Returns False if its key exists."""
     row = (draw.key, draw.source, draw.route, draw.at, rows.pack(draw.sample.to_record()))
-    return writer.execute("INSERT OR IGNORE INTO samples VALUES (?, ?, ?, ?, seal(?))", row).rowcount == 1
+    if writer.execute("INSERT OR IGNORE INTO samples VALUES (?, ?, ?, ?, seal(?))", row).rowcount == 0:
+        return False
+    writer.execute("INSERT OR REPLACE INTO traits VALUES (?, seal(?))", (draw.key, traits_body(draw, texts)))
+    return True
 
 
 def insert_work(writer: sqlite3.Connection, key: str, assignments: Sequence[Assignment], since: float) -> None:

@@ -22,6 +22,7 @@ from ragwatch.core.verdict import Verdict
 from ragwatch.errors import StoreError
 from ragwatch.ports import (
     Admission,
+    AnswerQuery,
     FollowUp,
     OpenBatch,
     PackedVerdict,
@@ -38,6 +39,7 @@ from ragwatch.stores.kept_texts import Texts
 from ragwatch.stores.sqlite import accounts, batches, feedback, search, statements, waiting
 from ragwatch.stores.sqlite.erasure import SqliteErasure
 from ragwatch.stores.sqlite.retention import PRUNED_UNTIL, UNBIASED, delete_expired, delete_oldest, delete_oldest_runs
+from ragwatch.stores.traits import answer_of
 
 _TALLIES = "SELECT name, labels, value FROM tallies"
 _PENDING = "SELECT judge, COUNT(*) FROM work GROUP BY judge"
@@ -129,7 +131,7 @@ class SqliteStore(SqliteErasure):
         new: list[str] = []
         with self._transaction(self._min_free) as writer:
             for draw, assignments in admission.draws:
-                if not statements.insert_sample(writer, draw):
+                if not statements.insert_sample(writer, draw, self._texts):
                     count_duplicate(tallies, admission.source)
                     continue
                 new.append(draw.key)
@@ -285,6 +287,10 @@ class SqliteStore(SqliteErasure):
         for seq in self._pages.rows(*search.seq_statement(query)):
             for row in self._pages.rows(search.ENTRY_BY_SEQ, seq):
                 yield decoding.packed_verdict_of(row)
+
+    def answers(self, query: AnswerQuery) -> list[tuple[ScoreRow, Mapping[str, Any] | None]]:
+        """See `Store.answers`."""
+        return list(map(answer_of, self._pages.rows(*search.answers_statement(query))))
 
     def _decoded_verdicts(
         self, decode: Callable[[tuple[Any, ...]], StoredVerdict], sql: str, parameters: Sequence[object]

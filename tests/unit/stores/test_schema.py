@@ -16,7 +16,7 @@ from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission
 from ragwatch.core.invariants import violations
 from ragwatch.core.tally import Tally
 from ragwatch.errors import StoreError
-from ragwatch.ports import Part, Query, RecordedEvent
+from ragwatch.ports import AnswerQuery, Part, Query, RecordedEvent
 from ragwatch.stores.sqlite import schema
 from ragwatch.stores.sqlite.store import SqliteStore
 
@@ -55,7 +55,7 @@ def test_newer_schema_is_refused_with_advice(connection: sqlite3.Connection) -> 
     """An older program must not write into a newer database."""
     schema.prepare(connection)
     connection.execute(f"PRAGMA user_version={schema.VERSION + 1}")
-    with pytest.raises(StoreError, match=r"newer ragwatch \(schema 5, this one knows 4\); run that version, or point"):
+    with pytest.raises(StoreError, match=r"newer ragwatch \(schema 6, this one knows 5\); run that version, or point"):
         schema.prepare(connection)
 
 
@@ -187,6 +187,19 @@ def test_t34_an_upgrade_from_schema_3_keeps_everything(tmp_path: Path) -> None:
         assert len(store.lease("other", 9, now=AT, seconds=60)) == 2
         store.admit(replace(an_admission(), hold=[Part("t", "s", b"span", AT)]))
         assert [part.payload for part in store.parts("app")] == [b"span"]
+
+
+def test_t34_an_upgrade_from_schema_4_keeps_everything(tmp_path: Path) -> None:
+    """T34: what schema 4 held is there; earlier answers have no traits, and later ones do."""
+    with closing(SqliteStore(as_left_by(4, tmp_path / "state").parent)) as store:
+        assert (store.cursors("app"), store.pending()) == ({"log": '{"offset":44}'}, {JUDGE: 2})
+        (first,) = store.find(Query())
+        assert (first.verdict.id, store.feedback_of(first.verdict.key)) == ("first", (1.0, AT + 5))
+        assert (store.received("app", ["r-1"]), store.recall("keeping")) == ({"r-1"}, {"at": AT})
+        draw = a_draw("fourth", at=AT + 9)
+        store.admit(an_admission(draw))
+        store.settle([a_verdict(draw)])
+        assert [traits is not None for _, traits in store.answers(AnswerQuery(0.0, AT + 10))] == [True, False]
 
 
 def test_t34_counts_go_on_in_the_rows_of_before(tmp_path: Path) -> None:

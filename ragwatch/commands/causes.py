@@ -1,0 +1,102 @@
+"""`ragwatch causes`: what failing answers have in common, from the state. The daemon may be running."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from ragwatch.commands.state_reader import answer_pages
+from ragwatch.commands.terminal import escape_line
+from ragwatch.config import Config, load
+from ragwatch.core.sample import OTHER
+from ragwatch.errors import ConfigError
+from ragwatch.telemetry import configure_logging
+from ragwatch.web.causes import causes_view, question_of
+from ragwatch.web.samples import ParameterError
+from ragwatch.web.scope import PageScope
+
+NOT_ENOUGH_DATA = 3
+
+
+def causes(
+    *,
+    path: Path,
+    route: str | None,
+    judge: str | None,
+    quantity: str | None,
+    below: str | None,
+    above: str | None,
+    window: str | None,
+    since: str | None,
+    until: str | None,
+    as_json: bool,
+) -> int:
+    """Find what failing answers of a route and time have in common."""
+    configure_logging("error")
+    config = load(path)
+    routes = (*config.settings.routes, OTHER)
+    if route not in (None, *routes):
+        raise ConfigError(f"--route {route}: is not configured; use one of: {', '.join(routes)}")
+    scope = _scope(config)
+    given = {"route": route, "judge": judge, "quantity": quantity, "below": below, "above": above}
+    given |= {"window": window, "since": since, "until": until}
+    pairs = [(name, value) for name, value in given.items() if value is not None]
+    try:
+        question = question_of(pairs, scope, now=time.time())
+    except ParameterError as error:
+        raise ConfigError(f"--{error}") from error
+    with answer_pages(config) as page:
+        view = causes_view(page, question, scope, confidence=config.settings.estimates.confidence)
+    if as_json:
+        click.echo(json.dumps(view))
+    else:
+        _show(view)
+    return 0 if view["answers"] else NOT_ENOUGH_DATA
+
+
+def _scope(config: Config) -> PageScope:
+    settings = config.settings
+    return PageScope(
+        routes=settings.routes,
+        thresholds={str(quantity): value for quantity, value in settings.live_thresholds.items()},
+        route_thresholds={
+            route: {str(quantity): value for quantity, value in limits.items()}
+            for route, limits in settings.route_thresholds.items()
+        },
+        texts=config.texts,
+    )
+
+
+def _show(view: Mapping[str, Any]) -> None:
+    console = Console(soft_wrap=True, highlight=False)
+    if not view["answers"]:
+        console.print("no judged answer of this time is stored; choose an earlier --since or a longer --window")
+        return
+    by = "any stage at fault" if view["quantity"] is None else view["quantity"]
+    console.print(
+        f"{view['failing']} of {view['answers']} answers fail ({100 * view['share']:.3g} %; {by}, judge "
+        f"{escape_line(view['judge'])}); {view['looked_at']} slices looked at"
+    )
+    for cause in view["causes"]:
+        console.print(f"[red]{escape_line(cause['attribute'])}[/]: {escape_line(cause['text'])}")
+        console.print(
+            f"    fails in {100 * cause['failing']:.3g} % ({100 * cause['low']:.3g} to {100 * cause['high']:.3g}), "
+            f"others {100 * cause['others']:.3g} %, n {cause['n']}; see {', '.join(cause['examples'])}"
+        )
+        if cause["folded"]:
+            names = (f"{folded['attribute']} {folded['value']}" for folded in cause["folded"])
+            console.print(f"    explains too: {escape_line('; '.join(names))}")
+    if not view["causes"]:
+        console.print("no slice of them fails more than the rest, beyond chance")
+    if view["texts"] != "all":
+        console.print(f"store.texts is {view['texts']}: words of questions are not looked at")
+    if view["without_traits"]:
+        console.print(f"left out: {view['without_traits']} answers of which nothing but scores is stored")
+    if not view["complete"]:
+        console.print("there are more answers than can be read at once: these are the newest")

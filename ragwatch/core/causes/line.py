@@ -1,0 +1,107 @@
+"""Causes as JSON values, and as sentences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ragwatch.core.causes.search import Cause, Findings
+from ragwatch.core.causes.slices import METADATA_PREFIX, Attribute, Slice
+
+Clock = Callable[[float], str]
+"""Formats a time in UTC."""
+
+_DIGITS = 4
+_MAX_LOG = 700.0  # a greater one is no number
+_PERCENT = 100
+_VERBS = {
+    Attribute.CONTEXT: "{} is in",
+    Attribute.TOP_CONTEXT: "{} is ranked first in",
+    Attribute.CITED_CONTEXT: "{} is cited in",
+    Attribute.MISSING_CONTEXT: "{} not retrieved:",
+    Attribute.CONTEXTS: "number of contexts {}:",
+    Attribute.TOP_SCORE: "top score {}:",
+    Attribute.ANSWER_LENGTH: "{} characters of answer:",
+    Attribute.JUDGE: "judge {}:",
+    Attribute.TERM: "“{}” is asked in",
+    Attribute.HOUR: "{}:",
+}
+
+
+def findings_line(findings: Findings, clock: Clock) -> dict[str, Any]:
+    """Return the findings as JSON values. Shares lie in [0, 1], times are seconds since the epoch."""
+    return {
+        "causes": [cause_line(cause, findings, clock) for cause in findings.causes],
+        "looked_at": findings.looked_at,
+        "answers": findings.answers,
+        "failing": findings.failing,
+        "share": _rounded(findings.share),
+        "begin": findings.begin,
+        "end": findings.end,
+    }
+
+
+def cause_line(cause: Cause, findings: Findings, clock: Clock) -> dict[str, Any]:
+    """Return one cause as JSON values: `failing` is the failing share inside, `others` that outside."""
+    return {
+        **_named(cause.slice),
+        "failing": _rounded(cause.failing),
+        "others": _rounded(cause.others),
+        "low": _rounded(cause.low),
+        "high": _rounded(cause.high),
+        "explains": _rounded(cause.explains),
+        "since": cause.since,
+        "until": cause.until,
+        "n": len(cause.slice.places),
+        "of_failing": _rounded(cause.of_failing),
+        "of_passing": _rounded(cause.of_passing),
+        "e_value": float(f"{math.exp(min(cause.log_e, _MAX_LOG)):.4g}"),
+        "examples": list(cause.examples),
+        "folded": [_named(slice_) for slice_ in cause.folded],
+        "text": sentence(cause, findings, clock),
+    }
+
+
+def _named(slice_: Slice) -> dict[str, Any]:
+    several: Mapping[str, Any] = {"values": list(slice_.values)} if slice_.values else {}
+    return {"attribute": slice_.attribute, "value": slice_.value, **several}
+
+
+def sentence(cause: Cause, findings: Findings, clock: Clock) -> str:
+    """Say a cause in a few words."""
+    parts = [
+        f"{_verb(cause.slice)} {_percent(cause.of_failing)} of failing answers and {_percent(cause.of_passing)} of"
+    ]
+    parts[0] += " the others"
+    if findings.begin is not None and findings.end is not None:
+        parts += _period(cause, findings.begin, findings.end, clock)
+    parts.append(f"explains {_percent(cause.explains)} of the failures")
+    return "; ".join(parts)
+
+
+def _period(cause: Cause, begin: float, end: float, clock: Clock) -> list[str]:
+    """When the answers of a slice were given, unless they were given all the time."""
+    if cause.is_over(end):
+        return [f"from {clock(cause.since)} to {clock(cause.until)} UTC"]
+    return [f"since {clock(cause.since)} UTC"] if cause.is_new(begin) else []
+
+
+def _verb(slice_: Slice) -> str:
+    if slice_.attribute.startswith(METADATA_PREFIX):
+        return f"{slice_.attribute.removeprefix(METADATA_PREFIX)} {slice_.value} is in"
+    return _VERBS[Attribute(slice_.attribute)].format(slice_.value)
+
+
+def _percent(share: float) -> str:
+    """A share as people write it.
+
+    >>> _percent(0.714), _percent(0.004), _percent(0.0)
+    ('71 %', '0.4 %', '0 %')
+    """
+    percent = share * _PERCENT
+    return f"{percent:.0f} %" if percent >= 1.0 or percent == 0.0 else f"{percent:.1g} %"
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, _DIGITS)

@@ -1,0 +1,253 @@
+"""Finds the slices of answers that fail more than the rest: evidence, choice, figures, and one slice for one cause.
+
+Every slice that is looked at is counted. What is shown passes e-BH among the kept slices, with the number of all that
+were looked at (see `evalues.selected`), so at most the stated share of the shown slices is false on average.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, groupby
+
+from ragwatch.core.causes.evalues import Counts, log_e_value, selected
+from ragwatch.core.causes.missing import missing_documents
+from ragwatch.core.causes.slices import MIN_ANSWERS, Answer, Slice, candidates, places_by_attribute
+from ragwatch.core.estimate import Addends
+from ragwatch.core.estimators import score
+
+FALSE_DISCOVERY_RATE = 0.05
+MAX_SHOWN = 20
+_MAX_COMPARED = 100  # of the slices with the most evidence, with which others are compared
+_EXAMPLES = 3
+_GAP = 8.0  # times the mean distance of answers: chance leaves such a gap once in 3000 times
+_MAX_FOLDED = 10  # names of slices that one explains
+_KEPT_EXCESS = 0.5  # of its excess, what a slice of its own keeps outside of another one
+_BINS_PER_OCTAVE = 8  # inclusion probabilities within a twelfth of an octave or so count as equal
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """A slice that fails more than the rest.
+
+    Attributes:
+        slice: The slice.
+        log_e: Logarithm of its e-value.
+        failing: Weighted failing share inside.
+        others: Weighted failing share outside.
+        low: Lower end of the interval of `failing`, adjusted for the choice of the shown slices.
+        high: Its upper end.
+        explains: Share of all failures that would be missing if the slice failed no more than the others.
+        of_failing: Weighted share of the failing answers that are in the slice.
+        of_passing: The same of the other answers.
+        since: When the first of its answers was given.
+        until: When the last one was given.
+        examples: Keys of its newest failing answers.
+        folded: Slices that this one explains, most evidence first.
+    """
+
+    slice: Slice
+    log_e: float
+    failing: float
+    others: float
+    low: float
+    high: float
+    explains: float
+    of_failing: float
+    of_passing: float
+    since: float
+    until: float
+    examples: tuple[str, ...] = ()
+    folded: tuple[Slice, ...] = ()
+
+    def is_new(self, begin: float) -> bool:
+        """Whether its answers began after an instant: chance leaves no such gap."""
+        return self.since - begin > self._gap
+
+    def is_over(self, end: float) -> bool:
+        """Whether its answers ended before an instant."""
+        return end - self.until > self._gap
+
+    @property
+    def _gap(self) -> float:
+        return _GAP * (self.until - self.since) / len(self.slice.places)
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """The result of a search.
+
+    Attributes:
+        causes: The shown ones: what goes on, what is over, and symptoms; each with most evidence first.
+        looked_at: Number of slices that were looked at.
+        answers: Number of answers.
+        failing: Number of failing ones.
+        share: Weighted failing share; None without answers.
+        begin: When the first answer was given; None without answers.
+        end: When the last one was given.
+    """
+
+    causes: tuple[Cause, ...] = ()
+    looked_at: int = 0
+    answers: int = 0
+    failing: int = 0
+    share: float | None = None
+    begin: float | None = None
+    end: float | None = None
+
+
+def find_causes(answers: Sequence[Answer], *, rate: float = FALSE_DISCOVERY_RATE, confidence: float = 0.95) -> Findings:
+    """Return the slices that fail more than the rest.
+
+    Args:
+        answers: At most one for each sample, in any order.
+        rate: False discovery rate of the shown slices.
+        confidence: Of their intervals together.
+    """
+    if not answers:
+        return Findings()
+    table = Table(answers)
+    by_attribute = places_by_attribute(table.answers)
+    slices = [*missing_documents(table.answers, by_attribute), *candidates(by_attribute, len(answers))]
+    causes = causes_of(table, slices, rate=rate, confidence=confidence)
+    moments = [answer.at for answer in answers]
+    return Findings(
+        causes=causes,
+        looked_at=len(slices),
+        answers=len(answers),
+        failing=sum(table.failing),
+        share=table.failing_weight / table.weight,
+        begin=min(moments),
+        end=max(moments),
+    )
+
+
+class Table:
+    """Answers sorted by cell and, within, by the order in which they were judged."""
+
+    def __init__(self, answers: Sequence[Answer]) -> None:
+        self.answers = sorted(answers, key=lambda answer: (*_cell_of(answer), answer.seq))
+        self.failing = [int(answer.failing) for answer in self.answers]
+        self.weights = [1.0 / answer.probability for answer in self.answers]
+        sizes = [sum(1 for _ in group) for _, group in groupby(self.answers, _cell_of)]
+        self._ends = list(accumulate(sizes))
+        self._failures = [0, *accumulate(self.failing)]
+        self.weight = sum(self.weights)
+        self.failing_weight = sum(weight for weight, fails in zip(self.weights, self.failing, strict=True) if fails)
+
+    def log_e(self, slice_: Slice) -> float:
+        """Logarithm of the e-value of a slice, over all cells."""
+        places, start, begin, total = slice_.places, 0, 0, 0.0
+        for end in self._ends:
+            stop = len(places) if end == len(self.answers) else bisect_left(places, end, begin)
+            inside = stop - begin
+            failing = sum([self.failing[place] for place in places[begin:stop]])
+            outside_failing = self._failures[end] - self._failures[start] - failing
+            total += log_e_value(Counts(inside, failing, end - start - inside, outside_failing))
+            start, begin = end, stop
+        return total
+
+    def sums(self, places: Iterable[int]) -> tuple[float, float]:
+        """Weight of some answers, and of the failing ones among them."""
+        weight = failing = 0.0
+        for place in places:
+            weight += self.weights[place]
+            if self.failing[place]:
+                failing += self.weights[place]
+        return weight, failing
+
+
+def causes_of(
+    table: Table, slices: Sequence[Slice], *, rate: float = FALSE_DISCOVERY_RATE, confidence: float = 0.95
+) -> tuple[Cause, ...]:
+    """Choose among slices. Equal evidence is in the order of `Slice.rank`.
+
+    Returns what goes on first, then what is over, symptoms last; each by evidence.
+    """
+    ranked = sorted(
+        ((table.log_e(slice_), slice_) for slice_ in slices),
+        key=lambda entry: (-round(entry[0], 9), entry[1].rank, entry[1].attribute, entry[1].value),
+    )
+    passed = ranked[: selected([log for log, _ in ranked], len(slices), rate)]
+    passed = sorted(passed[:_MAX_COMPARED], key=lambda entry: entry[1].is_symptom)
+    kept: list[_Kept] = []
+    for log, slice_ in passed:
+        sums = table.sums(slice_.places)
+        excess = _excess(sums, (table.weight, table.failing_weight))
+        explained_by = next((cause for cause in kept if cause.explains(table, slice_, excess)), None)
+        if explained_by is not None:
+            explained_by.folded.append(slice_)
+        elif len(kept) < MAX_SHOWN and excess > 0.0:
+            kept.append(_Kept(log, slice_, sums, frozenset(slice_.places), []))
+    evidence = sorted((cause.log_e for cause in kept), reverse=True)
+    least = evidence[: selected(evidence, len(slices), rate)][-1:]
+    shown = [cause for cause in kept if least and cause.log_e >= least[0]]
+    level = 1.0 - (1.0 - confidence) * len(shown) / max(1, len(slices))
+    end = max(answer.at for answer in table.answers)
+    causes = [_cause(table, cause, level) for cause in shown]
+    return tuple(sorted(causes, key=lambda cause: (cause.slice.is_symptom, cause.is_over(end))))
+
+
+def _excess(inside: tuple[float, float], total: tuple[float, float]) -> float:
+    """By how much the failing share inside is above that outside; 0 if either is empty. Weights as of `sums`."""
+    weight = total[0] - inside[0]
+    if inside[0] <= 0.0 or weight <= 0.0:
+        return 0.0
+    return inside[1] / inside[0] - (total[1] - inside[1]) / weight
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A slice that no other one explains; `folded` are those that it explains."""
+
+    log_e: float
+    slice: Slice
+    sums: tuple[float, float]
+    covered: frozenset[int]
+    folded: list[Slice]
+
+    def explains(self, table: Table, other: Slice, excess: float) -> bool:
+        """Whether another slice keeps less than a share of its excess among the answers outside of this one."""
+        outside = [place for place in other.places if place not in self.covered]
+        if len(outside) < MIN_ANSWERS:
+            return True
+        rest = (table.weight - self.sums[0], table.failing_weight - self.sums[1])
+        return _excess(table.sums(outside), rest) < _KEPT_EXCESS * excess
+
+
+def _cause(table: Table, kept: _Kept, level: float) -> Cause:
+    places = kept.slice.places
+    addends = Addends.total([Addends.one(table.failing[place], table.answers[place].probability) for place in places])
+    low, high = score.interval(score.SampleMoments.of(addends), level)
+    moments = [table.answers[place].at for place in places]
+    weight, failing = kept.sums
+    share, others = failing / weight, (table.failing_weight - failing) / (table.weight - weight)
+    passing = table.weight - table.failing_weight
+    return Cause(
+        slice=kept.slice,
+        log_e=kept.log_e,
+        failing=share,
+        others=others,
+        low=min(low, share),
+        high=max(high, share),
+        explains=min(1.0, weight * (share - others) / table.failing_weight),
+        of_failing=failing / table.failing_weight,
+        of_passing=(weight - failing) / passing if passing > 0.0 else 0.0,
+        since=min(moments),
+        until=max(moments),
+        examples=_examples(table, places),
+        folded=tuple(kept.folded[:_MAX_FOLDED]),
+    )
+
+
+def _examples(table: Table, places: Sequence[int]) -> tuple[str, ...]:
+    failing = [table.answers[place] for place in places if table.failing[place]]
+    newest = sorted(failing, key=lambda answer: -answer.at)
+    return tuple(answer.key for answer in newest[:_EXAMPLES])
+
+
+def _cell_of(answer: Answer) -> tuple[str, int]:
+    """Cell of an answer: its route and inclusion probability."""
+    return answer.route, round(_BINS_PER_OCTAVE * math.log2(answer.probability))

@@ -1,0 +1,6 @@
+-- Schema 5. What answers have in common: see core/causes/traits.py.
+
+CREATE TABLE traits (
+    key  TEXT NOT NULL UNIQUE,      -- of the sample
+    body BLOB NOT NULL              -- JSON, zlib
+);
