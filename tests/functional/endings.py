@@ -95,6 +95,7 @@ COMMANDS: dict[str, str] = {
     "rules": "rules --config {config}",
     "redact": "redact {log} --config {config}",
     "forget": "forget --config {config} nobody",
+    "parquet": "export --config {config} --parquet files",
     "copy": "store copy {state} {config}",
     "audit": "audit verify audit.jsonl",
 }

@@ -21,6 +21,7 @@ LOUD = {
     "stored",
     "plan",
     "export",
+    "parquet",
     "calibrate",
     "check",
     "map",

@@ -48,6 +48,7 @@ LIBRARIES: Mapping[str, tuple[str, ...]] = {
     ),
     "prometheus_client": ("ragwatch.exporter",),
     "psycopg": ("ragwatch.stores.postgres",),
+    "pyarrow": ("ragwatch.commands.parquet_files",),
     "pydantic": (
         "ragwatch.commands",
         "ragwatch.config",
