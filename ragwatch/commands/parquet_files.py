@@ -64,16 +64,17 @@ class ParquetDataset:
         self, folder: Path, rules: RowRules, *, group_rows: int = MAX_GROUP_ROWS, group_chars: int = MAX_GROUP_CHARS
     ) -> None:
         try:
-            import pyarrow as arrow  # noqa: PLC0415 - an extra
+            import pyarrow as pa  # noqa: PLC0415 - an extra
             from pyarrow import parquet  # noqa: PLC0415 - the same
         except ImportError as error:
             raise ConfigError(
                 f"--parquet: needs the extra `{EXTRA}`; run pip install 'ragwatch-exporter[{EXTRA}]'"
             ) from error
-        self._arrow, self._parquet = arrow, parquet
+        self._arrow: Any = pa  # its types are not published
+        self._parquet: Any = parquet
         self._folder, self._rules = folder, rules
         self._group_rows, self._group_chars = group_rows, group_chars
-        self._schema = arrow.schema([_field(arrow, column) for column in COLUMNS])
+        self._schema = pa.schema([_field(pa, column) for column in COLUMNS])
         self._settings = {
             _VERSION: str(SCHEMA_VERSION),
             _TEXTS: "none" if rules.redact is None else "redacted",

@@ -40,6 +40,15 @@ def views_schema(schema: str) -> str:
     return f"{schema}_views"
 
 
+def schema_statement(schema: str) -> str:
+    """Return the statement that creates the schema of the views.
+
+    >>> schema_statement("ragwatch")
+    'CREATE SCHEMA IF NOT EXISTS "ragwatch_views";'
+    """
+    return f'CREATE SCHEMA IF NOT EXISTS "{views_schema(schema)}";'
+
+
 def views_script(schema: str) -> str:
     """Return the SQL statements that create the views of a schema."""
     words = {
@@ -98,7 +107,7 @@ def drop_views(connection: psycopg.Connection, schema: str) -> tuple[str, ...] |
 def create_views(connection: psycopg.Connection, schema: str, readers: Collection[str]) -> None:
     """Create the views, within a transaction, and let roles read them."""
     name = sql.Identifier(views_schema(schema))
-    connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(name))
+    connection.execute(schema_statement(schema).encode())
     connection.execute(views_script(schema).encode())
     for reader in readers:
         role = sql.Identifier(reader)
