@@ -94,12 +94,13 @@ rules: .venv/dev.stamp
 
 check-deploy: .venv/deploy.stamp sbom
 	.venv/deploy/bin/hadolint deploy/Dockerfile
-	.venv/deploy/bin/check-jsonschema --builtin-schema vendor.compose-spec deploy/compose.yaml deploy/compose.secured.yaml
+	.venv/deploy/bin/check-jsonschema --builtin-schema vendor.compose-spec deploy/compose.yaml deploy/compose.secured.yaml deploy/compose.fleet.yaml
 	.venv/deploy/bin/yamllint -s -d '{extends: relaxed, rules: {line-length: disable}}' deploy grafana config.example.yaml
-	.venv/deploy/bin/kubernetes-validate --strict -k 1.33 deploy/kubernetes/sidecar.yaml deploy/kubernetes/config.yaml deploy/kubernetes/secret.yaml
+	.venv/deploy/bin/kubernetes-validate --strict -k 1.33 deploy/kubernetes/sidecar.yaml deploy/kubernetes/config.yaml deploy/kubernetes/secret.yaml \
+	  $(addprefix deploy/kubernetes/fleet/,config.yaml broker.yaml deployment.yaml hpa.yaml pdb.yaml)
 	systemd-analyze security --offline=true --threshold=20 deploy/systemd/ragwatch.service
 	$(BIN)/python tools/grafana_types.py
-	$(BIN)/python tools/dashboard_linter.py grafana/dashboards/*.json
+	$(BIN)/python tools/dashboard_linter.py grafana/*/*.json
 	@sh tools/audit.sh .venv/deploy/bin/pip-audit requirements.lock requirements-local.lock
 
 # What an installation is made of, as CycloneDX: one file for each set of locked packages.
