@@ -291,7 +291,7 @@ def test_damaged_texts_leave_what_columns_hold(store: SqliteStore, tmp_path: Pat
 
 
 def test_the_schema_is_written_down(tmp_path: Path, store: SqliteStore) -> None:
-    """Files name the version of their schema, and docs/parquet.md has each column with its type."""
+    """Files name the version of their schema, and have its columns; those that are never null say so."""
     settle(store, "r1")
     assert written(configured(tmp_path), tmp_path / "out")[0] == 0
     (path,) = (tmp_path / "out").rglob("*.parquet")
