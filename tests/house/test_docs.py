@@ -47,7 +47,7 @@ every_page = pytest.mark.parametrize("page", PAGES, ids=told)
 @every_page
 def test_series_exist(page: Path) -> None:
     """Every name of a series is in the catalogue; a star stands for several, Q for a quantity."""
-    known = {row.name for row in CATALOGUE}
+    known = {"ragwatch_views", *(row.name for row in CATALOGUE)}  # the schema of views has a name like a series
     known |= {
         f"{row.name}_{end}"
         for row in CATALOGUE

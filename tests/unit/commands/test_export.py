@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import stat
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -210,7 +211,6 @@ def test_files_of_another_store_are_refused(tmp_path: Path) -> None:
     assert "is not an exported file; delete it" in written(config, out)[1]
 
 
-@pytest.mark.costly
 def test_postgres_gives_the_same(tmp_path: Path) -> None:
     """The same answers in either kind of store give the same rows, beside a worker that is open."""
     found = []
@@ -325,6 +325,15 @@ def _stored_row(draw: Any, body: str) -> tuple[Any, ...]:
     row = verdict_row(a_verdict(draw))
     names = ("key", "judge", "version", "at", "route", "probability", "outcome", "reason", "stage", "fault", "scores")
     return (1, *(row[name] for name in names), row["trace_id"], row["line"], pack(json.loads(body)))
+
+
+def test_what_is_missing_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The directory, and the extra with the command that installs it."""
+    config = configured(tmp_path)
+    result = CliRunner().invoke(cli, ["export", "--config", str(config)], standalone_mode=False)
+    assert "--parquet: is missing; give the directory" in str(result.exception)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    assert "pip install 'ragwatch-exporter[parquet]'" in written(config, tmp_path / "out")[1]
 
 
 def test_a_directory_that_cannot_be_written(store: SqliteStore, tmp_path: Path) -> None:

@@ -25,7 +25,6 @@ from ragwatch.ports import Feedback, RecordedEvent, Retention
 from ragwatch.stores.postgres.schema import prepare
 from ragwatch.stores.postgres.store import PostgresStore
 
-pytestmark = pytest.mark.costly
 DAY = 86400.0
 
 
