@@ -99,6 +99,9 @@ COMMANDS: dict[str, str] = {
     "views": "store views {config}",
     "copy": "store copy {state} {config}",
     "audit": "audit verify audit.jsonl",
+    "init": "init {log} --yes --out -",
+    "schema": "config schema",
+    "completion": "completion bash",
 }
 
 

@@ -9,6 +9,7 @@ from ragwatch.commands.options.retrieval import diagnose, rollout
 from ragwatch.commands.options.samples import canary, compare, gate, judge, redact
 from ragwatch.commands.options.scores import backtest, plan
 from ragwatch.commands.options.serving import check, demo, map_log, rules, run, store
+from ragwatch.commands.options.setup import completion, config, init
 
 COMMANDS = (
     run,
@@ -32,6 +33,9 @@ COMMANDS = (
     audit,
     export,
     store,
+    init,
+    config,
+    completion,
 )
 
 __all__ = ["COMMANDS"]
