@@ -118,7 +118,9 @@ def main() -> None:
                 after = process_seconds(broker.pid), server_seconds(database)
                 costs = worker, after[0] - before[0], after[1] - before[1]
                 figures = [f"{1e6 * cost / chosen.records:7.1f}" for cost in costs]
-                print(f"  {name:<14} worker {figures[0]}  broker {figures[1]}  database {figures[2]}")
+                size = int(database.sql("SELECT pg_total_relation_size('ragwatch.received')")) / chosen.records
+                print(f"  {name:<14} worker {figures[0]}  broker {figures[1]}  database {figures[2]}", end="")
+                print(f"  remembered ids {size:.0f} bytes")
                 source.close()
                 store.close()
             finally:

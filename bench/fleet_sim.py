@@ -58,6 +58,8 @@ def compared(plan: Plan, costs: Costs) -> float:
     pace = f"{plan.rate:.0f}/s" if plan.rate else "all at once"
     cpu = 1e3 * measured.worker_cpu / plan.answers, 1e3 * measured.server_cpu / plan.answers
     print(f"{plan.workers} workers, {plan.answers} answers, {pace}; {plan.answers / measured.seconds:.0f} verdicts/s,")
+    size = measured.stored_bytes / plan.answers / 1024, measured.log_bytes / plan.answers / 1024
+    print(f"  stored for each answer: {size[0]:.1f} KiB, and {size[1]:.1f} KiB of write-ahead log")
     print(f"  CPU for each answer: worker {cpu[0]:.2f} ms, server {cpu[1]:.2f} ms")
     print(line("measured", measured.waits))
     print(line("simulated", simulated))

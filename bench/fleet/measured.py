@@ -36,6 +36,11 @@ JUDGE = "embedded"
 IDLE_SECONDS = 0.1
 TICK_SECONDS = 0.05
 TEXT = " ".join(f"Cats purr when they are calm, and number {index} of them sleeps all day long." for index in range(24))
+STORED = (
+    "SELECT SUM(pg_total_relation_size(c.oid))::bigint FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
+    " WHERE n.nspname = 'ragwatch' AND c.relkind = 'r'"
+)
+LOGGED = "SELECT (pg_current_wal_lsn() - '0/0')::bigint"
 DISK = {
     "fsync": "on",
     "synchronous_commit": "on",
@@ -79,6 +84,8 @@ class Run:
         readings: CPU seconds of each reading of the judge that computes.
         worker_cpu: CPU seconds of all workers.
         server_cpu: CPU seconds of PostgreSQL.
+        stored_bytes: Size of the tables with their indexes.
+        log_bytes: What was written to the write-ahead log.
     """
 
     arrived: dict[str, float] = field(default_factory=dict)
@@ -89,6 +96,8 @@ class Run:
     readings: list[float] = field(default_factory=list)
     worker_cpu: float = 0.0
     server_cpu: float = 0.0
+    stored_bytes: int = 0
+    log_bytes: int = 0
 
     @property
     def waits(self) -> list[float]:
@@ -204,7 +213,7 @@ def run(plan: Plan) -> Run:
             for _ in processes:
                 ready.acquire()
             found = Run()
-            begin = server_seconds(server)
+            begin, logged = server_seconds(server), int(server.sql(LOGGED))
             if plan.rate:
                 go.set()
                 _admit(plan, open_store(server.url, f"{folder}/admitting"), found)
@@ -219,6 +228,7 @@ def run(plan: Plan) -> Run:
                 time.sleep(0.2)
             waiting.close()
             found.server_cpu = server_seconds(server) - begin
+            found.stored_bytes, found.log_bytes = int(server.sql(STORED)), int(server.sql(LOGGED)) - logged
             stop.set()
             for _ in processes:
                 _collect(found, results.get())

@@ -27,7 +27,7 @@ EXTRA = "parquet"
 TABLE, FILE, LOCK = "verdicts", "verdicts.parquet", ".ragwatch.lock"
 TEMPORARY = ".verdicts-"  # readers of datasets skip names that begin with a dot
 NO_ROUTE = "__HIVE_DEFAULT_PARTITION__"
-MAX_GROUP_ROWS, MAX_GROUP_CHARS = 20_000, 32 << 20
+MAX_GROUP_ROWS, MAX_GROUP_CHARS = 5_000, 8 << 20
 _TEXTS, _METADATA, _LAST, _LAST_KEY = "ragwatch.texts", "ragwatch.metadata", "ragwatch.last_seq", "ragwatch.last_key"
 _VERSION = "ragwatch.schema_version"
 
