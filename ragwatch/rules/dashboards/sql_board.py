@@ -94,10 +94,8 @@ _STACKED: Mapping[str, JsonValue] = {"stacking": {"mode": "normal"}, "fillOpacit
 _BARS: Mapping[str, JsonValue] = {"drawStyle": "bars", "stacking": {"mode": "normal"}, "fillOpacity": 60}
 
 
-def _worst_first() -> str:
-    low_is_good = ", ".join(f"'{quantity}'" for quantity in Quantity if quantity in LOW_IS_GOOD)
-    return f"CASE WHEN quantity IN ({low_is_good}) THEN -score ELSE score END"
-
+_LOW = ", ".join(f"'{quantity}'" for quantity in Quantity if quantity in LOW_IS_GOOD)
+_ORDER = f"CASE WHEN quantity IN ({_LOW}) THEN -score ELSE score END"  # the worst first
 
 _QUALITY = (
     SqlPanel(
@@ -129,8 +127,8 @@ _QUALITY = (
         "Answers with the worst scores of the selected quantity; a row links to the answer.",
         "short",
         'SELECT s.at AS "time", s.route, s.score, v.stage, v.trace_id, v.key FROM (\n'
-        f"  SELECT * FROM $schema.scores WHERE {_SCORED} ORDER BY {_worst_first()}, epoch DESC LIMIT 50\n"
-        ") AS s JOIN $schema.verdicts AS v USING (seq)",
+        f"  SELECT *, {_ORDER} AS place FROM $schema.scores WHERE {_SCORED} ORDER BY place, epoch DESC LIMIT 50\n"
+        ") AS s JOIN $schema.verdicts AS v USING (seq) ORDER BY s.place, s.epoch DESC",
         kind="table",
         link="/samples/${__data.fields.key}",
     ),
