@@ -95,12 +95,13 @@ rules: .venv/dev.stamp
 
 check-deploy: .venv/deploy.stamp sbom
 	.venv/deploy/bin/hadolint deploy/Dockerfile
-	.venv/deploy/bin/check-jsonschema --builtin-schema vendor.compose-spec deploy/compose.yaml deploy/compose.secured.yaml
+	.venv/deploy/bin/check-jsonschema --builtin-schema vendor.compose-spec deploy/compose.yaml deploy/compose.secured.yaml deploy/compose.fleet.yaml
 	.venv/deploy/bin/yamllint -s -d '{extends: relaxed, rules: {line-length: disable}}' deploy grafana config.example.yaml
-	.venv/deploy/bin/kubernetes-validate --strict -k 1.33 deploy/kubernetes/sidecar.yaml deploy/kubernetes/config.yaml deploy/kubernetes/secret.yaml
+	.venv/deploy/bin/kubernetes-validate --strict -k 1.33 deploy/kubernetes/sidecar.yaml deploy/kubernetes/config.yaml deploy/kubernetes/secret.yaml \
+	  $(addprefix deploy/kubernetes/fleet/,config.yaml broker.yaml deployment.yaml hpa.yaml pdb.yaml)
 	systemd-analyze security --offline=true --threshold=20 deploy/systemd/ragwatch.service
 	$(BIN)/python tools/grafana_types.py
-	$(BIN)/python tools/dashboard_linter.py grafana/dashboards/*.json
+	$(BIN)/python tools/dashboard_linter.py grafana/*/*.json
 	@sh tools/audit.sh .venv/deploy/bin/pip-audit requirements.lock requirements-local.lock
 
 # What an installation is made of, as CycloneDX: one file for each set of locked packages.
@@ -127,11 +128,11 @@ pin-images: .venv/dev.stamp
 # Needs uv, which the lock itself does not: pip installs what is locked.
 lock:
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
-	  --extra claude --extra encryption --extra grpc --extra kafka --extra nats --extra openai --extra postgres --extra probes --extra redis --extra zstd pyproject.toml tools/build.in -o requirements.lock
+	  --extra claude --extra encryption --extra grpc --extra kafka --extra nats --extra openai --extra postgres --extra probes --extra redis --extra sqs --extra zstd pyproject.toml tools/build.in -o requirements.lock
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
 	  --constraint requirements.lock --group dev pyproject.toml tools/build.in -o requirements-dev.lock
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
-	  --constraint requirements-dev.lock --extra claude --extra encryption --extra grpc --extra kafka --extra nats --extra openai --extra postgres --extra probes --extra redis --extra zstd --extra local \
+	  --constraint requirements-dev.lock --extra claude --extra encryption --extra grpc --extra kafka --extra nats --extra openai --extra postgres --extra probes --extra redis --extra sqs --extra zstd --extra local \
 	  --no-emit-package ragwatch-reader pyproject.toml tools/build.in -o requirements-local.lock
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
 	  --constraint requirements-dev.lock --group interpreters pyproject.toml -o requirements-interpreters.lock

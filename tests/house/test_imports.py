@@ -12,6 +12,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 LIBRARIES: Mapping[str, tuple[str, ...]] = {
     "anthropic": ("ragwatch.judges.claude",),
+    "boto3": ("ragwatch.sources.sqs.queue",),
+    "botocore": ("ragwatch.sources.sqs.queue",),
     "anyio": ("ragwatch.web",),
     "apscheduler": ("ragwatch.config.crontab", "ragwatch.daemon.schedule"),
     "bcrypt": ("ragwatch.web.passwords",),
@@ -49,6 +51,7 @@ LIBRARIES: Mapping[str, tuple[str, ...]] = {
     ),
     "prometheus_client": ("ragwatch.exporter",),
     "psycopg": ("ragwatch.stores.postgres",),
+    "pyarrow": ("ragwatch.commands.parquet_files",),
     "pydantic": (
         "ragwatch.commands",
         "ragwatch.config",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ragwatch.commands.options.export import export
 from ragwatch.commands.options.labels import acknowledge, calibrate, label
 from ragwatch.commands.options.privacy import audit, forget
 from ragwatch.commands.options.retrieval import causes, diagnose, rollout
@@ -31,6 +32,7 @@ COMMANDS = (
     redact,
     forget,
     audit,
+    export,
     store,
     init,
     config,
