@@ -84,6 +84,7 @@ class Telemetry:
         self._next_warning: dict[str, float] = {}
         self.last_reload_ok: bool | None = None
         self.last_reload_at: float | None = None
+        self.leader: bool | None = None
 
     def counts(self) -> dict[tuple[EventCount, tuple[str, ...]], float]:
         """Copy all counters."""
@@ -177,8 +178,7 @@ class Telemetry:
         self._log.warning(
             "invalid canary mark",
             source=source,
-            advice="log the whole value of the header X-Ragwatch-Canary as metadata.canary; until then these answers "
-            "count as traffic",
+            advice="log the whole X-Ragwatch-Canary as metadata.canary; until then these answers count as traffic",
         )
 
     def _log_limit(self, event: str, **fields: object) -> None:
@@ -237,11 +237,8 @@ class Telemetry:
         """
         with self._lock:
             self._in_force = frozenset(fell_back)
-            self._levels = {
-                (GaugeLevel.JUDGE_FALLBACK, (judge,)): float(fell)
-                for judge, fell in fell_back.items()
-                if fell is not None
-            }
+            levels = ((judge, float(fell)) for judge, fell in fell_back.items() if fell is not None)
+            self._levels = {(GaugeLevel.JUDGE_FALLBACK, (judge,)): level for judge, level in levels}
 
     def rate_limit(self, judge: str, limit: str, left: float) -> None:
         """The remaining share of a provider's rate limit changed, 0 to 1."""
@@ -358,6 +355,12 @@ class Telemetry:
         """Scores have been waiting for so long to be sent; 0 if none wait."""
         with self._lock:
             self._levels[GaugeLevel.EXPORT_WAITING, (signal,)] = seconds
+
+    def leads(self, *, leads: bool) -> None:
+        """This worker leads from now on, or does not any more. The first call, at the start, is not logged."""
+        known, self.leader = self.leader is not None, leads
+        if known:
+            self._log.info("leader of the workers" if leads else "no longer leader of the workers")
 
     def pruned(self, verdicts: int) -> None:
         """Retention deleted verdicts."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, nullcontext
 
 from ragwatch.core.canary.report import SuiteReport
 from ragwatch.daemon.events import REPORTED
 from ragwatch.daemon.runtime import Runtime
 from ragwatch.daemon.watchers import Watchers
+from ragwatch.pipeline.leadership import Leadership
 from ragwatch.web import Action, ParameterError
 
 MAX_DETAIL_CHARS = 500
@@ -19,6 +20,7 @@ def actions(
     reload: Callable[[], Awaitable[None]],
     in_force: Callable[[], AbstractAsyncContextManager[Runtime]],
     record: Callable[[str, str], None],
+    leadership: Leadership | None = None,
 ) -> Mapping[str, Action]:
     """Build the actions, by path.
 
@@ -26,6 +28,7 @@ def actions(
         reload: Reloads the configuration.
         in_force: Context manager that holds the active runtime: no reload replaces it meanwhile.
         record: Stores an event of the monitored service, from its kind and detail.
+        leadership: Whether this worker leads; None where there is one process.
     """
 
     async def reload_configuration(_: Mapping[str, str]) -> str:
@@ -50,7 +53,8 @@ def actions(
 
     async def acknowledge(parameters: Mapping[str, str]) -> str:
         """End alarms; `renew=true` also learns the baseline again."""
-        async with in_force() as runtime:  # a runtime that starts meanwhile would not see the change
+        leading = nullcontext() if leadership is None else leadership.taken()  # the leader has the detectors
+        async with in_force() as runtime, leading:  # a runtime that starts meanwhile would not see the change
             return await _acknowledge(runtime.watchers, parameters)
 
     async def report(parameters: Mapping[str, str]) -> str:

@@ -144,6 +144,7 @@ OF_SNAPSHOT: Mapping[GaugeSource, Callable[[Snapshot], Iterable[Reading]]] = Map
 OF_TELEMETRY: Mapping[GaugeSource, Callable[[Telemetry], Iterable[Reading]]] = MappingProxyType(
     {
         GaugeSource.BUILD: lambda _: [((__version__, python_version()), 1)],
+        GaugeSource.LEADER: lambda telemetry: [] if telemetry.leader is None else [((), telemetry.leader)],
         GaugeSource.RELOAD_OK: lambda telemetry: (
             [] if telemetry.last_reload_ok is None else [((), telemetry.last_reload_ok)]
         ),

@@ -37,9 +37,9 @@ from ragwatch.stores.lock import StateLock
 from ragwatch.stores.postgres import accounts, batches, feedback, forgetting, pruning, search, statements, waiting
 from ragwatch.stores.postgres.connections import Target, Writer
 from ragwatch.stores.postgres.dropping import drop_earlier, drop_settled
+from ragwatch.stores.postgres.leading import PostgresLeading
 from ragwatch.stores.postgres.locks import RETENTION, try_lock
 from ragwatch.stores.postgres.opening import prepare_database
-from ragwatch.stores.postgres.queue import PostgresQueue
 
 _WINDOW = (
     f"SELECT {rows.SCORE_COLUMNS.replace('scores', 'scores::text')} FROM verdicts"  # noqa: S608 - constants only
@@ -50,12 +50,13 @@ _NEWEST = "SELECT MAX(at) FROM verdicts"
 Result = TypeVar("Result")
 
 
-class PostgresStore(PostgresQueue):
+class PostgresStore(PostgresLeading):
     """Implements `ports.Store` in a schema of a PostgreSQL database.
 
     Args:
         target: Where to connect.
         state: Lock of the state directory, which is released at the end; None for none.
+        name: Name under which this worker counts, also after a restart; None for none.
         texts: Texts of which answers are kept after judging.
         cipher: Encrypts texts; None stores them as they are.
 
@@ -69,6 +70,7 @@ class PostgresStore(PostgresQueue):
         target: Target,
         *,
         state: StateLock | None = None,
+        name: str | None = None,
         texts: Texts = Texts.ALL,
         cipher: TextCipher | None = None,
     ) -> None:
@@ -76,6 +78,8 @@ class PostgresStore(PostgresQueue):
         self._texts = texts
         self._state = state
         prepare_database(target, cipher)
+        if name is not None:
+            self.register(name)
 
     def cursors(self, source: str) -> dict[str, str]:
         """See `Store.cursors`."""
@@ -239,6 +243,7 @@ class PostgresStore(PostgresQueue):
         """See `Store.prune`. Does nothing while another worker prunes."""
         limits, deleted = retention, 0
         self._delete(lambda writer: accounts.compact(writer, now), None)
+        self._delete(self._fold_workers, None)
         while self._delete(lambda writer: waiting.delete_old(writer, now), 0):
             pass
         self._delete(lambda writer: self._expire_feedback(writer, now), None)
