@@ -295,6 +295,7 @@ def _judging(
     rules = JudgingRules(
         batch=limits.batch if batched else max(limits.batch, 2 * judge.concurrency),
         timeout_seconds=limits.timeout,
+        lease_seconds=limits.lease_seconds,
         max_age_seconds=limits.max_age + MAX_BATCH_SECONDS * batched,  # the provider may take a day and fail
         followers={
             other.place.name: _follower(other.place, shares)

@@ -102,6 +102,7 @@ class Leadership:
     async def run(self, step: Step) -> bool:
         """Run a step of the leader; nothing, and False, in other workers, and where the term ends meanwhile."""
         if not self.leads:
+            self._end()
             return False
         self._steps += 1
         try:

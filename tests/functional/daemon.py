@@ -81,13 +81,16 @@ class RagwatchProcess:
     def wait_until_serving(self) -> Self:
         """Read its log until it names its address."""
         assert self.process.stderr is not None
+        others = []
         for line in self.process.stderr:
-            if line.startswith("{"):
+            if not line.startswith("{"):
+                others.append(line)
+            else:
                 self.log.append(json.loads(line))
                 if self.log[-1]["event"] == "started":
                     self.address = str(self.log[-1]["address"])
                     return self
-        raise AssertionError(f"ended with {self.process.wait()} before it served: {self.log}")
+        raise AssertionError(f"ended with {self.process.wait()} before it served: {self.log} {others}")
 
     def get(self, path: str, *, method: str = "GET") -> tuple[int, str]:
         """Status and body of a request."""

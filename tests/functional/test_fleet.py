@@ -1,0 +1,127 @@
+"""Daemons over one PostgreSQL, killed, stopped and cut off: every sample, canary and drift step counts once."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from functional.fleet import (
+    COUNTERS,
+    LEASE_SECONDS,
+    PERIOD,
+    Fleet,
+    canary_slots,
+    numbers,
+    of_fleet,
+    replayed_drift,
+    sqlite_series,
+    wait_for,
+)
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+from support.patience import DEADLINE
+from support.postgres import Postgres, new_server
+from support.retrievers import serving
+
+from ragwatch.core.invariants import violations
+from ragwatch.core.tally import Tally
+from ragwatch.pipeline.drift.scores import KIND
+from ragwatch.pipeline.leadership import TERM_SECONDS
+from ragwatch.ports import Query
+
+
+@pytest.fixture
+def server() -> Iterator[Postgres]:
+    """A server that may crash: what was committed is there afterwards."""
+    server = new_server(synchronous_commit="on", max_connections="60")
+    yield server
+    server.delete()
+
+
+async def retrieve(_: Request) -> JSONResponse:
+    """What the canaries expect."""
+    return JSONResponse({"hits": [{"id": "d1", "text": "The mill."}]})
+
+
+@pytest.fixture
+def retriever() -> Iterator[str]:
+    """Address of a retriever."""
+    with serving(Route("/search", retrieve, methods=["POST"])) as address:
+        yield f"{address}/search"
+
+
+def check(fleet: Fleet) -> None:
+    """What must hold when all samples are judged."""
+    store, samples = fleet.store, fleet.samples
+    tallies, pending = store.tallies_and_pending()
+    assert (violations(tallies, pending), sum(pending.values())) == ({}, 0)
+    assert len({stored.verdict.key for stored in store.find(Query(limit=2 * samples, texts=False))}) == samples
+    slots = canary_slots(fleet)
+    assert len(slots) == len(set(slots)) == tallies[Tally.CANARY_RUNS, ("docs",)] > 0
+    # Drift has taken every verdict once: its state is that of one process over the same verdicts.
+    expected = replayed_drift(fleet)
+    assert expected is not None
+    wait_for(lambda: (store.recall(KIND) or {}).get("seq") == expected["seq"], DEADLINE, lambda: "drift is behind")
+    assert store.recall(KIND) == expected
+    # The figures are those of one SQLite process.
+    alone = sqlite_series(fleet)
+    counted = {name: value for name, value in alone.items() if name.startswith(COUNTERS) and value}
+    wait_for(lambda: of_fleet(fleet.series(), COUNTERS) == counted, DEADLINE, lambda: str(fleet.series()[0]))
+    addends = "ragwatch_faithfulness_w"
+    assert of_fleet(fleet.series(), [addends]) == pytest.approx(
+        {name: value for name, value in alone.items() if name.startswith(addends) and value}, rel=1e-9
+    )
+    names = [f"ragwatch_faithfulness_{figure}" for figure in ("ratio", "ratio_low", "ratio_high", "samples")]
+    figures = dict(numbers(alone, *names))
+    assert len(figures) > len(names)
+
+    def agree() -> bool:
+        return all(dict(numbers(one, *names)) == pytest.approx(figures, rel=1e-9) for one in fleet.series())
+
+    wait_for(agree, DEADLINE, lambda: f"{dict(numbers(fleet.series()[0], *names))}, not {figures}")
+
+
+@pytest.mark.costly
+def test_a_killed_leader_is_replaced(server: Postgres, tmp_path: Path, retriever: str) -> None:
+    """Two workers with one configuration; the leader is killed in the middle, and the other one goes on."""
+    fleet = Fleet(server, tmp_path, workers=2, samples=300, retriever=retriever)
+    try:
+        leader = fleet.leader()
+        fleet.write_logs()
+        fleet.until(50)
+        fleet.replace(leader)
+        fleet.until(fleet.samples)
+        wait_for(lambda: len(canary_slots(fleet)) >= 2, DEADLINE + PERIOD, lambda: "no canaries")
+        check(fleet)
+    finally:
+        fleet.end()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3000)
+def test_four_workers_under_every_fault(server: Postgres, tmp_path: Path, retriever: str) -> None:
+    """Each worker killed in turn, the database restarted, the leader stopped past every lease: all counts once."""
+    fleet = Fleet(server, tmp_path, workers=4, samples=50_000, retriever=retriever)
+    seconds = 1200.0
+    try:
+        fleet.leader()
+        fleet.write_logs()
+        for index in range(4):
+            fleet.until(4000 * (index + 1), seconds)
+            fleet.replace(index)
+        fleet.until(20_000, seconds)
+        server.stop("immediate")
+        server.start()
+        fleet.until(24_000, seconds)
+        leader = fleet.leader()
+        fleet.signal(leader, signal.SIGSTOP)
+        time.sleep(2 * max(LEASE_SECONDS, TERM_SECONDS))
+        fleet.signal(leader, signal.SIGCONT)
+        fleet.until(fleet.samples, seconds)
+        check(fleet)
+    finally:
+        fleet.end()
