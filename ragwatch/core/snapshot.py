@@ -155,6 +155,7 @@ class Snapshot:
         problems: What prevents ragwatch from being ready, one sentence each.
         exported: The part of `tallies` that this worker has counted and exports, if several share a store; None for
             all of them.
+        leads: Whether this process exports what would count twice if several workers exported it.
     """
 
     at: float
@@ -174,3 +175,4 @@ class Snapshot:
     gauges: Gauges = field(default_factory=lambda: _EMPTY)
     problems: tuple[str, ...] = ()
     exported: Tallies | None = None
+    leads: bool = True

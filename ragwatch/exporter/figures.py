@@ -100,7 +100,7 @@ def _of_correlations(name: str) -> Callable[[Snapshot], Iterable[Reading]]:
 OF_SNAPSHOT: Mapping[GaugeSource, Callable[[Snapshot], Iterable[Reading]]] = MappingProxyType(
     {
         GaugeSource.COVERAGE: lambda snapshot: snapshot.coverage.items(),
-        GaugeSource.PENDING: lambda snapshot: [((), sum(snapshot.pending.values()))],
+        GaugeSource.PENDING: lambda snapshot: [((), sum(snapshot.pending.values()))] if snapshot.leads else [],
         GaugeSource.PROBABILITY: lambda snapshot: [
             ((route,), value) for route, value in snapshot.probabilities.items()
         ],

@@ -102,7 +102,7 @@ class DigestLoop:
             self._shares.adopt(latest.shares, latest.budgets)
         else:  # also before the first leader has stored figures, or while that one is of another version
             snapshot, news = self._computed(self._clock())
-            snapshot = replace(snapshot, exported=shared.own_tallies())
+            snapshot = replace(snapshot, exported=shared.own_tallies(), leads=shared.leads)
         self._board.publish(snapshot)
         if shared is not None and shared.leads:
             with suppress(NotLeadingError):  # the next leader stores its figures
@@ -118,6 +118,7 @@ class DigestLoop:
             gauges={**latest.gauges, **self._inputs.own_gauges()},
             problems=self._inputs.problems(),
             exported=shared.own_tallies(),
+            leads=False,
         )
 
     def _computed(self, now: float) -> tuple[Snapshot, bool]:
