@@ -30,7 +30,7 @@ from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
 LEASE_SECONDS = 12
-SUITE, PERIOD = "docs", 10
+SUITE, PERIOD = "docs", 5
 ANSWERS = ("The old mill stands by the river.", "A dragon burned Reykjavik last winter.", "The old mill stands.")
 COUNTERS = ("ragwatch_samples_judged_total", "ragwatch_samples_drawn_total", "ragwatch_stage_samples_total")
 
@@ -55,10 +55,11 @@ class Fleet:
     def __init__(self, server: Postgres, folder: Path, *, workers: int, samples: int, retriever: str) -> None:
         self.server, self.folder, self.samples = server, folder, samples
         self.store: Store = connected(Options.model_validate({"url": server.url}))
-        self.configs = [self._config(f"worker{index}", retriever) for index in range(workers)]
+        self.configs = [self.configured(f"worker{index}", retriever) for index in range(workers)]
         self.workers: list[RagwatchProcess] = [self.started(config) for config in self.configs]
 
-    def _config(self, name: str, retriever: str) -> Path:
+    def configured(self, name: str, retriever: str, judging: str = "lease: 12s, ") -> Path:
+        """Write the configuration of a worker."""
         folder = self.folder / name
         folder.mkdir()
         probe = {"kind": "http", "url": retriever, "body": {"q": "{{ query }}"}, "contexts": "hits"}
@@ -68,16 +69,16 @@ class Fleet:
             folder,
             store=json.dumps({"kind": "postgres", "url": self.server.url, "timeout_seconds": 10}),
             sources=f"[{{kind: tail, name: {name}, path: '{folder}/log/*', start: beginning}}]",
-            judging=f"{{timeout: {LEASE_SECONDS}s, lease: {LEASE_SECONDS}s, max_pending: 1000000}}",
+            judging=f"{{{judging}timeout: 12s, max_pending: 1000000}}",
             thresholds="{}",
             drift="{reference: 100, reference_time: 1s, quantities: [faithfulness], traffic: {signals: []}}",
             estimates="{windows: [1d], every: 500ms}",
             canaries=json.dumps([suite]),
         )
 
-    def started(self, config: Path) -> RagwatchProcess:
-        """Start a worker, and wait until it serves."""
-        process = RagwatchProcess(config).wait_until_serving()
+    def started(self, config: Path, code: Path | None = None) -> RagwatchProcess:
+        """Start a worker, and wait until it serves; with the code in a folder, if one is given."""
+        process = RagwatchProcess(config, forked=code is None, code=code).wait_until_serving()
         threading.Thread(target=_drain, args=(process,), daemon=True).start()
         return process
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import signal
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import psycopg
 import pytest
 from functional.fleet import (
     COUNTERS,
@@ -32,6 +34,9 @@ from ragwatch.core.tally import Tally
 from ragwatch.pipeline.drift.scores import KIND
 from ragwatch.pipeline.leadership import TERM_SECONDS
 from ragwatch.ports import Query
+from ragwatch.stores.postgres import Options, connected
+
+SCHEMA_1 = "04e8d7d"  # the last commit whose PostgreSQL store has schema 1
 
 
 @pytest.fixture
@@ -97,6 +102,46 @@ def test_a_killed_leader_is_replaced(server: Postgres, tmp_path: Path, retriever
         fleet.until(fleet.samples)
         wait_for(lambda: len(canary_slots(fleet)) >= 2, DEADLINE + PERIOD, lambda: "no canaries")
         check(fleet)
+    finally:
+        fleet.end()
+
+
+@pytest.mark.slow
+def test_two_versions_side_by_side(server: Postgres, tmp_path: Path, retriever: str) -> None:
+    """A worker of schema 1 goes on while one of this version migrates and joins it, restarts, and is replaced."""
+    code = tmp_path / "before"
+    code.mkdir()
+    archive = ["git", "archive", SCHEMA_1, "ragwatch", "reader"]
+    made = subprocess.run(archive, cwd=Path(__file__).parents[2], capture_output=True, check=False, timeout=DEADLINE)
+    if made.returncode:
+        pytest.skip(f"this checkout does not have the commit {SCHEMA_1}")
+    subprocess.run(["tar", "-x", "-C", code], input=made.stdout, check=True, timeout=DEADLINE)
+    fleet = Fleet(server, tmp_path, workers=0, samples=1200, retriever=retriever)
+    try:
+        old = fleet.configured("worker0", retriever, judging="")
+        fleet.store.close()
+        with psycopg.connect(server.url, autocommit=True) as connection:
+            connection.execute("DROP SCHEMA ragwatch CASCADE")
+        fleet.configs, fleet.workers = [old], [fleet.started(old, code)]
+        with psycopg.connect(server.url) as connection:
+            assert connection.execute("SELECT version FROM ragwatch.schema_version").fetchone() == (1,)
+        fleet.store = connected(Options.model_validate({"url": server.url}))
+        fleet.configs.append(fleet.configured("worker1", retriever))
+        fleet.write_logs()
+        fleet.until(100)
+        fleet.workers.append(fleet.started(fleet.configs[1]))
+        fleet.until(500)
+        assert "ragwatch_leader" not in fleet.workers[0].series()
+        fleet.workers[0].kill()
+        fleet.workers[0] = fleet.started(old, code)
+        fleet.until(800)
+        fleet.replace(0)
+        fleet.until(fleet.samples)
+        tallies, pending = fleet.store.tallies_and_pending()
+        assert (violations(tallies, pending), sum(pending.values())) == ({}, 0)
+        stored = fleet.store.find(Query(limit=5000, texts=False))
+        assert len({one.verdict.key for one in stored}) == fleet.samples == len(stored)
+        assert fleet.leader() in (0, 1)
     finally:
         fleet.end()
 
