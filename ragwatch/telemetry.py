@@ -79,8 +79,7 @@ class Telemetry:
         self._counts: Counter[tuple[EventCount, tuple[str, ...]]] = Counter()
         self._levels: dict[tuple[GaugeLevel, tuple[str, ...]], float] = {}
         self._in_force: frozenset[str] = frozenset()
-        self._minute = 0.0
-        self._shown = 0
+        self._minute, self._shown = 0.0, 0
         self._next_warning: dict[str, float] = {}
         self.last_reload_ok: bool | None = None
         self.last_reload_at: float | None = None
@@ -184,9 +183,8 @@ class Telemetry:
     def _log_limit(self, event: str, **fields: object) -> None:
         """Log at most every 10 minutes for each source that the limit on open files is reached."""
         if self._is_due(f"{event} {fields.get('source')}"):
-            self._log.warning(
-                event, **fields, limit=getrlimit(RLIMIT_NOFILE)[0], advice="raise LimitNOFILE (ulimit -n)"
-            )
+            limit = getrlimit(RLIMIT_NOFILE)[0]
+            self._log.warning(event, **fields, limit=limit, advice="raise LimitNOFILE (ulimit -n)")
 
     def _is_due(self, warning: str) -> bool:
         """Whether a warning that may be frequent is logged now: every 10 minutes."""
@@ -357,10 +355,10 @@ class Telemetry:
             self._levels[GaugeLevel.EXPORT_WAITING, (signal,)] = seconds
 
     def leads(self, *, leads: bool) -> None:
-        """This worker leads from now on, or does not any more. The first call, at the start, is not logged."""
-        known, self.leader = self.leader is not None, leads
-        if known:
+        """This worker leads from now on, or does not any more. At the start, that is not logged."""
+        if self.leader is not None:
             self._log.info("leader of the workers" if leads else "no longer leader of the workers")
+        self.leader = leads
 
     def pruned(self, verdicts: int) -> None:
         """Retention deleted verdicts."""

@@ -63,7 +63,9 @@ class Daemon:
         secret = state_secret(config.settings.state, self.store)
         self._leadership = Leadership(self.store, telemetry=self.telemetry)
         self._leadership.begin = self._begin_to_lead
-        self._shared = SharedState(self.store, self.board, self.telemetry, clock, secret, self._leadership)
+        self._shared = SharedState(
+            self.store, self.board, self.telemetry, clock, secret=secret, leadership=self._leadership
+        )
         self._failing: dict[str, str] = {}
         self._runtime = build(config, self._shared, self._problems)
         self.telemetry.judges_in_force(self._runtime.fallbacks())
@@ -162,7 +164,7 @@ class Daemon:
             render=self._render,
             scope=self._scope,
             ready=self.ready,
-            actions=actions(self._reloads.request, self.in_force, self.record, self._leadership),
+            actions=actions(self._reloads.request, self.in_force, self.record, self._leadership.taken),
             labels=lambda: self._runtime.labelling,
             forget=self.forget,
             receivers=lambda: self._runtime.receivers(),  # noqa: PLW0108 - of the active runtime, not of the first one
