@@ -1,11 +1,15 @@
-"""A store of several workers in memory, as far as leadership needs one: who leads, and what a leader has written."""
+"""Stores that several workers share, in one process: who leads, what a leader has written, what each has counted."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from ragwatch.core.tally import Tallies, verdict_tallies
+from ragwatch.core.verdict import Verdict
 from ragwatch.errors import NotLeadingError
+from ragwatch.stores.sqlite.store import SqliteStore
 
 
 class Server:
@@ -48,3 +52,64 @@ class SharedStore:
         if self._term is not None and (self._term() != server.term or server.until <= server.now):
             raise NotLeadingError
         server.written.append(what)
+
+
+class WorkerStore:
+    """One worker's view of a database that several share: a SQLite store, elections, and counters by worker."""
+
+    def __init__(self, store: SqliteStore, server: Server, name: str) -> None:
+        self._store, self._elections = store, SharedStore(server, name)
+        self._own: Tallies = Counter()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    def lead(self, seconds: float, *, force: bool = False) -> int | None:
+        """Lead, unless another one does."""
+        return self._elections.lead(seconds, force=force)
+
+    def resign(self, term: int) -> None:
+        """End a term."""
+        self._elections.resign(term)
+
+    def fenced(self, term: Callable[[], int | None]) -> Any:
+        """The same, which refuses the writes of a leader outside of its term."""
+        return FencedStore(self, self._elections.fenced(term))
+
+    def settle(self, verdicts: Sequence[Verdict], *more: Any) -> int:
+        """Settle, and count as this worker."""
+        for verdict in verdicts:
+            self._own.update(verdict_tallies(verdict))
+        return self._store.settle(verdicts, *more)
+
+    def own_tallies(self) -> Tallies:
+        """What this worker has counted."""
+        return Counter(self._own)
+
+    def revise(self, name: str, change: Callable[[Any], Any]) -> Any:
+        """Change a state."""
+        revised = change(self._store.recall(name))
+        if revised is None:
+            return self._store.recall(name)
+        self._store.remember(name, revised)
+        return revised
+
+
+class FencedStore:
+    """Writes states and runs within a term."""
+
+    def __init__(self, store: WorkerStore, fence: SharedStore) -> None:
+        self._store, self._fence = store, fence
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    def remember(self, name: str, state: Any) -> None:
+        """Save a state."""
+        self._fence.write(name)
+        self._store.remember(name, state)
+
+    def record_run(self, run: Any, tallies: Tallies) -> None:
+        """Store a run."""
+        self._fence.write(run.kind)
+        self._store.record_run(run, tallies)
