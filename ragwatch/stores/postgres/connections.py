@@ -108,6 +108,16 @@ def store_errors(action: str) -> Iterator[None]:
         raise StoreError(f"store: {action}: {reason(error)}; {advice(error)}") from error
 
 
+@contextmanager
+def unless_in_use() -> Iterator[None]:
+    """Ignore that a table or row was locked by another session for too long: the caller tries again later."""
+    try:
+        yield
+    except StoreError as error:
+        if not isinstance(error.__cause__, psycopg.errors.LockNotAvailable | psycopg.errors.DeadlockDetected):
+            raise
+
+
 class Connections:
     """Runs statements on as many connections as are needed at a time, up to a limit.
 

@@ -11,12 +11,10 @@ import copy
 from collections.abc import Callable
 from typing import Self
 
-import psycopg
-
 from ragwatch.core.tally import Tallies
-from ragwatch.errors import NotLeadingError, StoreError
+from ragwatch.errors import NotLeadingError
 from ragwatch.stores import rows
-from ragwatch.stores.postgres.connections import Writer
+from ragwatch.stores.postgres.connections import Writer, unless_in_use
 from ragwatch.stores.postgres.queue import PostgresQueue
 
 FIRST_SLOT = 16
@@ -62,15 +60,11 @@ class PostgresLeading(PostgresQueue):
 
     def lead(self, seconds: float, *, force: bool = False) -> int | None:
         """See `ElectsLeader.lead`. Also tells the other workers that this one exists."""
-        try:
-            with self.transaction() as writer:
-                if self._name is not None:
-                    writer.execute(_SEEN, (self._slot, self._name))
-                row = writer.execute(_LEAD, {"holder": self.holder, "seconds": seconds, "force": force}).fetchone()
-        except StoreError as error:
-            if isinstance(error.__cause__, psycopg.errors.LockNotAvailable):  # a transaction of the leader is under way
-                return None
-            raise
+        row = None
+        with unless_in_use(), self.transaction() as writer:
+            if self._name is not None:
+                writer.execute(_SEEN, (self._slot, self._name))
+            row = writer.execute(_LEAD, {"holder": self.holder, "seconds": seconds, "force": force}).fetchone()
         return None if row is None else int(row[0])
 
     def resign(self, term: int) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 
 from ragwatch.core.budget import Cost, SpendingCap
@@ -34,12 +36,23 @@ from ragwatch.stores.erasing import OtherRow, Selection, rows_of_table, samples_
 from ragwatch.stores.kept_texts import Texts
 from ragwatch.stores.limits import MAX_RUNS_SHARE
 from ragwatch.stores.lock import StateLock
-from ragwatch.stores.postgres import accounts, batches, feedback, forgetting, pruning, search, statements, waiting
-from ragwatch.stores.postgres.connections import Target, Writer
+from ragwatch.stores.postgres import (
+    accounts,
+    batches,
+    feedback,
+    forgetting,
+    partitions,
+    pruning,
+    search,
+    statements,
+    waiting,
+)
+from ragwatch.stores.postgres.connections import Target, Writer, unless_in_use
 from ragwatch.stores.postgres.dropping import drop_earlier, drop_settled
 from ragwatch.stores.postgres.leading import PostgresLeading
 from ragwatch.stores.postgres.locks import RETENTION, try_lock
 from ragwatch.stores.postgres.opening import prepare_database
+from ragwatch.stores.postgres.partitions import Parts
 
 _WINDOW = (
     f"SELECT {rows.SCORE_COLUMNS.replace('scores', 'scores::text')} FROM verdicts"  # noqa: S608 - constants only
@@ -78,6 +91,8 @@ class PostgresStore(PostgresLeading):
         self._texts = texts
         self._state = state
         prepare_database(target, cipher)
+        self._parts = Parts(self._days)
+        self._make_partitions(time.time())
         if name is not None:
             self.register(name)
 
@@ -106,7 +121,7 @@ class PostgresStore(PostgresLeading):
         """See `Store.admit`."""
         tallies: Tallies = Counter(admission.tallies)
         with self.transaction() as writer:
-            stored = statements.insert_samples(writer, [draw for draw, _ in admission.draws], self.seal)
+            stored = statements.insert_samples(writer, [draw for draw, _ in admission.draws], self.seal, self._parts.of)
             new: dict[str, None] = {}
             work = []
             for draw, assignments in admission.draws:
@@ -131,7 +146,7 @@ class PostgresStore(PostgresLeading):
         """See `Store.settle`."""
         counts: Tallies = Counter()
         with self.transaction() as writer:
-            new = statements.settle(writer, verdicts, counts, self.seal)
+            new = statements.settle(writer, verdicts, counts, seal=self.seal, part=self._parts.of)
             if new or not verdicts:
                 counts.update(tallies or {})
             caused = [follow_up for follow_up in follow_ups if (follow_up.after, follow_up.key) in new]
@@ -244,6 +259,8 @@ class PostgresStore(PostgresLeading):
         limits, deleted = retention, 0
         self._delete(lambda writer: accounts.compact(writer, now), None)
         self._delete(self._fold_workers, None)
+        self._make_partitions(time.time())
+        deleted += self._drop_days(limits, now)
         while self._delete(lambda writer: waiting.delete_old(writer, now), 0):
             pass
         self._delete(lambda writer: self._expire_feedback(writer, now), None)
@@ -256,6 +273,26 @@ class PostgresStore(PostgresLeading):
         deleted += self._delete_excess(limits, now)
         while self._texts is not Texts.ALL and self._delete(self._drop_earlier, 0):
             pass
+        return deleted
+
+    def _days(self) -> list[int]:
+        return [day for (day,) in self.rows(partitions.DAYS)]
+
+    def _make_partitions(self, now: float) -> None:
+        """Make partitions ahead of time. If a table is in use for long, the next time will do."""
+        if partitions.day_of(now) + 1 not in self._days():
+            with unless_in_use(), self.transaction() as writer:
+                partitions.make(writer, now)
+            self._parts.changed()
+
+    def _drop_days(self, limits: Retention, now: float) -> int:
+        """Drop the days that are over. Returns the number of deleted verdicts."""
+        deleted = 0
+        for day in partitions.over(self._days(), limits, now):
+            with unless_in_use():
+                self._delete(partial(partitions.keep, day=day, retention=limits, now=now), None)
+                deleted += self._delete(partial(partitions.drop, day=day, retention=limits, now=now), 0)
+        self._parts.changed()
         return deleted
 
     def _expire_feedback(self, writer: Writer, now: float) -> None:
@@ -297,7 +334,9 @@ class PostgresStore(PostgresLeading):
             return replace(forgetting.erased(selection, counts), others=len(others))
         tallies: Tallies = Counter()
         with self.transaction() as writer:
-            erased = forgetting.erase(writer, selection, erasure, tallies, seal=self.seal, unseal=self.unseal)
+            erased = forgetting.erase(
+                writer, selection, erasure, tallies, seal=self.seal, unseal=self.unseal, part=self._parts.of
+            )
             forgetting.clear(writer, others, self.seal)
             statements.add_tallies(writer, tallies, self._slot)
         return replace(erased, others=len(others), complete=self.rewrite(forgetting.REWRITTEN))
