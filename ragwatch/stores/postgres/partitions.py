@@ -118,19 +118,22 @@ class Parts:
         self._days: frozenset[int] = frozenset()
         self._next = 0.0
 
-    def of(self, at: float) -> int:
-        """Return the partition of an answer.
+    def refresh(self) -> None:
+        """Read the days again if that was long ago. Called outside of a transaction: it may need a connection.
 
         Raises:
-            StoreError: The partitions cannot be read.
+            StoreError: They cannot be read.
         """
-        day = day_of(at)
         with self._lock:
             if time.monotonic() >= self._next:
                 self._days = frozenset(self._read())
                 self._next = time.monotonic() + REFRESH_SECONDS
-            return day if day in self._days else REST
+
+    def of(self, at: float) -> int:
+        """Return the partition of an answer."""
+        day = day_of(at)
+        return day if day in self._days else REST
 
     def changed(self) -> None:
-        """Read the days again at the next call."""
+        """Read the days again at the next refresh."""
         self._next = 0.0

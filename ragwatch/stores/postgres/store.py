@@ -120,6 +120,7 @@ class PostgresStore(PostgresLeading):
     def admit(self, admission: Admission) -> int:
         """See `Store.admit`."""
         tallies: Tallies = Counter(admission.tallies)
+        self._parts.refresh()
         with self.transaction() as writer:
             stored = statements.insert_samples(writer, [draw for draw, _ in admission.draws], self.seal, self._parts.of)
             new: dict[str, None] = {}
@@ -145,6 +146,7 @@ class PostgresStore(PostgresLeading):
     ) -> int:
         """See `Store.settle`."""
         counts: Tallies = Counter()
+        self._parts.refresh()
         with self.transaction() as writer:
             new = statements.settle(writer, verdicts, counts, seal=self.seal, part=self._parts.of)
             if new or not verdicts:
@@ -284,6 +286,7 @@ class PostgresStore(PostgresLeading):
             with unless_in_use(), self.transaction() as writer:
                 partitions.make(writer, now)
             self._parts.changed()
+        self._parts.refresh()
 
     def _drop_days(self, limits: Retention, now: float) -> int:
         """Drop the days that are over. Returns the number of deleted verdicts."""
@@ -293,6 +296,7 @@ class PostgresStore(PostgresLeading):
                 self._delete(partial(partitions.keep, day=day, retention=limits, now=now), None)
                 deleted += self._delete(partial(partitions.drop, day=day, retention=limits, now=now), 0)
         self._parts.changed()
+        self._parts.refresh()
         return deleted
 
     def _expire_feedback(self, writer: Writer, now: float) -> None:
