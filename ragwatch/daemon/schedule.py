@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
@@ -170,8 +171,13 @@ def is_due(schedule: str, last: float, now: datetime) -> bool:
     >>> noon = datetime(2026, 11, 21, 12, 0, 1, tzinfo=UTC)
     >>> [is_due("10m", noon.timestamp() - seconds, noon) for seconds in (0.5, 3, 30)]
     [False, False, True]
+    >>> is_due("4s", noon.timestamp() - 4.9, noon)
+    True
     """
-    since = datetime.fromtimestamp(last + CLOCK_DIFFERENCE_SECONDS, UTC)
+    difference = CLOCK_DIFFERENCE_SECONDS
+    with suppress(ValueError):  # a crontab expression
+        difference = min(difference, duration_seconds(schedule) / 4)
+    since = datetime.fromtimestamp(last + difference, UTC)
     following = trigger_of(schedule, 0.0, aligned=True).get_next_fire_time(None, since)
     return following is not None and following <= now
 

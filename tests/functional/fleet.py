@@ -193,7 +193,7 @@ def replayed_drift(fleet: Fleet) -> Mapping[str, Any] | None:
 
 def canary_slots(fleet: Fleet) -> list[int]:
     """By run of the suite, the time of its schedule."""
-    return sorted(int((run.at + 1.0) // PERIOD) for run in fleet.store.runs("canary", SUITE, 10_000))
+    return sorted(int(run.at // PERIOD) for run in fleet.store.runs("canary", SUITE, 10_000))
 
 
 def numbers(series: Mapping[str, float], *names: str) -> Iterator[tuple[str, float]]:

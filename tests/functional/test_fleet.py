@@ -64,9 +64,16 @@ def check(fleet: Fleet) -> None:
     store, samples = fleet.store, fleet.samples
     tallies, pending = store.tallies_and_pending()
     assert (violations(tallies, pending), sum(pending.values())) == ({}, 0)
-    assert len({stored.verdict.key for stored in store.find(Query(limit=2 * samples, texts=False))}) == samples
-    slots = canary_slots(fleet)
-    assert len(slots) == len(set(slots)) == tallies[Tally.CANARY_RUNS, ("docs",)] > 0
+    with psycopg.connect(fleet.server.url) as connection:
+        counts = "SELECT count(*), count(DISTINCT key) FROM ragwatch.verdicts"
+        assert connection.execute(counts).fetchone() == (samples, samples)
+
+    def counted_once() -> bool:
+        slots = canary_slots(fleet)
+        assert len(slots) == len(set(slots)) > 0
+        return len(slots) == store.tallies()[Tally.CANARY_RUNS, ("docs",)]
+
+    wait_for(counted_once, DEADLINE, lambda: f"{canary_slots(fleet)}, counted {store.tallies()}")
     # Drift has taken every verdict once: its state is that of one process over the same verdicts.
     expected = replayed_drift(fleet)
     assert expected is not None
