@@ -24,6 +24,7 @@ from ragwatch.core.scores import Quantity
 from ragwatch.core.units import duration_seconds
 from ragwatch.formats.feedback import FeedbackReader
 
+DRAW_LEASE_SECONDS = 300.0
 MIN_WINDOW_SECONDS = 60.0  # windows are aggregated by the minute
 
 
@@ -44,7 +45,19 @@ class JudgingOptions(FrozenOptions):
     batch: int = Field(32, ge=1, le=1000)
     max_pending: int = Field(10_000, ge=1)
     max_age: Seconds = 6 * 3600.0
+    lease: Seconds | None = None
     shed_above: int | None = Field(None, ge=1)
+
+    @model_validator(mode="after")
+    def _check_lease(self) -> Self:
+        if self.lease is not None and self.lease < self.timeout:
+            raise ValueError("lease is shorter than timeout, so that a draw could be read and paid twice; give 5m")
+        return self
+
+    @property
+    def lease_seconds(self) -> float:
+        """How long a draw stays with a worker that does not read it."""
+        return max(DRAW_LEASE_SECONDS, self.timeout) if self.lease is None else self.lease
 
 
 def _check_windows(windows: dict[str, float]) -> dict[str, float]:

@@ -153,6 +153,9 @@ class Snapshot:
         user_scores: Figures of the feedback of users.
         gauges: All other current values.
         problems: What prevents ragwatch from being ready, one sentence each.
+        exported: The part of `tallies` that this worker has counted and exports, if several share a store; None for
+            all of them.
+        leads: Whether this process exports what would count twice if several workers exported it.
     """
 
     at: float
@@ -171,3 +174,5 @@ class Snapshot:
     user_scores: UserScores = field(default_factory=UserScores)
     gauges: Gauges = field(default_factory=lambda: _EMPTY)
     problems: tuple[str, ...] = ()
+    exported: Tallies | None = None
+    leads: bool = True

@@ -30,7 +30,7 @@ def export_loops(config: Config, shared: SharedState) -> tuple[ExportLoop, ...]:
             signal,
             _rules(options, config),
             client=OtlpClient(options.target, shared.clock),
-            store=shared.store,
+            store=shared.led,
             telemetry=shared.telemetry,
             clock=shared.clock,
         )

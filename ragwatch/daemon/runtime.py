@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from random import SystemRandom
 from typing import TYPE_CHECKING
 
 from ragwatch import judges, sources
@@ -20,6 +19,7 @@ from ragwatch.core.scores import Quantity
 from ragwatch.core.snapshot import Gauge, Gauges, Lag
 from ragwatch.daemon.events import RECENT_SECONDS, last_events
 from ragwatch.daemon.exports import export_loops
+from ragwatch.daemon.figures import digest_loop, label_rules, labelling
 from ragwatch.daemon.process import free_disk_bytes
 from ragwatch.daemon.shared import Clock, SharedState
 from ragwatch.daemon.suites import canary_loop
@@ -30,18 +30,14 @@ from ragwatch.pipeline.batching import MAX_BATCH_SECONDS, BatchJudgingLoop
 from ragwatch.pipeline.budget_account import StoredBudgetAccount
 from ragwatch.pipeline.canaries.loop import CanaryLoop
 from ragwatch.pipeline.digest import OVERDUE_SECONDS, DigestInputs, DigestLoop
-from ragwatch.pipeline.feedback import FeedbackWindows
 from ragwatch.pipeline.feedback_rules import FeedbackRules
 from ragwatch.pipeline.intake import IntakeLoop, IntakeRules
 from ragwatch.pipeline.judging import Follower, JudgingLoop, JudgingRules, give_up
-from ragwatch.pipeline.labels.correction import LabelCorrection
 from ragwatch.pipeline.labels.tasks import LabelTasks
-from ragwatch.pipeline.labels.verdicts import LabelRules
 from ragwatch.pipeline.retention import RetentionLoop
 from ragwatch.pipeline.sampling_control import JudgePlan, SamplingControl, SamplingLoop
 from ragwatch.pipeline.self_tests import JudgeSelfTests
 from ragwatch.pipeline.vocabularies import Vocabularies
-from ragwatch.pipeline.windows import SlidingWindows
 from ragwatch.ports import Judge, JudgeContext, Retention, Source, Store
 from ragwatch.ports.capabilities import HasFallback, HasName, HoldsParts, ReceivesRequests, log_reader, uses_batches
 from ragwatch.ports.receiving import Handler
@@ -66,8 +62,8 @@ class Runtime:
     sampling: SamplingLoop
     exports: tuple[ExportLoop, ...]
 
-    def resume(self, store: Store) -> None:
-        """Load the stored state: cursors of sources, canaries and drift detection.
+    def resume(self, store: Store, *, leads: bool = True) -> None:
+        """Load the stored state: cursors of sources, canaries and, in the leader, drift detection.
 
         Raises:
             StoreError: A stored cursor is not valid.
@@ -83,9 +79,30 @@ class Runtime:
                     f"state: the stored place in source {intake.source.name} is damaged: {error}; "
                     "restore a copy of the state, or move ragwatch.* away to start from scratch"
                 ) from error
+        if leads:
+            self.resume_led()
+        else:
+            self.canaries.resume()
+            self.watchers.resume_vocabularies()
+        self.sampling.update()
+
+    def resume_led(self) -> None:
+        """Load the state of what only the leader does.
+
+        Raises:
+            StoreError: It cannot be read.
+        """
         self.canaries.resume()
         self.watchers.resume()
-        self.sampling.update()
+        self.retention.resume()
+        for export in self.exports:
+            export.resume()
+
+    async def refresh(self) -> bool:
+        """Load what other workers have stored meanwhile: vocabularies, and runs of canaries by people."""
+        await asyncio.to_thread(self.watchers.resume_vocabularies)
+        await asyncio.to_thread(self.canaries.resume)
+        return False
 
     async def give_up(self, store: Store, clock: Clock) -> bool:
         """Mark draws of judges that are not configured any more as unjudged. Returns True if there were any."""
@@ -180,12 +197,11 @@ def build(
         gauges=lambda: {
             **canaries.gauges(),
             **watchers.gauges(),
-            **free_disk_bytes(config.settings.state),
-            **_damaged(shared),
             **last_events(shared.store.last_events(shared.clock() - RECENT_SECONDS)),
         },
+        own_gauges=lambda: {**free_disk_bytes(config.settings.state), **_damaged(shared)},
     )
-    labels = _label_rules(config, built_judges)
+    labels = label_rules(config, built_judges)
     pairs = zip(built_judges, config.judges, strict=True)
     return Runtime(
         config,
@@ -193,58 +209,14 @@ def build(
         judgings=tuple(_judging(judge, judge_config, config, shares, shared) for judge, judge_config in pairs),
         canaries=canaries,
         watchers=watchers,
-        digest=_digest(
+        digest=digest_loop(
             config, shared, inputs, shares=shares, built_judges=built_judges, labels=labels, patience=patience
         ),
         retention=_retention(config, shared),
-        labelling=_labelling(labels, config, shared),
+        labelling=labelling(labels, config, shared),
         exporter=_exporter(config, intakes, built_judges, shared),
         sampling=SamplingLoop(shares, store=shared.store, clock=shared.clock),
         exports=export_loops(config, shared),
-    )
-
-
-def _digest(
-    config: Config,
-    shared: SharedState,
-    inputs: DigestInputs,
-    *,
-    shares: SamplingControl,
-    built_judges: tuple[Judge, ...],
-    labels: LabelRules,
-    patience: float,
-) -> DigestLoop:
-    options = config.settings.estimates
-    versions = {judge.name: judge.version for judge in built_judges}
-    return DigestLoop(
-        SlidingWindows(options.windows, versions, options.confidence),
-        inputs,
-        shares=shares,
-        store=shared.store,
-        board=shared.board,
-        telemetry=shared.telemetry,
-        judges=built_judges,
-        clock=shared.clock,
-        labels=LabelCorrection(labels, options.windows, store=shared.store),
-        feedback=FeedbackWindows(options.windows, versions, options.confidence, store=shared.store),
-        patience=patience,
-    )
-
-
-def _label_rules(config: Config, built_judges: tuple[Judge, ...]) -> LabelRules:
-    options = [judge.place for judge in config.judges]
-    versions = {judge.name: judge.version for judge in built_judges}
-    return config.settings.labels.rules(options, versions, config.settings.estimates.confidence)
-
-
-def _labelling(rules: LabelRules, config: Config, shared: SharedState) -> LabelTasks:
-    return LabelTasks(
-        rules,
-        store=shared.store,
-        clock=shared.clock,
-        uniform=SystemRandom().random,
-        refuse=partial(config.require_texts, "labelling"),
-        sampling=SamplingHash(shared.secret),
     )
 
 
@@ -252,7 +224,7 @@ def _retention(config: Config, shared: SharedState) -> RetentionLoop:
     options = config.settings.retention
     return RetentionLoop(
         Retention(options.days, options.failing_days, options.bytes),
-        store=shared.store,
+        store=shared.led,
         telemetry=shared.telemetry,
         clock=shared.clock,
     )
@@ -329,6 +301,7 @@ def _judging(
     rules = JudgingRules(
         batch=limits.batch if batched else max(limits.batch, 2 * judge.concurrency),
         timeout_seconds=limits.timeout,
+        lease_seconds=limits.lease_seconds,
         max_age_seconds=limits.max_age + MAX_BATCH_SECONDS * batched,  # the provider may take a day and fail
         followers={
             other.place.name: _follower(other.place, shares)

@@ -57,7 +57,8 @@ def of_snapshot(snapshot: Snapshot, allowed: AllowedLabels) -> list[Metric]:
     """Builds the families of a Snapshot."""
     estimates = figures.estimates_by_quantity(snapshot)
     cells: dict[tuple[Tally, str], dict[Labels, float]] = {}
-    for (tally, labels), value in snapshot.tallies.items():
+    counted = snapshot.tallies if snapshot.exported is None else snapshot.exported
+    for (tally, labels), value in counted.items():
         if tally in _BY_QUANTITY:
             cells.setdefault((tally, labels[0]), {})[labels[1:]] = value
         elif tally in _OF_DEFAULT_JUDGE:  # several judges read the same answers: export the counts of one

@@ -100,7 +100,7 @@ def _of_correlations(name: str) -> Callable[[Snapshot], Iterable[Reading]]:
 OF_SNAPSHOT: Mapping[GaugeSource, Callable[[Snapshot], Iterable[Reading]]] = MappingProxyType(
     {
         GaugeSource.COVERAGE: lambda snapshot: snapshot.coverage.items(),
-        GaugeSource.PENDING: lambda snapshot: [((), sum(snapshot.pending.values()))],
+        GaugeSource.PENDING: lambda snapshot: [((), sum(snapshot.pending.values()))] if snapshot.leads else [],
         GaugeSource.PROBABILITY: lambda snapshot: [
             ((route,), value) for route, value in snapshot.probabilities.items()
         ],
@@ -144,6 +144,7 @@ OF_SNAPSHOT: Mapping[GaugeSource, Callable[[Snapshot], Iterable[Reading]]] = Map
 OF_TELEMETRY: Mapping[GaugeSource, Callable[[Telemetry], Iterable[Reading]]] = MappingProxyType(
     {
         GaugeSource.BUILD: lambda _: [((__version__, python_version()), 1)],
+        GaugeSource.LEADER: lambda telemetry: [] if telemetry.leader is None else [((), telemetry.leader)],
         GaugeSource.RELOAD_OK: lambda telemetry: (
             [] if telemetry.last_reload_ok is None else [((), telemetry.last_reload_ok)]
         ),

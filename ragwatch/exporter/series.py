@@ -65,6 +65,7 @@ class GaugeSource(StrEnum):
     USER_CORRELATION_HIGH = "user_correlation_high"
     USER_CORRELATION_SAMPLES = "user_correlation_samples"
     BUILD = "build"
+    LEADER = "leader"
     RELOAD_OK = "reload_ok"
     RELOAD_AT = "reload_at"
 

@@ -17,7 +17,7 @@ from ragwatch.core.sampling import SamplingHash, SamplingPlan, key_of, shedding_
 from ragwatch.core.signals import SignalCounter
 from ragwatch.core.snapshot import Lag
 from ragwatch.core.tally import Tallies, Tally, lines_read
-from ragwatch.errors import FormatError
+from ragwatch.errors import FormatError, ReceivedMeanwhileError
 from ragwatch.formats.feedback import FEEDBACK_FOR
 from ragwatch.formats.record import Parse, parse
 from ragwatch.pipeline.feedback_rules import FeedbackRules
@@ -215,14 +215,22 @@ class IntakeLoop:
         batch = self.source.read()
         if batch is None:
             return False
-        admission, questions = self._admission(batch)
-        self._store.admit(admission)
+        try:
+            questions = self._admitted(batch)
+        except ReceivedMeanwhileError:  # what another worker has received now counts as resent
+            questions = self._admitted(batch)
         self.source.commit(batch)
         for reason in batch.resets:
             self._telemetry.reset(self.source.name, batch.file, reason)
         if self.rules.vocabularies is not None and questions:
             self.rules.vocabularies.learn(questions)
         return True
+
+    def _admitted(self, batch: Batch) -> dict[str, list[str]]:
+        """Store a batch. Returns the questions to learn from."""
+        admission, questions = self._admission(batch)
+        self._store.admit(admission)
+        return questions
 
     def _pending(self) -> int:
         """Pending draws of the default judge: an outage of another one must not stop the sources."""

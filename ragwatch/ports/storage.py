@@ -161,6 +161,10 @@ class Store(Accounts, Batches, NoteStore, FeedbackStore, Protocol):
         """Store draws, cursor, tallies, parts, received ids and feedback. Returns the number of new draws.
 
         A draw whose key is already stored is only counted, as a duplicate.
+
+        Raises:
+            ReceivedMeanwhileError: Another worker has stored one of the ids as received, so that these counts are
+                wrong.
         """
         ...
 

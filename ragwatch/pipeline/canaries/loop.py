@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -113,12 +113,13 @@ class CanaryLoop:
         """Values of the last runs."""
         return {cell: value for gauges in list(self._gauges.values()) for cell, value in gauges.items()}
 
-    async def run(self, name: str, *, again: bool = False) -> SuiteReport | None:
+    async def run(self, name: str, *, again: bool = False, store: NoteStore | None = None) -> SuiteReport | None:
         """Run one suite. None when it runs already, here or in another process of the fleet, or when closing.
 
         Args:
             name: The suite.
             again: A retry after the service could not be reached: if it still cannot, the run is not stored again.
+            store: Keeps the run; by default the store of this loop.
 
         Raises:
             StoreError: The run could not be written.
@@ -131,13 +132,15 @@ class CanaryLoop:
             if not await asyncio.to_thread(self._claim, name, self._claim_seconds):
                 return None
             try:
-                return None if self._closed.is_set() else await self._run(name, started, again=again)
+                if self._closed.is_set():
+                    return None
+                return await self._run(name, self._ask(name, started, again=again, store=store or self._store))
             finally:
                 await asyncio.to_thread(self._claim, name, 0.0)
 
-    async def _run(self, name: str, started: float, *, again: bool) -> SuiteReport | None:
+    async def _run(self, name: str, asking: Coroutine[None, None, SuiteReport]) -> SuiteReport | None:
         """Run a suite with a claim on it; None when the run was cancelled by `close`."""
-        task = asyncio.create_task(self._ask(name, started, again=again))
+        task = asyncio.create_task(asking)
         ended = asyncio.Event()
         renewal = asyncio.create_task(self._renew(name, ended))
         self._running.add(task)
@@ -164,7 +167,7 @@ class CanaryLoop:
                 with suppress(RagwatchError):  # there are two more attempts before it expires
                     await asyncio.to_thread(self._claim, name, self._claim_seconds)
 
-    async def _ask(self, name: str, started: float, *, again: bool) -> SuiteReport:
+    async def _ask(self, name: str, started: float, *, again: bool, store: NoteStore) -> SuiteReport:
         suite = self.suites[name]
         result = await suite.ask(self._clock)
         if not result.unreachable:
@@ -172,7 +175,7 @@ class CanaryLoop:
         elif again:
             return result
         answers = [] if suite.answers is None else await suite.answers.judge(name, result.reports, suite.probe)
-        await asyncio.to_thread(self._record, result, answers, started)
+        await asyncio.to_thread(self._record, result, answers, started, store)
         self._telemetry.canaries_ran(name, len(result.reports), len(result.degraded), sum(result.failures.values()))
         return result
 
@@ -196,7 +199,7 @@ class CanaryLoop:
     def _claim(self, name: str, seconds: float) -> bool:
         return self._store.claim(f"{KIND} {name}", self._holder, now=self._clock(), seconds=seconds)
 
-    def _record(self, result: SuiteReport, answers: Sequence[JudgedAnswer], at: float) -> None:
+    def _record(self, result: SuiteReport, answers: Sequence[JudgedAnswer], at: float, store: NoteStore) -> None:
         answered = not result.failures
         body: dict[str, Any] = {
             "answered": answered,
@@ -210,7 +213,7 @@ class CanaryLoop:
             self._last_success[result.suite] = at
         self._show(result, answers, at)  # before the run is counted, so that no scrape has the count without its gauges
         try:
-            self._store.record_run(StoredRun(KIND, result.suite, at, not result.success, body), tallies_of(result))
+            store.record_run(StoredRun(KIND, result.suite, at, not result.success, body), tallies_of(result))
         except RagwatchError:
             self._gauges[result.suite] = before
             if last is None:
@@ -219,7 +222,16 @@ class CanaryLoop:
                 self._last_success[result.suite] = last
             raise
         if answered:
-            self._store.remember(f"{KIND} {result.suite} answered", {"at": at})
+            store.remember(f"{KIND} {result.suite} answered", {"at": at})
+
+    def last_run(self, name: str) -> float | None:
+        """Time of the last run of a suite, in any process of the fleet; None before the first.
+
+        Raises:
+            StoreError: The store cannot be read.
+        """
+        runs = self._store.runs(KIND, name, 1)
+        return runs[0].at if runs else None
 
     def _in_force(self, result: SuiteReport, answers: Sequence[JudgedAnswer]) -> tuple[SuiteReport, list[JudgedAnswer]]:
         """The part of an earlier run whose canaries are still configured as they were then."""

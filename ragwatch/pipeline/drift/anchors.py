@@ -124,6 +124,7 @@ class AnchorLoop:
         Raises:
             StoreError: The store cannot be read.
         """
+        self._first, self._last, self._flips = None, None, None
         state = self._store.recall(f"{KIND} {self.name}")
         if state is not None and state["fingerprint"] == self._fingerprint:
             self._first, self._last = state["first"], state["last"]

@@ -60,12 +60,16 @@ class ScoreDriftLoop(DriftLoop[ScoreStream[Any]]):
         super().__init__(store=store, telemetry=telemetry, clock=clock, standing=standing)
         self.rules = rules
         self._judge_moved = judge_moved
+        self._readers = rules.readers()
+        self._reset()
+
+    def _reset(self) -> None:
+        super()._reset()
         self._seq = 0
-        self._streams = {(quantity, route): rules.stream(quantity, route) for quantity, route in rules.cells}
-        self._bands: dict[Cell, DayBand] = {cell: rules.band(cell[1]) for cell in self._streams}
+        self._streams = {(quantity, route): self.rules.stream(quantity, route) for quantity, route in self.rules.cells}
+        self._bands: dict[Cell, DayBand] = {cell: self.rules.band(cell[1]) for cell in self._streams}
         self._alarms: dict[Cell, Alarm] = {}
         self._stages = RouteStages()
-        self._readers = rules.readers()
 
     def _load(self, state: Mapping[str, Any] | None) -> None:
         """Load the state. Alarms stay active under any judge; references belong to the judge that read the scores."""

@@ -17,6 +17,7 @@ from ragwatch.stores.encryption import TextCipher
 from ragwatch.stores.limits import MAX_DAMAGED_ROWS, MAX_RUNS_BYTES
 from ragwatch.stores.postgres import feedback
 from ragwatch.stores.postgres.connections import Connections, Target
+from ragwatch.stores.postgres.locks import STATES, lock
 from ragwatch.stores.postgres.statements import SLOTS, add_tallies
 from ragwatch.stores.rows import number, pack, score_row, unpack
 from ragwatch.stores.texts import PackedText, damaged_text
@@ -38,6 +39,8 @@ _CLAIM = (
     " SET holder = excluded.holder, until = excluded.until"
     " WHERE claims.holder = excluded.holder OR claims.until <= %(now)s RETURNING holder"
 )
+_RECALL = "SELECT body FROM states WHERE name = %s"
+_REMEMBER = "INSERT INTO states (name, body) VALUES (%s, %s) ON CONFLICT (name) DO UPDATE SET body = excluded.body"
 
 Value = TypeVar("Value")
 
@@ -133,14 +136,25 @@ class PostgresNotes(Connections):
     def remember(self, name: str, state: Mapping[str, Any]) -> None:
         """See `NoteStore.remember`."""
         with self.transaction() as writer:
-            writer.execute(
-                "INSERT INTO states (name, body) VALUES (%s, %s) ON CONFLICT (name) DO UPDATE SET body = excluded.body",
-                (name, self.seal(pack(state))),
-            )
+            writer.execute(_REMEMBER, (name, self.seal(pack(state))))
+
+    def revise(
+        self, name: str, change: Callable[[Mapping[str, Any] | None], Mapping[str, Any] | None]
+    ) -> Mapping[str, Any] | None:
+        """See `RevisesStates.revise`."""
+        with self.transaction() as writer:
+            lock(writer, STATES, name)
+            row = writer.execute(_RECALL, (name,)).fetchone()
+            state = None if row is None else unpack(self.unseal(row[0]))
+            revised = change(state)
+            if revised is None:
+                return state
+            writer.execute(_REMEMBER, (name, self.seal(pack(revised))))
+        return revised
 
     def recall(self, name: str) -> Mapping[str, Any] | None:
         """See `NoteStore.recall`."""
-        rows = self.rows("SELECT body FROM states WHERE name = %s", (name,))
+        rows = self.rows(_RECALL, (name,))
         return unpack(rows[0][0]) if rows else None
 
     def shared_secret(self, ours: bytes) -> bytes:

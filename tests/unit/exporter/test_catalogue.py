@@ -41,6 +41,7 @@ UNITS = frozenset(
         "open",
         "paused",
         "fallback",
+        "leader",
         "labels",
         "annotators",
         "rows",

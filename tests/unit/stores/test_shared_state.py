@@ -79,7 +79,7 @@ def test_check_names_the_server(config: Config, running: PostgresStore) -> None:
     """`check` says what it is connected to."""
     assert running.pending() == {}
     (found,) = [finding for finding in check_all(config) if finding.subject == "store.url"]
-    assert (found.state, f"schema {WORKERS_SCHEMA}: version 2" in found.detail) == ("ok", True)
+    assert (found.state, f"schema {WORKERS_SCHEMA}: version 8" in found.detail) == ("ok", True)
 
 
 def test_forget_runs_beside_a_worker(path: Path, running: PostgresStore) -> None:
