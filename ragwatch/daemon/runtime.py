@@ -37,6 +37,7 @@ from ragwatch.pipeline.judging import Follower, JudgingLoop, JudgingRules, give_
 from ragwatch.pipeline.labels.correction import LabelCorrection
 from ragwatch.pipeline.labels.tasks import LabelTasks
 from ragwatch.pipeline.labels.verdicts import LabelRules
+from ragwatch.pipeline.named_versions import NamedVersions
 from ragwatch.pipeline.retention import RetentionLoop
 from ragwatch.pipeline.sampling_control import JudgePlan, SamplingControl, SamplingLoop
 from ragwatch.pipeline.self_tests import JudgeSelfTests
@@ -245,7 +246,7 @@ def _labelling(rules: LabelRules, config: Config, shared: SharedState) -> LabelT
 def _retention(config: Config, shared: SharedState) -> RetentionLoop:
     options = config.settings.retention
     return RetentionLoop(
-        Retention(options.days, options.failing_days, options.bytes),
+        Retention(options.days, options.failing_days, options.bytes, options.trend_days),
         store=shared.store,
         telemetry=shared.telemetry,
         clock=shared.clock,
@@ -281,11 +282,11 @@ def _shares(config: Config, shared: SharedState) -> SamplingControl:
 def _intake_rules(
     config: Config, plan: SamplingPlan, shares: SamplingControl, vocabularies: Vocabularies | None, *, secret: bytes
 ) -> IntakeRules:
-    settings = config.settings
+    settings, redactor = config.settings, config.settings.redaction.redactor()
     return IntakeRules(
         plan=plan,
         judges={judge.place.name: judge.place.probability for judge in config.judges if judge.place.follows is None},
-        redactor=settings.redaction.redactor(),
+        redactor=redactor,
         max_pending=settings.judging.max_pending,
         shed_above=settings.judging.shed_above,
         share=shares.factor,
@@ -293,6 +294,7 @@ def _intake_rules(
         sampling=SamplingHash(secret),
         marks=None if settings.sampling.trust_canary_mark else CanaryMarks(secret),
         feedback=FeedbackRules(settings.feedback.reader(), source_names(config)),
+        versions=NamedVersions(settings.events.metadata, redactor) if settings.events.metadata else None,
     )
 
 

@@ -13,6 +13,7 @@ from ragwatch.core.snapshot import Gauges, Lag, Snapshot
 from ragwatch.core.tally import Tallies
 from ragwatch.pipeline.feedback import FeedbackWindows
 from ragwatch.pipeline.labels.correction import LabelCorrection
+from ragwatch.pipeline.peaks import PeakRecorder
 from ragwatch.pipeline.sampling_control import SamplingControl
 from ragwatch.pipeline.windows import MINUTE, SlidingWindows
 from ragwatch.ports import Judge, Store
@@ -78,6 +79,7 @@ class DigestLoop:
         self._telemetry = telemetry
         self._judges = {judge.name: (judge.kind, judge.version) for judge in judges}
         self._clock = clock
+        self._peaks = PeakRecorder(store)
         self._last_seq = 0
         self._last_step = 0.0
 
@@ -112,6 +114,7 @@ class DigestLoop:
             problems=(*self._inputs.problems(), *self._violations(tallies, pending)),
         )
         self._board.publish(snapshot)
+        self._peaks.take(now, snapshot.gauges)
         return news
 
     def _violations(self, tallies: Tallies, pending: Mapping[str, int]) -> tuple[str, ...]:

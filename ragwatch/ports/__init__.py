@@ -23,9 +23,11 @@ from ragwatch.ports.rows import (
     StoredRun,
     StoredText,
     StoredVerdict,
+    VersionValue,
 )
 from ragwatch.ports.storage import Accounts, Batches, NoteStore, Store
 from ragwatch.ports.traffic import Batch, BatchReport, Rejection, Source
+from ragwatch.ports.trends import Peak, TrendQuery, TrendStore, TrendSums
 
 __all__ = [
     "Accounts",
@@ -47,6 +49,7 @@ __all__ = [
     "Oracle",
     "PackedVerdict",
     "Part",
+    "Peak",
     "Probe",
     "Query",
     "RecordedEvent",
@@ -58,4 +61,8 @@ __all__ = [
     "StoredRun",
     "StoredText",
     "StoredVerdict",
+    "TrendQuery",
+    "TrendStore",
+    "TrendSums",
+    "VersionValue",
 ]

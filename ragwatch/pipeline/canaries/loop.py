@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ragwatch.core.canary.definition import Canary
-from ragwatch.core.canary.gauges import gauges_of, tallies_of
+from ragwatch.core.canary.gauges import gauges_of, sums_of, tallies_of
 from ragwatch.core.canary.history import report_of, to_record
 from ragwatch.core.canary.report import CanaryReport, SuiteReport, evaluate, suite_line
 from ragwatch.core.ranking import TAU, Similarity
@@ -210,7 +210,9 @@ class CanaryLoop:
             self._last_success[result.suite] = at
         self._show(result, answers, at)  # before the run is counted, so that no scrape has the count without its gauges
         try:
-            self._store.record_run(StoredRun(KIND, result.suite, at, not result.success, body), tallies_of(result))
+            run = StoredRun(KIND, result.suite, at, not result.success, body)
+            sums = sums_of(result, at, means(result.suite, answers))
+            self._store.record_run(run, tallies_of(result), sums)
         except RagwatchError:
             self._gauges[result.suite] = before
             if last is None:
