@@ -162,14 +162,28 @@ class Point:
     estimate: Estimate | None
 
 
-def points(sums: Mapping[int, Addends], starts: Iterable[int], confidence: float) -> list[Point]:
-    """Return a point for every start, in order.
+def mean_of(addends: Addends) -> Estimate:
+    """Return the mean without an interval, which is cheap: figures of canaries are not a sample of anything.
+
+    >>> mean_of(Addends.of([(1.0, 1.0), (0.5, 1.0)])).value
+    0.75
+    """
+    mean = addends.wx / addends.w
+    return Estimate(mean, mean, mean, addends.n, float(addends.n), 1.0, mean, mean, "none")
+
+
+def points(sums: Mapping[int, Addends], starts: Iterable[int], confidence: float | None) -> list[Point]:
+    """Return a point for every start, in order; without intervals if `confidence` is None.
 
     >>> gap, full = points({6: Addends.one(1.0, 1.0)}, (0, 6), 0.95)
     >>> gap.estimate is None, full.estimate.value
     (True, 1.0)
     """
-    return [Point(start, estimate_of(sums[start], confidence) if start in sums else None) for start in starts]
+
+    def estimated(addends: Addends) -> Estimate | None:
+        return mean_of(addends) if confidence is None else estimate_of(addends, confidence)
+
+    return [Point(start, estimated(sums[start]) if start in sums else None) for start in starts]
 
 
 def stretches(filled: Sequence[bool]) -> Iterator[range]:

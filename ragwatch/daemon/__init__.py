@@ -18,6 +18,7 @@ from ragwatch.config import Config, load
 from ragwatch.config.paging import unpaged
 from ragwatch.config.web import WebOptions
 from ragwatch.daemon.actions import actions
+from ragwatch.daemon.changes import record_judges, record_reload
 from ragwatch.daemon.loops import Loop, StopSignal, repeat
 from ragwatch.daemon.process import limit_malloc_arenas, log_library_warnings, raise_file_limit, settle
 from ragwatch.daemon.reloading import ReloadQueue
@@ -132,6 +133,7 @@ class Daemon:
             asyncio.get_running_loop().set_exception_handler(log_library_warnings(self.telemetry))
             self._server.bind()  # first, so that nothing is read if the address is in use
             self._runtime.resume(self.store)
+            self._record_judges(self._runtime)
             await self._runtime.sampling.step()
             await self._runtime.digest.step()
             self._schedule.start(self._runtime)
@@ -194,6 +196,7 @@ class Daemon:
             },
             unpaged=unpaged(config),
             texts=config.texts,
+            confidence=config.settings.estimates.confidence,
         )
 
     def _render(self, accept: str, names: Sequence[str]) -> tuple[bytes, str]:
@@ -222,6 +225,7 @@ class Daemon:
             if self._while_nothing_runs is not None:
                 await self._while_nothing_runs()
             await asyncio.to_thread(successor.resume, self.store)  # may wait for a writer; the event loop must not
+            await asyncio.to_thread(self._record_judges, successor)
             with suppress(ConfigError):  # a file that has become wrong since `_build_successor`: the old rules stay
                 self._access.use(successor.config.settings.web)
             self._runtime, self._next = successor, None
@@ -230,6 +234,10 @@ class Daemon:
         self._failing.clear()
         self._stop_loops = StopSignal()
         self._swapped.set()
+
+    def _record_judges(self, runtime: Runtime) -> None:
+        versions = {judging.judge.name: judging.judge.version for judging in runtime.judgings}
+        record_judges(self._shared, versions, runtime.watchers.drift.rules.judge)
 
     async def _finish(self) -> None:
         try:
@@ -304,8 +312,10 @@ class Daemon:
             except Exception as error:
                 self.telemetry.misconfigured(str(error) or type(error).__name__)
                 raise
+            before = self._runtime.config
             await self._replace(successor)
             self.telemetry.configured(self._shared.clock())
+            await asyncio.to_thread(record_reload, self._shared, before, successor.config)
 
     async def _replace(self, successor: Runtime) -> None:
         """Stop the loops, and start those of another runtime.

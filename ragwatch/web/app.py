@@ -28,6 +28,7 @@ from ragwatch.web.audit_trail import AuditRecord, AuditTrail
 from ragwatch.web.authentication import Authentication
 from ragwatch.web.body_limit import RequestBodyLimit
 from ragwatch.web.canaries import canaries, suites_of
+from ragwatch.web.changes_page import change_routes
 from ragwatch.web.drift_page import drift_routes
 from ragwatch.web.erasure import Forget, erasure_routes
 from ragwatch.web.forms import FormGuard
@@ -42,6 +43,7 @@ from ragwatch.web.route_page import route_routes
 from ragwatch.web.samples_page import sample_routes
 from ragwatch.web.scope import PageScope
 from ragwatch.web.streamed_samples import sample_json, samples_json
+from ragwatch.web.trends_page import trend_routes
 
 Action = Callable[[Mapping[str, str]], Awaitable[str]]
 """Handles a POST: maps query parameters to the text of the response. Raises `ParameterError` (400) for invalid ones,
@@ -105,6 +107,8 @@ def build_app(  # noqa: PLR0913 - dependencies, by keyword
             *sample_routes(store, scope, clock, pages),
             *drift_routes(board, store, clock, pages),
             *route_routes(board, scope, clock, pages),
+            *trend_routes(board, store, scope, clock, pages),
+            *change_routes(store, scope, clock, pages),
             Mount("/static", StaticFiles(directory=_STATIC)),
         ],
         middleware=_middleware(policy, audit),

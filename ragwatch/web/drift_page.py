@@ -17,6 +17,7 @@ from ragwatch import __version__
 from ragwatch.board import Board
 from ragwatch.core.scores import LOW_IS_GOOD
 from ragwatch.core.snapshot import Gauge, Gauges, Snapshot
+from ragwatch.core.trends import evidence_words
 from ragwatch.errors import StoreError
 from ragwatch.ports import RecordedEvent, Store, StoredRun
 from ragwatch.web.forms import FIELD, FORM_TOKEN
@@ -169,6 +170,7 @@ class _DriftRows:
             "evidence": evidence,
             "threshold": threshold,
             "share": None if evidence is None or not threshold else min(max(evidence / threshold, 0.0), 1.0),
+            "words": None if evidence is None or not threshold else evidence_words(evidence, threshold),
             "baseline": baseline,
             "learning": evidence is None and not alarm,
             "paused": self._paused(labels),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,7 +17,7 @@ from ragwatch.core.ranking import TAU, Similarity
 from ragwatch.core.snapshot import Gauges
 from ragwatch.errors import RagwatchError
 from ragwatch.pipeline.canaries.answers import AnswerJudging, JudgedAnswer, from_records, means, to_records
-from ragwatch.ports import NoteStore, Probe, StoredRun
+from ragwatch.ports import Probe, RecordedEvent, Store, StoredRun
 from ragwatch.telemetry import Telemetry
 
 KIND = "canary"
@@ -76,7 +76,7 @@ class CanaryLoop:
         self,
         suites: Sequence[CanarySuite],
         *,
-        store: NoteStore,
+        store: Store,
         telemetry: Telemetry,
         holder: str,
         clock: Callable[[], float],
@@ -212,6 +212,7 @@ class CanaryLoop:
         try:
             run = StoredRun(KIND, result.suite, at, not result.success, body)
             sums = sums_of(result, at, means(result.suite, answers))
+            before_this = self._store.runs(KIND, result.suite, 1)
             self._store.record_run(run, tallies_of(result), sums)
         except RagwatchError:
             self._gauges[result.suite] = before
@@ -222,6 +223,9 @@ class CanaryLoop:
             raise
         if answered:
             self._store.remember(f"{KIND} {result.suite} answered", {"at": at})
+        detail = change_of(result, before_this[0].body if before_this else None)
+        if detail is not None:
+            self._store.record(RecordedEvent(at, KIND, detail))
 
     def _in_force(self, result: SuiteReport, answers: Sequence[JudgedAnswer]) -> tuple[SuiteReport, list[JudgedAnswer]]:
         """The part of an earlier run whose canaries are still configured as they were then."""
@@ -235,3 +239,22 @@ class CanaryLoop:
         last_success, ks = self._last_success.get(result.suite), self.suites[result.suite].ks
         gauges = gauges_of(result, at=at, last_success=last_success, ks=ks)
         self._gauges[result.suite] = {**gauges, **means(result.suite, answers)}
+
+
+def change_of(result: SuiteReport, before: Mapping[str, Any] | None) -> str | None:
+    """What a run says about canaries that the one before did not: that some are degraded or failed, or none any more.
+
+    Args:
+        result: The run.
+        before: Stored body of the run before; None for none, which is no change.
+    """
+    line = (before or {}).get("line")
+    if not isinstance(line, Mapping):
+        return None
+    was_bad = bool(line.get("degraded") or line.get("failures"))
+    failed = sum(result.failures.values())
+    if was_bad is bool(result.degraded or failed):
+        return None
+    if was_bad:
+        return f"{result.suite}: no canary is degraded or failed any more"
+    return f"{result.suite}: {len(result.degraded)} of {len(result.reports)} canaries degraded, {failed} failed"
