@@ -251,7 +251,7 @@ def evidence_words(evidence: float, threshold: float) -> str:
     """Say in words what evidence for a change means.
 
     >>> evidence_words(4.062e-05, 270.0)
-    'no sign of a change: the alarm needs 270, and at most 1 means nothing'
+    'no sign of a change (the alarm needs 270)'
     >>> evidence_words(30.0, 270.0)
     'strong signs of a change: the alarm needs 9 times as much (270)'
     >>> evidence_words(300.0, 270.0)
@@ -263,5 +263,5 @@ def evidence_words(evidence: float, threshold: float) -> str:
         shown = f"{evidence:,.0f}" if evidence < 1e6 else "far above"
         return f"{_WORDS[level]}: it needs {limit}, and the evidence is {shown}"
     if level is EvidenceLevel.NONE:
-        return f"{_WORDS[level]}: the alarm needs {limit}, and at most 1 means nothing"
+        return f"{_WORDS[level]} (the alarm needs {limit})"
     return f"{_WORDS[level]}: the alarm needs {threshold / evidence:,.3g} times as much ({limit})"

@@ -181,16 +181,16 @@ def _rows(
 
 def _compared(name: str, before: Addends, after: Addends, confidence: float) -> dict[str, Any]:
     """Both means with their intervals, and the difference with its own."""
-    found = difference(before, after, confidence, low_is_good=name in _LOW_IS_GOOD)
+    compared = difference(before, after, confidence, low_is_good=name in _LOW_IS_GOOD)
     first, second = estimate_of(before, confidence), estimate_of(after, confidence)
     return {
         "before": None if first is None else {"value": first.value, "low": first.low, "high": first.high, "n": first.n},
         "after": None
         if second is None
         else {"value": second.value, "low": second.low, "high": second.high, "n": second.n},
-        "difference": None if found is None else found.change._asdict(),
-        "conclusion": None if found is None else str(found.conclusion),
-        "why": None if found is None else found.warning,
+        "difference": None if compared is None else compared.change._asdict(),
+        "conclusion": None if compared is None else str(compared.conclusion),
+        "why": None if compared is None else compared.warning,
     }
 
 
