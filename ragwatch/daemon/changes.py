@@ -23,11 +23,18 @@ _SECTIONS = {"route_thresholds": "thresholds"}  # fields of the settings that ar
 ONE_CHANGE_SECONDS = 300.0  # within which workers load the same configuration
 
 
-def record_reload(shared: SharedState, before: Config, after: Config) -> None:
-    """Store that another configuration is in force; one that says the same is no change."""
+def record_reload(shared: SharedState, before: Config, after: Config, worker: str | None = None) -> None:
+    """Store that another configuration is in force; one that says the same is no change.
+
+    Args:
+        shared: Store and clock.
+        before: The configuration until now.
+        after: The one that is in force.
+        worker: Name of this process among those that share the store; None for its own.
+    """
     sections = changed_sections(before, after)
     if sections:
-        _record(shared, EventKind.RELOAD, f"configuration changed: {', '.join(sections)}")
+        _record(shared, EventKind.RELOAD, f"configuration changed: {', '.join(sections)}", worker)
 
 
 def record_judges(shared: SharedState, versions: Mapping[str, str], watched: str) -> None:
@@ -62,9 +69,9 @@ def _differs(before: object, after: object, name: str) -> bool:
     return bool(getattr(before, name) != getattr(after, name))
 
 
-def _record(shared: SharedState, kind: EventKind, detail: str) -> None:
+def _record(shared: SharedState, kind: EventKind, detail: str, worker: str | None = None) -> None:
     name = f"event {hashlib.blake2b(detail.encode(), digest_size=8).hexdigest()}"
     now = shared.clock()
     with suppress(StoreError):  # the change itself is done
-        if shared.store.claim(name, holder(), now=now, seconds=ONE_CHANGE_SECONDS):
+        if shared.store.claim(name, worker or holder(), now=now, seconds=ONE_CHANGE_SECONDS):
             shared.store.record(RecordedEvent(now, str(kind), detail))
