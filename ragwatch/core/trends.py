@@ -169,7 +169,17 @@ def mean_of(addends: Addends) -> Estimate:
     0.75
     """
     mean = addends.wx / addends.w
-    return Estimate(mean, mean, mean, addends.n, float(addends.n), 1.0, mean, mean, "none")
+    return Estimate(
+        value=mean,
+        low=mean,
+        high=mean,
+        n=addends.n,
+        n_eff=float(addends.n),
+        coverage=1.0,
+        bound_low=mean,
+        bound_high=mean,
+        interval="none",
+    )
 
 
 def points(sums: Mapping[int, Addends], starts: Iterable[int], confidence: float | None) -> list[Point]:

@@ -105,15 +105,24 @@ def build_app(  # noqa: PLR0913 - dependencies, by keyword
             *label_routes(labels, pages, policy.refused),
             *erasure_routes(forget),
             *sample_routes(store, scope, clock, pages),
-            *drift_routes(board, store, clock, pages),
-            *route_routes(board, scope, clock, pages),
-            *trend_routes(board, store, scope, clock, pages),
-            *change_routes(store, scope, clock, pages),
+            *_figure_routes(board, store, scope, clock, pages),
             Mount("/static", StaticFiles(directory=_STATIC)),
         ],
         middleware=_middleware(policy, audit),
         exception_handlers={StoreError: _store_error, samples.ParameterError: _bad_request, Exception: _internal_error},
     )
+
+
+def _figure_routes(
+    board: Board, store: Store | None, scope: Callable[[], PageScope], clock: Callable[[], float], pages: RequestLimit
+) -> list[Route]:
+    """Routes of the pages of figures: drift, one route of the service, trends, before and after."""
+    return [
+        *drift_routes(board, store, clock, pages),
+        *route_routes(board, scope, clock, pages),
+        *trend_routes(board, store, scope, clock, pages),
+        *change_routes(store, scope, clock, pages),
+    ]
 
 
 def _limits() -> tuple[RequestLimit, RequestLimit]:

@@ -151,7 +151,7 @@ def changes(wanted: ChangeRequest, store: Store | None, scope: PageScope, *, now
 
 def _sums(store: Store, wanted: ChangeRequest, judge: str, sides: Sides) -> list[TrendSums]:
     kind, place = (TrendKind.CANARY, wanted.suite) if wanted.suite else (TrendKind.SCORE, wanted.route)
-    rows = store.trends(TrendQuery(kind, place, sides.span, sides.span, sides.before, sides.after))
+    rows = store.trends(TrendQuery(kind, place, sides.span, sides.span, since=sides.before, until=sides.after))
     return [row for row in rows if row.series.judge == judge]
 
 

@@ -211,7 +211,7 @@ class _Trends:
         return [self._scores(name, by_name[name], "", None, band=False) for name in sorted(by_name)]
 
     def _query(self, kind: TrendKind, place: str) -> TrendQuery:
-        return TrendQuery(kind, place, self._range.span, self._range.step, self.axis.since, self.axis.until)
+        return TrendQuery(kind, place, self._range.span, self._range.step, since=self.axis.since, until=self.axis.until)
 
     def _sums(self, kind: TrendKind, place: str) -> list[TrendSums]:
         return [] if self._store is None else self._store.trends(self._query(kind, place))
