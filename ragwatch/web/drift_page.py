@@ -27,7 +27,7 @@ from ragwatch.web.request_limit import MIB, RequestLimit
 
 KIND, TRAFFIC_KIND, JUDGE_KIND = "drift", "traffic_drift", "anchor"
 PAST_ALARMS = 5
-EVENT_SECONDS, MAX_EVENTS = 7 * 86400.0, 50
+EVENT_SECONDS, MAX_EVENTS, MAX_EVENT_ROUTES = 7 * 86400.0, 50, 5
 RESPONSE_SIZE = 4 * MIB  # approximate memory for one response
 _DEFAULT_ADDRESS = "http://127.0.0.1:10477"
 _LOW_IS_GOOD = frozenset(map(str, LOW_IS_GOOD))
@@ -112,6 +112,7 @@ def drift(snapshot: Snapshot | None, store: Store | None, *, now: float, address
         ],
         "judges": sorted(judges, key=_without_alarm),
         "events": [asdict(event) for event in reversed(events[-MAX_EVENTS:])],
+        "event_routes": sorted({row["route"] for row in answers})[:MAX_EVENT_ROUTES],
     }
 
 

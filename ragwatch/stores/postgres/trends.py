@@ -13,6 +13,7 @@ from ragwatch.ports import Admission, Retention
 from ragwatch.ports.trends import Peak
 from ragwatch.stores.limits import DAY
 from ragwatch.stores.postgres.connections import Writer
+from ragwatch.stores.postgres.locks import SEQUENCES, lock
 from ragwatch.stores.trend_rows import (
     HIGHEST,
     KEYS,
@@ -70,7 +71,8 @@ def add_versions(writer: Writer, admission: Admission) -> None:
 
 
 def delete_old(writer: Writer, retention: Retention, now: float) -> None:
-    """Delete the sums and peaks that no chart shows any more."""
+    """Delete the sums and peaks that no chart shows any more, while no worker settles."""
+    lock(writer, SEQUENCES)
     for table in ("trends", "peaks"):
         writer.execute(
             f"DELETE FROM {table} WHERE start < %s OR (span = %s AND start < %s)".encode(),  # noqa: S608 - constants
