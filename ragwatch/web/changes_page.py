@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from starlette.requests import Request
@@ -155,6 +155,23 @@ def _sums(store: Store, wanted: ChangeRequest, judge: str, sides: Sides) -> list
     return [row for row in rows if row.series.judge == judge]
 
 
+class _NewestVersion(NamedTuple):
+    """Sums of both sides by the newest version of the judge, and another version that read before in its place."""
+
+    before: Addends
+    after: Addends
+    other: str | None
+
+    @classmethod
+    def of(cls, by_version: Mapping[str, Sequence[tuple[int, Addends]]], sides: Sides) -> _NewestVersion:
+        """Choose the version that read last: scores of two versions are not comparable."""
+        newest = max(by_version, key=lambda version: max(start for start, _ in by_version[version]))
+        split = {version: sides.split(buckets) for version, buckets in by_version.items()}
+        before, after = split[newest]
+        others = [version for version, (first, _) in split.items() if version != newest and first.n]
+        return cls(before, after, others[0] if others and not before.n else None)
+
+
 def _rows(
     stored: Iterable[TrendSums], sides: Sides, wanted: ChangeRequest, judge: str, confidence: float
 ) -> list[dict[str, Any]]:
@@ -162,26 +179,29 @@ def _rows(
     for series, start, sums in stored:
         by_name.setdefault(series.name, {}).setdefault(series.version, []).append((start, sums))
     names = sorted(by_name, key=lambda name: (_ORDER.get(name, len(_ORDER)), name))
+    compared = {name: _NewestVersion.of(by_name[name], sides) for name in names}
+    together = sum(bool(one.before.n and one.after.n) for one in compared.values())
     rows = []
-    for name in names:
-        versions = {version: sides.split(buckets) for version, buckets in by_name[name].items()}
-        newest = max(by_name[name], key=lambda version: max(start for start, _ in by_name[name][version]))
-        before, after = versions[newest]
-        other = [version for version, (first, _) in versions.items() if version != newest and first.n]
+    for name, (before, after, other) in compared.items():
         samples = {"route": wanted.route, "judge": judge, "quantity": name, "since": f"{sides.start}", "sort": "worst"}
         row = {
             "name": name,
             "lower_is_better": name in _LOW_IS_GOOD,
-            "other_version": other[0] if other and not before.n else None,
+            "other_version": other,
             "samples": f"samples?{urlencode(samples)}" if name in _ORDER and not wanted.suite else None,
         }
-        rows.append(row | (_means(before, after) if wanted.suite else _compared(name, before, after, confidence)))
+        figures = _means(before, after) if wanted.suite else _compared(name, before, after, confidence, together)
+        rows.append(row | figures)
     return rows
 
 
-def _compared(name: str, before: Addends, after: Addends, confidence: float) -> dict[str, Any]:
-    """Both means with their intervals, and the difference with its own."""
-    compared = difference(before, after, confidence, low_is_good=name in _LOW_IS_GOOD)
+def _compared(name: str, before: Addends, after: Addends, confidence: float, together: int) -> dict[str, Any]:
+    """Both means with their intervals, and the difference with its own.
+
+    The intervals of the differences hold together (Bonferroni): of many quantities, one always differs by chance.
+    """
+    level = 1.0 - (1.0 - confidence) / max(1, together)
+    compared = difference(before, after, level, low_is_good=name in _LOW_IS_GOOD)
     first, second = estimate_of(before, confidence), estimate_of(after, confidence)
     return {
         "before": None if first is None else {"value": first.value, "low": first.low, "high": first.high, "n": first.n},

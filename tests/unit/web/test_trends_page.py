@@ -286,6 +286,18 @@ def test_before_and_after_have_an_interval_and_a_conclusion(store: Store) -> Non
     assert [event["kind"] for event in shown["others"]] == ["reload"]
 
 
+def test_of_many_quantities_none_is_worse_by_chance(store: Store) -> None:
+    """Intervals of differences hold together: what is clear alone may not be clear beside eight others."""
+    at = AT - 12 * HOUR
+    for side, sums in ((-HOUR, scored(90, 10)), (HOUR, scored(80, 20))):
+        add(store, FAITHFULNESS, at + side, sums)
+    assert compared(store)["rows"][0]["conclusion"] == "worse"
+    for index in range(8):
+        for side in (-HOUR, HOUR):
+            add(store, FAITHFULNESS._replace(name=f"other {index}"), at + side, scored(80, 20))
+    assert {row["conclusion"] for row in compared(store)["rows"]} == {"noise"}
+
+
 def test_scores_of_another_version_of_the_judge_are_not_compared(store: Store) -> None:
     """The row says so instead of a difference; the bucket of the change is on neither side."""
     at = AT - 12 * HOUR + 60.0
