@@ -22,13 +22,15 @@ from ragwatch.ports import RecordedEvent, Store, TrendQuery, TrendSums
 from ragwatch.web.pages import page
 from ragwatch.web.reply import json_reply
 from ragwatch.web.request_limit import MIB, RequestLimit
+from ragwatch.web.same_questions import same_questions
 from ragwatch.web.samples import ParameterError, moment
 from ragwatch.web.scope import PageScope
 
-RESPONSE_SIZE = MIB  # approximate memory for one response
+RESPONSE_SIZE = 8 * MIB  # approximate memory for one response
 SPANS: Mapping[str, int] = {"1h": HOUR, "6h": 6 * HOUR, "1d": DAY, "7d": 7 * DAY}
 MAX_AGE_SECONDS = 3650 * DAY
 MAX_OTHERS = 20
+SAME = "same"
 _SAME_SECONDS = 0.01  # addresses hold times to the millisecond
 _LOW_IS_GOOD = frozenset({*map(str, LOW_IS_GOOD), "degraded"})
 _ORDER = {str(quantity): place for place, quantity in enumerate(Quantity)}
@@ -51,6 +53,7 @@ class ChangeRequest:
         suite: The canary suite, instead of a route.
         judge: The judge; empty for the first one.
         span: Name of the length of either side.
+        questions: `same` to compare answers to the same questions, too.
     """
 
     at: float
@@ -58,6 +61,7 @@ class ChangeRequest:
     suite: str = ""
     judge: str = ""
     span: str = "6h"
+    questions: str = ""
 
     @classmethod
     def of(cls, parameters: Mapping[str, str], now: float) -> ChangeRequest:
@@ -74,6 +78,8 @@ class ChangeRequest:
         wanted = cls(at, **{name: value for name, value in parameters.items() if name != "at" and value})
         if wanted.span not in SPANS:
             raise ParameterError(f"span: {wanted.span!r} is not known; use one of: {', '.join(SPANS)}")
+        if wanted.questions not in ("", SAME):
+            raise ParameterError(f"questions: {wanted.questions!r} is not known; use {SAME}, or leave it out")
         return wanted
 
 
@@ -124,11 +130,17 @@ def changes(wanted: ChangeRequest, store: Store | None, scope: PageScope, *, now
     judge = "" if wanted.suite else wanted.judge or next(iter(scope.judges), "")
     rows: list[dict[str, Any]] = []
     events: list[RecordedEvent] = []
+    same: dict[str, Any] | None = None
     error, status = None, 200
     try:
         if store is not None:
             events = [event for event in store.events(sides.before) if event.at < sides.after]
             rows = _rows(_sums(store, wanted, judge, sides), sides, wanted, judge, scope.confidence)
+            if wanted.questions and not wanted.suite:
+                seconds, confidence = SPANS[wanted.span], scope.confidence
+                same = same_questions(
+                    store, route=wanted.route, judge=judge, at=wanted.at, seconds=seconds, confidence=confidence
+                )
     except StoreError as failure:
         error, status = f"the store cannot be read: {failure}", _SERVICE_UNAVAILABLE
     state = _state(rows)
@@ -146,6 +158,7 @@ def changes(wanted: ChangeRequest, store: Store | None, scope: PageScope, *, now
         "events": [asdict(event) for event in causes],
         "others": [asdict(event) for event in events if event not in causes][-MAX_OTHERS:],
         "rows": rows,
+        "same_questions": same,
     }, status
 
 

@@ -208,7 +208,7 @@ async def test_hostile_text_is_escaped_on_both_pages(store: Store) -> None:
         ("/changes", 400, "at: give a time of the past"),
         ("/changes?at=2099-01-01", 400, "at: give a time of the past"),
         ("/changes?at=1h&span=2d", 400, "span: &#39;2d&#39; is not known; use one of: 1h, 6h, 1d, 7d"),
-        ("/changes?at=1h&colour=red", 400, "colour: is not known; use at, route, suite, judge, span"),
+        ("/changes?at=1h&colour=red", 400, "colour: is not known; use at, route, suite, judge, span, questions"),
         ("/changes?at=1h&route=search", 200, "Nothing to compare yet"),
     ],
 )
@@ -306,6 +306,37 @@ def test_scores_of_another_version_of_the_judge_are_not_compared(store: Store) -
     add(store, FAITHFULNESS, at, scored(7, 0))
     (row,) = compared(store, at)["rows"]
     assert (row["difference"], row["other_version"], row["after"]["n"]) == (None, "older", 50)
+
+
+async def test_answers_to_the_same_questions_are_compared_in_pairs(store: Store) -> None:
+    """With the interval of pairs and who won; answers to questions of one side only, or by another version, are not."""
+    at = AT - 12 * HOUR
+    for side, cells in ((-HOUR, (1, 0)), (HOUR, (0, 0))):
+        for index in range(40):
+            draw = a_draw(f"r{side}{index}", at=at + side + index, question=f"Question {index}?")
+            store.admit(an_admission(draw))
+            store.settle([a_verdict(draw, an_evidence(cells))])
+    for name, seconds, version in (("alone", -HOUR, "scripted-1"), ("older", -HOUR - 1, "older")):
+        draw = a_draw(name, at=at + seconds, question=f"{name}?")
+        store.admit(an_admission(draw))
+        store.settle([a_verdict(draw, reading=a_reading(version=version))])
+    same = compared(store, at, judge=JUDGE, questions="same")["same_questions"]
+    assert (same["paired"], same["shared"], same["only_a"], same["only_b"]) == (True, 40, 1, 0)
+    rows = {row["metric"]: row for row in same["metrics"]}
+    assert (rows["faithfulness"]["losses"], rows["faithfulness"]["conclusion"]) == (40, "worse")
+    path = f"/changes?route=search&at={at}&questions="
+    assert "0, 0, 40" in (await get(store, f"{path}same")).text
+    assert "questions=same" in (await get(store, path)).text
+    assert (await get(store, f"{path}other")).status_code == 400
+
+
+async def test_too_few_common_questions_are_said(store: Store) -> None:
+    """No table of pairs that are none."""
+    page = (await get(store, "/changes?route=search&at=1h&questions=same")).text
+    assert "Nothing to compare yet" in page
+    add(store, FAITHFULNESS, AT - 2 * HOUR, scored(5, 5))
+    page = (await get(store, "/changes?route=search&at=1h&questions=same")).text
+    assert "Too few questions are on both sides: 0; 0 only before, 0 only after." in page
 
 
 def test_figures_of_canaries_are_compared_without_an_interval(store: Store) -> None:
