@@ -23,6 +23,7 @@ from ragwatch.core.tally import Tally
 from ragwatch.errors import StoreError
 from ragwatch.stores.postgres import Options, build, connected, describe, schema
 from ragwatch.stores.postgres.connections import Connections, Target, connect
+from ragwatch.stores.postgres.schema import VERSION
 from ragwatch.stores.postgres.store import PostgresStore
 
 DAY = 86400.0
@@ -98,22 +99,23 @@ def test_workers_that_start_at_once_make_one_schema(server: Postgres) -> None:
     for thread in threads:
         thread.join(DEADLINE)
     assert failures == []
-    assert sql(Target(server.url, name), "SELECT version, compatible FROM schema_version") == [(1, 1)]
+    assert sql(Target(server.url, name), "SELECT version, compatible FROM schema_version") == [(VERSION, 1)]
 
 
 def test_two_versions_work_side_by_side(target: Target, worker: Callable[..., PostgresStore], tmp_path: Path) -> None:
     """A newer version migrates while an older one runs; the older one starts again unless it is too old."""
     worker().admit(an_admission(a_draw("a")))
-    (tmp_path / "schema_2.sql").write_text("ALTER TABLE samples ADD COLUMN later text", encoding="utf-8")
+    (tmp_path / f"schema_{VERSION + 1}.sql").write_text("ALTER TABLE samples ADD COLUMN later text", encoding="utf-8")
     with connect(target) as connection:
-        schema.prepare(connection, WORKERS_SCHEMA, scripts=tmp_path, version=2)
+        schema.prepare(connection, WORKERS_SCHEMA, scripts=tmp_path, version=VERSION + 1)
     try:
         assert worker().pending() == {JUDGE: 1}
-        sql(target, "UPDATE schema_version SET compatible = 2")
+        sql(target, f"UPDATE schema_version SET compatible = {VERSION + 1}")
         with pytest.raises(StoreError, match="written by a newer ragwatch"):
             worker()
     finally:
-        sql(target, "UPDATE schema_version SET version = 1, compatible = 1; ALTER TABLE samples DROP COLUMN later")
+        sql(target, "ALTER TABLE samples DROP COLUMN later")
+        sql(target, f"UPDATE schema_version SET version = {VERSION}, compatible = 1")
 
 
 @pytest.mark.parametrize(
@@ -152,7 +154,7 @@ def test_description(target: Target, worker: Callable[..., PostgresStore], serve
     """`check` is told server, database and version; nothing is created."""
     worker()
     options = Options.model_validate({"url": server.url, "database_schema": WORKERS_SCHEMA})
-    assert describe(options).endswith(f"database postgres, schema {WORKERS_SCHEMA}: version 1")
+    assert describe(options).endswith(f"database postgres, schema {WORKERS_SCHEMA}: version {VERSION}")
     unused = options.model_copy(update={"database_schema": "unused"})
     assert describe(unused).endswith("schema unused: is created at the first start")
     assert sql(target, "SELECT to_regclass('unused.work')") == [(None,)]
