@@ -308,6 +308,14 @@ def test_scores_of_another_version_of_the_judge_are_not_compared(store: Store) -
     assert (row["difference"], row["other_version"], row["after"]["n"]) == (None, "older", 50)
 
 
+def test_what_has_only_improved_is_good_news(store: Store) -> None:
+    """The headline says so."""
+    at = AT - 12 * HOUR
+    add(store, FAITHFULNESS, at - HOUR, scored(50, 50))
+    add(store, FAITHFULNESS, at + HOUR, scored(95, 5))
+    assert (compared(store)["state"], compared(store)["headline"]) == ("good", "Better than before")
+
+
 async def test_answers_to_the_same_questions_are_compared_in_pairs(store: Store) -> None:
     """With the interval of pairs and who won; answers to questions of one side only, or by another version, are not."""
     at = AT - 12 * HOUR
