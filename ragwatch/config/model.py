@@ -89,6 +89,7 @@ class RetentionOptions(FrozenOptions):
     days: float = Field(30.0, gt=0.0)
     failing_days: float = Field(90.0, gt=0.0)
     bytes: Annotated[Bytes, Field(gt=0)] = 2 * 1024**3
+    trend_days: float = Field(90.0, gt=0.0)
 
 
 def _check_pattern(pattern: str) -> str:
@@ -147,6 +148,12 @@ class AuditOptions(FrozenOptions):
     file: Path | None = None
 
 
+class EventOptions(FrozenOptions):
+    """Events that charts and dashboards mark."""
+
+    metadata: tuple[Annotated[str, Field(min_length=1, max_length=100)], ...] = Field(default=(), max_length=10)
+
+
 class LogOptions(FrozenOptions):
     """Log of ragwatch itself, on stderr."""
 
@@ -175,6 +182,7 @@ class Settings(FrozenOptions):
     redaction: RedactionOptions = RedactionOptions()
     feedback: FeedbackOptions = FeedbackOptions()
     export: ExportOptions = ExportOptions()
+    events: EventOptions = EventOptions()
     drain: Seconds = 10.0
     audit: AuditOptions = AuditOptions()
     log: LogOptions = LogOptions()

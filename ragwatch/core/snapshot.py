@@ -114,6 +114,7 @@ class Gauge(StrEnum):
     BAND_SCORES = "band_scores"  # quantity, route
     BAND_SINCE = "band_since"  # quantity, route
     TRAFFIC_DRIFT_EVIDENCE = "traffic_drift_evidence"  # signal, route
+    TRAFFIC_DRIFT_THRESHOLD = "traffic_drift_threshold"  # signal, route
     TRAFFIC_DRIFT_ALARM = "traffic_drift_alarm"  # signal, route
     TRAFFIC_DRIFT_PAUSED = "traffic_drift_paused"  # signal, route, reason: the baseline is not learnt at present
     JUDGE_DRIFT_FLIPS = "judge_drift_flips"  # judge

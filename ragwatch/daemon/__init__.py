@@ -17,6 +17,7 @@ from ragwatch.config import Config, load
 from ragwatch.config.paging import unpaged
 from ragwatch.config.web import WebOptions
 from ragwatch.daemon.actions import actions
+from ragwatch.daemon.changes import record_judges, record_reload
 from ragwatch.daemon.grpc_listeners import GrpcListeners
 from ragwatch.daemon.loops import StopSignal, repeat
 from ragwatch.daemon.process import limit_malloc_arenas, log_library_warnings, raise_file_limit, settle
@@ -139,6 +140,7 @@ class Daemon:
             await self._calls.bind()
             await self._leadership.step()
             self._runtime.resume(self.store, leads=not self._leadership.is_shared)
+            self._record_judges(self._runtime)
             await self._runtime.sampling.step()
             await self._runtime.digest.step()
             self._schedule.start(self._runtime)
@@ -210,6 +212,7 @@ class Daemon:
             },
             unpaged=unpaged(config),
             texts=config.texts,
+            confidence=config.settings.estimates.confidence,
         )
 
     def _receivers(self) -> dict[str, dict[str, Handler]]:
@@ -244,6 +247,7 @@ class Daemon:
             await asyncio.to_thread(
                 successor.resume, self.store, leads=leads
             )  # may wait for a writer; the event loop must not
+            await asyncio.to_thread(self._record_judges, successor)
             with suppress(ConfigError):  # a file that has become wrong since `_build_successor`: the old rules stay
                 self._access.use(successor.config.settings.web)
             self._runtime, self._next = successor, None
@@ -252,6 +256,10 @@ class Daemon:
         self._failing.clear()
         self._stop_loops = StopSignal()
         self._swapped.set()
+
+    def _record_judges(self, runtime: Runtime) -> None:
+        versions = {judging.judge.name: judging.judge.version for judging in runtime.judgings}
+        record_judges(self._shared, versions, runtime.watchers.drift.rules.judge)
 
     async def _finish(self) -> None:
         try:
@@ -298,8 +306,10 @@ class Daemon:
             except Exception as error:
                 self.telemetry.misconfigured(str(error) or type(error).__name__)
                 raise
+            before = self._runtime.config
             await self._replace(successor)
             self.telemetry.configured(self._shared.clock())
+            await asyncio.to_thread(record_reload, self._shared, before, successor.config)
 
     async def _replace(self, successor: Runtime) -> None:
         """Stop the loops, and start those of another runtime.

@@ -34,6 +34,7 @@ from ragwatch.pipeline.feedback_rules import FeedbackRules
 from ragwatch.pipeline.intake import IntakeLoop, IntakeRules
 from ragwatch.pipeline.judging import Follower, JudgingLoop, JudgingRules, give_up
 from ragwatch.pipeline.labels.tasks import LabelTasks
+from ragwatch.pipeline.named_versions import NamedVersions
 from ragwatch.pipeline.retention import RetentionLoop
 from ragwatch.pipeline.sampling_control import JudgePlan, SamplingControl, SamplingLoop
 from ragwatch.pipeline.self_tests import JudgeSelfTests
@@ -223,7 +224,7 @@ def build(
 def _retention(config: Config, shared: SharedState) -> RetentionLoop:
     options = config.settings.retention
     return RetentionLoop(
-        Retention(options.days, options.failing_days, options.bytes),
+        Retention(options.days, options.failing_days, options.bytes, options.trend_days),
         store=shared.led,
         telemetry=shared.telemetry,
         clock=shared.clock,
@@ -259,11 +260,11 @@ def _shares(config: Config, shared: SharedState) -> SamplingControl:
 def _intake_rules(
     config: Config, plan: SamplingPlan, shares: SamplingControl, vocabularies: Vocabularies | None, *, secret: bytes
 ) -> IntakeRules:
-    settings = config.settings
+    settings, redactor = config.settings, config.settings.redaction.redactor()
     return IntakeRules(
         plan=plan,
         judges={judge.place.name: judge.place.probability for judge in config.judges if judge.place.follows is None},
-        redactor=settings.redaction.redactor(),
+        redactor=redactor,
         max_pending=settings.judging.max_pending,
         shed_above=settings.judging.shed_above,
         share=shares.factor,
@@ -271,6 +272,7 @@ def _intake_rules(
         sampling=SamplingHash(secret),
         marks=None if settings.sampling.trust_canary_mark else CanaryMarks(secret),
         feedback=FeedbackRules(settings.feedback.reader(), source_names(config)),
+        versions=NamedVersions(settings.events.metadata, redactor) if settings.events.metadata else None,
     )
 
 

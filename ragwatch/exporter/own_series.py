@@ -110,7 +110,8 @@ OWN: tuple[SeriesDefinition, ...] = (
     SeriesDefinition(
         "ragwatch_last_event_timestamp_seconds",
         _G,
-        "Unix timestamp of the last event (release, index, other, judge, drift) of the last 7 days, by kind.",
+        "Unix timestamp of the last event of the last 7 days, by kind (release, index, other, version, judge, drift, "
+        "reload, canary).",
         ("kind",),
         Gauge.LAST_EVENT,
     ),

@@ -15,6 +15,7 @@ from ragwatch.core.tally import Tallies
 from ragwatch.errors import NotLeadingError
 from ragwatch.pipeline.feedback import FeedbackWindows
 from ragwatch.pipeline.labels.correction import LabelCorrection
+from ragwatch.pipeline.peaks import PeakRecorder
 from ragwatch.pipeline.sampling_control import SamplingControl
 from ragwatch.pipeline.shared_snapshot import SharedSnapshot
 from ragwatch.pipeline.windows import MINUTE, SlidingWindows
@@ -86,6 +87,7 @@ class DigestLoop:
         self._telemetry = telemetry
         self._judges = {judge.name: (judge.kind, judge.version) for judge in judges}
         self._clock = clock
+        self._peaks = PeakRecorder(store)
         self._last_seq = 0
         self._last_step = 0.0
 
@@ -104,6 +106,8 @@ class DigestLoop:
             snapshot, news = self._computed(self._clock())
             snapshot = replace(snapshot, exported=shared.own_tallies(), leads=shared.leads)
         self._board.publish(snapshot)
+        if shared is None or shared.leads:
+            self._peaks.take(snapshot.at, snapshot.gauges)
         if shared is not None and shared.leads:
             with suppress(NotLeadingError):  # the next leader stores its figures
                 shared.save(snapshot)

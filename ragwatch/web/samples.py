@@ -81,8 +81,8 @@ def query_of(parameters: Iterable[tuple[str, str]], *, now: float) -> Query:
         quantity=None if quantity is None else Quantity(quantity),
         below=_number(values, "below"),
         above=_number(values, "above"),
-        since=_moment(values, "since", now),
-        until=_moment(values, "until", now),
+        since=moment(values, "since", now),
+        until=moment(values, "until", now),
         worst=_one_of(values, "sort", Order) == Order.WORST,
         limit=_limit(values.get("limit", "50")),
     )
@@ -112,7 +112,7 @@ def _finite(text: str) -> float | None:
     return value if isfinite(value) else None
 
 
-def _moment(values: Mapping[str, str], name: str, now: float) -> float | None:
+def moment(values: Mapping[str, str], name: str, now: float) -> float | None:
     """Parses a time: an age, seconds since the epoch, or ISO 8601 (UTC by default)."""
     if name not in values:
         return None

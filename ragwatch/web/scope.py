@@ -21,6 +21,7 @@ class PageScope:
         unpaged: What cannot page, and why.
         suites: Configured canary suites.
         texts: Texts of which answers are stored: all, failing or none.
+        confidence: Level of the intervals.
     """
 
     sources: tuple[str, ...] = ()
@@ -32,6 +33,7 @@ class PageScope:
     route_thresholds: Mapping[str, Mapping[str, float | None]] = field(default_factory=lambda: MappingProxyType({}))
     unpaged: tuple[str, ...] = ()
     texts: str = "all"
+    confidence: float = 0.95
 
     def threshold(self, quantity: str, route: str) -> float | None:
         """Worst acceptable mean of a quantity on a route; None for none."""

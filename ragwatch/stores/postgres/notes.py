@@ -8,14 +8,17 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from typing import Any, TypeVar
 
+from ragwatch.core.estimate import Addends
 from ragwatch.core.labels.label import Label
 from ragwatch.core.tally import Tallies
+from ragwatch.core.trends import BucketKey
 from ragwatch.errors import StoreError
-from ragwatch.ports import ScoreRow, StoredRun
+from ragwatch.ports import Peak, ScoreRow, StoredRun, TrendQuery, TrendSums
+from ragwatch.stores import trend_rows
 from ragwatch.stores.decoding import label_of, run_of
 from ragwatch.stores.encryption import TextCipher
 from ragwatch.stores.limits import MAX_DAMAGED_ROWS, MAX_RUNS_BYTES
-from ragwatch.stores.postgres import feedback
+from ragwatch.stores.postgres import feedback, trends
 from ragwatch.stores.postgres.connections import Connections, Target
 from ragwatch.stores.postgres.locks import STATES, lock
 from ragwatch.stores.postgres.statements import SLOTS, add_tallies
@@ -46,19 +49,20 @@ Value = TypeVar("Value")
 
 
 class PostgresNotes(Connections):
-    """Implements `ports.NoteStore` and `ports.FeedbackStore`, and counts damaged rows."""
+    """Implements `ports.NoteStore`, `ports.FeedbackStore` and `ports.TrendStore`, and counts damaged rows."""
 
     def __init__(self, target: Target, *, cipher: TextCipher | None = None) -> None:
         super().__init__(target, cipher=cipher)
         self._damaged: set[tuple[str, ...]] = set()
         self._slot = random.randrange(SLOTS)  # noqa: S311 - not a secret
 
-    def record_run(self, run: StoredRun, tallies: Tallies) -> None:
+    def record_run(self, run: StoredRun, tallies: Tallies, sums: Mapping[BucketKey, Addends] | None = None) -> None:
         """See `NoteStore.record_run`."""
         row = (run.kind, run.name, run.at, int(run.failing), self.seal(pack(run.body)))
         with self.transaction() as writer:
             writer.execute("INSERT INTO runs (kind, name, at, failing, body) VALUES (%s, %s, %s, %s, %s)", row)
             add_tallies(writer, tallies, self._slot)
+            trends.add(writer, sums or {})
 
     def runs(self, kind: str, name: str, limit: int, *, failing: bool | None = None) -> list[StoredRun]:
         """See `NoteStore.runs`. Returns fewer runs if together they exceed `MAX_RUNS_BYTES`, but at least one."""
@@ -132,6 +136,19 @@ class PostgresNotes(Connections):
     def rated(self, since: float, until: float) -> list[tuple[ScoreRow, float]]:
         """See `FeedbackStore.rated`."""
         return [(score_row(row[:-1]), number(row[-1])) for row in self.rows(feedback.RATED, (since, until))]
+
+    def trends(self, query: TrendQuery) -> list[TrendSums]:
+        """See `TrendStore.trends`."""
+        return trend_rows.sums_of(query, self.rows(trends.SUMS_OF_PLACE, trend_rows.parameters_of(query)))
+
+    def add_peaks(self, peaks: Sequence[Peak]) -> None:
+        """See `TrendStore.add_peaks`."""
+        with self.transaction() as writer:
+            trends.add_peaks(writer, peaks)
+
+    def peaks(self, query: TrendQuery) -> list[Peak]:
+        """See `TrendStore.peaks`."""
+        return trend_rows.peaks_of(query, self.rows(trends.PEAKS_OF_PLACE, trend_rows.parameters_of(query)))
 
     def remember(self, name: str, state: Mapping[str, Any]) -> None:
         """See `NoteStore.remember`."""

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from ragwatch.core.budget import Cost, SpendingCap
 from ragwatch.core.sample import Draw
 from ragwatch.core.tally import Tallies, count_draw, count_duplicate
+from ragwatch.core.trends import score_sums
 from ragwatch.core.verdict import Verdict
 from ragwatch.errors import StoreError
 from ragwatch.ports import (
@@ -46,6 +47,7 @@ from ragwatch.stores.postgres import (
     pruning,
     search,
     statements,
+    trends,
     waiting,
 )
 from ragwatch.stores.postgres.connections import Target, Writer, unless_in_use
@@ -140,6 +142,7 @@ class PostgresStore(PostgresLeading):
             feedback.write(writer, admission, list(new), tallies)
             statements.store_cursor(writer, admission)
             waiting.write(writer, admission, self.seal)
+            trends.add_versions(writer, admission)
             statements.add_tallies(writer, tallies, self._slot)
         return len(new)
 
@@ -163,6 +166,7 @@ class PostgresStore(PostgresLeading):
                 keys = sorted({key for _, key in new})
                 drop_settled(writer, keys, self._texts, seal=self.seal, unseal=self.unseal)
             statements.add_tallies(writer, counts, self._slot)
+            trends.add(writer, score_sums(one for one in verdicts if (one.reading.judge, one.draw.key) in new))
         return len(new)
 
     def overdue(self, before: float) -> dict[tuple[str, str, int], float]:
@@ -276,6 +280,7 @@ class PostgresStore(PostgresLeading):
         while self._delete(lambda writer: waiting.delete_old(writer, now), 0):
             pass
         self._delete(lambda writer: self._expire_feedback(writer, now), None)
+        self._delete(lambda writer: trends.delete_old(writer, retention, now), None)
         while count := self._delete(lambda writer: pruning.delete_expired(writer, limits, now), 0):
             deleted += count
         while self._bytes(pruning.RUNS_SIZE) > limits.bytes * MAX_RUNS_SHARE and self._delete(
