@@ -9,7 +9,7 @@ WORKERS ?= 6
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test interpreters check check-deploy sbom lint fix slow soak rules bench bench-judge lock pin-images
+.PHONY: help setup run test interpreters check check-deploy sbom lint fix slow soak rules bench bench-judge lock pin-images wheel
 
 help:
 	@echo "make run     the demo: a small real RAG service under ragwatch, no key"
@@ -22,6 +22,7 @@ help:
 	@echo "make rules   promtool and amtool on what we export, record and alert on"
 	@echo "make check-deploy  what lies in deploy/ and grafana/, by other people's checkers; known vulnerabilities of what is locked"
 	@echo "make sbom    what an installation is made of, as CycloneDX files in dist/"
+	@echo "make wheel   the wheels of ragwatch and of its model, in dist/"
 	@echo "make bench   speed, beside the floor in the same run"
 	@echo "make bench-judge  how far the embedded judges agree with people, set by set; ARGS=\"--limit 200\" for a first look"
 	@echo "make lock    pin dependencies anew"
@@ -94,12 +95,13 @@ rules: .venv/dev.stamp
 
 check-deploy: .venv/deploy.stamp sbom
 	.venv/deploy/bin/hadolint deploy/Dockerfile
-	.venv/deploy/bin/check-jsonschema --builtin-schema vendor.compose-spec deploy/compose.yaml deploy/compose.secured.yaml
+	.venv/deploy/bin/check-jsonschema --builtin-schema vendor.compose-spec deploy/compose.yaml deploy/compose.secured.yaml deploy/compose.fleet.yaml
 	.venv/deploy/bin/yamllint -s -d '{extends: relaxed, rules: {line-length: disable}}' deploy grafana config.example.yaml
-	.venv/deploy/bin/kubernetes-validate --strict -k 1.33 deploy/kubernetes/sidecar.yaml deploy/kubernetes/config.yaml deploy/kubernetes/secret.yaml
+	.venv/deploy/bin/kubernetes-validate --strict -k 1.33 deploy/kubernetes/sidecar.yaml deploy/kubernetes/config.yaml deploy/kubernetes/secret.yaml \
+	  $(addprefix deploy/kubernetes/fleet/,config.yaml broker.yaml deployment.yaml hpa.yaml pdb.yaml)
 	systemd-analyze security --offline=true --threshold=20 deploy/systemd/ragwatch.service
 	$(BIN)/python tools/grafana_types.py
-	$(BIN)/python tools/dashboard_linter.py grafana/dashboards/*.json
+	$(BIN)/python tools/dashboard_linter.py grafana/*/*.json
 	@sh tools/audit.sh .venv/deploy/bin/pip-audit requirements.lock requirements-local.lock
 
 # What an installation is made of, as CycloneDX: one file for each set of locked packages.
@@ -126,11 +128,11 @@ pin-images: .venv/dev.stamp
 # Needs uv, which the lock itself does not: pip installs what is locked.
 lock:
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
-	  --extra claude --extra encryption --extra kafka --extra nats --extra openai --extra postgres --extra probes --extra redis --extra zstd pyproject.toml tools/build.in -o requirements.lock
+	  --extra claude --extra encryption --extra grpc --extra kafka --extra nats --extra openai --extra postgres --extra probes --extra redis --extra sqs --extra zstd pyproject.toml tools/build.in -o requirements.lock
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
 	  --constraint requirements.lock --group dev pyproject.toml tools/build.in -o requirements-dev.lock
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
-	  --constraint requirements-dev.lock --extra claude --extra encryption --extra kafka --extra nats --extra openai --extra postgres --extra probes --extra redis --extra zstd --extra local \
+	  --constraint requirements-dev.lock --extra claude --extra encryption --extra grpc --extra kafka --extra nats --extra openai --extra postgres --extra probes --extra redis --extra sqs --extra zstd --extra local \
 	  --no-emit-package ragwatch-reader pyproject.toml tools/build.in -o requirements-local.lock
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
 	  --constraint requirements-dev.lock --group interpreters pyproject.toml -o requirements-interpreters.lock
@@ -142,3 +144,7 @@ lock:
 	  --constraint requirements-dev.lock --group deploy -o requirements-deploy.lock
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
 	  --no-deps --group servers -o requirements-servers.lock
+
+wheel: .venv/dev.stamp
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist . ./reader
+	@ls dist/*.whl

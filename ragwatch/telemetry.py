@@ -103,6 +103,10 @@ class Telemetry:
         """The HTTP server accepts connections."""
         self._log.info("started", address=address, version=version)
 
+    def receives_calls(self, source: str, address: str) -> None:
+        """A source receives calls over gRPC."""
+        self._log.info("receives calls over gRPC", source=source, address=address)
+
     def stopped(self, *, drained: bool) -> None:
         """The daemon has stopped; `drained` if no step had to be cancelled."""
         self._log.info("stopped", drained=drained)
@@ -184,9 +188,8 @@ class Telemetry:
     def _log_limit(self, event: str, **fields: object) -> None:
         """Log at most every 10 minutes for each source that the limit on open files is reached."""
         if self._is_due(f"{event} {fields.get('source')}"):
-            self._log.warning(
-                event, **fields, limit=getrlimit(RLIMIT_NOFILE)[0], advice="raise LimitNOFILE (ulimit -n)"
-            )
+            limit, advice = getrlimit(RLIMIT_NOFILE)[0], "raise LimitNOFILE (ulimit -n)"
+            self._log.warning(event, **fields, limit=limit, advice=advice)
 
     def _is_due(self, warning: str) -> bool:
         """Whether a warning that may be frequent is logged now: every 10 minutes."""
@@ -377,10 +380,8 @@ def configure_logging(level: str = "info", *, human: bool = False) -> None:
 
     Logs of libraries (uvicorn, APScheduler) have the same format.
     """
-    first: tuple[Any, ...] = (
-        structlog.processors.add_log_level,
-        structlog.processors.TimeStamper(fmt="iso", utc=True),
-    )
+    stamp = structlog.processors.TimeStamper(fmt="iso", utc=True)
+    first: tuple[Any, ...] = (structlog.processors.add_log_level, stamp)
     # ConsoleRenderer formats tracebacks itself, and warns about those that are formatted already.
     renderers: tuple[Any, ...] = (structlog.processors.format_exc_info, structlog.processors.JSONRenderer())
     if human:

@@ -48,6 +48,7 @@ UNITS = frozenset(
 """The part of the linter's list that a monitoring dashboard needs."""
 QUERIED = frozenset({"singlestat", "graph", "table", "stat", "state-timeline", "timeseries"})
 WITH_UNITS = frozenset({"stat", "singlestat", "graph", "table", "timeseries", "gauge"})
+SQL = "grafana-postgresql-datasource"
 SOURCES = frozenset({"$datasource", "${datasource}"})
 QUERY_FUNCTION = re.compile(r"(label_names|label_values|metrics|query_result)\((.+)\)")
 _NO_INSTANCE = "Recorded series and alerts are summed over replicas, so they have no label instance."
@@ -63,12 +64,15 @@ class Fault(NamedTuple):
 
 
 def faults(board: dict[str, Any]) -> Iterator[Fault]:
-    """Every rule that a dashboard breaks, without regard to exceptions."""
-    yield from _templates(board)
+    """Every rule that a dashboard breaks, without regard to exceptions. Those about PromQL do not apply to SQL."""
+    sql = any(variable.get("query") == SQL for variable in board["templating"]["list"])
+    yield from () if sql else _templates(board)
     if board.get("editable"):
         yield Fault("uneditable-dashboard", "editable should be false")
     for panel in panels(board):
         yield from _panel(panel)
+        if sql:
+            continue
         for index, target in enumerate(panel.get("targets", ())):
             for rule, what in _target(target["expr"]):
                 yield Fault(rule, f"{what}: {target['expr']}", panel["title"], index)

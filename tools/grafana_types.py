@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 PACKAGES = ("@grafana/schema@13.2.3", "typescript@5")
-BOARDS = Path(__file__).parent.parent / "grafana" / "dashboards"
+BOARDS = Path(__file__).parent.parent / "grafana"
 RAW = "@grafana/schema/dist/esm/raw/composable"
 KINDS = {"timeseries": "TimeSeries", "stat": "Stat", "table": "Table"}
 TYPED = """import {Dashboard} from '@grafana/schema';
@@ -21,6 +21,7 @@ type Some<T> = T extends object ? {[K in keyof T]?: Some<T[K]>} : T;
 CHECK = ("--noEmit", "--skipLibCheck", "--strict", "--moduleResolution", "bundler", "--module", "esnext", "--target")
 OF_SOURCES = (
     "expr",
+    "rawQuery",
     "titleFormat",
     "target",
     "useValueForTime",
@@ -55,7 +56,7 @@ def main() -> int:
         return 0
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([npm, "install", "--silent", "--prefix", folder, *PACKAGES], check=True, cwd=folder)
-        for file in BOARDS.glob("*.json"):
+        for file in (*BOARDS.glob("dashboards/*.json"), *BOARDS.glob("postgres/*.json")):
             board = json.loads(file.read_text(encoding="utf-8"))
             for annotation in board["annotations"]["list"]:
                 for key in OF_SOURCES:

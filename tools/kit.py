@@ -1,4 +1,4 @@
-"""Writes rules (deploy/prometheus, kubernetes, jsonnet), docs/alerts.md and grafana/dashboards.
+"""Writes rules (deploy/prometheus, kubernetes, jsonnet), docs/alerts.md, grafana/dashboards and grafana/postgres.
 
 The dashboards have the panels of canaries, anchors, joins and exports, which config.example.yaml shows as comments.
 """
@@ -9,7 +9,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from ragwatch.commands.dashboards import board_plan_of, dashboard_files
+from ragwatch.commands.dashboards import board_plan_of, dashboard_files, stored_dashboard
 from ragwatch.commands.rules import plan_of
 from ragwatch.config import load
 from ragwatch.rules import RulePlan, alerts, operator, prometheus, yaml_text
@@ -32,6 +32,7 @@ def files() -> dict[str, str]:
     shown = replace(shown, features=shown.features | commented)
     dashboards = dashboard_files(shown)
     texts |= {f"grafana/dashboards/{name}": text for name, text in dashboards.items()}
+    texts["grafana/postgres/stored.json"] = stored_dashboard()
     texts["grafana/dashboards/.lint"] = yaml_text(exclusions(json.loads(text) for text in dashboards.values()))
     texts["docs/alerts.md"] = alerts_page(plan)
     return texts

@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 import httpx
 
 ROOT = Path(__file__).parent.parent
-FILES = ("deploy/Dockerfile", "deploy/compose.yaml", "deploy/compose.secured.yaml")
+FILES = ("deploy/Dockerfile", "deploy/compose.yaml", "deploy/compose.secured.yaml", "deploy/compose.fleet.yaml")
 HUB, HUB_HOST = "docker.io", "registry-1.docker.io"
 MANIFESTS = (
     "application/vnd.oci.image.index.v1+json",

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import errno
 import os
-import socket
 import tempfile
 import time
 from collections import Counter
@@ -19,6 +17,7 @@ from ragwatch import judges, sources
 from ragwatch.audit import verify
 from ragwatch.commands.check_export import export_test
 from ragwatch.commands.check_traces import traces_so_far
+from ragwatch.commands.check_web import NOBODY_SENDS, address_state, may_send, web_state
 from ragwatch.commands.event_loop import run_async
 from ragwatch.commands.log_warnings import JSONL_ADVICE, incomplete_file, lock_owner, reject_warnings, sample_warnings
 from ragwatch.commands.push_request import push_request
@@ -37,17 +36,19 @@ from ragwatch.daemon.suites import suite_of
 from ragwatch.daemon.web_access import read_rules
 from ragwatch.errors import FormatError, RagwatchError
 from ragwatch.formats.feedback import FEEDBACK_FOR
+from ragwatch.formats.record import Line
 from ragwatch.judges.lexical.readable import unread_language
 from ragwatch.pipeline.budget_account import InMemoryBudget
 from ragwatch.ports import Batch, JudgeContext, Source
 from ragwatch.ports.capabilities import HasFallback, HasLogFiles, SupportsPeek, SupportsProbe, log_reader
+from ragwatch.ports.receiving import GrpcListener
 from ragwatch.sources.messages import BrokerOptions
 from ragwatch.sources.otlp import Options as OtlpOptions
 from ragwatch.sources.push import Options as PushOptions
 from ragwatch.stores import postgres
 from ragwatch.stores.sqlite import Options as SqliteOptions
 from ragwatch.telemetry import Telemetry, configure_logging
-from ragwatch.web import Right
+from ragwatch.web import Right, grpc_library
 
 MAX_RECORDS = 100
 MAX_UNUSUAL = 5  # canaries that a warning names
@@ -94,8 +95,11 @@ def check_all(config: Config) -> Iterator[Finding]:
     yield from _alerts(config)
     yield _run_test("state", lambda: _state(config.settings.state))
     owner = lock_owner(config.settings.state)
-    yield _run_test("web.listen", lambda: _address(config.settings.web.listen, owner))
-    yield _run_test("web", lambda: _web(config.settings.web))
+    yield _run_test("web.listen", lambda: _address("web.listen", config.settings.web.listen, owner))
+    yield _run_test("web", lambda: _web(config.settings.web, config.grpc_listeners))
+    for listener in config.grpc_listeners:
+        subject = f"sources.{listener.source}.grpc"
+        yield _run_test(subject, lambda listener=listener: _listener(listener, owner))  # type: ignore[misc]  # bound now
     yield from _privacy(config)
     for index, source in enumerate(config.sources):
         subject = f"sources[{index}]"
@@ -191,39 +195,20 @@ def _audit_log(file: Path) -> Finding:
     return Finding("audit.file", OK, f"{file} can be written")
 
 
-def _address(listen: str, owner: str | None) -> Finding:
-    host, _, port = listen.rpartition(":")
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family) as server:
-        server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            server.bind((host.strip("[]"), int(port)))
-        except OSError as error:
-            if owner is None or error.errno != errno.EADDRINUSE:
-                raise
-            return Finding("web.listen", WARNING, f"{listen} is in use, as it is while ragwatch runs (process {owner})")
-    return Finding("web.listen", OK, f"{listen} is free")
+def _address(subject: str, listen: str, owner: str | None) -> Finding:
+    free, text = address_state(listen, owner)
+    return Finding(subject, OK if free else WARNING, text)
 
 
-def _web(web: WebOptions) -> Finding:
-    rules = read_rules(web)
-    access = rules.access
-    transport = "HTTP" if rules.tls is None else "TLS"
-    if not access.has_credentials:
-        return Finding("web", OK, f"{transport}; nobody is asked for a password: {_rights(access.anonymous)}")
-    who = [
-        f"{len(access.users)} users" if access.users else "",
-        f"{len(access.tokens)} tokens" if access.tokens else "",
-    ]
-    who += ["client certificates"] if access.certificates and not access.users else []
-    text = f"{transport}; {', '.join(filter(None, who))}; without them: {_rights(access.anonymous) or 'nothing'}"
-    if rules.tls is None and not web.is_local:
-        return Finding("web", WARNING, f"{text}; passwords and tokens travel unencrypted: use TLS, here or in a proxy")
-    return Finding("web", OK, text)
+def _web(web: WebOptions, listeners: Sequence[GrpcListener] = ()) -> Finding:
+    safe, text = web_state(web, listeners)
+    return Finding("web", OK if safe else WARNING, text)
 
 
-def _rights(rights: frozenset[Right]) -> str:
-    return ", ".join(sorted(rights))
+def _listener(listener: GrpcListener, owner: str | None) -> Finding:
+    """Whether a source can receive calls over gRPC."""
+    grpc_library(listener.source)
+    return _address(f"sources.{listener.source}.grpc", listener.address, owner)
 
 
 def _source(config: KindConfig, subject: str, whole: Config) -> Finding:
@@ -271,10 +256,8 @@ def _push(options: PushOptions, subject: str, config: Config) -> Finding:
     """How to send a record to a source, and whether anybody may."""
     web = config.settings.web
     access = read_rules(web).access
-    granted = [*(token.rights for token in access.tokens), *access.grants.values()]
-    if Right.INGEST not in access.anonymous.union(*granted, access.unlisted if access.users else ()):
-        detail = "nobody has the right ingest: give it to a token, as `web.tokens: [{name, token, rights: [ingest]}]`"
-        return Finding(subject, WARNING, detail)
+    if not may_send(access):
+        return Finding(subject, WARNING, NOBODY_SENDS)
     several = sum(isinstance(source.options, PushOptions) for source in config.sources) > 1
     request = push_request(web, options.name if several else None, token=Right.INGEST not in access.anonymous)
     return Finding(subject, OK, f"receives answers; send one with: {request}")
@@ -327,7 +310,7 @@ def _content(options: object, batch: Batch, subject: str, settings: Settings | N
     warnings = [*sample_warnings(samples, settings.routes), *_language_warnings(samples)]
     if errors:
         limit = settings.alerts.rejects
-        advice = reject_warnings(len(errors), total, limit) if samples else _format_advice(batch.lines[0].lstrip())
+        advice = reject_warnings(len(errors), total, limit) if samples else _format_advice(batch.lines[0])
         detail = "; ".join((summary, f"first error: {errors[0]}", *advice, *warnings))
         return Finding(subject, WARNING if samples else FAILED, detail)
     if not any(sample.contexts for sample in samples):
@@ -346,15 +329,16 @@ def _language_warnings(samples: Sequence[Sample]) -> Iterator[str]:
         )
 
 
-def _format_advice(line: bytes) -> Iterator[str]:
+def _format_advice(line: Line) -> Iterator[str]:
     """What to do when no line can be read.
 
     Args:
         line: The first line.
     """
-    if line.startswith(b"["):
+    text = line.lstrip() if isinstance(line, bytes) else b"{"
+    if text.startswith(b"["):
         yield f"the file is a JSON array; {JSONL_ADVICE}"
-    elif not line.startswith(b"{") and b"{" in line:
+    elif not text.startswith(b"{") and b"{" in text:
         yield "there is text before the JSON; set prefix: auto in this source"
 
 

@@ -14,8 +14,9 @@ from ragwatch.config import Config, JudgeConfig
 from ragwatch.core.scores import Quantity
 from ragwatch.ports.capabilities import record_rules
 from ragwatch.rules import RulePlan
-from ragwatch.rules.dashboards import PLACEHOLDER, BoardPlan, Feature, boards
+from ragwatch.rules.dashboards import PLACEHOLDER, SQL_FILE, BoardPlan, Feature, Json, boards, sql_board
 from ragwatch.rules.promql import span
+from ragwatch.stores.postgres.options import Options as PostgresOptions
 
 _UNREAD: Mapping[str, frozenset[Quantity]] = MappingProxyType(
     {"lexical": frozenset({Quantity.CONTRADICTION, Quantity.NEED_RECALL}), "local": frozenset({Quantity.NEED_RECALL})}
@@ -29,7 +30,13 @@ def write_dashboards(config: Config, plan: RulePlan, folder: Path) -> None:
     if plan.links.pages is None:
         click.echo(f"web.external_url is not set: links of the dashboards lead to {PLACEHOLDER} until it is", err=True)
     folder.mkdir(parents=True, exist_ok=True)
-    for name, text in dashboard_files(board_plan_of(config, plan)).items():
+    shown = board_plan_of(config, plan)
+    texts = dashboard_files(shown)
+    options = config.store.options
+    if isinstance(options, PostgresOptions):
+        schema = f"{options.database_schema}_views"
+        texts[SQL_FILE] = _text(sql_board(pages=shown.pages, schema=schema, judge=shown.judge))
+    for name, text in texts.items():
         with file_name_in_errors(str(folder / name)):
             (folder / name).write_text(text, encoding="utf-8")
         click.echo(f"wrote {folder / name}", err=True)
@@ -37,7 +44,16 @@ def write_dashboards(config: Config, plan: RulePlan, folder: Path) -> None:
 
 def dashboard_files(plan: BoardPlan) -> dict[str, str]:
     """Text of the dashboards, by file name."""
-    return {name: json.dumps(board, indent=1, ensure_ascii=False) + "\n" for name, board in boards(plan).items()}
+    return {name: _text(board) for name, board in boards(plan).items()}
+
+
+def stored_dashboard() -> str:
+    """Text of the dashboard for a PostgreSQL store, with the defaults."""
+    return _text(sql_board())
+
+
+def _text(board: Json) -> str:
+    return json.dumps(board, indent=1, ensure_ascii=False) + "\n"
 
 
 def board_plan_of(config: Config, plan: RulePlan) -> BoardPlan:

@@ -10,9 +10,10 @@ from typing import BinaryIO
 import click
 
 from ragwatch.commands.log_head import FormatTrial, LogHead, read_head
-from ragwatch.commands.map_join import guess_join, join_yaml
+from ragwatch.commands.map_join import JoinGuess, guess_join, join_yaml
 from ragwatch.commands.record_files import Rejects
 from ragwatch.commands.terminal import file_name_in_errors, printable
+from ragwatch.core.sample import Sample
 from ragwatch.formats import CUSTOM, FORMATS
 from ragwatch.formats.custom import MappingReader
 from ragwatch.formats.expressions import predicate
@@ -57,14 +58,8 @@ class _Proposal:
 
 def map_log(files: Sequence[BinaryIO]) -> int:
     """Guess the format of FILES (JSONL, gzip too; `-` is standard input) and print it as keys of a source."""
-    logs: list[tuple[str, LogHead]] = []
-    for file in files:
-        name = getattr(file, "name", "<stdin>")
-        with file_name_in_errors(name):
-            logs.append((name, read_head(file)))
-        _print_errors(logs[-1][1].rejects.lines(name))
-    heads = [log for _, log in logs]
-    join = None if any(_is_read(log) for log in heads) else guess_join(heads)
+    logs = _read_heads(files)
+    join = _join_of(logs)
     if join is not None:
         click.echo("\n".join(join_yaml(join, logs)))
         return int(not join.guess.certain)
@@ -76,6 +71,54 @@ def map_log(files: Sequence[BinaryIO]) -> int:
     return max(codes)
 
 
+@dataclass(frozen=True, slots=True)
+class SourceProposal:
+    """What is proposed for some logs, for a configuration.
+
+    Attributes:
+        lines: Keys of a source, as lines of YAML.
+        is_whole: They are a whole source, with kind, name and path; else only the keys that say how records are read.
+        certain: They read the logs; else they are a draft to complete.
+        samples: The samples that they read.
+    """
+
+    lines: Sequence[str]
+    is_whole: bool
+    certain: bool
+    samples: Sequence[Sample]
+
+
+def propose_source(files: Sequence[BinaryIO]) -> SourceProposal | None:
+    """Return what reads some logs as one source; None if nothing is proposed, which standard error then explains."""
+    logs = _read_heads(files)
+    join = _join_of(logs)
+    if join is not None:
+        return SourceProposal(tuple(join_yaml(join, logs)), is_whole=True, certain=join.guess.certain, samples=())
+    name, log = max(logs, key=lambda entry: len(entry[1].records))
+    proposal = _proposal(name, log)
+    if proposal is None:
+        return None
+    samples = proposal.trial.samples
+    certain = proposal.guess.certain and bool(samples)
+    return SourceProposal(tuple(_yaml(proposal, log, brief=True)), is_whole=False, certain=certain, samples=samples)
+
+
+def _read_heads(files: Sequence[BinaryIO]) -> list[tuple[str, LogHead]]:
+    """Read the first records of each file; torn records are printed."""
+    logs: list[tuple[str, LogHead]] = []
+    for file in files:
+        name = getattr(file, "name", "<stdin>")
+        with file_name_in_errors(name):
+            logs.append((name, read_head(file)))
+        _print_errors(logs[-1][1].rejects.lines(name))
+    return logs
+
+
+def _join_of(logs: Sequence[tuple[str, LogHead]]) -> JoinGuess | None:
+    heads = [log for _, log in logs]
+    return None if any(_is_read(log) for log in heads) else guess_join(heads)
+
+
 def _is_read(log: LogHead) -> bool:
     """Whether records of a log can be read as they are."""
     return bool(guess(log.bare).share)
@@ -83,18 +126,26 @@ def _is_read(log: LogHead) -> bool:
 
 def _map(name: str, log: LogHead) -> int:
     """Print what is proposed for one log."""
+    proposal = _proposal(name, log)
+    if proposal is None:
+        return 1
+    click.echo("\n".join(_yaml(proposal, log)))
+    return 0 if proposal.guess.certain and proposal.trial.samples else 1
+
+
+def _proposal(name: str, log: LogHead) -> _Proposal | None:
+    """What is proposed for one log; if that is nothing, the reason is printed."""
     if not log.records:
         _print_errors(log.texts.lines(name))
         click.echo(f"{printable(name)}: has no JSON object; ragwatch reads one JSON object per line", err=True)
-        return 1
+        return None
     proposal = _propose(log)
     if proposal.guess.format is None:
         _print_errors(f"{name}: {error}" for error in proposal.guess.errors)
         click.echo(_SEPARATE if proposal.guess.apart else _NOTHING)
-        return 1
+        return None
     _print_errors(proposal.rejected.lines(name))
-    click.echo("\n".join(_yaml(proposal, log)))
-    return 0 if proposal.guess.certain and proposal.trial.samples else 1
+    return proposal
 
 
 def _print_errors(lines: Iterable[str]) -> None:
@@ -125,8 +176,11 @@ def _reader(best: FormatGuess, splitter: Splitter | None) -> LogReader:
     return LogReader(RecordRules(str(best.format), mapping, split=None if splitter is None else splitter.option))
 
 
-def _yaml(proposal: _Proposal, log: LogHead) -> list[str]:
-    """Lines of YAML for a source. Strings are written as JSON strings, which are valid YAML."""
+def _yaml(proposal: _Proposal, log: LogHead, *, brief: bool = False) -> list[str]:
+    """Lines of YAML for a source. Strings are written as JSON strings, which are valid YAML.
+
+    With `brief` without what is only to be known: the mapping that a format is the same as, and the routes.
+    """
     best, trial = proposal.guess, proposal.trial
     share = f"reads {len(trial.samples)} of {len(log.records)} records ({len(trial.samples) / len(log.records):.0%})"
     lines = [f"# {share}", f"format: {best.format}"]
@@ -136,7 +190,7 @@ def _yaml(proposal: _Proposal, log: LogHead) -> list[str]:
     if best.format == CUSTOM:
         lines[0] += "; a guess from the names of the fields: complete it, then run `ragwatch check`"
         lines += ["mapping:", *_mapping(best.mapping, "  ")]
-    elif len(log.read_with(MappingReader(best.mapping)).samples) == len(trial.samples):
+    elif not brief and len(log.read_with(MappingReader(best.mapping)).samples) == len(trial.samples):
         lines += ["# the same as a mapping:", "# mapping:", *_mapping(best.mapping, "#   ")]
     lines += _selection(proposal, log)
     if proposal.splitter is not None:
@@ -146,7 +200,7 @@ def _yaml(proposal: _Proposal, log: LogHead) -> list[str]:
     elif 2 * sum(map(has_prompt, trial.samples)) > len(trial.samples):
         lines.append("# the contexts look like whole prompts, which split cannot cut: log the passages as a list")
     routes = sorted({sample.route for sample in trial.samples if sample.route})
-    if routes:
+    if routes and not brief:
         lines.append(f"# routes to list at the top level of the configuration: {_route_list(routes)}")
     return lines
 

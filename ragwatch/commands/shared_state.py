@@ -9,6 +9,7 @@ from typing import TypeGuard
 from ragwatch.config import KindConfig
 from ragwatch.ports import Query, Store, StoredVerdict
 from ragwatch.stores import postgres
+from ragwatch.stores.days import DayReader
 
 
 def is_shared(store: KindConfig) -> bool:
@@ -31,6 +32,22 @@ def shared_store(store: KindConfig) -> Iterator[Store]:
         yield opened
     finally:
         opened.close()
+
+
+@contextmanager
+def shared_days(store: KindConfig) -> Iterator[DayReader]:
+    """Open what reads all verdicts of such a store day by day.
+
+    Raises:
+        ConfigError: The extra is not installed, or an encryption key is missing.
+        StoreError: The server cannot be reached, or the database cannot be used.
+    """
+    with shared_store(store) as opened:
+        from ragwatch.stores.postgres.days import DAYS  # noqa: PLC0415 - needs the extra, which is checked by now
+        from ragwatch.stores.postgres.store import PostgresStore  # noqa: PLC0415 - the same
+
+        assert isinstance(opened, PostgresStore)  # noqa: S101 - for the type checker
+        yield DayReader(opened, DAYS)
 
 
 def walk(store: Store, query: Query) -> Iterator[StoredVerdict]:

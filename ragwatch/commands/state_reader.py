@@ -11,15 +11,17 @@ from typing import Any
 
 import orjson
 
-from ragwatch.commands.shared_state import is_shared, shared_store, walk
+from ragwatch.commands.shared_state import is_shared, shared_days, shared_store, walk
 from ragwatch.config import Config
 from ragwatch.core.labels.label import Label, from_record
 from ragwatch.core.tally import Tally
 from ragwatch.errors import ConfigError, StoreError
 from ragwatch.ports import AnswerQuery, Query, ScoreRow, StoredVerdict
+from ragwatch.stores.days import DayReader
 from ragwatch.stores.decoding import verdict_of
 from ragwatch.stores.encryption import check_keys
 from ragwatch.stores.rows import unpack
+from ragwatch.stores.sqlite.days import DAYS
 from ragwatch.stores.sqlite.notes import LABELS, RUNS
 from ragwatch.stores.sqlite.reader import ReadConnection
 from ragwatch.stores.sqlite.retention import PRUNED_UNTIL
@@ -81,6 +83,25 @@ def answer_pages(config: Config) -> Iterator[Callable[[AnswerQuery], list[tuple[
     connection = _connect(config)
     try:
         yield lambda query: list(map(answer_of, connection.rows(*answers_statement(query))))
+    finally:
+        connection.close()
+
+
+@contextmanager
+def day_reader(config: Config) -> Iterator[DayReader]:
+    """Open what reads all verdicts day by day.
+
+    Raises:
+        ConfigError: The kind of store cannot be read.
+        StoreError: There is no state yet, or it cannot be read.
+    """
+    if is_shared(config.store):
+        with shared_days(config.store) as reader:
+            yield reader
+        return
+    connection = _connect(config)
+    try:
+        yield DayReader(connection, DAYS)
     finally:
         connection.close()
 

@@ -23,7 +23,8 @@ from ragwatch.core.sample import OTHER
 from ragwatch.errors import ConfigError
 from ragwatch.pipeline.drift.anchors import Anchor
 from ragwatch.ports import Kind
-from ragwatch.ports.capabilities import HasDeadline, HasName, KeepsTexts, uses_batches
+from ragwatch.ports.capabilities import HasDeadline, HasGrpcListener, HasName, KeepsTexts, uses_batches
+from ragwatch.ports.receiving import GrpcListener
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -76,8 +77,16 @@ class Config:
 
     @property
     def fixed(self) -> tuple[Any, ...]:
-        """Settings that a reload cannot change: state directory, store, listen address and audit log."""
-        return (self.settings.state, self.store, self.settings.web.listen, self.settings.audit)
+        """Settings that a reload cannot change: state directory, store, listen addresses and audit log."""
+        return (self.settings.state, self.store, self.settings.web.listen, self.settings.audit, self.grpc_listeners)
+
+    @property
+    def grpc_listeners(self) -> tuple[GrpcListener, ...]:
+        """Addresses on which sources receive calls over gRPC."""
+        listeners = (
+            source.options.grpc_listener for source in self.sources if isinstance(source.options, HasGrpcListener)
+        )
+        return tuple(listener for listener in listeners if listener is not None)
 
 
 def load(path: Path) -> Config:
@@ -192,6 +201,7 @@ def _valid_keys(model: type[BaseModel], path: Sequence[object], extra: AbstractS
 def _check_references(config: Config) -> None:
     source_options = [source.options for source in config.sources]
     _check_unique("sources", [options.name if isinstance(options, HasName) else "" for options in source_options])
+    _check_addresses(config)
     _check_unique("judges", [judge.place.name for judge in config.judges])
     _check_cascade(config)
     _check_timeouts(config)
@@ -212,6 +222,16 @@ def _check_unique(key: str, names: Sequence[str]) -> None:
     for index, name in enumerate(names):
         if name in names[:index]:
             raise ConfigError(f"{key}[{index}].name: {name!r} is taken; names must differ")
+
+
+def _check_addresses(config: Config) -> None:
+    """Check that no two servers have one address; port 0 is any free one."""
+    taken = {config.settings.web.listen: "web.listen"}
+    for listener in config.grpc_listeners:
+        key = f"sources.{listener.source}.grpc.listen"
+        if listener.address in taken and not listener.address.endswith(":0"):
+            raise ConfigError(f"{key}: {listener.address} is that of {taken[listener.address]}; write another port")
+        taken[listener.address] = key
 
 
 def _check_cascade(config: Config) -> None:

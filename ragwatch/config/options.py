@@ -31,14 +31,14 @@ def split_routes(data: object, key: str) -> object:
     return {**others, **({key: everywhere} if everywhere else {}), f"{key}.routes": section["routes"]}
 
 
-def _reject_boolean(value: object) -> object:
+def reject_boolean(value: object) -> object:
     """Reject true and false: YAML reads yes, no, on and off as booleans, and pydantic reads booleans as 1 and 0."""
     if isinstance(value, bool):
         raise ValueError(f"{str(value).lower()} is not a number; write one")  # noqa: TRY004 - pydantic wants ValueError
     return value
 
 
-_Number = BeforeValidator(_reject_boolean)
+_Number = BeforeValidator(reject_boolean)
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
 # Prometheus allows any label value; characters that need escapes in PromQL, URLs or YAML are left out.
 Route = Annotated[str, Field(pattern=r"^[A-Za-z0-9_./:{}~-]{1,128}$")]

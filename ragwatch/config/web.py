@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 import re
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, SecretStr
 
 from ragwatch.config.options import FrozenOptions, Name
+from ragwatch.ports.addresses import PATTERN, checked_port, host_of, is_loopback
 
-MAX_PORT = 65535
 MIN_TOKEN_CHARS = 16
 RightName = Literal["metrics", "pages", "write", "ingest"]
 
 _DIGEST = re.compile(r"sha256:[0-9a-fA-F]{64}")
 _TOKEN = re.compile(rf"[!-~]{{{MIN_TOKEN_CHARS},512}}")  # what a header can carry
 _HOST = re.compile(r"[A-Za-z0-9_.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\]")
-
-
-def _check_port(address: str) -> str:
-    port = int(address.rpartition(":")[2])
-    if port > MAX_PORT:
-        raise ValueError(f"port {port} does not exist; give one from 0 to {MAX_PORT}")
-    return address
 
 
 def _check_token(token: SecretStr) -> SecretStr:
@@ -60,7 +52,7 @@ class TokenOptions(FrozenOptions):
 class WebOptions(FrozenOptions):
     """Address of the HTTP server for metrics, pages and API, and who may do what over it."""
 
-    listen: Annotated[str, AfterValidator(_check_port)] = Field("127.0.0.1:10477", pattern=r"^.+:\d{1,5}$")
+    listen: Annotated[str, AfterValidator(checked_port)] = Field("127.0.0.1:10477", pattern=PATTERN)
     external_url: str | None = Field(None, pattern=r"^https?://")
     hosts: tuple[Annotated[str, AfterValidator(_check_host)], ...] = ()
     config_file: Path | None = None
@@ -71,7 +63,7 @@ class WebOptions(FrozenOptions):
     @property
     def host(self) -> str:
         """Name or address on which the server listens, without its port."""
-        return self.listen.rpartition(":")[0].strip("[]")
+        return host_of(self.listen)
 
     @property
     def is_local(self) -> bool:
@@ -80,7 +72,4 @@ class WebOptions(FrozenOptions):
         >>> WebOptions(listen="[::1]:80").is_local, WebOptions(listen="0.0.0.0:80").is_local
         (True, False)
         """
-        try:
-            return ip_address(self.host).is_loopback
-        except ValueError:
-            return self.host.lower() == "localhost"
+        return is_loopback(self.listen)

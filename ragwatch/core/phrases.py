@@ -12,6 +12,7 @@ Every pattern is bounded: no match extends further than some hundred characters,
 from __future__ import annotations
 
 import re
+from functools import cache
 
 from ragwatch.core.citation_markers import without_markers
 
@@ -162,8 +163,9 @@ _LEADS = r"""
 _FRAGMENT = re.compile("<[A-Z]+>")
 
 
+@cache
 def _any_of(table: str) -> re.Pattern[str]:
-    """Compiles a table to one pattern that matches where any of its lines matches."""
+    """Compiles a table, at its first use, to one pattern that matches where any of its lines matches."""
     joined = table.replace("\n    ", "")
     while _FRAGMENT.search(joined):
         before = joined
@@ -174,7 +176,6 @@ def _any_of(table: str) -> re.Pattern[str]:
     return re.compile("|".join(f"(?:{line})" for line in joined.splitlines() if line), re.IGNORECASE)
 
 
-_ABSTENTION_RE, _META_RE, _LEAD_RE = _any_of(_ABSTENTIONS), _any_of(_META), _any_of(_LEADS)
 _MAX_CHARS = 600  # only the head of a sentence is searched
 
 
@@ -184,12 +185,12 @@ def abstains(sentence: str) -> bool:
     >>> [abstains(text) for text in ("I don't know.", "The passages do not mention her age.", "She is 40.")]
     [True, True, False]
     """
-    return _ABSTENTION_RE.search(sentence[:_MAX_CHARS]) is not None
+    return _any_of(_ABSTENTIONS).search(sentence[:_MAX_CHARS]) is not None
 
 
 def is_meta(sentence: str) -> bool:
     """Returns whether the sentence is about the answer or the passages and makes no other claim."""
-    return _META_RE.search(sentence[:_MAX_CHARS]) is not None
+    return _any_of(_META).search(sentence[:_MAX_CHARS]) is not None
 
 
 def without_leads(sentence: str) -> str:
@@ -198,4 +199,4 @@ def without_leads(sentence: str) -> str:
     >>> without_leads("According to passage 2, tea is green [1].").split()
     ['tea', 'is', 'green', '.']
     """
-    return _LEAD_RE.sub(" ", without_markers(sentence))
+    return _any_of(_LEADS).sub(" ", without_markers(sentence))

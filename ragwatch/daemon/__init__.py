@@ -18,6 +18,7 @@ from ragwatch.config import Config, load
 from ragwatch.config.paging import unpaged
 from ragwatch.config.web import WebOptions
 from ragwatch.daemon.actions import actions
+from ragwatch.daemon.grpc_listeners import GrpcListeners
 from ragwatch.daemon.loops import Loop, StopSignal, repeat
 from ragwatch.daemon.process import limit_malloc_arenas, log_library_warnings, raise_file_limit, settle
 from ragwatch.daemon.reloading import ReloadQueue
@@ -25,10 +26,11 @@ from ragwatch.daemon.runtime import Runtime, build
 from ragwatch.daemon.schedule import JobSchedule
 from ragwatch.daemon.shared import Clock, SharedState
 from ragwatch.daemon.state_secret import state_secret
-from ragwatch.daemon.web_access import WebAccess, read_rules
+from ragwatch.daemon.web_access import WebAccess
 from ragwatch.errors import ConfigError, RagwatchError
 from ragwatch.ports import Erased, Erasure, RecordedEvent
 from ragwatch.ports.capabilities import ReceivesRequests
+from ragwatch.ports.receiving import Handler
 from ragwatch.telemetry import Telemetry
 from ragwatch.web import PageScope, RequestPolicy, Server, allowed_hosts, build_app
 
@@ -61,7 +63,9 @@ class Daemon:
         self._path = path
         self.board = Board()
         self.telemetry = telemetry or Telemetry()
-        self._access = WebAccess(config.settings.web, self.telemetry)  # before anything is opened
+        listeners = config.grpc_listeners
+        self._access = WebAccess(config.settings.web, self.telemetry, listeners=listeners)  # before anything is opened
+        self._calls = GrpcListeners(listeners, self._receivers, self._access, self.telemetry)
         self.store = stores.KINDS[config.store.kind].build(config.store.options, config.settings.state)
         secret = state_secret(config.settings.state, self.store)
         self._shared = SharedState(self.store, self.board, self.telemetry, clock, secret)
@@ -131,11 +135,13 @@ class Daemon:
         try:
             asyncio.get_running_loop().set_exception_handler(log_library_warnings(self.telemetry))
             self._server.bind()  # first, so that nothing is read if the address is in use
+            await self._calls.bind()
             self._runtime.resume(self.store)
             await self._runtime.sampling.step()
             await self._runtime.digest.step()
             self._schedule.start(self._runtime)
             settle()
+            await self._calls.start()
             async with asyncio.TaskGroup() as group:
                 serve = group.create_task(self._server.serve(started=on_serving))
                 work = group.create_task(self._run_loops())
@@ -145,9 +151,12 @@ class Daemon:
                 await self._stopping.wait()
                 drained = await self._drain(work)
                 notices.cancel()
+                self._runtime.refuse_requests()
                 self._server.stop()
+                await self._calls.stop()
         finally:
             self._server.close()
+            await self._calls.stop()
             await self._runtime.close()
             self.store.close()
         self.telemetry.stopped(drained=drained)
@@ -164,7 +173,7 @@ class Daemon:
             actions=actions(self._reloads.request, self.in_force, self.record),
             labels=lambda: self._runtime.labelling,
             forget=self.forget,
-            receivers=lambda: self._runtime.receivers(),  # noqa: PLW0108 - of the active runtime, not of the first one
+            receivers=self._receivers,
             policy=RequestPolicy(
                 hosts=lambda: allowed_hosts(host, self._web.external_url, self._web.hosts),
                 external=lambda: self._web.external_url,
@@ -195,6 +204,9 @@ class Daemon:
             unpaged=unpaged(config),
             texts=config.texts,
         )
+
+    def _receivers(self) -> dict[str, dict[str, Handler]]:
+        return self._runtime.receivers()  # of the active runtime, not of the first one
 
     def _render(self, accept: str, names: Sequence[str]) -> tuple[bytes, str]:
         return self._runtime.exporter.render(accept, names)  # of the active runtime, not of the first one
@@ -362,8 +374,11 @@ class Daemon:
             raise ConfigError("there is no configuration file to read again")
         config, old = load(self._path), self._runtime.config
         if config.fixed != old.fixed:
-            raise ConfigError("state, store, audit and web.listen cannot change while running; restart to change them")
-        read_rules(config.settings.web)
+            raise ConfigError(
+                "state, store, audit, web.listen, and `grpc` of sources with their limits cannot change while running; "
+                "restart to change them"
+            )
+        self._access.check(config.settings.web)
         return build(config, self._shared, self._problems)
 
     def listen_to_signals(self) -> None:

@@ -123,6 +123,12 @@ class Runtime:
                     handlers.setdefault(path, {})[intake.source.name] = handler
         return handlers
 
+    def refuse_requests(self) -> None:
+        """Answer requests that wait to be stored: nothing will be any more, and their clients send them again."""
+        for intake in self.intakes:
+            if isinstance(intake.source, ReceivesRequests):
+                intake.source.close()
+
     def fallbacks(self) -> dict[str, bool | None]:
         """By judge, whether the lexical judge reads because its model is missing; None if it needs no model."""
         active = [judging.judge for judging in self.judgings]

@@ -4,16 +4,30 @@ from __future__ import annotations
 
 import hashlib
 import ssl
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from threading import Lock
 from time import monotonic
 
 from ragwatch.config.web import WebOptions
 from ragwatch.config.web_file import REQUIRED, TlsServerConfig, WebFile, load_web_file
 from ragwatch.errors import ConfigError
+from ragwatch.ports.addresses import is_loopback
+from ragwatch.ports.receiving import GrpcListener
 from ragwatch.telemetry import Telemetry
-from ragwatch.web import EVERYTHING, Access, RateLimit, Right, Tls, TlsSettings, Token, build_tls
+from ragwatch.web import (
+    EVERYTHING,
+    Access,
+    GrpcTls,
+    RateLimit,
+    Right,
+    Tls,
+    TlsSettings,
+    Token,
+    build_grpc_tls,
+    build_tls,
+)
 
 CHECK_SECONDS = 1.0  # between two looks at the files
 _HASH = "sha256:"
@@ -24,15 +38,20 @@ Stamp = tuple[object, ...]
 
 @dataclass(frozen=True, slots=True)
 class WebRules:
-    """Who may do what, and the TLS context; `files` are those that were read."""
+    """Who may do what, TLS for HTTP and for gRPC; `files` are those that were read."""
 
     access: Access
     tls: Tls | None
     files: tuple[str, ...] = ()
+    grpc_tls: GrpcTls | None = None
 
 
-def read_rules(web: WebOptions) -> WebRules:
-    """Read the files of a section `web`, and check that the address is not open by oversight.
+def read_rules(web: WebOptions, listeners: Sequence[GrpcListener] = ()) -> WebRules:
+    """Read the files of a section `web`, and check that no address is open by oversight.
+
+    Args:
+        web: The section.
+        listeners: Addresses on which sources receive calls over gRPC.
 
     Raises:
         ConfigError: A file is wrong, or others than this machine could read texts without anybody having said so.
@@ -45,15 +64,18 @@ def read_rules(web: WebOptions) -> WebRules:
             raise ConfigError("\n".join(f"web.config_file: {line}" for line in str(error).splitlines())) from error
     access = access_of(web, file)
     _check_open(web, access)
+    for listener in listeners:
+        _check_listener(web, access, listener)
     if not file.tls_server_config.is_on:
         return WebRules(access, None, _config_files(web))
     settings = tls_settings(file.tls_server_config)
     try:
         tls = build_tls(settings)
+        grpc_tls = build_grpc_tls(settings) if listeners else None
     except ConfigError as error:
         name = web.config_file.name if web.config_file else ""
         raise ConfigError(f"web.config_file: {name}: {error}") from error
-    return WebRules(access, tls, (*_config_files(web), *settings.files))
+    return WebRules(access, tls, (*_config_files(web), *settings.files), grpc_tls)
 
 
 def _config_files(web: WebOptions) -> tuple[str, ...]:
@@ -118,6 +140,16 @@ def _check_open(web: WebOptions, access: Access) -> None:
     )
 
 
+def _check_listener(web: WebOptions, access: Access, listener: GrpcListener) -> None:
+    if is_loopback(listener.address) or access.has_credentials or Right.INGEST in web.open:
+        return
+    raise ConfigError(
+        f"source {listener.source}: grpc.listen: {listener.address} can be reached from other machines, and nobody is "
+        "asked for a token: anybody could send answers that never were; write web.tokens with the right ingest, or "
+        "users into web.config_file, or ingest under web.open"
+    )
+
+
 def tls_settings(tls: TlsServerConfig) -> TlsSettings:
     """Convert the section `tls_server_config`."""
     return TlsSettings(
@@ -144,14 +176,24 @@ class WebAccess:
         web: The section `web`.
         telemetry: Logs and counts refusals, and files that were read again.
         clock: Returns seconds.
+        listeners: Addresses on which sources receive calls over gRPC.
 
     Raises:
         ConfigError: See `read_rules`.
     """
 
-    def __init__(self, web: WebOptions, telemetry: Telemetry, clock: Callable[[], float] = monotonic) -> None:
+    def __init__(
+        self,
+        web: WebOptions,
+        telemetry: Telemetry,
+        clock: Callable[[], float] = monotonic,
+        *,
+        listeners: Sequence[GrpcListener] = (),
+    ) -> None:
         self._telemetry = telemetry
         self._clock = clock
+        self._listeners = tuple(listeners)
+        self._reading = Lock()  # connections over gRPC ask for certificates in threads of their own
         self._refused: Stamp = ()
         self._is_reported = False
         self.use(web)
@@ -162,9 +204,17 @@ class WebAccess:
         Raises:
             ConfigError: See `read_rules`.
         """
-        self._rules, self._stamp = _read_with_stamp(web)
+        self._rules, self._stamp = self._read(web)
         self._web = web
         self._next = self._clock() + CHECK_SECONDS
+
+    def check(self, web: WebOptions) -> None:
+        """Check another section `web` for a daemon that goes on.
+
+        Raises:
+            ConfigError: See `read_rules`; or a restart is needed.
+        """
+        _check_grpc_successor(self._rules, read_rules(web, self._listeners))
 
     @property
     def scheme(self) -> str:
@@ -175,22 +225,40 @@ class WebAccess:
         """Who may do what."""
         return self._current().access
 
+    def access_at(self, *, is_local: bool) -> Access:
+        """Who may do what at another address than `web.listen`, which only this machine reaches or others, too."""
+        access = self._current().access
+        if access.has_credentials:
+            return access
+        return replace(access, anonymous=EVERYTHING if is_local else frozenset(map(Right, self._web.open)))
+
+    def grpc_tls(self) -> GrpcTls | None:
+        """Certificates for a new connection over gRPC; None for no TLS. From any thread."""
+        return self._current().grpc_tls
+
     def tls(self) -> Tls | None:
         """TLS for a new connection; None for none."""
         return self._current().tls
 
     def _current(self) -> WebRules:
-        now = self._clock()
-        if now >= self._next:
-            self._next = now + CHECK_SECONDS
-            stamp = _stamp(self._rules.files)
-            if stamp != self._stamp:
-                self._read_again(stamp)
+        if self._clock() >= self._next and self._reading.acquire(blocking=False):
+            try:
+                self._next = self._clock() + CHECK_SECONDS
+                stamp = _stamp(self._rules.files)
+                if stamp != self._stamp:
+                    self._read_again(stamp)
+            finally:
+                self._reading.release()
         return self._rules
+
+    def _read(self, web: WebOptions) -> tuple[WebRules, Stamp]:
+        """Read the rules, and a stamp of the files that is not newer than they are: later changes are seen."""
+        stamp = _stamp(read_rules(web, self._listeners).files)
+        return read_rules(web, self._listeners), stamp
 
     def _read_again(self, stamp: Stamp) -> None:
         try:
-            rules, stamp_of_rules = _read_with_stamp(self._web)
+            rules, stamp_of_rules = self._read(self._web)
             _check_successor(self._rules, rules)
         except ConfigError as error:
             # At the second look: a certificate and its key change one after the other, and a file is written in parts.
@@ -205,18 +273,25 @@ class WebAccess:
         self._telemetry.web_file_read()
 
 
-def _read_with_stamp(web: WebOptions) -> tuple[WebRules, Stamp]:
-    """Read the rules, and a stamp of the files that is not newer than they are: a change meanwhile is seen later."""
-    stamp = _stamp(read_rules(web).files)
-    return read_rules(web), stamp
-
-
 def _check_successor(old: WebRules, new: WebRules) -> None:
     """Refuse to drop TLS or all users while running: a file that is half written looks like that."""
     if old.tls is not None and new.tls is None:
         raise ConfigError("web.config_file: tls_server_config is gone; restart to serve without TLS")
     if old.access.has_credentials and not new.access.has_credentials:
         raise ConfigError("web.config_file: nobody would be asked for a password any more; restart to serve so")
+    _check_grpc_successor(old, new)
+
+
+def _check_grpc_successor(old: WebRules, new: WebRules) -> None:
+    """Refuse what connections over gRPC cannot follow while running; new certificates they can."""
+    if (old.grpc_tls is None) != (new.grpc_tls is None):
+        raise ConfigError(
+            "web.config_file: TLS begins or ends, which `grpc` of a source cannot follow; restart for that"
+        )
+    if old.grpc_tls and new.grpc_tls and old.grpc_tls.asks_clients != new.grpc_tls.asks_clients:
+        raise ConfigError(
+            "web.config_file: client_auth_type is another one, which `grpc` of a source cannot follow; restart for that"
+        )
 
 
 def _stamp(files: Iterable[str]) -> Stamp:

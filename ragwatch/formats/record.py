@@ -20,7 +20,9 @@ from ragwatch.errors import FormatError
 
 Parsed = tuple[dict[str, Any], bool] | SkipReason
 """A record and whether characters in it were replaced, or why the line is skipped (see `selection`)."""
-Parse = Callable[[bytes], Parsed]
+Line = bytes | dict[str, Any]
+"""A line of a log; or a record that its source has decoded, of which `parse` would change nothing."""
+Parse = Callable[[Line], Parsed]
 
 _BOM = "\ufeff"
 _NUL_ESCAPE = re.compile(rb"\\u0000")
@@ -33,7 +35,7 @@ _ESCAPE = re.compile(
 )
 
 
-def parse(line: bytes) -> tuple[dict[str, Any], bool]:
+def parse(line: Line) -> tuple[dict[str, Any], bool]:
     """Decode the JSON object in one line. Returns it, and whether characters had to be replaced by U+FFFD.
 
     Bytes that are not UTF-8, lone surrogates and NUL are replaced, because they can be neither stored nor sent.
@@ -44,6 +46,8 @@ def parse(line: bytes) -> tuple[dict[str, Any], bool]:
     Raises:
         FormatError: torn_json, not_an_object, not_finite, number_too_large, too_deep or binary.
     """
+    if isinstance(line, dict):
+        return line, False
     try:
         value = orjson.loads(line)
     except orjson.JSONDecodeError:

@@ -24,7 +24,7 @@ from ragwatch.core.sample import SkipReason
 from ragwatch.errors import ConfigError, FormatError
 from ragwatch.formats.expressions import predicate
 from ragwatch.formats.feedback import FEEDBACK_FOR
-from ragwatch.formats.record import Parse, Parsed, parse
+from ragwatch.formats.record import Line, Parse, Parsed, parse
 
 AUTO = "auto"
 MAX_PREFIX_BYTES = 4096
@@ -55,13 +55,15 @@ def line_parser(where: str | None = None, prefix: str | None = None) -> Parse:
     start = _first_brace if prefix is None else _first_object if prefix == AUTO else _pattern_end(prefix)
     selects = None if where is None else predicate("where", where)
 
-    def select(line: bytes) -> Parsed:
-        position = 0 if prefix is None and line[:1] == b"{" else start(line)
-        if position < 0:
-            if b"\x00" in line:  # a gap left by a crash may have held records
-                return parse(line)
-            return SkipReason.NO_JSON
-        decoded = parse(line[position:] if position else line)
+    def select(line: Line) -> Parsed:
+        if isinstance(line, bytes):
+            position = 0 if prefix is None and line[:1] == b"{" else start(line)
+            if position < 0:
+                if b"\x00" in line:  # a gap left by a crash may have held records
+                    return parse(line)
+                return SkipReason.NO_JSON
+            line = line[position:] if position else line
+        decoded = parse(line)
         if selects is None or FEEDBACK_FOR in decoded[0]:
             return decoded
         try:

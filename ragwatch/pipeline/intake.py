@@ -283,7 +283,7 @@ class IntakeLoop:
         """
         skipped: Counter[SkipReason] = Counter()
         name, stream, parse, read = self.source.name, batch.stream, self._parse, self._read
-        for line, offset, number in zip(batch.lines, batch.offsets, batch.numbers, strict=True):
+        for index, (line, number) in enumerate(zip(batch.lines, batch.numbers, strict=True)):
             try:
                 parsed = parse(line)
                 if isinstance(parsed, SkipReason):
@@ -294,14 +294,14 @@ class IntakeLoop:
                     self._read_feedback(record, result)
                     result.tallies[Tally.SEEN, (name,)] -= 1  # it is no request
                     continue
-                sample = read(record, f"{stream}:{offset}")
+                sample = read(record, "")
             except FormatError as error:
                 rejection = Rejection(RejectReason(error.reason), batch.file, number, error.field, str(error))
                 self._reject(result.tallies, rejection, report)
                 continue
             if repaired:
                 result.tallies[Tally.REPAIRED, (name,)] += 1
-            yield sample, number, record
+            yield sample if sample.id else sample._replace(id=f"{stream}:{batch.offsets[index]}"), number, record
         for reason, lines in skipped.items():
             result.tallies[Tally.SKIPPED, (name, reason)] += lines
             result.tallies[Tally.SEEN, (name,)] -= lines

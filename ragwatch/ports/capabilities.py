@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Protocol, runtime_checkable
 
 from ragwatch.formats.log_reader import LogReader, RecordRules
-from ragwatch.ports.receiving import Handler
+from ragwatch.ports.receiving import GrpcListener, Handler
 from ragwatch.ports.rows import Part
 from ragwatch.ports.traffic import Batch
 
@@ -63,7 +63,7 @@ class ReceivesRequests(Protocol):
 
     @property
     def handlers(self) -> Mapping[str, Handler]:
-        """Handlers of POST requests, by path."""
+        """Handlers of POST requests and of calls over gRPC, by path."""
         ...
 
 
@@ -169,6 +169,16 @@ class HasLogFiles(HasName, HasFormat, Protocol):
     @property
     def patterns(self) -> tuple[str, ...]:
         """Paths and globs of the files."""
+        ...
+
+
+@runtime_checkable
+class HasGrpcListener(HasName, Protocol):
+    """Options of a source that may receive calls over gRPC, such as `sources.otlp.Options`."""
+
+    @property
+    def grpc_listener(self) -> GrpcListener | None:
+        """Where they are received; None if they are not."""
         ...
 
 

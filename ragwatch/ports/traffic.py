@@ -9,6 +9,7 @@ from typing import Protocol
 from ragwatch.core.sample import RejectReason
 from ragwatch.core.snapshot import Lag
 from ragwatch.core.tally import TallyKey
+from ragwatch.formats.record import Line
 from ragwatch.ports.rows import Part
 
 
@@ -53,8 +54,8 @@ class Batch:
     Attributes:
         stream: Identity of the stream inside its source (a file, a partition).
         file: Its display name.
-        lines: Raw records without line ends; empty lines are left out.
-        offsets: Start offset of each line in the stream; the fallback id of records without one.
+        lines: Raw records without line ends, or decoded ones; empty lines are left out.
+        offsets: Start offset of each line in the stream; part of the id of records without one, else not asked for.
         numbers: 1-based number of each line.
         cursor: Opaque state that resumes after the last line.
         rejections: Records that could not be read as a line (too long, binary ...).
@@ -67,7 +68,7 @@ class Batch:
 
     stream: str
     file: str
-    lines: Sequence[bytes]
+    lines: Sequence[Line]
     offsets: Sequence[int]
     numbers: Sequence[int]
     cursor: str

@@ -146,6 +146,9 @@ CATALOGUE: tuple[AlertEntry, ...] = (
     AlertEntry("DiskLow", "Less than 512 MiB are free for the state directory.", _HOLD, _EXACT),
     AlertEntry("StepsFailing", "A background loop fails repeatedly.", f"15 min window, then {_HOLD}", _EXACT),
     AlertEntry(
+        "ExportFailing", "No scores reach the endpoint of `export.otlp`.", f"15 min window, then {_HOLD}", _EXACT
+    ),
+    AlertEntry(
         "WebConfigRefused", "A changed web.config_file or certificate is wrong.", "at once; ends after 1 h", _EXACT
     ),
     AlertEntry("InvariantViolated", "The counters of ragwatch contradict each other.", "at once; no hold", _EXACT),

@@ -54,13 +54,22 @@ def alerts(plan: RulePlan) -> Iterator[Alert]:
 
 
 def _internals(plan: RulePlan) -> Iterator[Alert]:
-    """Alerts on background loops and invariants."""
+    """Alerts on background loops, the export, and invariants."""
     window, short = span(plan.window), span(plan.windows[0])
     yield _own(
         "RagwatchStepsFailing",
         f"sum by (job, loop) (increase(ragwatch_step_failures_total[{short}])) > {_MAX_FAILED_STEPS}",
         f"{_JOB}: ragwatch loop {{{{ $labels.loop }}}} failed about {_COUNT} times in {short}.",
         f"Loop {{{{ $labels.loop }}}} failed about {_COUNT} times in the last {short}. Check disk and database.",
+    )
+    sent = 'ragwatch_export_records_total{outcome="sent"}'
+    yield _own(
+        "RagwatchExportFailing",
+        f"sum by (job, signal) (increase(ragwatch_export_failures_total[{short}])) > 0\n"
+        f"and sum by (job, signal) (increase({sent}[{short}])) == 0",
+        f"{_JOB}: no {{{{ $labels.signal }}}} with scores reach the endpoint of export.otlp; {_COUNT} requests failed.",
+        f"About {_COUNT} requests with {{{{ $labels.signal }}}} failed in {short}, and none succeeded. Judging and all "
+        "figures go on; the backend of the traces shows no new scores.",
     )
     yield _own(  # counted once for each wrong change, so what is still wrong after the window is silent
         "RagwatchWebConfigRefused",

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from ragwatch.ports import Kind, Source
-from ragwatch.sources import join, kafka, nats, otlp, push, redis_streams, tail
+from ragwatch.sources import join, kafka, nats, otlp, push, redis_streams, sqs, tail
 
 KINDS: Mapping[str, Kind[Source]] = MappingProxyType(
     {
@@ -21,5 +21,6 @@ KINDS: Mapping[str, Kind[Source]] = MappingProxyType(
         "redis_streams": redis_streams,
         "nats": nats,
         "kafka": kafka,
+        "sqs": sqs,
     }
 )

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from ragwatch.web.access import EVERYTHING, OPEN, Access, RateLimit, RequestPolicy, Right, Token
 from ragwatch.web.app import Action, build_app
+from ragwatch.web.authenticator import Authenticator
+from ragwatch.web.grpc_server import GrpcServer, grpc_library
+from ragwatch.web.grpc_tls import GrpcTls, build_grpc_tls
 from ragwatch.web.guard import allowed_hosts
 from ragwatch.web.request_limit import BusyError
 from ragwatch.web.samples import ParameterError
@@ -16,7 +19,10 @@ __all__ = [
     "OPEN",
     "Access",
     "Action",
+    "Authenticator",
     "BusyError",
+    "GrpcServer",
+    "GrpcTls",
     "PageScope",
     "ParameterError",
     "RateLimit",
@@ -28,5 +34,7 @@ __all__ = [
     "Token",
     "allowed_hosts",
     "build_app",
+    "build_grpc_tls",
     "build_tls",
+    "grpc_library",
 ]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from ragwatch.errors import ConfigError
-from ragwatch.web.authentication import alternative_names
+from ragwatch.web.authenticator import alternative_names
 
 _CIPHERS = {
     "AES_128_CBC_SHA": "AES128-SHA",

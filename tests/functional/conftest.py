@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 from functional.daemon import record, write_config
 from functional.endings import CommandLine, Stage
+from functional.forked import end_server
 from support.counting import uncounted
 
 SUITE = "items:\n  - query: Where does the mill stand?\n    expected: [d1]\n"
@@ -19,6 +20,11 @@ CANARIES = (
 ROLLOUT = (
     "{a: a, b: b, offline: {a: recorded.json, b: recorded.json}, judged: {since: 9999d}, live: {start: 2020-01-01}}"
 )
+
+
+def pytest_unconfigure() -> None:
+    """End the process that forks daemons, which is no leftover of a test."""
+    end_server()
 
 
 @pytest.fixture(scope="module", autouse=True)

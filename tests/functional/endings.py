@@ -96,8 +96,13 @@ COMMANDS: dict[str, str] = {
     "rules": "rules --config {config}",
     "redact": "redact {log} --config {config}",
     "forget": "forget --config {config} nobody",
+    "parquet": "export --config {config} --parquet files",
+    "views": "store views {config}",
     "copy": "store copy {state} {config}",
     "audit": "audit verify audit.jsonl",
+    "init": "init {log} --yes --out -",
+    "schema": "config schema",
+    "completion": "completion bash",
 }
 
 

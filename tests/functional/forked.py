@@ -58,7 +58,7 @@ class ForkedProcess:
         self._status, status_writer = os.pipe()
         nothing = os.open(os.devnull, os.O_RDWR)
         streams = [nothing if stdin is None else stdin, nothing if stdout is None else stdout, error_writer]
-        socket.send_fds(_server(), [json.dumps(message).encode()], [*streams, status_writer])
+        socket.send_fds(_server()[0], [json.dumps(message).encode()], [*streams, status_writer])
         for descriptor in (nothing, error_writer, status_writer):
             os.close(descriptor)
         self.stderr: TextIO = os.fdopen(error_reader, encoding="utf-8", errors="replace")
@@ -145,17 +145,21 @@ def run_forked(
 
 
 @cache
-def _server() -> socket.socket:
-    """The server of this pytest process, which ends with it."""
+def _server() -> tuple[socket.socket, subprocess.Popen[bytes]]:
+    """The server of this pytest process, and its socket."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     process = subprocess.Popen(
         [sys.executable, "-W", "error", _SERVER, str(theirs.fileno())], pass_fds=[theirs.fileno()]
     )
     theirs.close()
+    atexit.register(end_server)  # of a worker, in which pytest does not end
+    return ours, process
 
-    def end() -> None:
+
+def end_server() -> None:
+    """End the server of this process, if there is one."""
+    if _server.cache_info().currsize:
+        ours, process = _server()
         ours.close()
         process.wait()
-
-    atexit.register(end)
-    return ours
+        _server.cache_clear()

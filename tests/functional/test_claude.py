@@ -209,14 +209,17 @@ def test_a_relaxed_judge_is_asked_at_once_by_a_run_that_ends(tmp_path: Path, loo
 
 def test_the_demo_takes_an_llm_judge(tmp_path: Path, loopback: LoopbackProcess) -> None:  # noqa: F811
     """`ragwatch demo --judge claude --base-url` asks the model there about a part of the answers."""
-    command = ["demo", "--port", "0", "--seconds", "6", "--judge", "claude", "--base-url", loopback.address]
+    command = ["demo", "--port", "0", "--judge", "claude", "--base-url", loopback.address, "--seconds"]
     env = os.environ | {"TMPDIR": str(tmp_path)}
     env.pop("ANTHROPIC_API_KEY", None)
-    refused = run_forked(*command, env=env)
+    refused = run_forked(*command, "6", env=env)
     assert (refused.returncode, "ANTHROPIC_API_KEY" in refused.stderr) == (2, True)
     env["ANTHROPIC_API_KEY"] = str(loopback.key)
-    done = run_forked(*command, env=env, check=True)
-    requests = loopback.requests()
-    assert {(each["status"], each["note"]) for each in requests if each["status"]} == {(200, None)}
+    for seconds in ("6", "90"):  # the second time on a machine that is too busy to start it in the first
+        done = run_forked(*command, seconds, env=env, check=True)
+        answered = {(request["status"], request["note"]) for request in loopback.requests() if request["status"]}
+        if answered:
+            break
+    assert answered == {(200, None)}
     assert "quantity" in done.stdout
     assert str(loopback.key) not in done.stdout + done.stderr

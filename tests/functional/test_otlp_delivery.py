@@ -9,7 +9,7 @@ import time
 import urllib.error
 import urllib.request
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -25,6 +25,7 @@ from ragwatch.core.sample import Context, Sample
 from ragwatch.core.sampling import SamplingPlan
 from ragwatch.formats import canonical
 from ragwatch.pipeline.intake import IntakeLoop, IntakeRules
+from ragwatch.sources.otlp.handler import METHOD
 from ragwatch.sources.otlp.options import Options
 from ragwatch.sources.otlp.source import OtlpSource
 from ragwatch.stores.sqlite.store import SqliteStore
@@ -154,9 +155,9 @@ async def test_the_recorded_requests_of_both_encodings(receiver: Receiver, name:
 class Client(threading.Thread):
     """An application whose SDK sends each request until it is answered with success."""
 
-    def __init__(self, address: str, seed: int) -> None:
+    def __init__(self, post: Callable[[bytes], None], seed: int) -> None:
         super().__init__()
-        self._address = address
+        self._post = post
         self._seed = seed
         self._rng = random.Random(seed)
         self._ended = threading.Event()
@@ -179,15 +180,14 @@ class Client(threading.Thread):
     def _send(self, body: bytes) -> None:
         end = time.monotonic() + DEADLINE
         while True:
-            request = urllib.request.Request(self._address, body, {"Content-Type": PROTOBUF})
             try:
-                with urllib.request.urlopen(request, timeout=DEADLINE) as reply:
-                    assert reply.status == 200
-                    return
-            except (urllib.error.URLError, OSError):  # refused, reset, 429 or 503: as an SDK does
+                self._post(body)
+            except OSError:  # refused, reset, 429 or 503: as an SDK does
                 assert time.monotonic() < end, "no success for long"
                 self.retries += 1
                 time.sleep(0.02)
+            else:
+                return
 
     def end(self) -> None:
         """Finish the trace under way, and stop."""
@@ -195,16 +195,49 @@ class Client(threading.Thread):
         self.join()
 
 
-def _counted_once(tmp_path: Path, kills: int, clients: Iterable[int]) -> None:
-    port = free_port()
+def over_http(port: int) -> Callable[[bytes], None]:
+    """A function that sends a request over HTTP; it raises OSError if that has no success."""
+
+    def post(body: bytes) -> None:
+        request = urllib.request.Request(f"http://127.0.0.1:{port}/v1/traces", body, {"Content-Type": PROTOBUF})
+        with urllib.request.urlopen(request, timeout=DEADLINE) as reply:
+            assert reply.status == 200
+
+    return post
+
+
+def over_grpc(port: int) -> Callable[[bytes], None]:
+    """A function that sends a request over gRPC; it raises OSError if that has no success."""
+    grpc = pytest.importorskip("grpc", reason="needs the package grpcio: pip install 'ragwatch-exporter[grpc]'")
+    backoff = [(f"grpc.{which}_reconnect_backoff_ms", 20) for which in ("initial", "min", "max")]
+    channel = grpc.insecure_channel(f"127.0.0.1:{port}", options=backoff)
+    export = channel.unary_unary(METHOD)
+
+    def call(body: bytes) -> None:
+        try:
+            export(body, timeout=DEADLINE, compression=grpc.Compression.Gzip)
+        except grpc.RpcError as error:
+            if error.code() not in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.RESOURCE_EXHAUSTED):
+                raise
+            raise OSError(error.details()) from None
+
+    return call
+
+
+PROTOCOLS = {"http": over_http, "grpc": over_grpc}
+
+
+def _counted_once(tmp_path: Path, kills: int, clients: Iterable[int], protocol: str) -> None:
+    ports = {name: free_port() for name in PROTOCOLS}
+    grpc = f", grpc: {{listen: '127.0.0.1:{ports['grpc']}'}}" if protocol == "grpc" else ""
     config = write_config(
         tmp_path,
-        web=f"{{listen: '127.0.0.1:{port}'}}",
+        web=f"{{listen: '127.0.0.1:{ports['http']}'}}",
         routes="[shop]",
-        sources="[{kind: otlp, name: traces, grace_seconds: 1.5}]",
+        sources=f"[{{kind: otlp, name: traces, grace_seconds: 1.5{grpc}}}]",
     )
     rng = random.Random(kills)
-    threads = [Client(f"http://127.0.0.1:{port}/v1/traces", seed) for seed in clients]
+    threads = [Client(PROTOCOLS[protocol](ports[protocol]), seed) for seed in clients]
     for thread in threads:
         thread.start()
     try:
@@ -229,15 +262,17 @@ def _counted_once(tmp_path: Path, kills: int, clients: Iterable[int]) -> None:
 
 
 @pytest.mark.costly
-def test_acknowledged_is_counted_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("protocol", "kills"), [("http", 2), ("grpc", 1)])
+def test_acknowledged_is_counted_once(tmp_path: Path, protocol: str, kills: int) -> None:
     """Kill -9 while applications send: each trace whose requests were all acknowledged is one sample."""
-    _counted_once(tmp_path, 2, (1, 2))
+    _counted_once(tmp_path, kills, (1, 2), protocol)
 
 
 @pytest.mark.slow
-def test_acknowledged_is_counted_once_for_long(tmp_path: Path) -> None:
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_acknowledged_is_counted_once_for_long(tmp_path: Path, protocol: str) -> None:
     """The same, forty times."""
-    _counted_once(tmp_path, 40, (1, 2, 3))
+    _counted_once(tmp_path, 40, (1, 2, 3), protocol)
 
 
 def _memory(pid: int) -> int:

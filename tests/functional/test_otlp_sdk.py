@@ -1,4 +1,4 @@
-"""The real OpenTelemetry SDK with its OTLP/HTTP exporter, and real instrumentations, end to end into the store."""
+"""The real OpenTelemetry SDK with its OTLP exporters, and real instrumentations, end to end into the store."""
 
 from __future__ import annotations
 
@@ -16,22 +16,29 @@ from ragwatch.stores.sqlite.store import SqliteStore
 
 ROOT = Path(__file__).parents[2]
 TRACERS = ROOT / ".venv" / "tracers" / "bin" / "python"
+SOURCES = {
+    "http": "[{kind: otlp, name: traces, grace_seconds: 0.5, route: service.name}]",
+    "grpc": "[{kind: otlp, name: traces, grace_seconds: 0.5, route: service.name, grpc: {listen: '127.0.0.1:0'}}]",
+}
 TEXTS = ("Paris is the capital of France.\n\nIt lies on the Seine.", "Lyon is a city in France.")
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("protocol", ["http", "grpc"])
 @pytest.mark.parametrize(
     ("service", "answer"), [("langchain_service", "Paris."), ("llamaindex_service", "text text text text")]
 )
-def test_a_traced_service_becomes_samples(tmp_path: Path, service: str, answer: str) -> None:
+def test_a_traced_service_becomes_samples(tmp_path: Path, service: str, answer: str, protocol: str) -> None:
     """Question, answer and contexts of a service that is only traced are judged, with ids and texts."""
     if not TRACERS.exists():
         pytest.skip("needs the services of requirements-tracers.lock: make .venv/tracers.stamp")
-    config = write_config(
-        tmp_path, routes="[shop]", sources="[{kind: otlp, name: traces, grace_seconds: 0.5, route: service.name}]"
-    )
+    if protocol == "grpc":
+        pytest.importorskip("grpc", reason="needs the package grpcio: pip install 'ragwatch-exporter[grpc]'")
+    config = write_config(tmp_path, routes="[shop]", sources=SOURCES[protocol])
     with RagwatchProcess(config).wait_until_serving() as ragwatch:
-        command = [str(TRACERS), f"{service}.py", f"{ragwatch.address}/v1/traces"]
+        calls = [str(event["address"]) for event in ragwatch.log if event.get("source") == "traces"]
+        address = calls[0] if calls else f"{ragwatch.address}/v1/traces"
+        command = [str(TRACERS), f"{service}.py", address]
         subprocess.run(command, cwd=ROOT / "tests" / "traced", check=True, timeout=DEADLINE)
         ragwatch.wait_for('ragwatch_samples_judged_total{judge="embedded",route="shop"}', 1)
         assert ragwatch.series()['ragwatch_otlp_requests_total{outcome="assembled",source="traces"}'] == 1

@@ -12,6 +12,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 LIBRARIES: Mapping[str, tuple[str, ...]] = {
     "anthropic": ("ragwatch.judges.claude",),
+    "boto3": ("ragwatch.sources.sqs.queue",),
+    "botocore": ("ragwatch.sources.sqs.queue",),
     "anyio": ("ragwatch.web",),
     "apscheduler": ("ragwatch.config.crontab", "ragwatch.daemon.schedule"),
     "bcrypt": ("ragwatch.web.passwords",),
@@ -19,6 +21,7 @@ LIBRARIES: Mapping[str, tuple[str, ...]] = {
     "confluent_kafka": ("ragwatch.sources.kafka.group",),
     "cryptography": ("ragwatch.stores.encryption",),
     "google": ("ragwatch.pipeline.export.messages", "ragwatch.sources.otlp.protobuf_request"),
+    "grpc": ("ragwatch.web.grpc_server",),
     "h11": ("ragwatch.web",),
     "httpx": (
         "ragwatch.judges.openai",
@@ -48,6 +51,7 @@ LIBRARIES: Mapping[str, tuple[str, ...]] = {
     ),
     "prometheus_client": ("ragwatch.exporter",),
     "psycopg": ("ragwatch.stores.postgres",),
+    "pyarrow": ("ragwatch.commands.parquet_files",),
     "pydantic": (
         "ragwatch.commands",
         "ragwatch.config",
@@ -57,7 +61,7 @@ LIBRARIES: Mapping[str, tuple[str, ...]] = {
         "ragwatch.sources",
         "ragwatch.stores",
     ),
-    "pydantic_core": ("ragwatch.stores",),
+    "pydantic_core": ("ragwatch.config.schema", "ragwatch.stores"),
     "ragwatch_reader": ("ragwatch.judges.local.artefact",),
     "rapidfuzz": ("ragwatch.probes.similarity",),
     "redis": ("ragwatch.sources.redis_streams.group",),

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from tools.readme import REFERENCE
+from tools.parquet_columns import with_table
+from tools.readme import PARQUET, REFERENCE
 from tools.reference import reference
 
 
 def test_reference_is_written_from_the_program() -> None:
     """Run `tools/readme.py` where this fails."""
     assert REFERENCE.read_text(encoding="utf-8") == reference()
+
+
+def test_the_columns_of_exported_files_are_those_of_the_program() -> None:
+    """Run `tools/readme.py` where this fails."""
+    page = PARQUET.read_text(encoding="utf-8")
+    assert page == with_table(page)
+    assert "| `claims[].verdict` | string |" in page
 
 
 def test_reference_has_what_people_look_for() -> None:

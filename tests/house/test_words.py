@@ -20,7 +20,7 @@ from ragwatch.config.model import Settings
 from ragwatch.exporter.catalogue import CATALOGUE
 from ragwatch.exporter.quality import MEANINGS
 from ragwatch.rules import alerts
-from ragwatch.rules.dashboards import BoardPlan, boards
+from ragwatch.rules.dashboards import BoardPlan, boards, sql_board
 
 ROOT = Path(__file__).parents[2]
 GLOSSARY = ROOT / "docs" / "glossary.md"
@@ -136,7 +136,8 @@ def alert_texts() -> Iterator[Text]:
 
 def dashboard_texts() -> Iterator[Text]:
     """Titles, descriptions, legends and names of annotations, links and variables."""
-    for name, board in boards(BoardPlan(pages="https://ragwatch.example.com")).items():
+    every = {**boards(BoardPlan(pages="https://ragwatch.example.com")), "stored.json": sql_board()}
+    for name, board in every.items():
         for text in _shown(board):
             yield Text(name, without_code(text))
 

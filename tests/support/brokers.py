@@ -69,6 +69,12 @@ class BrokerProcess:
         with socket.socket() as client:
             return client.connect_ex(("127.0.0.1", self.port)) == 0
 
+    @property
+    def pid(self) -> int:
+        """Id of its process."""
+        assert self._process is not None
+        return self._process.pid
+
     def signal(self, number: signal.Signals) -> None:
         """Send a signal."""
         assert self._process is not None

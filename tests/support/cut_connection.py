@@ -72,8 +72,11 @@ class CutConnection:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
+        self._threads[0].join()
         for one in self._sockets:
-            one.close()
-        for thread in self._threads:
+            with suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)  # wakes the thread that reads from it; `close` alone does not
+        for thread in self._threads[1:]:
             thread.join()
+        for one in (self._listener, *self._sockets):
+            one.close()

@@ -153,6 +153,8 @@ _ASKED = 'ragwatch_canary_failures_total{suite="docs",reason="timeout"}'
 _STEPS = 'ragwatch_step_failures_total{loop="judge embedded"}'
 _ANSWERED = 'ragwatch_canary_answer_ratio{suite="docs",quantity="correctness",contexts="retrieved"}'
 _ANSWERS = 'ragwatch_traffic_contexts_count{route="search"}'
+_UNSENT = 'ragwatch_export_failures_total{reason="connection",signal="spans"}'
+_SENT = 'ragwatch_export_records_total{outcome="sent",signal="spans"}'
 _WEB_FILE = "ragwatch_web_config_failures_total"
 _LAW = 'ragwatch_invariant_violations_total{law="seen"}'
 _BUILD = 'ragwatch_build_info{version="1",python_version="3"}'
@@ -367,6 +369,13 @@ CASES: tuple[Case, ...] = (
     _level("RagwatchDiskLow", "ragwatch_state_free_bytes", "", _LEAST.free - 1, _LEAST.free, 2 * _LEAST.free),
     Case(
         "RagwatchStepsFailing", {"loop": "judge embedded"}, {_STEPS: Climb(2)}, {_STEPS: Climb(1)}, {_STEPS: Climb(0)}
+    ),
+    Case(
+        "RagwatchExportFailing",
+        {"signal": "spans"},
+        {_UNSENT: Climb(1), _SENT: Climb(0)},
+        {_UNSENT: Climb(1), _SENT: Climb(1)},
+        {_UNSENT: Climb(0), _SENT: Climb(1)},
     ),
     Case("RagwatchWebConfigRefused", {}, {_WEB_FILE: Climb(1)}, {_WEB_FILE: Climb(0)}, {_WEB_FILE: Climb(0)}),
     Case("RagwatchInvariantViolated", {"law": "seen"}, {_LAW: Climb(1)}, {_LAW: Climb(0)}, {_LAW: Climb(0)}),

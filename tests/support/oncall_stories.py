@@ -36,7 +36,8 @@ def a_broken_retriever_is_one_page(stage: Stage, fleet: Fleet) -> Took:
     """It names the route and the stage, its links work and show what fails; mending ends it. Canaries say the same."""
     until("a healthy estimate", lambda: stage.ask(HEALTHY.format(JOB)))
     until("healthy canaries", lambda: stage.ask('ragwatch_canary_degraded{suite="docs"} == 0'))
-    assert not stage.told("oncall", JOB), stage.told("oncall", JOB)
+    early = stage.told("oncall", JOB, "Ragwatch(?!Absent).+")  # a busy machine may have missed scrapes at the start
+    assert not early, early
     fleet.demo.break_it(Breakage.VANISH)
     broken = time.monotonic()
     page, *_ = until("a page", lambda: stage.told("oncall", JOB, "RagwatchQuality.+"))

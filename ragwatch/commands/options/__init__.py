@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from ragwatch.commands.options.export import export
 from ragwatch.commands.options.labels import acknowledge, calibrate, label
 from ragwatch.commands.options.privacy import audit, forget
 from ragwatch.commands.options.retrieval import causes, diagnose, rollout
 from ragwatch.commands.options.samples import canary, compare, gate, judge, redact
 from ragwatch.commands.options.scores import backtest, plan
 from ragwatch.commands.options.serving import check, demo, map_log, rules, run, store
+from ragwatch.commands.options.setup import completion, config, init
 
 COMMANDS = (
     run,
@@ -30,7 +32,11 @@ COMMANDS = (
     redact,
     forget,
     audit,
+    export,
     store,
+    init,
+    config,
+    completion,
 )
 
 __all__ = ["COMMANDS"]

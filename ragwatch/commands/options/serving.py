@@ -134,4 +134,18 @@ def copy() -> None:
     """
 
 
+@lazy_command("ragwatch.commands.store_views:views", "views")
+@click.argument("path", type=CONFIG, metavar="CONFIG")
+@click.option("--reader", "readers", multiple=True, metavar="ROLE", help="Role that may read the views; must exist.")
+@click.option("--print", "only_print", is_flag=True, help="Print the SQL statements instead of running them.")
+def views() -> None:
+    """Create read-only views of the PostgreSQL store that the file CONFIG names, for Grafana and other readers.
+
+    They stand in a schema of their own (`ragwatch_views` beside `ragwatch`) and contain no texts. Existing ones are
+    replaced; ragwatch may be running, and replaces them itself when an upgrade changes the tables. --reader may be
+    given several times.
+    """
+
+
 store.add_command(copy)
+store.add_command(views)

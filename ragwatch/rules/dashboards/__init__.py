@@ -1,6 +1,7 @@
-"""Builds the five Grafana dashboards, which `ragwatch rules --dashboards` writes; nothing else in ragwatch uses them.
+"""Builds the Grafana dashboards, which `ragwatch rules --dashboards` writes; nothing else in ragwatch uses them.
 
-They read series of the recording rules where replicas are summed, and series of the exporter elsewhere.
+Five read series of the recording rules where replicas are summed, and series of the exporter elsewhere. One reads the
+views of a PostgreSQL store.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ from ragwatch.rules.dashboards import cause_boards as causes
 from ragwatch.rules.dashboards.board import board
 from ragwatch.rules.dashboards.board_plan import PLACEHOLDER, BoardPlan, Feature
 from ragwatch.rules.dashboards.panel import Json
+from ragwatch.rules.dashboards.sql_board import FILE as SQL_FILE
+from ragwatch.rules.dashboards.sql_board import sql_board
 
-__all__ = ["PLACEHOLDER", "BoardPlan", "Feature", "Json", "boards"]
+__all__ = ["PLACEHOLDER", "SQL_FILE", "BoardPlan", "Feature", "Json", "boards", "sql_board"]
 
 _BOARDS = (
     ("overview", "Overview", "Answer quality, the stage at fault, and how both have changed.", answers.overview),

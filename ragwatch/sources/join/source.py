@@ -28,7 +28,7 @@ from ragwatch.errors import FormatError, SourceError
 from ragwatch.formats.expressions import extractor, predicate
 from ragwatch.formats.feedback import FEEDBACK_FOR
 from ragwatch.formats.log_reader import LogReader
-from ragwatch.formats.record import Parse
+from ragwatch.formats.record import Line, Parse
 from ragwatch.formats.shape import Record
 from ragwatch.ports import Batch, Part, Rejection, Source
 from ragwatch.ports.capabilities import ReceivesRequests, record_rules
@@ -181,7 +181,7 @@ class JoinSource:
     def _joined(self, name: str, batch: Batch) -> Batch:
         """The joined records that a batch of parts completes."""
         now, at, parse = self._clock(), self._dates(), self._inner[name].parse
-        joined: list[tuple[bytes, int, int]] = []
+        joined: list[tuple[Line, int, int]] = []
         rejections = list(batch.rejections)
         tallies: Counter[TallyKey] = Counter()
         for line, offset, number in zip(batch.lines, batch.offsets, batch.numbers, strict=True):

@@ -1,4 +1,4 @@
-"""Source kind `otlp`: receives traces over OTLP/HTTP and assembles one record for each RAG request."""
+"""Source kind `otlp`: receives traces over OTLP and assembles one record for each RAG request."""
 
 from __future__ import annotations
 

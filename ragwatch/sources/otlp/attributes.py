@@ -76,6 +76,16 @@ def listed(attributes: Mapping[str, Any], prefix: str) -> tuple[list[dict[str, A
     >>> listed({"docs.7.id": "h"}, "docs")
     ([{'id': 'h'}], False)
     """
+    items = by_index(attributes, prefix)
+    return list(items.values()), list(items) == list(range(len(items)))
+
+
+def by_index(attributes: Mapping[str, Any], prefix: str) -> dict[int, dict[str, Any]]:
+    """Return the items of a list that is flattened to keys such as `prefix.0.key`, by their index, in its order.
+
+    >>> by_index({"docs.7.id": "h"}, "docs")
+    {7: {'id': 'h'}}
+    """
     items: dict[int, dict[str, Any]] = {}
     begin = f"{prefix}."
     for key, value in attributes.items():
@@ -83,8 +93,7 @@ def listed(attributes: Mapping[str, Any], prefix: str) -> tuple[list[dict[str, A
             digits, _, rest = key[len(begin) :].partition(".")
             if digits.isdecimal() and len(digits) <= MAX_INDEX_DIGITS and digits.isascii():
                 items.setdefault(int(digits), {})[rest] = value
-    order = sorted(items)
-    return [items[index] for index in order], order == list(range(len(order)))
+    return dict(sorted(items.items()))
 
 
 def stripped(item: Mapping[str, Any], prefix: str) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from math import isfinite
 from typing import Any, NamedTuple
 
-from ragwatch.sources.otlp.attributes import decoded, inside, is_repr, is_torn, listed, plain_text, stripped
+from ragwatch.sources.otlp.attributes import by_index, decoded, inside, is_repr, is_torn, listed, plain_text, stripped
 from ragwatch.sources.otlp.messages import unwrapped
 from ragwatch.sources.otlp.span import Span
 
@@ -54,39 +54,71 @@ class Document(NamedTuple):
     score: float | None = None
 
 
+NONE_KEPT: Mapping[int, Document] = {}
+
+
 class DocumentList(NamedTuple):
     """What a span returned.
 
     Attributes:
         documents: In rank order; None if the span does not say.
         problem: Why documents are missing at its beginning, end or middle; None if they are complete.
+        total: How many there were, if some are missing and it is known all the same; else 0.
+        kept: Those that are left, by rank, if some are missing.
     """
 
     documents: tuple[Document, ...] | None
     problem: str | None = None
+    total: int = 0
+    kept: Mapping[int, Document] = NONE_KEPT
 
 
 def returned(span: Span) -> DocumentList:
     """Return the documents that a span returned."""
     problem = None
-    flattened: list[Document] = []
+    flattened: dict[int, Document] = {}
     for prefix in ("reranker.output_documents", "retrieval.documents", "gen_ai.retrieval.documents",
                    "db.vector.query.response.documents"):  # fmt: skip
-        items, complete = listed(span.attributes, prefix)
+        items = by_index(span.attributes, prefix)
         if items:
-            flattened = [document(stripped(item, "document.")) or Document(None) for item in items]
-            problem = None if complete else f"{prefix} starts or continues at a later index than it should"
+            flattened = {
+                index: document(stripped(item, "document.")) or Document(None) for index, item in items.items()
+            }
+            if list(items) != list(range(len(items))):
+                problem = f"{prefix} starts or continues at a later index than it should"
             break
     problem = problem or _dropped(span, flattened)
+    if problem is not None and (whole := _whole(span, flattened)) is not None:
+        return DocumentList(whole)
     nested = _from_json(span)
     if problem is None and not flattened and nested is None:
         problem = _torn(span)
-    if flattened:
-        return DocumentList(_merged(flattened, nested or ()), problem)
-    return DocumentList(nested, problem)
+    if problem is not None:  # the last attributes are left where the oldest ones are dropped
+        total = max(flattened) + 1 if flattened and span.dropped and _drops_oldest(span) else 0
+        return DocumentList(tuple(flattened.values()), problem, total, flattened)
+    return DocumentList(_merged(list(flattened.values()), nested or ()) if flattened else nested)
 
 
-def _dropped(span: Span, documents: list[Document]) -> str | None:
+def _whole(span: Span, flattened: Mapping[int, Document]) -> tuple[Document, ...] | None:
+    """Return the documents in one JSON attribute that holds all of them, whatever else was dropped; None without one.
+
+    Attributes are dropped whole, so that JSON that is there has what was written into it. It counts if it has every
+    text, and if every document that is known from elsewhere is in it at the same rank.
+    """
+    for key in (*_JSON_KEYS, *_VALUE_KEYS):
+        value = decoded(span.attributes.get(key))
+        documents = documents_in(unwrapped(value)) if isinstance(value, (list, dict)) else None
+        if (
+            documents
+            and all(one.text for one in documents)
+            and all(index < len(documents) and _agree(one, documents[index]) for index, one in flattened.items())
+        ):
+            known = [flattened.get(index, one) for index, one in enumerate(documents)]
+            return _merged(known, documents)
+    return None
+
+
+def _dropped(span: Span, documents: Mapping[int, Document]) -> str | None:
     """Return whether the SDK has dropped attributes that may have been documents.
 
     The SDK of Python drops the oldest attributes: documents are complete if the first one and its text are there. Other
@@ -94,10 +126,13 @@ def _dropped(span: Span, documents: list[Document]) -> str | None:
     """
     if not span.dropped:
         return None
-    oldest_first = span.resource.get("telemetry.sdk.language") == "python"
-    if oldest_first and documents and documents[0].text is not None:
+    if _drops_oldest(span) and 0 in documents and documents[0].text is not None:
         return None
     return f"the SDK has dropped {span.dropped} attributes of the span {span.name!r}"
+
+
+def _drops_oldest(span: Span) -> bool:
+    return span.resource.get("telemetry.sdk.language") == "python"
 
 
 def _torn(span: Span) -> str | None:
@@ -279,11 +314,15 @@ def _merged(documents: list[Document], others: tuple[Document, ...]) -> tuple[Do
         return tuple(documents)
     merged = []
     for one, other in zip(documents, others, strict=True):
-        same_text = one.text is None or other.text is None or one.text.strip() == other.text.strip()
-        same_id = one.id is None or other.id is None or one.id == other.id
-        if same_text and same_id:
+        if _agree(one, other):
             merged.append(Document(one.text or other.text, one.id or other.id,
                                    other.score if one.score is None else one.score))  # fmt: skip
         else:
             merged.append(one)
     return tuple(merged)
+
+
+def _agree(one: Document, other: Document) -> bool:
+    """Whether two may be the same document: neither text nor id differs, where both are known."""
+    same_text = one.text is None or other.text is None or one.text.strip() == other.text.strip()
+    return same_text and (one.id is None or other.id is None or one.id == other.id)

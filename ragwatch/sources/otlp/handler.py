@@ -1,4 +1,4 @@
-"""Handles `POST /v1/traces`: an OTLP/HTTP export request, in protobuf or JSON, compressed or not."""
+"""Handles OTLP export requests over HTTP and gRPC, in protobuf or JSON, compressed or not."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from ragwatch.sources.requests.queue import RequestQueue
 from ragwatch.sources.requests.refusal import BUSY_SECONDS, RefusedError
 
 PATH = "/v1/traces"
+METHOD = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 DEADLINE_SECONDS = 8.0
 """How long a client waits until its spans are stored; SDKs give up after 10 seconds."""
 
@@ -61,6 +62,8 @@ class TracesHandler:
             sent = await body.read()
             async with self._decoding:
                 spans, pieces = await asyncio.to_thread(self._decoded, body, sent, kind)
+            rejected, problem = spans.rejected, spans.problem
+            del sent, spans  # not needed while the pieces wait
             body.free()
             if pieces:
                 await self._stored(pieces)
@@ -69,7 +72,7 @@ class TracesHandler:
             return refused(kind, error)
         finally:
             body.free()
-        return accepted(kind, spans.rejected, spans.problem)
+        return accepted(kind, rejected, problem)
 
     def _decoded(self, body: Body, sent: bytes, kind: str) -> tuple[Received, list[Piece]]:
         plain = body.unpacked(sent)

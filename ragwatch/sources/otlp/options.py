@@ -6,14 +6,32 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from ragwatch.core.units import size_bytes
+from ragwatch.ports.addresses import PATTERN, checked_port
+from ragwatch.ports.receiving import GrpcListener
 from ragwatch.sources.otlp.record import Naming
 from ragwatch.sources.otlp.resolver import ResolveOptions
 
 _Size = Annotated[int, BeforeValidator(size_bytes)]
 NO_MAPPING: Mapping[str, str] = MappingProxyType({})
+
+_MIN_RECEIVING, _MAX_RECEIVING = 2, 32
+_RECEIVED_SHARE = 4
+"""How many times `queue_bytes` the messages may take that are received over gRPC at once."""
+
+
+class GrpcOptions(BaseModel):
+    """Options of OTLP over gRPC."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    listen: Annotated[str, AfterValidator(checked_port)] = Field(
+        "127.0.0.1:4317",
+        pattern=PATTERN,
+        description="Address of its own; TLS, users and tokens are those of the section `web`.",
+    )
 
 
 class Options(BaseModel):
@@ -43,6 +61,9 @@ class Options(BaseModel):
         description="Judge answers of traces in which nothing was retrieved, as answers without contexts.",
     )
     resolve: ResolveOptions | None = Field(None, description="Where texts of documents are that spans name by id only.")
+    grpc: GrpcOptions | None = Field(
+        None, description="Receives OTLP over gRPC as well, on an address of its own; needs the extra `grpc`."
+    )
     max_body_bytes: _Size = Field(20 << 20, gt=0, description="Largest request, as sent and after decompression.")
     queue_bytes: _Size = Field(
         32 << 20, gt=0, description="Bytes of requests that are not stored yet; further ones are refused with 429."
@@ -55,6 +76,22 @@ class Options(BaseModel):
     def naming(self) -> Naming:
         """Which attributes become fields of a record."""
         return Naming((self.route,) if isinstance(self.route, str) else tuple(self.route), self.metadata)
+
+    @property
+    def grpc_listener(self) -> GrpcListener | None:
+        """Where calls over gRPC are received; None if they are not.
+
+        A message is in memory as a whole before its size is known here: the more may be large, the fewer at once.
+        """
+        if self.grpc is None:
+            return None
+        receiving = _RECEIVED_SHARE * self.queue_bytes // self.max_body_bytes
+        return GrpcListener(
+            self.name,
+            self.grpc.listen,
+            self.max_body_bytes,
+            max(_MIN_RECEIVING, min(_MAX_RECEIVING, receiving)),
+        )
 
     @property
     def format(self) -> str:

@@ -14,6 +14,7 @@ from ragwatch.sources.requests.refusal import RefusedError
 _CODES = MappingProxyType({400: 3, 413: 8, 415: 3, 429: 8, 503: 14})
 """Codes of google.rpc.Status."""
 _MAX_MESSAGE = 1_000
+_RETRY_INFO = b"type.googleapis.com/google.rpc.RetryInfo"
 
 
 def accepted(kind: str, rejected: int = 0, problem: str = "") -> Reply:
@@ -29,12 +30,25 @@ def accepted(kind: str, rejected: int = 0, problem: str = "") -> Reply:
 
 
 def refused(kind: str, error: RefusedError) -> Reply:
-    """Return the reply to a request that failed: a google.rpc.Status."""
+    """Return the reply to a request that failed: a google.rpc.Status, with RetryInfo where it may be sent again."""
     code, message = _CODES.get(error.status, 2), error.message[:_MAX_MESSAGE]
     if kind != PROTOBUF:
-        return Reply(error.status, orjson.dumps({"code": code, "message": message}), JSON, error.headers)
-    text = message.encode()
-    return Reply(error.status, b"\x08" + _varint(code) + b"\x12" + _varint(len(text)) + text, PROTOBUF, error.headers)
+        body = orjson.dumps({"code": code, "message": message})
+        return Reply(error.status, body, JSON, error.headers, message)
+    status = b"\x08" + _varint(code) + _field(2, message.encode())
+    if error.retry_seconds is not None:
+        delay = _field(1, b"\x08" + _varint(error.retry_seconds))  # a google.protobuf.Duration
+        status += _field(3, _field(1, _RETRY_INFO) + _field(2, delay))
+    return Reply(error.status, status, PROTOBUF, error.headers, message)
+
+
+def _field(number: int, content: bytes) -> bytes:
+    r"""A text or a message in the encoding of protobuf.
+
+    >>> _field(2, b"full")
+    b'\x12\x04full'
+    """
+    return _varint(number << 3 | 2) + _varint(len(content)) + content
 
 
 def _varint(value: int) -> bytes:

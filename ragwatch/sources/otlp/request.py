@@ -10,8 +10,6 @@ from ragwatch.sources.otlp.span import Span
 
 MAX_VALUE_DEPTH = 24
 MAX_NUMBERS = 64
-MAX_KEPT = 4_096
-"""Attributes of a span above which the rest is not read, as if the SDK had dropped them."""
 HAS_REMOTE, IS_REMOTE = 0x100, 0x200
 FAILED = 2
 _BULKY = ("embedding.embeddings.", "llm.tools.", "gen_ai.tool.definitions", "ai.prompt.tools", "exception.stacktrace",

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ragwatch.sources.otlp.attributes import decoded, first, plain_text
-from ragwatch.sources.otlp.documents import Document, considered, documents_in, returned
+from ragwatch.sources.otlp.documents import Document, DocumentList, considered, documents_in, returned
 from ragwatch.sources.otlp.kinds import Kind
 from ragwatch.sources.otlp.messages import USER, messages_in, value_in, value_out
 from ragwatch.sources.otlp.prompt_contexts import blocks, of_messages, of_variables, variables
@@ -28,16 +28,21 @@ class Contexts:
     Attributes:
         documents: In rank order, with text, none twice.
         steps: The spans that they come from.
-        problem: Why documents are known to be missing; None if they are complete.
+        lost: What retrievers returned of which documents are known to be missing.
         textless: How many documents have no text anywhere.
         retrieved: Whether anything was retrieved, as far as the spans say.
     """
 
     documents: list[Document] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
-    problem: str | None = None
+    lost: list[DocumentList] = field(default_factory=list)
     textless: int = 0
     retrieved: bool = False
+
+    @property
+    def problem(self) -> str | None:
+        """Why documents are known to be missing; None if they are complete."""
+        return self.lost[0].problem if self.lost else None
 
 
 @dataclass(slots=True)
@@ -68,6 +73,11 @@ def contexts_of(request: Request, answering: Step | None, resolve: Resolve | Non
     if entries and not lacking:
         result.documents = _distinct(documents)
         return result
+    if not entries and len(result.lost) == 1:
+        whole = _whole_in_prompt(request, answering, result.lost[0])
+        if whole is not None:
+            result.lost, result.documents, result.retrieved = [], _distinct(whole), True
+            return result
     if not entries:
         tools = [] if result.problem else _entries_of_tools(request, until)
         if tools:
@@ -95,6 +105,8 @@ def _entries(request: Request, until: int | None, result: Contexts) -> list[_Ent
             continue
         if step.kind is Kind.RERANKER:
             entry = _with_texts(entry, entries)
+            if all(document.text for document in entry.documents):  # what it was given is not needed
+                result.lost = _not_given(result.lost, entry)
             entries = _not_reranked(entries, entry)
         entries.append(entry)
     return entries
@@ -104,7 +116,7 @@ def _entry(step: Step, retrievals: Sequence[Step], result: Contexts) -> _Entry |
     """What a retriever returned: what it says itself or, if that is nothing or has no text, the retrievers inside."""
     own = returned(step.span)
     if own.problem is not None:
-        result.problem = result.problem or own.problem
+        result.lost.append(own)
         return None
     if own.documents and all(document.text for document in own.documents):
         return _Entry(step, own.documents)
@@ -136,6 +148,12 @@ def _not_reranked(entries: list[_Entry], reranked: _Entry) -> list[_Entry]:
     given = {_identity(document) for document in (*considered(reranked.step.span), *reranked.documents)}
     others = [entry for entry in entries if given.isdisjoint(map(_identity, entry.documents))]
     return others if len(others) < len(entries) or not reranked.documents else []
+
+
+def _not_given(lost: list[DocumentList], reranked: _Entry) -> list[DocumentList]:
+    """Incomplete lists without those of which a document is left that a reranker was given."""
+    given = {_identity(document) for document in (*considered(reranked.step.span), *reranked.documents)}
+    return [one for one in lost if given.isdisjoint(map(_identity, one.kept.values()))]
 
 
 def _identity(document: Document) -> str:
@@ -216,6 +234,17 @@ def _from_tools(entries: Sequence[_Entry]) -> tuple[Document, ...] | None:
 def _is_described(document: Document) -> bool:
     """Whether something returned looks like a search result rather than any other record with a text."""
     return document.text is not None and (document.id is not None or document.score is not None)
+
+
+def _whole_in_prompt(request: Request, answering: Step | None, lost: DocumentList) -> list[Document] | None:
+    """Contexts of a prompt that are all of an incomplete list: as many, and the same where documents are left."""
+    documents = _from_prompt(request, answering, lost.total) if lost.total else None
+    kept = {rank: one for rank, one in lost.kept.items() if one.text}
+    if documents is None or len(documents) != lost.total or not kept:
+        return None
+    if any(_identity(documents[rank]) != _identity(one) for rank, one in kept.items()):
+        return None
+    return [lost.kept.get(rank, one)._replace(text=one.text) for rank, one in enumerate(documents)]
 
 
 def _from_prompt(request: Request, answering: Step | None, count: int) -> tuple[Document, ...] | None:

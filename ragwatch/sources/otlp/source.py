@@ -1,4 +1,4 @@
-"""Source kind `otlp`: receives traces over OTLP/HTTP and assembles one record for each RAG request.
+"""Source kind `otlp`: receives traces over OTLP and assembles one record for each RAG request.
 
 A request of a client is answered when its spans are stored. They wait in memory and in the store until their trace is
 complete (see `waiting`); the record is then admitted, and its spans deleted, in one transaction.
@@ -23,7 +23,7 @@ from ragwatch.ports import Batch, Part, Rejection
 from ragwatch.ports.receiving import Handler
 from ragwatch.sources.otlp.assemble import Assembled, Refused, assemble
 from ragwatch.sources.otlp.capture import LIMIT_ADVICE
-from ragwatch.sources.otlp.handler import PATH, TracesHandler
+from ragwatch.sources.otlp.handler import METHOD, PATH, TracesHandler
 from ragwatch.sources.otlp.options import Options
 from ragwatch.sources.otlp.pieces import Piece, restored
 from ragwatch.sources.otlp.resolver import Resolver
@@ -65,7 +65,7 @@ class OtlpSource:
 
     Attributes:
         wake: Set when a request has arrived.
-        handlers: The handler of `POST /v1/traces`.
+        handlers: The handler of `POST /v1/traces` and of the same request over gRPC.
         recognises_resent: True: a client sends its spans again if it gets no reply.
     """
 
@@ -93,7 +93,7 @@ class OtlpSource:
         self._pending: tuple[Batch, list[Queued[Piece, None]]] | None = None
         budget = ByteBudget(options.queue_bytes)
         handler = TracesHandler(self._queue, self.wake, budget, options.max_body_bytes, kept=self._naming.attributes)
-        self.handlers: Mapping[str, Handler] = MappingProxyType({PATH: handler})
+        self.handlers: Mapping[str, Handler] = MappingProxyType({PATH: handler, METHOD: handler})
 
     def resume(self, cursors: Mapping[str, str]) -> None:
         """Clients remember what they have not sent: there are no cursors."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import orjson
 
+from ragwatch.formats.record import Line
 from ragwatch.ports.receiving import IncomingRequest, Reply
 from ragwatch.sources.push.outcome import Outcome
 from ragwatch.sources.push.records import as_feedback, records_of
@@ -34,7 +36,7 @@ class PushHandler:
 
     def __init__(
         self,
-        queue: RequestQueue[bytes, Outcome],
+        queue: RequestQueue[Line, Outcome],
         wake: asyncio.Event,
         budget: ByteBudget,
         max_body_bytes: int,
@@ -52,8 +54,8 @@ class PushHandler:
         body = Body(request, self._max_body_bytes, self._budget, "send fewer records")
         try:
             lines = has_lines(request.headers.get("content-type", ""))
-            records = await self._split(body, await body.read(), lines=lines, feedback=request.path == FEEDBACK)
-            outcome = await self._stored(records) if records else Outcome()
+            records, size = await self._split(body, await body.read(), lines=lines, feedback=request.path == FEEDBACK)
+            outcome = await self._stored(records, size) if records else Outcome()
         except RefusedError as error:
             reply = refused(error)
         else:
@@ -63,25 +65,26 @@ class PushHandler:
         await body.discard()
         return reply
 
-    async def _split(self, body: Body, sent: bytes, *, lines: bool, feedback: bool) -> list[bytes]:
-        """Split a body; one large body at a time, because each takes many times its size."""
+    async def _split(self, body: Body, sent: bytes, *, lines: bool, feedback: bool) -> tuple[Sequence[Line], int]:
+        """The records of a body, and its size; one large body at a time, because each takes many times its size."""
 
-        def split() -> list[bytes]:
-            records = records_of(body.unpacked(sent), lines=lines)
-            return [as_feedback(record) for record in records] if feedback else records
+        def split() -> tuple[Sequence[Line], int]:
+            plain = body.unpacked(sent)
+            records = records_of(plain, lines=lines)
+            return list(map(as_feedback, records)) if feedback else records, len(plain)
 
         if len(sent) <= _INLINE_BYTES and not body.is_compressed:
             return split()
         async with self._splitting:
             return await asyncio.to_thread(split)
 
-    async def _stored(self, records: list[bytes]) -> Outcome:
+    async def _stored(self, records: Sequence[Line], size: int) -> Outcome:
         """Wait until records are stored.
 
         Raises:
             RefusedError: 503: the client should send them again.
         """
-        one = self._queue.put(records, sum(map(len, records)))
+        one = self._queue.put(records, size)
         self._wake.set()
         try:
             async with asyncio.timeout(self._deadline_seconds):

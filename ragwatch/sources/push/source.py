@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
-from hashlib import sha256
 from typing import Annotated
 
 from pydantic import BeforeValidator, Field
@@ -18,11 +17,12 @@ from pydantic import BeforeValidator, Field
 from ragwatch.core.sample import RejectReason
 from ragwatch.core.snapshot import Lag
 from ragwatch.core.units import size_bytes
+from ragwatch.formats.record import Line
 from ragwatch.ports import Batch, BatchReport, Rejection
 from ragwatch.ports.receiving import Handler
 from ragwatch.sources.push.handler import DEADLINE_SECONDS, FEEDBACK, SAMPLES, PushHandler
 from ragwatch.sources.push.outcome import Outcome
-from ragwatch.sources.push.records import MAX_VALUES, has_too_many_values
+from ragwatch.sources.push.records import MAX_VALUES, ContentHashes, has_too_many_values
 from ragwatch.sources.record_options import RecordOptions
 from ragwatch.sources.requests.body import ByteBudget
 from ragwatch.sources.requests.queue import Queued, RequestQueue, answer
@@ -49,7 +49,7 @@ class _Reading:
     """A batch that is not committed, with the requests that its records come from."""
 
     batch: Batch
-    requests: tuple[Queued[bytes, Outcome], ...]
+    requests: tuple[Queued[Line, Outcome], ...]
     report: BatchReport
 
 
@@ -66,7 +66,7 @@ class PushSource:
     def __init__(self, options: Options, deadline_seconds: float = DEADLINE_SECONDS) -> None:
         self.name = options.name
         self.wake = asyncio.Event()
-        self._queue: RequestQueue[bytes, Outcome] = RequestQueue()
+        self._queue: RequestQueue[Line, Outcome] = RequestQueue()
         self._reading: _Reading | None = None
         limit = min(options.max_body_bytes, options.queue_bytes)
         handler = PushHandler(self._queue, self.wake, ByteBudget(options.queue_bytes), limit, deadline_seconds)
@@ -114,10 +114,14 @@ def build(options: Options) -> PushSource:
     return PushSource(options)
 
 
-def _reading(name: str, requests: tuple[Queued[bytes, Outcome], ...]) -> _Reading:
+def _reading(name: str, requests: tuple[Queued[Line, Outcome], ...]) -> _Reading:
     """The batch of some requests. The offset of a record is a hash of its content: its id if it has none."""
     records = [record for one in requests for record in one.items]
-    numbers = [number for number, record in enumerate(records, 1) if not has_too_many_values(record)]
+    numbers = [
+        number
+        for number, record in enumerate(records, 1)
+        if not isinstance(record, bytes) or not has_too_many_values(record)
+    ]
     lines = [records[number - 1] for number in numbers]
     rejected = sorted(set(range(1, len(records) + 1)).difference(numbers)) if len(numbers) < len(records) else []
     detail = f"has more than {MAX_VALUES} values"
@@ -126,7 +130,7 @@ def _reading(name: str, requests: tuple[Queued[bytes, Outcome], ...]) -> _Readin
         stream="push",
         file=f"push {name}",
         lines=lines,
-        offsets=[int.from_bytes(sha256(line).digest()[:8]) for line in lines],
+        offsets=ContentHashes(lines),
         numbers=numbers,
         cursor="",
         rejections=[Rejection(RejectReason.LINE_TOO_LONG, f"push {name}", number, "", detail) for number in rejected],
@@ -135,7 +139,7 @@ def _reading(name: str, requests: tuple[Queued[bytes, Outcome], ...]) -> _Readin
     return _Reading(batch, requests, report)
 
 
-def _outcomes(reading: _Reading) -> list[tuple[Queued[bytes, Outcome], Outcome]]:
+def _outcomes(reading: _Reading) -> list[tuple[Queued[Line, Outcome], Outcome]]:
     """What became of the records of each request."""
     rejections = {one.line: one for one in reading.report.rejections}
     resent = set(reading.report.resent)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from io import BytesIO
 from types import MappingProxyType
 from typing import Protocol
@@ -65,20 +66,20 @@ class Body:
         Raises:
             RefusedError: 413: it is too large; 415: it is compressed in another way; 429: too many are received.
         """
-        if self._encoding not in _UNPACKERS:
+        if self.is_compressed and self._encoding not in _UNPACKERS:
             raise RefusedError(
-                415, f"Content-Encoding {self._encoding[:20]!r} is not supported: use gzip, zstd or none"
+                415, f"Content-Encoding {self._encoding[:20]!r} is not supported: use gzip, zstd, deflate or none"
             )
         if self._length.isdecimal() and int(self._length[:20]) > self._limit:
             raise self._too_large()
-        body = bytearray()
+        parts: list[bytes] = []
         async for chunk in self._chunks:
-            if len(body) + len(chunk) > self._limit:
+            if self._taken + len(chunk) > self._limit:
                 raise self._too_large()
             self._budget.take(len(chunk))
             self._taken += len(chunk)
-            body += chunk
-        return bytes(body)
+            parts.append(chunk)
+        return b"".join(parts)
 
     async def discard(self) -> None:
         """Receive the rest of a refused body, up to a limit: a client that is still sending would miss the reply."""
@@ -94,6 +95,8 @@ class Body:
         Raises:
             RefusedError: 400: it is damaged; 413: it is larger; 415: the library that unpacks it is not installed.
         """
+        if not self.is_compressed:
+            return body
         result = bytearray()
         for block in _UNPACKERS[self._encoding](body):
             if len(result) + len(block) > self._limit:
@@ -117,24 +120,20 @@ class Body:
         )
 
 
-def _plain(body: bytes) -> Iterator[bytes]:
-    yield body
-
-
-def _gunzipped(body: bytes) -> Iterator[bytes]:
+def _inflated(body: bytes, name: str, window: int) -> Iterator[bytes]:
     rest = body
     try:
         while rest:
-            unpacker = zlib.decompressobj(_GZIP_WINDOW)
+            unpacker = zlib.decompressobj(window)
             while not unpacker.eof:
                 block = unpacker.decompress(rest, _BLOCK)
                 yield block
                 rest = unpacker.unconsumed_tail
                 if not block and not rest and not unpacker.eof:
-                    raise RefusedError(400, "the gzip body is cut off")
+                    raise RefusedError(400, f"the {name} body is cut off")
             rest = unpacker.unused_data
     except zlib.error as error:
-        raise RefusedError(400, f"the body is not valid gzip: {error}") from None
+        raise RefusedError(400, f"the body is not valid {name}: {error}") from None
 
 
 def _unpacked_zstd(body: bytes) -> Iterator[bytes]:
@@ -158,6 +157,12 @@ class _Reader(Protocol):
     def read(self, size: int) -> bytes: ...
 
 
+_gunzipped = partial(_inflated, name="gzip", window=_GZIP_WINDOW)
 _UNPACKERS: Mapping[str, Callable[[bytes], Iterator[bytes]]] = MappingProxyType(
-    {"": _plain, "identity": _plain, "gzip": _gunzipped, "x-gzip": _gunzipped, "zstd": _unpacked_zstd}
+    {
+        "gzip": _gunzipped,
+        "x-gzip": _gunzipped,
+        "deflate": partial(_inflated, name="deflate", window=zlib.MAX_WBITS),
+        "zstd": _unpacked_zstd,
+    }
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from threading import Lock
 from time import monotonic
@@ -27,7 +27,7 @@ class Queued(Generic[Item, Outcome]):
         stored: Done when they are stored, with what became of them.
     """
 
-    items: list[Item]
+    items: Sequence[Item]
     size: int
     since: float
     stored: asyncio.Future[Outcome]
@@ -47,7 +47,7 @@ class RequestQueue(Generic[Item, Outcome]):
         self._closed = False
         self._size = 0
 
-    def put(self, items: list[Item], size: int) -> Queued[Item, Outcome]:
+    def put(self, items: Sequence[Item], size: int) -> Queued[Item, Outcome]:
         """Add the records of a request; on the event loop.
 
         Raises:

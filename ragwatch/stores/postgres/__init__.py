@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ from ragwatch.stores.postgres.options import EXTRA, Options
 if TYPE_CHECKING:
     from ragwatch.stores.postgres.connections import Target
 
-__all__ = ["Options", "build", "connected", "describe"]
+__all__ = ["Options", "build", "connected", "describe", "make_views", "views_text"]
 
 
 def build(options: Options, state: Path) -> Store:
@@ -56,6 +56,29 @@ def describe(options: Options) -> str:
     with _extra():
         from ragwatch.stores.postgres.opening import describe_database  # noqa: PLC0415 - an extra
     return describe_database(_target(options), options.cipher())
+
+
+def make_views(options: Options, readers: Collection[str]) -> tuple[str, tuple[str, ...]]:
+    """Create the views of the tables, which exist. Returns the name of their schema, and the roles that may read them.
+
+    Raises:
+        ConfigError: The extra is not installed.
+        StoreError: The server cannot be reached, a role does not exist, or a view is in use.
+    """
+    with _extra():
+        from ragwatch.stores.postgres import views  # noqa: PLC0415 - an extra
+    return views.views_schema(options.database_schema), views.make_views(_target(options), readers)
+
+
+def views_text(options: Options) -> str:
+    """Return the SQL statements that create the views.
+
+    Raises:
+        ConfigError: The extra is not installed.
+    """
+    with _extra():
+        from ragwatch.stores.postgres import views  # noqa: PLC0415 - an extra
+    return f"{views.schema_statement(options.database_schema)}\n{views.views_script(options.database_schema)}"
 
 
 def _target(options: Options) -> Target:

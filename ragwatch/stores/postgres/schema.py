@@ -13,6 +13,7 @@ import psycopg
 
 from ragwatch.errors import StoreError
 from ragwatch.stores.postgres.locks import MIGRATION, locked
+from ragwatch.stores.postgres.views import create_views, drop_views
 
 VERSION = 2
 COMPATIBLE = 1  # the oldest version of ragwatch's schema whose workers can use a database of version `VERSION`
@@ -46,7 +47,10 @@ def prepare(
             current, compatible = stored_version(connection, name) or (0, 0)
             if current >= version:  # another worker was first
                 return check_compatible((current, compatible), version)
+            readers = drop_views(connection, name)  # they would keep tables from being changed
             _migrate(connection, name, current + 1, scripts or files("ragwatch.stores.postgres"))
+            if readers is not None:
+                create_views(connection, name, readers)
     return None
 
 

@@ -16,6 +16,23 @@ from ragwatch.stores.sqlite.store import SqliteStore
 ASSEMBLED, REFUSED = (Tally.TRACES, ("traces", "assembled")), (Tally.TRACES, ("traces", "refused"))
 
 
+def test_where_calls_are_received_and_whether_anybody_may_send(tmp_path: Path) -> None:
+    """The address over gRPC is tested; a source to which nobody may send is a warning that says what to write."""
+    pytest.importorskip("grpc", reason="needs the package grpcio: pip install 'ragwatch-exporter[grpc]'")
+    data = {
+        "state": str(tmp_path / "state"),
+        "web": {"listen": "127.0.0.1:0"},
+        "sources": [{"kind": "otlp", "name": "traces", "grpc": {"listen": "127.0.0.1:0"}}],
+    }
+    states = {finding.subject: finding for finding in check_all(parse(data, folder=tmp_path))}
+    assert states["sources.traces.grpc"].detail == "127.0.0.1:0 is free"
+    assert "calls over gRPC at 127.0.0.1:0" in states["sources[0]"].detail
+    data["web"] = {"listen": "127.0.0.1:0", "tokens": [{"name": "ci", "token": "0" * 16, "rights": ["write"]}]}
+    states = {finding.subject: finding for finding in check_all(parse(data, folder=tmp_path))}
+    assert states["sources[0]"].state == "warning"
+    assert "rights: [ingest]" in states["sources[0]"].detail
+
+
 @pytest.mark.parametrize(
     ("tallies", "state", "says"),
     [

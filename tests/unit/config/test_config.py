@@ -154,6 +154,26 @@ def test_what_a_reload_cannot_change(change: dict[str, Any], same: bool) -> None
     assert (a_config(**change).fixed == a_config().fixed) is same
 
 
+def test_every_server_has_an_address_of_its_own() -> None:
+    """A source over gRPC has neither that of the pages nor that of another source; a reload cannot change it."""
+
+    def config_of(*addresses: str) -> Config:
+        sources = [
+            {"kind": "otlp", "name": f"traces{number}", "grpc": {"listen": address}}
+            for number, address in enumerate(addresses)
+        ]
+        return parse({"sources": sources, "web": {"listen": "127.0.0.1:1"}}, folder=Path())
+
+    free = config_of("127.0.0.1:2", "127.0.0.1:0", "127.0.0.1:0")
+    assert [listener.source for listener in free.grpc_listeners] == ["traces0", "traces1", "traces2"]
+    assert free.fixed != config_of("127.0.0.1:3", "127.0.0.1:0", "127.0.0.1:0").fixed
+    for addresses, taken in ((("127.0.0.1:1",), "web.listen"), (("h:2", "h:2"), "sources.traces0.grpc.listen")):
+        with pytest.raises(ConfigError, match=rf"^sources\.traces\d\.grpc\.listen: .* is that of {taken}"):
+            config_of(*addresses)
+    with pytest.raises(ConfigError, match="port 99999 does not exist"):
+        config_of("127.0.0.1:99999")
+
+
 @pytest.mark.parametrize("route", ["/search", "/v1/items/{id}", "chat:v2", "~beta"])
 def test_a_route_may_be_a_path(route: str) -> None:
     """What services call their routes can be listed as it is: a label's value may be any text."""

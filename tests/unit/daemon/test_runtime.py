@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 from support.kit import Clock
+from support.patience import DEADLINE
 
 from ragwatch.board import Board
 from ragwatch.config import parse
@@ -18,6 +20,8 @@ from ragwatch.daemon.once import OneShotRun
 from ragwatch.daemon.runtime import _shares, build
 from ragwatch.daemon.shared import SharedState
 from ragwatch.errors import ConfigError
+from ragwatch.ports.capabilities import ReceivesRequests
+from ragwatch.ports.receiving import IncomingRequest
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
@@ -36,6 +40,28 @@ def test_every_queue_is_bounded(tmp_path: Path, store: SqliteStore, telemetry: T
     shares = _shares(config, SharedState(store, Board(), telemetry, Clock()))
     shares.update(Counter(), {"second": 1_000_000}, 0.0)
     assert shares.factor("second") < 1.0
+
+
+async def test_clients_that_wait_at_the_end_are_told_at_once(
+    tmp_path: Path, store: SqliteStore, telemetry: Telemetry
+) -> None:
+    """Nothing will be stored any more: they send their records again, to whoever runs then."""
+    config = parse({"sources": [{"kind": "push", "name": "pushed"}, *sources(tmp_path)]}, folder=tmp_path)
+    runtime = build(config, SharedState(store, Board(), telemetry, Clock()), tuple)
+    handle = runtime.receivers()["/v1/samples"]["pushed"]
+
+    async def chunks() -> AsyncIterator[bytes]:
+        yield b'{"question": "Why?"}'
+
+    request = IncomingRequest("/v1/samples", {"content-type": "application/json"}, chunks())
+    waiting = asyncio.ensure_future(handle(request))
+    (source,) = (intake.source for intake in runtime.intakes if intake.source.name == "pushed")
+    assert isinstance(source, ReceivesRequests)
+    await source.wake.wait()
+    runtime.refuse_requests()
+    reply = await asyncio.wait_for(waiting, DEADLINE)
+    assert (reply.status, reply.headers["Retry-After"]) == (503, "5")
+    await runtime.close()
 
 
 class _Flaky(BaseHTTPRequestHandler):

@@ -13,6 +13,7 @@ from support.certificates import Authority
 from ragwatch.config.web import WebOptions
 from ragwatch.daemon.web_access import CHECK_SECONDS, WebAccess, read_rules
 from ragwatch.errors import ConfigError
+from ragwatch.ports.receiving import GrpcListener
 from ragwatch.telemetry import EventCount, Telemetry
 from ragwatch.web import EVERYTHING, Access, RateLimit, Right
 
@@ -63,6 +64,61 @@ def test_x19_x20_others_are_not_let_in_by_oversight(tmp_path: Path) -> None:
         assert access(tmp_path, listen=listen, open=["pages", "write"]).anonymous == {METRICS, PAGES, WRITE}
         assert access(tmp_path, listen=listen, tokens=[CI]).anonymous == frozenset()
         assert access(tmp_path, USERS, listen=listen).anonymous == frozenset()
+
+
+def listener(address: str) -> GrpcListener:
+    """An address of a source over gRPC."""
+    return GrpcListener("traces", address, 1 << 20, 4)
+
+
+def test_x19_nobody_sends_over_grpc_by_oversight(tmp_path: Path) -> None:
+    """Beyond loopback, calls are received from those alone whom somebody has named, wherever the pages are."""
+    for address in ("0.0.0.0:4317", "[::]:4317", "rag.internal:4317"):
+        with pytest.raises(ConfigError, match=r"^source traces: grpc\.listen: .* can be reached .* web\.tokens"):
+            read_rules(options(tmp_path), [listener(address)])
+        with pytest.raises(ConfigError, match="can be reached"):
+            read_rules(options(tmp_path, open=["metrics", "write"]), [listener(address)])
+        read_rules(options(tmp_path, tokens=[CI]), [listener(address)])
+        read_rules(options(tmp_path, open=["ingest"]), [listener(address)])
+    read_rules(options(tmp_path), [listener("127.0.0.1:4317"), listener("localhost:1")])
+
+
+def test_rights_over_grpc_are_those_of_its_own_address(tmp_path: Path) -> None:
+    """Where nobody can be asked, loopback is open, and elsewhere what `web.open` names, wherever the pages are."""
+    local = WebAccess(options(tmp_path, open=["ingest"]), Telemetry())
+    assert local.access().anonymous == EVERYTHING
+    assert local.access_at(is_local=False).anonymous == {INGEST}
+    away = WebAccess(options(tmp_path, listen="0.0.0.0:1", open=["pages"]), Telemetry())
+    assert away.access_at(is_local=True).anonymous == EVERYTHING
+    named = WebAccess(options(tmp_path, tokens=[CI]), Telemetry())
+    assert named.access_at(is_local=True) == named.access()
+
+
+def test_connections_over_grpc_cannot_follow_everything(issued: Path, tmp_path: Path) -> None:
+    """New certificates are taken; TLS that begins or ends, or another demand on clients, needs a restart."""
+    shutil.copytree(issued, tmp_path, dirs_exist_ok=True)
+    here = [listener("0.0.0.0:1")]
+    plain, tls, clients = (
+        options(tmp_path, text, tokens=[CI]).model_copy(update={"config_file": tmp_path / name})
+        for name, text in (("plain.yml", ""), ("tls.yml", TLS), ("clients.yml", CLIENTS))
+    )
+    for name, text in (("plain.yml", "# nothing\n"), ("tls.yml", TLS), ("clients.yml", CLIENTS)):
+        (tmp_path / name).write_text(text)
+    access = WebAccess(tls, Telemetry(), listeners=here)
+    before = access.grpc_tls()
+    assert before is not None
+    assert (before.asks_clients, before.chain) == (False, (tmp_path / "server.crt").read_bytes())
+    access.check(tls)
+    for other, why in ((plain, "TLS begins or ends"), (clients, "client_auth_type is another one")):
+        with pytest.raises(ConfigError, match=why):
+            access.check(other)
+    with pytest.raises(ConfigError, match="TLS begins or ends"):
+        WebAccess(plain, Telemetry(), listeners=here).check(tls)
+    (tmp_path / "strict.yml").write_text(TLS.replace("}", ", min_version: TLS13}"))
+    strict = tls.model_copy(update={"config_file": tmp_path / "strict.yml"})
+    with pytest.raises(ConfigError, match="min_version: cannot be kept for `grpc`"):
+        read_rules(strict, here)
+    assert read_rules(strict).grpc_tls is None
 
 
 def test_loopback_is_open_until_somebody_is_named(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from email.utils import format_datetime
@@ -17,6 +18,7 @@ from structlog.testing import LogCapture
 from support.exporting import SPAN, TRACE, Exporting, traced
 from support.kit import AT, a_draw, a_verdict
 from support.otlp_backend import Fault, OtlpBackend, plain
+from support.patience import DEADLINE
 
 from ragwatch.core.scores import Quantity
 from ragwatch.pipeline.export.loop import MAX_PAUSE_SECONDS
@@ -59,6 +61,9 @@ async def test_a_process_that_ends_before_the_reply(exporting: Exporting, backen
     backend.faults = [Fault(hangs=True)]
     loop = exporting.loop(Signal.SPANS)
     assert await loop.step() is False  # returns although there is no reply
+    async with asyncio.timeout(DEADLINE):
+        while not backend.received:  # noqa: ASYNC110 - a server in a thread has no event
+            await asyncio.sleep(0.01)
     assert len(backend.received) == 1
     await loop.close()
     await exporting.run(Signal.SPANS)
@@ -171,9 +176,11 @@ async def test_no_reply_in_time(exporting: Exporting, backend: OtlpBackend) -> N
     """A request ends after its timeout, and is repeated."""
     exporting.settle(traced())
     backend.faults = [Fault(hangs=True)]
-    loop = exporting.loop(timeout_seconds=0.05)
-    await loop.step()
+    hurried = exporting.loop(timeout_seconds=0.05)
+    await hurried.step()
+    await hurried.close()
     exporting.timer.now += 10.0
+    loop = exporting.loop()  # with time for the reply of a busy machine
     await loop.step()
     await loop.close()
     assert exporting.counts(EventCount.EXPORT_FAILURES) == {"timeout": 1}

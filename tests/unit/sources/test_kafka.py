@@ -36,6 +36,9 @@ class Cluster:
         self.servers = ",".join(f"{one.host}:{one.port}" for one in brokers)
         self.producer: Any = confluent_kafka.Producer({"bootstrap.servers": self.servers, "log_level": 0})
 
+    def create(self, name: str) -> None:
+        """Nothing to do: a topic is created by the first message, with four partitions."""
+
 
 @pytest.fixture(scope="module")
 def cluster() -> Cluster:
@@ -50,6 +53,7 @@ class Topic:
         self.name = f"rag-{uuid4()}"
         self.cluster = cluster
         self._sources: list[KafkaSource] = []
+        cluster.create(self.name)
         self.add("first", partition=0)  # which creates it
 
     def add(self, *contents: str | bytes, partition: int | None = None) -> None:

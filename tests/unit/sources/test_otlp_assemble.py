@@ -6,76 +6,14 @@ import json
 from typing import Any
 
 import pytest
-from support.spans import TRACE, a_span, documents, flat, said, span_id
+from support.assembled import model, only, replaced, texts
+from support.spans import TRACE, a_span, documents, said, span_id
 from support.traces import ANSWER, OI, QUESTION, TEXTS, genai_ids_only, openinference
 
 from ragwatch.core.sample import RejectReason
-from ragwatch.sources.otlp.assemble import Assembled, assemble
+from ragwatch.sources.otlp.assemble import assemble
 from ragwatch.sources.otlp.record import Naming
 from ragwatch.sources.otlp.span import Span
-
-
-def only(result: Assembled) -> dict[str, Any]:
-    """The one record."""
-    assert (len(result.records), result.refused) == (1, [])
-    return result.records[0]
-
-
-def texts(result: Assembled) -> list[str]:
-    """Texts of the contexts of the one record."""
-    return [context["text"] for context in only(result)["contexts"]]
-
-
-def replaced(spans: list[Span], name: str, **parts: Any) -> list[Span]:
-    """Spans, one of them changed."""
-    return [span._replace(**parts) if span.name == name else span for span in spans]
-
-
-def model(name: str = "model", parent: str = "", **parts: Any) -> Span:
-    """A call of a model that answers."""
-    attributes = {OI: "LLM"} | said("llm.output_messages", ("assistant", ANSWER)) | parts.pop("attributes", {})
-    return a_span(name, parent, parts.pop("at", 50), attributes=attributes, **parts)
-
-
-@pytest.mark.parametrize(
-    ("language", "kept", "complete"),
-    [("python", 0, True), ("python", 3, False), ("nodejs", 0, False)],
-    ids=["python, first kept", "python, first dropped", "another SDK"],
-)
-def test_dropped_documents_are_refused(language: str, kept: int, complete: bool) -> None:  # noqa: FBT001
-    """Python drops the oldest attributes, so that a first document proves that all are there; others prove nothing."""
-    rows = [{"content": text} for text in (*["x"] * kept, *TEXTS)]
-    attributes = {OI: "RETRIEVER"} | {
-        key: value
-        for key, value in flat("retrieval.documents", rows, "document.").items()
-        if int(key.split(".")[2]) >= kept
-    }
-    spans = replaced(
-        openinference(), "retrieve", dropped=7, attributes=attributes, resource={"telemetry.sdk.language": language}
-    )
-    result = assemble(spans)
-    assert bool(result.records) == complete
-    if not complete:
-        (refused,) = result.refused
-        assert (refused.reason, refused.field) == (RejectReason.TRUNCATED, "contexts")
-        assert "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT" in refused.detail
-
-
-def test_a_document_missing_in_the_middle_is_refused() -> None:
-    """Indices with a gap prove that documents are missing, even if the SDK does not say so."""
-    attributes = {OI: "RETRIEVER"} | documents("a", "b", "c")
-    spans = replaced(
-        openinference(), "retrieve", attributes={key: value for key, value in attributes.items() if ".1." not in key}
-    )
-    assert [one.reason for one in assemble(spans).refused] == [RejectReason.TRUNCATED]
-
-
-def test_documents_that_are_cut_off_are_refused() -> None:
-    """JSON that the limit on characters has cut is no list of documents."""
-    spans = replaced(genai_ids_only(), "retrieval", attributes={
-        "gen_ai.operation.name": "retrieval", "gen_ai.retrieval.documents": '[{"id": "d0", "text": "Par'})  # fmt: skip
-    (refused,) = assemble(spans).refused
-    assert (refused.reason, "cut off" in refused.detail) == (RejectReason.TRUNCATED, True)
 
 
 @pytest.mark.parametrize(

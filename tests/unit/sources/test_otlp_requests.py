@@ -19,6 +19,7 @@ from support.spans import JSON, PROTOBUF, a_request, a_span, as_json, as_protobu
 from ragwatch.ports.receiving import Reply
 from ragwatch.sources.otlp import json_request, protobuf_request
 from ragwatch.sources.otlp.options import Options
+from ragwatch.sources.otlp.reply import refused
 from ragwatch.sources.otlp.source import OtlpSource
 from ragwatch.sources.requests.body import Body, ByteBudget
 from ragwatch.sources.requests.refusal import RefusedError
@@ -141,11 +142,20 @@ async def test_what_is_refused(status: int, kind: str, body: bytes, headers: dic
     assert "Retry-After" not in reply.headers
 
 
-@pytest.mark.parametrize("encoding", ["", "identity", "gzip", "x-gzip", "zstd", " GZIP "])
+def test_when_to_send_again_is_said_in_protobuf_too() -> None:
+    """A google.rpc.Status has RetryInfo where a client of gRPC may send again, and none where it may not."""
+    full = refused(PROTOBUF, RefusedError(429, "full", 300)).body
+    retry_info = b"\x0a\x28type.googleapis.com/google.rpc.RetryInfo\x12\x05\x0a\x03\x08\xac\x02"  # Any, Duration, 300 s
+    assert full == b"\x08\x08\x12\x04full\x1a" + bytes([len(retry_info)]) + retry_info
+    assert b"RetryInfo" not in refused(PROTOBUF, RefusedError(413, "large")).body
+
+
+@pytest.mark.parametrize("encoding", ["", "identity", "gzip", "x-gzip", "deflate", "zstd", " GZIP "])
 def test_compression(encoding: str) -> None:
     """What was compressed is the same afterwards; gzip may have several members, zstd several frames."""
     body = as_protobuf([a_span("a")])
-    compress = {"gzip": gzip.compress, "x-gzip": gzip.compress, "zstd": zstandard.ZstdCompressor().compress}
+    compress = {"gzip": gzip.compress, "x-gzip": gzip.compress, "deflate": zlib.compress}
+    compress["zstd"] = zstandard.ZstdCompressor().compress
     sent = compress[name](body) * 2 if (name := encoding.strip().lower()) in compress else body * 2
     assert unpacked(sent, encoding, MIB) == body * 2
 

@@ -20,7 +20,7 @@ from ragwatch.ports.capabilities import HoldsParts, ReceivesRequests, Recognises
 from ragwatch.ports.receiving import Reply
 from ragwatch.sources.otlp import build
 from ragwatch.sources.otlp import source as module
-from ragwatch.sources.otlp.handler import PATH, TracesHandler
+from ragwatch.sources.otlp.handler import METHOD, PATH, TracesHandler
 from ragwatch.sources.otlp.options import Options
 from ragwatch.sources.otlp.pieces import piece_of
 from ragwatch.sources.otlp.source import OtlpSource
@@ -230,6 +230,18 @@ async def test_a_full_queue_asks_to_come_back() -> None:
     settled(source)
     assert (await first).status == 200
     assert source.lag() == module.Lag(0, 0.0)
+
+
+async def test_calls_over_grpc_share_the_queue() -> None:
+    """Both are handled alike: a full queue is full for both. Fewer large messages than small ones come at once."""
+    source = a_source(queue_bytes=1, grpc={})
+    assert source.handlers[METHOD] is source.handlers[PATH]
+    listeners = [
+        Options(name="traces", grpc={"listen": "[::]:4317"}, max_body_bytes=size).grpc_listener
+        for size in ("1KiB", "20MiB", "1GiB")
+    ]
+    assert [(one.address, one.receiving) for one in listeners if one] == [("[::]:4317", n) for n in (32, 6, 2)]
+    assert Options(name="traces").grpc_listener is None
 
 
 async def test_clients_do_not_wait_for_ever() -> None:

@@ -1,0 +1,15 @@
+"""`ragwatch config schema`: prints the JSON schema of the configuration file."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from ragwatch.config.schema import json_schema
+
+
+def schema() -> int:
+    """Print the JSON schema of the configuration file. Returns 0."""
+    click.echo(json.dumps(json_schema(), indent=2, ensure_ascii=False))
+    return 0

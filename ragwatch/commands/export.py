@@ -1,0 +1,74 @@
+"""`ragwatch export`: writes stored verdicts to files for other programs."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from ragwatch.commands.parquet_files import ParquetDataset, Written
+from ragwatch.commands.parquet_rows import RowRules
+from ragwatch.commands.state_reader import day_reader
+from ragwatch.config import Config, load
+from ragwatch.core.redaction.redactor import Redactor
+from ragwatch.core.units import duration_seconds
+from ragwatch.errors import ConfigError
+from ragwatch.stores.kept_texts import Texts
+from ragwatch.stores.limits import DAY
+from ragwatch.telemetry import configure_logging
+
+NOTHING_STORED = 3
+
+
+def export(
+    *, path: Path, parquet: Path | None, texts: str, metadata: Sequence[str], routes: Sequence[str], since: str | None
+) -> int:
+    """Write the verdicts in the store of a configuration. Returns 0, or 3 if there are none."""
+    configure_logging("error")
+    config = load(path)
+    if parquet is None:
+        raise ConfigError("--parquet: is missing; give the directory to write to")
+    start = -math.inf if since is None else _day_before(since)
+    dataset = ParquetDataset(parquet, _rules(config, texts, metadata))
+    total = Written()
+    with day_reader(config) as reader, dataset.locked():
+        until = reader.newest_seq()  # what is settled meanwhile is left to the next run
+        for day in reader.days(start):
+            written = dataset.add_day(reader, day, until, frozenset(routes))
+            total.rows += written.rows
+            total.files += written.files
+            total.unchanged += written.unchanged
+        unreadable = reader.unreadable
+    if unreadable:
+        click.echo(f"{unreadable} damaged rows cannot be read and are left out", err=True)
+    if not total.files and not total.unchanged:
+        click.echo("no verdict is stored yet, or none of these routes and days; nothing was written", err=True)
+        return NOTHING_STORED
+    click.echo(f"{total.rows} verdicts added, {total.files} files written, {total.unchanged} unchanged")
+    return 0
+
+
+def _day_before(since: str) -> float:
+    """Return the beginning of the day of an instant: files are of whole days."""
+    try:
+        seconds = float(str(duration_seconds(since)))
+    except ValueError as error:
+        raise ConfigError(f"--since {since}: {error}") from error
+    return math.floor((time.time() - seconds) / DAY) * DAY
+
+
+def _rules(config: Config, texts: str, metadata: Sequence[str]) -> RowRules:
+    """Return what rows contain.
+
+    Raises:
+        ConfigError: Texts are to be exported that the store does not keep.
+    """
+    redact = None
+    if texts != "none":
+        if config.texts == Texts.NONE:
+            raise ConfigError("--texts redacted: store.texts is none, so that no texts are kept; give --texts none")
+        redact = (config.settings.redaction.redactor() or Redactor()).redact
+    return RowRules(redact, config.texts, tuple(dict.fromkeys(metadata)))

@@ -1,0 +1,215 @@
+"""`ragwatch init`: writes a first configuration from a log, tests it, and prints how to start and scrape ragwatch."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+import click
+
+from ragwatch.commands.check import check
+from ragwatch.commands.map import SourceProposal, propose_source
+from ragwatch.core.sample import Sample
+from ragwatch.errors import ConfigError, RagwatchError
+
+SHARES = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
+JUDGED_PER_DAY = 2000
+"""Answers to judge in a day: the mean of a 0/1 score over them has an interval of about two points to each side."""
+DEFAULT_PER_DAY = 20_000
+MAX_ROUTES = 20
+DAY_SECONDS = 86_400.0
+SYSTEM_STATE = Path("/var/lib/ragwatch")
+LISTEN = "127.0.0.1:10477"
+
+
+@dataclass(frozen=True, slots=True)
+class _Answers:
+    """What the user answered, or the defaults.
+
+    Attributes:
+        state: State directory.
+        per_day: Answers of the service in a day.
+        claude: Whether Claude judges a part of the answers.
+    """
+
+    state: Path
+    per_day: int
+    claude: bool
+
+
+def init(*, logs: Sequence[Path], receive: str | None, out: Path, state: Path | None, yes: bool) -> int:
+    """Write a configuration for some logs or for answers that are sent, and test it.
+
+    Returns the exit code: 0; 1 if the logs cannot be read or a test failed.
+    """
+    if bool(logs) == (receive is not None):
+        raise ConfigError("init: give the log files of the service, or --receive push or otlp without files")
+    if str(out) != "-" and out.exists():
+        raise ConfigError(f"--out {out}: already exists and is not overwritten; name another file")
+    proposal = _propose(logs) if logs else None
+    if logs and proposal is None:
+        return 1
+    samples = () if proposal is None else proposal.samples
+    try:
+        answers = _ask(samples, state, yes=yes)
+    except click.Abort as error:
+        raise ConfigError("init: standard input ended before all questions were answered; or give --yes") from error
+    routes = sorted({sample.route for sample in samples if sample.route})
+    source = list(_received(str(receive))) if proposal is None else list(_tailed(proposal, logs))
+    text = "\n".join(_configuration(source, routes, answers)) + "\n"
+    if str(out) == "-":
+        click.echo(text, nl=False)
+        return 0
+    _write(out, text)
+    click.echo(f"wrote {out}\n")
+    if proposal is not None and not proposal.certain:
+        click.echo(f"The keys of the source are a draft: complete them in {out}, then run the test below again.\n")
+    code = _check(out)
+    click.echo("\n".join(_next_steps(out)))
+    return code
+
+
+def _propose(logs: Sequence[Path]) -> SourceProposal | None:
+    opened = [path.open("rb") for path in logs]
+    try:
+        return propose_source(opened)
+    finally:
+        for file in opened:
+            file.close()
+
+
+def _ask(samples: Sequence[Sample], state: Path | None, *, yes: bool) -> _Answers:
+    """Ask for what a log does not tell; the defaults are taken with `yes`."""
+    measured = _per_day(samples)
+    default_state = SYSTEM_STATE if os.access(SYSTEM_STATE.parent, os.W_OK) else Path.cwd() / "ragwatch-state"
+    if yes:
+        return _Answers(state or default_state, measured or DEFAULT_PER_DAY, claude=False)
+    if state is None:
+        state = Path(click.prompt("Directory for the state (a database; local disk)", default=str(default_state)))
+    if measured is None:
+        per_day = click.prompt("About how many answers does the service give in a day", DEFAULT_PER_DAY, type=int)
+        measured = max(1, per_day)
+    claude = bool(
+        os.environ.get("ANTHROPIC_API_KEY")
+        and find_spec("anthropic")
+        and click.confirm("ANTHROPIC_API_KEY is set. Let Claude judge a part, for at most 5 US dollars a day?")
+    )
+    return _Answers(state, measured, claude)
+
+
+def _per_day(samples: Sequence[Sample]) -> int | None:
+    """Answers in a day, by the times in the log; None if they do not tell."""
+    times = [sample.at for sample in samples if sample.at is not None]
+    span = max(times) - min(times) if len(times) > 1 else 0.0
+    return round((len(times) - 1) / span * DAY_SECONDS) if span >= 1.0 else None
+
+
+def share_of(per_day: int) -> float:
+    """Return the share of answers to judge, so that about `JUDGED_PER_DAY` are judged in a day.
+
+    >>> [share_of(count) for count in (500, 20_000, 3_000_000)]
+    [1.0, 0.1, 0.001]
+    """
+    return next((share for share in SHARES if share * per_day <= JUDGED_PER_DAY), SHARES[-1])
+
+
+def _tailed(proposal: SourceProposal, logs: Sequence[Path]) -> Iterator[str]:
+    """Lines of one source per log, with the keys that read it; a proposal of several logs is one source."""
+    if proposal.is_whole:
+        yield from _item(proposal.lines)
+        return
+    for number, log in enumerate(logs, start=1):
+        name = "app" if len(logs) == 1 else f"app{number}"
+        yield from _item(["kind: tail", f"name: {name}", f"path: {_text(str(log.resolve()))}", *proposal.lines])
+
+
+def _received(kind: str) -> Iterator[str]:
+    where = {"push": "POST /v1/samples", "otlp": "POST /v1/traces (OTLP over HTTP)"}[kind]
+    yield from _item([f"# answers are received at {where}", f"kind: {kind}", "name: app"])
+
+
+def _item(lines: Sequence[str]) -> Iterator[str]:
+    """Indent lines as one item of a list."""
+    is_first = True
+    for line in lines:
+        if line.startswith("#"):
+            yield f"    {line}"
+        else:
+            yield f"{'  - ' if is_first else '    '}{line}"
+            is_first = False
+
+
+def _configuration(source: Sequence[str], routes: Sequence[str], answers: _Answers) -> Iterator[str]:
+    share = share_of(answers.per_day)
+    yield "# Configuration of ragwatch. config.example.yaml and docs/reference.md list all keys. Editors complete them"
+    yield "# after `ragwatch config schema > ragwatch.schema.json` if this file begins with the line"
+    yield "# yaml-language-server: $schema=ragwatch.schema.json"
+    yield ""
+    yield "# Database and lock file. On a local disk, used by one process."
+    yield f"state: {_text(str(answers.state))}"
+    yield ""
+    yield '# Values of the label `route`; any other route counts as "other".'
+    yield f"routes: {json.dumps(routes[:MAX_ROUTES], ensure_ascii=False)}"
+    yield ""
+    yield "sources:"
+    yield from source
+    yield ""
+    yield f"# Share of the answers that is judged: of about {answers.per_day} a day, {round(share * answers.per_day)}."
+    yield "sampling:"
+    yield f"  probability: {share:g}"
+    yield ""
+    yield "# The first judge is the one that gauges, alerts and drift detection refer to."
+    yield "judges:"
+    yield "  - name: embedded"
+    yield f"    kind: {'local' if find_spec('ragwatch_reader') else 'lexical'}"
+    if answers.claude:
+        yield from _item(
+            [
+                "name: claude",
+                "kind: claude",
+                "follows: embedded # reads 5 % of what that judge reads, up to 40 % where that is unsure",
+                "probability: 0.05",
+                "unsure_probability: 0.4",
+                "budget: {usd_per_day: 5.0}",
+                "api_key: ${ANTHROPIC_API_KEY}",
+            ]
+        )
+
+
+def _text(value: str) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise ConfigError(f"--out {path}: cannot be written: {error.strerror}") from error
+
+
+def _check(path: Path) -> int:
+    try:
+        return check(path)
+    except RagwatchError as error:
+        click.echo(str(error), err=True)
+        return 1
+
+
+def _next_steps(path: Path) -> Iterator[str]:
+    name = shlex.quote(str(path))
+    yield ""
+    yield f"Test it again:  ragwatch check --config {name}"
+    yield f"Try it once:    ragwatch run --once --config {name}"
+    yield f"Start it:       ragwatch run --config {name}"
+    yield f"Alerts:         ragwatch rules --config {name} --out rules/"
+    yield "Scrape job for prometheus.yml:"
+    yield ""
+    yield "scrape_configs:"
+    yield "  - job_name: ragwatch"
+    yield f'    static_configs: [{{targets: ["{LISTEN}"]}}]'

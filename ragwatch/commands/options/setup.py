@@ -1,0 +1,55 @@
+"""Options and help of the commands for setting ragwatch up: init, config schema, completion."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ragwatch.commands.options.lazy import CONFIG, OUT, lazy_command
+
+
+@lazy_command("ragwatch.commands.init:init")
+@click.argument("logs", nargs=-1, type=click.Path(path_type=Path, exists=True, dir_okay=False), metavar="[LOG]...")
+@click.option(
+    "--receive",
+    type=click.Choice(["push", "otlp"]),
+    help="Instead of a log: the service sends its answers, as JSON or as traces.",
+)
+@click.option("--out", type=OUT, default="ragwatch.yaml", show_default=True, help="File to write; - to print it only.")
+@click.option("--state", type=CONFIG, help="Directory for the state; default: ask for it.")
+@click.option("--yes", is_flag=True, help="Ask nothing and take the defaults.")
+def init() -> None:
+    """Write a configuration for the log files of a service, test it, and print the scrape job for Prometheus.
+
+    Looks at the first records of each LOG (JSONL, gzip too) as `ragwatch map` does, and asks what they do not tell:
+    where the state is kept, how many answers the service gives in a day, whether Claude judges some of them. A file
+    that exists is not overwritten. Exit code 1 when the logs cannot be read, or a test of the configuration failed.
+    """
+
+
+@click.group()
+def config() -> None:
+    """Work with the configuration file."""
+
+
+@lazy_command("ragwatch.commands.config_schema:schema", "schema")
+def schema() -> None:
+    """Print the JSON schema of the configuration file, for editors and validators.
+
+    An editor with a YAML language server completes and checks keys if the file begins with the line
+    `# yaml-language-server: $schema=ragwatch.schema.json` and the schema lies beside it.
+    """
+
+
+config.add_command(schema)
+
+
+@lazy_command("ragwatch.commands.completion:completion")
+@click.argument("shell", type=click.Choice(["bash", "fish", "zsh"]))
+def completion() -> None:
+    """Print a script that completes the commands and options of ragwatch in a shell.
+
+    For bash: `ragwatch completion bash > ~/.local/share/bash-completion/completions/ragwatch`. For zsh, write it to a
+    file `_ragwatch` in a directory of `$fpath`; for fish, to `~/.config/fish/completions/ragwatch.fish`.
+    """

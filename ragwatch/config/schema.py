@@ -1,0 +1,162 @@
+"""Builds the JSON schema (2020-12) of the configuration file, for editors and validators, from the models that read it.
+
+The schema describes what may be written, not what is stored: a duration is a number or a text such as 15m, and a number
+may be a text with `${VARIABLE}`. What only shows when the whole file is read, such as a judge that follows another
+one, is left to `ragwatch check`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import CoreSchema, core_schema
+
+from ragwatch import judges, probes, sources, stores
+from ragwatch.config.canaries import SuitePlace
+from ragwatch.config.judge_options import JudgeOptions
+from ragwatch.config.model import Settings
+from ragwatch.config.options import reject_boolean
+from ragwatch.config.suites import CanaryItemOptions
+from ragwatch.core.units import duration_seconds, size_bytes
+from ragwatch.ports import Kind
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_DEFINITIONS = "#/$defs/"
+_VARIABLE = {"type": "string", "pattern": r"\$\{"}
+_UNITS = {
+    duration_seconds: {"type": "string", "pattern": r"^\s*[0-9.]+\s*(ms|[smhdw])\s*$|\$\{"},
+    size_bytes: {"type": "string", "pattern": r"^\s*[0-9.]+\s*([kKMGT]i?)?B?\s*$|\$\{"},
+}
+_SPLIT = ("thresholds", "slos")
+"""Sections whose key `routes` is read by a field of its own (`config/options.py: split_routes`)."""
+
+
+class _Generator(GenerateJsonSchema):
+    """Describes the input of validators that convert before pydantic does."""
+
+    def float_schema(self, schema: core_schema.FloatSchema) -> JsonSchemaValue:
+        return self._or_variable(super().float_schema(schema), strict=schema.get("strict", False))
+
+    def int_schema(self, schema: core_schema.IntSchema) -> JsonSchemaValue:
+        return self._or_variable(super().int_schema(schema), strict=schema.get("strict", False))
+
+    def bool_schema(self, schema: core_schema.BoolSchema) -> JsonSchemaValue:
+        return self._or_variable(super().bool_schema(schema), strict=schema.get("strict", False))
+
+    def literal_schema(self, schema: core_schema.LiteralSchema) -> JsonSchemaValue:
+        return self._or_variable(super().literal_schema(schema), strict=False)
+
+    def enum_schema(self, schema: core_schema.EnumSchema) -> JsonSchemaValue:
+        return self._or_variable(super().enum_schema(schema), strict=False)
+
+    def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
+        return self.generate_inner(schema["schema"])  # defaults stand in docs/reference.md
+
+    def function_before_schema(self, schema: core_schema.BeforeValidatorFunctionSchema) -> JsonSchemaValue:
+        """A text with a unit beside the number; anything that another converter takes."""
+        inner = self.generate_inner(schema["schema"])
+        function = schema["function"]["function"]
+        if function in _UNITS:
+            return {"anyOf": [inner, _UNITS[function]]}
+        belongs_to_model = schema["schema"]["type"] == "model-fields"  # such a validator rearranges keys
+        return inner if belongs_to_model or function is reject_boolean else {}
+
+    def function_plain_schema(self, schema: core_schema.PlainValidatorFunctionSchema) -> JsonSchemaValue:  # noqa: ARG002
+        """Anything: the function does not declare what it takes."""
+        return {}
+
+    def str_schema(self, schema: core_schema.StringSchema) -> JsonSchemaValue:
+        """A text; with conditions, or one with a variable."""
+        described = super().str_schema(schema)
+        return described if described == {"type": "string"} else self._or_variable(described, strict=False)
+
+    @staticmethod
+    def _or_variable(schema: JsonSchemaValue, *, strict: bool) -> JsonSchemaValue:
+        return schema if strict else {"anyOf": [schema, _VARIABLE]}
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the JSON schema of the configuration file."""
+    definitions: dict[str, Any] = {}
+    root = _object(Settings, definitions)
+    root["properties"].update(
+        sources=_list(_kinds(sources.KINDS, definitions)),
+        judges=_list(_kinds(judges.KINDS, definitions, common=JudgeOptions)),
+        store=_kinds(stores.KINDS, definitions),
+        canaries={"type": "array", "items": _suite(definitions)},
+    )
+    root["required"] = [*root.get("required", []), "sources"]
+    return {"$schema": DIALECT, "title": "Configuration of ragwatch", **root, "$defs": definitions}
+
+
+def _suite(definitions: dict[str, Any]) -> dict[str, Any]:
+    suite = _object(SuitePlace, definitions)
+    suite["properties"].update(
+        file={"type": "string"},
+        items={"type": "array", "items": _object(CanaryItemOptions, definitions)},
+        probe=_kinds(probes.KINDS, definitions),
+    )
+    return {
+        **suite,
+        "required": [*suite.get("required", []), "probe"],
+        "oneOf": [{"required": ["file"]}, {"required": ["items"]}],
+    }
+
+
+def _kinds(
+    kinds: Mapping[str, Kind[Any]], definitions: dict[str, Any], common: type[BaseModel] | None = None
+) -> dict[str, Any]:
+    """The options of each kind, by the value of `kind`."""
+    cases = []
+    for name, kind in sorted(kinds.items()):
+        options = _object(kind.Options, definitions)
+        if common is not None:
+            more = _object(common, definitions)
+            options["properties"] = {**more["properties"], **options["properties"]}
+            options["required"] = [*more.get("required", []), *options.get("required", [])]
+        options["properties"] = {"kind": {"const": name}, **options["properties"]}
+        is_kind = {"type": "object", "properties": {"kind": {"const": name}}, "required": ["kind"]}
+        cases.append({"if": is_kind, "then": options})
+    return {
+        "type": "object",
+        "required": ["kind"],
+        "properties": {"kind": {"enum": sorted(kinds)}},
+        "allOf": cases,
+    }
+
+
+def _object(model: type[BaseModel], definitions: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a model; those of the models inside it are added to `definitions`."""
+    schema = _schema_of(model)
+    own = schema.pop("$defs", {})
+    for definition in (schema, *own.values()):
+        _join_routes(definition)
+    for name, definition in own.items():
+        if definitions.setdefault(name, definition) != definition:
+            raise ValueError(f"two models of the configuration have the name {name}; rename one")
+    return {key: value for key, value in schema.items() if key != "title"}
+
+
+def _schema_of(model: type[BaseModel]) -> dict[str, Any]:
+    core: CoreSchema = model.__pydantic_core_schema__
+    schema = _Generator(by_alias=True).generate(core)
+    return schema.get("$defs", {}).pop(schema["$ref"].removeprefix(_DEFINITIONS)) if "$ref" in schema else schema
+
+
+def _join_routes(schema: dict[str, Any]) -> None:
+    """Write `KEY.routes` as the key `routes` of the section KEY."""
+    properties = schema.get("properties", {})
+    for key in _SPLIT:
+        if (routes := properties.pop(f"{key}.routes", None)) is not None:
+            section = properties[key]
+            target = section["anyOf"][0] if "anyOf" in section else section
+            target.setdefault("properties", {})["routes"] = routes
+            if "propertyNames" in target:
+                target["propertyNames"] = {"anyOf": [target["propertyNames"], {"const": "routes"}]}
+
+
+def _list(items: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "minItems": 1, "items": items}

@@ -1,0 +1,289 @@
+"""Builds the dashboard for Grafana's PostgreSQL data source, on the views of `ragwatch store views`.
+
+It shows what Prometheus does not have: every stored answer, for as long as the store keeps it. `epoch` is the column of
+the views that has an index, so every panel filters by it.
+"""
+
+# ruff: noqa: S608 - Grafana fills in the variables, and quotes what people choose
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ragwatch.core.scores import LOW_IS_GOOD, Quantity
+from ragwatch.rules.dashboards.board_plan import PLACEHOLDER
+from ragwatch.rules.dashboards.page import PAGES
+from ragwatch.rules.dashboards.panel import COLUMNS, Json
+from ragwatch.rules.yaml_writer import JsonValue
+
+PLUGIN = "grafana-postgresql-datasource"
+SOURCE: Mapping[str, JsonValue] = {"type": PLUGIN, "uid": "$datasource"}
+FILE = "stored.json"
+
+_SHOWN = "$__unixEpochFilter(epoch) AND route IN (${route:sqlstring})"
+_JUDGED = f"{_SHOWN} AND judge = ${{judge:sqlstring}}"
+_SCORED = f"{_JUDGED} AND quantity = ${{quantity:sqlstring}}"
+_TIME = '$__unixEpochGroup(epoch, $__interval) AS "time"'
+_SUMS = ", ".join(
+    f"sum({term})"
+    for term in (
+        "weight",
+        "weight * value",
+        "weight * weight",
+        "weight * weight * value",
+        "weight * weight * value * value",
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SqlPanel:
+    """One panel.
+
+    Attributes:
+        title: Title.
+        description: How to read it.
+        unit: Grafana unit.
+        query: SQL; for a line its columns are `time`, `metric` (a text) and values.
+        kind: timeseries or table.
+        width: Of 24 columns.
+        custom: Grafana field options of the lines.
+        link: Path of the page of ragwatch behind it.
+    """
+
+    title: str
+    description: str
+    unit: str
+    query: str
+    kind: str = "timeseries"
+    width: int = 12
+    custom: Mapping[str, JsonValue] = field(default_factory=dict)
+    link: str = "/samples?since=${__from:date:seconds}&until=${__to:date:seconds}"
+
+    def json(self, number: int, left: int, top: int) -> Json:
+        """Renders the panel as Grafana JSON at a grid position."""
+        link: Json = {"title": "Answers", "url": f"{PAGES}{self.link}", "targetBlank": True}
+        scale: Json = {"min": 0, "max": 1} if self.unit == "percentunit" else {}
+        return {
+            "id": number,
+            "type": self.kind,
+            "title": self.title,
+            "description": self.description,
+            "datasource": SOURCE,
+            "gridPos": {"h": 9, "w": self.width, "x": left, "y": top},
+            "fieldConfig": {
+                "defaults": {"unit": self.unit, "custom": dict(self.custom), "links": [link], **scale},
+                "overrides": [],
+            },
+            "options": {},
+            "targets": [
+                {
+                    "refId": "A",
+                    "datasource": SOURCE,
+                    "format": "table" if self.kind == "table" else "time_series",
+                    "editorMode": "code",
+                    "rawQuery": True,
+                    "rawSql": self.query,
+                }
+            ],
+        }
+
+
+_STACKED: Mapping[str, JsonValue] = {"stacking": {"mode": "normal"}, "fillOpacity": 60, "lineWidth": 0}
+_BARS: Mapping[str, JsonValue] = {"drawStyle": "bars", "stacking": {"mode": "normal"}, "fillOpacity": 60}
+
+
+_LOW = ", ".join(f"'{quantity}'" for quantity in Quantity if quantity in LOW_IS_GOOD)
+_ORDER = f"CASE WHEN quantity IN ({_LOW}) THEN -score ELSE score END"  # the worst first
+
+_QUALITY = (
+    SqlPanel(
+        "Mean by route",
+        "Weighted mean of the selected quantity. Answers of a time of which good ones were deleted are left out.",
+        "percentunit",
+        f"SELECT {_TIME}, route AS metric, sum(weight * value) / sum(weight) AS mean FROM $schema.scores\n"
+        f"WHERE {_SCORED} GROUP BY 1, 2 ORDER BY 1",
+    ),
+    SqlPanel(
+        "Mean of the selected routes with its interval",
+        "Mean, and both ends of its 95 % interval. Zoom out for narrower intervals.",
+        "percentunit",
+        f"SELECT {_TIME}, sum(weight * value) / sum(weight) AS mean,\n"
+        f"  $schema.interval_low({_SUMS}) AS low,\n  $schema.interval_high({_SUMS}) AS high\n"
+        f"FROM $schema.scores WHERE {_SCORED} GROUP BY 1 ORDER BY 1",
+    ),
+    SqlPanel(
+        "By version of the judge",
+        "Scores of two versions are not comparable: a step of the mean where versions change is one of the judge.",
+        "short",
+        "SELECT judge, version, to_timestamp(min(epoch)) AS first, to_timestamp(max(epoch)) AS last,\n"
+        "  count(*) AS answers, sum(weight * value) / sum(weight) AS mean\n"
+        f"FROM $schema.scores WHERE {_SHOWN} AND quantity = ${{quantity:sqlstring}} GROUP BY 1, 2 ORDER BY first DESC",
+        kind="table",
+    ),
+    SqlPanel(
+        "Worst answers",
+        "Answers with the worst scores of the selected quantity; a row links to the answer.",
+        "short",
+        'SELECT s.at AS "time", s.route, s.score, v.stage, v.trace_id, v.key FROM (\n'
+        f"  SELECT *, {_ORDER} AS place FROM $schema.scores WHERE {_SCORED} ORDER BY place, epoch DESC LIMIT 50\n"
+        ") AS s JOIN $schema.verdicts AS v USING (seq) ORDER BY s.place, s.epoch DESC",
+        kind="table",
+        link="/samples/${__data.fields.key}",
+    ),
+)
+_FAULTS = (
+    SqlPanel(
+        "Stage at fault",
+        "Weighted share of judged answers by stage; unread ones are those where too little was read to decide.",
+        "percentunit",
+        f"SELECT {_TIME}, coalesce(stage, 'unread') AS metric,\n"
+        f"  sum(weight) / sum(sum(weight)) OVER (PARTITION BY $__unixEpochGroup(epoch, $__interval)) AS share\n"
+        f"FROM $schema.verdicts WHERE {_JUDGED} AND outcome = 'judged' GROUP BY 1, 2 ORDER BY 1",
+        custom=_STACKED,
+    ),
+    SqlPanel(
+        "Unjudged answers by reason",
+        "Answers that were drawn and could not be judged.",
+        "short",
+        f"SELECT {_TIME}, reason AS metric, count(*)::float8 AS answers FROM $schema.verdicts\n"
+        f"WHERE {_JUDGED} AND outcome = 'unjudged' GROUP BY 1, 2 ORDER BY 1",
+        custom=_BARS,
+    ),
+)
+_USERS = (
+    SqlPanel(
+        "Feedback of users",
+        "Mean of what users say of answers, by the time of the answer.",
+        "percentunit",
+        f"SELECT {_TIME}, route AS metric, avg(score) AS mean FROM $schema.feedback\n"
+        f"WHERE {_SHOWN} GROUP BY 1, 2 ORDER BY 1",
+        width=8,
+    ),
+    SqlPanel(
+        "Cost by judge",
+        "Calls by the time at which they began. Reservations that are not settled count in full.",
+        "currencyUSD",
+        f"SELECT {_TIME}, judge AS metric, sum(usd) AS usd FROM $schema.spending\n"
+        "WHERE $__unixEpochFilter(epoch) GROUP BY 1, 2 ORDER BY 1",
+        width=8,
+        custom=_BARS,
+    ),
+    SqlPanel(
+        "Pending now",
+        "Draws that no judge has read yet, whatever time is selected.",
+        "short",
+        "SELECT judge, route, draws, oldest FROM $schema.pending ORDER BY oldest",
+        kind="table",
+        width=8,
+    ),
+)
+_ROWS: tuple[tuple[str, Sequence[SqlPanel]], ...] = (
+    ("Quality", _QUALITY),
+    ("Faults", _FAULTS),
+    ("Users, costs, queue", _USERS),
+)
+
+
+def sql_board(*, pages: str = PLACEHOLDER, schema: str = "ragwatch_views", judge: str = "embedded") -> Json:
+    """Builds the dashboard as Grafana JSON.
+
+    Args:
+        pages: URL of the ragwatch pages as users reach them, without a trailing slash.
+        schema: Schema of the views.
+        judge: Judge that is selected when the dashboard is opened.
+    """
+    return {
+        "uid": "ragwatch-stored",
+        "title": "ragwatch / Stored answers",
+        "description": "Answers in the PostgreSQL store, by the views of `ragwatch store views`.",
+        "tags": ["ragwatch"],
+        "schemaVersion": 41,
+        "editable": False,
+        "graphTooltip": 1,
+        "refresh": "5m",
+        "time": {"from": "now-7d", "to": "now"},
+        "timezone": "browser",
+        "annotations": {"list": [_events()]},
+        "templating": {"list": _variables(pages, schema, judge)},
+        "links": [],
+        "panels": _placed(),
+    }
+
+
+def _events() -> Json:
+    text = "SELECT epoch AS \"time\", kind || ' ' || detail AS text, kind AS tags FROM $schema.events\n"
+    return {
+        "name": "Events",
+        "enable": True,
+        "iconColor": "green",
+        "datasource": SOURCE,
+        "rawQuery": f"{text}WHERE $__unixEpochFilter(epoch) ORDER BY epoch",
+    }
+
+
+def _variables(pages: str, schema: str, judge: str) -> list[JsonValue]:
+    names = [str(quantity) for quantity in Quantity]
+    routes: Json = {"selected": True, "text": ["All"], "value": ["$__all"]}
+    return [
+        {"name": "datasource", "label": "Data source", "type": "datasource", "query": PLUGIN},
+        _constant("schema", "Schema of the views", schema),
+        {**_query("route", routes), "multi": True, "includeAll": True},
+        _query("judge", {"selected": True, "text": judge, "value": judge}),
+        {
+            "name": "quantity",
+            "label": "Quantity",
+            "type": "custom",
+            "query": ",".join(names),
+            "current": {"selected": True, "text": names[0], "value": names[0]},
+            "options": [{"selected": name == names[0], "text": name, "value": name} for name in names],
+        },
+        _constant("pages", "URL of ragwatch", pages),
+    ]
+
+
+def _query(name: str, current: Json) -> Json:
+    text = f"SELECT DISTINCT {name} FROM $schema.verdicts WHERE $__unixEpochFilter(epoch) ORDER BY 1"
+    return {
+        "name": name,
+        "label": name.capitalize(),
+        "type": "query",
+        "datasource": SOURCE,
+        "query": text,
+        "refresh": 2,
+        "sort": 1,
+        "current": current,
+    }
+
+
+def _constant(name: str, label: str, value: str) -> Json:
+    option: Json = {"selected": True, "text": value, "value": value}
+    return {
+        "name": name,
+        "label": label,
+        "type": "constant",
+        "query": value,
+        "hide": 2,
+        "skipUrlSync": True,
+        "current": option,
+        "options": [option],
+    }
+
+
+def _placed() -> list[JsonValue]:
+    """Lays out the rows from top to bottom."""
+    panels: list[JsonValue] = []
+    top = 0
+    for title, row in _ROWS:
+        place: Json = {"h": 1, "w": COLUMNS, "x": 0, "y": top}
+        number = len(panels) + 1
+        panels.append({"id": number, "type": "row", "title": title, "collapsed": False, "gridPos": place, "panels": []})
+        top, left = top + 1, 0
+        for panel in row:
+            if left + panel.width > COLUMNS:
+                top, left = top + 9, 0
+            panels.append(panel.json(len(panels) + 1, left, top))
+            left += panel.width
+        top += 9
+    return panels

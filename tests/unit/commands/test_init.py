@@ -1,0 +1,155 @@
+"""`ragwatch init`: a configuration that works, from a log and a few answers; nothing is overwritten."""
+
+from __future__ import annotations
+
+import json
+import socket
+from pathlib import Path
+
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+
+from ragwatch.commands import cli
+from ragwatch.commands import init as init_module
+from ragwatch.config import load
+from ragwatch.errors import ConfigError
+
+DATA = Path(__file__).parents[2] / "data" / "formats"
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """A log of 101 answers, 72 s apart: 1,200 a day."""
+    path = tmp_path / "app.jsonl"
+    lines = (
+        {
+            "id": f"r-{number}",
+            "at": 1_780_000_000 + 72 * number,
+            "question": "How long is the warranty?",
+            "contexts": ["The warranty lasts two years."],
+            "answer": "Two years.",
+            "route": ("support", "search")[number % 2],
+        }
+        for number in range(101)
+    )
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(autouse=True)
+def without_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No key of the shell that runs the tests."""
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+
+
+def _init(*words: str | Path, typed: str = "") -> Result:
+    return CliRunner().invoke(cli, ["init", *map(str, words)], input=typed, standalone_mode=False)
+
+
+def test_a_log_becomes_a_configuration(log: Path, tmp_path: Path) -> None:
+    """Format, routes and the share to judge come from the log; the scrape job and the next commands are printed."""
+    out = tmp_path / "ragwatch.yaml"
+    result = _init(log, "--yes", "--state", tmp_path / "state", "--out", out)
+    config = load(out)
+    assert config.settings.routes == ("search", "support")
+    assert config.settings.sampling.probability == 1.0
+    assert config.settings.state == tmp_path / "state"
+    assert [(source.kind, str(source.options.path)) for source in config.sources] == [("tail", str(log))]  # type: ignore[attr-defined]
+    assert "101 of 101" in result.stdout or "100 of 100" in result.stdout
+    scraped = yaml.safe_load(result.stdout[result.stdout.index("scrape_configs:") :])
+    assert scraped["scrape_configs"][0]["static_configs"][0]["targets"] == ["127.0.0.1:10477"]
+    assert f"ragwatch run --config {out}" in result.stdout
+    with socket.socket() as probe:  # the exit code tells whether the address is free, here as for everybody
+        free = probe.connect_ex(("127.0.0.1", 10477)) != 0
+    assert result.return_value == (0 if free else 1), result.stdout
+
+
+@pytest.mark.parametrize("name", ["openai", "langchain", "ragas"])
+def test_every_format_is_written_as_the_map_proposes_it(name: str) -> None:
+    """What is printed for a known format is read as that format."""
+    result = _init(DATA / f"{name}.jsonl", "--yes", "--out", "-")
+    assert yaml.safe_load(result.stdout)["sources"][0]["format"] == name
+
+
+def test_what_a_log_does_not_tell_is_asked(tmp_path: Path) -> None:
+    """Without times: where the state is, and how many answers a day there are."""
+    log = tmp_path / "app.jsonl"
+    log.write_text('{"question": "q", "contexts": ["c"], "answer": "a"}\n', encoding="utf-8")
+    result = _init(log, "--out", "-", typed=f"{tmp_path}/here\n1000000\n")
+    data = yaml.safe_load(result.stdout[result.stdout.index("# Configuration") :])
+    assert data["state"] == f"{tmp_path}/here"
+    assert data["sampling"] == {"probability": 0.002}
+    assert data["routes"] == []
+
+
+def test_claude_is_offered_where_its_key_is(log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a key and a yes: a cascade with a budget; the key itself is not written."""
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-test")
+    result = _init(log, "--out", "-", "--state", tmp_path, typed="")
+    assert isinstance(result.exception, ConfigError)
+    answered = _init(log, "--out", "-", typed=f"{tmp_path}\ny\n")
+    judges = yaml.safe_load(answered.stdout[answered.stdout.index("# Configuration") :])["judges"]
+    assert [judge["name"] for judge in judges] == ["embedded", "claude"]
+    assert judges[1]["budget"] == {"usd_per_day": 5.0}
+    assert "sk-test" not in answered.stdout
+
+
+@pytest.mark.parametrize("kind", ["push", "otlp"])
+def test_answers_that_are_sent_need_no_log(kind: str, tmp_path: Path) -> None:
+    """A source that receives is written and valid."""
+    out = tmp_path / "ragwatch.yaml"
+    _init("--receive", kind, "--yes", "--out", out, "--state", tmp_path / "state")
+    assert [source.kind for source in load(out).sources] == [kind]
+
+
+def test_halves_of_requests_become_a_join(tmp_path: Path) -> None:
+    """Two logs whose records share an id are one source."""
+    questions, answers = tmp_path / "retrieval.jsonl", tmp_path / "answers.jsonl"
+    rows = range(4)
+    questions.write_text(
+        "".join(json.dumps({"request_id": f"r{n}", "question": f"q{n}?", "contexts": [f"c{n}"]}) + "\n" for n in rows)
+    )
+    answers.write_text("".join(json.dumps({"request_id": f"r{n}", "answer": f"a{n}"}) + "\n" for n in rows))
+    result = _init(questions, answers, "--yes", "--out", "-")
+    (source,) = yaml.safe_load(result.stdout)["sources"]
+    assert (source["kind"], source["by"], len(source["of"])) == ("join", "request_id", 2)
+
+
+def test_nothing_is_overwritten_and_nothing_is_written_for_an_unreadable_log(tmp_path: Path, log: Path) -> None:
+    """An existing file stays, and a log without JSON leaves none."""
+    out = tmp_path / "ragwatch.yaml"
+    out.write_text("mine", encoding="utf-8")
+    assert "already exists" in str(_init(log, "--yes", "--out", out).exception)
+    assert out.read_text(encoding="utf-8") == "mine"
+    text = tmp_path / "text.log"
+    text.write_text("hello\n", encoding="utf-8")
+    result = _init(text, "--yes", "--out", tmp_path / "new.yaml")
+    assert result.return_value == 1
+    assert not (tmp_path / "new.yaml").exists()
+
+
+@pytest.mark.parametrize("words", [[], ["--receive", "push", __file__]])
+def test_either_a_log_or_a_way_to_receive(words: list[str]) -> None:
+    """Neither, or both, is an error that says what to give."""
+    assert "give the log files" in str(_init(*words).exception)
+
+
+def test_a_draft_says_that_it_is_one(tmp_path: Path) -> None:
+    """Where the fields were guessed, the test fails or the text says to complete the keys."""
+    log = tmp_path / "app.jsonl"
+    log.write_text(json.dumps({"payload": {"query": "why?", "hits": [{"body": "because"}]}, "reply": "so"}) + "\n")
+    result = _init(log, "--yes", "--out", tmp_path / "r.yaml", "--state", tmp_path / "state")
+    assert "are a draft" in result.stdout
+
+
+def test_a_large_service_is_sampled() -> None:
+    """About two thousand answers a day are judged, however many there are."""
+    assert [init_module.share_of(count) for count in (1, 2000, 2001, 40_000, 10**9)] == [1.0, 1.0, 0.5, 0.05, 0.001]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts_name_the_program(shell: str) -> None:
+    """Each shell gets a script that completes `ragwatch`."""
+    result = CliRunner().invoke(cli, ["completion", shell], standalone_mode=False)
+    assert "_RAGWATCH_COMPLETE" in result.stdout

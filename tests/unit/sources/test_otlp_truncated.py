@@ -1,0 +1,128 @@
+"""Spans whose SDK has dropped or cut attributes: refused, unless what is left shows that nothing is missing."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from support.assembled import model, only, replaced, texts
+from support.spans import a_span, documents, flat, said
+from support.traces import ANSWER, OI, QUESTION, TEXTS, genai_ids_only, openinference
+
+from ragwatch.core.sample import RejectReason
+from ragwatch.sources.otlp.assemble import assemble
+
+
+@pytest.mark.parametrize(
+    ("language", "kept", "complete"),
+    [("python", 0, True), ("python", 3, False), ("nodejs", 0, False)],
+    ids=["python, first kept", "python, first dropped", "another SDK"],
+)
+def test_dropped_documents_are_refused(language: str, kept: int, complete: bool) -> None:  # noqa: FBT001
+    """Python drops the oldest attributes, so that a first document proves that all are there; others prove nothing."""
+    rows = [{"content": text} for text in (*["x"] * kept, *TEXTS)]
+    attributes = {OI: "RETRIEVER"} | {
+        key: value
+        for key, value in flat("retrieval.documents", rows, "document.").items()
+        if int(key.split(".")[2]) >= kept
+    }
+    spans = replaced(
+        openinference(), "retrieve", dropped=7, attributes=attributes, resource={"telemetry.sdk.language": language}
+    )
+    result = assemble(spans)
+    assert bool(result.records) == complete
+    if not complete:
+        (refused,) = result.refused
+        assert (refused.reason, refused.field) == (RejectReason.TRUNCATED, "contexts")
+        assert "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT" in refused.detail
+
+
+@pytest.mark.parametrize("language", ["python", "nodejs"])
+@pytest.mark.parametrize(
+    ("written", "complete"),
+    [
+        ([{"page_content": text} for text in TEXTS], True),
+        ([{"page_content": TEXTS[0]}], False),
+        ([{"page_content": text} for text in TEXTS[::-1]], False),
+        ([{"page_content": TEXTS[0]}, {"id": "d1"}], False),
+        (TEXTS[0], False),
+    ],
+    ids=["all", "too few", "another order", "a text is missing", "text"],
+)
+def test_documents_are_complete_where_one_attribute_has_them_all(language: str, written: Any, complete: bool) -> None:  # noqa: FBT001
+    """What was dropped is not missed if JSON beside it has every text, and agrees with each document that is left."""
+    kept = {key: value for key, value in documents(*TEXTS).items() if ".1." in key}
+    attributes = {OI: "RETRIEVER", "output.value": json.dumps(written)} | kept
+    spans = replaced(
+        openinference(), "retrieve", dropped=3, attributes=attributes, resource={"telemetry.sdk.language": language}
+    )
+    result = assemble(spans)
+    if complete:
+        assert texts(result) == list(TEXTS)
+        assert only(result)["contexts"][1]["id"] == "d1"
+    else:
+        assert [one.reason for one in result.refused] == [RejectReason.TRUNCATED]
+
+
+@pytest.mark.parametrize(
+    ("language", "passages", "complete"),
+    [("python", TEXTS, True), ("python", ("Other.", TEXTS[1]), True), ("python", TEXTS[1:], False),
+     ("python", (TEXTS[1], TEXTS[0]), False), ("nodejs", TEXTS, False)],
+    ids=["all", "what is not left is not compared", "too few", "another order", "another SDK"],
+)  # fmt: skip
+def test_documents_are_complete_where_the_prompt_has_them_all(
+    language: str, passages: tuple[str, ...], *, complete: bool
+) -> None:
+    """Python keeps the newest attributes, so that the last rank tells how many there were; the prompt has so many."""
+    kept = {key: value for key, value in documents(*TEXTS).items() if ".1." in key}
+    prompt = "Context:\n" + "\n\n".join(passages) + f"\n\nQuestion: {QUESTION}"
+    spans = [
+        a_span("chain", attributes={OI: "CHAIN", "input.value": QUESTION, "output.value": ANSWER}, end=99),
+        a_span(
+            "retrieve", "chain", 1, dropped=3, attributes={OI: "RETRIEVER"} | kept,
+            resource={"telemetry.sdk.language": language},
+        ),
+        model(parent="chain", attributes=said("llm.input_messages", ("user", prompt))),
+    ]  # fmt: skip
+    result = assemble(spans)
+    if complete:
+        assert texts(result) == list(passages)
+        assert [context.get("id") for context in only(result)["contexts"]] == [None, "d1"]
+    else:
+        assert [one.reason for one in result.refused] == [RejectReason.TRUNCATED]
+
+
+@pytest.mark.parametrize(("left", "complete"), [("b", True), ("z", False)])
+def test_what_was_lost_before_a_reranker_is_not_missed(left: str, complete: bool) -> None:  # noqa: FBT001
+    """A reranker that was given a document of an incomplete list says itself which ones were used."""
+    kept = {"retrieval.documents.1.document.content": left, "retrieval.documents.1.document.id": left}
+    reranked = documents("b", "a", prefix="reranker.output_documents")
+    spans = [
+        a_span("chain", attributes={OI: "CHAIN", "input.value": QUESTION, "output.value": ANSWER}, end=99),
+        a_span("retrieve", "chain", 1, dropped=3, attributes={OI: "RETRIEVER"} | kept),
+        a_span("rerank", "chain", 3, attributes={OI: "RERANKER"} | reranked),
+        model(parent="chain"),
+    ]
+    result = assemble(spans)
+    if complete:
+        assert texts(result) == ["b", "a"]
+    else:
+        assert [one.reason for one in result.refused] == [RejectReason.TRUNCATED]
+
+
+def test_a_document_missing_in_the_middle_is_refused() -> None:
+    """Indices with a gap prove that documents are missing, even if the SDK does not say so."""
+    attributes = {OI: "RETRIEVER"} | documents("a", "b", "c")
+    spans = replaced(
+        openinference(), "retrieve", attributes={key: value for key, value in attributes.items() if ".1." not in key}
+    )
+    assert [one.reason for one in assemble(spans).refused] == [RejectReason.TRUNCATED]
+
+
+def test_documents_that_are_cut_off_are_refused() -> None:
+    """JSON that the limit on characters has cut is no list of documents."""
+    spans = replaced(genai_ids_only(), "retrieval", attributes={
+        "gen_ai.operation.name": "retrieval", "gen_ai.retrieval.documents": '[{"id": "d0", "text": "Par'})  # fmt: skip
+    (refused,) = assemble(spans).refused
+    assert (refused.reason, "cut off" in refused.detail) == (RejectReason.TRUNCATED, True)

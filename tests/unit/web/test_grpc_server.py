@@ -1,0 +1,290 @@
+"""Calls over gRPC: who may send, what is received, and what is refused with which status."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import ssl
+from collections.abc import AsyncIterator, Callable
+from contextlib import ExitStack, asynccontextmanager
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.certificates import Authority, Pair
+from support.patience import DEADLINE
+
+from ragwatch.errors import AddressError, ConfigError
+from ragwatch.ports.receiving import GrpcListener, Handler, IncomingRequest, Reply
+from ragwatch.web import Access, Authenticator, GrpcServer, GrpcTls, Right, TlsSettings, Token, build_grpc_tls
+from ragwatch.web.access import OPEN
+
+grpc = pytest.importorskip("grpc", reason="needs the package grpcio: pip install 'ragwatch-exporter[grpc]'")
+METHOD = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
+LIMIT = 1 << 20
+TOKENS = Access(
+    tokens=(
+        Token("shop", sha256(b"the-token-of-shop").digest(), frozenset({Right.INGEST})),
+        Token("ci", sha256(b"the-token-of-ci").digest(), frozenset({Right.WRITE})),
+    ),
+    users={"anna": b"$2b$04$mDwo.lAisC94iLAyP81MCesa29IzH37oigHC/42V2pdJlUprsJPze"},
+    anonymous=frozenset(),
+)
+
+
+class Receiver:
+    """A handler that keeps what it received."""
+
+    def __init__(self, reply: Reply | None = None) -> None:
+        self.reply = reply or Reply(200, b"stored")
+        self.received: list[tuple[str, str, bytes]] = []
+
+    async def __call__(self, request: IncomingRequest) -> Reply:
+        """One call."""
+        body = b"".join([chunk async for chunk in request.chunks])
+        self.received.append((request.client, request.headers["content-encoding"], body))
+        return self.reply
+
+
+@asynccontextmanager
+async def serving(
+    handler: Handler,
+    access: Callable[[], Access] = lambda: OPEN,
+    tls: Callable[[], GrpcTls | None] = lambda: None,
+    *,
+    receiving: int = 4,
+    refused: Callable[[str], None] = lambda _: None,
+    **limits: Any,
+) -> AsyncIterator[str]:
+    """The real server; its address."""
+    server = GrpcServer(
+        GrpcListener("traces", "127.0.0.1:0", LIMIT, receiving),
+        {METHOD: handler}.get,
+        Authenticator(access, refused),
+        tls,
+        **limits,
+    )
+    address = await server.bind()
+    await server.start()
+    try:
+        yield address
+    finally:
+        await server.stop()
+
+
+async def call(address: str, message: bytes = b"\x0a\x00", credentials: Any = None, **options: Any) -> tuple[str, Any]:
+    """Status code of a call, with the reply or the details."""
+    async with (
+        grpc.aio.insecure_channel(address)
+        if credentials is None
+        else grpc.aio.secure_channel(address.replace("127.0.0.1", "localhost"), credentials)
+    ) as channel:
+        try:
+            sent = channel.unary_unary(options.pop("method", METHOD))
+            return "OK", await sent(message, timeout=DEADLINE, **options)
+        except grpc.aio.AioRpcError as error:
+            return error.code().name, error
+
+
+def bearer(token: str) -> dict[str, Any]:
+    """Credentials of a call."""
+    return {"metadata": (("authorization", f"Bearer {token}"),)}
+
+
+async def test_messages_are_handed_over_as_they_were_compressed() -> None:
+    """The library unpacks nothing, so that no limit is passed; the source hears how a message is compressed."""
+    receiver, text = Receiver(), b"\x0a" + b"x" * 50_000
+    async with serving(receiver) as address:
+        for compression in (None, grpc.Compression.Gzip, grpc.Compression.Deflate):
+            assert await call(address, text, compression=compression) == ("OK", b"stored")
+    assert [encoding for _, encoding, _ in receiver.received] == ["", "gzip", "deflate"]
+    assert receiver.received[0][2] == text
+    assert all(len(body) < 1_000 for _, encoding, body in receiver.received if encoding)
+
+
+async def test_what_is_too_large_or_unknown_is_refused() -> None:
+    """A message above the limit, a call without a message, and another method have codes that nobody repeats."""
+    receiver = Receiver()
+    async with serving(receiver) as address, grpc.aio.insecure_channel(address) as channel:
+        assert (await call(address, b"\x0a" * (LIMIT + 1)))[0] == "RESOURCE_EXHAUSTED"
+        assert (await call(address, method="/opentelemetry.proto.collector.logs.v1.LogsService/Export"))[0] == (
+            "UNIMPLEMENTED"
+        )
+        empty = channel.stream_unary(METHOD)(timeout=DEADLINE)
+        await empty.done_writing()
+        assert await empty.code() is grpc.StatusCode.INVALID_ARGUMENT
+    assert receiver.received == []
+
+
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [(400, "INVALID_ARGUMENT"), (413, "RESOURCE_EXHAUSTED"), (429, "RESOURCE_EXHAUSTED"), (503, "UNAVAILABLE")],
+)
+async def test_refusals_of_the_source_are_handed_on(status: int, code: str) -> None:
+    """The code, the text, and the google.rpc.Status that the source has written, as details."""
+    receiver = Receiver(Reply(status, b"a status", problem="what to do"))
+    async with serving(receiver) as address:
+        got, error = await call(address)
+    assert (got, error.details()) == (code, "what to do")
+    assert dict(error.trailing_metadata())["grpc-status-details-bin"] == b"a status"
+
+
+async def test_x19_a_message_is_not_received_without_the_right() -> None:
+    """Clients that may not send are refused before they have sent their message, with a reason that is counted."""
+    receiver, refused = Receiver(), list[str]()
+    wrong = (("authorization", "Bearer wrong"),)
+    lacking = (("authorization", "Bearer the-token-of-ci"),)
+    async with (
+        serving(receiver, lambda: TOKENS, refused=refused.append) as address,
+        grpc.aio.insecure_channel(address) as channel,
+    ):
+        for metadata, code in (((), "UNAUTHENTICATED"), (wrong, "UNAUTHENTICATED"), (lacking, "PERMISSION_DENIED")):
+            unsent = channel.stream_unary(METHOD)(metadata=metadata, timeout=DEADLINE)
+            assert (await unsent.code()).name == code
+        assert await call(address, **bearer("the-token-of-shop")) == ("OK", b"stored")
+    assert [client for client, _, _ in receiver.received] == ["shop"]
+    assert refused == ["credentials", "credentials", "right"]
+
+
+async def test_passwords_are_asked_for_as_over_http() -> None:
+    """A user with a password may send; one with a wrong password may not."""
+    receiver = Receiver()
+    async with serving(receiver, lambda: TOKENS) as address:
+        basic = base64.b64encode(b"anna:wrong").decode()
+        code, _ = await call(address, metadata=(("authorization", f"Basic {basic}"),))
+    assert (code, receiver.received) == ("UNAUTHENTICATED", [])
+
+
+async def test_a_message_that_does_not_arrive_holds_up_nobody_for_long() -> None:
+    """The client that does not send is told to send again, and others are answered then."""
+    receiver = Receiver()
+    async with (
+        serving(receiver, receiving=1, receive_seconds=0.2) as address,
+        grpc.aio.insecure_channel(address) as channel,
+    ):
+        silent = channel.stream_unary(METHOD)(timeout=DEADLINE)
+        assert (await silent.code()).name == "UNAVAILABLE"
+        assert (await call(address))[0] == "OK"
+
+
+async def test_too_many_calls_are_told_to_come_back() -> None:
+    """A call beyond the limit is refused at once with a code that is repeated, whatever the others wait for."""
+    async with serving(Receiver(), calls=0) as address:
+        code, error = await call(address)
+    assert (code, error.details()) == ("UNAVAILABLE", "too many calls are under way; send it again")
+
+
+async def test_an_address_that_is_taken_is_named() -> None:
+    """Nobody shares the address: each of two processes would get some of the calls."""
+    async with serving(Receiver()) as address:
+        server = GrpcServer(GrpcListener("two", address, LIMIT, 1), {}.get, Authenticator(lambda: OPEN, print))
+        with pytest.raises(AddressError, match=f"cannot listen on {address}"):
+            await server.bind()
+
+
+async def test_x22_connections_are_limited() -> None:
+    """Those beyond the limit are closed at once, and whoever comes after the others have gone is answered."""
+    async with serving(Receiver(), connections=2) as address:
+        stack = ExitStack()
+        host, _, port = address.rpartition(":")
+        readers = []
+        for _ in range(4):
+            reader, writer = await asyncio.open_connection(host, int(port))
+            stack.callback(writer.close)
+            readers.append(asyncio.ensure_future(reader.read()))
+        pending = set(readers)
+        while len(pending) > 2:
+            _, pending = await asyncio.wait(pending, timeout=DEADLINE, return_when=asyncio.FIRST_COMPLETED)
+        stack.pop_all().close()
+        await asyncio.gather(*readers)
+        code = ""
+        while code != "OK":  # the server has to notice first
+            code, _ = await call(address)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for certificates."""
+    return tmp_path_factory.mktemp("certificates")
+
+
+@pytest.fixture(scope="module")
+def authority(folder: Path) -> Authority:
+    """Who signs the certificates of the server and of its clients."""
+    return Authority(folder)
+
+
+@pytest.fixture(scope="module")
+def pair(authority: Authority) -> Pair:
+    """The server's certificate."""
+    return authority.issue("server", "server")
+
+
+def settings(pair: Pair, **changes: Any) -> TlsSettings:
+    """Settings of a server."""
+    return TlsSettings(**{"cert_file": str(pair.cert), "key_file": str(pair.key), **changes})
+
+
+def trusting(authority: Authority, pair: Pair | None = None) -> Any:
+    """Credentials of a client that trusts the authority, with a certificate of its own."""
+    own = (None, None) if pair is None else (pair.key.read_bytes(), pair.cert.read_bytes())
+    return grpc.ssl_channel_credentials(authority.cert.read_bytes(), *own)
+
+
+async def test_x20_calls_over_tls(authority: Authority, pair: Pair) -> None:
+    """A client that trusts the authority is answered; one without TLS is not."""
+    tls = build_grpc_tls(settings(pair))
+    async with serving(Receiver(), tls=lambda: tls) as address:
+        assert (await call(address, credentials=trusting(authority)))[0] == "OK"
+        assert (await call(address))[0] == "UNAVAILABLE"
+
+
+async def test_client_certificates(authority: Authority, pair: Pair) -> None:
+    """Without one there is no connection; its names say who the client is, and one of them has to be allowed."""
+    shop, other = authority.issue("shop", "client", "DNS:shop"), authority.issue("other", "client", "DNS:other")
+    tls = build_grpc_tls(
+        settings(
+            pair,
+            client_ca_file=str(authority.cert),
+            client_auth=ssl.CERT_REQUIRED,
+            allowed_names=frozenset({"shop"}),
+        )
+    )
+    receiver = Receiver()
+    access = Access(
+        certificates=True, grants={"shop": frozenset({Right.INGEST})}, unlisted=frozenset(), anonymous=frozenset()
+    )
+    async with serving(receiver, lambda: access, lambda: tls) as address:
+        assert (await call(address, credentials=trusting(authority)))[0] == "UNAVAILABLE"
+        assert (await call(address, credentials=trusting(authority, other)))[0] == "PERMISSION_DENIED"
+        assert (await call(address, credentials=trusting(authority, shop)))[0] == "OK"
+    assert [client for client, _, _ in receiver.received] == ["shop"]
+
+
+async def test_certificates_rotate(folder: Path, authority: Authority, pair: Pair) -> None:
+    """A connection that begins after the certificate was replaced has the new one."""
+    (folder / "new").mkdir()
+    new = Authority(folder / "new", "another")
+    inside = [build_grpc_tls(settings(pair))]
+    async with serving(Receiver(), tls=lambda: inside[0]) as address:
+        assert (await call(address, credentials=trusting(authority)))[0] == "OK"
+        inside[0] = build_grpc_tls(settings(new.issue("server", "server")))
+        assert (await call(address, credentials=trusting(new)))[0] == "OK"
+        assert (await call(address, credentials=trusting(authority)))[0] == "UNAVAILABLE"
+
+
+@pytest.mark.parametrize(
+    ("changes", "key"),
+    [
+        ({"is_at_least_13": True}, "min_version"),
+        ({"is_at_most_12": True}, "max_version"),
+        ({"cipher_suites": ("TLS_AES_128_GCM_SHA256",)}, "cipher_suites"),
+        ({"curves": ("X25519",)}, "curve_preferences"),
+        ({"client_auth": ssl.CERT_REQUIRED}, "client_ca_file"),
+    ],
+)
+def test_what_the_library_cannot_keep_is_refused(changes: dict[str, Any], key: str) -> None:
+    """A restriction of TLS that would be lost is an error at the start, not a surprise."""
+    with pytest.raises(ConfigError, match=rf"^tls_server_config\.{key}: "):
+        build_grpc_tls(TlsSettings(cert="c", key="k", **changes))
