@@ -158,6 +158,22 @@ class Table:
                 failing += self.weights[place]
         return weight, failing
 
+    def addends(self, places: Sequence[int]) -> Addends:
+        """Sums for the interval of the failing share of some answers."""
+        weights = [self.weights[place] for place in places]
+        failing = [self.weights[place] for place in places if self.failing[place]]
+        squares = sum([weight**2 for weight in failing])
+        return Addends(
+            n=len(weights),
+            w=sum(weights),
+            wx=sum(failing),
+            w2=sum([weight**2 for weight in weights]),
+            w2x=squares,
+            w2x2=squares,
+            w3=sum([weight**3 for weight in weights]),
+            w4=sum([weight**4 for weight in weights]),
+        )
+
 
 def causes_of(
     table: Table, slices: Sequence[Slice], *, rate: float = FALSE_DISCOVERY_RATE, confidence: float = 0.95
@@ -219,7 +235,7 @@ class _Kept:
 
 def _cause(table: Table, kept: _Kept, level: float) -> Cause:
     places = kept.slice.places
-    addends = Addends.total([Addends.one(table.failing[place], table.answers[place].probability) for place in places])
+    addends = table.addends(places)
     low, high = score.interval(score.SampleMoments.of(addends), level)
     moments = [table.answers[place].at for place in places]
     weight, failing = kept.sums

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 MIN_ANSWERS = 5
@@ -152,19 +153,18 @@ def _of_terms(answers: Sequence[Answer]) -> Places:
     """Words of the questions, and pairs of words that follow each other."""
     terms: Places = {}
     for place, answer in enumerate(answers):
-        for term in dict.fromkeys(_terms(answer.traits.get("words", ()))):
+        for term in set(_terms(answer.traits.get("words", ()))):
             terms.setdefault(term, []).append(place)
         _forget_rare(terms)
     return terms
 
 
-def _terms(words: Sequence[str]) -> Iterator[str]:
-    content = [word not in _FUNCTION_WORDS for word in words]
-    for position, word in enumerate(words):
-        if content[position]:
-            yield word
-        if position and (content[position] or content[position - 1]):
-            yield f"{words[position - 1]} {word}"
+def _terms(words: Sequence[str]) -> list[str]:
+    pairs = pairwise(words)
+    return [
+        *[word for word in words if word not in _FUNCTION_WORDS],
+        *[f"{one} {next_}" for one, next_ in pairs if one not in _FUNCTION_WORDS or next_ not in _FUNCTION_WORDS],
+    ]
 
 
 def _of_metadata(answers: Sequence[Answer]) -> dict[str, Places]:

@@ -13,6 +13,7 @@ from support.slices import BEGIN, an_answer, traffic
 
 from ragwatch.core.causes.search import MAX_SHOWN, Findings, Table, causes_of, find_causes
 from ragwatch.core.causes.slices import Answer, Slice
+from ragwatch.core.estimate import Addends
 
 
 def named(findings: Findings) -> list[tuple[str, str]]:
@@ -182,3 +183,15 @@ def test_a_symptom_that_is_all_of_the_rest_is_folded() -> None:
     hour = Slice("hour", "14:00 to 15:00 UTC", range(40, 400))
     (cause,) = causes_of(Table(answers), [release, hour])
     assert (cause.slice, cause.folded) == (release, (hour,))
+
+
+def test_sums_of_a_slice_are_those_of_its_answers() -> None:
+    """The sums for the interval are those of the estimates."""
+    rng = random.Random(3)
+    answers = [
+        an_answer(number, failing=rng.random() < 0.3, probability=rng.choice((0.1, 0.5, 1.0))) for number in range(50)
+    ]
+    table = Table(answers)
+    pairs = [(float(answer.failing), answer.probability) for answer in table.answers[10:40]]
+    sums, expected = asdict(table.addends(range(10, 40))), asdict(Addends.of(pairs))
+    assert sums == {name: pytest.approx(value) for name, value in expected.items()}
