@@ -18,9 +18,10 @@ from rich.table import Column, Table
 from ragwatch import judges, sources
 from ragwatch.audit import verify
 from ragwatch.commands.check_export import export_test
+from ragwatch.commands.check_settings import setting_notes
 from ragwatch.commands.check_traces import traces_so_far
 from ragwatch.commands.event_loop import run_async
-from ragwatch.commands.log_warnings import JSONL_ADVICE, incomplete_file, lock_owner, reject_warnings, sample_warnings
+from ragwatch.commands.log_warnings import format_advice, incomplete_file, lock_owner, reject_warnings, sample_warnings
 from ragwatch.commands.push_request import push_request
 from ragwatch.commands.rules import link_warning, pages_of
 from ragwatch.commands.state_reader import check_state_keys, has_started
@@ -92,6 +93,7 @@ def check_all(config: Config) -> Iterator[Finding]:
     """Test every part of a configuration."""
     yield Finding("configuration", OK, "every key is known and valid")
     yield from _alerts(config)
+    yield from (Finding(subject, OK if well else WARNING, text) for subject, well, text in setting_notes(config))
     yield _run_test("state", lambda: _state(config.settings.state))
     owner = lock_owner(config.settings.state)
     yield _run_test("web.listen", lambda: _address(config.settings.web.listen, owner))
@@ -327,7 +329,7 @@ def _content(options: object, batch: Batch, subject: str, settings: Settings | N
     warnings = [*sample_warnings(samples, settings.routes), *_language_warnings(samples)]
     if errors:
         limit = settings.alerts.rejects
-        advice = reject_warnings(len(errors), total, limit) if samples else _format_advice(batch.lines[0].lstrip())
+        advice = reject_warnings(len(errors), total, limit) if samples else format_advice(batch.lines[0].lstrip())
         detail = "; ".join((summary, f"first error: {errors[0]}", *advice, *warnings))
         return Finding(subject, WARNING if samples else FAILED, detail)
     if not any(sample.contexts for sample in samples):
@@ -344,18 +346,6 @@ def _language_warnings(samples: Sequence[Sample]) -> Iterator[str]:
             f"{languages.total()} of {len(samples)} answers or their contexts are in a language in which the embedded"
             f" judges have no measured accuracy ({names}): their scores will be unknown, with reason language"
         )
-
-
-def _format_advice(line: bytes) -> Iterator[str]:
-    """What to do when no line can be read.
-
-    Args:
-        line: The first line.
-    """
-    if line.startswith(b"["):
-        yield f"the file is a JSON array; {JSONL_ADVICE}"
-    elif not line.startswith(b"{") and b"{" in line:
-        yield "there is text before the JSON; set prefix: auto in this source"
 
 
 async def _suite(config: SuiteConfig, subject: str, secret: bytes | None) -> Finding:

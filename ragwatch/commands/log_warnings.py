@@ -82,3 +82,15 @@ def lock_owner(directory: Path) -> str | None:
     finally:
         os.close(lock)
     return None
+
+
+def format_advice(line: bytes) -> Iterator[str]:
+    """What to do when no line can be read.
+
+    Args:
+        line: The first line.
+    """
+    if line.startswith(b"["):
+        yield f"the file is a JSON array; {JSONL_ADVICE}"
+    elif not line.startswith(b"{") and b"{" in line:
+        yield "there is text before the JSON; set prefix: auto in this source"

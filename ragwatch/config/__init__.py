@@ -18,8 +18,10 @@ from ragwatch.config.canaries import SuiteConfig, suites
 from ragwatch.config.drift import check_routes, read_anchors
 from ragwatch.config.judge_options import JudgeOptions
 from ragwatch.config.model import Settings
+from ragwatch.config.segments import describe
 from ragwatch.config.text import explain_all, load_text, resolve_secrets
 from ragwatch.core.sample import OTHER
+from ragwatch.core.scores import Quantity
 from ragwatch.errors import ConfigError
 from ragwatch.pipeline.drift.anchors import Anchor
 from ragwatch.ports import Kind
@@ -73,6 +75,20 @@ class Config:
                 f"store.texts: is {self.texts}, and {what} needs the texts of all judged answers; set it to all, "
                 "and wait for new answers"
             )
+
+    def describe_segments(self) -> str:
+        """Say how many series `segments` are exported as.
+
+        Raises:
+            ConfigError: They are too many.
+        """
+        return describe(
+            self.settings.segments,
+            routes=len({*self.settings.routes, OTHER}),
+            judges=len(self.judges),
+            windows=len(self.settings.estimates.windows),
+            quantities=len(Quantity),
+        )
 
     @property
     def fixed(self) -> tuple[Any, ...]:
@@ -197,6 +213,7 @@ def _check_references(config: Config) -> None:
     _check_timeouts(config)
     _check_judge_names(config)
     check_routes(config.settings.drift, (*config.settings.routes, OTHER))
+    config.describe_segments()
     settings = config.settings
     by_route: dict[str, Mapping[str, object]] = {
         "sampling.routes": settings.sampling.routes,

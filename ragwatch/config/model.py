@@ -14,6 +14,7 @@ from ragwatch.config.gate import LIVE_DEFAULTS, GateOptions, MetricKey
 from ragwatch.config.labels import LabelsOptions
 from ragwatch.config.options import Bytes, FrozenOptions, Probability, Ratio, Route, Seconds, split_routes
 from ragwatch.config.rollout import RolloutOptions
+from ragwatch.config.segments import SegmentMap
 from ragwatch.config.web import WebOptions
 from ragwatch.core.feedback import MAX_NUMBER, Scale
 from ragwatch.core.gate import Metric
@@ -21,6 +22,7 @@ from ragwatch.core.redaction.custom import custom_rule
 from ragwatch.core.redaction.linear_time import check_linear_time
 from ragwatch.core.redaction.redactor import DEFAULT_SALT, Redactor
 from ragwatch.core.scores import Quantity
+from ragwatch.core.segments import Segments
 from ragwatch.core.units import duration_seconds
 from ragwatch.formats.feedback import FeedbackReader
 
@@ -150,6 +152,7 @@ class Settings(FrozenOptions):
     sampling: SamplingOptions = SamplingOptions()
     judging: JudgingOptions = JudgingOptions()
     estimates: EstimateOptions = EstimateOptions()
+    segments: SegmentMap = Field(default_factory=dict)
     labels: LabelsOptions = LabelsOptions()
     thresholds: dict[MetricKey, Ratio] = Field(default_factory=lambda: dict(LIVE_DEFAULTS))
     route_thresholds: dict[Route, dict[Quantity, Ratio | None]] = Field(default_factory=dict, alias="thresholds.routes")
@@ -170,6 +173,11 @@ class Settings(FrozenOptions):
     @classmethod
     def _split_thresholds(cls, data: object) -> object:
         return split_routes(data, "thresholds")
+
+    @property
+    def segment_rules(self) -> Segments:
+        """The segments by which estimates are split."""
+        return Segments(self.segments)
 
     @property
     def gate_thresholds(self) -> dict[Metric, float]:

@@ -194,6 +194,7 @@ class Daemon:
             },
             unpaged=unpaged(config),
             texts=config.texts,
+            segments=config.settings.segments,
         )
 
     def _render(self, accept: str, names: Sequence[str]) -> tuple[bytes, str]:

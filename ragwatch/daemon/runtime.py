@@ -39,6 +39,7 @@ from ragwatch.pipeline.labels.tasks import LabelTasks
 from ragwatch.pipeline.labels.verdicts import LabelRules
 from ragwatch.pipeline.retention import RetentionLoop
 from ragwatch.pipeline.sampling_control import JudgePlan, SamplingControl, SamplingLoop
+from ragwatch.pipeline.segment_windows import SegmentWindows
 from ragwatch.pipeline.self_tests import JudgeSelfTests
 from ragwatch.pipeline.vocabularies import Vocabularies
 from ragwatch.pipeline.windows import SlidingWindows
@@ -221,6 +222,7 @@ def _digest(
         clock=shared.clock,
         labels=LabelCorrection(labels, options.windows, store=shared.store),
         feedback=FeedbackWindows(options.windows, versions, options.confidence, store=shared.store),
+        segments=SegmentWindows(config.settings.segment_rules, options.windows, versions, options.confidence),
         patience=patience,
     )
 
@@ -330,6 +332,7 @@ def _judging(
             if other.place.follows == judge.name
         },
         sampling=SamplingHash(shared.secret),
+        segments=config.settings.segment_rules,
     )
     self_tests = JudgeSelfTests(judge_config.place.repeat, judge_config.place.known_bad)
     loop: type[JudgingLoop] = BatchJudgingLoop if batched else JudgingLoop
@@ -351,6 +354,7 @@ def _exporter(
         routes=[*config.settings.routes, OTHER],
         judges=[judge.name for judge in built_judges],
         suites=[suite.place.suite for suite in config.canaries],
+        segments=config.settings.segment_rules,
     )
 
 

@@ -16,12 +16,13 @@ from ragwatch.exporter.feedback_series import FEEDBACK
 from ragwatch.exporter.judge_series import JUDGES
 from ragwatch.exporter.own_series import OWN
 from ragwatch.exporter.quality import MEANINGS, TEMPLATES, of_quantity
+from ragwatch.exporter.segment_series import SEGMENTS
 from ragwatch.exporter.series import GaugeSource, MetricType, SeriesDefinition
 from ragwatch.exporter.traffic_series import TRAFFIC
 
 __all__ = ["CATALOGUE", "GaugeSource", "MetricType", "SeriesDefinition", "markdown"]
 
-_SINGLE = (*TRAFFIC, *FEEDBACK, *CANARIES, *DRIFT, *JUDGES, *OWN)
+_SINGLE = (*TRAFFIC, *SEGMENTS, *FEEDBACK, *CANARIES, *DRIFT, *JUDGES, *OWN)
 
 CATALOGUE: tuple[SeriesDefinition, ...] = (
     *(of_quantity(template, quantity) for quantity in Quantity for template in TEMPLATES),

@@ -114,7 +114,7 @@ def _family_of_readings(series: SeriesDefinition, readings: Iterable[Reading], a
     metric.samples = [
         Sample(name, dict(zip(labels, values, strict=True)), value)
         for values, value in readings
-        if isfinite(value) and all(values[index] in options for index, options in checks)
+        if isfinite(value) and all(picked(values) in options for picked, options in checks)
     ]
     return metric
 
@@ -126,7 +126,7 @@ def _histogram(series: SeriesDefinition, cells: Cells, allowed: AllowedLabels, e
     for labels, amount in cells.items():
         rows.setdefault(labels[:-1], {})[labels[-1]] = amount
     for values, row in rows.items():
-        if all(values[index] in options for index, options in checks):
+        if all(picked(values) in options for picked, options in checks):
             metric.samples.extend(_buckets(series, values, row, exemplars))
     return metric
 

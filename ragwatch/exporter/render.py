@@ -8,6 +8,7 @@ from prometheus_client import CollectorRegistry, GCCollector, Metric, PlatformCo
 from prometheus_client.exposition import choose_encoder
 
 from ragwatch.board import Board
+from ragwatch.core.segments import Segments
 from ragwatch.core.snapshot import Snapshot
 from ragwatch.exporter import families
 from ragwatch.exporter.allowed_labels import AllowedLabels
@@ -30,6 +31,7 @@ class Exporter:
         routes: Configured routes; `other` is added.
         judges: Names of the configured judges, the default one first.
         suites: Names of the configured suites of canaries.
+        segments: The configured segments.
     """
 
     def __init__(
@@ -41,10 +43,11 @@ class Exporter:
         routes: Iterable[str],
         judges: Iterable[str],
         suites: Iterable[str] = (),
+        segments: Segments | None = None,
     ) -> None:
         self._board = board
         self._telemetry = telemetry
-        self._labels = AllowedLabels.of(sources=sources, routes=routes, judges=judges, suites=suites)
+        self._labels = AllowedLabels.of(sources=sources, routes=routes, judges=judges, suites=suites, segments=segments)
         self._cached: tuple[Snapshot, list[Metric]] | None = None
         self._registry = CollectorRegistry(auto_describe=True)  # so that `name[]` also selects series of the process
         self._registry.register(self)

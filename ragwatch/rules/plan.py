@@ -91,6 +91,7 @@ class RulePlan:
         rare: Longest time between two runs in seconds, for canary suites that run less than twice within
             `limits.canaries`.
         limits: Thresholds of the alerts on causes.
+        segments: Whether estimates are split by segment.
     """
 
     judge: str
@@ -113,6 +114,7 @@ class RulePlan:
     confidence: float = 0.95
     rare: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
     limits: Limits = Limits()
+    segments: bool = False
 
     @property
     def watcher(self) -> str:

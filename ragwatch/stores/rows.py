@@ -118,7 +118,7 @@ def _relevant(record: Mapping[str, Any]) -> tuple[RelevantContext, ...] | None:
     )
 
 
-_EXPECTED = "expected"  # beside the names of quantities, which older versions look for
+_EXPECTED, _SEGMENTS = "expected", "segments"  # beside the names of quantities, which older versions look for
 
 
 def verdict_row(verdict: Verdict) -> dict[str, Any]:
@@ -137,10 +137,21 @@ def verdict_row(verdict: Verdict) -> dict[str, Any]:
         "stage": line["stage"],
         "fault": line["fault"],
         "failing": int(not judged or line["stage"] not in (None, Stage.NONE)),
-        "scores": orjson.dumps({**line["scores"], _EXPECTED: line["expected"]}).decode() if judged else None,
+        "scores": _scores(line, draw) if judged else None,
         "trace_id": draw.sample.trace_id,
         "line": pack(line),
     }
+
+
+def _scores(line: Mapping[str, Any], draw: Draw) -> str:
+    segments = {key: value for key, value in draw.segments if value is not None}
+    extra = {_SEGMENTS: segments} if segments else {}
+    return orjson.dumps({**line["scores"], _EXPECTED: line["expected"], **extra}).decode()
+
+
+def _segments_of(stored: object) -> dict[str, str]:
+    values = stored if isinstance(stored, Mapping) else {}
+    return {key: value for key, value in values.items() if isinstance(value, str)}
 
 
 def known_scores(scores: Mapping[str, Any]) -> list[tuple[str, Any]]:
@@ -156,10 +167,12 @@ def score_row(row: tuple[Any, ...]) -> ScoreRow:
     """Decode a row of `SCORE_COLUMNS`. Quantities of a newer version are ignored."""
     seq, key, at, route, judge, version, probability, scores, reason, trace_id, stage = row
     decoded, expected = None, {}
+    segments: dict[str, str] = {}
     try:
         if scores is not None:
             values = orjson.loads(scores)
             stored, expected = known_scores(values), expected_of(values.get(_EXPECTED))
+            segments = _segments_of(values.get(_SEGMENTS))
             decoded = {Quantity(name): None if value is None else number(value) for name, value in stored}
     except (ValueError, AttributeError, TypeError):
         decoded, reason = None, UnjudgedReason.DAMAGED
@@ -176,6 +189,7 @@ def score_row(row: tuple[Any, ...]) -> ScoreRow:
         trace_id=trace_id,
         expected=expected,
         stage=Stage(stage) if stage in _STAGES else None,
+        segments=segments,
     )
 
 

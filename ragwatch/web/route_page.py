@@ -28,6 +28,7 @@ from ragwatch.web.pages import page
 from ragwatch.web.reply import json_reply
 from ragwatch.web.request_limit import MIB, RequestLimit
 from ragwatch.web.scope import PageScope
+from ragwatch.web.segment_tables import segment_tables
 
 RESPONSE_SIZE = MIB  # approximate memory for one response
 RETRIEVAL, GENERATION, END_TO_END = "retrieval", "generation", "end to end"
@@ -96,7 +97,8 @@ def route_levels(
     view = overview(snapshot, scope, now=now, window=window)
     shown = snapshot or Snapshot(at=now)
     known = next((entry for entry in view["routes"] if entry["route"] == route), None)
-    levels = _Levels(shown, route, view["window"], known or {"judges": []}).levels()
+    builder = _Levels(shown, route, view["window"], known or {"judges": []})
+    levels = builder.levels()
     worse = [level["level"] for level in levels if any(row["moved"] == "worse" for row in level["rows"])]
     compared = any(row["baseline"] is not None for level in levels for row in level["rows"])
     return {
@@ -109,6 +111,7 @@ def route_levels(
         "state": "bad" if worse else "good" if compared else "silent",
         "headline": _HEADLINES[worse[0]] if worse else _quiet(compared=compared),
         "levels": levels,
+        "segments": segment_tables(shown, scope, route=route, judge=builder.judge, window=view["window"]),
         "stages": known["stages"] if known else [],
     }
 
@@ -126,6 +129,11 @@ class _Levels:
         self._route = route
         self._window = window
         self._judge: Mapping[str, Any] = next(iter(view["judges"]), {"judge": "", "figures": []})
+
+    @property
+    def judge(self) -> str:
+        """Name of the default judge."""
+        return str(self._judge["judge"])
 
     def levels(self) -> list[dict[str, Any]]:
         """The three levels with their rows; `why` says why a level has no figures of its own kind."""

@@ -20,6 +20,7 @@ class PageScope:
         route_thresholds: By route: thresholds that take precedence; None for no threshold.
         unpaged: What cannot page, and why.
         suites: Configured canary suites.
+        segments: Configured values of each segment.
         texts: Texts of which answers are stored: all, failing or none.
     """
 
@@ -32,6 +33,7 @@ class PageScope:
     route_thresholds: Mapping[str, Mapping[str, float | None]] = field(default_factory=lambda: MappingProxyType({}))
     unpaged: tuple[str, ...] = ()
     texts: str = "all"
+    segments: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
 
     def threshold(self, quantity: str, route: str) -> float | None:
         """Worst acceptable mean of a quantity on a route; None for none."""
