@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 
 
@@ -18,12 +17,3 @@ def value_at(metadata: Mapping[str, object], path: str) -> object:
     for name in path.split("."):
         value = value.get(name) if isinstance(value, Mapping) else None
     return value
-
-
-def text_of(value: object) -> str | None:
-    """Return a metadata value as people write it on a command line; None if there is none.
-
-    >>> text_of("anna"), text_of(7), text_of(True), text_of(None)
-    ('anna', '7', 'true', None)
-    """
-    return value if isinstance(value, str) else None if value is None else json.dumps(value)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple
 
-from ragwatch.core.metadata import text_of, value_at
+from ragwatch.core.metadata import value_at
 from ragwatch.core.sample import OTHER
 
 
@@ -67,7 +67,7 @@ def _value(metadata: Mapping[str, object], key: str, allowed: tuple[str, ...]) -
     value = value_at(metadata, key)
     if not isinstance(value, str | int | float):  # a list or an object is no value of a segment
         return None
-    text = text_of(value)
+    text = str(value).lower() if isinstance(value, bool) else str(value)  # as JSON writes it
     if not text:
         return None
     return text if text in allowed else OTHER

@@ -89,9 +89,9 @@ class AllowedLabels:
             frozenset(sources),
             frozenset(routes) | {OTHER},
             frozenset(ordered),
-            next(iter(ordered), ""),
-            frozenset(suites),
-            frozenset() if segments is None else segments.pairs,
+            default=next(iter(ordered), ""),
+            suites=frozenset(suites),
+            segments=frozenset() if segments is None else segments.pairs,
         )
 
     def values(self, label: str) -> frozenset[str] | None:

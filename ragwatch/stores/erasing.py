@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ragwatch.core.metadata import text_of, value_at
+from ragwatch.core.metadata import value_at
 from ragwatch.core.sample import Draw, Sample
 from ragwatch.core.verdict import Reading, Unjudged, UnjudgedReason
 from ragwatch.errors import StoreError
@@ -99,7 +100,16 @@ def without_notes(body: bytes) -> bytes | None:
 
 def _has_metadata(record: Mapping[str, Any], wanted: Iterable[tuple[str, str]]) -> bool:
     metadata = record.get("metadata") or {}
-    return any(value == text_of(value_at(metadata, path)) for path, value in wanted)
+    return any(value == _text(value_at(metadata, path)) for path, value in wanted)
+
+
+def _text(value: object) -> str | None:
+    """A metadata value as people write it on a command line.
+
+    >>> _text("anna"), _text(7), _text(True), _text(None)
+    ('anna', '7', 'true', None)
+    """
+    return value if isinstance(value, str) else None if value is None else json.dumps(value)
 
 
 def texts_of(record: Mapping[str, Any]) -> frozenset[str]:
