@@ -23,7 +23,7 @@ from ragwatch.core.evidence import ClaimVerdict
 from ragwatch.core.labels.label import Label, parse_label
 from ragwatch.core.labels.selection import scores_of
 from ragwatch.core.sampling import key_of
-from ragwatch.core.scores import Quantity
+from ragwatch.core.scores import Quantity, quantity_of
 from ragwatch.errors import ConfigError, RagwatchError
 from ragwatch.telemetry import configure_logging
 
@@ -263,7 +263,7 @@ def label_record(row: Mapping[str, Any], annotator: str, now: float) -> dict[str
     """
     key = row["key"] if "key" in row else key_of(str(row["source"]), str(row["id"]))
     claims = tuple(None if verdict is None else ClaimVerdict(verdict) for verdict in row.get("claims") or ())
-    scores = {Quantity(name): float(score) for name, score in (row.get("scores") or {}).items()}
+    scores = {quantity_of(name): float(score) for name, score in (row.get("scores") or {}).items()}
     probability = row.get("probability")
     label = Label(
         key=str(key),

@@ -12,7 +12,7 @@ import orjson
 
 from ragwatch.core.drift.detect import Alarm, Score
 from ragwatch.core.sample import OTHER
-from ragwatch.core.scores import Quantity
+from ragwatch.core.scores import Quantity, quantity_of
 from ragwatch.errors import ConfigError, FormatError
 from ragwatch.formats.times import epoch_seconds
 from ragwatch.pipeline.drift.rules import Cell, DriftRules
@@ -82,10 +82,10 @@ def replay(rules: DriftRules, answers: Sequence[ScoredAnswer], acknowledged_afte
     """
     readers = rules.readers()
     traces: dict[Cell, DetectorTrace] = {cell: DetectorTrace(cell) for cell in rules.cells}
-    streams = {cell: rules.stream(Quantity(cell[0]), cell[1]) for cell in traces}
+    streams = {cell: rules.stream(quantity_of(cell[0]), cell[1]) for cell in traces}
     for seq, answer in enumerate(answers):
         for cell, control in readers.get(answer.route, ()):
-            value, stream, trace = answer.scores.get(Quantity(cell[0])), streams[cell], traces[cell]
+            value, stream, trace = answer.scores.get(quantity_of(cell[0])), streams[cell], traces[cell]
             if value is None:
                 continue
             if stream.alarm is not None and answer.at >= stream.alarm.at + acknowledged_after:

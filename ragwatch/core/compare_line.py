@@ -172,7 +172,7 @@ def answer_of(verdict: VerdictRecord, sample: Mapping[str, Any]) -> ComparedAnsw
         key_of(sample.get("question"), str(sample["id"]), _user_turns(sample)),
         _category(sample.get("metadata") or {}, verdict.route),
         {
-            **{str(quantity): verdict.scores[quantity] for quantity in Quantity},
+            **{str(quantity): score for quantity, score in verdict.scores.items()},
             **{str(quantity): verdict.reference.get(quantity) for quantity in ReferenceQuantity},
         },
         1.0 / verdict.probability,

@@ -30,7 +30,7 @@ from enum import StrEnum
 from ragwatch.core.compare import Interval, mean
 from ragwatch.core.reference import ReferenceQuantity, score_by_reference
 from ragwatch.core.relevance import KS, CaseKind, RankedCase, RankingMetric, ranking_metrics
-from ragwatch.core.scores import LOW_IS_GOOD, Quantity, why_unknown
+from ragwatch.core.scores import LOW_IS_GOOD, Quantity, quantity_of, why_unknown
 from ragwatch.core.stage import Stage
 from ragwatch.core.verdict import Judged, Verdict
 
@@ -278,14 +278,14 @@ def metric_of(name: str) -> Metric:
         ValueError: There is no such metric.
     """
     if name in set(Quantity):
-        return Quantity(name)
+        return quantity_of(name)
     return ReferenceQuantity(name) if name in set(ReferenceQuantity) else RankingMetric(name)
 
 
 def score_of(verdict: Judged, metric: JudgedMetric) -> float | None:
     """Returns the score of a judged sample; None if it is undefined or unread."""
     if isinstance(metric, Quantity):
-        return verdict.scores[metric]
+        return verdict.scores.get(metric)
     return score_by_reference(verdict.evidence)[metric]
 
 

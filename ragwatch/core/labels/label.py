@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ragwatch.core.evidence import ClaimVerdict
-from ragwatch.core.scores import Quantity
+from ragwatch.core.scores import Quantity, quantity_of
 
 MIN_PROBABILITY = 1e-12
 """Keeps sums of squared weights within the range of floats; sampling probabilities are never as low."""
@@ -95,7 +95,7 @@ def from_record(record: Mapping[str, Any]) -> Label:
         str(record["key"]),
         str(record["annotator"]),
         float(record["at"]),
-        {Quantity(name): float(score) for name, score in record["scores"].items()},
+        {quantity_of(name): float(score) for name, score in record["scores"].items()},
         tuple(None if verdict is None else ClaimVerdict(verdict) for verdict in record.get("claims", ())),
         probability=None if record.get("probability") is None else float(record["probability"]),
         note=str(record.get("note", "")),
