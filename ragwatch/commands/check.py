@@ -15,7 +15,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Column, Table
 
-from ragwatch import judges, sources
+from ragwatch import sources
 from ragwatch.audit import verify
 from ragwatch.commands.check_export import export_test
 from ragwatch.commands.check_settings import setting_notes
@@ -24,6 +24,7 @@ from ragwatch.commands.event_loop import run_async
 from ragwatch.commands.log_warnings import format_advice, incomplete_file, lock_owner, reject_warnings, sample_warnings
 from ragwatch.commands.push_request import push_request
 from ragwatch.commands.rules import link_warning, pages_of
+from ragwatch.commands.samples import build_judge
 from ragwatch.commands.state_reader import check_state_keys, has_started
 from ragwatch.commands.terminal import escape_line
 from ragwatch.config import Config, JudgeConfig, KindConfig, load
@@ -31,6 +32,7 @@ from ragwatch.config.canaries import SuiteConfig
 from ragwatch.config.model import Settings
 from ragwatch.config.paging import unpaged
 from ragwatch.config.web import WebOptions
+from ragwatch.core.criteria import Criterion
 from ragwatch.core.sample import Context, Sample, SkipReason
 from ragwatch.core.scores import faithfulness
 from ragwatch.daemon.state_secret import readable_secret
@@ -39,15 +41,14 @@ from ragwatch.daemon.web_access import read_rules
 from ragwatch.errors import FormatError, RagwatchError
 from ragwatch.formats.feedback import FEEDBACK_FOR
 from ragwatch.judges.lexical.readable import unread_language
-from ragwatch.pipeline.budget_account import InMemoryBudget
-from ragwatch.ports import Batch, JudgeContext, Source
+from ragwatch.ports import Batch, Source
 from ragwatch.ports.capabilities import HasFallback, HasLogFiles, SupportsPeek, SupportsProbe, log_reader
 from ragwatch.sources.messages import BrokerOptions
 from ragwatch.sources.otlp import Options as OtlpOptions
 from ragwatch.sources.push import Options as PushOptions
 from ragwatch.stores import postgres
 from ragwatch.stores.sqlite import Options as SqliteOptions
-from ragwatch.telemetry import Telemetry, configure_logging
+from ragwatch.telemetry import configure_logging
 from ragwatch.web import Right
 
 MAX_RECORDS = 100
@@ -104,9 +105,10 @@ def check_all(config: Config) -> Iterator[Finding]:
         yield _run_test(subject, lambda source=source, subject=subject: _source(source, subject, config))  # type: ignore[misc]  # bound now
         if (skipped := _skipped_records(source, config)) is not None:
             yield Finding(f"{subject}.start", WARNING, skipped)
+    criteria = config.settings.criterion_rules
     for index, judge in enumerate(config.judges):
         subject = f"judges[{index}]"
-        yield _run_test(subject, lambda judge=judge, subject=subject: run_async(_judge(judge, subject)))  # type: ignore[misc]  # the same
+        yield _run_test(subject, lambda judge=judge, subject=subject: run_async(_judge(judge, subject, criteria)))  # type: ignore[misc]  # the same
     secret = readable_secret(config.settings.state)
     for index, suite in enumerate(config.canaries):
         subject = f"canaries[{index}]"
@@ -374,9 +376,8 @@ def _unusual_canaries(config: SuiteConfig, subject: str) -> Iterator[Finding]:
         yield Finding(f"{subject}.category", WARNING, detail)
 
 
-async def _judge(config: JudgeConfig, subject: str) -> Finding:
-    context = JudgeContext(Telemetry(), InMemoryBudget(), time.time)
-    judge = judges.KINDS[config.kind].build(config.options, name=config.place.name, context=context)
+async def _judge(config: JudgeConfig, subject: str, criteria: tuple[Criterion, ...]) -> Finding:
+    judge = build_judge(config, criteria)
     try:
         detail = f"; {await judge.probe()}" if isinstance(judge, SupportsProbe) else ""
         evidence, _ = await judge.read(_TEST_SAMPLE)

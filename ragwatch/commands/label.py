@@ -36,6 +36,7 @@ CLAIM = MappingProxyType(
     {"s": ClaimVerdict.SUPPORTED, "c": ClaimVerdict.CONTRADICTED, "n": ClaimVerdict.NOT_IN_CONTEXT, SKIP: None}
 )
 DEGREE = MappingProxyType({"f": 1.0, "p": 0.5, "n": 0.0, SKIP: None})
+HOLDS = MappingProxyType({"y": 1.0, "n": 0.0, SKIP: None})
 IGNORED = MappingProxyType({"y": 0.0, "n": 1.0, SKIP: None})
 HELP = (
     "Claims: [s]upported by the contexts, [c]ontradicted, [n]ot in them. Answers: [f]ully, [p]artly, [n]ot; [y]es, "
@@ -174,6 +175,9 @@ def _ask_all(console: Console, task: Mapping[str, Any], labels: _AnswerLabels, *
     if task["sample"]["contexts"]:
         ignored = _ask(console, labels, "does it make use of context 1? [y/n/-]", IGNORED)
         _put(labels, Quantity.TOP_RANKED_IGNORED, ignored)
+    for criterion in task.get("criteria", ()):
+        question = f"{printable(criterion['question'])} [y/n/-]"
+        _put(labels, quantity_of(criterion["name"]), _ask(console, labels, question, HOLDS))
     labels.note = printable(_read_line(console, "a note, or nothing:"))
 
 

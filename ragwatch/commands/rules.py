@@ -105,6 +105,7 @@ def plan_of(config: Config) -> RulePlan:
         ),
         limits=_limits(options),
         segments=bool(settings.segments),
+        criteria=tuple(criterion.quantity for criterion in settings.criterion_rules),
     )
 
 

@@ -15,13 +15,13 @@ from pydantic import BaseModel, ValidationError
 
 from ragwatch import judges, sources, stores
 from ragwatch.config.canaries import SuiteConfig, suites
+from ragwatch.config.criteria import check_names
 from ragwatch.config.drift import check_routes, read_anchors
 from ragwatch.config.judge_options import JudgeOptions
 from ragwatch.config.model import Settings
 from ragwatch.config.segments import describe
 from ragwatch.config.text import explain_all, load_text, resolve_secrets
 from ragwatch.core.sample import OTHER
-from ragwatch.core.scores import Quantity
 from ragwatch.errors import ConfigError
 from ragwatch.pipeline.drift.anchors import Anchor
 from ragwatch.ports import Kind
@@ -87,7 +87,7 @@ class Config:
             routes=len({*self.settings.routes, OTHER}),
             judges=len(self.judges),
             windows=len(self.settings.estimates.windows),
-            quantities=len(Quantity),
+            quantities=len(self.settings.quantities),
         )
 
     @property
@@ -215,6 +215,8 @@ def _check_references(config: Config) -> None:
     check_routes(config.settings.drift, (*config.settings.routes, OTHER))
     config.describe_segments()
     settings = config.settings
+    places = {f"judges[{index}]": judge.place for index, judge in enumerate(config.judges)}
+    check_names({"": settings, **places}, [criterion.name for criterion in settings.criteria])
     by_route: dict[str, Mapping[str, object]] = {
         "sampling.routes": settings.sampling.routes,
         "thresholds.routes": settings.route_thresholds,

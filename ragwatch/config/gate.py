@@ -38,7 +38,7 @@ class MetricLimitOptions(FrozenOptions):
 
 def _parse_metric(name: object) -> Metric:
     try:
-        return metric_of(str(name))
+        return metric_of(str(name), criteria=True)  # whether there is one, is checked later
     except ValueError as error:
         names = ", ".join((*Quantity, *ReferenceQuantity, "recall@5, precision@5, f1@5, ndcg@5 (or another k), mrr"))
         raise ValueError(f"{str(name)!r} is not a metric; use one of: {names}") from error

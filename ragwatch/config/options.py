@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from ragwatch.core.scores import Quantity, is_quantity_name, quantity_of
 from ragwatch.core.units import duration_seconds, size_bytes
 
 HOUR, DAY = 3600.0, 86400.0
@@ -38,6 +39,12 @@ def _reject_boolean(value: object) -> object:
     return value
 
 
+def _quantity(value: object) -> object:
+    """The quantity of a name that may be one of a criterion: whether there is one, is checked later."""
+    return quantity_of(value) if isinstance(value, str) and is_quantity_name(value) else value
+
+
+AnyQuantity = Annotated[Quantity, BeforeValidator(_quantity)]
 _Number = BeforeValidator(_reject_boolean)
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
 # Prometheus allows any label value; characters that need escapes in PromQL, URLs or YAML are left out.

@@ -5,8 +5,7 @@ A criterion is a quantity like those of ragwatch: 1 for yes, 0 for no, unknown w
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ragwatch.core.evidence import CriterionAnswer, CriterionReading
@@ -60,25 +59,6 @@ class Criterion:
 def _check_text(what: str, text: str, limit: int) -> None:
     if not text.strip() or len(text) > limit or not text.isprintable():
         raise ValueError(f"{what}: must be one line of 1 to {limit} characters")
-
-
-def digest(criteria: Sequence[Criterion]) -> str:
-    """Return eight hexadecimal digits of the hash of criteria: a part of the version of judges that read them.
-
-    >>> digest([Criterion("polite", "Is it polite?")]) == digest([Criterion("polite", "Is it kind?")])
-    False
-    """
-    texts = (
-        text
-        for one in criteria
-        for text in (
-            one.name,
-            one.question,
-            str(len(one.examples)),
-            *(part for example in one.examples for part in (str(example.answer), example.text)),
-        )
-    )
-    return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:8]
 
 
 def unread(names: Iterable[str]) -> tuple[CriterionReading, ...]:

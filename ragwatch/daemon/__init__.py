@@ -195,6 +195,7 @@ class Daemon:
             unpaged=unpaged(config),
             texts=config.texts,
             segments=config.settings.segments,
+            criteria=tuple(criterion.name for criterion in config.settings.criteria),
         )
 
     def _render(self, accept: str, names: Sequence[str]) -> tuple[bytes, str]:

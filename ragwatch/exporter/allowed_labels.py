@@ -11,6 +11,7 @@ from operator import itemgetter
 from types import MappingProxyType
 
 from ragwatch.core.canary.definition import Failure
+from ragwatch.core.criteria import Criterion
 from ragwatch.core.invariants import Invariant
 from ragwatch.core.relevance import NoRanking
 from ragwatch.core.sample import OTHER, LossReason, RejectReason, SkipReason
@@ -60,6 +61,7 @@ class AllowedLabels:
     Attributes:
         default: The first judge, whose verdicts count in series without the label `judge`.
         segments: Allowed pairs of the labels `segment` and `value`.
+        criteria: The configured criteria, which are quantities too.
     """
 
     sources: frozenset[str]
@@ -68,6 +70,7 @@ class AllowedLabels:
     default: str = ""
     suites: frozenset[str] = frozenset()
     segments: frozenset[tuple[str, str]] = frozenset()
+    criteria: tuple[Criterion, ...] = ()
 
     @classmethod
     def of(
@@ -78,6 +81,7 @@ class AllowedLabels:
         judges: Iterable[str],
         suites: Iterable[str] = (),
         segments: Segments | None = None,
+        criteria: tuple[Criterion, ...] = (),
     ) -> AllowedLabels:
         """Builds the allowed values from names in the configuration.
 
@@ -92,6 +96,7 @@ class AllowedLabels:
             default=next(iter(ordered), ""),
             suites=frozenset(suites),
             segments=frozenset() if segments is None else segments.pairs,
+            criteria=criteria,
         )
 
     def values(self, label: str) -> frozenset[str] | None:
@@ -133,7 +138,7 @@ class AllowedLabels:
         if allowed is not None:
             return allowed
         if label == "quantity":
-            return map(str, Quantity)
+            return (*map(str, Quantity), *(criterion.name for criterion in self.criteria))
         if label == "value":
             return {value for _, value in self.segments}
         if label == "reason" and isinstance(series.origin, Tally):

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import lru_cache
 
+from ragwatch.core.criteria import Criterion
 from ragwatch.core.scores import Quantity
 from ragwatch.exporter.canary_series import CANARIES
 from ragwatch.exporter.drift_series import DRIFT
@@ -20,7 +22,7 @@ from ragwatch.exporter.segment_series import SEGMENTS
 from ragwatch.exporter.series import GaugeSource, MetricType, SeriesDefinition
 from ragwatch.exporter.traffic_series import TRAFFIC
 
-__all__ = ["CATALOGUE", "GaugeSource", "MetricType", "SeriesDefinition", "markdown"]
+__all__ = ["CATALOGUE", "GaugeSource", "MetricType", "SeriesDefinition", "markdown", "with_criteria"]
 
 _SINGLE = (*TRAFFIC, *SEGMENTS, *FEEDBACK, *CANARIES, *DRIFT, *JUDGES, *OWN)
 
@@ -28,6 +30,17 @@ CATALOGUE: tuple[SeriesDefinition, ...] = (
     *(of_quantity(template, quantity) for quantity in Quantity for template in TEMPLATES),
     *_SINGLE,
 )
+
+
+@lru_cache(16)
+def with_criteria(criteria: tuple[Criterion, ...]) -> tuple[SeriesDefinition, ...]:
+    """The catalogue with the series of criteria, whose names the configuration gives."""
+    own = (
+        of_quantity(template, one.quantity, f"share of answers with yes to: {one.question}")
+        for one in criteria
+        for template in TEMPLATES
+    )
+    return (*CATALOGUE, *own)
 
 
 def markdown() -> str:

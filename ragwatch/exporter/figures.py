@@ -34,9 +34,9 @@ _OF_ESTIMATE: Mapping[GaugeSource, Callable[[Estimate], float]] = MappingProxyTy
 
 def estimates_by_quantity(snapshot: Snapshot) -> Estimates:
     """Groups the rows of estimates by quantity, once for the seven series that read them."""
-    rows: dict[Quantity, list[EstimateRow]] = {quantity: [] for quantity in Quantity}
+    rows: dict[Quantity, list[EstimateRow]] = {}
     for row in (*snapshot.estimates, *snapshot.corrected):
-        rows[row.quantity].append(row)
+        rows.setdefault(row.quantity, []).append(row)
     return rows
 
 
@@ -45,7 +45,7 @@ def of_quantity(figure: GaugeSource, quantity: Quantity, snapshot: Snapshot, est
     if figure is GaugeSource.LAST_SAMPLE:
         return [(tuple(labels), at) for (scored, *labels), at in snapshot.last_sample.items() if scored == quantity]
     read = _OF_ESTIMATE[figure]
-    return [(_labels_of(row), read(row.estimate)) for row in estimates[quantity]]
+    return [(_labels_of(row), read(row.estimate)) for row in estimates.get(quantity, ())]
 
 
 def _labels_of(row: EstimateRow) -> Labels:

@@ -32,7 +32,7 @@ def groups(plan: RulePlan) -> Iterator[dict[str, JsonValue]]:
         if seconds >= _LONG:  # costly and slow to change; an interval above 5m would exceed Prometheus' lookback
             group["interval"] = "2m"
         split = tuple(_segment_sums(window)) if plan.segments else ()
-        every = (*_sums(window), *split, *_estimates(plan, window), *_rates(window))
+        every = (*_sums(plan, window), *split, *_estimates(plan, window), *_rates(window))
         records = [replace(record, name=of_window(record.name, window)) for record in every]
         if seconds == plan.window:
             records += comparisons(plan)
@@ -45,9 +45,9 @@ def groups(plan: RulePlan) -> Iterator[dict[str, JsonValue]]:
         yield {"name": "ragwatch-thresholds", "rules": limits}
 
 
-def _sums(window: str) -> Iterator[RecordingRule]:
+def _sums(plan: RulePlan, window: str) -> Iterator[RecordingRule]:
     for addend in SUMS:
-        for quantity in Quantity:
+        for quantity in (*Quantity, *plan.criteria):
             counter = f"ragwatch_{quantity}_{addend}_total"
             yield RecordingRule(
                 f"route:ragwatch_quality_{addend}:increase",

@@ -21,6 +21,7 @@ class PageScope:
         unpaged: What cannot page, and why.
         suites: Configured canary suites.
         segments: Configured values of each segment.
+        criteria: Names of the configured criteria.
         texts: Texts of which answers are stored: all, failing or none.
     """
 
@@ -33,6 +34,7 @@ class PageScope:
     route_thresholds: Mapping[str, Mapping[str, float | None]] = field(default_factory=lambda: MappingProxyType({}))
     unpaged: tuple[str, ...] = ()
     texts: str = "all"
+    criteria: tuple[str, ...] = ()
     segments: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
 
     def threshold(self, quantity: str, route: str) -> float | None:

@@ -9,6 +9,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import replace
 
+from ragwatch.core.criteria import unread
 from ragwatch.core.evidence import ClaimVerdict, Evidence
 from ragwatch.core.sample import Sample
 from ragwatch.core.self_tests import SELF_TEST_KEY
@@ -21,9 +22,9 @@ from ragwatch.judges.llm.calls.options import CallOptions
 from ragwatch.judges.llm.calls.provider import BatchProvider, Provider
 from ragwatch.judges.llm.calls.scheduler import CallScheduler, Clock, RealClock
 from ragwatch.judges.llm.prompt.parts import Part, parts_of
-from ragwatch.judges.llm.prompt.reading import PROMPT_VERSION, Prompt, Reading, start_reading
+from ragwatch.judges.llm.prompt.reading import PROMPT_VERSION, Prompt, Reading, criteria_version, start_reading
 from ragwatch.judges.llm.prompt.units import answer_of
-from ragwatch.judges.llm.second_reading import unconfirmed, without_instructions
+from ragwatch.judges.llm.second_reading import differing_criteria, to_confirm, unconfirmed, without_instructions
 from ragwatch.ports import JudgeContext
 
 MAX_FAILURES_PER_SAMPLE = 3
@@ -42,7 +43,7 @@ class LLMJudge:
         kind: Kind of the judge.
         model: Name of the model.
         version: Kind, model and prompt; `-isolated` where each context is read in a call of its own, with the routes
-            if that is so on some only.
+            if that is so on some only; a digest of the criteria if there are some.
         concurrency: Maximum number of concurrent calls.
         prices: Prices of tokens; None when they are unknown: then dollars are not counted and cannot be capped.
         provider: The provider of the model.
@@ -67,7 +68,9 @@ class LLMJudge:
         rng: random.Random | None = None,
     ) -> None:
         self.name, self.kind, self.model, self.concurrency = name, kind, provider.model, options.concurrency
-        self.version = f"{kind}-{self.model}-{PROMPT_VERSION}{_isolated(options)}"
+        self._criteria = context.criteria_to_read
+        asked = f"-criteria-{criteria_version(self._criteria)}" if self._criteria else ""
+        self.version = f"{kind}-{self.model}-{PROMPT_VERSION}{_isolated(options)}{asked}"
         self.provider = provider
         self.prices = prices_of(
             self.model, options.prices, allow_unknown=options.allow_unknown_price, where=f"judges.{name}"
@@ -110,7 +113,7 @@ class LLMJudge:
         until = self._clock.now() + self._options.deadline_seconds
         try:
             await self._complete(reading, cost, until)
-            evidence = replace(reading.evidence(), instructions=tuple(reading.instructions))
+            evidence = self.evidence_of(reading)
             if self.reads_again(sample, evidence):
                 await self._confirm(sample, evidence, cost, until)
         except JudgeError as error:
@@ -120,6 +123,16 @@ class LLMJudge:
             self.report(reading)
         return evidence, cost.usage
 
+    def evidence_of(self, reading: Reading) -> Evidence:
+        """Evidence of a reading that is complete."""
+        return replace(self.with_unread(reading.evidence()), instructions=tuple(reading.instructions))
+
+    def with_unread(self, evidence: Evidence) -> Evidence:
+        """Evidence with an entry for each configured criterion."""
+        read = {one.name for one in evidence.criteria}
+        others = unread(one.name for one in self._context.criteria if one.name not in read)
+        return replace(evidence, criteria=(*evidence.criteria, *others))
+
     async def _complete(self, reading: Reading, cost: ReadingCost, until: float) -> None:
         while prompts := reading.prompts():
             reading.take(await self._replies(prompts, cost, until))
@@ -128,30 +141,35 @@ class LLMJudge:
         """Whether a second reading is needed. Self-tests are read once: they test the model."""
         if not (self._options.second_reading and evidence.instructions) or SELF_TEST_KEY in sample.metadata:
             return False
-        return any(claim.verdict is ClaimVerdict.SUPPORTED for claim in evidence.claims)
+        return any(claim.verdict is ClaimVerdict.SUPPORTED for claim in evidence.claims) or bool(to_confirm(evidence))
 
     async def _confirm(self, sample: Sample, evidence: Evidence, cost: ReadingCost, until: float) -> None:
         """Read a sample with a suspected prompt injection again, without it, each context alone.
 
         Raises:
-            JudgeError: A claim is not supported this time.
+            JudgeError: A claim is not supported this time, or a criterion is answered differently.
         """
+        parts = frozenset({Part.CLAIMS, *((Part.CRITERIA,) if to_confirm(evidence) else ())})
         reading = await asyncio.to_thread(
             lambda: start_reading(
                 without_instructions(sample),
-                parts=frozenset({Part.CLAIMS}),
+                parts=parts,
                 reading="isolated",
                 seed=secrets.token_hex(16),
+                criteria=self._criteria,
             )
         )
         await self._complete(reading, cost, until)
-        count = unconfirmed(evidence, reading.evidence())
-        self._context.telemetry.read_again(self.name, same=not count)
-        if count:
+        second = reading.evidence()
+        count, differing = unconfirmed(evidence, second), differing_criteria(evidence, second)
+        self._context.telemetry.read_again(self.name, same=not count and not differing)
+        if count or differing:
+            changed = [f"{count} claims are not supported"] if count else []
+            changed += [f"the answer to {' and '.join(differing)} is another"] if differing else []
             raise JudgeError(
                 UnjudgedReason.PROMPT_INJECTION,
-                f"instructions to the judge in its {', '.join(evidence.instructions)}; without them {count} claims are "
-                "not supported",
+                f"instructions to the judge in its {', '.join(evidence.instructions)}; without them "
+                f"{', and '.join(changed)}",
             )
 
     async def prepare(self, sample: Sample, seed: str) -> Reading:
@@ -171,7 +189,8 @@ class LLMJudge:
         """Start the reading of a sample. The same seed gives the same prompts."""
         isolated = sample.route in self._options.isolated_routes
         reading = "isolated" if isolated else self._options.reading
-        return start_reading(sample, parts=self._parts(sample), reading=reading, seed=seed)
+        parts = self._parts(sample)
+        return start_reading(sample, parts=parts, reading=reading, seed=seed, criteria=self._criteria)
 
     def report(self, reading: Reading) -> None:
         """Count the invalid quotes and prompt injections of a reading that is complete."""
