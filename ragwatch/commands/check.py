@@ -42,7 +42,7 @@ from ragwatch.errors import FormatError, RagwatchError
 from ragwatch.formats.feedback import FEEDBACK_FOR
 from ragwatch.judges.lexical.readable import unread_language
 from ragwatch.ports import Batch, Source
-from ragwatch.ports.capabilities import HasFallback, HasLogFiles, SupportsPeek, SupportsProbe, log_reader
+from ragwatch.ports.capabilities import HasFallback, HasLogFiles, ReadsCriteria, SupportsPeek, SupportsProbe, log_reader
 from ragwatch.sources.messages import BrokerOptions
 from ragwatch.sources.otlp import Options as OtlpOptions
 from ragwatch.sources.push import Options as PushOptions
@@ -380,6 +380,8 @@ async def _judge(config: JudgeConfig, subject: str, criteria: tuple[Criterion, .
     judge = build_judge(config, criteria)
     try:
         detail = f"; {await judge.probe()}" if isinstance(judge, SupportsProbe) else ""
+        cost = await judge.criteria_cost(_TEST_SAMPLE) if isinstance(judge, ReadsCriteria) else ""
+        detail += f"; {cost}" if cost else ""
         evidence, _ = await judge.read(_TEST_SAMPLE)
     finally:
         await judge.close()

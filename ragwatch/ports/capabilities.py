@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from typing import Protocol, runtime_checkable
 
+from ragwatch.core.sample import Sample
 from ragwatch.formats.log_reader import LogReader, RecordRules
 from ragwatch.ports.receiving import Handler
 from ragwatch.ports.rows import Part
@@ -28,6 +29,15 @@ class SupportsProbe(Protocol):
 
     async def probe(self) -> str:
         """Call the API. Returns what it offers, as text for people."""
+        ...
+
+
+@runtime_checkable
+class ReadsCriteria(Protocol):
+    """A judge that can answer the criteria of the operator."""
+
+    async def criteria_cost(self, sample: Sample) -> str:
+        """Return what the criteria cost per answer, as text for people; empty if it reads none."""
         ...
 
 

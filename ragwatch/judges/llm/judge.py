@@ -21,6 +21,7 @@ from ragwatch.judges.llm.calls.known_models import prices_of
 from ragwatch.judges.llm.calls.options import CallOptions
 from ragwatch.judges.llm.calls.provider import BatchProvider, Provider
 from ragwatch.judges.llm.calls.scheduler import CallScheduler, Clock, RealClock
+from ragwatch.judges.llm.criteria_cost import cost_of_criteria
 from ragwatch.judges.llm.prompt.parts import Part, parts_of
 from ragwatch.judges.llm.prompt.reading import PROMPT_VERSION, Prompt, Reading, criteria_version, start_reading
 from ragwatch.judges.llm.prompt.units import answer_of
@@ -141,7 +142,7 @@ class LLMJudge:
         """Whether a second reading is needed. Self-tests are read once: they test the model."""
         if not (self._options.second_reading and evidence.instructions) or SELF_TEST_KEY in sample.metadata:
             return False
-        return any(claim.verdict is ClaimVerdict.SUPPORTED for claim in evidence.claims) or bool(to_confirm(evidence))
+        return bool(_parts_to_confirm(evidence))
 
     async def _confirm(self, sample: Sample, evidence: Evidence, cost: ReadingCost, until: float) -> None:
         """Read a sample with a suspected prompt injection again, without it, each context alone.
@@ -149,11 +150,10 @@ class LLMJudge:
         Raises:
             JudgeError: A claim is not supported this time, or a criterion is answered differently.
         """
-        parts = frozenset({Part.CLAIMS, *((Part.CRITERIA,) if to_confirm(evidence) else ())})
         reading = await asyncio.to_thread(
             lambda: start_reading(
                 without_instructions(sample),
-                parts=parts,
+                parts=_parts_to_confirm(evidence),
                 reading="isolated",
                 seed=secrets.token_hex(16),
                 criteria=self._criteria,
@@ -210,6 +210,19 @@ class LLMJudge:
         except CallError as error:
             raise JudgeError(error.rule.reason, f"{error.reason}: {error}") from None
 
+    async def criteria_cost(self, sample: Sample) -> str:
+        """Return what the criteria cost, as text for people; empty if it reads none.
+
+        Raises:
+            JudgeError: The provider cannot count tokens at present.
+        """
+        if not self._criteria:
+            return ""
+        try:
+            return str(await cost_of_criteria(self.provider, self.prices, self._criteria, sample))
+        except CallError as error:
+            raise JudgeError(error.rule.reason, f"{error.reason}: {error}") from None
+
     async def close(self) -> None:
         """Close the client of the provider."""
         await self.provider.close()
@@ -239,6 +252,13 @@ class LLMJudge:
         while len(self._failures) > _MAX_TRACKED_SAMPLES:
             self._failures.popitem(last=False)
         return error
+
+
+def _parts_to_confirm(evidence: Evidence) -> frozenset[Part]:
+    """The parts of a reading that an instruction in the sample may have changed."""
+    supported = any(claim.verdict is ClaimVerdict.SUPPORTED for claim in evidence.claims)
+    parts = {Part.CLAIMS: supported, Part.CRITERIA: bool(to_confirm(evidence))}
+    return frozenset(part for part, is_needed in parts.items() if is_needed)
 
 
 def _isolated(options: CallOptions) -> str:
