@@ -1,18 +1,15 @@
-"""The section `criteria`: questions of the operator about each answer, and where the configuration may name them."""
+"""The section `criteria`: questions of the operator about each answer."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from ragwatch.config.options import FrozenOptions
 from ragwatch.core.criteria import MAX_CRITERIA, MAX_EXAMPLES, Criterion, Example
 from ragwatch.core.evidence import CriterionAnswer
-from ragwatch.core.reference import ReferenceQuantity
-from ragwatch.core.scores import Quantity, quantity_of
-from ragwatch.errors import ConfigError
+from ragwatch.core.scores import is_quantity_name, quantity_of
 from ragwatch.exporter.catalogue import CATALOGUE
 from ragwatch.exporter.quality import series_names
 
@@ -74,34 +71,12 @@ def _check_unique(criteria: tuple[CriterionOptions, ...]) -> tuple[CriterionOpti
 Criteria = Annotated[tuple[CriterionOptions, ...], Field(max_length=MAX_CRITERIA), AfterValidator(_check_unique)]
 
 
-def check_names(sections: Mapping[str, BaseModel], criteria: Iterable[str]) -> None:
-    """Check that quantities that are named in sections of the configuration are of ragwatch, or configured criteria.
+def names_in(data: object) -> frozenset[str]:
+    """Names in the section `criteria` before it is validated; those that are no names of quantities are left out.
 
-    Raises:
-        ConfigError: One is neither; the path of its key.
+    >>> sorted(names_in([{"name": "polite"}, {"name": "Polite"}, {"name": ["polite"]}, "polite"])), names_in(None)
+    (['polite'], frozenset())
     """
-    known = frozenset(criteria)
-    for where, section in sections.items():
-        for path, quantity in _quantities(section, where):
-            if quantity.is_criterion and quantity not in known:
-                names = ", ".join((*Quantity, *ReferenceQuantity, *sorted(known)))
-                raise ConfigError(
-                    f"{path}: {str(quantity)!r} is no quantity, and no name of `criteria`; use one of: {names}"
-                )
-
-
-def _quantities(value: Any, path: str) -> Iterator[tuple[str, Quantity]]:  # noqa: ANN401 - any part of a configuration
-    """Every quantity in a part of the configuration, as a value or as a key, with its path."""
-    if isinstance(value, Quantity):
-        yield path, value
-    elif isinstance(value, BaseModel):
-        for name, field in type(value).model_fields.items():
-            key = field.alias or name
-            yield from _quantities(getattr(value, name), f"{path}.{key}" if path else key)
-    elif isinstance(value, Mapping):
-        for key, item in value.items():
-            yield from _quantities(key if isinstance(key, Quantity) else None, f"{path}.{key}")
-            yield from _quantities(item, f"{path}.{key}")
-    elif isinstance(value, tuple | list):
-        for index, item in enumerate(value):
-            yield from _quantities(item, f"{path}[{index}]")
+    items = data if isinstance(data, list) else []
+    names = (item.get("name") for item in items if isinstance(item, dict))
+    return frozenset(name for name in names if isinstance(name, str) and is_quantity_name(name))

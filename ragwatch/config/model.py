@@ -185,6 +185,11 @@ class Settings(FrozenOptions):
         return tuple(criterion.build() for criterion in self.criteria)
 
     @property
+    def criterion_names(self) -> frozenset[str]:
+        """Names of the criteria."""
+        return frozenset(criterion.name for criterion in self.criteria)
+
+    @property
     def quantities(self) -> tuple[Quantity, ...]:
         """All quantities: those of ragwatch, and the criteria."""
         return (*Quantity, *(criterion.quantity for criterion in self.criterion_rules))
