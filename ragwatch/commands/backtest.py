@@ -69,7 +69,7 @@ def backtest(
     config = None if path is None else load(path)
     options = _options(config, settings)
     if file is not None:
-        answers = read_answers(file)
+        answers = read_answers(file, (*Quantity, *options.quantities))
     elif config is not None:
         answers = _stored_answers(config, _judge(config, options).place.name)
     else:

@@ -41,7 +41,8 @@ def _reject_boolean(value: object) -> object:
 
 def criteria_of(info: ValidationInfo) -> frozenset[str]:
     """Names of the configured criteria, from the context of the validation."""
-    return (info.context or {}).get(CRITERIA, frozenset())
+    names: frozenset[str] = (info.context or {}).get(CRITERIA, frozenset())
+    return names
 
 
 def _quantity(value: object, info: ValidationInfo) -> object:
