@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from ragwatch.core.labels.label import Label, from_record
-from ragwatch.core.scores import Quantity, is_quantity_name
+from ragwatch.core.scores import Quantity
 from ragwatch.core.verdict_line import VerdictRecord, parse_verdict_line
 from ragwatch.errors import StoreError
 from ragwatch.ports import PackedVerdict, StoredRun, StoredVerdict
@@ -157,7 +157,7 @@ def label_of(row: tuple[Any, ...]) -> Label:
     """Decode a row that begins with the body of a label."""
     record = unpack(row[0])
     try:
-        scores = {name: score for name, score in record["scores"].items() if is_quantity_name(name)}
-        return from_record({**record, "scores": scores})
+        known = known_scores({**record["scores"], "criteria": record.get("criteria")})
+        return from_record({**record, "scores": dict(known)})
     except (LookupError, ValueError, TypeError, AttributeError) as error:
         raise damaged_text(error) from error

@@ -57,7 +57,8 @@ class Label:
             raise ValueError(f"probability must be in (0, 1], not {self.probability}")
 
     def to_record(self) -> dict[str, Any]:
-        """Returns the label as JSON values."""
+        """Returns the label as JSON values; names of criteria are listed, so that another version knows them."""
+        criteria = [str(quantity) for quantity in self.scores if quantity.is_criterion]
         return {
             "key": self.key,
             "annotator": self.annotator,
@@ -66,6 +67,7 @@ class Label:
             "claims": [None if verdict is None else str(verdict) for verdict in self.claims],
             "probability": self.probability,
             "note": self.note,
+            **({"criteria": criteria} if criteria else {}),
             **({} if self.owner is None else {"owner": self.owner}),
             **({"without": dict(self.without)} if self.without else {}),
             **({} if self.revoked is None else {"revoked": self.revoked}),
