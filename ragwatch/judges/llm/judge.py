@@ -150,18 +150,14 @@ class LLMJudge:
         Raises:
             JudgeError: A claim is not supported this time, or a criterion is answered differently.
         """
-        reading = await asyncio.to_thread(
-            lambda: start_reading(
-                without_instructions(sample),
-                parts=_parts_to_confirm(evidence),
-                reading="isolated",
-                seed=secrets.token_hex(16),
-                criteria=self._criteria,
-            )
-        )
-        await self._complete(reading, cost, until)
-        second = reading.evidence()
-        count, differing = unconfirmed(evidence, second), differing_criteria(evidence, second)
+        count, differing = 0, list[str]()
+        for part in _parts_to_confirm(evidence):
+            reading = await asyncio.to_thread(self._second_reading, sample, part)
+            await self._complete(reading, cost, until)
+            if part is Part.CRITERIA:
+                differing = differing_criteria(evidence, reading.evidence())
+            else:
+                count = unconfirmed(evidence, reading.evidence())
         self._context.telemetry.read_again(self.name, same=not count and not differing)
         if count or differing:
             changed = [f"{count} claims are not supported"] if count else []
@@ -171,6 +167,17 @@ class LLMJudge:
                 f"instructions to the judge in its {', '.join(evidence.instructions)}; without them "
                 f"{', and '.join(changed)}",
             )
+
+    def _second_reading(self, sample: Sample, part: Part) -> Reading:
+        """A reading of claims with each context alone, or of criteria, without what may be an instruction."""
+        of_criteria = part is Part.CRITERIA
+        return start_reading(
+            without_instructions(sample, of_answer=of_criteria),
+            parts=frozenset({part}),
+            reading="joint" if of_criteria else "isolated",
+            seed=secrets.token_hex(16),
+            criteria=self._criteria,
+        )
 
     async def prepare(self, sample: Sample, seed: str) -> Reading:
         """Check the size of a sample and start its reading, in a thread so that the event loop is not blocked.
@@ -254,11 +261,11 @@ class LLMJudge:
         return error
 
 
-def _parts_to_confirm(evidence: Evidence) -> frozenset[Part]:
+def _parts_to_confirm(evidence: Evidence) -> tuple[Part, ...]:
     """The parts of a reading that an instruction in the sample may have changed."""
     supported = any(claim.verdict is ClaimVerdict.SUPPORTED for claim in evidence.claims)
     parts = {Part.CLAIMS: supported, Part.CRITERIA: bool(to_confirm(evidence))}
-    return frozenset(part for part, is_needed in parts.items() if is_needed)
+    return tuple(part for part, is_needed in parts.items() if is_needed)
 
 
 def _isolated(options: CallOptions) -> str:

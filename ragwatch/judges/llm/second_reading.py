@@ -16,9 +16,16 @@ from ragwatch.judges.llm.injection import is_prompt_injection
 _MARKUP = frozenset("|-`<>{}[]*#")
 
 
-def without_instructions(sample: Sample) -> Sample:
-    """Return a sample without the sentences that are prompt injections; the answer, which is read, stays as it is."""
+def without_instructions(sample: Sample, *, of_answer: bool = False) -> Sample:
+    """Return a sample without the sentences that are prompt injections.
+
+    Args:
+        sample: The sample.
+        of_answer: Whether they are left out of the answer, too. Its claims are read as they stand, because support
+            needs a quote from a context; the answer to a criterion needs none.
+    """
     return sample._replace(
+        answer=_without(sample.answer) if of_answer else sample.answer,
         question=None if sample.question is None else _without(sample.question) or None,
         history=tuple(turn._replace(text=_without(turn.text)) for turn in sample.history),
         contexts=tuple(context._replace(text=_without(context.text)) for context in sample.contexts),
