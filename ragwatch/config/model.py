@@ -8,19 +8,23 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_validator
 
 from ragwatch.config.alerts import Alerts
+from ragwatch.config.criteria import Criteria
 from ragwatch.config.drift import AnchorsOptions, DriftOptions
 from ragwatch.config.export import ExportOptions
 from ragwatch.config.gate import LIVE_DEFAULTS, GateOptions, MetricKey
 from ragwatch.config.labels import LabelsOptions
-from ragwatch.config.options import Bytes, FrozenOptions, Probability, Ratio, Route, Seconds, split_routes
+from ragwatch.config.options import AnyQuantity, Bytes, FrozenOptions, Probability, Ratio, Route, Seconds, split_routes
 from ragwatch.config.rollout import RolloutOptions
+from ragwatch.config.segments import SegmentMap
 from ragwatch.config.web import WebOptions
+from ragwatch.core.criteria import Criterion
 from ragwatch.core.feedback import MAX_NUMBER, Scale
 from ragwatch.core.gate import Metric
 from ragwatch.core.redaction.custom import custom_rule
 from ragwatch.core.redaction.linear_time import check_linear_time
 from ragwatch.core.redaction.redactor import DEFAULT_SALT, Redactor
 from ragwatch.core.scores import Quantity
+from ragwatch.core.segments import Segments
 from ragwatch.core.units import duration_seconds
 from ragwatch.formats.feedback import FeedbackReader
 
@@ -170,9 +174,13 @@ class Settings(FrozenOptions):
     sampling: SamplingOptions = SamplingOptions()
     judging: JudgingOptions = JudgingOptions()
     estimates: EstimateOptions = EstimateOptions()
+    criteria: Criteria = ()
+    segments: SegmentMap = Field(default_factory=dict)
     labels: LabelsOptions = LabelsOptions()
     thresholds: dict[MetricKey, Ratio] = Field(default_factory=lambda: dict(LIVE_DEFAULTS))
-    route_thresholds: dict[Route, dict[Quantity, Ratio | None]] = Field(default_factory=dict, alias="thresholds.routes")
+    route_thresholds: dict[Route, dict[AnyQuantity, Ratio | None]] = Field(
+        default_factory=dict, alias="thresholds.routes"
+    )
     alerts: Alerts = Alerts()
     gate: GateOptions = GateOptions()
     rollout: RolloutOptions | None = None
@@ -191,6 +199,26 @@ class Settings(FrozenOptions):
     @classmethod
     def _split_thresholds(cls, data: object) -> object:
         return split_routes(data, "thresholds")
+
+    @property
+    def criterion_rules(self) -> tuple[Criterion, ...]:
+        """The criteria that LLM judges read."""
+        return tuple(criterion.build() for criterion in self.criteria)
+
+    @property
+    def criterion_names(self) -> frozenset[str]:
+        """Names of the criteria."""
+        return frozenset(criterion.name for criterion in self.criteria)
+
+    @property
+    def quantities(self) -> tuple[Quantity, ...]:
+        """All quantities: those of ragwatch, and the criteria."""
+        return (*Quantity, *(criterion.quantity for criterion in self.criterion_rules))
+
+    @property
+    def segment_rules(self) -> Segments:
+        """The segments by which estimates are split."""
+        return Segments(self.segments)
 
     @property
     def gate_thresholds(self) -> dict[Metric, float]:

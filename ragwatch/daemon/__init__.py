@@ -213,6 +213,8 @@ class Daemon:
             unpaged=unpaged(config),
             texts=config.texts,
             confidence=config.settings.estimates.confidence,
+            segments=config.settings.segments,
+            criteria=tuple(criterion.name for criterion in config.settings.criteria),
         )
 
     def _receivers(self) -> dict[str, dict[str, Handler]]:

@@ -14,6 +14,7 @@ from ragwatch.pipeline.labels.correction import LabelCorrection
 from ragwatch.pipeline.labels.tasks import LabelTasks
 from ragwatch.pipeline.labels.verdicts import LabelRules
 from ragwatch.pipeline.sampling_control import SamplingControl
+from ragwatch.pipeline.segment_windows import SegmentWindows
 from ragwatch.pipeline.shared_snapshot import SharedSnapshot
 from ragwatch.pipeline.windows import SlidingWindows
 from ragwatch.ports import Judge
@@ -44,6 +45,7 @@ def digest_loop(
         clock=shared.clock,
         labels=LabelCorrection(labels, options.windows, store=shared.store),
         feedback=FeedbackWindows(options.windows, versions, options.confidence, store=shared.store),
+        segments=SegmentWindows(config.settings.segment_rules, options.windows, versions, options.confidence),
         patience=patience,
         shared=_shared_snapshot(shared),
     )
@@ -60,7 +62,8 @@ def label_rules(config: Config, built_judges: tuple[Judge, ...]) -> LabelRules:
     """Build the rules of labels by people."""
     options = [judge.place for judge in config.judges]
     versions = {judge.name: judge.version for judge in built_judges}
-    return config.settings.labels.rules(options, versions, config.settings.estimates.confidence)
+    settings = config.settings
+    return settings.labels.rules(options, versions, settings.estimates.confidence, settings.criterion_rules)
 
 
 def labelling(rules: LabelRules, config: Config, shared: SharedState) -> LabelTasks:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 from ragwatch import judges, sources
 from ragwatch.config import Config, JudgeConfig, KindConfig
 from ragwatch.config.judge_options import JudgeOptions
+from ragwatch.config.model import Settings
 from ragwatch.core.canary.mark import CanaryMarks
 from ragwatch.core.cascade import FollowRule
 from ragwatch.core.sample import OTHER
 from ragwatch.core.sampling import SamplingHash, SamplingPlan
-from ragwatch.core.scores import Quantity
 from ragwatch.core.snapshot import Gauge, Gauges, Lag
 from ragwatch.daemon.events import RECENT_SECONDS, last_events
 from ragwatch.daemon.exports import export_loops
@@ -185,7 +185,7 @@ def build(
         ConfigError: A kind cannot be built with these options.
     """
     plan = sampling_plan(config)
-    built_judges = tuple(_judge(judge, shared) for judge in config.judges)
+    built_judges = tuple(_judge(judge, config.settings, shared) for judge in config.judges)
     shares = _shares(config, shared)
     canaries = canary_loop(config, built_judges, shared)
     watchers = build_watchers(config, plan, built_judges, shared)
@@ -239,13 +239,12 @@ def sampling_plan(config: Config) -> SamplingPlan:
     )
 
 
-def _judge(judge: JudgeConfig, shared: SharedState) -> Judge:
+def _judge(judge: JudgeConfig, settings: Settings, shared: SharedState) -> Judge:
     options = judge.place
     budget = StoredBudgetAccount(options.name, options.budget.caps, shared.store, shared.clock)
-    quantities = frozenset(Quantity if options.quantities is None else options.quantities)
-    return judges.KINDS[judge.kind].build(
-        judge.options, name=options.name, context=JudgeContext(shared.telemetry, budget, shared.clock, quantities)
-    )
+    quantities = frozenset(settings.quantities if options.quantities is None else options.quantities)
+    context = JudgeContext(shared.telemetry, budget, shared.clock, quantities, settings.criterion_rules)
+    return judges.KINDS[judge.kind].build(judge.options, name=options.name, context=context)
 
 
 def _shares(config: Config, shared: SharedState) -> SamplingControl:
@@ -311,6 +310,7 @@ def _judging(
             if other.place.follows == judge.name
         },
         sampling=SamplingHash(shared.secret),
+        segments=config.settings.segment_rules,
     )
     self_tests = JudgeSelfTests(judge_config.place.repeat, judge_config.place.known_bad)
     loop: type[JudgingLoop] = BatchJudgingLoop if batched else JudgingLoop
@@ -332,6 +332,8 @@ def _exporter(
         routes=[*config.settings.routes, OTHER],
         judges=[judge.name for judge in built_judges],
         suites=[suite.place.suite for suite in config.canaries],
+        segments=config.settings.segment_rules,
+        criteria=config.settings.criterion_rules,
     )
 
 

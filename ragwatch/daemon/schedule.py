@@ -176,7 +176,7 @@ def is_due(schedule: str, last: float, now: datetime) -> bool:
     """
     difference = CLOCK_DIFFERENCE_SECONDS
     with suppress(ValueError):  # a crontab expression
-        difference = min(difference, duration_seconds(schedule) / 4)
+        difference = min(difference, float(str(duration_seconds(schedule))) / 4)
     since = datetime.fromtimestamp(last + difference, UTC)
     following = trigger_of(schedule, 0.0, aligned=True).get_next_fire_time(None, since)
     return following is not None and following <= now

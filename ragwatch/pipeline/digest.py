@@ -17,6 +17,7 @@ from ragwatch.pipeline.feedback import FeedbackWindows
 from ragwatch.pipeline.labels.correction import LabelCorrection
 from ragwatch.pipeline.peaks import PeakRecorder
 from ragwatch.pipeline.sampling_control import SamplingControl
+from ragwatch.pipeline.segment_windows import SegmentWindows
 from ragwatch.pipeline.shared_snapshot import SharedSnapshot
 from ragwatch.pipeline.windows import MINUTE, SlidingWindows
 from ragwatch.ports import Judge, Store
@@ -54,6 +55,7 @@ class DigestLoop:
         shares: Which share of the draws each judge reads, and its budget.
         labels: Corrects estimates with labels by people; None for no correction.
         feedback: Figures of the feedback of users; None for none.
+        segments: Adds up scores by segment; None for none.
         clock: Seconds since the epoch.
         patience: Seconds after which a pending draw counts as unjudged.
         shared: The figures of the leader, where several workers share a store; None where there is one process.
@@ -72,6 +74,7 @@ class DigestLoop:
         clock: Callable[[], float],
         labels: LabelCorrection | None = None,
         feedback: FeedbackWindows | None = None,
+        segments: SegmentWindows | None = None,
         patience: float = OVERDUE_SECONDS,
         shared: SharedSnapshot | None = None,
     ) -> None:
@@ -80,6 +83,7 @@ class DigestLoop:
         self._patience = patience
         self._labels = labels
         self._feedback = feedback
+        self._segments = segments
         self._inputs = inputs
         self._shares = shares
         self._store = store
@@ -130,6 +134,8 @@ class DigestLoop:
         news = self._catch_up(now)
         self._windows.limit_times(now)
         self._windows.forget(now)
+        if self._segments is not None:
+            self._segments.forget(now)
         estimates, coverage = self._windows.summary(now, self._store.overdue(now - self._patience))
         corrected, label_gauges = ((), {}) if self._labels is None else self._labels.correct(now, estimates)
         tallies, pending = self._store.tallies_and_pending()
@@ -137,8 +143,10 @@ class DigestLoop:
             at=now,
             estimates=estimates,
             corrected=corrected,
+            segments=() if self._segments is None else self._segments.summary(now),
             coverage=coverage,
             last_sample=dict(self._windows.last_sample),
+            segment_last={} if self._segments is None else self._segment_times(),
             exemplars=dict(self._windows.exemplars),
             tallies=tallies,
             pending=pending,
@@ -153,6 +161,10 @@ class DigestLoop:
         )
         return snapshot, news
 
+    def _segment_times(self) -> dict[tuple[str, str, str, str, str], float]:
+        times = {} if self._segments is None else self._segments.last_sample
+        return {(str(quantity), *rest): at for (quantity, *rest), at in times.items()}  # type: ignore[misc]  # four texts
+
     def _violations(self, tallies: Tallies, pending: Mapping[str, int]) -> tuple[str, ...]:
         violated = violations(tallies, pending)
         for invariant, figures in violated.items():
@@ -165,12 +177,16 @@ class DigestLoop:
             self._windows.clear()
             if self._feedback is not None:
                 self._feedback.clear()
+            if self._segments is not None:
+                self._segments.clear()
             self._last_seq = 0
         self._last_step = now
         while rows := self._store.window(self._last_seq, now - self._windows.longest, ROWS):
             self._windows.add(rows)
             if self._feedback is not None:
                 self._feedback.add(rows)
+            if self._segments is not None:
+                self._segments.add(rows)
             self._last_seq = rows[-1].seq
             news = True
         return news

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol, runtime_checkable
 
+from ragwatch.core.sample import Sample
 from ragwatch.core.tally import Tallies
 from ragwatch.formats.log_reader import LogReader, RecordRules
 from ragwatch.ports.receiving import GrpcListener, Handler
@@ -30,6 +31,15 @@ class SupportsProbe(Protocol):
 
     async def probe(self) -> str:
         """Call the API. Returns what it offers, as text for people."""
+        ...
+
+
+@runtime_checkable
+class ReadsCriteria(Protocol):
+    """A judge that can answer the criteria of the operator."""
+
+    async def criteria_cost(self, sample: Sample) -> str:
+        """Return what the criteria cost per answer, as text for people; empty if it reads none."""
         ...
 
 

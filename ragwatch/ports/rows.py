@@ -147,6 +147,7 @@ class ScoreRow:
         reason: Why the draw is unjudged; None for a judged one.
         expected: Calibrated expectations of some scores, which estimates average instead of the scores.
         stage: Stage at fault; None where it is not known.
+        segments: Value of each segment key that the answer has; empty for an unjudged draw.
     """
 
     seq: int
@@ -161,6 +162,7 @@ class ScoreRow:
     trace_id: str | None
     expected: Mapping[Quantity, float] = field(default_factory=dict)
     stage: Stage | None = None
+    segments: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

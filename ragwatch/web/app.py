@@ -217,7 +217,7 @@ class _Endpoints:
 
     async def samples(self, request: Request) -> ASGIApp:
         pairs, now = request.query_params.multi_items(), self.clock()
-        query, with_texts = samples.json_query_of(pairs, now=now)
+        query, with_texts = samples.json_query_of(pairs, now=now, criteria=self.scope().criteria)
         if self.store is None:
             return json_reply({"samples": []})
         store, next_address = self.store, samples.next_address(pairs, query)

@@ -11,7 +11,7 @@ from typing import Any
 from ragwatch.core.estimate import Estimate
 from ragwatch.core.labels.annotators import AnnotatorShares
 from ragwatch.core.sample import OTHER
-from ragwatch.core.scores import LOW_IS_GOOD, Quantity, UnknownReason
+from ragwatch.core.scores import LOW_IS_GOOD, Quantity, UnknownReason, quantity_of
 from ragwatch.core.snapshot import EstimateRow, Gauge, Snapshot
 from ragwatch.core.stage import Stage
 from ragwatch.core.tally import PartOutcome, Tally, lines_read
@@ -25,6 +25,7 @@ _NO_SCORE_REASONS = {
     UnknownReason.LANGUAGE: "this judge has no measured accuracy in the language of the answers",
     UnknownReason.SHORT_ANSWER: "the answers are a bare yes or no, which this judge cannot decide",
     UnknownReason.NO_CITATIONS: "the answers cite no contexts",
+    UnknownReason.DOES_NOT_APPLY: "the criterion does not apply to the answers",
 }
 _STATES = ("bad", "unsure", "good", "plain")  # the worst first
 _HEADLINES = {
@@ -240,7 +241,8 @@ def _figures_of(builder: _OverviewBuilder, route: str, judge: str) -> dict[str, 
         for row in builder.snapshot.estimates
         if (row.route, row.judge, row.window) == (route, judge, builder.window)
     }
-    figures = [_figure(builder, quantity, route, judge, rows.get(quantity)) for quantity in Quantity]
+    quantities = (*Quantity, *map(quantity_of, builder.scope.criteria))
+    figures = [_figure(builder, quantity, route, judge, rows.get(quantity)) for quantity in quantities]
     return {
         "judge": judge,
         "why": None if rows else figures[0]["why"],

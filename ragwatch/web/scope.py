@@ -20,6 +20,8 @@ class PageScope:
         route_thresholds: By route: thresholds that take precedence; None for no threshold.
         unpaged: What cannot page, and why.
         suites: Configured canary suites.
+        segments: Configured values of each segment.
+        criteria: Names of the configured criteria.
         texts: Texts of which answers are stored: all, failing or none.
         confidence: Level of the intervals.
     """
@@ -34,6 +36,8 @@ class PageScope:
     unpaged: tuple[str, ...] = ()
     texts: str = "all"
     confidence: float = 0.95
+    criteria: tuple[str, ...] = ()
+    segments: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
 
     def threshold(self, quantity: str, route: str) -> float | None:
         """Worst acceptable mean of a quantity on a route; None for none."""
