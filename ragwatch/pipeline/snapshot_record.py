@@ -55,10 +55,14 @@ def _value_of(kind: Any, record: Any) -> Any:  # noqa: ANN401 - a type, and JSON
     if origin is tuple:
         hints = arguments[:1] * len(record) if arguments[-1] is Ellipsis else arguments
         return tuple(_value_of(hint, item) for hint, item in zip(hints, record, strict=True))
+    if origin is Counter:
+        return Counter({_value_of(arguments[0], key): number for key, number in record})
     if origin is not None:
-        of_value = (lambda item: item) if origin is Counter else (lambda item: _value_of(arguments[1], item))
-        pairs = {_value_of(arguments[0], key): of_value(item) for key, item in record}
-        return Counter(pairs) if origin is Counter else pairs
+        return {_value_of(arguments[0], key): _value_of(arguments[1], item) for key, item in record}
+    return _leaf_of(kind, record)
+
+
+def _leaf_of(kind: Any, record: Any) -> Any:  # noqa: ANN401 - the same
     if isinstance(kind, type) and issubclass(kind, Enum):
         return quantity_of(record) if kind is Quantity else kind(record)  # a quantity may be a criterion
     return record
