@@ -8,6 +8,8 @@ RagwatchError
 │   └── JudgeError    a judge could not read a sample; `reason` is counted
 ├── FormatError       a record cannot be converted to a sample; `reason` and `field` are counted and shown
 └── StoreError        the store cannot be read or written; the daemon stops rather than report wrong figures
+    ├── NotLeadingError        another worker leads: nothing was written, and its step does it instead
+    └── ReceivedMeanwhileError another worker has received a record of this batch: nothing was written
 
 Any other exception is a bug: it is logged with its traceback, and the supervisor restarts the daemon.
 """
@@ -83,3 +85,11 @@ class FormatError(RagwatchError):
 
 class StoreError(RagwatchError):
     """The store cannot be read or written."""
+
+
+class NotLeadingError(StoreError):
+    """This worker does not lead, or not any more: nothing was written."""
+
+
+class ReceivedMeanwhileError(StoreError):
+    """Another worker has stored a record of this batch as received: nothing was written; look its ids up again."""

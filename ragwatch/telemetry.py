@@ -79,11 +79,11 @@ class Telemetry:
         self._counts: Counter[tuple[EventCount, tuple[str, ...]]] = Counter()
         self._levels: dict[tuple[GaugeLevel, tuple[str, ...]], float] = {}
         self._in_force: frozenset[str] = frozenset()
-        self._minute = 0.0
-        self._shown = 0
+        self._minute, self._shown = 0.0, 0
         self._next_warning: dict[str, float] = {}
         self.last_reload_ok: bool | None = None
         self.last_reload_at: float | None = None
+        self.leader: bool | None = None
 
     def counts(self) -> dict[tuple[EventCount, tuple[str, ...]], float]:
         """Copy all counters."""
@@ -181,15 +181,14 @@ class Telemetry:
         self._log.warning(
             "invalid canary mark",
             source=source,
-            advice="log the whole value of the header X-Ragwatch-Canary as metadata.canary; until then these answers "
-            "count as traffic",
+            advice="log the whole X-Ragwatch-Canary as metadata.canary; until then these answers count as traffic",
         )
 
     def _log_limit(self, event: str, **fields: object) -> None:
         """Log at most every 10 minutes for each source that the limit on open files is reached."""
         if self._is_due(f"{event} {fields.get('source')}"):
-            limit, advice = getrlimit(RLIMIT_NOFILE)[0], "raise LimitNOFILE (ulimit -n)"
-            self._log.warning(event, **fields, limit=limit, advice=advice)
+            limit = getrlimit(RLIMIT_NOFILE)[0]
+            self._log.warning(event, **fields, limit=limit, advice="raise LimitNOFILE (ulimit -n)")
 
     def _is_due(self, warning: str) -> bool:
         """Whether a warning that may be frequent is logged now: every 10 minutes."""
@@ -240,11 +239,8 @@ class Telemetry:
         """
         with self._lock:
             self._in_force = frozenset(fell_back)
-            self._levels = {
-                (GaugeLevel.JUDGE_FALLBACK, (judge,)): float(fell)
-                for judge, fell in fell_back.items()
-                if fell is not None
-            }
+            levels = ((judge, float(fell)) for judge, fell in fell_back.items() if fell is not None)
+            self._levels = {(GaugeLevel.JUDGE_FALLBACK, (judge,)): level for judge, level in levels}
 
     def rate_limit(self, judge: str, limit: str, left: float) -> None:
         """The remaining share of a provider's rate limit changed, 0 to 1."""
@@ -361,6 +357,12 @@ class Telemetry:
         """Scores have been waiting for so long to be sent; 0 if none wait."""
         with self._lock:
             self._levels[GaugeLevel.EXPORT_WAITING, (signal,)] = seconds
+
+    def leads(self, *, leads: bool) -> None:
+        """This worker leads from now on, or does not any more. At the start, that is not logged."""
+        if self.leader is not None:
+            self._log.info("leader of the workers" if leads else "no longer leader of the workers")
+        self.leader = leads
 
     def pruned(self, verdicts: int) -> None:
         """Retention deleted verdicts."""

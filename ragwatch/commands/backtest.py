@@ -23,6 +23,7 @@ from ragwatch.commands.replay import DetectorTrace, ScoredAnswer, lowest_probabi
 from ragwatch.commands.terminal import file_name_in_errors
 from ragwatch.config import Config, JudgeConfig, load
 from ragwatch.config.drift import DriftOptions, check_routes, lowest_probability
+from ragwatch.config.options import CRITERIA
 from ragwatch.config.text import explain_all, value_of
 from ragwatch.core.sample import OTHER
 from ragwatch.core.scores import Quantity
@@ -68,7 +69,7 @@ def backtest(
     config = None if path is None else load(path)
     options = _options(config, settings)
     if file is not None:
-        answers = read_answers(file)
+        answers = read_answers(file, (*Quantity, *options.quantities))
     elif config is not None:
         answers = _stored_answers(config, _judge(config, options).place.name)
     else:
@@ -99,6 +100,7 @@ def _known_dates(acknowledge_after: str, quiet_until: str | None) -> _KnownDates
 def _options(config: Config | None, settings: Sequence[str]) -> DriftOptions:
     """The section `drift` of the configuration, with the changes of `--set`."""
     options = DriftOptions() if config is None else config.settings.drift
+    criteria = frozenset[str]() if config is None else config.settings.criterion_names
     data: dict[str, Any] = options.model_dump(exclude_unset=True)
     for setting in settings:
         key, equals, value = setting.partition("=")
@@ -106,7 +108,7 @@ def _options(config: Config | None, settings: Sequence[str]) -> DriftOptions:
             raise ConfigError(f"--set {setting}: is not KEY=VALUE, such as reference=500")
         data[key] = value_of(value)
     try:
-        return DriftOptions.model_validate(data)
+        return DriftOptions.model_validate(data, context={CRITERIA: criteria})
     except ValidationError as error:
         keys = sorted(DriftOptions.model_fields)
         lines = explain_all(error.errors(include_url=False), "drift", lambda _: keys)

@@ -144,7 +144,7 @@ def _labelled_scores(
     key: str, verdict: VerdictRecord, labels: Sequence[Label], chars: int | None
 ) -> Iterable[tuple[Quantity, LabelledScore]]:
     probability = next((label.probability for label in reversed(labels) if label.probability is not None), None)
-    for quantity in Quantity:
+    for quantity in verdict.scores:
         by_people = [label.scores[quantity] for label in labels if quantity in label.scores]
         score = verdict.scores[quantity]
         if by_people and score is not None:

@@ -10,7 +10,7 @@ from html import escape
 from ragwatch.commands.replay import DAY, DetectorTrace, ScoredAnswer
 from ragwatch.core.estimate import Addends, Estimate
 from ragwatch.core.estimators import hajek
-from ragwatch.core.scores import Quantity
+from ragwatch.core.scores import Quantity, quantity_of
 
 WIDTH, LEFT, RIGHT = 960, 64, 16
 _TITLE, _VALUE, _GAP, _EVIDENCE, _FOOT = 34, 150, 14, 80, 46
@@ -113,7 +113,7 @@ def binned(trace: DetectorTrace) -> list[tuple[float, Estimate | None]]:
     bins: list[list[ScoredAnswer]] = [[] for _ in range(count)]
     for answer in trace.answers:
         bins[min(count - 1, int((answer.at - start) / width))].append(answer)
-    quantity = Quantity(trace.cell[0])
+    quantity = quantity_of(trace.cell[0])
     return [(start + (index + 0.5) * width, _estimate(answers, quantity)) for index, answers in enumerate(bins)]
 
 

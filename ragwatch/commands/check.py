@@ -13,15 +13,17 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Column, Table
 
-from ragwatch import judges, sources
+from ragwatch import sources
 from ragwatch.audit import verify
 from ragwatch.commands.check_export import export_test
+from ragwatch.commands.check_settings import setting_notes
 from ragwatch.commands.check_traces import traces_so_far
 from ragwatch.commands.check_web import NOBODY_SENDS, address_state, may_send, web_state
 from ragwatch.commands.event_loop import run_async
-from ragwatch.commands.log_warnings import JSONL_ADVICE, incomplete_file, lock_owner, reject_warnings, sample_warnings
+from ragwatch.commands.log_warnings import format_advice, incomplete_file, lock_owner, reject_warnings, sample_warnings
 from ragwatch.commands.push_request import push_request
 from ragwatch.commands.rules import link_warning, pages_of
+from ragwatch.commands.samples import build_judge
 from ragwatch.commands.state_reader import check_state_keys, has_started
 from ragwatch.commands.terminal import escape_line
 from ragwatch.config import Config, JudgeConfig, KindConfig, load
@@ -29,6 +31,7 @@ from ragwatch.config.canaries import SuiteConfig
 from ragwatch.config.model import Settings
 from ragwatch.config.paging import unpaged
 from ragwatch.config.web import WebOptions
+from ragwatch.core.criteria import Criterion
 from ragwatch.core.sample import Context, Sample, SkipReason
 from ragwatch.core.scores import faithfulness
 from ragwatch.daemon.state_secret import readable_secret
@@ -36,18 +39,16 @@ from ragwatch.daemon.suites import suite_of
 from ragwatch.daemon.web_access import read_rules
 from ragwatch.errors import FormatError, RagwatchError
 from ragwatch.formats.feedback import FEEDBACK_FOR
-from ragwatch.formats.record import Line
 from ragwatch.judges.lexical.readable import unread_language
-from ragwatch.pipeline.budget_account import InMemoryBudget
-from ragwatch.ports import Batch, JudgeContext, Source
-from ragwatch.ports.capabilities import HasFallback, HasLogFiles, SupportsPeek, SupportsProbe, log_reader
+from ragwatch.ports import Batch, Source
+from ragwatch.ports.capabilities import HasFallback, HasLogFiles, ReadsCriteria, SupportsPeek, SupportsProbe, log_reader
 from ragwatch.ports.receiving import GrpcListener
 from ragwatch.sources.messages import BrokerOptions
 from ragwatch.sources.otlp import Options as OtlpOptions
 from ragwatch.sources.push import Options as PushOptions
 from ragwatch.stores import postgres
 from ragwatch.stores.sqlite import Options as SqliteOptions
-from ragwatch.telemetry import Telemetry, configure_logging
+from ragwatch.telemetry import configure_logging
 from ragwatch.web import Right, grpc_library
 
 MAX_RECORDS = 100
@@ -93,6 +94,7 @@ def check_all(config: Config) -> Iterator[Finding]:
     """Test every part of a configuration."""
     yield Finding("configuration", OK, "every key is known and valid")
     yield from _alerts(config)
+    yield from (Finding(subject, OK if well else WARNING, text) for subject, well, text in setting_notes(config))
     yield _run_test("state", lambda: _state(config.settings.state))
     owner = lock_owner(config.settings.state)
     yield _run_test("web.listen", lambda: _address("web.listen", config.settings.web.listen, owner))
@@ -106,9 +108,10 @@ def check_all(config: Config) -> Iterator[Finding]:
         yield _run_test(subject, lambda source=source, subject=subject: _source(source, subject, config))  # type: ignore[misc]  # bound now
         if (skipped := _skipped_records(source, config)) is not None:
             yield Finding(f"{subject}.start", WARNING, skipped)
+    criteria = config.settings.criterion_rules
     for index, judge in enumerate(config.judges):
         subject = f"judges[{index}]"
-        yield _run_test(subject, lambda judge=judge, subject=subject: run_async(_judge(judge, subject)))  # type: ignore[misc]  # the same
+        yield _run_test(subject, lambda judge=judge, subject=subject: run_async(_judge(judge, subject, criteria)))  # type: ignore[misc]  # the same
     secret = readable_secret(config.settings.state)
     for index, suite in enumerate(config.canaries):
         subject = f"canaries[{index}]"
@@ -311,7 +314,7 @@ def _content(options: object, batch: Batch, subject: str, settings: Settings | N
     warnings = [*sample_warnings(samples, settings.routes), *_language_warnings(samples)]
     if errors:
         limit = settings.alerts.rejects
-        advice = reject_warnings(len(errors), total, limit) if samples else _format_advice(batch.lines[0])
+        advice = reject_warnings(len(errors), total, limit) if samples else format_advice(batch.lines[0])
         detail = "; ".join((summary, f"first error: {errors[0]}", *advice, *warnings))
         return Finding(subject, WARNING if samples else FAILED, detail)
     if not any(sample.contexts for sample in samples):
@@ -328,19 +331,6 @@ def _language_warnings(samples: Sequence[Sample]) -> Iterator[str]:
             f"{languages.total()} of {len(samples)} answers or their contexts are in a language in which the embedded"
             f" judges have no measured accuracy ({names}): their scores will be unknown, with reason language"
         )
-
-
-def _format_advice(line: Line) -> Iterator[str]:
-    """What to do when no line can be read.
-
-    Args:
-        line: The first line.
-    """
-    text = line.lstrip() if isinstance(line, bytes) else b"{"
-    if text.startswith(b"["):
-        yield f"the file is a JSON array; {JSONL_ADVICE}"
-    elif not text.startswith(b"{") and b"{" in text:
-        yield "there is text before the JSON; set prefix: auto in this source"
 
 
 async def _suite(config: SuiteConfig, subject: str, secret: bytes | None) -> Finding:
@@ -369,11 +359,12 @@ def _unusual_canaries(config: SuiteConfig, subject: str) -> Iterator[Finding]:
         yield Finding(f"{subject}.category", WARNING, detail)
 
 
-async def _judge(config: JudgeConfig, subject: str) -> Finding:
-    context = JudgeContext(Telemetry(), InMemoryBudget(), time.time)
-    judge = judges.KINDS[config.kind].build(config.options, name=config.place.name, context=context)
+async def _judge(config: JudgeConfig, subject: str, criteria: tuple[Criterion, ...]) -> Finding:
+    judge = build_judge(config, criteria)
     try:
         detail = f"; {await judge.probe()}" if isinstance(judge, SupportsProbe) else ""
+        cost = await judge.criteria_cost(_TEST_SAMPLE) if isinstance(judge, ReadsCriteria) else ""
+        detail += f"; {cost}" if cost else ""
         evidence, _ = await judge.read(_TEST_SAMPLE)
     finally:
         await judge.close()

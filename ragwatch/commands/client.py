@@ -265,7 +265,8 @@ def address_of(config: Config) -> str:
 
 def _label_rules(config: Config, versions: Mapping[str, str]) -> LabelRules:
     judges = [judge.place for judge in config.judges]
-    return config.settings.labels.rules(judges, versions, config.settings.estimates.confidence)
+    settings = config.settings
+    return settings.labels.rules(judges, versions, settings.estimates.confidence, settings.criterion_rules)
 
 
 def _judge_versions(config: Config, store: Store) -> dict[str, str]:

@@ -54,7 +54,8 @@ def _summarise(verdicts: Sequence[Verdict], files: SampleFiles) -> None:
     table = Table("quantity", "mean", "95 % interval", "answers", title=f"{len(verdicts)} samples")
     judged = [verdict for verdict in verdicts if isinstance(verdict, Judged)]
     by_reference = tuple(ReferenceQuantity) if any(verdict.draw.sample.reference for verdict in judged) else ()
-    for quantity in (*Quantity, *by_reference):
+    criteria = dict.fromkeys(name for verdict in judged for name in verdict.scores if name.is_criterion)
+    for quantity in (*Quantity, *criteria, *by_reference):
         scores = [score_of(verdict, quantity) for verdict in judged]
         estimate = hajek.estimate(Addends.of((score, 1.0) for score in scores if score is not None))
         if estimate is None:

@@ -23,7 +23,7 @@ from ragwatch.core.evidence import ClaimVerdict
 from ragwatch.core.labels.label import Label, parse_label
 from ragwatch.core.labels.selection import scores_of
 from ragwatch.core.sampling import key_of
-from ragwatch.core.scores import Quantity
+from ragwatch.core.scores import Quantity, quantity_of
 from ragwatch.errors import ConfigError, RagwatchError
 from ragwatch.telemetry import configure_logging
 
@@ -36,6 +36,7 @@ CLAIM = MappingProxyType(
     {"s": ClaimVerdict.SUPPORTED, "c": ClaimVerdict.CONTRADICTED, "n": ClaimVerdict.NOT_IN_CONTEXT, SKIP: None}
 )
 DEGREE = MappingProxyType({"f": 1.0, "p": 0.5, "n": 0.0, SKIP: None})
+HOLDS = MappingProxyType({"y": 1.0, "n": 0.0, SKIP: None})
 IGNORED = MappingProxyType({"y": 0.0, "n": 1.0, SKIP: None})
 HELP = (
     "Claims: [s]upported by the contexts, [c]ontradicted, [n]ot in them. Answers: [f]ully, [p]artly, [n]ot; [y]es, "
@@ -174,6 +175,9 @@ def _ask_all(console: Console, task: Mapping[str, Any], labels: _AnswerLabels, *
     if task["sample"]["contexts"]:
         ignored = _ask(console, labels, "does it make use of context 1? [y/n/-]", IGNORED)
         _put(labels, Quantity.TOP_RANKED_IGNORED, ignored)
+    for criterion in task.get("criteria", ()):
+        question = f"{printable(criterion['question'])} [y/n/-]"
+        _put(labels, quantity_of(criterion["name"]), _ask(console, labels, question, HOLDS))
     labels.note = printable(_read_line(console, "a note, or nothing:"))
 
 
@@ -263,7 +267,7 @@ def label_record(row: Mapping[str, Any], annotator: str, now: float) -> dict[str
     """
     key = row["key"] if "key" in row else key_of(str(row["source"]), str(row["id"]))
     claims = tuple(None if verdict is None else ClaimVerdict(verdict) for verdict in row.get("claims") or ())
-    scores = {Quantity(name): float(score) for name, score in (row.get("scores") or {}).items()}
+    scores = {quantity_of(name): float(score) for name, score in (row.get("scores") or {}).items()}
     probability = row.get("probability")
     label = Label(
         key=str(key),

@@ -11,6 +11,7 @@ from pathlib import Path
 from ragwatch.core.sample import Sample
 from ragwatch.formats.guess import are_ids
 from ragwatch.formats.prompts import has_prompt
+from ragwatch.formats.record import Line
 
 JSONL_ADVICE = "write one JSON object per line, each with its newline (of a whole array: jq -c '.[]')"
 _MIN_PROMPT_RATIO = 0.5  # share of the samples above which a prompt as context is no coincidence
@@ -82,3 +83,16 @@ def lock_owner(directory: Path) -> str | None:
     finally:
         os.close(lock)
     return None
+
+
+def format_advice(line: Line) -> Iterator[str]:
+    """What to do when no line can be read.
+
+    Args:
+        line: The first line.
+    """
+    text = line.lstrip() if isinstance(line, bytes) else b"{"
+    if text.startswith(b"["):
+        yield f"the file is a JSON array; {JSONL_ADVICE}"
+    elif not text.startswith(b"{") and b"{" in text:
+        yield "there is text before the JSON; set prefix: auto in this source"

@@ -12,7 +12,7 @@ import orjson
 
 from ragwatch.core.drift.detect import Alarm, Score
 from ragwatch.core.sample import OTHER
-from ragwatch.core.scores import Quantity
+from ragwatch.core.scores import Quantity, quantity_of
 from ragwatch.errors import ConfigError, FormatError
 from ragwatch.formats.times import epoch_seconds
 from ragwatch.pipeline.drift.rules import Cell, DriftRules
@@ -82,10 +82,10 @@ def replay(rules: DriftRules, answers: Sequence[ScoredAnswer], acknowledged_afte
     """
     readers = rules.readers()
     traces: dict[Cell, DetectorTrace] = {cell: DetectorTrace(cell) for cell in rules.cells}
-    streams = {cell: rules.stream(Quantity(cell[0]), cell[1]) for cell in traces}
+    streams = {cell: rules.stream(quantity_of(cell[0]), cell[1]) for cell in traces}
     for seq, answer in enumerate(answers):
         for cell, control in readers.get(answer.route, ()):
-            value, stream, trace = answer.scores.get(Quantity(cell[0])), streams[cell], traces[cell]
+            value, stream, trace = answer.scores.get(quantity_of(cell[0])), streams[cell], traces[cell]
             if value is None:
                 continue
             if stream.alarm is not None and answer.at >= stream.alarm.at + acknowledged_after:
@@ -102,11 +102,15 @@ def replay(rules: DriftRules, answers: Sequence[ScoredAnswer], acknowledged_afte
     return [trace for trace in traces.values() if trace.answers]
 
 
-def read_answers(path: Path) -> list[ScoredAnswer]:
+def read_answers(path: Path, quantities: Iterable[Quantity] = tuple(Quantity)) -> list[ScoredAnswer]:
     """Read the rows of a CSV file with a header, or of JSON objects, sorted by time.
 
     Columns: `at` (ISO 8601 or seconds), one for each quantity, and optionally `route` and `probability`. Others are
     ignored; scores may also be in an object `scores`, as in the output of `ragwatch judge`.
+
+    Args:
+        path: The file.
+        quantities: Quantities that may be columns.
 
     Raises:
         ConfigError: The file cannot be read; or names the first invalid row.
@@ -116,14 +120,14 @@ def read_answers(path: Path) -> list[ScoredAnswer]:
     except (OSError, ValueError) as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from error
     rows = _json_rows(text) if text.lstrip().startswith("{") else _csv_rows(text)
-    answers = []
+    answers, wanted = [], tuple(dict.fromkeys(quantities))
     for number, index, row in rows:
         try:
-            answers.append(_answer(index, row))
+            answers.append(_answer(index, row, wanted))
         except (FormatError, ValueError) as error:
             raise ConfigError(f"{path.name} line {number}: {error}") from error
     if not any(answer.scores for answer in answers):
-        raise ConfigError(f"{path.name}: no column is a quantity; name one of: {', '.join(Quantity)}")
+        raise ConfigError(f"{path.name}: no column is a quantity; name one of: {', '.join(wanted)}")
     return sorted(answers, key=lambda answer: answer.at)
 
 
@@ -146,10 +150,10 @@ def _csv_rows(text: str) -> Iterator[tuple[int, int, Mapping[str, Any]]]:
         yield reader.line_num, index, row
 
 
-def _answer(index: int, row: Mapping[str, Any]) -> ScoredAnswer:
+def _answer(index: int, row: Mapping[str, Any], quantities: Iterable[Quantity]) -> ScoredAnswer:
     if row.get("at") in (None, ""):
         raise FormatError("missing_field", "at", "is missing; when was it answered?")
-    scores = {quantity: _ratio(row[quantity], quantity) for quantity in Quantity if quantity in row}
+    scores = {quantity: _ratio(row[quantity], quantity) for quantity in quantities if quantity in row}
     probability = _ratio(row.get("probability"), "probability")
     if probability is not None and probability < MIN_PROBABILITY:
         raise ValueError(f"probability: must be at least {MIN_PROBABILITY:g}")

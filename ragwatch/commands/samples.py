@@ -21,8 +21,10 @@ from ragwatch.commands.relevance import RelevanceCases
 from ragwatch.commands.terminal import file_name_in_errors, printable
 from ragwatch.config import Config, JudgeConfig, judge_of
 from ragwatch.config.text import resolve_secrets, value_of
+from ragwatch.core.criteria import Criterion
 from ragwatch.core.sample import Draw, Sample, SkipReason
 from ragwatch.core.sampling import key_of
+from ragwatch.core.scores import Quantity
 from ragwatch.core.verdict import Unjudged, UnjudgedReason, Verdict
 from ragwatch.errors import ConfigError, FormatError
 from ragwatch.formats.feedback import FEEDBACK_FOR
@@ -189,22 +191,26 @@ def judge_named(config: Config | None, name: str | None, settings: Sequence[str]
             raise ConfigError(
                 f"--set: {name} is a judge of the configuration; change its options there, or name a kind"
             )
-        return build_judge(configured[name])
+        return build_judge(configured[name], () if config is None else config.settings.criterion_rules)
     if name not in KINDS:
         names = ", ".join(dict.fromkeys([*configured, *sorted(KINDS)]))
         raise ConfigError(f"--judge {name}: is neither a configured judge nor a kind; use one of: {names}")
     return judge_of_kind(name, settings)
 
 
-def build_judge(config: JudgeConfig) -> Judge:
+def build_judge(config: JudgeConfig, criteria: tuple[Criterion, ...] = ()) -> Judge:
     """Build a configured judge for use without a daemon, with a budget in memory.
+
+    Args:
+        config: The judge.
+        criteria: The configured criteria, which it reads whatever its quantities are.
 
     Raises:
         ConfigError: It cannot be built as configured.
     """
-    return KINDS[config.kind].build(
-        config.options, name=config.place.name, context=JudgeContext(Telemetry(), InMemoryBudget(), time.time)
-    )
+    quantities = frozenset((*Quantity, *(criterion.quantity for criterion in criteria)))
+    context = JudgeContext(Telemetry(), InMemoryBudget(), time.time, quantities, criteria)
+    return KINDS[config.kind].build(config.options, name=config.place.name, context=context)
 
 
 async def read_all(

@@ -15,9 +15,12 @@ from pydantic import BaseModel, ValidationError
 
 from ragwatch import judges, sources, stores
 from ragwatch.config.canaries import SuiteConfig, suites
+from ragwatch.config.criteria import names_in
 from ragwatch.config.drift import check_routes, read_anchors
 from ragwatch.config.judge_options import JudgeOptions
 from ragwatch.config.model import Settings
+from ragwatch.config.options import CRITERIA
+from ragwatch.config.segments import describe
 from ragwatch.config.text import explain_all, load_text, resolve_secrets
 from ragwatch.core.sample import OTHER
 from ragwatch.errors import ConfigError
@@ -75,6 +78,20 @@ class Config:
                 "and wait for new answers"
             )
 
+    def describe_segments(self) -> str:
+        """Say how many series `segments` are exported as.
+
+        Raises:
+            ConfigError: They are too many.
+        """
+        return describe(
+            self.settings.segments,
+            routes=len({*self.settings.routes, OTHER}),
+            judges=len(self.judges),
+            windows=len(self.settings.estimates.windows),
+            quantities=len(self.settings.quantities),
+        )
+
     @property
     def fixed(self) -> tuple[Any, ...]:
         """Settings that a reload cannot change: state directory, store, listen addresses and audit log."""
@@ -108,14 +125,18 @@ def parse(data: Mapping[str, Any], *, folder: Path) -> Config:
     for keys in _PATHS:
         data = _located(data, keys, folder)
     kinds = {"sources", "judges", "store", "canaries"}
-    settings = _model(Settings, {key: value for key, value in data.items() if key not in kinds}, "", extra=kinds)
+    criteria = names_in(data.get("criteria"))
+    own = {key: value for key, value in data.items() if key not in kinds}
+    settings = _model(Settings, own, "", extra=kinds, criteria=criteria)
     if settings.web.config_file is not None:  # as other files, relative to the configuration
         web = settings.web.model_copy(update={"config_file": folder / settings.web.config_file})
         settings = settings.model_copy(update={"web": web})
     config = Config(
         settings=settings,
         sources=_sources(_list(data, "sources")),
-        judges=_judges(_list(data, "judges") if "judges" in data else [{"name": "embedded", "kind": "lexical"}]),
+        judges=_judges(
+            _list(data, "judges") if "judges" in data else [{"name": "embedded", "kind": "lexical"}], criteria
+        ),
         store=_kind(stores.KINDS, data.get("store", {"kind": "sqlite"}), "store"),
         canaries=suites(data.get("canaries", []), folder, model=_model, kind=_kind),
         anchors=() if settings.anchors is None else read_anchors(folder / settings.anchors.file),
@@ -148,12 +169,17 @@ def _sources(items: list[Any]) -> tuple[KindConfig, ...]:
     return tuple(_kind(sources.KINDS, item, f"sources[{index}]") for index, item in enumerate(items))
 
 
-def _judges(items: list[Any]) -> tuple[JudgeConfig, ...]:
-    return tuple(judge_of(item, f"judges[{index}]") for index, item in enumerate(items))
+def _judges(items: list[Any], criteria: frozenset[str]) -> tuple[JudgeConfig, ...]:
+    return tuple(judge_of(item, f"judges[{index}]", criteria) for index, item in enumerate(items))
 
 
-def judge_of(item: object, where: str = "judge") -> JudgeConfig:
+def judge_of(item: object, where: str = "judge", criteria: frozenset[str] = frozenset()) -> JudgeConfig:
     """Validate one item of the list `judges`.
+
+    Args:
+        item: The item.
+        where: Its path.
+        criteria: Names of the configured criteria.
 
     Raises:
         ConfigError: The errors, one per line.
@@ -161,7 +187,7 @@ def judge_of(item: object, where: str = "judge") -> JudgeConfig:
     if not isinstance(item, dict):
         raise ConfigError(f"{where}: must be a mapping such as {{name: embedded, kind: lexical}}")
     common = set(JudgeOptions.model_fields)
-    place = _model(JudgeOptions, {key: value for key, value in item.items() if key in common}, where)
+    place = _model(JudgeOptions, {key: value for key, value in item.items() if key in common}, where, criteria=criteria)
     rest = _kind(judges.KINDS, {key: value for key, value in item.items() if key not in common}, where, extra=common)
     return JudgeConfig(place, rest.kind, rest.options)
 
@@ -178,10 +204,17 @@ def _kind(
     return KindConfig(kind, _model(kinds[kind].Options, options, where, extra={*extra, "kind"}))
 
 
-def _model(model: type[M], data: Mapping[str, Any], where: str, *, extra: AbstractSet[str] = frozenset()) -> M:
+def _model(
+    model: type[M],
+    data: Mapping[str, Any],
+    where: str,
+    *,
+    extra: AbstractSet[str] = frozenset(),
+    criteria: frozenset[str] = frozenset(),
+) -> M:
     """Validate `data`. Keys in `extra` are valid too, but read elsewhere; errors suggest them for misspelt keys."""
     try:
-        return model.model_validate(data)
+        return model.model_validate(data, context={CRITERIA: criteria})
     except ValidationError as error:
         lines = explain_all(error.errors(include_url=False), where, lambda path: _valid_keys(model, path, extra))
         raise ConfigError("\n".join(lines)) from error
@@ -207,6 +240,7 @@ def _check_references(config: Config) -> None:
     _check_timeouts(config)
     _check_judge_names(config)
     check_routes(config.settings.drift, (*config.settings.routes, OTHER))
+    config.describe_segments()
     settings = config.settings
     by_route: dict[str, Mapping[str, object]] = {
         "sampling.routes": settings.sampling.routes,

@@ -7,8 +7,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from ragwatch.config.options import Bytes, FrozenOptions, Route, Seconds, StrictRatio, split_routes
-from ragwatch.core.scores import Quantity
+from ragwatch.config.options import AnyQuantity, Bytes, FrozenOptions, Route, Seconds, StrictRatio, split_routes
 from ragwatch.rules import BurnRate, Limits, impossible
 from ragwatch.rules.burn import BURNS
 from ragwatch.rules.catalogue import NAMES, PREFIX
@@ -68,8 +67,8 @@ class Alerts(FrozenOptions):
     windows: tuple[Seconds, ...] = Field(WINDOWS, min_length=2)
     window: Seconds = 3600.0
     severity: dict[AlertName, Literal["critical", "warning", "info"]] = Field(default_factory=dict)
-    slos: dict[Quantity, Slo] = Field(default_factory=dict)
-    route_slos: dict[Route, dict[Quantity, Slo | None]] = Field(default_factory=dict, alias="slos.routes")
+    slos: dict[AnyQuantity, Slo] = Field(default_factory=dict)
+    route_slos: dict[Route, dict[AnyQuantity, Slo | None]] = Field(default_factory=dict, alias="slos.routes")
     burns: tuple[BurnWindows, ...] = _BURN_WINDOWS
     minimum_samples: int = Field(_LIMITS.samples, ge=2)
     hold: Seconds = _LIMITS.hold

@@ -9,7 +9,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from ragwatch import formats
-from ragwatch.config.options import DAY, FrozenOptions, Name, Seconds, StrictRatio
+from ragwatch.config.options import DAY, AnyQuantity, FrozenOptions, Name, Seconds, StrictRatio
 from ragwatch.core.sampling import SamplingPlan
 from ragwatch.core.scores import Quantity
 from ragwatch.errors import ConfigError, FormatError
@@ -36,7 +36,7 @@ class TrafficDrift(FrozenOptions):
 class DriftOptions(FrozenOptions):
     """Drift detection in scores."""
 
-    quantities: tuple[Quantity, ...] = (
+    quantities: tuple[AnyQuantity, ...] = (
         Quantity.FAITHFULNESS,
         Quantity.CONTEXT_PRECISION,
         Quantity.ANSWER_RELEVANCY,
@@ -45,7 +45,7 @@ class DriftOptions(FrozenOptions):
     reference: int = Field(2000, ge=30)
     reference_time: Seconds = DAY
     tolerance: Tolerance = 0.02
-    tolerances: dict[Quantity, Tolerance] = Field(default_factory=lambda: dict(TOLERANCES))
+    tolerances: dict[AnyQuantity, Tolerance] = Field(default_factory=lambda: dict(TOLERANCES))
     false_alarm_every: Seconds = 30 * DAY
     detector: Literal["betting", "cusum", "page_hinkley"] = "betting"
     threshold: float | None = Field(None, gt=0.0)
@@ -111,7 +111,7 @@ class AnchorsOptions(FrozenOptions):
     file: Path
     judge: Name | None = None
     every: Seconds = DAY
-    quantity: Quantity = Quantity.FAITHFULNESS
+    quantity: AnyQuantity = Quantity.FAITHFULNESS
     at_least: StrictRatio = 1.0
     false_alarm_every: Seconds = 90 * DAY
 

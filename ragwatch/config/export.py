@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, SecretStr, model_validator
 
-from ragwatch.config.options import DAY, FrozenOptions, Seconds
+from ragwatch.config.options import DAY, AnyQuantity, FrozenOptions, Seconds
 from ragwatch.core.scores import Quantity
 from ragwatch.pipeline.export.rules import ExportRules, ExportTarget, Signal
 
@@ -59,7 +59,7 @@ class OtlpExportOptions(FrozenOptions):
     headers: Annotated[dict[str, SecretStr], AfterValidator(_check_headers)] = Field(default_factory=dict)
     logs: bool = True
     spans: bool = True
-    quantities: tuple[Quantity, ...] | None = Field(None, min_length=1)
+    quantities: tuple[AnyQuantity, ...] | None = Field(None, min_length=1)
     explanations: bool = False
     resource: dict[str, str] = Field(default_factory=dict)
     same_trace: bool = True
@@ -90,6 +90,7 @@ class OtlpExportOptions(FrozenOptions):
         judges: Mapping[str, tuple[Quantity, ...] | None],
         thresholds: Mapping[Quantity, float],
         route_thresholds: Mapping[str, Mapping[Quantity, float | None]],
+        every: tuple[Quantity, ...] = tuple(Quantity),
     ) -> ExportRules:
         """What is sent.
 
@@ -97,8 +98,9 @@ class OtlpExportOptions(FrozenOptions):
             judges: Quantities that each judge judges; None for all.
             thresholds: Thresholds of all routes.
             route_thresholds: Those of single routes.
+            every: All quantities, criteria included.
         """
-        wanted = tuple(Quantity) if self.quantities is None else self.quantities
+        wanted = every if self.quantities is None else self.quantities
         return ExportRules(
             quantities={
                 judge: tuple(quantity for quantity in wanted if own is None or quantity in own)

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Annotated, Self
 
-from pydantic import BeforeValidator, Field, PlainValidator, model_validator
+from pydantic import BeforeValidator, Field, PlainValidator, ValidationInfo, model_validator
 
-from ragwatch.config.options import FrozenOptions, StrictRatio
+from ragwatch.config.options import FrozenOptions, StrictRatio, criteria_of
 from ragwatch.core.gate import GateRules, GateSeverity, Metric, MetricLimit, metric_of
 from ragwatch.core.reference import ReferenceQuantity
 from ragwatch.core.scores import Quantity
@@ -36,11 +36,19 @@ class MetricLimitOptions(FrozenOptions):
     severity: GateSeverity | None = None
 
 
-def _parse_metric(name: object) -> Metric:
+def _parse_metric(name: object, info: ValidationInfo) -> Metric:
+    criteria = criteria_of(info)
     try:
-        return metric_of(str(name))
+        return metric_of(str(name), criteria=str(name) in criteria)
     except ValueError as error:
-        names = ", ".join((*Quantity, *ReferenceQuantity, "recall@5, precision@5, f1@5, ndcg@5 (or another k), mrr"))
+        names = ", ".join(
+            (
+                *Quantity,
+                *ReferenceQuantity,
+                *sorted(criteria),
+                "recall@5, precision@5, f1@5, ndcg@5 (or another k), mrr",
+            )
+        )
         raise ValueError(f"{str(name)!r} is not a metric; use one of: {names}") from error
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from ragwatch.config.options import DAY, HOUR, FrozenOptions, Name, Probability, Ratio
+from ragwatch.config.options import DAY, HOUR, AnyQuantity, FrozenOptions, Name, Probability, Ratio
 from ragwatch.core.budget import SpendingCap
-from ragwatch.core.scores import Quantity
 
 
 class BudgetOptions(FrozenOptions):
@@ -34,7 +33,7 @@ class JudgeOptions(FrozenOptions):
     probability: Probability = 1.0
     follows: Name | None = None
     unsure_probability: Probability | None = None
-    quantities: tuple[Quantity, ...] | None = Field(None, min_length=1)
+    quantities: tuple[AnyQuantity, ...] | None = Field(None, min_length=1)
     budget: BudgetOptions = BudgetOptions()
     repeat: Ratio = 0.0
     known_bad: Ratio = 0.0

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from ragwatch.config.judge_options import JudgeOptions
 from ragwatch.config.options import DAY, FrozenOptions, Name, Seconds
+from ragwatch.core.criteria import Criterion
 from ragwatch.core.scores import Quantity
 from ragwatch.pipeline.labels.verdicts import LabelRules
 
@@ -26,20 +27,28 @@ class LabelsOptions(FrozenOptions):
     leave_out: tuple[Name, ...] = ()
     trusted: tuple[Name, ...] = ()
 
-    def rules(self, judges: Sequence[JudgeOptions], versions: Mapping[str, str], confidence: float) -> LabelRules:
+    def rules(
+        self,
+        judges: Sequence[JudgeOptions],
+        versions: Mapping[str, str],
+        confidence: float,
+        criteria: tuple[Criterion, ...] = (),
+    ) -> LabelRules:
         """Build the rules by which labels correct the scores of the judges.
 
         Args:
             judges: In the order of the configuration: the default judge is the first.
             versions: Version of each judge, by name; contains at least the default judge.
             confidence: Two-sided confidence level of the intervals.
+            criteria: The configured criteria.
         """
+        every = (*Quantity, *(criterion.quantity for criterion in criteria))
         first = judges[0]
         second = second_of(judges)
         return LabelRules(
             dict(versions),
             chain=(first.name,) if second is None or second.name not in versions else (first.name, second.name),
-            second=frozenset(Quantity if second is None or second.quantities is None else second.quantities),
+            second=frozenset(every if second is None or second.quantities is None else second.quantities),
             fresh=self.fresh,
             minimum=self.minimum,
             share_unsure=self.share_unsure,
@@ -48,6 +57,7 @@ class LabelsOptions(FrozenOptions):
             leave_out=frozenset(self.leave_out),
             trusted=frozenset(self.trusted),
             per_hour=self.per_hour,
+            criteria=criteria,
         )
 
 

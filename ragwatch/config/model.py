@@ -8,22 +8,27 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_validator
 
 from ragwatch.config.alerts import Alerts
+from ragwatch.config.criteria import Criteria
 from ragwatch.config.drift import AnchorsOptions, DriftOptions
 from ragwatch.config.export import ExportOptions
 from ragwatch.config.gate import LIVE_DEFAULTS, GateOptions, MetricKey
 from ragwatch.config.labels import LabelsOptions
-from ragwatch.config.options import Bytes, FrozenOptions, Probability, Ratio, Route, Seconds, split_routes
+from ragwatch.config.options import AnyQuantity, Bytes, FrozenOptions, Probability, Ratio, Route, Seconds, split_routes
 from ragwatch.config.rollout import RolloutOptions
+from ragwatch.config.segments import SegmentMap
 from ragwatch.config.web import WebOptions
+from ragwatch.core.criteria import Criterion
 from ragwatch.core.feedback import MAX_NUMBER, Scale
 from ragwatch.core.gate import Metric
 from ragwatch.core.redaction.custom import custom_rule
 from ragwatch.core.redaction.linear_time import check_linear_time
 from ragwatch.core.redaction.redactor import DEFAULT_SALT, Redactor
 from ragwatch.core.scores import Quantity
+from ragwatch.core.segments import Segments
 from ragwatch.core.units import duration_seconds
 from ragwatch.formats.feedback import FeedbackReader
 
+DRAW_LEASE_SECONDS = 300.0
 MIN_WINDOW_SECONDS = 60.0  # windows are aggregated by the minute
 
 
@@ -44,7 +49,19 @@ class JudgingOptions(FrozenOptions):
     batch: int = Field(32, ge=1, le=1000)
     max_pending: int = Field(10_000, ge=1)
     max_age: Seconds = 6 * 3600.0
+    lease: Seconds | None = None
     shed_above: int | None = Field(None, ge=1)
+
+    @model_validator(mode="after")
+    def _check_lease(self) -> Self:
+        if self.lease is not None and self.lease < self.timeout:
+            raise ValueError("lease is shorter than timeout, so that a draw could be read and paid twice; give 5m")
+        return self
+
+    @property
+    def lease_seconds(self) -> float:
+        """How long a draw stays with a worker that does not read it."""
+        return max(DRAW_LEASE_SECONDS, self.timeout) if self.lease is None else self.lease
 
 
 def _check_windows(windows: dict[str, float]) -> dict[str, float]:
@@ -76,6 +93,7 @@ class RetentionOptions(FrozenOptions):
     days: float = Field(30.0, gt=0.0)
     failing_days: float = Field(90.0, gt=0.0)
     bytes: Annotated[Bytes, Field(gt=0)] = 2 * 1024**3
+    trend_days: float = Field(90.0, gt=0.0)
 
 
 def _check_pattern(pattern: str) -> str:
@@ -134,6 +152,12 @@ class AuditOptions(FrozenOptions):
     file: Path | None = None
 
 
+class EventOptions(FrozenOptions):
+    """Events that charts and dashboards mark."""
+
+    metadata: tuple[Annotated[str, Field(min_length=1, max_length=100)], ...] = Field(default=(), max_length=10)
+
+
 class LogOptions(FrozenOptions):
     """Log of ragwatch itself, on stderr."""
 
@@ -150,9 +174,13 @@ class Settings(FrozenOptions):
     sampling: SamplingOptions = SamplingOptions()
     judging: JudgingOptions = JudgingOptions()
     estimates: EstimateOptions = EstimateOptions()
+    criteria: Criteria = ()
+    segments: SegmentMap = Field(default_factory=dict)
     labels: LabelsOptions = LabelsOptions()
     thresholds: dict[MetricKey, Ratio] = Field(default_factory=lambda: dict(LIVE_DEFAULTS))
-    route_thresholds: dict[Route, dict[Quantity, Ratio | None]] = Field(default_factory=dict, alias="thresholds.routes")
+    route_thresholds: dict[Route, dict[AnyQuantity, Ratio | None]] = Field(
+        default_factory=dict, alias="thresholds.routes"
+    )
     alerts: Alerts = Alerts()
     gate: GateOptions = GateOptions()
     rollout: RolloutOptions | None = None
@@ -162,6 +190,7 @@ class Settings(FrozenOptions):
     redaction: RedactionOptions = RedactionOptions()
     feedback: FeedbackOptions = FeedbackOptions()
     export: ExportOptions = ExportOptions()
+    events: EventOptions = EventOptions()
     drain: Seconds = 10.0
     audit: AuditOptions = AuditOptions()
     log: LogOptions = LogOptions()
@@ -170,6 +199,26 @@ class Settings(FrozenOptions):
     @classmethod
     def _split_thresholds(cls, data: object) -> object:
         return split_routes(data, "thresholds")
+
+    @property
+    def criterion_rules(self) -> tuple[Criterion, ...]:
+        """The criteria that LLM judges read."""
+        return tuple(criterion.build() for criterion in self.criteria)
+
+    @property
+    def criterion_names(self) -> frozenset[str]:
+        """Names of the criteria."""
+        return frozenset(criterion.name for criterion in self.criteria)
+
+    @property
+    def quantities(self) -> tuple[Quantity, ...]:
+        """All quantities: those of ragwatch, and the criteria."""
+        return (*Quantity, *(criterion.quantity for criterion in self.criterion_rules))
+
+    @property
+    def segment_rules(self) -> Segments:
+        """The segments by which estimates are split."""
+        return Segments(self.segments)
 
     @property
     def gate_thresholds(self) -> dict[Metric, float]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo
 
+from ragwatch.core.scores import Quantity, quantity_of
 from ragwatch.core.units import duration_seconds, size_bytes
 
 HOUR, DAY = 3600.0, 86400.0
@@ -38,6 +39,26 @@ def reject_boolean(value: object) -> object:
     return value
 
 
+def criteria_of(info: ValidationInfo) -> frozenset[str]:
+    """Names of the configured criteria, from the context of the validation."""
+    names: frozenset[str] = (info.context or {}).get(CRITERIA, frozenset())
+    return names
+
+
+def _quantity(value: object, info: ValidationInfo) -> object:
+    """The quantity of a name; names of criteria are known from the context of the validation."""
+    criteria = criteria_of(info)
+    if isinstance(value, Quantity) or not isinstance(value, str) or not criteria:
+        return value
+    if value not in {*Quantity, *criteria}:
+        names = ", ".join((*Quantity, *sorted(criteria)))
+        raise ValueError(f"{value!r} is no quantity, and no name of `criteria`; use one of: {names}")
+    return quantity_of(value)
+
+
+CRITERIA = "criteria"
+"""Key of the context of a validation that has the names of the configured criteria."""
+AnyQuantity = Annotated[Quantity, BeforeValidator(_quantity)]
 _Number = BeforeValidator(reject_boolean)
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
 # Prometheus allows any label value; characters that need escapes in PromQL, URLs or YAML are left out.

@@ -108,7 +108,8 @@ def _compare(
     a: Sequence[ComparedAnswer], b: Sequence[ComparedAnswer], matched: MatchedKeys, confidence: float
 ) -> Comparison:
     low_is_good: frozenset[str] = frozenset(LOW_IS_GOOD)
-    sides = [(str(metric), _scores(a, metric), _scores(b, metric)) for metric in METRICS]
+    names = dict.fromkeys((*map(str, METRICS), *(name for answer in (*a, *b) for name in answer.scores)))
+    sides = [(name, _scores(a, name), _scores(b, name)) for name in names]
     return Comparison(matched, _rows(sides, matched, low_is_good, confidence), "questions")
 
 
@@ -162,7 +163,8 @@ def _key(verdict: Verdict) -> str:
 
 def _answer(verdict: Judged) -> ComparedAnswer:
     sample = verdict.draw.sample
-    scores = {str(metric): score_of(verdict, metric) for metric in METRICS}
+    criteria = (quantity for quantity in verdict.scores if quantity.is_criterion)
+    scores = {str(metric): score_of(verdict, metric) for metric in (*METRICS, *criteria)}
     return ComparedAnswer(_key(verdict), _category(sample.metadata, sample.route), scores)
 
 
@@ -172,7 +174,7 @@ def answer_of(verdict: VerdictRecord, sample: Mapping[str, Any]) -> ComparedAnsw
         key_of(sample.get("question"), str(sample["id"]), _user_turns(sample)),
         _category(sample.get("metadata") or {}, verdict.route),
         {
-            **{str(quantity): verdict.scores[quantity] for quantity in Quantity},
+            **{str(quantity): score for quantity, score in verdict.scores.items()},
             **{str(quantity): verdict.reference.get(quantity) for quantity in ReferenceQuantity},
         },
         1.0 / verdict.probability,
@@ -188,9 +190,9 @@ def _category(metadata: Mapping[str, Any], route: str) -> str:
     return category if isinstance(category, str) else route
 
 
-def _scores(answers: Sequence[ComparedAnswer], metric: JudgedMetric) -> VariantScores:
+def _scores(answers: Sequence[ComparedAnswer], metric: str) -> VariantScores:
     return VariantScores(
-        per_question((answer.key, answer.scores[metric], answer.weight) for answer in answers),
+        per_question((answer.key, answer.scores.get(metric), answer.weight) for answer in answers),
         {answer.key: answer.category for answer in answers},
     )
 

@@ -49,6 +49,8 @@ RECALLS = (ReferenceQuantity.CONTEXT_RECALL, Quantity.NEED_RECALL, Quantity.CONT
 
 def stage_of(metric: Metric) -> Stage:
     """Returns the stage at fault if a metric fails and nothing else is known."""
+    if isinstance(metric, Quantity) and metric.is_criterion:
+        return Stage.GENERATION
     return Stage.RETRIEVAL if isinstance(metric, RankingMetric) else STAGES[metric]
 
 

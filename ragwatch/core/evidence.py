@@ -228,6 +228,29 @@ class Citation:
             raise ShapeError(f"a citation of context {self.context} at {self.start}..{self.end} for {self.claims}")
 
 
+class CriterionAnswer(StrEnum):
+    """Answer to the question of a criterion."""
+
+    YES = "yes"
+    NO = "no"
+    DOES_NOT_APPLY = "does_not_apply"
+
+
+@dataclass(frozen=True, slots=True)
+class CriterionReading:
+    """What a judge answers to a criterion of the operator.
+
+    Attributes:
+        name: Name of the criterion.
+        answer: None if the judge does not read criteria.
+        quote: Words of the sample that decide, verbatim; None if there are none.
+    """
+
+    name: str
+    answer: CriterionAnswer | None
+    quote: str | None = None
+
+
 class UnreadReason(StrEnum):
     """Why a judge could not read an answer that it reads otherwise."""
 
@@ -251,6 +274,7 @@ class Evidence:
         unread: Why the claims could not be read (with `language` nothing else was read either); None if they were.
         citations: What the answer cites, filled in from its text after the judge has read it.
         instructions: Where a prompt injection is suspected: some of `question`, `context`, `answer`, `history`.
+        criteria: Answers to the criteria of the operator, one for each that is configured.
     """
 
     claims: tuple[Claim, ...]
@@ -264,6 +288,7 @@ class Evidence:
     unread: UnreadReason | None = None
     citations: tuple[Citation, ...] = ()
     instructions: tuple[str, ...] = ()
+    criteria: tuple[CriterionReading, ...] = ()
 
     def __post_init__(self) -> None:
         _check_ratio(self.first_used, "first_used")

@@ -30,7 +30,7 @@ from enum import StrEnum
 from ragwatch.core.compare import Interval, mean
 from ragwatch.core.reference import ReferenceQuantity, score_by_reference
 from ragwatch.core.relevance import KS, CaseKind, RankedCase, RankingMetric, ranking_metrics
-from ragwatch.core.scores import LOW_IS_GOOD, Quantity, why_unknown
+from ragwatch.core.scores import LOW_IS_GOOD, Quantity, is_quantity_name, quantity_of, why_unknown
 from ragwatch.core.stage import Stage
 from ragwatch.core.verdict import Judged, Verdict
 
@@ -268,8 +268,12 @@ def _routes(cases: Sequence[RankedCase], rules: GateRules, ks: Sequence[int]) ->
     }
 
 
-def metric_of(name: str) -> Metric:
+def metric_of(name: str, *, criteria: bool = False) -> Metric:
     """Returns the metric of this name.
+
+    Args:
+        name: Its name.
+        criteria: Whether it may be the name of a criterion.
 
     >>> metric_of("context_recall")
     <ReferenceQuantity.CONTEXT_RECALL: 'context_recall'>
@@ -277,15 +281,15 @@ def metric_of(name: str) -> Metric:
     Raises:
         ValueError: There is no such metric.
     """
-    if name in set(Quantity):
-        return Quantity(name)
+    if name in set(Quantity) or (criteria and is_quantity_name(name)):
+        return quantity_of(name)
     return ReferenceQuantity(name) if name in set(ReferenceQuantity) else RankingMetric(name)
 
 
 def score_of(verdict: Judged, metric: JudgedMetric) -> float | None:
     """Returns the score of a judged sample; None if it is undefined or unread."""
     if isinstance(metric, Quantity):
-        return verdict.scores[metric]
+        return verdict.scores.get(metric)
     return score_by_reference(verdict.evidence)[metric]
 
 

@@ -91,7 +91,9 @@ def baseline_of(line: Mapping[str, Any], judge: str) -> dict[Metric, Interval]:
         if line["judge"] != judge:
             raise ValueError(f"was made by the judge {line['judge']}, and this one is {judge}; make a new baseline")
         return {
-            metric_of(row["metric"]): Interval(float(row["value"]), float(row["low"]), float(row["high"]))
+            metric_of(row["metric"], criteria=True): Interval(
+                float(row["value"]), float(row["low"]), float(row["high"])
+            )
             for row in (*line["metrics"], *line.get("figures", ()))
             if row["value"] is not None
         }

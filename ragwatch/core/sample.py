@@ -173,6 +173,7 @@ class Draw:
             change its weight.
         at: Time of the answer (or, if unknown, of reading it), in seconds since the epoch.
         damage: Why the stored text cannot be read, in which case the sample is empty; None if it can.
+        segments: Key and value of each segment that it belongs to; None for a key that its metadata do not have.
     """
 
     key: str
@@ -182,6 +183,7 @@ class Draw:
     probability: float
     at: float
     damage: str | None = None
+    segments: tuple[tuple[str, str | None], ...] = ()
 
     def __post_init__(self) -> None:
         if not 0.0 < self.probability <= 1.0:

@@ -6,15 +6,21 @@ None means undefined or not read, never zero; `why_unknown` gives the reason tha
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
+from functools import lru_cache
 from types import MappingProxyType
 
-from ragwatch.core.evidence import Address, ClaimVerdict, Evidence
+from ragwatch.core.evidence import Address, ClaimVerdict, CriterionAnswer, CriterionReading, Evidence
 
 
 class Quantity(StrEnum):
-    """The quality metrics of an answer. The values are parts of series names."""
+    """The quality metrics of an answer. The values are parts of series names.
+
+    That of a configured criterion (`core.criteria`) is a quantity too, which `quantity_of` returns: iteration and
+    `Quantity(name)` know those of ragwatch only.
+    """
 
     FAITHFULNESS = "faithfulness"
     CONTRADICTION = "contradiction"
@@ -25,6 +31,55 @@ class Quantity(StrEnum):
     TOP_RANKED_IGNORED = "top_ranked_ignored"
     CONTEXT_USE = "context_use"
     CITATION_PRECISION = "citation_precision"
+
+    @property
+    def is_criterion(self) -> bool:
+        """Whether it is a criterion of the operator."""
+        return self not in _OF_RAGWATCH
+
+
+_OF_RAGWATCH: frozenset[Quantity] = frozenset(Quantity)
+_NAME = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
+MAX_NAME_CHARS = 40
+RESERVED = frozenset(
+    {
+        *("correctness", "context_recall", "context_precision_with_reference", "context_f1"),  # with a reference
+        *("recall", "precision", "f1", "ndcg", "mrr", "user_score"),  # other metrics
+        *("expected", "segments", "criteria", "routes"),  # keys that stand beside names of quantities
+    }
+)
+"""Names that no criterion can have, beside those of quantities."""
+
+
+@lru_cache(256)
+def quantity_of(name: str) -> Quantity:
+    """Return the quantity of a name: one of ragwatch, or a criterion.
+
+    >>> quantity_of("faithfulness"), quantity_of("polite").is_criterion, quantity_of("polite") == "polite"
+    (<Quantity.FAITHFULNESS: 'faithfulness'>, True, True)
+
+    Raises:
+        ValueError: It is neither, and has not the form of the name of a criterion.
+    """
+    if name in _OF_RAGWATCH:
+        return Quantity(name)
+    if not is_quantity_name(name):
+        raise ValueError(
+            f"{name!r:.60} is no name of a quantity; use lower-case words with underscores, such as polite_tone, of at "
+            f"most {MAX_NAME_CHARS} characters, that ragwatch does not use itself"
+        )
+    criterion = str.__new__(Quantity, name)  # as `enum.Flag` makes its composite members
+    criterion._name_, criterion._value_ = name.upper(), name
+    return criterion
+
+
+def is_quantity_name(name: str) -> bool:
+    """Return whether a name is that of a quantity, or may be that of a criterion.
+
+    >>> [is_quantity_name(name) for name in ("faithfulness", "polite_tone", "Polite", "a__b", "expected")]
+    [True, True, False, False, False]
+    """
+    return len(name) <= MAX_NAME_CHARS and _NAME.fullmatch(name) is not None and name not in RESERVED
 
 
 LOW_IS_GOOD = frozenset({Quantity.CONTRADICTION, Quantity.TOP_RANKED_IGNORED})
@@ -194,9 +249,19 @@ SCORES: Mapping[Quantity, Callable[[Evidence], float | None]] = MappingProxyType
 )
 
 
+def criterion_score(reading: CriterionReading) -> float | None:
+    """Return 1.0 for yes, 0.0 for no; None if the criterion does not apply, or is not read.
+
+    >>> [criterion_score(CriterionReading("polite", answer)) for answer in (*CriterionAnswer, None)]
+    [1.0, 0.0, None, None]
+    """
+    return {CriterionAnswer.YES: 1.0, CriterionAnswer.NO: 0.0}.get(reading.answer or CriterionAnswer.DOES_NOT_APPLY)
+
+
 def score_all(evidence: Evidence) -> dict[Quantity, float | None]:
-    """Return every quantity of one sample, in the order of a verdict line."""
-    return {quantity: score(evidence) for quantity, score in SCORES.items()}
+    """Return every quantity of one sample, in the order of a verdict line; criteria follow."""
+    scores = {quantity: score(evidence) for quantity, score in SCORES.items()}
+    return scores | {quantity_of(reading.name): criterion_score(reading) for reading in evidence.criteria}
 
 
 def expected_scores(evidence: Evidence) -> dict[Quantity, float]:
@@ -227,6 +292,7 @@ class UnknownReason(StrEnum):
     LANGUAGE = "language"
     SHORT_ANSWER = "short_answer"
     NO_CITATIONS = "no_citations"
+    DOES_NOT_APPLY = "does_not_apply"
 
 
 _NEEDS_CLAIMS = frozenset(
@@ -255,8 +321,12 @@ def why_unknown(evidence: Evidence, quantity: Quantity) -> UnknownReason | None:
     >>> why_unknown(Evidence((), (), Address.ABSTAINED), Quantity.ANSWER_RELEVANCY)
     <UnknownReason.ABSTAINED: 'abstained'>
     """
-    if SCORES[quantity](evidence) is not None:
-        return None
+    if quantity.is_criterion:
+        return _why_criterion_unknown(evidence, quantity)
+    return None if SCORES[quantity](evidence) is not None else _why_unread(evidence, quantity)
+
+
+def _why_unread(evidence: Evidence, quantity: Quantity) -> UnknownReason:
     if evidence.unread and not evidence.abstained and quantity is not Quantity.NEED_RECALL:
         return UnknownReason(evidence.unread)
     unread_contradiction = quantity is Quantity.CONTRADICTION and not evidence.reads_contradiction
@@ -268,3 +338,10 @@ def why_unknown(evidence: Evidence, quantity: Quantity) -> UnknownReason | None:
         return UnknownReason.NO_CITATIONS if evidence.counted else UnknownReason.NO_CLAIMS
     lacks_contexts = quantity in _NEEDS_CONTEXTS and not evidence.contexts
     return UnknownReason.NO_CONTEXTS if lacks_contexts else UnknownReason.NOT_READ
+
+
+def _why_criterion_unknown(evidence: Evidence, quantity: Quantity) -> UnknownReason | None:
+    for reading in evidence.criteria:
+        if reading.name == quantity and reading.answer is not None:
+            return UnknownReason.DOES_NOT_APPLY if reading.answer is CriterionAnswer.DOES_NOT_APPLY else None
+    return UnknownReason.NOT_READ

@@ -40,6 +40,24 @@ class EstimateRow:
 
 
 @dataclass(frozen=True, slots=True)
+class SegmentRow:
+    """An estimate of the answers of one segment, with its labels.
+
+    Attributes:
+        segment: The metadata key.
+        value: A configured value of it, or `other`.
+    """
+
+    quantity: Quantity
+    segment: str
+    value: str
+    route: str
+    judge: str
+    window: str
+    estimate: Estimate
+
+
+@dataclass(frozen=True, slots=True)
 class Exemplar:
     """A sample in a histogram bucket, to which a dashboard can link.
 
@@ -114,6 +132,7 @@ class Gauge(StrEnum):
     BAND_SCORES = "band_scores"  # quantity, route
     BAND_SINCE = "band_since"  # quantity, route
     TRAFFIC_DRIFT_EVIDENCE = "traffic_drift_evidence"  # signal, route
+    TRAFFIC_DRIFT_THRESHOLD = "traffic_drift_threshold"  # signal, route
     TRAFFIC_DRIFT_ALARM = "traffic_drift_alarm"  # signal, route
     TRAFFIC_DRIFT_PAUSED = "traffic_drift_paused"  # signal, route, reason: the baseline is not learnt at present
     JUDGE_DRIFT_FLIPS = "judge_drift_flips"  # judge
@@ -140,8 +159,10 @@ class Snapshot:
         at: The instant, in seconds since the epoch.
         estimates: Estimates by quantity, route, judge and window; one without scores has no row.
         corrected: Estimates that are corrected by labels, in addition to `estimates`.
+        segments: Estimates by segment.
         coverage: Share of the drawn weight that was judged, by (route, judge, window).
         last_sample: Time of the newest scored answer, never later than `at`, by (quantity, route, judge).
+        segment_last: The same by (quantity, segment, value, route, judge).
         exemplars: Newest answer in each bucket, by (quantity, route, judge, bucket label).
         tallies: All counts since the state directory was created.
         pending: Draws waiting for a judge, by judge.
@@ -153,13 +174,18 @@ class Snapshot:
         user_scores: Figures of the feedback of users.
         gauges: All other current values.
         problems: What prevents ragwatch from being ready, one sentence each.
+        exported: The part of `tallies` that this worker has counted and exports, if several share a store; None for
+            all of them.
+        leads: Whether this process exports what would count twice if several workers exported it.
     """
 
     at: float
     estimates: tuple[EstimateRow, ...] = ()
     corrected: tuple[EstimateRow, ...] = ()
+    segments: tuple[SegmentRow, ...] = ()
     coverage: Mapping[tuple[str, str, str], float] = field(default_factory=lambda: _EMPTY)
     last_sample: Mapping[tuple[str, str, str], float] = field(default_factory=lambda: _EMPTY)
+    segment_last: Mapping[tuple[str, str, str, str, str], float] = field(default_factory=lambda: _EMPTY)
     exemplars: Mapping[tuple[str, str, str, str], Exemplar] = field(default_factory=lambda: _EMPTY)
     tallies: Tallies = field(default_factory=Counter)
     pending: Mapping[str, int] = field(default_factory=lambda: _EMPTY)
@@ -171,3 +197,5 @@ class Snapshot:
     user_scores: UserScores = field(default_factory=UserScores)
     gauges: Gauges = field(default_factory=lambda: _EMPTY)
     problems: tuple[str, ...] = ()
+    exported: Tallies | None = None
+    leads: bool = True

@@ -73,6 +73,14 @@ class Tally(StrEnum):
     W2 = "w2"  # the same
     W2X = "w2x"  # the same
     W2X2 = "w2x2"  # the same
+    SEGMENT_W = "segment_w"  # quantity, segment, value, route, judge: the addends of an estimate of a segment
+    SEGMENT_WX = "segment_wx"  # the same
+    SEGMENT_W2 = "segment_w2"  # the same
+    SEGMENT_W2X = "segment_w2x"  # the same
+    SEGMENT_W2X2 = "segment_w2x2"  # the same
+    SEGMENT_JUDGED = "segment_judged"  # segment, value, route, judge
+    SEGMENT_UNJUDGED = "segment_unjudged"  # segment, value, route, judge
+    SEGMENT_LEFT_OUT = "segment_left_out"  # segment, route, judge: answers whose metadata do not have the key
     SCORE = "score"  # quantity, route, judge, bucket: of hard calls
     CONTEXTS = "contexts"  # route, bucket
     TOP_SCORE = "top_score"  # route, bucket
@@ -176,6 +184,7 @@ def verdict_tallies(verdict: Verdict) -> Tallies:
     """Return the counts that one verdict adds."""
     tallies: Tallies = Counter()
     route, judge = verdict.draw.route, verdict.reading.judge
+    _count_segments(tallies, verdict, route, judge)
     if isinstance(verdict, Unjudged):
         tallies[Tally.UNJUDGED, (route, judge, verdict.reason)] += 1
         return tallies
@@ -194,11 +203,34 @@ def _count_scores(tallies: Tallies, verdict: Judged, route: str, judge: str) -> 
         if score is None:
             tallies[Tally.UNKNOWN, (*labels, str(why_unknown(verdict.evidence, quantity)))] += 1
             continue
-        for tally, value in addend_tallies(
-            Addends.one(verdict.expected.get(quantity, score), verdict.draw.probability)
-        ):
+        addends = Addends.one(verdict.expected.get(quantity, score), verdict.draw.probability)
+        for tally, value in addend_tallies(addends):
             tallies[tally, labels] += value  # type: ignore[assignment]  # the same
+        for key, name in verdict.draw.segments:
+            if name is not None:
+                for tally, value in segment_tallies(addends):
+                    tallies[tally, (str(quantity), key, name, route, judge)] += value  # type: ignore[assignment]  # the same
         observe(tallies, Tally.SCORE, labels, score)
+
+
+def _count_segments(tallies: Tallies, verdict: Verdict, route: str, judge: str) -> None:
+    outcome = Tally.SEGMENT_UNJUDGED if isinstance(verdict, Unjudged) else Tally.SEGMENT_JUDGED
+    for key, value in verdict.draw.segments:
+        if value is None:
+            tallies[Tally.SEGMENT_LEFT_OUT, (key, route, judge)] += 1
+        else:
+            tallies[outcome, (key, value, route, judge)] += 1
+
+
+def segment_tallies(addends: Addends) -> tuple[tuple[Tally, float], ...]:
+    """Return the addends as tallies of a segment, in a fixed order."""
+    return (
+        (Tally.SEGMENT_W, addends.w),
+        (Tally.SEGMENT_WX, addends.wx),
+        (Tally.SEGMENT_W2, addends.w2),
+        (Tally.SEGMENT_W2X, addends.w2x),
+        (Tally.SEGMENT_W2X2, addends.w2x2),
+    )
 
 
 def addend_tallies(addends: Addends) -> tuple[tuple[Tally, float], ...]:

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from ragwatch.core.evidence import Cell, Claim, ClaimVerdict, Evidence
+from ragwatch.core.evidence import Cell, Claim, ClaimVerdict, CriterionAnswer, CriterionReading, Evidence
 from ragwatch.core.reference import ReferenceQuantity, score_by_reference
-from ragwatch.core.scores import Quantity
+from ragwatch.core.scores import Quantity, quantity_of
 from ragwatch.core.verdict import Judged, Reading, Verdict
 
 _DIGITS = 6
@@ -119,6 +119,7 @@ class VerdictRecord:
         unread: Why its claims could not be read (`language`, `short_answer`); None where they were.
         citations: What the answer cites.
         instructions: Where a prompt injection is suspected.
+        criteria: Answers to the criteria of the operator.
     """
 
     key: str
@@ -143,6 +144,7 @@ class VerdictRecord:
     unread: str | None = None
     citations: tuple[CitationRecord, ...] = ()
     instructions: tuple[str, ...] = ()
+    criteria: tuple[CriterionReading, ...] = ()
 
     @property
     def judged(self) -> bool:
@@ -168,6 +170,7 @@ def parse_verdict_line(line: Mapping[str, Any]) -> VerdictRecord:
 
 
 def _verdict_record(line: Mapping[str, Any]) -> VerdictRecord:
+    criteria = {str(one["name"]): one for one in line.get("criteria") or ()}
     scores, reference, judge = (line.get(name) or {} for name in ("scores", "reference", "judge"))
     return VerdictRecord(
         key=str(line["key"]),
@@ -181,7 +184,7 @@ def _verdict_record(line: Mapping[str, Any]) -> VerdictRecord:
         reason=_text(line.get("reason")),
         stage=_text(line.get("stage")),
         fault=_text(line.get("fault")),
-        scores={quantity: _number(scores.get(quantity)) for quantity in _QUANTITIES},
+        scores={quantity: _number(scores.get(quantity)) for quantity in (*_QUANTITIES, *map(quantity_of, criteria))},
         claims=tuple(map(_claim_record, line["claims"])),
         contexts=tuple(map(_context_record, line["contexts"])),
         missing=tuple(map(str, line["missing"])),
@@ -199,6 +202,7 @@ def _verdict_record(line: Mapping[str, Any]) -> VerdictRecord:
         expected=expected_of(line.get("expected")),
         citations=tuple(map(_citation_record, line.get("citations") or ())),
         instructions=tuple(map(str, line.get("instructions") or ())),
+        criteria=tuple(map(_criterion_record, criteria.values())),
     )
 
 
@@ -231,6 +235,13 @@ def _claim_record(claim: Mapping[str, Any]) -> ClaimRecord:
 def _citation_record(citation: Mapping[str, Any]) -> CitationRecord:
     return CitationRecord(
         int(citation["context"]), int(citation["start"]), int(citation["end"]), citation["supports"] is True
+    )
+
+
+def _criterion_record(reading: Mapping[str, Any]) -> CriterionReading:
+    answer = reading.get("answer")
+    return CriterionReading(
+        str(reading["name"]), CriterionAnswer(answer) if answer is not None else None, _text(reading.get("quote"))
     )
 
 
@@ -291,6 +302,7 @@ def _judged(verdict: Judged) -> dict[str, Any]:
         "reference": _reference(evidence),
         "unread": None if evidence.unread is None else str(evidence.unread),
         **({"instructions": list(evidence.instructions)} if evidence.instructions else {}),
+        **({"criteria": _criteria(evidence)} if evidence.criteria else {}),
     }
 
 
@@ -322,6 +334,13 @@ def _citations(evidence: Evidence) -> list[dict[str, Any]]:
     return [
         {"context": one.context, "start": one.start, "end": one.end, "supports": one.supports}
         for one in evidence.citations
+    ]
+
+
+def _criteria(evidence: Evidence) -> list[dict[str, Any]]:
+    return [
+        {"name": one.name, "answer": None if one.answer is None else str(one.answer), "quote": one.quote}
+        for one in evidence.criteria
     ]
 
 

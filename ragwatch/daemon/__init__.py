@@ -8,7 +8,6 @@ import signal
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
-from functools import partial
 from pathlib import Path
 
 from ragwatch import __version__, stores
@@ -18,25 +17,24 @@ from ragwatch.config import Config, load
 from ragwatch.config.paging import unpaged
 from ragwatch.config.web import WebOptions
 from ragwatch.daemon.actions import actions
+from ragwatch.daemon.changes import record_judges, record_reload
 from ragwatch.daemon.grpc_listeners import GrpcListeners
-from ragwatch.daemon.loops import Loop, StopSignal, repeat
+from ragwatch.daemon.loops import StopSignal, repeat
 from ragwatch.daemon.process import limit_malloc_arenas, log_library_warnings, raise_file_limit, settle
 from ragwatch.daemon.reloading import ReloadQueue
 from ragwatch.daemon.runtime import Runtime, build
+from ragwatch.daemon.runtime_loops import runtime_loops
 from ragwatch.daemon.schedule import JobSchedule
 from ragwatch.daemon.shared import Clock, SharedState
 from ragwatch.daemon.state_secret import state_secret
 from ragwatch.daemon.web_access import WebAccess
 from ragwatch.errors import ConfigError, RagwatchError
+from ragwatch.pipeline.leadership import Leadership
 from ragwatch.ports import Erased, Erasure, RecordedEvent
-from ragwatch.ports.capabilities import ReceivesRequests
 from ragwatch.ports.receiving import Handler
 from ragwatch.telemetry import Telemetry
 from ragwatch.web import PageScope, RequestPolicy, Server, allowed_hosts, build_app
 
-POLL_SECONDS = 0.25
-QUEUE_SECONDS = 1.0
-MAINTENANCE_SECONDS = 60.0
 FORGET_PATIENCE_SECONDS = 10.0  # for pages that are being read
 EXIT_CODE_OF_SECOND_SIGNAL = 1
 
@@ -68,7 +66,11 @@ class Daemon:
         self._calls = GrpcListeners(listeners, self._receivers, self._access, self.telemetry)
         self.store = stores.KINDS[config.store.kind].build(config.store.options, config.settings.state)
         secret = state_secret(config.settings.state, self.store)
-        self._shared = SharedState(self.store, self.board, self.telemetry, clock, secret)
+        self._leadership = Leadership(self.store, telemetry=self.telemetry)
+        self._leadership.begin = self._begin_to_lead
+        self._shared = SharedState(
+            self.store, self.board, self.telemetry, clock, secret=secret, leadership=self._leadership
+        )
         self._failing: dict[str, str] = {}
         self._runtime = build(config, self._shared, self._problems)
         self.telemetry.judges_in_force(self._runtime.fallbacks())
@@ -79,7 +81,7 @@ class Daemon:
         self._swap_lock = asyncio.Lock()
         self._stop_loops = StopSignal()
         self._stopping = asyncio.Event()
-        self._schedule = JobSchedule(self.telemetry)
+        self._schedule = JobSchedule(self.telemetry, self._leadership)
         self._reloads = ReloadQueue(self.reload)
         web = config.settings.web
         self._host, _, port = web.listen.rpartition(":")
@@ -136,7 +138,9 @@ class Daemon:
             asyncio.get_running_loop().set_exception_handler(log_library_warnings(self.telemetry))
             self._server.bind()  # first, so that nothing is read if the address is in use
             await self._calls.bind()
-            self._runtime.resume(self.store)
+            await self._leadership.step()
+            self._runtime.resume(self.store, leads=not self._leadership.is_shared)
+            self._record_judges(self._runtime)
             await self._runtime.sampling.step()
             await self._runtime.digest.step()
             self._schedule.start(self._runtime)
@@ -158,6 +162,7 @@ class Daemon:
             self._server.close()
             await self._calls.stop()
             await self._runtime.close()
+            await self._leadership.close()
             self.store.close()
         self.telemetry.stopped(drained=drained)
 
@@ -170,7 +175,7 @@ class Daemon:
             render=self._render,
             scope=self._scope,
             ready=self.ready,
-            actions=actions(self._reloads.request, self.in_force, self.record),
+            actions=actions(self._reloads.request, self.in_force, self.record, self._leadership.taken),
             labels=lambda: self._runtime.labelling,
             forget=self.forget,
             receivers=self._receivers,
@@ -188,6 +193,10 @@ class Daemon:
     def _web(self) -> WebOptions:
         return self._runtime.config.settings.web
 
+    async def _begin_to_lead(self) -> None:
+        await asyncio.to_thread(self._runtime.resume_led)
+        self._schedule.catch_up()
+
     def _scope(self) -> PageScope:
         config = self._runtime.config
         return PageScope(
@@ -203,6 +212,9 @@ class Daemon:
             },
             unpaged=unpaged(config),
             texts=config.texts,
+            confidence=config.settings.estimates.confidence,
+            segments=config.settings.segments,
+            criteria=tuple(criterion.name for criterion in config.settings.criteria),
         )
 
     def _receivers(self) -> dict[str, dict[str, Handler]]:
@@ -216,7 +228,7 @@ class Daemon:
         try:
             while not self._stopping.is_set():
                 async with asyncio.TaskGroup() as group:
-                    for loop in self._loops(self._runtime):
+                    for loop in runtime_loops(self._runtime, self._shared):
                         group.create_task(repeat(loop, self._stop_loops, self.telemetry, self._failing))
                 await self._finish()
                 if self._next is not None and not self._stopping.is_set():
@@ -233,7 +245,11 @@ class Daemon:
             successor.inherit(self._runtime)
             if self._while_nothing_runs is not None:
                 await self._while_nothing_runs()
-            await asyncio.to_thread(successor.resume, self.store)  # may wait for a writer; the event loop must not
+            leads = self._leadership.leads
+            await asyncio.to_thread(
+                successor.resume, self.store, leads=leads
+            )  # may wait for a writer; the event loop must not
+            await asyncio.to_thread(self._record_judges, successor)
             with suppress(ConfigError):  # a file that has become wrong since `_build_successor`: the old rules stay
                 self._access.use(successor.config.settings.web)
             self._runtime, self._next = successor, None
@@ -243,39 +259,15 @@ class Daemon:
         self._stop_loops = StopSignal()
         self._swapped.set()
 
+    def _record_judges(self, runtime: Runtime) -> None:
+        versions = {judging.judge.name: judging.judge.version for judging in runtime.judgings}
+        record_judges(self._shared, versions, runtime.watchers.drift.rules.judge)
+
     async def _finish(self) -> None:
         try:
             await self._runtime.finish()
         except RagwatchError as error:  # the store cannot write: the draws stay pending
             self.telemetry.step_failed("judging", error)
-
-    def _loops(self, runtime: Runtime) -> Sequence[Loop]:
-        admitted = {judging.judge.name: asyncio.Event() for judging in runtime.judgings}
-        give_up = partial(runtime.give_up, self.store, self._shared.clock)
-        every = runtime.config.settings.estimates.every
-        return (
-            *(
-                Loop(
-                    f"source {intake.source.name}",
-                    intake.step,
-                    POLL_SECONDS,
-                    wake=intake.source.wake if isinstance(intake.source, ReceivesRequests) else None,
-                    notify=tuple(admitted.values()),
-                )
-                for intake in runtime.intakes
-            ),
-            *(
-                Loop(f"judge {judging.judge.name}", judging.step, QUEUE_SECONDS, wake=admitted[judging.judge.name])
-                for judging in runtime.judgings
-            ),
-            *(Loop(f"export {export.signal}", export.step, QUEUE_SECONDS) for export in runtime.exports),
-            Loop("digest", runtime.digest.step, every, eager=False),
-            Loop("sampling", runtime.sampling.step, every, eager=False),
-            Loop("judges taken out", give_up, MAINTENANCE_SECONDS, eager=False),
-            Loop("draws too old", runtime.expire, MAINTENANCE_SECONDS, eager=False),
-            Loop("drift", runtime.watchers.detect, every, eager=False),
-            Loop("judge drift", runtime.watchers.test_judge, MAINTENANCE_SECONDS, eager=False),
-        )
 
     async def _drain(self, work: asyncio.Task[None]) -> bool:
         """Wait for running steps until the deadline, then cancel the rest. The store stays consistent either way."""
@@ -316,8 +308,10 @@ class Daemon:
             except Exception as error:
                 self.telemetry.misconfigured(str(error) or type(error).__name__)
                 raise
+            before = self._runtime.config
             await self._replace(successor)
             self.telemetry.configured(self._shared.clock())
+            await asyncio.to_thread(record_reload, self._shared, before, successor.config)
 
     async def _replace(self, successor: Runtime) -> None:
         """Stop the loops, and start those of another runtime.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, nullcontext
 
 from ragwatch.core.canary.report import SuiteReport
 from ragwatch.daemon.events import REPORTED
@@ -19,6 +19,7 @@ def actions(
     reload: Callable[[], Awaitable[None]],
     in_force: Callable[[], AbstractAsyncContextManager[Runtime]],
     record: Callable[[str, str], None],
+    leading: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
 ) -> Mapping[str, Action]:
     """Build the actions, by path.
 
@@ -26,6 +27,7 @@ def actions(
         reload: Reloads the configuration.
         in_force: Context manager that holds the active runtime: no reload replaces it meanwhile.
         record: Stores an event of the monitored service, from its kind and detail.
+        leading: Context manager within which this worker leads, in place of another one.
     """
 
     async def reload_configuration(_: Mapping[str, str]) -> str:
@@ -33,7 +35,7 @@ def actions(
         return "configuration loaded"
 
     async def run_canaries(parameters: Mapping[str, str]) -> str:
-        """Run one suite or all of them, such as after a deployment or an index update."""
+        """Run one suite or all of them."""
         if unknown := set(parameters) - {"suite"}:
             raise ParameterError(f"{min(unknown)}: is not known; use suite, or nothing for all of them")
         async with in_force() as runtime:
@@ -43,14 +45,12 @@ def actions(
             suites = ", ".join(sorted(canaries.suites)) or "none is configured"
             raise ParameterError(f"suite: {name!r} is not known; use one of: {suites}")
         reports = await canaries.run_all() if name is None else {name: await canaries.run(name)}
-        return (
-            "\n".join(f"{suite}: {_summary(report)}" for suite, report in reports.items())
-            or "no canaries are configured"
-        )
+        lines = [f"{suite}: {_summary(report)}" for suite, report in reports.items()]
+        return "\n".join(lines) or "no canaries are configured"
 
     async def acknowledge(parameters: Mapping[str, str]) -> str:
         """End alarms; `renew=true` also learns the baseline again."""
-        async with in_force() as runtime:  # a runtime that starts meanwhile would not see the change
+        async with in_force() as runtime, leading():  # a runtime that starts now would not see the change
             return await _acknowledge(runtime.watchers, parameters)
 
     async def report(parameters: Mapping[str, str]) -> str:

@@ -11,13 +11,16 @@ RECENT_SECONDS = 7 * 86400.0
 
 
 class EventKind(StrEnum):
-    """Kind of an event: the first three are reported to ragwatch, the others are its own."""
+    """Kind of an event: the first three are reported to ragwatch, the others it finds itself."""
 
     RELEASE = "release"
     INDEX = "index"
     OTHER = "other"
     JUDGE = "judge"
     DRIFT = "drift"
+    VERSION = "version"
+    RELOAD = "reload"
+    CANARY = "canary"
 
 
 REPORTED = (EventKind.RELEASE, EventKind.INDEX, EventKind.OTHER)

@@ -30,7 +30,7 @@ def export_loops(config: Config, shared: SharedState) -> tuple[ExportLoop, ...]:
             signal,
             _rules(options, config),
             client=OtlpClient(options.target, shared.clock),
-            store=shared.store,
+            store=shared.led,
             telemetry=shared.telemetry,
             clock=shared.clock,
         )
@@ -41,4 +41,4 @@ def export_loops(config: Config, shared: SharedState) -> tuple[ExportLoop, ...]:
 def _rules(options: OtlpExportOptions, config: Config) -> ExportRules:
     settings = config.settings
     judges = {judge.place.name: judge.place.quantities for judge in config.judges}
-    return options.rules(judges, settings.live_thresholds, settings.route_thresholds)
+    return options.rules(judges, settings.live_thresholds, settings.route_thresholds, settings.quantities)

@@ -6,20 +6,20 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from random import SystemRandom
 from typing import TYPE_CHECKING
 
 from ragwatch import judges, sources
 from ragwatch.config import Config, JudgeConfig, KindConfig
 from ragwatch.config.judge_options import JudgeOptions
+from ragwatch.config.model import Settings
 from ragwatch.core.canary.mark import CanaryMarks
 from ragwatch.core.cascade import FollowRule
 from ragwatch.core.sample import OTHER
 from ragwatch.core.sampling import SamplingHash, SamplingPlan
-from ragwatch.core.scores import Quantity
 from ragwatch.core.snapshot import Gauge, Gauges, Lag
 from ragwatch.daemon.events import RECENT_SECONDS, last_events
 from ragwatch.daemon.exports import export_loops
+from ragwatch.daemon.figures import digest_loop, label_rules, labelling
 from ragwatch.daemon.process import free_disk_bytes
 from ragwatch.daemon.shared import Clock, SharedState
 from ragwatch.daemon.suites import canary_loop
@@ -30,18 +30,15 @@ from ragwatch.pipeline.batching import MAX_BATCH_SECONDS, BatchJudgingLoop
 from ragwatch.pipeline.budget_account import StoredBudgetAccount
 from ragwatch.pipeline.canaries.loop import CanaryLoop
 from ragwatch.pipeline.digest import OVERDUE_SECONDS, DigestInputs, DigestLoop
-from ragwatch.pipeline.feedback import FeedbackWindows
 from ragwatch.pipeline.feedback_rules import FeedbackRules
 from ragwatch.pipeline.intake import IntakeLoop, IntakeRules
 from ragwatch.pipeline.judging import Follower, JudgingLoop, JudgingRules, give_up
-from ragwatch.pipeline.labels.correction import LabelCorrection
 from ragwatch.pipeline.labels.tasks import LabelTasks
-from ragwatch.pipeline.labels.verdicts import LabelRules
+from ragwatch.pipeline.named_versions import NamedVersions
 from ragwatch.pipeline.retention import RetentionLoop
 from ragwatch.pipeline.sampling_control import JudgePlan, SamplingControl, SamplingLoop
 from ragwatch.pipeline.self_tests import JudgeSelfTests
 from ragwatch.pipeline.vocabularies import Vocabularies
-from ragwatch.pipeline.windows import SlidingWindows
 from ragwatch.ports import Judge, JudgeContext, Retention, Source, Store
 from ragwatch.ports.capabilities import HasFallback, HasName, HoldsParts, ReceivesRequests, log_reader, uses_batches
 from ragwatch.ports.receiving import Handler
@@ -66,8 +63,8 @@ class Runtime:
     sampling: SamplingLoop
     exports: tuple[ExportLoop, ...]
 
-    def resume(self, store: Store) -> None:
-        """Load the stored state: cursors of sources, canaries and drift detection.
+    def resume(self, store: Store, *, leads: bool = True) -> None:
+        """Load the stored state: cursors of sources, canaries and, in the leader, drift detection.
 
         Raises:
             StoreError: A stored cursor is not valid.
@@ -83,9 +80,30 @@ class Runtime:
                     f"state: the stored place in source {intake.source.name} is damaged: {error}; "
                     "restore a copy of the state, or move ragwatch.* away to start from scratch"
                 ) from error
+        if leads:
+            self.resume_led()
+        else:
+            self.canaries.resume()
+            self.watchers.resume_vocabularies()
+        self.sampling.update()
+
+    def resume_led(self) -> None:
+        """Load the state of what only the leader does.
+
+        Raises:
+            StoreError: It cannot be read.
+        """
         self.canaries.resume()
         self.watchers.resume()
-        self.sampling.update()
+        self.retention.resume()
+        for export in self.exports:
+            export.resume()
+
+    async def refresh(self) -> bool:
+        """Load what other workers have stored meanwhile: vocabularies, and runs of canaries by people."""
+        await asyncio.to_thread(self.watchers.resume_vocabularies)
+        await asyncio.to_thread(self.canaries.resume)
+        return False
 
     async def give_up(self, store: Store, clock: Clock) -> bool:
         """Mark draws of judges that are not configured any more as unjudged. Returns True if there were any."""
@@ -167,7 +185,7 @@ def build(
         ConfigError: A kind cannot be built with these options.
     """
     plan = sampling_plan(config)
-    built_judges = tuple(_judge(judge, shared) for judge in config.judges)
+    built_judges = tuple(_judge(judge, config.settings, shared) for judge in config.judges)
     shares = _shares(config, shared)
     canaries = canary_loop(config, built_judges, shared)
     watchers = build_watchers(config, plan, built_judges, shared)
@@ -180,12 +198,11 @@ def build(
         gauges=lambda: {
             **canaries.gauges(),
             **watchers.gauges(),
-            **free_disk_bytes(config.settings.state),
-            **_damaged(shared),
             **last_events(shared.store.last_events(shared.clock() - RECENT_SECONDS)),
         },
+        own_gauges=lambda: {**free_disk_bytes(config.settings.state), **_damaged(shared)},
     )
-    labels = _label_rules(config, built_judges)
+    labels = label_rules(config, built_judges)
     pairs = zip(built_judges, config.judges, strict=True)
     return Runtime(
         config,
@@ -193,66 +210,22 @@ def build(
         judgings=tuple(_judging(judge, judge_config, config, shares, shared) for judge, judge_config in pairs),
         canaries=canaries,
         watchers=watchers,
-        digest=_digest(
+        digest=digest_loop(
             config, shared, inputs, shares=shares, built_judges=built_judges, labels=labels, patience=patience
         ),
         retention=_retention(config, shared),
-        labelling=_labelling(labels, config, shared),
+        labelling=labelling(labels, config, shared),
         exporter=_exporter(config, intakes, built_judges, shared),
         sampling=SamplingLoop(shares, store=shared.store, clock=shared.clock),
         exports=export_loops(config, shared),
     )
 
 
-def _digest(
-    config: Config,
-    shared: SharedState,
-    inputs: DigestInputs,
-    *,
-    shares: SamplingControl,
-    built_judges: tuple[Judge, ...],
-    labels: LabelRules,
-    patience: float,
-) -> DigestLoop:
-    options = config.settings.estimates
-    versions = {judge.name: judge.version for judge in built_judges}
-    return DigestLoop(
-        SlidingWindows(options.windows, versions, options.confidence),
-        inputs,
-        shares=shares,
-        store=shared.store,
-        board=shared.board,
-        telemetry=shared.telemetry,
-        judges=built_judges,
-        clock=shared.clock,
-        labels=LabelCorrection(labels, options.windows, store=shared.store),
-        feedback=FeedbackWindows(options.windows, versions, options.confidence, store=shared.store),
-        patience=patience,
-    )
-
-
-def _label_rules(config: Config, built_judges: tuple[Judge, ...]) -> LabelRules:
-    options = [judge.place for judge in config.judges]
-    versions = {judge.name: judge.version for judge in built_judges}
-    return config.settings.labels.rules(options, versions, config.settings.estimates.confidence)
-
-
-def _labelling(rules: LabelRules, config: Config, shared: SharedState) -> LabelTasks:
-    return LabelTasks(
-        rules,
-        store=shared.store,
-        clock=shared.clock,
-        uniform=SystemRandom().random,
-        refuse=partial(config.require_texts, "labelling"),
-        sampling=SamplingHash(shared.secret),
-    )
-
-
 def _retention(config: Config, shared: SharedState) -> RetentionLoop:
     options = config.settings.retention
     return RetentionLoop(
-        Retention(options.days, options.failing_days, options.bytes),
-        store=shared.store,
+        Retention(options.days, options.failing_days, options.bytes, options.trend_days),
+        store=shared.led,
         telemetry=shared.telemetry,
         clock=shared.clock,
     )
@@ -266,13 +239,12 @@ def sampling_plan(config: Config) -> SamplingPlan:
     )
 
 
-def _judge(judge: JudgeConfig, shared: SharedState) -> Judge:
+def _judge(judge: JudgeConfig, settings: Settings, shared: SharedState) -> Judge:
     options = judge.place
     budget = StoredBudgetAccount(options.name, options.budget.caps, shared.store, shared.clock)
-    quantities = frozenset(Quantity if options.quantities is None else options.quantities)
-    return judges.KINDS[judge.kind].build(
-        judge.options, name=options.name, context=JudgeContext(shared.telemetry, budget, shared.clock, quantities)
-    )
+    quantities = frozenset(settings.quantities if options.quantities is None else options.quantities)
+    context = JudgeContext(shared.telemetry, budget, shared.clock, quantities, settings.criterion_rules)
+    return judges.KINDS[judge.kind].build(judge.options, name=options.name, context=context)
 
 
 def _shares(config: Config, shared: SharedState) -> SamplingControl:
@@ -287,11 +259,11 @@ def _shares(config: Config, shared: SharedState) -> SamplingControl:
 def _intake_rules(
     config: Config, plan: SamplingPlan, shares: SamplingControl, vocabularies: Vocabularies | None, *, secret: bytes
 ) -> IntakeRules:
-    settings = config.settings
+    settings, redactor = config.settings, config.settings.redaction.redactor()
     return IntakeRules(
         plan=plan,
         judges={judge.place.name: judge.place.probability for judge in config.judges if judge.place.follows is None},
-        redactor=settings.redaction.redactor(),
+        redactor=redactor,
         max_pending=settings.judging.max_pending,
         shed_above=settings.judging.shed_above,
         share=shares.factor,
@@ -299,6 +271,7 @@ def _intake_rules(
         sampling=SamplingHash(secret),
         marks=None if settings.sampling.trust_canary_mark else CanaryMarks(secret),
         feedback=FeedbackRules(settings.feedback.reader(), source_names(config)),
+        versions=NamedVersions(settings.events.metadata, redactor) if settings.events.metadata else None,
     )
 
 
@@ -329,6 +302,7 @@ def _judging(
     rules = JudgingRules(
         batch=limits.batch if batched else max(limits.batch, 2 * judge.concurrency),
         timeout_seconds=limits.timeout,
+        lease_seconds=limits.lease_seconds,
         max_age_seconds=limits.max_age + MAX_BATCH_SECONDS * batched,  # the provider may take a day and fail
         followers={
             other.place.name: _follower(other.place, shares)
@@ -336,6 +310,7 @@ def _judging(
             if other.place.follows == judge.name
         },
         sampling=SamplingHash(shared.secret),
+        segments=config.settings.segment_rules,
     )
     self_tests = JudgeSelfTests(judge_config.place.repeat, judge_config.place.known_bad)
     loop: type[JudgingLoop] = BatchJudgingLoop if batched else JudgingLoop
@@ -357,6 +332,8 @@ def _exporter(
         routes=[*config.settings.routes, OTHER],
         judges=[judge.name for judge in built_judges],
         suites=[suite.place.suite for suite in config.canaries],
+        segments=config.settings.segment_rules,
+        criteria=config.settings.criterion_rules,
     )
 
 

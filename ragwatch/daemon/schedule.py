@@ -2,12 +2,16 @@
 
 Suites with `at_start` also run when ragwatch starts, and after a reload that changes them. If the service does not
 accept connections yet, such a run is retried with exponential backoff until it does.
+
+Of several workers that share a store, the leader runs them: intervals then count from midnight UTC of 1970, so that all
+workers have the same times, and a leader that begins makes up for the last run if its predecessor has missed it.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
@@ -17,10 +21,11 @@ from apscheduler.triggers.date import DateTrigger
 from apscheduler.triggers.interval import IntervalTrigger
 
 from ragwatch.config import crontab
-from ragwatch.config.canaries import SuiteConfig
+from ragwatch.config.canaries import SuiteConfig, SuitePlace
 from ragwatch.core.units import duration_seconds
 from ragwatch.daemon.process import trim_heap
 from ragwatch.daemon.runtime import Runtime
+from ragwatch.pipeline.leadership import Leadership, Step
 from ragwatch.telemetry import Telemetry
 
 RETENTION_SECONDS = 3600.0
@@ -28,6 +33,8 @@ FIRST_RETENTION_SECONDS = 60.0  # early, so that it also runs in a process that 
 MIN_RETRY_SECONDS, MAX_RETRY_SECONDS = 5.0, 300.0  # until a suite that reached no service runs again
 TRIM_HEAP_SECONDS = 300.0
 MISFIRE_GRACE_SECONDS = 3600.0  # a run that is late by less still takes place, once
+CLOCK_DIFFERENCE_SECONDS = 5.0  # between two workers: a run so long before its time is that run
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class JobSchedule:
@@ -35,10 +42,12 @@ class JobSchedule:
 
     Args:
         telemetry: Logs failures; a failed job runs again at its next time.
+        leadership: Whether this worker leads.
     """
 
-    def __init__(self, telemetry: Telemetry) -> None:
+    def __init__(self, telemetry: Telemetry, leadership: Leadership) -> None:
         self._telemetry = telemetry
+        self._leadership = leadership
         self._scheduler = AsyncIOScheduler(timezone="UTC")
         self._tasks: set[asyncio.Task[object]] = set()
         self._runtime: Runtime | None = None
@@ -55,14 +64,34 @@ class JobSchedule:
         self._runtime = runtime
         self._scheduler.remove_all_jobs()
         self._add("memory", lambda: asyncio.to_thread(trim_heap), IntervalTrigger(seconds=TRIM_HEAP_SECONDS))
-        self._add("keeping", runtime.retention.step, retention_trigger(datetime.now(UTC)))
+        self._add("keeping", self._leadership.led(runtime.retention.step), retention_trigger(datetime.now(UTC)))
         for suite in runtime.config.canaries:
-            options, step = suite.place, partial(runtime.canaries.run, suite.place.suite)
-            self._add(f"canaries {options.suite}", step, trigger_of(options.schedule, options.jitter))
+            options = suite.place
+            trigger = trigger_of(options.schedule, options.jitter, aligned=self._leadership.is_shared)
+            self._add(f"canaries {options.suite}", self._scheduled(runtime, options), trigger)
             if options.at_start and self._reached.get(options.suite) != suite:
-                self._start_task(f"canaries {options.suite}", partial(self._run_at_start, runtime, options.suite))
+                run = self._leadership.led(partial(self._run_at_start, runtime, options.suite))
+                self._start_task(f"canaries {options.suite}", run)
         if not self._scheduler.running:
             self._scheduler.start()
+
+    def catch_up(self) -> None:
+        """Run the suites whose last time has passed without a run. Called when this worker begins to lead."""
+        if self._runtime is not None:
+            for suite in self._runtime.config.canaries:
+                self._start_task(f"canaries {suite.place.suite}", self._scheduled(self._runtime, suite.place))
+
+    def _scheduled(self, runtime: Runtime, options: SuitePlace) -> Step:
+        return self._leadership.led(partial(self._run_due, runtime, options))
+
+    async def _run_due(self, runtime: Runtime, options: SuitePlace) -> bool:
+        """Run a suite at its time; among several workers, if none has run it since."""
+        if self._leadership.is_shared:
+            last = await asyncio.to_thread(runtime.canaries.last_run, options.suite)
+            if last is not None and not is_due(options.schedule, last, datetime.now(UTC)):
+                return False
+        await runtime.canaries.run(options.suite, store=self._leadership.store)
+        return True
 
     def _remember_reached(self) -> None:
         """Remember the suites that have reached the service, which need not run again after a reload."""
@@ -72,20 +101,21 @@ class JobSchedule:
                 suite.place.suite: suite for suite in self._runtime.config.canaries if suite.place.suite in reached
             }
 
-    async def _run_at_start(self, runtime: Runtime, suite: str, delay: float | None = None) -> None:
+    async def _run_at_start(self, runtime: Runtime, suite: str, delay: float | None = None) -> bool:
         """Run a suite, and schedule a retry if the service does not accept connections yet."""
         if delay is None or suite not in runtime.canaries.reached:  # else a scheduled run has reached it meanwhile
-            await runtime.canaries.run(suite, again=delay is not None)
+            await runtime.canaries.run(suite, again=delay is not None, store=self._leadership.store)
         if suite in runtime.canaries.reached or runtime is not self._runtime:
-            return
+            return True
         delay = next_delay(delay)
-        retry = partial(self._run_at_start, runtime, suite, delay)
+        retry = self._leadership.led(partial(self._run_at_start, runtime, suite, delay))
         self._scheduler.add_job(
             self._run,
             DateTrigger(datetime.now(UTC) + timedelta(seconds=delay)),
             args=(f"canaries {suite}", retry),
             misfire_grace_time=int(MISFIRE_GRACE_SECONDS),
         )
+        return True
 
     def pause(self) -> None:
         """Start no more jobs."""
@@ -135,12 +165,30 @@ def retention_trigger(started: datetime) -> BaseTrigger:
     return IntervalTrigger(seconds=RETENTION_SECONDS, start_date=started + timedelta(seconds=FIRST_RETENTION_SECONDS))
 
 
-def trigger_of(schedule: str, jitter: float) -> BaseTrigger:
+def is_due(schedule: str, last: float, now: datetime) -> bool:
+    """Whether a time of an aligned schedule has passed since a run.
+
+    >>> noon = datetime(2026, 11, 21, 12, 0, 1, tzinfo=UTC)
+    >>> [is_due("10m", noon.timestamp() - seconds, noon) for seconds in (0.5, 3, 30)]
+    [False, False, True]
+    >>> is_due("4s", noon.timestamp() - 4.9, noon)
+    True
+    """
+    difference = CLOCK_DIFFERENCE_SECONDS
+    with suppress(ValueError):  # a crontab expression
+        difference = min(difference, float(str(duration_seconds(schedule))) / 4)
+    since = datetime.fromtimestamp(last + difference, UTC)
+    following = trigger_of(schedule, 0.0, aligned=True).get_next_fire_time(None, since)
+    return following is not None and following <= now
+
+
+def trigger_of(schedule: str, jitter: float, *, aligned: bool = False) -> BaseTrigger:
     """Build the trigger of a suite from an interval such as `10m`, or from a crontab expression.
 
     Args:
         schedule: The interval or expression.
         jitter: Maximum random delay of a run in seconds.
+        aligned: Whether an interval counts from the same instant in all processes, not from now.
 
     Raises:
         ValueError: The schedule is neither.
@@ -150,4 +198,4 @@ def trigger_of(schedule: str, jitter: float) -> BaseTrigger:
         seconds = duration_seconds(schedule)
     except ValueError:
         return crontab.trigger(schedule, jitter_seconds)
-    return IntervalTrigger(seconds=seconds, jitter=jitter_seconds)
+    return IntervalTrigger(seconds=seconds, start_date=EPOCH if aligned else None, jitter=jitter_seconds)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ragwatch.board import Board
+from ragwatch.pipeline.leadership import Leadership
 from ragwatch.ports import Store
 from ragwatch.telemetry import Telemetry
 
@@ -22,6 +23,7 @@ class SharedState:
         telemetry: Logs and counts events.
         clock: Returns seconds since the epoch.
         secret: Secret of the state: the key of sampling and of canary marks.
+        leadership: Whether this worker leads; None where one process has the store for itself.
     """
 
     store: Store
@@ -29,3 +31,9 @@ class SharedState:
     telemetry: Telemetry
     clock: Clock
     secret: bytes = field(default=b"", repr=False)
+    leadership: Leadership | None = None
+
+    @property
+    def led(self) -> Store:
+        """The store for what only the leader writes."""
+        return self.store if self.leadership is None else self.leadership.store

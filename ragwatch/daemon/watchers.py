@@ -37,11 +37,15 @@ class Watchers:
         """Load the state that an earlier process or configuration saved. Loops that others depend on come first."""
         if self.anchors is not None:
             self.anchors.resume()
-        if self.vocabularies is not None:
-            self.vocabularies.resume()
+        self.resume_vocabularies()
         self.drift.resume()
         self.traffic.resume()
         self.bridge.resume()
+
+    def resume_vocabularies(self) -> None:
+        """Load the vocabularies, which all workers use and learn."""
+        if self.vocabularies is not None:
+            self.vocabularies.resume()
 
     async def detect(self) -> bool:
         """Test new scores and requests for drift. Returns True if there were any."""
@@ -67,12 +71,12 @@ def build_watchers(config: Config, plan: SamplingPlan, judges: Iterable[Judge], 
     lowest = {route: lowest_probability(plan, route, probabilities[judge.name]) for route in routes}
     traffic, vocabularies = settings.drift.traffic_rules(routes), None
     if Signal.QUESTION_WORDS in traffic.signals:
-        vocabularies = Vocabularies(traffic.requests, routes, store=shared.store)
+        vocabularies = Vocabularies(traffic.requests, routes, store=shared.store)  # all workers learn
     anchors = _anchors(config, by_name, judge, shared)
     standing = StandingAlerts(shared.board, judge.name, settings.stated_thresholds)
     drift = ScoreDriftLoop(
         settings.drift.rules(judge.name, judge.version, routes, lowest, settings.estimates.confidence),
-        store=shared.store,
+        store=shared.led,
         telemetry=shared.telemetry,
         judge_moved=(lambda: False) if anchors is None else anchors.moved,
         clock=shared.clock,
@@ -83,7 +87,7 @@ def build_watchers(config: Config, plan: SamplingPlan, judges: Iterable[Judge], 
         traffic=TrafficDriftLoop(
             traffic,
             tallies=shared.store.tallies,
-            store=shared.store,
+            store=shared.led,
             telemetry=shared.telemetry,
             clock=shared.clock,
             vocabularies=vocabularies,
@@ -93,7 +97,7 @@ def build_watchers(config: Config, plan: SamplingPlan, judges: Iterable[Judge], 
             judge,
             settings.drift.bridge,
             timeout_seconds=settings.judging.timeout,
-            store=shared.store,
+            store=shared.led,
             telemetry=shared.telemetry,
             clock=shared.clock,
         ),
@@ -110,7 +114,7 @@ def _anchors(config: Config, by_name: Mapping[str, Judge], judge: Judge, shared:
         options.rules,
         config.anchors,
         judge=by_name[options.judge or judge.name],
-        store=shared.store,
+        store=shared.led,
         telemetry=shared.telemetry,
         holder=holder(),
         clock=shared.clock,

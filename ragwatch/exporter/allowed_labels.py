@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import product
+from operator import itemgetter
 from types import MappingProxyType
 
 from ragwatch.core.canary.definition import Failure
+from ragwatch.core.criteria import Criterion
 from ragwatch.core.invariants import Invariant
 from ragwatch.core.relevance import NoRanking
 from ragwatch.core.sample import OTHER, LossReason, RejectReason, SkipReason
-from ragwatch.core.scores import Fault
+from ragwatch.core.scores import Fault, Quantity
+from ragwatch.core.segments import Segments
 from ragwatch.core.stage import Stage
 from ragwatch.core.tally import PartOutcome, Tally
 from ragwatch.core.verdict import UnjudgedReason
@@ -30,6 +34,9 @@ _REASONS: Mapping[Tally, type[StrEnum]] = MappingProxyType(
 )
 
 
+Picked = Callable[[tuple[str, ...]], object]  # one label value, or several
+
+
 class InjectionPlace(StrEnum):
     """Part of a sample in which a prompt injection may occur."""
 
@@ -45,12 +52,16 @@ _ENUMERATED: Mapping[str, type[StrEnum]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class AllowedLabels:
-    """Allowed values of the labels `source`, `route`, `judge` and `suite`. `other` is always an allowed route.
+    """Allowed values of the labels `source`, `route`, `judge`, `suite`, and of `segment` with `value`.
+
+    `other` is always an allowed route.
 
     A value that is removed from the configuration is removed from the series as well, even if the store has counts.
 
     Attributes:
         default: The first judge, whose verdicts count in series without the label `judge`.
+        segments: Allowed pairs of the labels `segment` and `value`.
+        criteria: The configured criteria, which are quantities too.
     """
 
     sources: frozenset[str]
@@ -58,10 +69,19 @@ class AllowedLabels:
     judges: frozenset[str]
     default: str = ""
     suites: frozenset[str] = frozenset()
+    segments: frozenset[tuple[str, str]] = frozenset()
+    criteria: tuple[Criterion, ...] = ()
 
     @classmethod
     def of(
-        cls, *, sources: Iterable[str], routes: Iterable[str], judges: Iterable[str], suites: Iterable[str] = ()
+        cls,
+        *,
+        sources: Iterable[str],
+        routes: Iterable[str],
+        judges: Iterable[str],
+        suites: Iterable[str] = (),
+        segments: Segments | None = None,
+        criteria: tuple[Criterion, ...] = (),
     ) -> AllowedLabels:
         """Builds the allowed values from names in the configuration.
 
@@ -73,8 +93,10 @@ class AllowedLabels:
             frozenset(sources),
             frozenset(routes) | {OTHER},
             frozenset(ordered),
-            next(iter(ordered), ""),
-            frozenset(suites),
+            default=next(iter(ordered), ""),
+            suites=frozenset(suites),
+            segments=frozenset() if segments is None else segments.pairs,
+            criteria=criteria,
         )
 
     def values(self, label: str) -> frozenset[str] | None:
@@ -88,22 +110,41 @@ class AllowedLabels:
                 return self.judges
             case "suite":
                 return self.suites
+            case "segment":
+                return frozenset(key for key, _ in self.segments)
             case _:
                 return None
 
-    def checks(self, labels: tuple[str, ...]) -> tuple[tuple[int, frozenset[str]], ...]:
-        """Positions in a tuple of label values to check, each with its allowed values."""
+    def checks(self, labels: tuple[str, ...]) -> tuple[tuple[Picked, AbstractSet[object]], ...]:
+        """What to pick from a tuple of label values, each with its allowed values."""
         allowed = ((index, self.values(label)) for index, label in enumerate(labels))
-        return tuple((index, values) for index, values in allowed if values is not None)
+        single: list[tuple[Picked, AbstractSet[object]]] = [
+            (itemgetter(index), values) for index, values in allowed if values is not None
+        ]
+        if _has_values(labels):
+            single.append((itemgetter(labels.index("segment"), labels.index("value")), self.segments))
+        return tuple(single)
 
     def combinations(self, series: SeriesDefinition) -> Iterator[tuple[str, ...]]:
         """Yields every combination of label values of a series that is exported from zero."""
-        return product(*(sorted(self._all(series, label)) for label in series.labels))
+        every = product(*(sorted(self._all(series, label)) for label in series.labels))
+        if not _has_values(series.labels):
+            return every
+        pair = itemgetter(series.labels.index("segment"), series.labels.index("value"))
+        return (values for values in every if pair(values) in self.segments)
 
     def _all(self, series: SeriesDefinition, label: str) -> Iterable[str]:
         allowed = self.values(label)
         if allowed is not None:
             return allowed
+        if label == "quantity":
+            return (*map(str, Quantity), *(criterion.name for criterion in self.criteria))
+        if label == "value":
+            return {value for _, value in self.segments}
         if label == "reason" and isinstance(series.origin, Tally):
             return map(str, _REASONS[series.origin])
         return map(str, _ENUMERATED[label])
+
+
+def _has_values(labels: tuple[str, ...]) -> bool:
+    return "segment" in labels and "value" in labels

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import lru_cache
 
+from ragwatch.core.criteria import Criterion
 from ragwatch.core.scores import Quantity
 from ragwatch.exporter.canary_series import CANARIES
 from ragwatch.exporter.drift_series import DRIFT
@@ -16,17 +18,29 @@ from ragwatch.exporter.feedback_series import FEEDBACK
 from ragwatch.exporter.judge_series import JUDGES
 from ragwatch.exporter.own_series import OWN
 from ragwatch.exporter.quality import MEANINGS, TEMPLATES, of_quantity
+from ragwatch.exporter.segment_series import SEGMENTS
 from ragwatch.exporter.series import GaugeSource, MetricType, SeriesDefinition
 from ragwatch.exporter.traffic_series import TRAFFIC
 
-__all__ = ["CATALOGUE", "GaugeSource", "MetricType", "SeriesDefinition", "markdown"]
+__all__ = ["CATALOGUE", "GaugeSource", "MetricType", "SeriesDefinition", "markdown", "with_criteria"]
 
-_SINGLE = (*TRAFFIC, *FEEDBACK, *CANARIES, *DRIFT, *JUDGES, *OWN)
+_SINGLE = (*TRAFFIC, *SEGMENTS, *FEEDBACK, *CANARIES, *DRIFT, *JUDGES, *OWN)
 
 CATALOGUE: tuple[SeriesDefinition, ...] = (
     *(of_quantity(template, quantity) for quantity in Quantity for template in TEMPLATES),
     *_SINGLE,
 )
+
+
+@lru_cache(16)
+def with_criteria(criteria: tuple[Criterion, ...]) -> tuple[SeriesDefinition, ...]:
+    """The catalogue with the series of criteria, whose names the configuration gives."""
+    own = (
+        of_quantity(template, one.quantity, f"share of answers with yes to: {one.question}")
+        for one in criteria
+        for template in TEMPLATES
+    )
+    return (*CATALOGUE, *own)
 
 
 def markdown() -> str:

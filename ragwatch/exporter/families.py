@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from itertools import accumulate
 from math import isfinite
 from types import MappingProxyType
@@ -16,12 +17,13 @@ from types import MappingProxyType
 from prometheus_client import Metric
 from prometheus_client.samples import Exemplar, Sample
 
+from ragwatch.core.criteria import Criterion
 from ragwatch.core.snapshot import Exemplar as SampleExemplar
 from ragwatch.core.snapshot import Gauge, Snapshot
 from ragwatch.core.tally import BUCKETS, INF, SUM, Tally, bound_label
 from ragwatch.exporter import figures
 from ragwatch.exporter.allowed_labels import AllowedLabels
-from ragwatch.exporter.catalogue import CATALOGUE
+from ragwatch.exporter.catalogue import CATALOGUE, with_criteria
 from ragwatch.exporter.figures import Labels, Reading
 from ragwatch.exporter.series import GaugeSource, MetricType, Origin, SeriesDefinition
 from ragwatch.telemetry import CALL_SECONDS, EventCount, GaugeLevel, Telemetry
@@ -39,13 +41,24 @@ _BOUNDS: Mapping[Origin, tuple[str, ...]] = MappingProxyType(
         EventCount.JUDGE_SECONDS: (*map(bound_label, CALL_SECONDS), INF),
     }
 )
-_FROM_TALLY = tuple((row, row.origin) for row in CATALOGUE if isinstance(row.origin, Tally))
 _FROM_EVENT_COUNT = tuple((row, row.origin) for row in CATALOGUE if isinstance(row.origin, EventCount))
 _FROM_GAUGE = tuple((row, row.origin) for row in CATALOGUE if isinstance(row.origin, Gauge))
 _FROM_LEVEL = tuple((row, row.origin) for row in CATALOGUE if isinstance(row.origin, GaugeLevel))
 _FROM_GAUGE_SOURCE = tuple((row, row.origin) for row in CATALOGUE if isinstance(row.origin, GaugeSource))
 _OF_DEFAULT_JUDGE = frozenset({Tally.STAGE, Tally.FAULT})
-_BY_QUANTITY = frozenset(tally for row, tally in _FROM_TALLY if row.quantity is not None)
+_BY_QUANTITY = frozenset(row.origin for row in CATALOGUE if isinstance(row.origin, Tally) and row.quantity is not None)
+
+
+@lru_cache(16)
+def _rows(
+    criteria: tuple[Criterion, ...],
+) -> tuple[tuple[tuple[SeriesDefinition, GaugeSource], ...], tuple[tuple[SeriesDefinition, Tally], ...]]:
+    """Rows of gauges and of counters, each with its origin."""
+    rows = with_criteria(criteria)
+    return (
+        tuple((row, row.origin) for row in rows if isinstance(row.origin, GaugeSource)),
+        tuple((row, row.origin) for row in rows if isinstance(row.origin, Tally)),
+    )
 
 
 def family(series: SeriesDefinition) -> Metric:
@@ -55,9 +68,11 @@ def family(series: SeriesDefinition) -> Metric:
 
 def of_snapshot(snapshot: Snapshot, allowed: AllowedLabels) -> list[Metric]:
     """Builds the families of a Snapshot."""
+    gauge_rows, tally_rows = _rows(allowed.criteria)
     estimates = figures.estimates_by_quantity(snapshot)
     cells: dict[tuple[Tally, str], dict[Labels, float]] = {}
-    for (tally, labels), value in snapshot.tallies.items():
+    counted = snapshot.tallies if snapshot.exported is None else snapshot.exported
+    for (tally, labels), value in counted.items():
         if tally in _BY_QUANTITY:
             cells.setdefault((tally, labels[0]), {})[labels[1:]] = value
         elif tally in _OF_DEFAULT_JUDGE:  # several judges read the same answers: export the counts of one
@@ -66,7 +81,7 @@ def of_snapshot(snapshot: Snapshot, allowed: AllowedLabels) -> list[Metric]:
         else:
             cells.setdefault((tally, ""), {})[labels] = value
     metrics = []
-    for row, figure in _FROM_GAUGE_SOURCE:
+    for row, figure in gauge_rows:
         if row.quantity is not None:
             metrics.append(
                 _family_of_readings(row, figures.of_quantity(figure, row.quantity, snapshot, estimates), allowed)
@@ -77,7 +92,7 @@ def of_snapshot(snapshot: Snapshot, allowed: AllowedLabels) -> list[Metric]:
     for (gauge, labels), reading in snapshot.gauges.items():
         gauges.setdefault(gauge, {})[labels] = reading
     metrics += [_family_of_readings(row, gauges.get(gauge, {}).items(), allowed) for row, gauge in _FROM_GAUGE]
-    for row, tally in _FROM_TALLY:
+    for row, tally in tally_rows:
         metrics.append(_family_of_counts(row, cells.get((tally, row.quantity or ""), {}), allowed, snapshot.exemplars))
     return [metric for metric in metrics if metric.samples]
 
@@ -114,7 +129,7 @@ def _family_of_readings(series: SeriesDefinition, readings: Iterable[Reading], a
     metric.samples = [
         Sample(name, dict(zip(labels, values, strict=True)), value)
         for values, value in readings
-        if isfinite(value) and all(values[index] in options for index, options in checks)
+        if isfinite(value) and all(picked(values) in options for picked, options in checks)
     ]
     return metric
 
@@ -126,7 +141,7 @@ def _histogram(series: SeriesDefinition, cells: Cells, allowed: AllowedLabels, e
     for labels, amount in cells.items():
         rows.setdefault(labels[:-1], {})[labels[-1]] = amount
     for values, row in rows.items():
-        if all(values[index] in options for index, options in checks):
+        if all(picked(values) in options for picked, options in checks):
             metric.samples.extend(_buckets(series, values, row, exemplars))
     return metric
 

@@ -34,9 +34,9 @@ _OF_ESTIMATE: Mapping[GaugeSource, Callable[[Estimate], float]] = MappingProxyTy
 
 def estimates_by_quantity(snapshot: Snapshot) -> Estimates:
     """Groups the rows of estimates by quantity, once for the seven series that read them."""
-    rows: dict[Quantity, list[EstimateRow]] = {quantity: [] for quantity in Quantity}
+    rows: dict[Quantity, list[EstimateRow]] = {}
     for row in (*snapshot.estimates, *snapshot.corrected):
-        rows[row.quantity].append(row)
+        rows.setdefault(row.quantity, []).append(row)
     return rows
 
 
@@ -45,7 +45,7 @@ def of_quantity(figure: GaugeSource, quantity: Quantity, snapshot: Snapshot, est
     if figure is GaugeSource.LAST_SAMPLE:
         return [(tuple(labels), at) for (scored, *labels), at in snapshot.last_sample.items() if scored == quantity]
     read = _OF_ESTIMATE[figure]
-    return [(_labels_of(row), read(row.estimate)) for row in estimates[quantity]]
+    return [(_labels_of(row), read(row.estimate)) for row in estimates.get(quantity, ())]
 
 
 def _labels_of(row: EstimateRow) -> Labels:
@@ -97,10 +97,19 @@ def _of_correlations(name: str) -> Callable[[Snapshot], Iterable[Reading]]:
     ]
 
 
+def _of_segments(name: str) -> Callable[[Snapshot], Iterable[Reading]]:
+    """Reads an attribute of the estimates of segments."""
+    read = attrgetter(name)
+    return lambda snapshot: [
+        ((str(row.quantity), row.segment, row.value, row.route, row.judge, row.window), read(row.estimate))
+        for row in snapshot.segments
+    ]
+
+
 OF_SNAPSHOT: Mapping[GaugeSource, Callable[[Snapshot], Iterable[Reading]]] = MappingProxyType(
     {
         GaugeSource.COVERAGE: lambda snapshot: snapshot.coverage.items(),
-        GaugeSource.PENDING: lambda snapshot: [((), sum(snapshot.pending.values()))],
+        GaugeSource.PENDING: lambda snapshot: [((), sum(snapshot.pending.values()))] if snapshot.leads else [],
         GaugeSource.PROBABILITY: lambda snapshot: [
             ((route,), value) for route, value in snapshot.probabilities.items()
         ],
@@ -137,6 +146,12 @@ OF_SNAPSHOT: Mapping[GaugeSource, Callable[[Snapshot], Iterable[Reading]]] = Map
         GaugeSource.USER_CORRELATION_LOW: _of_correlations("low"),
         GaugeSource.USER_CORRELATION_HIGH: _of_correlations("high"),
         GaugeSource.USER_CORRELATION_SAMPLES: _of_correlations("n"),
+        GaugeSource.SEGMENT_RATIO: _of_segments("value"),
+        GaugeSource.SEGMENT_RATIO_LOW: _of_segments("low"),
+        GaugeSource.SEGMENT_RATIO_HIGH: _of_segments("high"),
+        GaugeSource.SEGMENT_SAMPLES: _of_segments("n"),
+        GaugeSource.SEGMENT_EFFECTIVE: _of_segments("n_eff"),
+        GaugeSource.SEGMENT_LAST: lambda snapshot: snapshot.segment_last.items(),
         GaugeSource.JUDGES: lambda snapshot: [((name, *about), 1) for name, about in snapshot.judges.items()],
     }
 )
@@ -144,6 +159,7 @@ OF_SNAPSHOT: Mapping[GaugeSource, Callable[[Snapshot], Iterable[Reading]]] = Map
 OF_TELEMETRY: Mapping[GaugeSource, Callable[[Telemetry], Iterable[Reading]]] = MappingProxyType(
     {
         GaugeSource.BUILD: lambda _: [((__version__, python_version()), 1)],
+        GaugeSource.LEADER: lambda telemetry: [] if telemetry.leader is None else [((), telemetry.leader)],
         GaugeSource.RELOAD_OK: lambda telemetry: (
             [] if telemetry.last_reload_ok is None else [((), telemetry.last_reload_ok)]
         ),

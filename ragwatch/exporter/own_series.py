@@ -79,6 +79,14 @@ OWN: tuple[SeriesDefinition, ...] = (
         GaugeLevel.EXPORT_WAITING,
     ),
     SeriesDefinition(
+        "ragwatch_leader",
+        _G,
+        "Whether this worker leads (1) or not (0): of workers that share a database, one detects drift, runs canaries"
+        " and computes the figures.",
+        (),
+        GaugeSource.LEADER,
+    ),
+    SeriesDefinition(
         "ragwatch_last_digest_timestamp_seconds",
         _G,
         "Unix timestamp of the last digest, when all estimates were computed from the store.",
@@ -102,7 +110,8 @@ OWN: tuple[SeriesDefinition, ...] = (
     SeriesDefinition(
         "ragwatch_last_event_timestamp_seconds",
         _G,
-        "Unix timestamp of the last event (release, index, other, judge, drift) of the last 7 days, by kind.",
+        "Unix timestamp of the last event of the last 7 days, by kind (release, index, other, version, judge, drift, "
+        "reload, canary).",
         ("kind",),
         Gauge.LAST_EVENT,
     ),

@@ -134,13 +134,27 @@ TEMPLATES: tuple[SeriesDefinition, ...] = (
 )
 
 
-def of_quantity(template: SeriesDefinition, quantity: Quantity) -> SeriesDefinition:
+def series_names(quantity: str) -> tuple[str, ...]:
+    """Names of all series of a quantity.
+
+    >>> series_names("polite")[0]
+    'ragwatch_polite_ratio'
+    """
+    return tuple(template.name.format(q=quantity) for template in TEMPLATES)
+
+
+def of_quantity(template: SeriesDefinition, quantity: Quantity, meaning: str = "") -> SeriesDefinition:
     """Fills in a template for one quantity.
+
+    Args:
+        template: The template.
+        quantity: The quantity.
+        meaning: What a criterion measures.
 
     >>> of_quantity(TEMPLATES[0], Quantity.CONTEXT_USE).name
     'ragwatch_context_use_ratio'
     """
-    described = f"{quantity} ({MEANINGS[quantity]})"
+    described = f"{quantity} ({meaning or MEANINGS[quantity]})"
     return replace(
         template, name=template.name.format(q=quantity), help=template.help.format(q=described), quantity=quantity
     )

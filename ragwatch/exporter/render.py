@@ -8,10 +8,12 @@ from prometheus_client import CollectorRegistry, GCCollector, Metric, PlatformCo
 from prometheus_client.exposition import choose_encoder
 
 from ragwatch.board import Board
+from ragwatch.core.criteria import Criterion
+from ragwatch.core.segments import Segments
 from ragwatch.core.snapshot import Snapshot
 from ragwatch.exporter import families
 from ragwatch.exporter.allowed_labels import AllowedLabels
-from ragwatch.exporter.catalogue import CATALOGUE
+from ragwatch.exporter.catalogue import with_criteria
 from ragwatch.telemetry import Telemetry
 
 _OPENMETRICS = "application/openmetrics-text"
@@ -30,6 +32,8 @@ class Exporter:
         routes: Configured routes; `other` is added.
         judges: Names of the configured judges, the default one first.
         suites: Names of the configured suites of canaries.
+        segments: The configured segments.
+        criteria: The configured criteria.
     """
 
     def __init__(
@@ -41,10 +45,14 @@ class Exporter:
         routes: Iterable[str],
         judges: Iterable[str],
         suites: Iterable[str] = (),
+        segments: Segments | None = None,
+        criteria: tuple[Criterion, ...] = (),
     ) -> None:
         self._board = board
         self._telemetry = telemetry
-        self._labels = AllowedLabels.of(sources=sources, routes=routes, judges=judges, suites=suites)
+        self._labels = AllowedLabels.of(
+            sources=sources, routes=routes, judges=judges, suites=suites, segments=segments, criteria=criteria
+        )
         self._cached: tuple[Snapshot, list[Metric]] | None = None
         self._registry = CollectorRegistry(auto_describe=True)  # so that `name[]` also selects series of the process
         self._registry.register(self)
@@ -54,7 +62,7 @@ class Exporter:
 
     def describe(self) -> Iterator[Metric]:
         """Yields every family of the catalogue, empty. prometheus_client selects collectors by it."""
-        return map(families.family, CATALOGUE)
+        return map(families.family, with_criteria(self._labels.criteria))
 
     def collect(self) -> Iterator[Metric]:
         """Yields the families that have samples. Called by prometheus_client."""

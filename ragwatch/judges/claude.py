@@ -188,15 +188,25 @@ class Claude:
         Raises:
             CallError: The provider cannot be used; the message says why.
         """
-        request = self._request(PROBE, PROBE.max_tokens)
+        await self.count(PROBE)
+        return f"{self.model} answers at {self._options.base_url}"
+
+    async def count(self, prompt: Prompt) -> int:
+        """Count the tokens that a call with this prompt sends, which is free.
+
+        Raises:
+            CallError: The provider cannot be used; the message says why.
+        """
+        request = self._request(prompt, prompt.max_tokens)
         del request["max_tokens"]  # the rest is as in a call, so that a model that rejects a setting rejects it here
         try:
             response = await self._client.messages.with_raw_response.count_tokens(**request)
         except Exception as error:  # noqa: BLE001 - as in `call`
             raise self._call_error(error) from None
-        if token_count(parse_json(response.http_response.content).get("input_tokens")) is None:
+        tokens = token_count(parse_json(response.http_response.content).get("input_tokens"))
+        if tokens is None:
             raise CallError(CallFailure.PROTOCOL, f"{self._options.base_url} does not answer like the Messages API")
-        return f"{self.model} answers at {self._options.base_url}"
+        return tokens
 
     async def submit(self, entries: Sequence[tuple[str, Prompt]]) -> str:
         """Send prompts as one message batch. Returns its id at the provider.

@@ -257,5 +257,7 @@ class BatchJudgingLoop(JudgingLoop):
 
     def _sent(self, batch: OpenBatch) -> dict[str, _SentDraw]:
         """Draws of a batch, by the ids that the provider gets. A draw has another id in each batch."""
-        entries = (_SentDraw(draw, reservation) for draw, reservation in self._store.batched(batch.id))
+        entries = (
+            _SentDraw(self._rules.in_segments(draw), reservation) for draw, reservation in self._store.batched(batch.id)
+        )
         return {key_of(batch.seed, entry.draw.key): entry for entry in entries}

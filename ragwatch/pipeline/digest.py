@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 
 from ragwatch.board import Board
 from ragwatch.core.feedback import UserScores
 from ragwatch.core.invariants import violations
 from ragwatch.core.snapshot import Gauges, Lag, Snapshot
 from ragwatch.core.tally import Tallies
+from ragwatch.errors import NotLeadingError
 from ragwatch.pipeline.feedback import FeedbackWindows
 from ragwatch.pipeline.labels.correction import LabelCorrection
+from ragwatch.pipeline.peaks import PeakRecorder
 from ragwatch.pipeline.sampling_control import SamplingControl
+from ragwatch.pipeline.segment_windows import SegmentWindows
+from ragwatch.pipeline.shared_snapshot import SharedSnapshot
 from ragwatch.pipeline.windows import MINUTE, SlidingWindows
 from ragwatch.ports import Judge, Store
 from ragwatch.telemetry import Telemetry
@@ -31,12 +36,14 @@ class DigestInputs:
         probabilities: Inclusion probability in force, by route.
         problems: What keeps ragwatch from being ready.
         gauges: All other gauges that have a value.
+        own_gauges: Those of this process, where several share a store.
     """
 
     lags: Callable[[], Mapping[str, Lag]]
     probabilities: Callable[[], Mapping[str, float]]
     problems: Callable[[], tuple[str, ...]]
     gauges: Callable[[], Gauges] = dict
+    own_gauges: Callable[[], Gauges] = dict
 
 
 class DigestLoop:
@@ -48,8 +55,10 @@ class DigestLoop:
         shares: Which share of the draws each judge reads, and its budget.
         labels: Corrects estimates with labels by people; None for no correction.
         feedback: Figures of the feedback of users; None for none.
+        segments: Adds up scores by segment; None for none.
         clock: Seconds since the epoch.
         patience: Seconds after which a pending draw counts as unjudged.
+        shared: The figures of the leader, where several workers share a store; None where there is one process.
     """
 
     def __init__(  # noqa: PLR0913 - dependencies, by keyword
@@ -65,12 +74,16 @@ class DigestLoop:
         clock: Callable[[], float],
         labels: LabelCorrection | None = None,
         feedback: FeedbackWindows | None = None,
+        segments: SegmentWindows | None = None,
         patience: float = OVERDUE_SECONDS,
+        shared: SharedSnapshot | None = None,
     ) -> None:
+        self._shared = shared
         self._windows = windows
         self._patience = patience
         self._labels = labels
         self._feedback = feedback
+        self._segments = segments
         self._inputs = inputs
         self._shares = shares
         self._store = store
@@ -78,6 +91,7 @@ class DigestLoop:
         self._telemetry = telemetry
         self._judges = {judge.name: (judge.kind, judge.version) for judge in judges}
         self._clock = clock
+        self._peaks = PeakRecorder(store)
         self._last_seq = 0
         self._last_step = 0.0
 
@@ -86,10 +100,42 @@ class DigestLoop:
         return await asyncio.to_thread(self._step)
 
     def _step(self) -> bool:
-        now = self._clock()
+        shared = self._shared
+        if shared is None:
+            snapshot, news = self._computed(self._clock())
+        elif not shared.leads and (latest := shared.latest()) is not None:
+            snapshot, news = self._with_own(latest, shared), False
+            self._shares.adopt(latest.shares, latest.budgets)
+        else:  # also before the first leader has stored figures, or while that one is of another version
+            snapshot, news = self._computed(self._clock())
+            snapshot = replace(snapshot, exported=shared.own_tallies(), leads=shared.leads)
+        self._board.publish(snapshot)
+        if shared is None or shared.leads:
+            self._peaks.take(snapshot.at, snapshot.gauges)
+        if shared is not None and shared.leads:
+            with suppress(NotLeadingError):  # the next leader stores its figures
+                shared.save(snapshot)
+        return news
+
+    def _with_own(self, latest: Snapshot, shared: SharedSnapshot) -> Snapshot:
+        """The figures of the leader, with those that belong to this worker."""
+        return replace(
+            latest,
+            probabilities=self._inputs.probabilities(),
+            lags=self._inputs.lags(),
+            gauges={**latest.gauges, **self._inputs.own_gauges()},
+            problems=self._inputs.problems(),
+            exported=shared.own_tallies(),
+            leads=False,
+        )
+
+    def _computed(self, now: float) -> tuple[Snapshot, bool]:
+        """The figures of this instant, and whether there were new verdicts."""
         news = self._catch_up(now)
         self._windows.limit_times(now)
         self._windows.forget(now)
+        if self._segments is not None:
+            self._segments.forget(now)
         estimates, coverage = self._windows.summary(now, self._store.overdue(now - self._patience))
         corrected, label_gauges = ((), {}) if self._labels is None else self._labels.correct(now, estimates)
         tallies, pending = self._store.tallies_and_pending()
@@ -97,8 +143,10 @@ class DigestLoop:
             at=now,
             estimates=estimates,
             corrected=corrected,
+            segments=() if self._segments is None else self._segments.summary(now),
             coverage=coverage,
             last_sample=dict(self._windows.last_sample),
+            segment_last={} if self._segments is None else self._segment_times(),
             exemplars=dict(self._windows.exemplars),
             tallies=tallies,
             pending=pending,
@@ -106,13 +154,16 @@ class DigestLoop:
             shares=self._shares.in_force(),
             budgets=self._shares.budgets(),
             user_scores=UserScores() if self._feedback is None else self._feedback.summary(now),
-            gauges={**self._inputs.gauges(), **label_gauges},
+            gauges={**self._inputs.gauges(), **label_gauges, **self._inputs.own_gauges()},
             lags=self._inputs.lags(),
             judges=self._judges,
             problems=(*self._inputs.problems(), *self._violations(tallies, pending)),
         )
-        self._board.publish(snapshot)
-        return news
+        return snapshot, news
+
+    def _segment_times(self) -> dict[tuple[str, str, str, str, str], float]:
+        times = {} if self._segments is None else self._segments.last_sample
+        return {(str(quantity), *rest): at for (quantity, *rest), at in times.items()}  # type: ignore[misc]  # four texts
 
     def _violations(self, tallies: Tallies, pending: Mapping[str, int]) -> tuple[str, ...]:
         violated = violations(tallies, pending)
@@ -126,12 +177,16 @@ class DigestLoop:
             self._windows.clear()
             if self._feedback is not None:
                 self._feedback.clear()
+            if self._segments is not None:
+                self._segments.clear()
             self._last_seq = 0
         self._last_step = now
         while rows := self._store.window(self._last_seq, now - self._windows.longest, ROWS):
             self._windows.add(rows)
             if self._feedback is not None:
                 self._feedback.add(rows)
+            if self._segments is not None:
+                self._segments.add(rows)
             self._last_seq = rows[-1].seq
             news = True
         return news

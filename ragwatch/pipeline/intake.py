@@ -17,12 +17,14 @@ from ragwatch.core.sampling import SamplingHash, SamplingPlan, key_of, shedding_
 from ragwatch.core.signals import SignalCounter
 from ragwatch.core.snapshot import Lag
 from ragwatch.core.tally import Tallies, Tally, lines_read
-from ragwatch.errors import FormatError
+from ragwatch.errors import FormatError, ReceivedMeanwhileError
 from ragwatch.formats.feedback import FEEDBACK_FOR
 from ragwatch.formats.record import Parse, parse
 from ragwatch.pipeline.feedback_rules import FeedbackRules
+from ragwatch.pipeline.named_versions import NamedVersions
+from ragwatch.pipeline.unreadable_files import UnreadableFiles
 from ragwatch.pipeline.vocabularies import Vocabularies
-from ragwatch.ports import Admission, Assignment, Batch, BatchReport, Feedback, Rejection, Source, Store
+from ragwatch.ports import Admission, Assignment, Batch, BatchReport, Feedback, Rejection, Source, Store, VersionValue
 from ragwatch.ports.capabilities import RecognisesResent
 from ragwatch.telemetry import Telemetry
 
@@ -31,8 +33,6 @@ CANARY = "canary"
 _NOT_CANARY = frozenset({"", "-", "0", "false", "no", "none", "null"})
 LOOKED_UP_AT_ONCE = 100
 """Ids of records that are looked up in the store with one query."""
-SETTLE_SECONDS = 60.0
-"""Time without a failure after which a file counts as readable: on a failing disk, a file can often be opened."""
 NumberedSample = tuple[Sample, int, Mapping[str, Any]]
 Read = Callable[[Mapping[str, Any], str], Sample]
 
@@ -52,6 +52,7 @@ class IntakeRules:
         sampling: Decides which samples are drawn.
         marks: Checks the marks of canaries; None trusts whatever a record says.
         feedback: How feedback of users is read.
+        versions: Reads the versions that records name; None for none.
     """
 
     plan: SamplingPlan
@@ -64,6 +65,7 @@ class IntakeRules:
     sampling: SamplingHash = SamplingHash()  # noqa: RUF009 - it holds nothing that changes
     marks: CanaryMarks | None = None
     feedback: FeedbackRules = FeedbackRules()  # noqa: RUF009 - frozen
+    versions: NamedVersions | None = None
 
 
 @dataclass(slots=True)
@@ -76,42 +78,7 @@ class _BatchResult:
     tallies_of_draws: dict[str, Tallies] = field(default_factory=dict)
     received: list[str] = field(default_factory=list)
     feedback: list[Feedback] = field(default_factory=list)
-
-
-class UnreadableFiles:
-    """Logs which files of one source cannot be read, once for each change.
-
-    Args:
-        source: Its name.
-    """
-
-    def __init__(self, source: str, telemetry: Telemetry) -> None:
-        self._source = source
-        self._telemetry = telemetry
-        self._reported: dict[str, tuple[str, float]] = {}  # by file: reason, time of the last failure
-
-    def update(self, failing: Mapping[str, str], now: float) -> None:
-        """Log changes: files that fail, that fail for another reason, or that are readable again.
-
-        Args:
-            failing: Reason by name of the file, at this moment.
-            now: Seconds since the epoch.
-        """
-        if not failing and not self._reported:
-            return
-        new = {name: why for name, why in failing.items() if self._reported.get(name, ("", 0.0))[0] != why}
-        self._reported.update((name, (why, now)) for name, why in failing.items())
-        readable = [
-            name
-            for name, (_, last) in self._reported.items()
-            if name not in failing and abs(now - last) >= SETTLE_SECONDS
-        ]
-        for name in readable:
-            del self._reported[name]
-        if new:
-            self._telemetry.unreadable(self._source, new, len(self._reported))
-        if readable:
-            self._telemetry.readable_again(self._source, readable, len(self._reported))
+    versions: list[VersionValue] = field(default_factory=list)
 
 
 def placing(plan: SamplingPlan, factor: float = 1.0) -> Callable[[Sample], tuple[str, float]]:
@@ -215,14 +182,24 @@ class IntakeLoop:
         batch = self.source.read()
         if batch is None:
             return False
-        admission, questions = self._admission(batch)
-        self._store.admit(admission)
+        try:
+            admission, questions = self._admitted(batch)
+        except ReceivedMeanwhileError:  # what another worker has received now counts as resent
+            admission, questions = self._admitted(batch)
         self.source.commit(batch)
         for reason in batch.resets:
             self._telemetry.reset(self.source.name, batch.file, reason)
+        if self.rules.versions is not None:
+            self.rules.versions.note(admission.versions)
         if self.rules.vocabularies is not None and questions:
             self.rules.vocabularies.learn(questions)
         return True
+
+    def _admitted(self, batch: Batch) -> tuple[Admission, dict[str, list[str]]]:
+        """Store a batch. Returns what was written, and the questions to learn from."""
+        admission, questions = self._admission(batch)
+        self._store.admit(admission)
+        return admission, questions
 
     def _pending(self) -> int:
         """Pending draws of the default judge: an outage of another one must not stop the sources."""
@@ -256,12 +233,13 @@ class IntakeLoop:
             release=batch.release,
             received=result.received,
             feedback=result.feedback,
+            versions=result.versions,
         )
         return admission, result.signals.to_learn_from()
 
     def _read_lines(self, batch: Batch, result: _BatchResult, report: BatchReport) -> None:
         """Read every line of a batch. This is the hot path: most lines are not drawn."""
-        name, now = self.source.name, self._clock()
+        name, now, versions = self.source.name, self._clock(), self.rules.versions
         place = placing(self.rules.plan, self.factor)
         samples = self._samples(batch, result, report)
         if isinstance(self.source, RecognisesResent) and self.source.recognises_resent:
@@ -271,6 +249,8 @@ class IntakeLoop:
                 continue
             route, probability = place(sample)
             result.signals.add(route, sample)
+            if versions is not None:
+                versions.read(sample, now, result.versions)
             key = key_of(name, sample.id)
             if self.rules.sampling.draws(key, probability):
                 at = now if sample.at is None else min(sample.at, now)

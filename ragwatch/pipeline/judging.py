@@ -6,12 +6,13 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 
 from ragwatch.core.cascade import FollowRule, follow_probability
 from ragwatch.core.sample import Draw
 from ragwatch.core.sampling import SamplingHash, key_of
+from ragwatch.core.segments import Segments
 from ragwatch.core.tally import Tallies
 from ragwatch.core.verdict import Judged, Reading, Unjudged, UnjudgedReason, Verdict
 from ragwatch.errors import RagwatchError
@@ -53,6 +54,7 @@ class JudgingRules:
         max_age_seconds: A draw that has been pending for longer is settled as unjudged.
         followers: Judges that read after this one, by name.
         sampling: Decides which draws they read.
+        segments: Finds the segments of a draw in its metadata.
     """
 
     batch: int = 32
@@ -61,6 +63,11 @@ class JudgingRules:
     max_age_seconds: float = 6 * 3600.0
     followers: Mapping[str, Follower] = field(default_factory=dict)
     sampling: SamplingHash = SamplingHash()  # noqa: RUF009 - it holds nothing that changes
+    segments: Segments = Segments()  # noqa: RUF009 - the same
+
+    def in_segments(self, draw: Draw) -> Draw:
+        """A draw with its segments."""
+        return replace(draw, segments=self.segments.of(draw.sample.metadata)) if self.segments.values else draw
 
 
 class WaitingTime:
@@ -250,7 +257,8 @@ class JudgingLoop:
 
     def _lease(self, limit: int, before: float | None = None) -> list[Draw]:
         now, seconds = self._clock(), self._rules.lease_seconds
-        return self._store.lease(self.judge.name, limit, now=now, seconds=seconds, before=before)
+        draws = self._store.lease(self.judge.name, limit, now=now, seconds=seconds, before=before)
+        return [self._rules.in_segments(draw) for draw in draws]
 
 
 def _share(follower: Follower, verdict: Verdict) -> float:

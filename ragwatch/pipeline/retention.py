@@ -23,6 +23,10 @@ class RetentionLoop:
         self._clock = clock
         self._last: Mapping[str, Any] | None = None
 
+    def resume(self) -> None:
+        """Continue after the last step that is stored: another worker may have pruned meanwhile."""
+        self._last = None
+
     async def step(self) -> bool:
         """Prune once. True when something was deleted.
 

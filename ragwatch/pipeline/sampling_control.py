@@ -62,6 +62,13 @@ class SamplingControl:
         """Share of its budget that is left, by judge that has one."""
         return dict(self._remaining)
 
+    def adopt(self, in_force: Mapping[str, float], budgets: Mapping[str, float]) -> None:
+        """Use the factors that another worker has set: see `in_force` and `budgets`."""
+        for name, plan in self._plans.items():
+            if name in in_force and plan.probability > 0.0:
+                self._factors[name] = min(1.0, in_force[name] / plan.probability)
+        self._remaining = dict(budgets)
+
     def update(self, tallies: Tallies, pending: Mapping[str, int], now: float) -> None:
         """Set the factors from the queues and the accounts.
 

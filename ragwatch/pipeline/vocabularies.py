@@ -2,7 +2,7 @@
 
 Intake learns from the questions it has admitted, and a vocabulary is stored before it is used. So one that was used is
 the same after a kill, and one that is still being learnt has lost the words of one batch at most, which changes no
-count.
+count. Where several workers share a store, they learn one vocabulary together.
 """
 
 from __future__ import annotations
@@ -11,10 +11,13 @@ import threading
 import zlib
 from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from ragwatch.core.vocabulary import SLOTS, NoveltyMeter, Vocabulary, learn
 from ragwatch.ports import NoteStore
+from ragwatch.ports.capabilities import RevisesStates
 
 KIND = "vocabulary"
 
@@ -40,21 +43,26 @@ class Vocabularies:
         self.meters: dict[str, NoveltyMeter] = {}
 
     def resume(self) -> None:
-        """Continue with what an earlier process stored.
+        """Continue with what an earlier process, or another worker, has stored.
 
         Raises:
             StoreError: The store cannot be read.
         """
         for route in self._routes:
-            state = self._store.recall(f"{KIND}/{route}")
-            try:
-                vocabulary = Vocabulary() if state is None else _from_state(state)
-            except (KeyError, TypeError, ValueError, zlib.error):  # stored by a version that counted differently
-                continue
-            if state is not None and state.get("learnt"):
-                self.meters[route] = NoveltyMeter(vocabulary)
-            else:
-                self._learning[route] = vocabulary
+            with self._lock:
+                self._load(route, self._store.recall(f"{KIND}/{route}"))
+
+    def _load(self, route: str, state: Mapping[str, Any] | None) -> None:
+        try:
+            vocabulary = Vocabulary() if state is None else _from_state(state)
+        except (KeyError, TypeError, ValueError, zlib.error):  # stored by a version that counted differently
+            return
+        if state is None or not state.get("learnt"):
+            self.meters.pop(route, None)
+            self._learning[route] = vocabulary
+        elif self.mark(route) != vocabulary.mark:
+            self.meters[route] = NoveltyMeter(vocabulary)
+            self._learning.pop(route, None)
 
     def learn(self, questions: Mapping[str, Sequence[str]]) -> None:
         """Learn from the questions of one batch, by route. A complete vocabulary is used from the next batch on.
@@ -66,12 +74,30 @@ class Vocabularies:
             for route, texts in questions.items():
                 if route in self.meters:  # another source was faster
                     continue
-                vocabulary = learn(self._learning.get(route, Vocabulary()), texts)
-                complete = vocabulary.questions >= self._questions
-                self._save(route, vocabulary, learnt=complete)
+                vocabulary, complete = self._learn(route, texts)
                 self._learning[route] = vocabulary
                 if complete:
                     self.meters[route] = NoveltyMeter(self._learning.pop(route))
+
+    def _learn(self, route: str, texts: Sequence[str]) -> tuple[Vocabulary, bool]:
+        """Return the vocabulary of a route after further questions, which is stored, and whether it is complete."""
+        if not isinstance(self._store, RevisesStates):
+            vocabulary = learn(self._learning.get(route, Vocabulary()), texts)
+            complete = vocabulary.questions >= self._questions
+            self._save(route, vocabulary, learnt=complete)
+            return vocabulary, complete
+        state = self._store.revise(f"{KIND}/{route}", partial(self._with_questions, texts))
+        return _from_state(state or {}), bool((state or {}).get("learnt"))
+
+    def _with_questions(self, texts: Sequence[str], state: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+        """A stored state after further questions; None for one that is complete, and stays."""
+        before = Vocabulary()
+        with suppress(KeyError, TypeError, ValueError, zlib.error):  # as in `resume`
+            before = Vocabulary() if state is None else _from_state(state)
+            if state is not None and state.get("learnt"):
+                return None
+        vocabulary = learn(before, texts)
+        return _to_state(vocabulary, learnt=vocabulary.questions >= self._questions)
 
     def renew(self, route: str) -> None:
         """Drop the vocabulary of a route and learn another one.
@@ -90,9 +116,12 @@ class Vocabularies:
         return None if meter is None else meter.vocabulary.mark
 
     def _save(self, route: str, vocabulary: Vocabulary, *, learnt: bool) -> None:
-        counts = b64encode(zlib.compress(vocabulary.counts)).decode()
-        state = {"counts": counts, "questions": vocabulary.questions, "learnt": learnt}
-        self._store.remember(f"{KIND}/{route}", state)
+        self._store.remember(f"{KIND}/{route}", _to_state(vocabulary, learnt=learnt))
+
+
+def _to_state(vocabulary: Vocabulary, *, learnt: bool) -> dict[str, Any]:
+    counts = b64encode(zlib.compress(vocabulary.counts)).decode()
+    return {"counts": counts, "questions": vocabulary.questions, "learnt": learnt}
 
 
 def _from_state(state: Mapping[str, Any]) -> Vocabulary:

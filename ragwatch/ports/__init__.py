@@ -24,9 +24,11 @@ from ragwatch.ports.rows import (
     StoredRun,
     StoredText,
     StoredVerdict,
+    VersionValue,
 )
 from ragwatch.ports.storage import Accounts, Batches, NoteStore, Store
 from ragwatch.ports.traffic import Batch, BatchReport, Rejection, Source
+from ragwatch.ports.trends import Peak, TrendQuery, TrendStore, TrendSums
 
 __all__ = [
     "Accounts",
@@ -49,6 +51,7 @@ __all__ = [
     "Oracle",
     "PackedVerdict",
     "Part",
+    "Peak",
     "Probe",
     "Query",
     "RecordedEvent",
@@ -60,4 +63,8 @@ __all__ = [
     "StoredRun",
     "StoredText",
     "StoredVerdict",
+    "TrendQuery",
+    "TrendStore",
+    "TrendSums",
+    "VersionValue",
 ]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
-from typing import Protocol, runtime_checkable
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Protocol, runtime_checkable
 
+from ragwatch.core.sample import Sample
+from ragwatch.core.tally import Tallies
 from ragwatch.formats.log_reader import LogReader, RecordRules
 from ragwatch.ports.receiving import GrpcListener, Handler
 from ragwatch.ports.rows import Part
+from ragwatch.ports.storage import Store
 from ragwatch.ports.traffic import Batch
 
 
@@ -28,6 +31,15 @@ class SupportsProbe(Protocol):
 
     async def probe(self) -> str:
         """Call the API. Returns what it offers, as text for people."""
+        ...
+
+
+@runtime_checkable
+class ReadsCriteria(Protocol):
+    """A judge that can answer the criteria of the operator."""
+
+    async def criteria_cost(self, sample: Sample) -> str:
+        """Return what the criteria cost per answer, as text for people; empty if it reads none."""
         ...
 
 
@@ -96,6 +108,54 @@ class SharesSecret(Protocol):
 
     def shared_secret(self, ours: bytes) -> bytes:
         """Return the secret that all workers use: the first one that was given."""
+        ...
+
+
+@runtime_checkable
+class ElectsLeader(Protocol):
+    """A store that several workers share, of which one at a time leads: it does what must be done once for all."""
+
+    def lead(self, seconds: float, *, force: bool = False) -> int | None:
+        """Become the leader for `seconds`, or stay it. Returns the number of this term; None while another leads.
+
+        Args:
+            seconds: By the clock of the server.
+            force: Whether to take the place of a leader whose time is not over.
+        """
+        ...
+
+    def resign(self, term: int) -> None:
+        """End a term early, so that another worker can lead at once."""
+        ...
+
+    def fenced(self, term: Callable[[], int | None]) -> Store:
+        """Return this store with transactions that write only within the term that `term` returns.
+
+        Other ones raise `NotLeadingError` and write nothing, also if this process was stopped for any time.
+        """
+        ...
+
+
+@runtime_checkable
+class CountsByWorker(Protocol):
+    """A store that several workers share, and which knows what each of them has counted."""
+
+    def own_tallies(self) -> Tallies:
+        """Return the part of the counters that this worker has counted. Those of all workers add up to `tallies`."""
+        ...
+
+
+@runtime_checkable
+class RevisesStates(Protocol):
+    """A store that several workers share, and in which all of them may change one saved state."""
+
+    def revise(
+        self, name: str, change: Callable[[Mapping[str, Any] | None], Mapping[str, Any] | None]
+    ) -> Mapping[str, Any] | None:
+        """Replace the state saved under a name by what `change` makes of it, in one transaction; None leaves it.
+
+        Returns the state that is saved now.
+        """
         ...
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ragwatch.core.budget import Cost
+from ragwatch.core.criteria import Criterion
 from ragwatch.core.evidence import Evidence
 from ragwatch.core.sample import Sample
 from ragwatch.core.scores import Quantity
@@ -153,9 +154,16 @@ class JudgeContext:
         budget: Account in which cost is reserved.
         clock: Seconds since the epoch.
         quantities: Quantities to be scored; evidence for others may be left out.
+        criteria: The configured criteria, of which `quantities` names those to be read. Evidence has an entry for each.
     """
 
     telemetry: Telemetry
     budget: BudgetAccount
     clock: Callable[[], float]
     quantities: frozenset[Quantity] = frozenset(Quantity)
+    criteria: tuple[Criterion, ...] = ()
+
+    @property
+    def criteria_to_read(self) -> tuple[Criterion, ...]:
+        """Criteria that a judge which reads criteria has to read."""
+        return tuple(criterion for criterion in self.criteria if criterion.quantity in self.quantities)

@@ -90,6 +90,21 @@ class Feedback:
 
 
 @dataclass(frozen=True, slots=True)
+class VersionValue:
+    """A value of a metadata key that names a version of the service, such as `release`.
+
+    Attributes:
+        field: The metadata key.
+        value: Its value, redacted.
+        at: When the first answer with it was given, in seconds since the epoch.
+    """
+
+    field: str
+    value: str
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
 class Admission:
     """Everything that one intake step writes in one transaction.
 
@@ -105,6 +120,7 @@ class Admission:
         release: Groups whose parts are deleted.
         received: Ids of records to remember for a day, so that they are recognised when they are sent again.
         feedback: What users say of answers, of this batch or earlier ones.
+        versions: Versions that records name. One that is not known yet becomes an event, once.
     """
 
     source: str
@@ -118,6 +134,7 @@ class Admission:
     release: Collection[str] = ()
     received: Collection[str] = ()
     feedback: Sequence[Feedback] = ()
+    versions: Sequence[VersionValue] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +147,7 @@ class ScoreRow:
         reason: Why the draw is unjudged; None for a judged one.
         expected: Calibrated expectations of some scores, which estimates average instead of the scores.
         stage: Stage at fault; None where it is not known.
+        segments: Value of each segment key that the answer has; empty for an unjudged draw.
     """
 
     seq: int
@@ -144,6 +162,7 @@ class ScoreRow:
     trace_id: str | None
     expected: Mapping[Quantity, float] = field(default_factory=dict)
     stage: Stage | None = None
+    segments: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,11 +333,13 @@ class Retention:
         days: Age at which verdicts are deleted.
         failing_days: Age at which verdicts with a faulty stage, and unjudged ones, are deleted.
         bytes: Size of the store above which the oldest verdicts are deleted early, those without a fault first.
+        trend_days: Age at which the sums that charts are drawn from are deleted.
     """
 
     days: float
     failing_days: float
     bytes: int
+    trend_days: float = 90.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from ragwatch.core.budget import Cost, SpendingCap
+from ragwatch.core.estimate import Addends
 from ragwatch.core.labels.label import Label
 from ragwatch.core.sample import Draw
 from ragwatch.core.tally import Tallies
+from ragwatch.core.trends import BucketKey
 from ragwatch.core.verdict import Verdict
 from ragwatch.ports.rows import (
     Admission,
@@ -26,6 +28,7 @@ from ragwatch.ports.rows import (
     StoredRun,
     StoredVerdict,
 )
+from ragwatch.ports.trends import TrendStore
 
 
 class Accounts(Protocol):
@@ -77,8 +80,8 @@ class Batches(Protocol):
 class NoteStore(Protocol):
     """Canary and anchor runs, labels by people, saved state of loops, and claims."""
 
-    def record_run(self, run: StoredRun, tallies: Tallies) -> None:
-        """Store a run and add its tallies, in one transaction."""
+    def record_run(self, run: StoredRun, tallies: Tallies, sums: Mapping[BucketKey, Addends] | None = None) -> None:
+        """Store a run and add its tallies and its figures to the trends, in one transaction."""
         ...
 
     def runs(self, kind: str, name: str, limit: int, *, failing: bool | None = None) -> list[StoredRun]:
@@ -139,7 +142,7 @@ class FeedbackStore(Protocol):
         ...
 
 
-class Store(Accounts, Batches, NoteStore, FeedbackStore, Protocol):
+class Store(Accounts, Batches, NoteStore, FeedbackStore, TrendStore, Protocol):
     """Durable storage. Thread-safe; every method may block on disk I/O.
 
     Every writing method is one transaction, and raises `StoreError` without having written anything if it fails.
@@ -161,6 +164,10 @@ class Store(Accounts, Batches, NoteStore, FeedbackStore, Protocol):
         """Store draws, cursor, tallies, parts, received ids and feedback. Returns the number of new draws.
 
         A draw whose key is already stored is only counted, as a duplicate.
+
+        Raises:
+            ReceivedMeanwhileError: Another worker has stored one of the ids as received, so that these counts are
+                wrong.
         """
         ...
 
@@ -179,7 +186,9 @@ class Store(Accounts, Batches, NoteStore, FeedbackStore, Protocol):
     def settle(
         self, verdicts: Sequence[Verdict], follow_ups: Sequence[FollowUp] = (), tallies: Tallies | None = None
     ) -> int:
-        """Store verdicts and count them. Returns the number of new ones; a draw that is already settled is skipped.
+        """Store verdicts and count them, also in the trends. Returns the number of new ones.
+
+        A draw that is already settled is skipped.
 
         Args:
             verdicts: At most one for each draw and judge.

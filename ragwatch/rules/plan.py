@@ -91,6 +91,8 @@ class RulePlan:
         rare: Longest time between two runs in seconds, for canary suites that run less than twice within
             `limits.canaries`.
         limits: Thresholds of the alerts on causes.
+        segments: Whether estimates are split by segment.
+        criteria: Quantities beside those of ragwatch.
     """
 
     judge: str
@@ -113,6 +115,8 @@ class RulePlan:
     confidence: float = 0.95
     rare: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
     limits: Limits = Limits()
+    segments: bool = False
+    criteria: tuple[Quantity, ...] = ()
 
     @property
     def watcher(self) -> str:
@@ -135,6 +139,11 @@ class RulePlan:
         yield from by_route(self.objectives, self.route_objectives)
 
 
+def _place(quantity: Quantity) -> tuple[bool, int, str]:
+    """Place of a quantity in an order: those of ragwatch in theirs, then criteria by name."""
+    return quantity.is_criterion, 0 if quantity.is_criterion else list(Quantity).index(quantity), str(quantity)
+
+
 def by_route(everywhere: Mapping[Quantity, float], routes: RouteLimits) -> Iterator[tuple[Quantity, str, float]]:
     """Every limit as quantity, matcher of the label `route` (empty for all routes), and value.
 
@@ -142,7 +151,7 @@ def by_route(everywhere: Mapping[Quantity, float], routes: RouteLimits) -> Itera
     [('route!~"faq"', 0.9), ('route="faq"', 0.5)]
     """
     named = {quantity for limits in routes.values() for quantity in limits}
-    for quantity in dict.fromkeys((*everywhere, *(quantity for quantity in Quantity if quantity in named))):
+    for quantity in dict.fromkeys((*everywhere, *sorted(named, key=_place))):
         own = [route for route, limits in routes.items() if quantity in limits]
         if quantity in everywhere:
             others = "|".join(re.escape(route).replace("\\", "\\\\") for route in own)

@@ -1,8 +1,9 @@
 """Recording rules: estimates over all replicas, computed from counters that can be summed.
 
 The prefix of a name gives its labels: `route:` has job, cluster, namespace (where the scrape configuration sets them),
-route, judge (and quantity, window); `all:` the same without route. Its end is the window, as in `mean1h`. All rules of
-a window form one group, because the rules of a group are evaluated at the same instant.
+route, judge (and quantity, window); `all:` the same without route; `segment:` with segment and value instead of route,
+where segments are configured. Its end is the window, as in `mean1h`. All rules of a window form one group, because the
+rules of a group are evaluated at the same instant.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ def groups(plan: RulePlan) -> Iterator[dict[str, JsonValue]]:
         group: dict[str, JsonValue] = {"name": f"ragwatch-estimates-{window}"}
         if seconds >= _LONG:  # costly and slow to change; an interval above 5m would exceed Prometheus' lookback
             group["interval"] = "2m"
-        every = (*_sums(window), *_estimates(plan, window), *_rates(window))
+        split = tuple(_segment_sums(window)) if plan.segments else ()
+        every = (*_sums(plan, window), *split, *_estimates(plan, window), *_rates(window))
         records = [replace(record, name=of_window(record.name, window)) for record in every]
         if seconds == plan.window:
             records += comparisons(plan)
@@ -43,9 +45,9 @@ def groups(plan: RulePlan) -> Iterator[dict[str, JsonValue]]:
         yield {"name": "ragwatch-thresholds", "rules": limits}
 
 
-def _sums(window: str) -> Iterator[RecordingRule]:
+def _sums(plan: RulePlan, window: str) -> Iterator[RecordingRule]:
     for addend in SUMS:
-        for quantity in Quantity:
+        for quantity in (*Quantity, *plan.criteria):
             counter = f"ragwatch_{quantity}_{addend}_total"
             yield RecordingRule(
                 f"route:ragwatch_quality_{addend}:increase",
@@ -58,6 +60,16 @@ def _sums(window: str) -> Iterator[RecordingRule]:
         )
 
 
+def _segment_sums(window: str) -> Iterator[RecordingRule]:
+    """Sums of each segment over replicas and routes."""
+    for addend in SUMS:
+        grown = gain(f"ragwatch_segment_{addend}_total", window)
+        yield RecordingRule(
+            f"segment:ragwatch_quality_{addend}:increase",
+            f"sum by (job, cluster, namespace, quantity, segment, value, judge) (\n  {grown}\n)",
+        )
+
+
 def _estimates(plan: RulePlan, window: str) -> Iterator[RecordingRule]:
     """Mean, standard error and Wilson score interval at the observed variance, with z instead of t.
 
@@ -66,7 +78,7 @@ def _estimates(plan: RulePlan, window: str) -> Iterator[RecordingRule]:
     equal the standard error is 0, and the interval takes its width from the effective sample size.
     """
     z = NormalDist().inv_cdf(0.5 + plan.confidence / 2)
-    for level in ("route", "all"):
+    for level in ("route", "all", *(("segment",) if plan.segments else ())):
         quality = f"{level}:ragwatch_quality"
         w, wx, w2, w2x, w2x2 = (pick(f"{quality}_{addend}:increase", window=window) for addend in SUMS)
         mean, error, trial = (pick(f"{quality}:{name}", window=window) for name in ("mean", "stderr", "inverse_trials"))

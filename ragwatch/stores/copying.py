@@ -34,9 +34,14 @@ _TABLES = {
     "received": "source, digest, at",
     "feedback": "seq, key, at, score, answered",
     "early_feedback": "key, name, source, at, score, received",
+    "trends": "span, kind, place, start, name, judge, version, n, w, wx, w2, w2x, w2x2, w3, w4",
+    "peaks": "span, kind, place, start, name, value, threshold",
+    "known_versions": "field, digest, at",
 }
 """Columns of the tables that are copied as they are. Claims are not: their holders have ended."""
-_UNORDERED = frozenset({"tallies", "cursors", "labels", "early_feedback"})  # tables without a rowid
+_UNORDERED = frozenset(
+    {"tallies", "cursors", "labels", "early_feedback", "trends", "peaks", "known_versions"}
+)  # tables without a rowid
 _NUMBERED = {"work": "seq", "verdicts": "seq", "feedback": "seq", "spending": "id", "batches": "id", "runs": "id"}
 
 

@@ -12,7 +12,7 @@ from ragwatch.core.scores import Quantity
 from ragwatch.core.verdict_line import VerdictRecord, parse_verdict_line
 from ragwatch.errors import StoreError
 from ragwatch.ports import PackedVerdict, StoredRun, StoredVerdict
-from ragwatch.stores.rows import known_scores, number, raises_store_error, text, unpack
+from ragwatch.stores.rows import criteria_in, known_scores, number, raises_store_error, text, unpack
 from ragwatch.stores.texts import PackedText, damaged_text, excerpt
 
 VERDICT_COLUMNS = (
@@ -122,18 +122,27 @@ def line_from_columns(columns: list[Any]) -> dict[str, Any]:
         "missing": [],
         "address": None,
         "reference": None,
+        **_criteria(scores),
         "judge": {"kind": "", "version": version, **unknown},
         **_extra_fields(columns),
     }
 
 
 def _scores(packed: str | None) -> dict[str, float | None]:
-    scores: dict[str, float | None] = dict.fromkeys(map(str, Quantity))
+    return dict.fromkeys(map(str, Quantity)) | dict(known_scores(_stored(packed)))
+
+
+def _criteria(packed: str | None) -> dict[str, Any]:
+    names = criteria_in(_stored(packed))
+    return {"criteria": [{"name": name, "answer": None, "quote": None} for name in names]} if names else {}
+
+
+def _stored(packed: str | None) -> dict[str, Any]:
     try:
         stored = {} if packed is None else orjson.loads(packed)
     except ValueError:
-        return scores
-    return scores | dict(known_scores(stored)) if isinstance(stored, dict) else scores
+        return {}
+    return stored if isinstance(stored, dict) else {}
 
 
 @raises_store_error
@@ -148,6 +157,7 @@ def label_of(row: tuple[Any, ...]) -> Label:
     """Decode a row that begins with the body of a label."""
     record = unpack(row[0])
     try:
-        return from_record({**record, "scores": dict(known_scores(record["scores"]))})
+        known = known_scores({**record["scores"], "criteria": record.get("criteria")})
+        return from_record({**record, "scores": dict(known)})
     except (LookupError, ValueError, TypeError, AttributeError) as error:
         raise damaged_text(error) from error

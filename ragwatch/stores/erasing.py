@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ragwatch.core.metadata import value_at
 from ragwatch.core.sample import Draw, Sample
 from ragwatch.core.verdict import Reading, Unjudged, UnjudgedReason
 from ragwatch.errors import StoreError
@@ -99,21 +100,7 @@ def without_notes(body: bytes) -> bytes | None:
 
 def _has_metadata(record: Mapping[str, Any], wanted: Iterable[tuple[str, str]]) -> bool:
     metadata = record.get("metadata") or {}
-    return any(value == _text(_at(metadata, path)) for path, value in wanted)
-
-
-def _at(metadata: Mapping[str, Any], path: str) -> object:
-    """The value under a key, or else under a path of keys.
-
-    >>> _at({"user": {"id": 7}}, "user.id"), _at({"user.id": 8}, "user.id"), _at({"user": "x"}, "user.id")
-    (7, 8, None)
-    """
-    if path in metadata:
-        return metadata[path]
-    value: object = metadata
-    for name in path.split("."):
-        value = value.get(name) if isinstance(value, Mapping) else None
-    return value
+    return any(value == _text(value_at(metadata, path)) for path, value in wanted)
 
 
 def _text(value: object) -> str | None:

@@ -29,6 +29,8 @@ def without_texts(line: Mapping[str, Any], identity: str | None = None) -> dict[
     kept = dict(line)
     kept["claims"] = [{**claim, "text": "", "evidence": None} for claim in line.get("claims") or ()]
     kept["missing"] = []
+    if criteria := line.get("criteria"):
+        kept["criteria"] = [{**reading, "quote": None} for reading in criteria]
     if isinstance(reference := line.get("reference"), Mapping):
         kept["reference"] = {**reference, "missing": []}
     if identity is not None:

@@ -1,4 +1,4 @@
-"""Lock file: gives one process exclusive use of a state directory."""
+"""Lock file: gives one process exclusive use of a state directory; and the name of the worker that uses it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import fcntl
 import os
 from contextlib import suppress
 from pathlib import Path
+from uuid import uuid4
 
 from ragwatch.errors import StoreError
 
@@ -54,3 +55,21 @@ def _create(directory: Path) -> None:
         if not others:  # `state: /tmp` must not make /tmp private
             with suppress(PermissionError):  # a mounted volume may belong to root and be writable by its group
                 directory.chmod(0o700)
+
+
+def worker_name(directory: Path) -> str:
+    """Return the name of the worker of a state directory, which is made once. The caller holds its lock.
+
+    Raises:
+        StoreError: It cannot be read or written.
+    """
+    path = directory / "ragwatch.worker"
+    try:
+        with suppress(FileNotFoundError):
+            if name := path.read_text("utf-8").strip():
+                return name
+        name = uuid4().hex
+        path.write_text(f"{name}\n", "utf-8")
+    except (OSError, UnicodeError) as error:
+        raise StoreError(f"state: cannot use {path}: {error}; give a directory we may write") from error
+    return name

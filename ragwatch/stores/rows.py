@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import orjson
 
 from ragwatch.core.sample import Context, Draw, RelevantContext, Role, Sample, Turn
-from ragwatch.core.scores import Quantity
+from ragwatch.core.scores import Quantity, is_quantity_name, quantity_of
 from ragwatch.core.stage import Stage
 from ragwatch.core.tally import Tallies, Tally, TallyKey
 from ragwatch.core.verdict import Judged, UnjudgedReason, Verdict
@@ -118,7 +118,11 @@ def _relevant(record: Mapping[str, Any]) -> tuple[RelevantContext, ...] | None:
     )
 
 
-_EXPECTED = "expected"  # beside the names of quantities, which older versions look for
+_EXPECTED, _SEGMENTS, _CRITERIA = (
+    "expected",
+    "segments",
+    "criteria",
+)  # beside the names of quantities, which older versions look for
 
 
 def verdict_row(verdict: Verdict) -> dict[str, Any]:
@@ -137,15 +141,35 @@ def verdict_row(verdict: Verdict) -> dict[str, Any]:
         "stage": line["stage"],
         "fault": line["fault"],
         "failing": int(not judged or line["stage"] not in (None, Stage.NONE)),
-        "scores": orjson.dumps({**line["scores"], _EXPECTED: line["expected"]}).decode() if judged else None,
+        "scores": _scores(line, draw) if judged else None,
         "trace_id": draw.sample.trace_id,
         "line": pack(line),
     }
 
 
+def _scores(line: Mapping[str, Any], draw: Draw) -> str:
+    segments = {key: value for key, value in draw.segments if value is not None}
+    criteria = [reading["name"] for reading in line.get("criteria", ())]
+    extra = {**({_SEGMENTS: segments} if segments else {}), **({_CRITERIA: criteria} if criteria else {})}
+    return orjson.dumps({**line["scores"], _EXPECTED: line["expected"], **extra}).decode()
+
+
+def _segments_of(stored: object) -> dict[str, str]:
+    values = stored if isinstance(stored, Mapping) else {}
+    return {key: value for key, value in values.items() if isinstance(value, str)}
+
+
 def known_scores(scores: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """Return names and values of the quantities that this version supports: a newer one may have stored more."""
-    return [(name, value) for name, value in scores.items() if name in _QUANTITIES]
+    criteria = criteria_in(scores)
+    return [(name, value) for name, value in scores.items() if name in _QUANTITIES or name in criteria]
+
+
+def criteria_in(scores: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the names of criteria among stored scores."""
+    names = scores.get(_CRITERIA)
+    known = names if isinstance(names, list) else []
+    return tuple(name for name in known if isinstance(name, str) and is_quantity_name(name))
 
 
 SCORE_COLUMNS = "seq, key, at, route, judge, version, probability, scores, reason, trace_id, stage"
@@ -156,11 +180,13 @@ def score_row(row: tuple[Any, ...]) -> ScoreRow:
     """Decode a row of `SCORE_COLUMNS`. Quantities of a newer version are ignored."""
     seq, key, at, route, judge, version, probability, scores, reason, trace_id, stage = row
     decoded, expected = None, {}
+    segments: dict[str, str] = {}
     try:
         if scores is not None:
             values = orjson.loads(scores)
             stored, expected = known_scores(values), expected_of(values.get(_EXPECTED))
-            decoded = {Quantity(name): None if value is None else number(value) for name, value in stored}
+            segments = _segments_of(values.get(_SEGMENTS))
+            decoded = {quantity_of(name): None if value is None else number(value) for name, value in stored}
     except (ValueError, AttributeError, TypeError):
         decoded, reason = None, UnjudgedReason.DAMAGED
     return ScoreRow(
@@ -176,6 +202,7 @@ def score_row(row: tuple[Any, ...]) -> ScoreRow:
         trace_id=trace_id,
         expected=expected,
         stage=Stage(stage) if stage in _STAGES else None,
+        segments=segments,
     )
 
 

@@ -29,6 +29,7 @@ from ragwatch.web.authentication import Authentication
 from ragwatch.web.body_limit import RequestBodyLimit
 from ragwatch.web.canaries import canaries, suites_of
 from ragwatch.web.causes_page import cause_routes
+from ragwatch.web.changes_page import change_routes
 from ragwatch.web.drift_page import drift_routes
 from ragwatch.web.erasure import Forget, erasure_routes
 from ragwatch.web.forms import FormGuard
@@ -43,6 +44,7 @@ from ragwatch.web.route_page import route_routes
 from ragwatch.web.samples_page import sample_routes
 from ragwatch.web.scope import PageScope
 from ragwatch.web.streamed_samples import sample_json, samples_json
+from ragwatch.web.trends_page import trend_routes
 
 Action = Callable[[Mapping[str, str]], Awaitable[str]]
 """Handles a POST: maps query parameters to the text of the response. Raises `ParameterError` (400) for invalid ones,
@@ -104,13 +106,24 @@ def build_app(  # noqa: PLR0913 - dependencies, by keyword
             *label_routes(labels, pages, policy.refused),
             *erasure_routes(forget),
             *sample_routes(store, scope, clock, pages),
-            *drift_routes(board, store, clock, pages),
-            *route_routes(board, scope, clock, pages),
+            *_figure_routes(board, store, scope, clock, pages),
             *cause_routes(store, scope, clock),
         ],
         middleware=_middleware(policy, audit),
         exception_handlers={StoreError: _store_error, samples.ParameterError: _bad_request, Exception: _internal_error},
     )
+
+
+def _figure_routes(
+    board: Board, store: Store | None, scope: Callable[[], PageScope], clock: Callable[[], float], pages: RequestLimit
+) -> list[Route]:
+    """Routes of the pages of figures: drift, one route of the service, trends, before and after."""
+    return [
+        *drift_routes(board, store, clock, pages),
+        *route_routes(board, scope, clock, pages),
+        *trend_routes(board, store, scope, clock, pages),
+        *change_routes(store, scope, clock, pages),
+    ]
 
 
 def _limits() -> tuple[RequestLimit, RequestLimit]:
@@ -204,7 +217,7 @@ class _Endpoints:
 
     async def samples(self, request: Request) -> ASGIApp:
         pairs, now = request.query_params.multi_items(), self.clock()
-        query, with_texts = samples.json_query_of(pairs, now=now)
+        query, with_texts = samples.json_query_of(pairs, now=now, criteria=self.scope().criteria)
         if self.store is None:
             return json_reply({"samples": []})
         store, next_address = self.store, samples.next_address(pairs, query)

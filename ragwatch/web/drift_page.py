@@ -17,6 +17,7 @@ from ragwatch import __version__
 from ragwatch.board import Board
 from ragwatch.core.scores import LOW_IS_GOOD
 from ragwatch.core.snapshot import Gauge, Gauges, Snapshot
+from ragwatch.core.trends import evidence_words
 from ragwatch.errors import StoreError
 from ragwatch.ports import RecordedEvent, Store, StoredRun
 from ragwatch.web.forms import FIELD, FORM_TOKEN
@@ -26,7 +27,7 @@ from ragwatch.web.request_limit import MIB, RequestLimit
 
 KIND, TRAFFIC_KIND, JUDGE_KIND = "drift", "traffic_drift", "anchor"
 PAST_ALARMS = 5
-EVENT_SECONDS, MAX_EVENTS = 7 * 86400.0, 50
+EVENT_SECONDS, MAX_EVENTS, MAX_EVENT_ROUTES = 7 * 86400.0, 50, 5
 RESPONSE_SIZE = 4 * MIB  # approximate memory for one response
 _DEFAULT_ADDRESS = "http://127.0.0.1:10477"
 _LOW_IS_GOOD = frozenset(map(str, LOW_IS_GOOD))
@@ -111,6 +112,7 @@ def drift(snapshot: Snapshot | None, store: Store | None, *, now: float, address
         ],
         "judges": sorted(judges, key=_without_alarm),
         "events": [asdict(event) for event in reversed(events[-MAX_EVENTS:])],
+        "event_routes": sorted({row["route"] for row in answers})[:MAX_EVENT_ROUTES],
     }
 
 
@@ -169,6 +171,7 @@ class _DriftRows:
             "evidence": evidence,
             "threshold": threshold,
             "share": None if evidence is None or not threshold else min(max(evidence / threshold, 0.0), 1.0),
+            "words": None if evidence is None or not threshold else evidence_words(evidence, threshold),
             "baseline": baseline,
             "learning": evidence is None and not alarm,
             "paused": self._paused(labels),

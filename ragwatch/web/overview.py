@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from ragwatch.core.estimate import Estimate
 from ragwatch.core.labels.annotators import AnnotatorShares
 from ragwatch.core.sample import OTHER
-from ragwatch.core.scores import LOW_IS_GOOD, Quantity, UnknownReason
-from ragwatch.core.snapshot import EstimateRow, Snapshot
+from ragwatch.core.scores import LOW_IS_GOOD, Quantity, UnknownReason, quantity_of
+from ragwatch.core.snapshot import EstimateRow, Gauge, Snapshot
 from ragwatch.core.stage import Stage
 from ragwatch.core.tally import PartOutcome, Tally, lines_read
 from ragwatch.web.scope import PageScope
@@ -24,6 +25,7 @@ _NO_SCORE_REASONS = {
     UnknownReason.LANGUAGE: "this judge has no measured accuracy in the language of the answers",
     UnknownReason.SHORT_ANSWER: "the answers are a bare yes or no, which this judge cannot decide",
     UnknownReason.NO_CITATIONS: "the answers cite no contexts",
+    UnknownReason.DOES_NOT_APPLY: "the criterion does not apply to the answers",
 }
 _STATES = ("bad", "unsure", "good", "plain")  # the worst first
 _HEADLINES = {
@@ -92,16 +94,18 @@ def overview(
     shown = snapshot or Snapshot(at=now)
     windows = windows_of(snapshot, scope)
     builder = _OverviewBuilder(shown, scope, now, _window(shown, windows, window))
-    routes = [_route(builder, route) for route in _routes(shown, scope)]
+    routes = [_route(builder, route) for route in routes_of(shown, scope)]
     states = [figure["state"] for route in routes for judge in route["judges"] for figure in judge["figures"]]
-    state = next((state for state in _STATES if state in states), "silent")
+    alarms = _alarms(shown)
+    state = _overall(states, alarms)
     return {
         "at": None if snapshot is None else snapshot.at,
         "now": now,
         "window": builder.window,
         "windows": list(windows),
         "state": state,
-        "headline": _HEADLINES[state],
+        "headline": _headline(state, states, alarms),
+        "drift": alarms,
         "bad": states.count("bad"),
         "unsure": states.count("unsure"),
         "judged_figures": sum(state in ("bad", "unsure", "good") for state in states),
@@ -112,6 +116,35 @@ def overview(
         "failing": [dict(sample) for sample in failing],
         "unpaged": list(scope.unpaged),
     }
+
+
+def _alarms(snapshot: Snapshot) -> list[dict[str, str]]:
+    """Active drift alarms: of answers, of the traffic, of judges."""
+    gauges = {Gauge.DRIFT_ALARM: "answers", Gauge.TRAFFIC_DRIFT_ALARM: "traffic", Gauge.JUDGE_DRIFT_ALARM: "judge"}
+    active = [
+        {"kind": kind, "name": labels[0], "route": labels[1] if len(labels) > 1 else ""}
+        for gauge, kind in gauges.items()
+        for (one, labels), value in snapshot.gauges.items()
+        if one is gauge and value
+    ]
+    return sorted(active, key=lambda alarm: (alarm["kind"], alarm["name"], alarm["route"]))
+
+
+def _overall(states: Sequence[str], alarms: Sequence[Mapping[str, str]]) -> str:
+    """The worst state of all figures; an alarm about answers is as bad as a threshold, any other leaves it open."""
+    kinds = {alarm["kind"] for alarm in alarms}
+    if "answers" in kinds or "bad" in states:
+        return "bad"
+    return "unsure" if kinds else next((state for state in _STATES if state in states), "silent")
+
+
+def _headline(state: str, states: Sequence[str], alarms: Sequence[Mapping[str, str]]) -> str:
+    drifted = any(alarm["kind"] == "answers" for alarm in alarms)
+    if drifted:
+        return "Answer quality has drifted" + (", and is worse than a threshold" if "bad" in states else "")
+    if alarms and "bad" not in states:
+        return "A judge or the traffic has drifted"
+    return _HEADLINES[state]
 
 
 def _names(configured: Iterable[str], seen: Iterable[str]) -> list[str]:
@@ -125,7 +158,7 @@ def _window(snapshot: Snapshot, windows: Sequence[str], requested: str | None) -
     return next((window for window in windows if window in with_estimates), windows[0] if windows else "")
 
 
-def _routes(snapshot: Snapshot, scope: PageScope) -> list[str]:
+def routes_of(snapshot: Snapshot, scope: PageScope) -> list[str]:
     """Configured routes; `other` only if it has traffic or no route is configured."""
     other = snapshot.tallies.get((Tally.DRAWN, (OTHER,)), 0) or not scope.routes
     return [*scope.routes, OTHER] if other and OTHER not in scope.routes else list(scope.routes)
@@ -140,9 +173,15 @@ def _route(builder: _OverviewBuilder, route: str) -> dict[str, Any]:
         if judge and (judge == first or judge in with_estimates)
     ]
     states = [figure["state"] for judge in judges for figure in judge["figures"]]
+    drift = [
+        alarm["name"] for alarm in _alarms(builder.snapshot) if (alarm["kind"], alarm["route"]) == ("answers", route)
+    ]
+    state = next((state for state in _STATES if state in states), "silent")
     return {
         "route": route,
-        "state": next((state for state in _STATES if state in states), "silent"),
+        "state": "bad" if drift else state,
+        "threshold_state": state,
+        "drift": drift,
         "drawn": builder.count(Tally.DRAWN, route),
         "probability": builder.snapshot.probabilities.get(route),
         "stages": _stages(builder, route),
@@ -202,7 +241,8 @@ def _figures_of(builder: _OverviewBuilder, route: str, judge: str) -> dict[str, 
         for row in builder.snapshot.estimates
         if (row.route, row.judge, row.window) == (route, judge, builder.window)
     }
-    figures = [_figure(builder, quantity, route, judge, rows.get(quantity)) for quantity in Quantity]
+    quantities = (*Quantity, *map(quantity_of, builder.scope.criteria))
+    figures = [_figure(builder, quantity, route, judge, rows.get(quantity)) for quantity in quantities]
     return {
         "judge": judge,
         "why": None if rows else figures[0]["why"],
@@ -227,7 +267,7 @@ def _figure(
         return figure | {"state": "silent", "why": _why(builder, quantity, route, judge)}
     estimate = row.estimate
     return figure | {
-        "state": _state(quantity, row, figure["threshold"]),
+        "state": state_of(estimate, figure["threshold"], lower_is_better=quantity in LOW_IS_GOOD),
         "why": None,
         "value": estimate.value,
         "low": estimate.low,
@@ -270,12 +310,12 @@ def _annotators(shares: AnnotatorShares) -> dict[str, Any]:
     }
 
 
-def _state(quantity: Quantity, row: EstimateRow, threshold: float | None) -> str:
+def state_of(estimate: Estimate, threshold: float | None, *, lower_is_better: bool) -> str:
     """`bad` and `good` only when the whole interval lies on that side of the threshold."""
     if threshold is None:
         return "plain"
-    low, high = row.estimate.low, row.estimate.high
-    if quantity in LOW_IS_GOOD:
+    low, high = estimate.low, estimate.high
+    if lower_is_better:
         low, high, threshold = -high, -low, -threshold
     if high < threshold:
         return "bad"

@@ -19,7 +19,7 @@ from ragwatch import __version__
 from ragwatch.board import Board
 from ragwatch.core.diagnosis import STAGES
 from ragwatch.core.feedback import NAME
-from ragwatch.core.scores import LOW_IS_GOOD, Quantity
+from ragwatch.core.scores import LOW_IS_GOOD, Quantity, quantity_of
 from ragwatch.core.snapshot import EstimateRow, Gauge, Snapshot
 from ragwatch.core.stage import Stage
 from ragwatch.core.tally import Tally
@@ -28,9 +28,10 @@ from ragwatch.web.pages import page
 from ragwatch.web.reply import json_reply
 from ragwatch.web.request_limit import MIB, RequestLimit
 from ragwatch.web.scope import PageScope
+from ragwatch.web.segment_tables import segment_tables
 
 RESPONSE_SIZE = MIB  # approximate memory for one response
-RETRIEVAL, GENERATION, END_TO_END = "retrieval", "generation", "end to end"
+RETRIEVAL, GENERATION, END_TO_END, CRITERIA = "retrieval", "generation", "end to end", "criteria"
 _NOT_FOUND = 404
 _QUANTITIES: Mapping[str, tuple[Quantity, ...]] = {
     RETRIEVAL: tuple(quantity for quantity in Quantity if STAGES[quantity] is Stage.RETRIEVAL),
@@ -40,6 +41,7 @@ _HEADLINES = {
     RETRIEVAL: "Retrieval has become worse: look there first",
     GENERATION: "Generation has become worse, and retrieval has not",
     END_TO_END: "Answers have become worse by labels, and neither retrieval nor generation has",
+    CRITERIA: "Answers meet a criterion of yours less often",
 }
 _MISSING = {
     RETRIEVAL: "no relevance judgements in the log and no canary suite",
@@ -96,7 +98,8 @@ def route_levels(
     view = overview(snapshot, scope, now=now, window=window)
     shown = snapshot or Snapshot(at=now)
     known = next((entry for entry in view["routes"] if entry["route"] == route), None)
-    levels = _Levels(shown, route, view["window"], known or {"judges": []}).levels()
+    builder = _Levels(shown, route, view["window"], known or {"judges": []}, tuple(map(quantity_of, scope.criteria)))
+    levels = builder.levels()
     worse = [level["level"] for level in levels if any(row["moved"] == "worse" for row in level["rows"])]
     compared = any(row["baseline"] is not None for level in levels for row in level["rows"])
     return {
@@ -109,6 +112,7 @@ def route_levels(
         "state": "bad" if worse else "good" if compared else "silent",
         "headline": _HEADLINES[worse[0]] if worse else _quiet(compared=compared),
         "levels": levels,
+        "segments": segment_tables(shown, scope, route=route, judge=builder.judge, window=view["window"]),
         "stages": known["stages"] if known else [],
     }
 
@@ -120,22 +124,37 @@ def _quiet(*, compared: bool) -> str:
 class _Levels:
     """Builds the rows of a route."""
 
-    def __init__(self, snapshot: Snapshot, route: str, window: str, view: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        route: str,
+        window: str,
+        view: Mapping[str, Any],
+        criteria: tuple[Quantity, ...],
+    ) -> None:
+        self._criteria = criteria
         self._snapshot = snapshot
         self._gauges = snapshot.gauges
         self._route = route
         self._window = window
         self._judge: Mapping[str, Any] = next(iter(view["judges"]), {"judge": "", "figures": []})
 
+    @property
+    def judge(self) -> str:
+        """Name of the default judge."""
+        return str(self._judge["judge"])
+
     def levels(self) -> list[dict[str, Any]]:
         """The three levels with their rows; `why` says why a level has no figures of its own kind."""
         judged = {level: list(self._judged(quantities)) for level, quantities in _QUANTITIES.items()}
         rankings = [*self._ranked(), *self._canaries()]
         answered = [*self._labelled(), *self._rated(), *self._canary_answers()]
+        criteria = list(self._judged(self._criteria))
         return [
             self._level(RETRIEVAL, [*judged[RETRIEVAL], *rankings], missing=not rankings),
             self._level(GENERATION, judged[GENERATION], missing=False),
             self._level(END_TO_END, answered, missing=not answered),
+            *([self._level(CRITERIA, criteria, missing=False)] if self._criteria else []),
         ]
 
     @staticmethod

@@ -11,7 +11,7 @@ from typing import Any
 
 from ragwatch.core.evidence import ClaimVerdict
 from ragwatch.core.labels.label import Label
-from ragwatch.core.scores import LOW_IS_GOOD, Fault, Quantity
+from ragwatch.core.scores import LOW_IS_GOOD, Fault
 from ragwatch.core.stage import Stage
 from ragwatch.core.verdict_line import ClaimRecord, ContextRecord, VerdictRecord, parse_verdict_line
 from ragwatch.errors import StoreError
@@ -128,7 +128,14 @@ def view(
         "trace_id": chosen.trace_id,
         "verdict": {**_judge(chosen), **_meaning(chosen), "missing": _cuts(chosen.missing)},
         "judges": [_judge(verdict) for verdict in verdicts],
-        "quantities": [{"quantity": str(quantity), "low_is_good": quantity in LOW_IS_GOOD} for quantity in Quantity],
+        "quantities": [
+            {"quantity": str(quantity), "low_is_good": quantity in LOW_IS_GOOD} for quantity in chosen.scores
+        ],
+        "criteria": [
+            {"name": one.name, "answer": one.answer, "quote": one.quote}
+            for one in chosen.criteria
+            if one.answer is not None
+        ],
         "claims": claims,
         "claims_left_out": max(0, len(chosen.claims) - MAX_CLAIMS),
         "contexts": _contexts(chosen, kept, claims),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -11,7 +11,7 @@ from math import isfinite
 from typing import Any
 from urllib.parse import urlencode
 
-from ragwatch.core.scores import Quantity
+from ragwatch.core.scores import Quantity, quantity_of
 from ragwatch.core.stage import Stage
 from ragwatch.ports import PackedVerdict, Query, Store, StoredVerdict
 from ragwatch.web.audit_trail import shown
@@ -46,12 +46,13 @@ class ParameterError(ValueError):
     """A parameter of a request is invalid; the message names it and the allowed values."""
 
 
-def query_of(parameters: Iterable[tuple[str, str]], *, now: float) -> Query:
+def query_of(parameters: Iterable[tuple[str, str]], *, now: float, criteria: Sequence[str] = ()) -> Query:
     """Parses the search of a request. Scores are strictly below and above; times are from `since`, before `until`.
 
     Args:
         parameters: Names and values of the query string.
         now: Seconds since the epoch; `since` and `until` may be ages such as `2h`.
+        criteria: Names of the configured criteria, which are quantities too.
 
     >>> query = query_of([("quantity", "faithfulness"), ("below", "0.5"), ("since", "1h")], now=10_000.0)
     >>> query.below, query.since
@@ -72,26 +73,27 @@ def query_of(parameters: Iterable[tuple[str, str]], *, now: float) -> Query:
             raise ParameterError(f"{name}: needs a quantity")
     if values.get("sort") == Order.WORST and "quantity" not in values:
         raise ParameterError("sort: worst needs a quantity")
-    quantity = _one_of(values, "quantity", Quantity)
+    quantity = _one_of(values, "quantity", (*Quantity, *criteria))
     return Query(
         route=values.get("route"),
         judge=values.get("judge"),
         stage=_one_of(values, "stage", Stage),
         outcome=_one_of(values, "outcome", Outcome),
-        quantity=None if quantity is None else Quantity(quantity),
+        quantity=None if quantity is None else quantity_of(quantity),
         below=_number(values, "below"),
         above=_number(values, "above"),
-        since=_moment(values, "since", now),
-        until=_moment(values, "until", now),
+        since=moment(values, "since", now),
+        until=moment(values, "until", now),
         worst=_one_of(values, "sort", Order) == Order.WORST,
         limit=_limit(values.get("limit", "50")),
     )
 
 
-def _one_of(values: Mapping[str, str], name: str, allowed: type[StrEnum]) -> str | None:
+def _one_of(values: Mapping[str, str], name: str, allowed: Iterable[str]) -> str | None:
     value = values.get(name)
-    if value is not None and value not in set(allowed):
-        raise ParameterError(f"{name}: not one of {', '.join(allowed)}")
+    names = tuple(allowed)
+    if value is not None and value not in names:
+        raise ParameterError(f"{name}: not one of {', '.join(names)}")
     return value
 
 
@@ -112,7 +114,7 @@ def _finite(text: str) -> float | None:
     return value if isfinite(value) else None
 
 
-def _moment(values: Mapping[str, str], name: str, now: float) -> float | None:
+def moment(values: Mapping[str, str], name: str, now: float) -> float | None:
     """Parses a time: an age, seconds since the epoch, or ISO 8601 (UTC by default)."""
     if name not in values:
         return None
@@ -163,7 +165,9 @@ def short(sample: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def json_query_of(parameters: Iterable[tuple[str, str]], *, now: float) -> tuple[Query, bool]:
+def json_query_of(
+    parameters: Iterable[tuple[str, str]], *, now: float, criteria: Sequence[str] = ()
+) -> tuple[Query, bool]:
     """Parses the search of a JSON request, and whether it requests full texts (`texts=true`).
 
     `after` is the cursor in the `next` address of the previous page.
@@ -173,7 +177,7 @@ def json_query_of(parameters: Iterable[tuple[str, str]], *, now: float) -> tuple
     """
     pairs = list(parameters)
     more = {name: value for name, value in pairs if name in ("texts", "after")}
-    query = query_of((pair for pair in pairs if pair[0] not in more), now=now)
+    query = query_of((pair for pair in pairs if pair[0] not in more), now=now, criteria=criteria)
     if query.worst:
         raise ParameterError("sort: worst is for the page; here the newest come first, in pages of any length")
     if len(more) < sum(name in more for name, _ in pairs):

@@ -15,7 +15,7 @@ from starlette.types import ASGIApp
 
 from ragwatch import __version__
 from ragwatch.core.sample import OTHER
-from ragwatch.core.scores import LOW_IS_GOOD, Quantity
+from ragwatch.core.scores import LOW_IS_GOOD, Quantity, quantity_of
 from ragwatch.core.stage import Stage
 from ragwatch.errors import StoreError
 from ragwatch.ports import Query, Store, StoredVerdict
@@ -66,7 +66,7 @@ def _search_page(pairs: Pairs, store: Store | None, scope: PageScope, now: float
     status = 200
     error = None
     try:
-        view = listing(filters, store, now=now)
+        view = listing(filters, store, now=now, criteria=scope.criteria)
     except samples.ParameterError as invalid:
         error, status = str(invalid), _BAD_REQUEST
     except StoreError as failure:
@@ -80,7 +80,7 @@ def _search_page(pairs: Pairs, store: Store | None, scope: PageScope, now: float
     }
     newest = None if "until" not in dict(filters) else _without(filters, "until")
     return HTMLResponse(
-        page("samples.html", {**context, **view, "newest": newest, "columns": columns(filters)}), status
+        page("samples.html", {**context, **view, "newest": newest, "columns": columns(filters, scope.criteria)}), status
     )
 
 
@@ -96,14 +96,14 @@ def _sample_page(key: str, judge: str | None, store: Store | None, scope: PageSc
     return HTMLResponse(body, status)
 
 
-def listing(filters: Pairs, store: Store | None, *, now: float) -> dict[str, Any]:
+def listing(filters: Pairs, store: Store | None, *, now: float, criteria: Sequence[str] = ()) -> dict[str, Any]:
     """Reads a page of verdicts as table rows, with the address of the next page.
 
     Raises:
         ParameterError: A parameter is unknown, repeated, or has no meaning.
         StoreError: The store cannot be read.
     """
-    query = samples.query_of(filters, now=now)
+    query = samples.query_of(filters, now=now, criteria=criteria)
     verdicts, until, crowded = ([], None, False) if store is None else read_page(store, query)
     fixed = [*_fixed(filters, now), *([] if until is None else [("until", repr(until))])]
     return {
@@ -163,14 +163,14 @@ def row(stored: StoredVerdict) -> dict[str, Any]:
     }
 
 
-def columns(filters: Pairs) -> list[dict[str, Any]]:
+def columns(filters: Pairs, criteria: Sequence[str] = ()) -> list[dict[str, Any]]:
     """Quantities to show, the selected one first.
 
     >>> [column["quantity"] for column in columns([("quantity", "contradiction")])][:2]
     ['contradiction', 'faithfulness']
     """
     name = dict(filters).get("quantity")
-    selected = [Quantity(name)] if name in set(Quantity) else []
+    selected = [quantity_of(name)] if name in {*Quantity, *criteria} else []
     return [
         {"quantity": str(quantity), "low_is_good": quantity in LOW_IS_GOOD, "selected": quantity in selected}
         for quantity in dict.fromkeys((*selected, *COLUMNS))
@@ -185,7 +185,7 @@ def form(filters: Pairs, scope: PageScope) -> dict[str, Any]:
         "judge": scope.judges,
         "stage": map(str, Stage),
         "outcome": map(str, samples.Outcome),
-        "quantity": map(str, Quantity),
+        "quantity": (*map(str, Quantity), *scope.criteria),
         "sort": map(str, samples.Order),
         "limit": LIMITS,
     }

@@ -20,7 +20,10 @@ class PageScope:
         route_thresholds: By route: thresholds that take precedence; None for no threshold.
         unpaged: What cannot page, and why.
         suites: Configured canary suites.
+        segments: Configured values of each segment.
+        criteria: Names of the configured criteria.
         texts: Texts of which answers are stored: all, failing or none.
+        confidence: Level of the intervals.
     """
 
     sources: tuple[str, ...] = ()
@@ -32,6 +35,9 @@ class PageScope:
     route_thresholds: Mapping[str, Mapping[str, float | None]] = field(default_factory=lambda: MappingProxyType({}))
     unpaged: tuple[str, ...] = ()
     texts: str = "all"
+    confidence: float = 0.95
+    criteria: tuple[str, ...] = ()
+    segments: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
 
     def threshold(self, quantity: str, route: str) -> float | None:
         """Worst acceptable mean of a quantity on a route; None for none."""

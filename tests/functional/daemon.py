@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -52,9 +53,10 @@ class RagwatchProcess:
     Args:
         config: Its configuration.
         forked: Whether it is forked from a process that has imported everything, instead of being a new Python.
+        code: Folder with the package of another version; None for this one.
     """
 
-    def __init__(self, config: Path, *, forked: bool = True) -> None:
+    def __init__(self, config: Path, *, forked: bool = True, code: Path | None = None) -> None:
         self.started = time.monotonic()
         arguments = ["run", "--config", str(config)]
         self.process: ForkedProcess | subprocess.Popen[str]
@@ -62,7 +64,8 @@ class RagwatchProcess:
             self.process = ForkedProcess(arguments)
         else:
             command = [sys.executable, "-W", "error", "-m", "ragwatch", *arguments]
-            self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+            environment = None if code is None else {**os.environ, "PYTHONPATH": str(code)}
+            self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment, cwd=code)
         self.address = ""
         self.log: list[dict[str, object]] = []
 
@@ -81,13 +84,16 @@ class RagwatchProcess:
     def wait_until_serving(self) -> Self:
         """Read its log until it names its address."""
         assert self.process.stderr is not None
+        others = []
         for line in self.process.stderr:
-            if line.startswith("{"):
+            if not line.startswith("{"):
+                others.append(line)
+            else:
                 self.log.append(json.loads(line))
                 if self.log[-1]["event"] == "started":
                     self.address = str(self.log[-1]["address"])
                     return self
-        raise AssertionError(f"ended with {self.process.wait()} before it served: {self.log}")
+        raise AssertionError(f"ended with {self.process.wait()} before it served: {self.log} {others}")
 
     def get(self, path: str, *, method: str = "GET") -> tuple[int, str]:
         """Status and body of a request."""

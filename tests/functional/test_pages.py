@@ -107,6 +107,7 @@ def test_every_page_is_painted_and_keeps_its_policy(browser: str, tmp_path: Path
         found = json.loads(daemon.get("/api/v1/samples")[1])["samples"]
         pages = [f"/samples/{each['verdict']['key']}" for each in found]
         pages += ["/", "/samples", "/samples?stage=generation", "/samples?colour=red", "/canaries", "/drift"]
+        pages += ["/trends", "/trends?range=90d", "/changes?at=1h&route=search"]
         for page in pages:
             for window in (DESK, PHONE):
                 lines, complaints = painted(browser, tmp_path, daemon.address + page, window)

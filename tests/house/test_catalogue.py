@@ -27,5 +27,5 @@ def test_help_is_one_sentence() -> None:
 def test_what_the_digest_caches_says_so() -> None:
     """An estimate is as old as the last digest, and its HELP admits it."""
     cached = [series for series in CATALOGUE if "window" in series.labels]
-    assert len(cached) == len(Quantity) * 7 + 8 + 3
+    assert len(cached) == len(Quantity) * 7 + 8 + 3 + 5
     assert all("as of the last digest" in series.help for series in cached)

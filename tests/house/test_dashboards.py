@@ -15,6 +15,7 @@ from house.test_oncall_expressions import known, promql, records, selectors
 from support.oncall_cases import PLAN
 
 from ragwatch.core.scores import LOW_IS_GOOD, Quantity
+from ragwatch.daemon.events import EventKind
 from ragwatch.rules.dashboards import BoardPlan, boards
 from ragwatch.rules.dashboards.query import PLACE
 from ragwatch.web.samples import query_of
@@ -202,6 +203,8 @@ def test_a_dashboard_is_well_made(name: str) -> None:
             check(each["query"]["query"].removeprefix("label_values(").rpartition(",")[0])
     shown = {each["name"]: each["expr"] for each in board["annotations"]["list"] if "expr" in each}
     assert "ragwatch_last_event_timestamp_seconds" in shown["Deploys"]
+    kinds = {kind for expression in shown.values() for kind in EventKind if re.search(rf'[|"]{kind}[|"]', expression)}
+    assert kinds == {*EventKind} - {EventKind.RELOAD}, "loads of the configuration have a series of their own"
     for expression in shown.values():
         check(expression)
         assert all(set(PLACE) <= labels for _, labels, _, _ in selectors(parsed(expression)))

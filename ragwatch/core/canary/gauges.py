@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from ragwatch.core.canary.report import SuiteReport
+from ragwatch.core.estimate import Addends
 from ragwatch.core.snapshot import Gauge
 from ragwatch.core.tally import Tallies, Tally, observe
+from ragwatch.core.trends import BucketKey, TrendKey, TrendKind, add_to
+
+NO_ANSWERS: Mapping[tuple[Gauge, tuple[str, ...]], float] = MappingProxyType({})
 
 
 def tallies_of(run: SuiteReport) -> Tallies:
@@ -45,6 +50,28 @@ def gauges_of(
         (Gauge.CANARY_LAST_SUCCESS, (run.suite,)): last_success,
     }
     return {key: value for key, value in gauges.items() if value is not None}
+
+
+def sums_of(
+    run: SuiteReport, at: float, answers: Mapping[tuple[Gauge, tuple[str, ...]], float] = NO_ANSWERS
+) -> dict[BucketKey, Addends]:
+    """Returns what a run adds to the trends: each figure counts once. Unknown figures are left out.
+
+    Args:
+        run: The run.
+        at: Time of the run, in seconds since the epoch.
+        answers: Mean scores of the answers to the canaries, by (suite, quantity, origin of the contexts).
+    """
+    by_k = {"recall": run.recall, "precision": run.precision, "f1": run.f1, "ndcg": run.ndcg}
+    figures = {f"{name}@{k}": figure(k) for name, figure in by_k.items() for k in run.ks}
+    figures |= {"mrr": run.mrr, "coverage": run.coverage, "health": run.health}
+    figures["degraded"] = len(run.degraded) / len(run.reports) if run.replies else None
+    figures |= {f"{quantity} ({contexts} contexts)": value for (_, (_, quantity, contexts)), value in answers.items()}
+    sums: dict[BucketKey, Addends] = {}
+    for name, figure in figures.items():
+        if figure is not None:
+            add_to(sums, TrendKey(TrendKind.CANARY, run.suite, name), at, Addends.one(figure, 1.0))
+    return sums
 
 
 class _Gauges(NamedTuple):

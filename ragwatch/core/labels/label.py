@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ragwatch.core.evidence import ClaimVerdict
-from ragwatch.core.scores import Quantity
+from ragwatch.core.scores import Quantity, quantity_of
 
 MIN_PROBABILITY = 1e-12
 """Keeps sums of squared weights within the range of floats; sampling probabilities are never as low."""
@@ -57,7 +57,8 @@ class Label:
             raise ValueError(f"probability must be in (0, 1], not {self.probability}")
 
     def to_record(self) -> dict[str, Any]:
-        """Returns the label as JSON values."""
+        """Returns the label as JSON values; names of criteria are listed, so that another version knows them."""
+        criteria = [str(quantity) for quantity in self.scores if quantity.is_criterion]
         return {
             "key": self.key,
             "annotator": self.annotator,
@@ -66,6 +67,7 @@ class Label:
             "claims": [None if verdict is None else str(verdict) for verdict in self.claims],
             "probability": self.probability,
             "note": self.note,
+            **({"criteria": criteria} if criteria else {}),
             **({} if self.owner is None else {"owner": self.owner}),
             **({"without": dict(self.without)} if self.without else {}),
             **({} if self.revoked is None else {"revoked": self.revoked}),
@@ -95,7 +97,7 @@ def from_record(record: Mapping[str, Any]) -> Label:
         str(record["key"]),
         str(record["annotator"]),
         float(record["at"]),
-        {Quantity(name): float(score) for name, score in record["scores"].items()},
+        {quantity_of(name): float(score) for name, score in record["scores"].items()},
         tuple(None if verdict is None else ClaimVerdict(verdict) for verdict in record.get("claims", ())),
         probability=None if record.get("probability") is None else float(record["probability"]),
         note=str(record.get("note", "")),

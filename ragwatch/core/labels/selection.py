@@ -174,7 +174,7 @@ def _claim_uncertainty(supports: Sequence[float]) -> float:
 
 
 def _difference(first: Mapping[Quantity, float | None], second: Mapping[Quantity, float | None]) -> float:
-    pairs = [(first.get(quantity), second.get(quantity)) for quantity in Quantity]
+    pairs = [(first.get(quantity), second.get(quantity)) for quantity in first]
     return max((abs(a - b) for a, b in pairs if a is not None and b is not None), default=0.0)
 
 

@@ -8,11 +8,13 @@ It compares words, numbers and names. Its limits: it cannot tell a contradiction
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from time import perf_counter
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from ragwatch.core.criteria import unread
 from ragwatch.core.evidence import Evidence
 from ragwatch.core.sample import Sample
 from ragwatch.core.verdict import NO_USAGE, Usage
@@ -75,6 +77,7 @@ class LexicalJudge:
     def __init__(self, options: Options, *, name: str, context: JudgeContext) -> None:
         self._options = options
         self._telemetry = context.telemetry
+        self._criteria = tuple(criterion.name for criterion in context.criteria)  # which need an LLM judge
         self._tables = shipped()
         self._thresholds = Thresholds(options.support, options.relevance)
         self.name = name
@@ -94,7 +97,8 @@ class LexicalJudge:
         """
         start = perf_counter()
         try:
-            return await asyncio.to_thread(self.evidence, sample), NO_USAGE
+            evidence = await asyncio.to_thread(self.evidence, sample)
+            return replace(evidence, criteria=unread(self._criteria)) if self._criteria else evidence, NO_USAGE
         except JudgeError as error:
             self._telemetry.call_failed(self.name, self.model, error.reason, str(error))
             raise

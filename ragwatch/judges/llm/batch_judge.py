@@ -52,7 +52,7 @@ class BatchLLMJudge(LLMJudge):
         prompts = reading.prompts()
         if not prompts:
             self.report(reading)
-            return reading.evidence()
+            return self.with_unread(reading.evidence())
         (prompt,) = prompts  # a joint reading has one
         cost = worst_case(self.prices, prompt_bytes(prompt), prompt.max_tokens + self._options.thinking_budget)
         return await self._context.budget.reserve(Cost(cost.usd * BATCH_DISCOUNT, cost.tokens))
@@ -131,7 +131,7 @@ class BatchLLMJudge(LLMJudge):
         reading = self._reading(sample, seed)
         reading.take([check_completion(prompt, completion) for prompt in reading.prompts()])
         self.report(reading)
-        return replace(reading.evidence(), instructions=tuple(reading.instructions))
+        return self.evidence_of(reading)
 
     async def confirm(self, sample: Sample, evidence: Evidence) -> Usage:
         """Read a sample with a suspected prompt injection again, with single calls: few samples need that.

@@ -9,6 +9,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import replace
 
+from ragwatch.core.criteria import unread
 from ragwatch.core.evidence import ClaimVerdict, Evidence
 from ragwatch.core.sample import Sample
 from ragwatch.core.self_tests import SELF_TEST_KEY
@@ -20,10 +21,11 @@ from ragwatch.judges.llm.calls.known_models import prices_of
 from ragwatch.judges.llm.calls.options import CallOptions
 from ragwatch.judges.llm.calls.provider import BatchProvider, Provider
 from ragwatch.judges.llm.calls.scheduler import CallScheduler, Clock, RealClock
+from ragwatch.judges.llm.criteria_cost import cost_of_criteria
 from ragwatch.judges.llm.prompt.parts import Part, parts_of
-from ragwatch.judges.llm.prompt.reading import PROMPT_VERSION, Prompt, Reading, start_reading
+from ragwatch.judges.llm.prompt.reading import PROMPT_VERSION, Prompt, Reading, criteria_version, start_reading
 from ragwatch.judges.llm.prompt.units import answer_of
-from ragwatch.judges.llm.second_reading import unconfirmed, without_instructions
+from ragwatch.judges.llm.second_reading import differing_criteria, to_confirm, unconfirmed, without_instructions
 from ragwatch.ports import JudgeContext
 
 MAX_FAILURES_PER_SAMPLE = 3
@@ -42,7 +44,7 @@ class LLMJudge:
         kind: Kind of the judge.
         model: Name of the model.
         version: Kind, model and prompt; `-isolated` where each context is read in a call of its own, with the routes
-            if that is so on some only.
+            if that is so on some only; a digest of the criteria if there are some.
         concurrency: Maximum number of concurrent calls.
         prices: Prices of tokens; None when they are unknown: then dollars are not counted and cannot be capped.
         provider: The provider of the model.
@@ -67,7 +69,9 @@ class LLMJudge:
         rng: random.Random | None = None,
     ) -> None:
         self.name, self.kind, self.model, self.concurrency = name, kind, provider.model, options.concurrency
-        self.version = f"{kind}-{self.model}-{PROMPT_VERSION}{_isolated(options)}"
+        self._criteria = context.criteria_to_read
+        asked = f"-criteria-{criteria_version(self._criteria)}" if self._criteria else ""
+        self.version = f"{kind}-{self.model}-{PROMPT_VERSION}{_isolated(options)}{asked}"
         self.provider = provider
         self.prices = prices_of(
             self.model, options.prices, allow_unknown=options.allow_unknown_price, where=f"judges.{name}"
@@ -110,7 +114,7 @@ class LLMJudge:
         until = self._clock.now() + self._options.deadline_seconds
         try:
             await self._complete(reading, cost, until)
-            evidence = replace(reading.evidence(), instructions=tuple(reading.instructions))
+            evidence = self.evidence_of(reading)
             if self.reads_again(sample, evidence):
                 await self._confirm(sample, evidence, cost, until)
         except JudgeError as error:
@@ -120,6 +124,16 @@ class LLMJudge:
             self.report(reading)
         return evidence, cost.usage
 
+    def evidence_of(self, reading: Reading) -> Evidence:
+        """Evidence of a reading that is complete."""
+        return replace(self.with_unread(reading.evidence()), instructions=tuple(reading.instructions))
+
+    def with_unread(self, evidence: Evidence) -> Evidence:
+        """Evidence with an entry for each configured criterion."""
+        read = {one.name for one in evidence.criteria}
+        others = unread(one.name for one in self._context.criteria if one.name not in read)
+        return replace(evidence, criteria=(*evidence.criteria, *others))
+
     async def _complete(self, reading: Reading, cost: ReadingCost, until: float) -> None:
         while prompts := reading.prompts():
             reading.take(await self._replies(prompts, cost, until))
@@ -128,31 +142,42 @@ class LLMJudge:
         """Whether a second reading is needed. Self-tests are read once: they test the model."""
         if not (self._options.second_reading and evidence.instructions) or SELF_TEST_KEY in sample.metadata:
             return False
-        return any(claim.verdict is ClaimVerdict.SUPPORTED for claim in evidence.claims)
+        return bool(_parts_to_confirm(evidence))
 
     async def _confirm(self, sample: Sample, evidence: Evidence, cost: ReadingCost, until: float) -> None:
         """Read a sample with a suspected prompt injection again, without it, each context alone.
 
         Raises:
-            JudgeError: A claim is not supported this time.
+            JudgeError: A claim is not supported this time, or a criterion is answered differently.
         """
-        reading = await asyncio.to_thread(
-            lambda: start_reading(
-                without_instructions(sample),
-                parts=frozenset({Part.CLAIMS}),
-                reading="isolated",
-                seed=secrets.token_hex(16),
-            )
-        )
-        await self._complete(reading, cost, until)
-        count = unconfirmed(evidence, reading.evidence())
-        self._context.telemetry.read_again(self.name, same=not count)
-        if count:
+        count, differing = 0, list[str]()
+        for part in _parts_to_confirm(evidence):
+            reading = await asyncio.to_thread(self._second_reading, sample, part)
+            await self._complete(reading, cost, until)
+            if part is Part.CRITERIA:
+                differing = differing_criteria(evidence, reading.evidence())
+            else:
+                count = unconfirmed(evidence, reading.evidence())
+        self._context.telemetry.read_again(self.name, same=not count and not differing)
+        if count or differing:
+            changed = [f"{count} claims are not supported"] if count else []
+            changed += [f"the answer to {' and '.join(differing)} is another"] if differing else []
             raise JudgeError(
                 UnjudgedReason.PROMPT_INJECTION,
-                f"instructions to the judge in its {', '.join(evidence.instructions)}; without them {count} claims are "
-                "not supported",
+                f"instructions to the judge in its {', '.join(evidence.instructions)}; without them "
+                f"{', and '.join(changed)}",
             )
+
+    def _second_reading(self, sample: Sample, part: Part) -> Reading:
+        """A reading of claims with each context alone, or of criteria, without what may be an instruction."""
+        of_criteria = part is Part.CRITERIA
+        return start_reading(
+            without_instructions(sample, of_answer=of_criteria),
+            parts=frozenset({part}),
+            reading="joint" if of_criteria else "isolated",
+            seed=secrets.token_hex(16),
+            criteria=self._criteria,
+        )
 
     async def prepare(self, sample: Sample, seed: str) -> Reading:
         """Check the size of a sample and start its reading, in a thread so that the event loop is not blocked.
@@ -171,7 +196,8 @@ class LLMJudge:
         """Start the reading of a sample. The same seed gives the same prompts."""
         isolated = sample.route in self._options.isolated_routes
         reading = "isolated" if isolated else self._options.reading
-        return start_reading(sample, parts=self._parts(sample), reading=reading, seed=seed)
+        parts = self._parts(sample)
+        return start_reading(sample, parts=parts, reading=reading, seed=seed, criteria=self._criteria)
 
     def report(self, reading: Reading) -> None:
         """Count the invalid quotes and prompt injections of a reading that is complete."""
@@ -188,6 +214,19 @@ class LLMJudge:
         """
         try:
             return await self.provider.probe()
+        except CallError as error:
+            raise JudgeError(error.rule.reason, f"{error.reason}: {error}") from None
+
+    async def criteria_cost(self, sample: Sample) -> str:
+        """Return what the criteria cost, as text for people; empty if it reads none.
+
+        Raises:
+            JudgeError: The provider cannot count tokens at present.
+        """
+        if not self._criteria:
+            return ""
+        try:
+            return str(await cost_of_criteria(self.provider, self.prices, self._criteria, sample))
         except CallError as error:
             raise JudgeError(error.rule.reason, f"{error.reason}: {error}") from None
 
@@ -220,6 +259,13 @@ class LLMJudge:
         while len(self._failures) > _MAX_TRACKED_SAMPLES:
             self._failures.popitem(last=False)
         return error
+
+
+def _parts_to_confirm(evidence: Evidence) -> tuple[Part, ...]:
+    """The parts of a reading that an instruction in the sample may have changed."""
+    supported = any(claim.verdict is ClaimVerdict.SUPPORTED for claim in evidence.claims)
+    parts = {Part.CLAIMS: supported, Part.CRITERIA: bool(to_confirm(evidence))}
+    return tuple(part for part, is_needed in parts.items() if is_needed)
 
 
 def _isolated(options: CallOptions) -> str:

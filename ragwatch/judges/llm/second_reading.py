@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 
-from ragwatch.core.evidence import Claim, ClaimVerdict, Evidence
+from ragwatch.core.evidence import Claim, ClaimVerdict, CriterionAnswer, Evidence
 from ragwatch.core.sample import Sample
 from ragwatch.judges.lexical.sentences import spans
 from ragwatch.judges.llm.injection import is_prompt_injection
@@ -16,9 +16,16 @@ from ragwatch.judges.llm.injection import is_prompt_injection
 _MARKUP = frozenset("|-`<>{}[]*#")
 
 
-def without_instructions(sample: Sample) -> Sample:
-    """Return a sample without the sentences that are prompt injections; the answer, which is read, stays as it is."""
+def without_instructions(sample: Sample, *, of_answer: bool = False) -> Sample:
+    """Return a sample without the sentences that are prompt injections.
+
+    Args:
+        sample: The sample.
+        of_answer: Whether they are left out of the answer, too. Its claims are read as they stand, because support
+            needs a quote from a context; the answer to a criterion needs none.
+    """
     return sample._replace(
+        answer=_without(sample.answer) if of_answer else sample.answer,
         question=None if sample.question is None else _without(sample.question) or None,
         history=tuple(turn._replace(text=_without(turn.text)) for turn in sample.history),
         contexts=tuple(context._replace(text=_without(context.text)) for context in sample.contexts),
@@ -61,3 +68,21 @@ def _overlap(one: Claim, other: Claim) -> bool:
     if one.start is None or other.start is None or one.end is None or other.end is None:
         return one.text == other.text
     return one.start < other.end and other.start < one.end
+
+
+def to_confirm(evidence: Evidence) -> dict[str, CriterionAnswer]:
+    """Return the answers to criteria that an instruction may have caused, by name: all but `no`.
+
+    >>> from ragwatch.core.evidence import CriterionReading
+    >>> readings = [CriterionReading(name, answer) for name, answer in zip("abc", CriterionAnswer, strict=True)]
+    >>> sorted(to_confirm(Evidence((), (), criteria=(*readings, CriterionReading("d", None)))))
+    ['a', 'c']
+    """
+    answered = {one.name: one.answer for one in evidence.criteria if one.answer is not None}
+    return {name: answer for name, answer in answered.items() if answer is not CriterionAnswer.NO}
+
+
+def differing_criteria(first: Evidence, second: Evidence) -> list[str]:
+    """Return the names of criteria whose answers in the first reading the second one does not confirm."""
+    again = {one.name: one.answer for one in second.criteria}
+    return [name for name, answer in to_confirm(first).items() if again.get(name) is not answer]

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ragwatch.core.canary.definition import Canary
-from ragwatch.core.canary.gauges import gauges_of, tallies_of
+from ragwatch.core.canary.gauges import gauges_of, sums_of, tallies_of
 from ragwatch.core.canary.history import report_of, to_record
 from ragwatch.core.canary.report import CanaryReport, SuiteReport, evaluate, suite_line
 from ragwatch.core.ranking import TAU, Similarity
 from ragwatch.core.snapshot import Gauges
 from ragwatch.errors import RagwatchError
 from ragwatch.pipeline.canaries.answers import AnswerJudging, JudgedAnswer, from_records, means, to_records
-from ragwatch.ports import NoteStore, Probe, StoredRun
+from ragwatch.ports import Probe, RecordedEvent, Store, StoredRun
 from ragwatch.telemetry import Telemetry
 
 KIND = "canary"
@@ -76,7 +76,7 @@ class CanaryLoop:
         self,
         suites: Sequence[CanarySuite],
         *,
-        store: NoteStore,
+        store: Store,
         telemetry: Telemetry,
         holder: str,
         clock: Callable[[], float],
@@ -113,12 +113,13 @@ class CanaryLoop:
         """Values of the last runs."""
         return {cell: value for gauges in list(self._gauges.values()) for cell, value in gauges.items()}
 
-    async def run(self, name: str, *, again: bool = False) -> SuiteReport | None:
+    async def run(self, name: str, *, again: bool = False, store: Store | None = None) -> SuiteReport | None:
         """Run one suite. None when it runs already, here or in another process of the fleet, or when closing.
 
         Args:
             name: The suite.
             again: A retry after the service could not be reached: if it still cannot, the run is not stored again.
+            store: Keeps the run; by default the store of this loop.
 
         Raises:
             StoreError: The run could not be written.
@@ -131,13 +132,15 @@ class CanaryLoop:
             if not await asyncio.to_thread(self._claim, name, self._claim_seconds):
                 return None
             try:
-                return None if self._closed.is_set() else await self._run(name, started, again=again)
+                if self._closed.is_set():
+                    return None
+                return await self._run(name, self._ask(name, started, again=again, store=store or self._store))
             finally:
                 await asyncio.to_thread(self._claim, name, 0.0)
 
-    async def _run(self, name: str, started: float, *, again: bool) -> SuiteReport | None:
+    async def _run(self, name: str, asking: Coroutine[None, None, SuiteReport]) -> SuiteReport | None:
         """Run a suite with a claim on it; None when the run was cancelled by `close`."""
-        task = asyncio.create_task(self._ask(name, started, again=again))
+        task = asyncio.create_task(asking)
         ended = asyncio.Event()
         renewal = asyncio.create_task(self._renew(name, ended))
         self._running.add(task)
@@ -164,7 +167,7 @@ class CanaryLoop:
                 with suppress(RagwatchError):  # there are two more attempts before it expires
                     await asyncio.to_thread(self._claim, name, self._claim_seconds)
 
-    async def _ask(self, name: str, started: float, *, again: bool) -> SuiteReport:
+    async def _ask(self, name: str, started: float, *, again: bool, store: Store) -> SuiteReport:
         suite = self.suites[name]
         result = await suite.ask(self._clock)
         if not result.unreachable:
@@ -172,7 +175,7 @@ class CanaryLoop:
         elif again:
             return result
         answers = [] if suite.answers is None else await suite.answers.judge(name, result.reports, suite.probe)
-        await asyncio.to_thread(self._record, result, answers, started)
+        await asyncio.to_thread(self._record, result, answers, started, store)
         self._telemetry.canaries_ran(name, len(result.reports), len(result.degraded), sum(result.failures.values()))
         return result
 
@@ -196,7 +199,7 @@ class CanaryLoop:
     def _claim(self, name: str, seconds: float) -> bool:
         return self._store.claim(f"{KIND} {name}", self._holder, now=self._clock(), seconds=seconds)
 
-    def _record(self, result: SuiteReport, answers: Sequence[JudgedAnswer], at: float) -> None:
+    def _record(self, result: SuiteReport, answers: Sequence[JudgedAnswer], at: float, store: Store) -> None:
         answered = not result.failures
         body: dict[str, Any] = {
             "answered": answered,
@@ -210,7 +213,10 @@ class CanaryLoop:
             self._last_success[result.suite] = at
         self._show(result, answers, at)  # before the run is counted, so that no scrape has the count without its gauges
         try:
-            self._store.record_run(StoredRun(KIND, result.suite, at, not result.success, body), tallies_of(result))
+            run = StoredRun(KIND, result.suite, at, not result.success, body)
+            sums = sums_of(result, at, means(result.suite, answers))
+            before_this = self._store.runs(KIND, result.suite, 1)
+            store.record_run(run, tallies_of(result), sums)
         except RagwatchError:
             self._gauges[result.suite] = before
             if last is None:
@@ -219,7 +225,19 @@ class CanaryLoop:
                 self._last_success[result.suite] = last
             raise
         if answered:
-            self._store.remember(f"{KIND} {result.suite} answered", {"at": at})
+            store.remember(f"{KIND} {result.suite} answered", {"at": at})
+        detail = change_of(result, before_this[0].body if before_this else None)
+        if detail is not None:
+            store.record(RecordedEvent(at, KIND, detail))
+
+    def last_run(self, name: str) -> float | None:
+        """Time of the last run of a suite, in any process of the fleet; None before the first.
+
+        Raises:
+            StoreError: The store cannot be read.
+        """
+        runs = self._store.runs(KIND, name, 1)
+        return runs[0].at if runs else None
 
     def _in_force(self, result: SuiteReport, answers: Sequence[JudgedAnswer]) -> tuple[SuiteReport, list[JudgedAnswer]]:
         """The part of an earlier run whose canaries are still configured as they were then."""
@@ -233,3 +251,22 @@ class CanaryLoop:
         last_success, ks = self._last_success.get(result.suite), self.suites[result.suite].ks
         gauges = gauges_of(result, at=at, last_success=last_success, ks=ks)
         self._gauges[result.suite] = {**gauges, **means(result.suite, answers)}
+
+
+def change_of(result: SuiteReport, before: Mapping[str, Any] | None) -> str | None:
+    """What a run says about canaries that the one before did not: that some are degraded or failed, or none any more.
+
+    Args:
+        result: The run.
+        before: Stored body of the run before; None for none, which is no change.
+    """
+    line = (before or {}).get("line")
+    if not isinstance(line, Mapping):
+        return None
+    was_bad = bool(line.get("degraded") or line.get("failures"))
+    failed = sum(result.failures.values())
+    if was_bad is bool(result.degraded or failed):
+        return None
+    if was_bad:
+        return f"{result.suite}: no canary is degraded or failed any more"
+    return f"{result.suite}: {len(result.degraded)} of {len(result.reports)} canaries degraded, {failed} failed"

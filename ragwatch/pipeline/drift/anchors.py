@@ -124,6 +124,7 @@ class AnchorLoop:
         Raises:
             StoreError: The store cannot be read.
         """
+        self._first, self._last, self._flips = None, None, None
         state = self._store.recall(f"{KIND} {self.name}")
         if state is not None and state["fingerprint"] == self._fingerprint:
             self._first, self._last = state["first"], state["last"]
@@ -242,7 +243,7 @@ def scores_of(readings: Mapping[str, AnchorReading]) -> dict[str, dict[str, floa
 def offsets(before: Scores, after: Scores) -> dict[str, dict[str, float | int]]:
     """Mean difference of the scores of the same samples, by quantity. Quantities without a pair are left out."""
     records = {}
-    for quantity in map(str, Quantity):
+    for quantity in dict.fromkeys(name for scores in after.values() for name in scores):
         pairs = ((before[key].get(quantity), after[key].get(quantity)) for key in before if key in after)
         mean = offset((old, new) for old, new in pairs if old is not None and new is not None)
         if mean is not None:

@@ -62,6 +62,7 @@ class VersionBridge:
         Raises:
             StoreError: The store cannot be read.
         """
+        self._old, self._before, self._samples = None, {}, {}
         state = self._store.recall(self._name)
         if state is None:
             with suppress(StoreError):  # the first version that can be stored is the one to start with

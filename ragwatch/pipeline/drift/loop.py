@@ -58,11 +58,12 @@ class DriftLoop(ABC, Generic[_S]):
         self._gauges: Gauges = {}
 
     def resume(self) -> None:
-        """Continue where an earlier process stopped.
+        """Continue where an earlier process, or another worker, stopped.
 
         Raises:
             StoreError: The store cannot be read.
         """
+        self._reset()
         self._load(self._store.recall(self.kind))
         self._render()
 
@@ -149,6 +150,10 @@ class DriftLoop(ABC, Generic[_S]):
             self._recorded[cell], news = alarm.seq, True
         if news:  # a run may be deleted one day while its alarm is still active
             self._save()
+
+    def _reset(self) -> None:
+        """Forget what is in memory."""
+        self._pauses, self._recorded = {}, {}
 
     def _save(self) -> None:
         self._store.remember(self.kind, self._state())

@@ -15,7 +15,7 @@ from typing import Any
 from ragwatch.core.drift import day_band
 from ragwatch.core.drift.day_band import DAY, DayBand
 from ragwatch.core.drift.detect import Alarm, Score
-from ragwatch.core.scores import Quantity
+from ragwatch.core.scores import quantity_of
 from ragwatch.core.snapshot import Gauge
 from ragwatch.core.tally import Tally
 from ragwatch.errors import StoreError
@@ -60,12 +60,16 @@ class ScoreDriftLoop(DriftLoop[ScoreStream[Any]]):
         super().__init__(store=store, telemetry=telemetry, clock=clock, standing=standing)
         self.rules = rules
         self._judge_moved = judge_moved
+        self._readers = rules.readers()
+        self._reset()
+
+    def _reset(self) -> None:
+        super()._reset()
         self._seq = 0
-        self._streams = {(quantity, route): rules.stream(quantity, route) for quantity, route in rules.cells}
-        self._bands: dict[Cell, DayBand] = {cell: rules.band(cell[1]) for cell in self._streams}
+        self._streams = {(quantity, route): self.rules.stream(quantity, route) for quantity, route in self.rules.cells}
+        self._bands: dict[Cell, DayBand] = {cell: self.rules.band(cell[1]) for cell in self._streams}
         self._alarms: dict[Cell, Alarm] = {}
         self._stages = RouteStages()
-        self._readers = rules.readers()
 
     def _load(self, state: Mapping[str, Any] | None) -> None:
         """Load the state. Alarms stay active under any judge; references belong to the judge that read the scores."""
@@ -83,7 +87,7 @@ class ScoreDriftLoop(DriftLoop[ScoreStream[Any]]):
                 try:
                     stream.load(state["streams"][name])
                 except (KeyError, TypeError, ValueError):  # of another detector: this one starts from nothing
-                    self._streams[cell] = self.rules.stream(Quantity(cell[0]), cell[1])
+                    self._streams[cell] = self.rules.stream(quantity_of(cell[0]), cell[1])
             if same_judge and name in state.get("bands", {}):
                 with suppress(KeyError, TypeError, ValueError):  # as above; no more than the current day is lost
                     self._bands[cell] = day_band.from_dict(self._bands[cell], state["bands"][name])
@@ -138,7 +142,7 @@ class ScoreDriftLoop(DriftLoop[ScoreStream[Any]]):
             return
         self._stages.add(row)
         for cell, control in self._readers.get(row.route, ()):
-            value, stream = row.scores.get(Quantity(cell[0])), self._streams[cell]
+            value, stream = row.scores.get(quantity_of(cell[0])), self._streams[cell]
             if value is None:  # a failed judgement is not a low score
                 continue
             weight = 1.0 / row.probability

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from ragwatch.core.scores import Quantity
+from ragwatch.core.scores import Quantity, quantity_of
 from ragwatch.core.stage import Stage
 from ragwatch.core.stage_change import IGNORED, StageChange, changed_stage, counted_stage, stage_shares
 from ragwatch.pipeline.drift.loop import Cell, name_of
@@ -55,7 +55,7 @@ class RouteStages:
     def change(self, cell: Cell) -> StageChange | None:
         """The stage that has become more frequent since the reference was learnt."""
         newest = list(self._newest.get(cell[1], ()))[-max(MIN_NEWEST, self._rising[cell]) :]
-        return changed_stage(Counter(newest), self._normal.get(cell, {}), Quantity(cell[0]))
+        return changed_stage(Counter(newest), self._normal.get(cell, {}), quantity_of(cell[0]))
 
     def normal_shares(self, cells: Iterable[Cell]) -> dict[Stage, float]:
         """Share of each stage in the largest of some references; empty if there is none."""

@@ -155,5 +155,7 @@ class TrafficDriftLoop(DriftLoop[SignalStream]):
         for cell, stream in self._streams.items():
             if stream.evidence is not None:
                 figures[Gauge.TRAFFIC_DRIFT_EVIDENCE, cell] = stream.evidence
+                if stream.threshold is not None:
+                    figures[Gauge.TRAFFIC_DRIFT_THRESHOLD, cell] = stream.threshold
                 figures[Gauge.TRAFFIC_DRIFT_ALARM, cell] = float(stream.alarm is not None)
         return figures

@@ -180,7 +180,7 @@ def _explanation(quantity: Quantity, verdict: VerdictRecord) -> str | None:
         case Quantity.ANSWER_RELEVANCY:
             text = f"the answer addresses the question: {verdict.address}" if verdict.address else ""
         case _:
-            text = ""
+            text = next((f'"{one.quote}"' for one in verdict.criteria if one.name == quantity and one.quote), "")
     return text[:MAX_EXPLANATION_CHARS] or None
 
 

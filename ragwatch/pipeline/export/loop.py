@@ -87,6 +87,10 @@ class ExportLoop:
         self._running: asyncio.Task[bool] | None = None
         telemetry.export_begins(signal, [*map(str, Failure)])
 
+    def resume(self) -> None:
+        """Continue after the last verdict that is stored as sent."""
+        self._last = None
+
     async def step(self) -> bool:
         """Send the next verdicts, waiting a second for the reply at most. True if more may be waiting."""
         if self._running is None:

@@ -140,7 +140,7 @@ class LabelCorrection:
 
     def _agreement(self, answers: Sequence[AnswerLabel]) -> Iterable[tuple[tuple[Gauge, tuple[str, ...]], float]]:
         """Number of labels, and agreement of the judges with them."""
-        for quantity in Quantity:
+        for quantity in self._rules.quantities:
             count = len(pairs_of(answers, self._rules.chain[0], quantity))
             if count:
                 yield (Gauge.LABELS, (str(quantity),)), float(count)
@@ -210,7 +210,8 @@ class LabelCorrection:
         done = {(row.quantity, row.route, row.window) for row in self._rows}
         for row in estimates:
             series = (row.quantity, row.route, row.window)
-            if row.judge == first and row.quantity in BINARY and series not in done:
+            binary = row.quantity in BINARY or row.quantity.is_criterion
+            if row.judge == first and binary and series not in done:
                 on_route = [answer for answer in answers if answer.verdicts.route == row.route]
                 pairs = pairs_of(on_route, first, row.quantity)
                 if len(pairs) < self._rules.minimum:

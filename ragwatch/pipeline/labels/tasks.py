@@ -123,6 +123,9 @@ class LabelTasks:
         """
         now = self._clock()
         labels = [_label(record, now) for record in records]
+        unknown = {quantity for label in labels for quantity in label.scores} - set(self._rules.quantities)
+        if unknown:
+            raise ValueError(f"{min(unknown)} is no quantity; use one of: {', '.join(self._rules.quantities)}")
         with self._lock:
             state = TaskState.of(self._store.recall(STATE), self._sampling)
             before = self._labels(state, now)
@@ -206,12 +209,14 @@ class LabelTasks:
             return None
         first = verdicts.records.get(self._rules.chain[0]) or next(iter(verdicts.records.values()))
         claims = [{"text": claim.text, "start": claim.start, "end": claim.end} for claim in first.claims]
+        criteria = [{"name": one.name, "question": one.question} for one in self._rules.criteria]
         return {
             "key": key,
             "route": verdicts.route,
             "at": verdicts.at,
             "sample": dict(verdicts.sample),
             "claims": claims,
+            **({"criteria": criteria} if criteria else {}),
         }
 
     def _refreshed(self, annotator: str, now: float) -> TaskState:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from ragwatch.core.criteria import Criterion
 from ragwatch.core.labels.label import Label
 from ragwatch.core.scores import Quantity
 from ragwatch.core.verdict_line import VerdictRecord
@@ -33,6 +34,7 @@ class LabelRules:
         leave_out: Annotators whose labels do not count.
         trusted: Annotators because of whom no interval is widened.
         per_hour: Labels that an authenticated annotator may send per hour.
+        criteria: The configured criteria, which people can answer too.
     """
 
     judges: Mapping[str, str]
@@ -46,6 +48,12 @@ class LabelRules:
     leave_out: frozenset[str] = frozenset()
     trusted: frozenset[str] = frozenset()
     per_hour: int = 200
+    criteria: tuple[Criterion, ...] = ()
+
+    @property
+    def quantities(self) -> tuple[Quantity, ...]:
+        """All quantities: those of ragwatch, and the criteria."""
+        return (*Quantity, *(criterion.quantity for criterion in self.criteria))
 
     def counts(self, label: Label) -> bool:
         """Whether a label counts: it is not taken back, and its annotator is not left out."""

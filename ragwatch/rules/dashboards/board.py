@@ -47,8 +47,9 @@ def _annotations() -> list[JsonValue]:
     tagged: Json = {"type": "tags", "tags": ["deploy"], "limit": 100, "matchAny": True}
     return [
         _annotation("Alerts", firing, "red", "{{alertname}} {{route}}{{suite}}"),
-        _moments("Deploys", scraped(_EVENTS, 'kind=~"release|index|other"'), "green", "kind"),
+        _moments("Deploys", scraped(_EVENTS, 'kind=~"release|index|other|version"'), "green", "kind"),
         _moments("Changes of judge and baseline", scraped(_EVENTS, 'kind=~"judge|drift"'), "purple", "kind"),
+        _moments("Canaries degraded or healthy again", scraped(_EVENTS, 'kind="canary"'), "orange", "kind"),
         _moments("Configuration loaded", scraped(_LOADED), "blue", "instance"),
         {
             "name": "Deploys annotated in Grafana",

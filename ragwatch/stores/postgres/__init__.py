@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ragwatch.errors import ConfigError
 from ragwatch.ports import Store
-from ragwatch.stores.lock import StateLock
+from ragwatch.stores.lock import StateLock, worker_name
 from ragwatch.stores.postgres.options import EXTRA, Options
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ __all__ = ["Options", "build", "connected", "describe", "make_views", "views_tex
 
 
 def build(options: Options, state: Path) -> Store:
-    """Open the database, and lock the state directory, which holds the secret of sampling.
+    """Open the database, and lock the state directory, which holds the secret of sampling and the worker's name.
 
     Raises:
         ConfigError: The extra is not installed, or an encryption key is missing.
@@ -27,14 +27,19 @@ def build(options: Options, state: Path) -> Store:
     """
     lock = StateLock(state)
     try:
-        return connected(options, lock)
+        return connected(options, lock, worker_name(state))
     except BaseException:
         lock.close()
         raise
 
 
-def connected(options: Options, state: StateLock | None = None) -> Store:
+def connected(options: Options, state: StateLock | None = None, name: str | None = None) -> Store:
     """Open the database beside running workers, without a state directory unless its lock is given.
+
+    Args:
+        options: Where to connect.
+        state: Lock of the state directory.
+        name: Name under which this worker counts; None for a process that exports no counters.
 
     Raises:
         ConfigError: The extra is not installed, or an encryption key is missing.
@@ -43,7 +48,7 @@ def connected(options: Options, state: StateLock | None = None) -> Store:
     with _extra():
         from ragwatch.stores.postgres.store import PostgresStore  # noqa: PLC0415 - an extra
     cipher = options.cipher()
-    return PostgresStore(_target(options), state=state, texts=options.texts, cipher=cipher)
+    return PostgresStore(_target(options), state=state, name=name, texts=options.texts, cipher=cipher)
 
 
 def describe(options: Options) -> str:

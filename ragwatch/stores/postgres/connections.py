@@ -108,6 +108,16 @@ def store_errors(action: str) -> Iterator[None]:
         raise StoreError(f"store: {action}: {reason(error)}; {advice(error)}") from error
 
 
+@contextmanager
+def unless_in_use() -> Iterator[None]:
+    """Ignore that a table or row was locked by another session for too long: the caller tries again later."""
+    try:
+        yield
+    except StoreError as error:
+        if not isinstance(error.__cause__, psycopg.errors.LockNotAvailable | psycopg.errors.DeadlockDetected):
+            raise
+
+
 class Connections:
     """Runs statements on as many connections as are needed at a time, up to a limit.
 
@@ -120,7 +130,7 @@ class Connections:
         self._target, self._cipher = target, cipher
         self._free = threading.Semaphore(target.connections)
         self._idle: list[psycopg.Connection] = []
-        self._closed = False
+        self._closed = threading.Event()
 
     @contextmanager
     def _borrowed(self) -> Iterator[psycopg.Connection]:
@@ -129,7 +139,7 @@ class Connections:
         Raises:
             StoreError: All are in use for longer than a statement may take.
         """
-        if self._closed:
+        if self._closed.is_set():
             raise StoreError("store: is closed")
         if not self._free.acquire(timeout=self._target.timeout_seconds):
             raise StoreError("store: all connections are in use; raise store.connections")
@@ -149,7 +159,7 @@ class Connections:
         if connection is None:
             return
         idle = psycopg.pq.TransactionStatus.IDLE
-        if self._closed or connection.closed or connection.info.transaction_status != idle:
+        if self._closed.is_set() or connection.closed or connection.info.transaction_status != idle:
             connection.close()
         else:
             self._idle.append(connection)
@@ -170,7 +180,7 @@ class Connections:
         while self._idle:
             with suppress(IndexError, psycopg.Error):
                 self._idle.pop().close()
-        return not self._closed
+        return not self._closed.is_set()
 
     def rows(self, sql: str, parameters: Sequence[Any] = ()) -> Rows:
         """Return all rows of a statement, texts decrypted.
@@ -233,6 +243,7 @@ class Connections:
             connection = self._begun(lent)
             try:
                 with connection.cursor(binary=True) as writer:
+                    self._begin(writer)
                     yield writer
                     self._commit(connection)
             finally:
@@ -241,6 +252,9 @@ class Connections:
                         connection.execute("ROLLBACK")
                 if connection is not lent:
                     self._give_back(connection)
+
+    def _begin(self, writer: Writer) -> None:
+        """Do what every transaction begins with; here nothing."""
 
     def _begun(self, lent: psycopg.Connection) -> psycopg.Connection:
         """Begin a transaction, on a new connection if this one was lost while it was idle."""
@@ -323,7 +337,7 @@ class Connections:
 
     def disconnect(self) -> None:
         """Close all connections, those in use once they are given back."""
-        self._closed = True
+        self._closed.set()
         while self._idle:
             with suppress(IndexError, psycopg.Error):
                 self._idle.pop().close()

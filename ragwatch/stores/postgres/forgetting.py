@@ -47,7 +47,7 @@ def erased(selection: Selection, counts: Sequence[int]) -> Erased:
 
 
 def erase(
-    writer: Writer, selection: Selection, erasure: Erasure, tallies: Tallies, *, seal: Cell, unseal: Cell
+    writer: Writer, selection: Selection, erasure: Erasure, tallies: Tallies, *, seal: Cell, unseal: Cell, part: Cell
 ) -> Erased:
     """Erase the answers within a transaction, and count the pending ones as unjudged.
 
@@ -56,7 +56,7 @@ def erase(
     keys = sorted(selection.keys)
     (counts,) = writer.execute(COUNTS, (keys,)).fetchall()
     pending = writer.execute(_PENDING, (keys,)).fetchall()
-    statements.settle(writer, list(map(unjudged_of, pending)), tallies, seal)
+    statements.settle(writer, list(map(unjudged_of, pending)), tallies, seal=seal, part=part)
     erase_texts(writer, keys, seal=seal, unseal=unseal, ids=False)
     feedback.erase(writer, keys)
     if erasure.with_scores:

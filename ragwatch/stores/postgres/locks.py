@@ -19,6 +19,10 @@ BUDGET = 2
 RETENTION = 3
 """Held by the worker that deletes."""
 MIGRATION = 4
+PARTITIONS = 6
+"""Held while partitions are made."""
+STATES = 5
+"""Held while a saved state is changed that any worker may change."""
 
 _LOCK = "SELECT pg_advisory_xact_lock(%s, hashtext(current_schema() || %s))"
 _TRY = "SELECT pg_try_advisory_xact_lock(%s, hashtext(current_schema() || %s))"

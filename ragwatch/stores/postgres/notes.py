@@ -8,15 +8,19 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from typing import Any, TypeVar
 
+from ragwatch.core.estimate import Addends
 from ragwatch.core.labels.label import Label
 from ragwatch.core.tally import Tallies
+from ragwatch.core.trends import BucketKey
 from ragwatch.errors import StoreError
-from ragwatch.ports import ScoreRow, StoredRun
+from ragwatch.ports import Peak, ScoreRow, StoredRun, TrendQuery, TrendSums
+from ragwatch.stores import trend_rows
 from ragwatch.stores.decoding import label_of, run_of
 from ragwatch.stores.encryption import TextCipher
 from ragwatch.stores.limits import MAX_DAMAGED_ROWS, MAX_RUNS_BYTES
-from ragwatch.stores.postgres import feedback
+from ragwatch.stores.postgres import feedback, trends
 from ragwatch.stores.postgres.connections import Connections, Target
+from ragwatch.stores.postgres.locks import STATES, lock
 from ragwatch.stores.postgres.statements import SLOTS, add_tallies
 from ragwatch.stores.rows import number, pack, score_row, unpack
 from ragwatch.stores.texts import PackedText, damaged_text
@@ -38,24 +42,27 @@ _CLAIM = (
     " SET holder = excluded.holder, until = excluded.until"
     " WHERE claims.holder = excluded.holder OR claims.until <= %(now)s RETURNING holder"
 )
+_RECALL = "SELECT body FROM states WHERE name = %s"
+_REMEMBER = "INSERT INTO states (name, body) VALUES (%s, %s) ON CONFLICT (name) DO UPDATE SET body = excluded.body"
 
 Value = TypeVar("Value")
 
 
 class PostgresNotes(Connections):
-    """Implements `ports.NoteStore` and `ports.FeedbackStore`, and counts damaged rows."""
+    """Implements `ports.NoteStore`, `ports.FeedbackStore` and `ports.TrendStore`, and counts damaged rows."""
 
     def __init__(self, target: Target, *, cipher: TextCipher | None = None) -> None:
         super().__init__(target, cipher=cipher)
         self._damaged: set[tuple[str, ...]] = set()
         self._slot = random.randrange(SLOTS)  # noqa: S311 - not a secret
 
-    def record_run(self, run: StoredRun, tallies: Tallies) -> None:
+    def record_run(self, run: StoredRun, tallies: Tallies, sums: Mapping[BucketKey, Addends] | None = None) -> None:
         """See `NoteStore.record_run`."""
         row = (run.kind, run.name, run.at, int(run.failing), self.seal(pack(run.body)))
         with self.transaction() as writer:
             writer.execute("INSERT INTO runs (kind, name, at, failing, body) VALUES (%s, %s, %s, %s, %s)", row)
             add_tallies(writer, tallies, self._slot)
+            trends.add(writer, sums or {})
 
     def runs(self, kind: str, name: str, limit: int, *, failing: bool | None = None) -> list[StoredRun]:
         """See `NoteStore.runs`. Returns fewer runs if together they exceed `MAX_RUNS_BYTES`, but at least one."""
@@ -130,17 +137,41 @@ class PostgresNotes(Connections):
         """See `FeedbackStore.rated`."""
         return [(score_row(row[:-1]), number(row[-1])) for row in self.rows(feedback.RATED, (since, until))]
 
+    def trends(self, query: TrendQuery) -> list[TrendSums]:
+        """See `TrendStore.trends`."""
+        return trend_rows.sums_of(query, self.rows(trends.SUMS_OF_PLACE, trend_rows.parameters_of(query)))
+
+    def add_peaks(self, peaks: Sequence[Peak]) -> None:
+        """See `TrendStore.add_peaks`."""
+        with self.transaction() as writer:
+            trends.add_peaks(writer, peaks)
+
+    def peaks(self, query: TrendQuery) -> list[Peak]:
+        """See `TrendStore.peaks`."""
+        return trend_rows.peaks_of(query, self.rows(trends.PEAKS_OF_PLACE, trend_rows.parameters_of(query)))
+
     def remember(self, name: str, state: Mapping[str, Any]) -> None:
         """See `NoteStore.remember`."""
         with self.transaction() as writer:
-            writer.execute(
-                "INSERT INTO states (name, body) VALUES (%s, %s) ON CONFLICT (name) DO UPDATE SET body = excluded.body",
-                (name, self.seal(pack(state))),
-            )
+            writer.execute(_REMEMBER, (name, self.seal(pack(state))))
+
+    def revise(
+        self, name: str, change: Callable[[Mapping[str, Any] | None], Mapping[str, Any] | None]
+    ) -> Mapping[str, Any] | None:
+        """See `RevisesStates.revise`."""
+        with self.transaction() as writer:
+            lock(writer, STATES, name)
+            row = writer.execute(_RECALL, (name,)).fetchone()
+            state = None if row is None else unpack(self.unseal(row[0]))
+            revised = change(state)
+            if revised is None:
+                return state
+            writer.execute(_REMEMBER, (name, self.seal(pack(revised))))
+        return revised
 
     def recall(self, name: str) -> Mapping[str, Any] | None:
         """See `NoteStore.recall`."""
-        rows = self.rows("SELECT body FROM states WHERE name = %s", (name,))
+        rows = self.rows(_RECALL, (name,))
         return unpack(rows[0][0]) if rows else None
 
     def shared_secret(self, ours: bytes) -> bytes:

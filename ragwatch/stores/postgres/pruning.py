@@ -19,8 +19,11 @@ ROW_BYTES = 80  # of a row's header and its entries in indexes
 PRUNED_UNTIL = "SELECT until FROM pruned"
 RUNS_SIZE = "SELECT COALESCE(SUM(octet_length(body)), 0)::bigint FROM runs"
 _TABLES = ("verdicts", "samples", "traits", "runs", "parts", "labels", "events")
-RELATION_SIZE = "SELECT " + " + ".join(f"pg_total_relation_size('{table}')" for table in _TABLES)
-_LAST = "SELECT COALESCE(pg_sequence_last_value(pg_get_serial_sequence('verdicts', 'seq')::regclass), 0)"
+RELATION_SIZE = (
+    "SELECT SUM(pg_total_relation_size(p.relid))"  # noqa: S608 - constants
+    f" FROM unnest(ARRAY{list(_TABLES)}) AS t(name), pg_partition_tree(t.name::regclass) AS p"
+)
+LAST = "SELECT COALESCE(pg_sequence_last_value(pg_get_serial_sequence('verdicts', 'seq')::regclass), 0)"
 _DELETED = "RETURNING key, at, octet_length(line) + coalesce(octet_length(scores::text), 0)"
 
 
@@ -59,13 +62,14 @@ def sizes(relation_bytes: int) -> list[str]:
 def delete_expired(writer: Writer, retention: Retention, now: float) -> int:
     """Delete a limited number of expired verdicts, expired runs and events, and samples without further use.
 
-    Returns the number of deleted verdicts.
+    Verdicts without a fault in the partition of a day are left: the whole day is dropped when it is over. Returns the
+    number of deleted verdicts.
     """
     deleted: list[tuple[str, float, int]] = []
-    for failing, days in ((0, retention.days), (1, retention.failing_days)):
+    for failing, days, of in ((0, retention.days, " AND part <= 0"), (1, retention.failing_days, "")):
         deleted += writer.execute(
             "DELETE FROM verdicts WHERE seq = ANY(ARRAY("  # noqa: S608 - constants only
-            f"SELECT seq FROM verdicts WHERE failing = %s AND at < %s ORDER BY at LIMIT %s)) {_DELETED}".encode(),
+            f"SELECT seq FROM verdicts WHERE failing = %s{of} AND at < %s ORDER BY at LIMIT %s)) {_DELETED}".encode(),
             (failing, now - days * DAY, MAX_ROWS_PER_STEP),
         ).fetchall()
         writer.execute("DELETE FROM runs WHERE failing = %s AND at < %s", (failing, now - days * DAY))
@@ -113,19 +117,20 @@ def _record_deletion(writer: Writer, deleted: list[tuple[str, float, int]], now:
     lock(writer, SEQUENCES)  # below this number, no verdict is committed any more
     before = writer.execute(PRUNED_UNTIL).fetchone() or (-math.inf,)
     until = min(now, max(before[0], *(at for _, at, _ in deleted)))  # timestamps of a fast clock may be in the future
-    ((last,),) = writer.execute(_LAST).fetchall()
+    ((last,),) = writer.execute(LAST).fetchall()
     set_pruned(writer, until, int(last))
     keys = sorted({key for key, _, _ in deleted})
     orphans = writer.execute(
         "DELETE FROM samples s WHERE key = ANY(%s::text[])"  # a label does not keep it: no page would show it
         " AND NOT EXISTS (SELECT 1 FROM verdicts v WHERE v.key = s.key)"
-        " AND NOT EXISTS (SELECT 1 FROM work w WHERE w.key = s.key) RETURNING octet_length(body)",
+        " AND NOT EXISTS (SELECT 1 FROM work w WHERE w.key = s.key) RETURNING key, octet_length(body)",
         (keys,),
     ).fetchall()
+    writer.execute("DELETE FROM sample_keys WHERE key = ANY(%s::text[])", ([key for key, _ in orphans],))
     for table in ("feedback", "traits"):
         writer.execute(
             f"DELETE FROM {table} f WHERE key = ANY(%s::text[])"  # noqa: S608 - constants
             " AND NOT EXISTS (SELECT 1 FROM samples s WHERE s.key = f.key)".encode(),
             (keys,),
         )
-    return sum(size + ROW_BYTES for (size,) in orphans)
+    return sum(size + ROW_BYTES for _, size in orphans)

@@ -40,23 +40,28 @@ _FOLLOW_UP = (
 )
 
 Seal = Callable[[bytes], bytes]
+Part = Callable[[float], int]  # partition of an answer, by its time
 
 
-def insert_samples(writer: Writer, draws: Sequence[Draw], texts: Texts, seal: Seal) -> set[str]:
+def insert_samples(writer: Writer, draws: Sequence[Draw], texts: Texts, *, seal: Seal, part: Part) -> set[str]:
     """Insert the samples of draws, and their traits. Returns the keys of those that are new."""
     ordered = sorted({draw.key: draw for draw in reversed(draws)}.values(), key=lambda draw: draw.key)
     if not ordered:
         return set()
     stored = writer.execute(
-        "INSERT INTO samples (key, source, route, at, body)"
-        " SELECT * FROM unnest(%s::text[], %s::text[], %s::text[], %s::float8[], %s::bytea[])"
-        " ON CONFLICT DO NOTHING RETURNING key",
+        "WITH given AS (SELECT * FROM unnest(%s::text[], %s::text[], %s::text[], %s::float8[], %s::bytea[], %s::int[])"
+        " AS g(key, source, route, at, body, part)),"
+        " new AS (INSERT INTO sample_keys (key, part) SELECT key, part FROM given ORDER BY key"
+        " ON CONFLICT DO NOTHING RETURNING key)"
+        " INSERT INTO samples (key, source, route, at, body, part)"
+        " SELECT key, source, route, at, body, part FROM given JOIN new USING (key) RETURNING key",
         (
             [draw.key for draw in ordered],
             [draw.source for draw in ordered],
             [draw.route for draw in ordered],
             [float(draw.at) for draw in ordered],
             [seal(rows.pack(draw.sample.to_record())) for draw in ordered],
+            [part(draw.at) for draw in ordered],
         ),
     ).fetchall()
     keys = {key for (key,) in stored}
@@ -86,7 +91,9 @@ def insert_work(writer: Writer, work: Sequence[tuple[str, Assignment, float]]) -
     )
 
 
-def settle(writer: Writer, verdicts: Sequence[Verdict], counts: Tallies, seal: Seal) -> set[tuple[str, str]]:
+def settle(
+    writer: Writer, verdicts: Sequence[Verdict], counts: Tallies, *, seal: Seal, part: Part
+) -> set[tuple[str, str]]:
     """Move draws from the queue to the verdicts, and count them. Returns (judge, key) of the new verdicts."""
     if not verdicts:
         return set()
@@ -96,15 +103,15 @@ def settle(writer: Writer, verdicts: Sequence[Verdict], counts: Tallies, seal: S
     new = [verdict for verdict in verdicts if (verdict.reading.judge, verdict.draw.key) in taken]
     if new:
         lock(writer, SEQUENCES)
-        insert_verdicts(writer, new, seal)
+        insert_verdicts(writer, new, seal, part)
     for verdict in new:
         counts.update(verdict_tallies(verdict))
     return taken
 
 
-def insert_verdicts(writer: Writer, verdicts: Sequence[Verdict], seal: Seal) -> None:
+def insert_verdicts(writer: Writer, verdicts: Sequence[Verdict], seal: Seal, part: Part) -> None:
     """Insert verdicts, in this order."""
-    stored = [_columns(verdict, seal) for verdict in verdicts]
+    stored = [_columns(verdict, seal) | {"part": part(verdict.draw.at)} for verdict in verdicts]
     names = ", ".join(stored[0])
     marks = ", ".join("%(scores)s::jsonb" if name == "scores" else f"%({name})s" for name in stored[0])
     writer.executemany(f"INSERT INTO verdicts ({names}) VALUES ({marks})".encode(), stored)  # noqa: S608 - constant column names

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 
 from ragwatch.core.budget import Cost, SpendingCap
 from ragwatch.core.sample import Draw
 from ragwatch.core.tally import Tallies, count_draw, count_duplicate
+from ragwatch.core.trends import score_sums
 from ragwatch.core.verdict import Verdict
 from ragwatch.errors import StoreError
 from ragwatch.ports import (
@@ -35,12 +38,24 @@ from ragwatch.stores.erasing import OtherRow, Selection, rows_of_table, samples_
 from ragwatch.stores.kept_texts import Texts
 from ragwatch.stores.limits import MAX_RUNS_SHARE
 from ragwatch.stores.lock import StateLock
-from ragwatch.stores.postgres import accounts, batches, feedback, forgetting, pruning, search, statements, waiting
-from ragwatch.stores.postgres.connections import Target, Writer
+from ragwatch.stores.postgres import (
+    accounts,
+    batches,
+    feedback,
+    forgetting,
+    partitions,
+    pruning,
+    search,
+    statements,
+    trends,
+    waiting,
+)
+from ragwatch.stores.postgres.connections import Target, Writer, unless_in_use
 from ragwatch.stores.postgres.dropping import drop_earlier, drop_settled
+from ragwatch.stores.postgres.leading import PostgresLeading
 from ragwatch.stores.postgres.locks import RETENTION, try_lock
 from ragwatch.stores.postgres.opening import prepare_database
-from ragwatch.stores.postgres.queue import PostgresQueue
+from ragwatch.stores.postgres.partitions import Parts
 from ragwatch.stores.traits import answer_of
 
 _WINDOW = (
@@ -52,12 +67,13 @@ _NEWEST = "SELECT MAX(at) FROM verdicts"
 Result = TypeVar("Result")
 
 
-class PostgresStore(PostgresQueue):
+class PostgresStore(PostgresLeading):
     """Implements `ports.Store` in a schema of a PostgreSQL database.
 
     Args:
         target: Where to connect.
         state: Lock of the state directory, which is released at the end; None for none.
+        name: Name under which this worker counts, also after a restart; None for none.
         texts: Texts of which answers are kept after judging.
         cipher: Encrypts texts; None stores them as they are.
 
@@ -71,6 +87,7 @@ class PostgresStore(PostgresQueue):
         target: Target,
         *,
         state: StateLock | None = None,
+        name: str | None = None,
         texts: Texts = Texts.ALL,
         cipher: TextCipher | None = None,
     ) -> None:
@@ -78,6 +95,10 @@ class PostgresStore(PostgresQueue):
         self._texts = texts
         self._state = state
         prepare_database(target, cipher)
+        self._parts = Parts(self._days)
+        self._make_partitions(time.time())
+        if name is not None:
+            self.register(name)
 
     def cursors(self, source: str) -> dict[str, str]:
         """See `Store.cursors`."""
@@ -103,6 +124,7 @@ class PostgresStore(PostgresQueue):
     def admit(self, admission: Admission) -> int:
         """See `Store.admit`."""
         tallies: Tallies = Counter(admission.tallies)
+        self._parts.refresh()
         with self.transaction() as writer:
             stored = self._insert_samples(writer, admission)
             new: dict[str, None] = {}
@@ -120,19 +142,22 @@ class PostgresStore(PostgresQueue):
             feedback.write(writer, admission, list(new), tallies)
             statements.store_cursor(writer, admission)
             waiting.write(writer, admission, self.seal)
+            trends.add_versions(writer, admission)
             statements.add_tallies(writer, tallies, self._slot)
         return len(new)
 
     def _insert_samples(self, writer: Writer, admission: Admission) -> set[str]:
-        return statements.insert_samples(writer, [draw for draw, _ in admission.draws], self._texts, self.seal)
+        draws = [draw for draw, _ in admission.draws]
+        return statements.insert_samples(writer, draws, self._texts, seal=self.seal, part=self._parts.of)
 
     def settle(
         self, verdicts: Sequence[Verdict], follow_ups: Sequence[FollowUp] = (), tallies: Tallies | None = None
     ) -> int:
         """See `Store.settle`."""
         counts: Tallies = Counter()
+        self._parts.refresh()
         with self.transaction() as writer:
-            new = statements.settle(writer, verdicts, counts, self.seal)
+            new = statements.settle(writer, verdicts, counts, seal=self.seal, part=self._parts.of)
             if new or not verdicts:
                 counts.update(tallies or {})
             caused = [follow_up for follow_up in follow_ups if (follow_up.after, follow_up.key) in new]
@@ -141,6 +166,7 @@ class PostgresStore(PostgresQueue):
                 keys = sorted({key for _, key in new})
                 drop_settled(writer, keys, self._texts, seal=self.seal, unseal=self.unseal)
             statements.add_tallies(writer, counts, self._slot)
+            trends.add(writer, score_sums(one for one in verdicts if (one.reading.judge, one.draw.key) in new))
         return len(new)
 
     def overdue(self, before: float) -> dict[tuple[str, str, int], float]:
@@ -248,9 +274,13 @@ class PostgresStore(PostgresQueue):
         """See `Store.prune`. Does nothing while another worker prunes."""
         limits, deleted = retention, 0
         self._delete(lambda writer: accounts.compact(writer, now), None)
+        self._delete(self._fold_workers, None)
+        self._make_partitions(time.time())
+        deleted += self._drop_days(limits, now)
         while self._delete(lambda writer: waiting.delete_old(writer, now), 0):
             pass
         self._delete(lambda writer: self._expire_feedback(writer, now), None)
+        self._delete(lambda writer: trends.delete_old(writer, retention, now), None)
         while count := self._delete(lambda writer: pruning.delete_expired(writer, limits, now), 0):
             deleted += count
         while self._bytes(pruning.RUNS_SIZE) > limits.bytes * MAX_RUNS_SHARE and self._delete(
@@ -260,6 +290,28 @@ class PostgresStore(PostgresQueue):
         deleted += self._delete_excess(limits, now)
         while self._texts is not Texts.ALL and self._delete(self._drop_earlier, 0):
             pass
+        return deleted
+
+    def _days(self) -> list[int]:
+        return [day for (day,) in self.rows(partitions.DAYS)]
+
+    def _make_partitions(self, now: float) -> None:
+        """Make partitions ahead of time. If a table is in use for long, the next time will do."""
+        if partitions.day_of(now) + 1 not in self._days():
+            with unless_in_use(), self.transaction() as writer:
+                partitions.make(writer, now)
+            self._parts.changed()
+        self._parts.refresh()
+
+    def _drop_days(self, limits: Retention, now: float) -> int:
+        """Drop the days that are over. Returns the number of deleted verdicts."""
+        deleted = 0
+        for day in partitions.over(self._days(), limits, now):
+            with unless_in_use():
+                self._delete(partial(partitions.keep, day=day, retention=limits, now=now), None)
+                deleted += self._delete(partial(partitions.drop, day=day, retention=limits, now=now), 0)
+        self._parts.changed()
+        self._parts.refresh()
         return deleted
 
     def _expire_feedback(self, writer: Writer, now: float) -> None:
@@ -301,7 +353,9 @@ class PostgresStore(PostgresQueue):
             return replace(forgetting.erased(selection, counts), others=len(others))
         tallies: Tallies = Counter()
         with self.transaction() as writer:
-            erased = forgetting.erase(writer, selection, erasure, tallies, seal=self.seal, unseal=self.unseal)
+            erased = forgetting.erase(
+                writer, selection, erasure, tallies, seal=self.seal, unseal=self.unseal, part=self._parts.of
+            )
             forgetting.clear(writer, others, self.seal)
             statements.add_tallies(writer, tallies, self._slot)
         return replace(erased, others=len(others), complete=self.rewrite(forgetting.REWRITTEN))

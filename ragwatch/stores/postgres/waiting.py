@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable
 
+from ragwatch.errors import ReceivedMeanwhileError
 from ragwatch.ports import Admission
 from ragwatch.stores.limits import DAY
 from ragwatch.stores.postgres.connections import Writer
@@ -16,7 +17,11 @@ MAX_ROWS_PER_STEP = 5000
 
 
 def write(writer: Writer, admission: Admission, seal: Callable[[bytes], bytes]) -> None:
-    """Store the parts and ids of an admission, and delete the groups that it releases."""
+    """Store the parts and ids of an admission, and delete the groups that it releases.
+
+    Raises:
+        ReceivedMeanwhileError: An id is stored already: another worker was faster than the look-up of this one.
+    """
     source, at = admission.source, admission.at or 0.0
     if admission.hold:
         bodies = [seal(zlib.compress(part.payload, ZLIB_LEVEL)) for part in admission.hold]
@@ -37,11 +42,13 @@ def write(writer: Writer, admission: Admission, seal: Callable[[bytes], bytes]) 
         writer.execute("DELETE FROM parts WHERE source = %s AND part_group = ANY(%s::text[])", (source, groups))
     if admission.received:
         digests = sorted(set(map(digest, admission.received)))
-        writer.execute(
+        stored = writer.execute(
             "INSERT INTO received (source, digest, at) SELECT %s, d, %s FROM unnest(%s::bytea[]) AS d"
             " ON CONFLICT DO NOTHING",
             (source, at, digests),
-        )
+        ).rowcount
+        if stored < len(digests):
+            raise ReceivedMeanwhileError("store: another worker has received a record of this batch; it is read again")
 
 
 def delete_old(writer: Writer, now: float) -> int:

@@ -9,14 +9,17 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, TypeVar
 
+from ragwatch.core.estimate import Addends
 from ragwatch.core.labels.label import Label
 from ragwatch.core.tally import Tallies
+from ragwatch.core.trends import BucketKey
 from ragwatch.errors import StoreError
-from ragwatch.ports import ScoreRow, StoredRun
+from ragwatch.ports import Peak, ScoreRow, StoredRun, TrendQuery, TrendSums
+from ragwatch.stores import trend_rows
 from ragwatch.stores.decoding import label_of, run_of
 from ragwatch.stores.encryption import TextCipher
 from ragwatch.stores.rows import pack, unpack
-from ragwatch.stores.sqlite import feedback
+from ragwatch.stores.sqlite import feedback, trends
 from ragwatch.stores.sqlite.connections import Connections
 from ragwatch.stores.sqlite.statements import add_tallies
 from ragwatch.stores.texts import PackedText
@@ -36,7 +39,7 @@ Value = TypeVar("Value")
 
 
 class SqliteNotes(Connections):
-    """Implements `ports.NoteStore` and `ports.FeedbackStore`, and counts damaged rows."""
+    """Implements `ports.NoteStore`, `ports.FeedbackStore` and `ports.TrendStore`, and counts damaged rows."""
 
     def __init__(self, state: Path, *, min_free: int = 0, cipher: TextCipher | None = None) -> None:
         super().__init__(state, min_free=min_free, cipher=cipher)
@@ -47,12 +50,13 @@ class SqliteNotes(Connections):
         with self._transaction() as writer:
             writer.execute("DELETE FROM claims")
 
-    def record_run(self, run: StoredRun, tallies: Tallies) -> None:
+    def record_run(self, run: StoredRun, tallies: Tallies, sums: Mapping[BucketKey, Addends] | None = None) -> None:
         """See `NoteStore.record_run`."""
         row = (run.kind, run.name, run.at, int(run.failing), pack(run.body))
         with self._transaction() as writer:
             writer.execute("INSERT INTO runs (kind, name, at, failing, body) VALUES (?, ?, ?, ?, seal(?))", row)
             add_tallies(writer, tallies)
+            trends.add(writer, sums or {})
 
     def runs(self, kind: str, name: str, limit: int, *, failing: bool | None = None) -> list[StoredRun]:
         """See `NoteStore.runs`. Returns fewer runs if together they exceed `MAX_RUNS_BYTES`, but at least one."""
@@ -126,6 +130,19 @@ class SqliteNotes(Connections):
     def rated(self, since: float, until: float) -> list[tuple[ScoreRow, float]]:
         """See `FeedbackStore.rated`."""
         return [feedback.rated_row(row) for row in self._reader.rows(feedback.RATED, (since, until))]
+
+    def trends(self, query: TrendQuery) -> list[TrendSums]:
+        """See `TrendStore.trends`."""
+        return trend_rows.sums_of(query, self._pages.rows(trends.SUMS_OF_PLACE, trend_rows.parameters_of(query)))
+
+    def add_peaks(self, peaks: Sequence[Peak]) -> None:
+        """See `TrendStore.add_peaks`."""
+        with self._transaction() as writer:
+            trends.add_peaks(writer, peaks)
+
+    def peaks(self, query: TrendQuery) -> list[Peak]:
+        """See `TrendStore.peaks`."""
+        return trend_rows.peaks_of(query, self._pages.rows(trends.PEAKS_OF_PLACE, trend_rows.parameters_of(query)))
 
     def remember(self, name: str, state: Mapping[str, Any]) -> None:
         """See `NoteStore.remember`."""

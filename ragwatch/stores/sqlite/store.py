@@ -17,6 +17,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from ragwatch.core.budget import Cost, SpendingCap
 from ragwatch.core.sample import Draw
 from ragwatch.core.tally import Tallies, count_draw, count_duplicate
+from ragwatch.core.trends import score_sums
 from ragwatch.core.units import size_bytes
 from ragwatch.core.verdict import Verdict
 from ragwatch.errors import StoreError
@@ -36,7 +37,7 @@ from ragwatch.ports import (
 from ragwatch.stores import decoding, rows
 from ragwatch.stores.encryption import EncryptionOptions, TextCipher
 from ragwatch.stores.kept_texts import Texts
-from ragwatch.stores.sqlite import accounts, batches, feedback, search, statements, waiting
+from ragwatch.stores.sqlite import accounts, batches, feedback, search, statements, trends, waiting
 from ragwatch.stores.sqlite.erasure import SqliteErasure
 from ragwatch.stores.sqlite.retention import PRUNED_UNTIL, UNBIASED, delete_expired, delete_oldest, delete_oldest_runs
 from ragwatch.stores.traits import answer_of
@@ -143,6 +144,7 @@ class SqliteStore(SqliteErasure):
             statements.add_tallies(writer, tallies)
             statements.store_cursor(writer, admission)
             waiting.write(writer, admission)
+            trends.add_versions(writer, admission)
             self._note_dropped(admission.release)
         return len(new)
 
@@ -198,6 +200,7 @@ class SqliteStore(SqliteErasure):
             caused = [follow_up for follow_up in follow_ups if (follow_up.after, follow_up.key) in new]
             statements.insert_follow_ups(writer, caused, counts)
             statements.add_tallies(writer, counts)
+            trends.add(writer, score_sums(one for one in verdicts if (one.reading.judge, one.draw.key) in new))
             self._drop_texts(writer, {key for _, key in new})
         for verdict in verdicts:
             self._release(verdict.reading.judge, [verdict.draw.key])
@@ -317,6 +320,7 @@ class SqliteStore(SqliteErasure):
         while self._delete(lambda writer: waiting.delete_old(writer, now)):
             pass
         self._delete(lambda writer: feedback.expire(writer, now))
+        self._delete(lambda writer: trends.delete_old(writer, retention, now))
         while count := self._delete(lambda writer: delete_expired(writer, retention, now)):
             deleted += count
         while self._runs_size() > retention.bytes * MAX_RUNS_SHARE and self._delete(delete_oldest_runs):

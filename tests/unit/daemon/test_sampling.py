@@ -10,6 +10,7 @@ from support.kit import AT, Clock, a_draw, an_admission
 
 from ragwatch.config import parse
 from ragwatch.daemon import Daemon
+from ragwatch.daemon.runtime_loops import runtime_loops
 from ragwatch.pipeline.windows import SlidingWindows
 
 WAITING = 100
@@ -45,7 +46,7 @@ async def test_a_failing_digest_does_not_freeze_sampling(tmp_path: Path, monkeyp
 
     monkeypatch.setattr(SlidingWindows, "summary", fail)
     daemon = a_daemon(tmp_path)
-    for loop in daemon._loops(daemon.runtime):
+    for loop in runtime_loops(daemon.runtime, daemon._shared):
         if not loop.name.startswith("judge "):  # the draws are to stay pending
             with suppress(DigestError):
                 await loop.step()

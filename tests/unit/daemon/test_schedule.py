@@ -23,6 +23,7 @@ from ragwatch.daemon.runtime import Runtime, build
 from ragwatch.daemon.schedule import JobSchedule, next_delay, retention_trigger, trigger_of
 from ragwatch.daemon.shared import SharedState
 from ragwatch.pipeline.canaries.loop import CanaryLoop, CanarySuite
+from ragwatch.pipeline.leadership import Leadership
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
@@ -112,7 +113,7 @@ class Stage:
 
     def __init__(self, folder: Path, store: SqliteStore, telemetry: Telemetry) -> None:
         self.folder, self.shared = folder, SharedState(store, Board(), telemetry, Clock())
-        self.schedule = JobSchedule(telemetry)
+        self.schedule = JobSchedule(telemetry, Leadership(store, telemetry=telemetry))
 
     def runtime(self, service: Service, **place: Any) -> Runtime:
         """Build a runtime whose suite queries this service."""

@@ -41,6 +41,7 @@ UNITS = frozenset(
         "open",
         "paused",
         "fallback",
+        "leader",
         "labels",
         "annotators",
         "rows",
@@ -67,7 +68,8 @@ def faults(series: SeriesDefinition) -> list[str]:
     named = {
         label
         for label in series.labels
-        if label in words and label not in ("judge", "stage", "fault", "source", "canary", "category", "limit")
+        if label in words
+        and label not in ("judge", "stage", "fault", "source", "canary", "category", "limit", "segment")
     }
     if named or any(f"_{label}_{label}" in series.name for label in series.labels):
         faults.append("label in name")

@@ -14,11 +14,13 @@ from support.kit import AT, Clock
 
 from ragwatch.core.canary.definition import Category, Retrieved
 from ragwatch.core.canary.history import changes, report_of
+from ragwatch.core.estimate import Addends
 from ragwatch.core.snapshot import Gauge, Gauges
 from ragwatch.core.tally import Tallies, Tally
+from ragwatch.core.trends import COARSE, HOUR, BucketKey, TrendKind, start_of
 from ragwatch.errors import StoreError
 from ragwatch.pipeline.canaries.loop import CanaryLoop, CanarySuite
-from ragwatch.ports import StoredRun
+from ragwatch.ports import RecordedEvent, StoredRun, TrendQuery
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
@@ -106,6 +108,37 @@ async def test_what_cannot_be_asked_has_no_score(store: SqliteStore, telemetry: 
     assert gauges[Gauge.CANARY_DEGRADED, ("docs",)] == 0
 
 
+async def test_a_change_of_health_is_an_event(store: SqliteStore, telemetry: Telemetry) -> None:
+    """The first run is none, nor is one like the run before; over restarts too."""
+    clock = Clock()
+    degraded = {"q1": a_reply("d9")}
+    for seconds, replies in ((0, {}), (10, {}), (20, degraded), (30, degraded), (40, {"q2": a_failure()}), (50, {})):
+        clock.now = AT + seconds
+        loop = canaries(ScriptedProbe({**GOOD, **replies}), store, telemetry, clock)
+        assert await loop.run("docs") is not None
+    assert store.events(0.0) == [
+        RecordedEvent(AT + 20, "canary", "docs: 1 of 3 canaries degraded, 0 failed"),
+        RecordedEvent(AT + 50, "canary", "docs: no canary is degraded or failed any more"),
+    ]
+
+
+async def test_figures_of_a_run_are_part_of_trends(store: SqliteStore, telemetry: Telemetry) -> None:
+    """Each known figure once; of a run without a reply there is none, which is a gap and no 0."""
+    probe = ScriptedProbe(GOOD)
+    loop = canaries(probe, store, telemetry, Clock())
+    await loop.run("docs")
+    probe.replies = dict.fromkeys(GOOD, a_failure("connect"))
+    await loop.run("docs")
+    start = start_of(AT, HOUR)
+    rows = store.trends(TrendQuery(TrendKind.CANARY, "docs", COARSE, HOUR, start, start + HOUR))
+    assert {
+        row.series.name: (row.sums.n, row.sums.wx) for row in rows if row.series.name in ("recall@1", "degraded")
+    } == {
+        "recall@1": (1, 0.5),
+        "degraded": (1, 0.0),
+    }
+
+
 async def test_nothing_could_be_asked(store: SqliteStore, telemetry: Telemetry) -> None:
     """With the endpoint down, all that is left is when the suite was run."""
     loop = canaries(ScriptedProbe({query: a_failure("connect") for query in GOOD}), store, telemetry, Clock())
@@ -185,12 +218,12 @@ class LookedAtStore(SqliteStore):
     shown: Gauges
     full = False
 
-    def record_run(self, run: StoredRun, tallies: Tallies) -> None:
+    def record_run(self, run: StoredRun, tallies: Tallies, sums: Mapping[BucketKey, Addends] | None = None) -> None:
         """Count the run, or be full."""
         self.shown = self.look()
         if self.full:
             raise StoreError("state: cannot write: database or disk is full")
-        super().record_run(run, tallies)
+        super().record_run(run, tallies, sums)
 
 
 async def test_who_sees_a_run_counted_sees_its_figures(tmp_path: Path, telemetry: Telemetry) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,10 @@ from support.kit import AT, JUDGE, Clock, ListSource, a_batch, a_line
 
 from ragwatch.core.sampling import SamplingPlan
 from ragwatch.core.tally import Tally
-from ragwatch.errors import StoreError
+from ragwatch.errors import ReceivedMeanwhileError, StoreError
 from ragwatch.formats import canonical
 from ragwatch.pipeline.intake import IntakeLoop, IntakeRules
-from ragwatch.ports import Batch, BatchReport, Part
+from ragwatch.ports import Admission, Batch, BatchReport, Part
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
@@ -75,6 +76,38 @@ async def test_a_batch_that_was_not_stored_is_read_afresh(tmp_path: Path, teleme
         await intake.step()
     assert await intake.step()
     assert (store.tallies()[Tally.SEEN, ("app",)], report.resent, len(report.rejections)) == (2, [], 1)
+    store.close()
+
+
+class OvertakenStore(SqliteStore):
+    """A store in which another worker receives the same records between look-up and admission, so many times."""
+
+    times = 1
+
+    def admit(self, admission: Admission) -> int:
+        """Be overtaken, then admit."""
+        if self.times:
+            self.times -= 1
+            super().admit(replace(admission, draws=(), tallies=Counter(), received=["b"], cursor="0"))
+            raise ReceivedMeanwhileError("overtaken")
+        return super().admit(admission)
+
+
+async def test_what_another_worker_receives_meanwhile_counts_as_resent(tmp_path: Path, telemetry: Telemetry) -> None:
+    """The batch is admitted again with what is known then; where that happens twice, the step fails and is repeated."""
+    report = BatchReport()
+    store = OvertakenStore(tmp_path / "state")
+    intake = intake_of([a_batch(a_line("a"), a_line("b"), report=report)], store, telemetry)
+    assert await intake.step()
+    tallies = store.tallies()
+    assert [tallies[tally, ("app",)] for tally in (Tally.SEEN, Tally.RESENT)] == [1, 1]
+    assert (store.pending(), report.resent) == ({JUDGE: 1}, [2])
+    store.times = 2
+    again = intake_of([a_batch(a_line("c"))], store, telemetry)
+    with pytest.raises(ReceivedMeanwhileError):
+        await again.step()
+    assert await again.step()
+    assert store.pending() == {JUDGE: 2}
     store.close()
 
 

@@ -12,7 +12,8 @@ from support.kit import AT, JUDGE, Clock, ListSource
 from ragwatch.core.sampling import SamplingPlan
 from ragwatch.core.snapshot import Lag
 from ragwatch.formats import canonical
-from ragwatch.pipeline.intake import SETTLE_SECONDS, IntakeLoop, IntakeRules, UnreadableFiles
+from ragwatch.pipeline.intake import IntakeLoop, IntakeRules
+from ragwatch.pipeline.unreadable_files import SETTLE_SECONDS, UnreadableFiles
 from ragwatch.sources.tail.source import Options, TailSource
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry

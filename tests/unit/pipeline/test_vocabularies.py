@@ -9,6 +9,7 @@ from pathlib import Path
 from zlib import compress
 
 import pytest
+from support.elections import Server, WorkerStore
 from support.kit import JUDGE, Clock, ListSource, a_batch, a_line
 from support.mortal import Fate, KilledError, MortalConnection
 
@@ -57,6 +58,24 @@ def test_renewed_begins_with_nothing(store: SqliteStore) -> None:
         same.learn({"search": ["Refund!"] * 10})
         assert same.meters["search"].vocabulary == learn(Vocabulary(), ["Refund!"] * 10)
         same.renew("search")
+
+
+def test_workers_learn_together(store: SqliteStore) -> None:
+    """Of workers that share a store, the questions of all count; what is complete is used and dropped by all."""
+    server = Server()
+    one, two = (Vocabularies(10, ("search",), store=WorkerStore(store, server, name)) for name in "ab")  # type: ignore[arg-type]  # a store
+    one.learn({"search": [ORDINARY] * 6})
+    two.learn({"search": [ORDINARY] * 6})
+    assert two.meters["search"].vocabulary == learn(Vocabulary(), [ORDINARY] * 12)
+    assert one.mark("search") is None
+    one.learn({"search": ["Refund!"] * 9})
+    assert one.mark("search") == two.mark("search")
+    two.renew("search")
+    one.resume()
+    assert one.mark("search") is None
+    store.remember(f"{KIND}/search", {"counts": "AAAA"})
+    one.learn({"search": [ORDINARY] * 3})
+    assert (store.recall(f"{KIND}/search") or {})["questions"] == 3
 
 
 @pytest.mark.parametrize(

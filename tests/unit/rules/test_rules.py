@@ -370,3 +370,15 @@ def test_every_objective_is_of_a_quantity() -> None:
     assert list(taken.slos) == [Quantity.FAITHFULNESS]
     with pytest.raises(ValidationError):
         Alerts.model_validate({"slos": {"faith": {"objective": 0.96}}})
+
+
+def test_segments_are_recorded_where_they_are_configured() -> None:
+    """With segments, sums over replicas and routes and the estimates from them; without, not a byte changes."""
+    without = yaml_text(prometheus(PLAN)["ragwatch-recording.yaml"])
+    text = yaml_text(prometheus(replace(PLAN, segments=True))["ragwatch-recording.yaml"])
+    assert "segment" not in without
+    names = {line.split('"')[1] for line in text.splitlines() if 'record: "segment:' in line and "1h" in line}
+    sums = {f"segment:ragwatch_quality_{addend}:increase1h" for addend in SUMS}
+    figures = ("mean", "stderr", "effective_samples", "inverse_trials", "low", "high")
+    assert names == sums | {f"segment:ragwatch_quality:{figure}1h" for figure in figures}
+    assert "sum by (job, cluster, namespace, quantity, segment, value, judge)" in text

@@ -77,7 +77,7 @@ def test_readers_see_verdicts_in_the_order_of_their_numbers(worker: Callable[...
         done.set()
 
     with one.transaction() as writer:
-        assert len(statements.settle(writer, [a_verdict(draws[0])], Counter(), one.seal)) == 1
+        assert len(statements.settle(writer, [a_verdict(draws[0])], Counter(), seal=one.seal, part=one._parts.of)) == 1
         thread = threading.Thread(target=settle_second)
         thread.start()
         assert not done.wait(0.1)

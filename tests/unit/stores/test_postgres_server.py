@@ -14,15 +14,18 @@ import psycopg
 import pytest
 from pydantic import ValidationError
 from support.cut_connection import CutConnection
-from support.kit import JUDGE, a_draw, a_verdict, an_admission
+from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission
 from support.patience import DEADLINE
 from support.postgres import Postgres, shared_server
 from support.stores import WORKERS_SCHEMA, sql
 
+from ragwatch.core.estimate import Addends
 from ragwatch.core.tally import Tally
+from ragwatch.core.trends import SPANS, start_of
 from ragwatch.errors import StoreError
 from ragwatch.stores.postgres import Options, build, connected, describe, schema
 from ragwatch.stores.postgres.connections import Connections, Target, connect
+from ragwatch.stores.postgres.schema import VERSION
 from ragwatch.stores.postgres.store import PostgresStore
 
 DAY = 86400.0
@@ -98,22 +101,54 @@ def test_workers_that_start_at_once_make_one_schema(server: Postgres) -> None:
     for thread in threads:
         thread.join(DEADLINE)
     assert failures == []
-    assert sql(Target(server.url, name), "SELECT version, compatible FROM schema_version") == [(1, 1)]
+    assert sql(Target(server.url, name), "SELECT version, compatible FROM schema_version") == [(VERSION, 1)]
+
+
+def test_an_upgrade_sums_the_stored_scores(server: Postgres) -> None:
+    """Charts begin with the scores of before: expectations where the judge gave them, by judge and version."""
+    name = "upgraded"
+    row = "(key, judge, version, at, route, probability, outcome, failing, scores, line)"
+    with psycopg.connect(server.url, autocommit=True, options=f"-c search_path={name}") as connection:
+        connection.execute(f"DROP SCHEMA IF EXISTS {name} CASCADE".encode())
+        schema.prepare(connection, name, version=1)
+        for key, scores in (
+            ("a", '{"faithfulness": 1.0, "top_ranked_ignored": 1.0, "expected": {"top_ranked_ignored": 0.75}}'),
+            ("b", '{"faithfulness": null, "expected": {}}'),
+            ("c", None),
+            ("d", "[1]"),
+        ):
+            connection.execute(
+                f"INSERT INTO verdicts {row} VALUES (%s, 'j', 'v', %s, 'search', 0.5, 'judged', 0, %s, '')".encode(),  # noqa: S608 - a constant
+                (key, AT, scores),
+            )
+        schema.prepare(connection, name)
+        for span in SPANS:
+            start = start_of(AT, span)
+            sums = connection.execute(
+                "SELECT name, n, w, wx, w2, w2x, w2x2, w3, w4 FROM trends WHERE span = %s AND start = %s"
+                " AND (kind, place, judge, version) = ('score', 'search', 'j', 'v') ORDER BY name",
+                (span, start),
+            ).fetchall()
+            assert {quantity: Addends(*others) for quantity, *others in sums} == {
+                "faithfulness": Addends.one(1.0, 0.5),
+                "top_ranked_ignored": Addends.one(0.75, 0.5),
+            }
 
 
 def test_two_versions_work_side_by_side(target: Target, worker: Callable[..., PostgresStore], tmp_path: Path) -> None:
     """A newer version migrates while an older one runs; the older one starts again unless it is too old."""
     worker().admit(an_admission(a_draw("a")))
-    (tmp_path / "schema_2.sql").write_text("ALTER TABLE samples ADD COLUMN later text", encoding="utf-8")
+    (tmp_path / f"schema_{VERSION + 1}.sql").write_text("ALTER TABLE samples ADD COLUMN later text", encoding="utf-8")
     with connect(target) as connection:
-        schema.prepare(connection, WORKERS_SCHEMA, scripts=tmp_path, version=2)
+        schema.prepare(connection, WORKERS_SCHEMA, scripts=tmp_path, version=VERSION + 1)
     try:
         assert worker().pending() == {JUDGE: 1}
-        sql(target, "UPDATE schema_version SET compatible = 2")
+        sql(target, f"UPDATE schema_version SET compatible = {VERSION + 1}")  # noqa: S608 - a number
         with pytest.raises(StoreError, match="written by a newer ragwatch"):
             worker()
     finally:
-        sql(target, "UPDATE schema_version SET version = 1, compatible = 1; ALTER TABLE samples DROP COLUMN later")
+        sql(target, "ALTER TABLE samples DROP COLUMN later")
+        sql(target, f"UPDATE schema_version SET version = {VERSION}, compatible = 1")  # noqa: S608 - a number
 
 
 @pytest.mark.parametrize(
@@ -152,7 +187,7 @@ def test_description(target: Target, worker: Callable[..., PostgresStore], serve
     """`check` is told server, database and version; nothing is created."""
     worker()
     options = Options.model_validate({"url": server.url, "database_schema": WORKERS_SCHEMA})
-    assert describe(options).endswith(f"database postgres, schema {WORKERS_SCHEMA}: version 1")
+    assert describe(options).endswith(f"database postgres, schema {WORKERS_SCHEMA}: version {VERSION}")
     unused = options.model_copy(update={"database_schema": "unused"})
     assert describe(unused).endswith("schema unused: is created at the first start")
     assert sql(target, "SELECT to_regclass('unused.work')") == [(None,)]

@@ -13,10 +13,12 @@ from pathlib import Path
 import pytest
 from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission
 
+from ragwatch.core.estimate import Addends
 from ragwatch.core.invariants import violations
 from ragwatch.core.tally import Tally
+from ragwatch.core.trends import SPANS, TrendKind, start_of
 from ragwatch.errors import StoreError
-from ragwatch.ports import AnswerQuery, Part, Query, RecordedEvent
+from ragwatch.ports import AnswerQuery, Part, Query, RecordedEvent, TrendQuery
 from ragwatch.stores.sqlite import schema
 from ragwatch.stores.sqlite.store import SqliteStore
 
@@ -200,6 +202,24 @@ def test_t34_an_upgrade_from_schema_4_keeps_everything(tmp_path: Path) -> None:
         store.admit(an_admission(draw))
         store.settle([a_verdict(draw)])
         assert [traits is not None for _, traits in store.answers(AnswerQuery(0.0, AT + 10))] == [True, False]
+
+
+def test_t34_an_upgrade_from_schema_5_sums_the_stored_scores(tmp_path: Path) -> None:
+    """T34: what schema 5 held is there; charts begin with its scores (expectations, by judge), not damaged ones."""
+    with closing(SqliteStore(as_left_by(5, tmp_path / "state").parent)) as store:
+        assert (store.cursors("app"), store.events(0.0)) == (
+            {"log": '{"offset":44}'},
+            [RecordedEvent(AT, "release", "v4")],
+        )
+        assert violations(*store.tallies_and_pending()) == {}
+        for span in SPANS:
+            start = start_of(AT, span)
+            rows = store.trends(TrendQuery(TrendKind.SCORE, "search", span, span, start, start + span))
+            sums = {(one.series.judge, one.series.name): one.sums for one in rows}
+            assert sums["embedded", "faithfulness"] == Addends.one(1.0, 1.0)
+            assert sums["other", "faithfulness"] == Addends.one(1.0, 0.5)
+            assert sums["other", "top_ranked_ignored"] == Addends.one(0.75, 0.5)
+            assert "expected" not in {name for _, name in sums}
 
 
 def test_t34_counts_go_on_in_the_rows_of_before(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from ragwatch.core.scores import Quantity
 from ragwatch.core.tally import Tally
 from ragwatch.daemon.state_secret import state_secret
 from ragwatch.ports import Query, RecordedEvent, StoredRun
+from ragwatch.stores.postgres.schema import VERSION
 from ragwatch.stores.postgres.store import PostgresStore
 
 CONFIG = """\
@@ -79,7 +80,7 @@ def test_check_names_the_server(config: Config, running: PostgresStore) -> None:
     """`check` says what it is connected to."""
     assert running.pending() == {}
     (found,) = [finding for finding in check_all(config) if finding.subject == "store.url"]
-    assert (found.state, f"schema {WORKERS_SCHEMA}: version 2" in found.detail) == ("ok", True)
+    assert (found.state, f"schema {WORKERS_SCHEMA}: version {VERSION}" in found.detail) == ("ok", True)
 
 
 def test_forget_runs_beside_a_worker(path: Path, running: PostgresStore) -> None:

@@ -16,10 +16,12 @@ from support.kit import AT, JUDGE, a_claim, a_draw, a_reading, a_verdict, an_adm
 
 from ragwatch.core.sample import Draw
 from ragwatch.core.tally import Tally
+from ragwatch.core.trends import TrendKind
 from ragwatch.errors import StoreError
-from ragwatch.ports import Query, RecordedEvent, Retention
-from ragwatch.stores.sqlite import schema
+from ragwatch.ports import Query, RecordedEvent, Retention, TrendQuery
+from ragwatch.stores.sqlite import schema, trends
 from ragwatch.stores.sqlite.store import Options, SqliteStore, build
+from ragwatch.stores.trend_rows import parameters_of
 
 
 def noise(seed: str) -> str:
@@ -252,3 +254,13 @@ def test_closing_waits_for_what_is_under_way(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(store, "_writer", Closing(store._writer, store._writing, noted))
     store.close()
     assert noted == [True, True, True]
+
+
+def test_trends_are_read_by_index(store: SqliteStore) -> None:
+    """Sums and peaks of a place and a time are found by their key, however many places and hours there are."""
+    query = TrendQuery(TrendKind.SCORE, "search", 3600, 86400, since=0, until=86400)
+    for sql, table in ((trends.SUMS_OF_PLACE, "trends"), (trends.PEAKS_OF_PLACE, "peaks")):
+        plan = store._writer.execute(f"EXPLAIN QUERY PLAN {sql}", parameters_of(query)).fetchall()
+        assert (
+            f"SEARCH {table} USING PRIMARY KEY (span=? AND kind=? AND place=? AND start>? AND start<?)" in plan[0][-1]
+        )

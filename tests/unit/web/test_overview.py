@@ -12,9 +12,10 @@ from support.snapshots import AT, JUDGE, estimate, small
 
 from ragwatch.core.sample import OTHER
 from ragwatch.core.scores import Quantity
-from ragwatch.core.snapshot import EstimateRow, Lag, Snapshot
+from ragwatch.core.snapshot import EstimateRow, Gauge, Lag, Snapshot
 from ragwatch.core.tally import Tally
 from ragwatch.web.overview import overview
+from ragwatch.web.pages import overview_page
 from ragwatch.web.scope import PageScope
 
 SCOPE = PageScope(("app",), ("search", "support"), (JUDGE,), ("15m", "1h"), {"faithfulness": 0.7})
@@ -61,6 +62,42 @@ def test_a_route_may_have_its_own_threshold(own: float | None, state: str) -> No
     view = overview(with_estimate(Quantity.FAITHFULNESS, 0.6, 0.05), scope, now=AT)
     assert (figure(view, "faithfulness")["threshold"], figure(view, "faithfulness")["state"]) == (own, state)
     assert view["unpaged"] == ["no drift pages"]
+
+
+@pytest.mark.parametrize(
+    ("gauge", "labels", "state", "headline"),
+    [
+        (Gauge.DRIFT_ALARM, ("faithfulness", "search"), "bad", "Answer quality has drifted"),
+        (Gauge.TRAFFIC_DRIFT_ALARM, ("contexts", "search"), "unsure", "A judge or the traffic has drifted"),
+        (Gauge.JUDGE_DRIFT_ALARM, (JUDGE,), "unsure", "A judge or the traffic has drifted"),
+    ],
+)
+def test_a_standing_drift_alarm_is_not_green(gauge: Gauge, labels: Any, state: str, headline: str) -> None:
+    """However good all figures are: an alarm about answers turns the page red, with the route that it is about."""
+    good = with_estimate(Quantity.FAITHFULNESS, 0.95, 0.02)
+    assert overview(good, SCOPE, now=AT)["state"] == "good"
+    calm = overview(replace(good, gauges={(gauge, labels): 0.0}), SCOPE, now=AT)
+    assert (calm["state"], calm["drift"]) == ("good", [])
+    view = overview(replace(good, gauges={(gauge, labels): 1.0}), SCOPE, now=AT)
+    assert (view["state"], view["headline"]) == (state, headline)
+    route = view["routes"][0]
+    expected = ("bad", ["faithfulness"]) if state == "bad" else ("good", [])
+    assert (route["state"], route["threshold_state"], route["drift"]) == (expected[0], "good", expected[1])
+    page = overview_page({"version": "1", **view})
+    assert f'<section class="banner {state}">' in page
+    assert labels[0] in page.split("</section>")[0]
+
+
+def test_drift_and_a_threshold_are_both_said() -> None:
+    """One does not hide the other."""
+    gauges = {
+        (Gauge.DRIFT_ALARM, ("context_use", "search")): 1.0,
+        (Gauge.TRAFFIC_DRIFT_ALARM, ("contexts", "search")): 1.0,
+    }
+    bad = replace(with_estimate(Quantity.FAITHFULNESS, 0.5, 0.02), gauges=gauges)
+    assert overview(bad, SCOPE, now=AT)["headline"] == "Answer quality has drifted, and is worse than a threshold"
+    other = replace(bad, gauges={(Gauge.TRAFFIC_DRIFT_ALARM, ("contexts", "search")): 1.0})
+    assert overview(other, SCOPE, now=AT)["headline"] == "Quality is worse than a threshold"
 
 
 def test_a_figure_carries_the_whole_estimate() -> None:

@@ -12,7 +12,7 @@ from support.snapshots import AT, JUDGE, estimate, small
 
 from ragwatch.board import Board
 from ragwatch.core.scores import Quantity
-from ragwatch.core.snapshot import EstimateRow, Gauge, Snapshot
+from ragwatch.core.snapshot import EstimateRow, Gauge, SegmentRow, Snapshot
 from ragwatch.core.tally import Tally
 from ragwatch.web import build_app
 from ragwatch.web.route_page import END_TO_END, GENERATION, RETRIEVAL, route_levels
@@ -129,3 +129,30 @@ async def test_it_is_served_and_escaped(route: str, status: int) -> None:
     assert "<script>" not in page.text
     if route == "search":
         assert "samples?route=search&amp;judge=embedded&amp;quantity=faithfulness" in page.text
+
+
+def test_segments_stand_below_in_the_configured_order() -> None:
+    """A row for each quantity and value of the route; bad where the whole interval is beyond the threshold."""
+    rows = tuple(
+        SegmentRow(quantity, "release", value, route, JUDGE, "1h", estimate(mean))
+        for quantity in (Quantity.FAITHFULNESS, Quantity.TOP_RANKED_IGNORED)
+        for value, mean in (("other", 0.4), ("v1", 0.84), (HOSTILE, 0.2))
+        for route in ("search", "support")
+    )
+    scope = PageScope(
+        routes=("search",),
+        judges=(JUDGE,),
+        thresholds={"faithfulness": 0.85, "top_ranked_ignored": 0.3},
+        segments={"tier": ("free",), "release": (HOSTILE, "v1")},
+    )
+    snapshot = replace(small(), segments=rows)
+    (table,) = route_levels(snapshot, scope, "search", now=AT)["segments"]
+    assert table["segment"] == "release"
+    assert [(row["quantity"], row["value"], row["bad"]) for row in table["rows"]] == [
+        ("faithfulness", HOSTILE, True),
+        ("faithfulness", "v1", False),
+        ("faithfulness", "other", True),
+        ("top_ranked_ignored", HOSTILE, False),
+        ("top_ranked_ignored", "v1", True),
+        ("top_ranked_ignored", "other", True),
+    ]

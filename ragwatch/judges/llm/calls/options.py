@@ -70,3 +70,8 @@ class CallOptions(BaseModel):
     def thinking_budget(self) -> int:
         """Tokens for thinking in a call."""
         return self.thinking_tokens or 0
+
+
+def is_llm(options: object) -> bool:
+    """Return whether a judge with these options is a large language model."""
+    return isinstance(options, CallOptions)

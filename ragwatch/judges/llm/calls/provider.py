@@ -77,6 +77,19 @@ class Provider(Protocol):
         ...
 
 
+@runtime_checkable
+class TokenCounter(Protocol):
+    """Counts the tokens of a prompt, free of charge."""
+
+    async def count(self, prompt: Prompt) -> int:
+        """Return the number of tokens that a call with this prompt sends.
+
+        Raises:
+            CallError: The provider cannot count at present.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class SentBatch:
     """A message batch in the list of the provider.

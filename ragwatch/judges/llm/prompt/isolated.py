@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
+from ragwatch.core.criteria import Criterion
 from ragwatch.core.evidence import Evidence, Need
 from ragwatch.judges.llm.prompt.marks import RandomMarks
 from ragwatch.judges.llm.prompt.matrix import CheckedClaim, Findings, check_rows, evidence_of, merge_facts
@@ -33,17 +34,31 @@ class IsolatedReading:
         units: The sample in claims and sentences.
         requested: Parts to read.
         seed: Secret seed of the random marks.
+        criteria: Criteria to answer, if that part is requested: in a call of their own, with all contexts.
     """
 
-    def __init__(self, units: SampleUnits, requested: frozenset[Part], seed: str) -> None:
+    def __init__(
+        self, units: SampleUnits, requested: frozenset[Part], seed: str, criteria: tuple[Criterion, ...] = ()
+    ) -> None:
         self._units = units
+        self._criteria = criteria
+        self._answers: Reply | None = None
         self._requested = requested
         self._seed = seed
         self._parts = parts_to_ask(units, requested)
         self._first: Reply | None = None
         self._replies: list[Reply] = []
         self.instructions = units.instructions
-        self._prompts: Sequence[Prompt] = self._first_prompts()
+        self._of_criteria = self._criteria_prompts()
+        self._prompts: Sequence[Prompt] = [*self._of_criteria, *self._first_prompts()]
+
+    def _criteria_prompts(self) -> list[Prompt]:
+        parts = self._parts & {Part.CRITERIA}
+        if not parts:
+            return []
+        marks = RandomMarks(f"{self._seed} criteria")
+        shown = self._units.shown
+        return [make_prompt(self._units, PromptTurn.JOINT, parts, marks, ranks=shown, criteria=self._criteria)]
 
     def _first_prompts(self) -> list[Prompt]:
         parts = self._parts & _OF_ANSWER
@@ -86,6 +101,9 @@ class IsolatedReading:
         if len(replies) != len(self._prompts):
             raise ValueError(f"{len(replies)} replies to {len(self._prompts)} prompts")
         checked = list(cast("Sequence[Reply]", replies))
+        if self._of_criteria:
+            self._of_criteria = []
+            self._answers = checked.pop(0)
         if self._awaits_first:
             self._awaits_first = False
             self._first = checked.pop(0)
@@ -103,7 +121,8 @@ class IsolatedReading:
         """
         if self._prompts:
             raise RuntimeError("the evidence is not complete: a reply is missing")
-        return evidence_of(self._units, self._requested, self._findings())
+        names = [criterion.name for criterion in self._criteria]
+        return evidence_of(self._units, self._requested, self._findings(), names)
 
     def _findings(self) -> Findings:
         first, replies = self._first or Reply(), self._replies
@@ -123,6 +142,7 @@ class IsolatedReading:
                 [reply.reference for reply in (first, *replies)],
             ),
             isolated=True,
+            criteria=(self._answers.criteria if self._answers else None) or (),
         )
 
     def _needs(self, needs: Sequence[str] | None) -> tuple[Need, ...] | None:

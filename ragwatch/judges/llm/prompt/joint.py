@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
+from ragwatch.core.criteria import Criterion
 from ragwatch.core.evidence import Evidence, Need
 from ragwatch.judges.llm.prompt.marks import RandomMarks
 from ragwatch.judges.llm.prompt.matrix import CheckedClaim, Findings, check_rows, evidence_of
@@ -22,17 +23,23 @@ class JointReading:
         units: The sample in claims and sentences.
         requested: Parts to read.
         seed: Secret seed of the random marks.
+        criteria: Criteria to answer, if that part is requested.
     """
 
-    def __init__(self, units: SampleUnits, requested: frozenset[Part], seed: str) -> None:
+    def __init__(
+        self, units: SampleUnits, requested: frozenset[Part], seed: str, criteria: tuple[Criterion, ...] = ()
+    ) -> None:
         self._units = units
+        self._criteria = tuple(criterion.name for criterion in criteria)
         self._requested = requested
         self._findings: Findings | None = None
         self.instructions = units.instructions
         parts = parts_to_ask(units, requested)
         self._prompts: tuple[Prompt, ...] = ()
         if parts:
-            self._prompts = (make_prompt(units, PromptTurn.JOINT, parts, RandomMarks(seed), ranks=units.shown),)
+            marks = RandomMarks(seed)
+            prompt = make_prompt(units, PromptTurn.JOINT, parts, marks, ranks=units.shown, criteria=criteria)
+            self._prompts = (prompt,)
 
     @property
     def unquoted(self) -> int:
@@ -56,7 +63,7 @@ class JointReading:
         """
         if self.prompts():
             raise RuntimeError("the evidence is not complete: a reply is missing")
-        return evidence_of(self._units, self._requested, self._findings or Findings())
+        return evidence_of(self._units, self._requested, self._findings or Findings(), self._criteria)
 
 
 def findings_of(reply: Reply, units: SampleUnits) -> Findings:
@@ -67,6 +74,7 @@ def findings_of(reply: Reply, units: SampleUnits) -> Findings:
         needs=None if reply.needs is None else tuple(map(Need, reply.needs, reply.answered or ())),
         address=reply.address,
         reference=_checked(reply.reference, units.sample.reference or "", units.reference or (), units),
+        criteria=reply.criteria or (),
     )
 
 

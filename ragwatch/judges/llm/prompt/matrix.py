@@ -5,11 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ragwatch.core.evidence import Address, Claim, ClaimVerdict, ContextReading, Evidence, Need, ReferenceClaim
+from ragwatch.core.evidence import (
+    Address,
+    Claim,
+    ClaimVerdict,
+    ContextReading,
+    CriterionAnswer,
+    CriterionReading,
+    Evidence,
+    Need,
+    ReferenceClaim,
+)
 from ragwatch.judges.llm.prompt.cells import CellReader
 from ragwatch.judges.llm.prompt.facts import content_of, left_out, locate
 from ragwatch.judges.llm.prompt.parts import Part
-from ragwatch.judges.llm.prompt.quotes import is_similar, is_verbatim, quoted_text, shares_words
+from ragwatch.judges.llm.prompt.quotes import folded, is_similar, is_verbatim, quoted_text, shares_words
 from ragwatch.judges.llm.prompt.reply import ClaimRows, ReplyRow
 from ragwatch.judges.llm.prompt.units import Cut, SampleUnits
 
@@ -173,6 +183,7 @@ class Findings:
         address: How the answer addresses the question.
         reference: The checked claims of the reference, or facts of them.
         isolated: Whether each context was read in a call of its own.
+        criteria: Answer and quote, not checked, of each criterion in order.
     """
 
     claims: Sequence[CheckedClaim] | None = None
@@ -181,6 +192,7 @@ class Findings:
     address: Address | None = None
     reference: Sequence[CheckedClaim] | None = None
     isolated: bool = False
+    criteria: Sequence[tuple[CriterionAnswer, str]] = ()
 
     @property
     def rejected_quotes(self) -> int:
@@ -188,8 +200,17 @@ class Findings:
         return sum(claim.rejected_quotes for claim in (*(self.claims or ()), *(self.reference or ())))
 
 
-def evidence_of(units: SampleUnits, requested: frozenset[Part], findings: Findings) -> Evidence:
-    """Build the evidence on the requested parts. Parts that needed no call are filled in."""
+def evidence_of(
+    units: SampleUnits, requested: frozenset[Part], findings: Findings, criteria: Sequence[str] = ()
+) -> Evidence:
+    """Build the evidence on the requested parts. Parts that needed no call are filled in.
+
+    Args:
+        units: The sample in claims and sentences.
+        requested: Parts that were to be read.
+        findings: Contents of the replies.
+        criteria: Names of the criteria, in the order of their answers.
+    """
     return Evidence(
         claims=_claims(units, findings) if Part.CLAIMS in requested else (),
         contexts=tuple(_context(units, rank, requested, findings) for rank in range(len(units.folded))),
@@ -197,7 +218,20 @@ def evidence_of(units: SampleUnits, requested: frozenset[Part], findings: Findin
         needs=findings.needs,
         reads_claims=Part.CLAIMS in requested,
         reference=_reference(units, requested, findings),
+        criteria=tuple(
+            CriterionReading(name, answer, _verbatim(units, quote))
+            for name, (answer, quote) in zip(criteria, findings.criteria, strict=False)
+        ),
     )
+
+
+def _verbatim(units: SampleUnits, quote: str) -> str | None:
+    """The text of a quote that stands in the answer, a context or the question; None for any other."""
+    text = quoted_text(quote)
+    places = (units.sample.answer, units.question or "")
+    if text and any(is_verbatim(quote, place) for place in (*map(folded, places), *units.folded)):
+        return text
+    return None
 
 
 def _claims(units: SampleUnits, findings: Findings) -> tuple[Claim, ...]:

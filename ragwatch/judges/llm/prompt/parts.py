@@ -17,6 +17,7 @@ class Part(StrEnum):
     NEEDS = "needs"
     ADDRESS = "address"
     REFERENCE = "reference"
+    CRITERIA = "criteria"
 
 
 SUPPORTED_JOINTLY = "supported_jointly"
@@ -45,11 +46,14 @@ _PARTS: Mapping[Quantity, frozenset[Part]] = MappingProxyType(
 )
 
 
+_OF_CRITERION = frozenset({Part.CRITERIA})
+
+
 def parts_of(quantities: frozenset[Quantity], *, reference: bool) -> frozenset[Part]:
     """Parts that these quantities are computed from; with a reference also the parts to compare it by.
 
     >>> sorted(parts_of(frozenset({Quantity.CONTEXT_USE}), reference=False))
     [<Part.ADDRESS: 'address'>, <Part.CLAIMS: 'claims'>]
     """
-    parts = frozenset[Part]().union(*(_PARTS[quantity] for quantity in quantities))
+    parts = frozenset[Part]().union(*(_PARTS.get(quantity, _OF_CRITERION) for quantity in quantities))
     return parts | {Part.CLAIMS, Part.REFERENCE} if reference else parts

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from ragwatch.core.criteria import Criterion
 from ragwatch.judges.llm.prompt import rubric
 from ragwatch.judges.llm.prompt.marks import RandomMarks
 from ragwatch.judges.llm.prompt.page import MarkedText, PromptPage, claims, numbered, sentences, unnumbered
@@ -39,6 +40,7 @@ class Prompt:
 _FRAME, _CLAIM, _CELL, _CONTEXT, _LINE, _NEED, _WORD = 60, 48, 48, 24, 8, 60, 10
 _FACTS = 2  # entries of a claim: an upper bound on the mean
 _CELLS = 3  # contexts that support a claim: an upper bound on the mean
+_CRITERION = 60  # with a short quote
 _LINES = 12  # useful lines of a context: an upper bound on the mean
 
 
@@ -50,16 +52,17 @@ def make_prompt(
     *,
     ranks: Sequence[int] = (),
     needs: Sequence[str] = (),
+    criteria: tuple[Criterion, ...] = (),
 ) -> Prompt:
-    """Build the prompt about these parts, contexts and sub-questions. The first turn shows no contexts."""
+    """Build the prompt about these parts, contexts, sub-questions and criteria. The first turn shows no contexts."""
     blocks = None if turn is PromptTurn.FIRST else tuple(_context(marks, units, rank) for rank in ranks)
     page = _page(units, marks, blocks, needs, compared=Part.REFERENCE in parts)
-    ids = _ids(page, ranks)
+    ids = _ids(page, ranks, tuple(criterion.name for criterion in criteria))
     reply_keys = keys(turn, parts)
     return Prompt(
-        system=rubric.system(turn, parts, with_history=bool(page.history)),
+        system=rubric.system(turn, parts, with_history=bool(page.history), criteria=criteria),
         user=page.render(),
-        schema=schema(turn, parts),
+        schema=schema(turn, parts, tuple(ids.criteria)),
         max_tokens=_max_tokens(reply_keys, ids),
         check=partial(_check, reply_keys, ids),
     )
@@ -92,7 +95,7 @@ def _context(marks: RandomMarks, units: SampleUnits, rank: int) -> MarkedText:
     return sentences(marks, units.sample.contexts[rank].text, units.sentences[rank])
 
 
-def _ids(page: PromptPage, ranks: Sequence[int]) -> PageIds:
+def _ids(page: PromptPage, ranks: Sequence[int], criteria: Sequence[str]) -> PageIds:
     shown = page.contexts or ()
     return PageIds(
         claims=page.answer.ids,
@@ -100,6 +103,7 @@ def _ids(page: PromptPage, ranks: Sequence[int]) -> PageIds:
         ranks={block.mark: rank for block, rank in zip(shown, ranks, strict=True)},
         needs=page.needs.ids if page.needs else (),
         reference=page.reference.ids if page.reference else (),
+        criteria=criteria,
     )
 
 
@@ -109,4 +113,6 @@ def _max_tokens(reply_keys: Mapping[Part, Sequence[str]], ids: PageIds) -> int:
     useful = sum(min(len(lines), _LINES) for lines in ids.contexts.values())
     columns = (len(ids.contexts) * _CONTEXT + useful * _LINE) * (Part.CONTEXTS in reply_keys)
     needs = (len(ids.needs) or MAX_NEEDS) * _NEED * (Part.NEEDS in reply_keys)
-    return _FRAME + rows * _FACTS * (_CLAIM + cells * _CELL) + columns + needs + _WORD * (Part.ADDRESS in reply_keys)
+    criteria = len(ids.criteria) * _CRITERION * (Part.CRITERIA in reply_keys)
+    words = _WORD * (Part.ADDRESS in reply_keys) + criteria
+    return _FRAME + rows * _FACTS * (_CLAIM + cells * _CELL) + columns + needs + words

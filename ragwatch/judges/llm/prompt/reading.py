@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, Protocol
 
+from ragwatch.core.criteria import Criterion
 from ragwatch.core.evidence import Evidence
 from ragwatch.core.sample import Sample
 from ragwatch.judges.llm.prompt.isolated import IsolatedReading
@@ -12,10 +13,10 @@ from ragwatch.judges.llm.prompt.joint import JointReading
 from ragwatch.judges.llm.prompt.parts import Part
 from ragwatch.judges.llm.prompt.prompt import Prompt
 from ragwatch.judges.llm.prompt.reply import ReplyError
-from ragwatch.judges.llm.prompt.rubric import PROMPT_VERSION
+from ragwatch.judges.llm.prompt.rubric import PROMPT_VERSION, criteria_version
 from ragwatch.judges.llm.prompt.units import units_of
 
-__all__ = ["PROMPT_VERSION", "Prompt", "Reading", "ReplyError", "start_reading"]
+__all__ = ["PROMPT_VERSION", "Prompt", "Reading", "ReplyError", "criteria_version", "start_reading"]
 
 
 class Reading(Protocol):
@@ -54,7 +55,12 @@ class Reading(Protocol):
 
 
 def start_reading(
-    sample: Sample, *, parts: frozenset[Part], reading: Literal["joint", "isolated"], seed: str
+    sample: Sample,
+    *,
+    parts: frozenset[Part],
+    reading: Literal["joint", "isolated"],
+    seed: str,
+    criteria: tuple[Criterion, ...] = (),
 ) -> Reading:
     """Start the reading of a sample.
 
@@ -63,8 +69,9 @@ def start_reading(
         parts: Parts to read (see `parts_of`); `reference` includes `claims`, and is ignored for a sample without one.
         reading: All in one call, or each context in a call of its own.
         seed: Secret seed of the ids on the page. The same seed gives the same prompts.
+        criteria: Criteria to answer; none unless `parts` has `criteria`.
     """
     if Part.REFERENCE in parts:
         parts = parts | {Part.CLAIMS} if sample.reference is not None else parts - {Part.REFERENCE}
     reading_class = JointReading if reading == "joint" else IsolatedReading
-    return reading_class(units_of(sample), parts, seed)
+    return reading_class(units_of(sample), parts, seed, criteria if Part.CRITERIA in parts else ())

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import orjson
 
-from ragwatch.core.evidence import Address, ClaimVerdict
+from ragwatch.core.evidence import Address, ClaimVerdict, CriterionAnswer
 from ragwatch.judges.llm.prompt.parts import SUPPORTED_JOINTLY, Part, facts_key
 
 Kind = TypeVar("Kind")
@@ -22,6 +22,7 @@ MAX_NEEDS = 3
 MAX_FACTS = 12  # of one claim
 _VERDICTS = (*map(str, ClaimVerdict), SUPPORTED_JOINTLY)
 _MAX_NEED_CHARS = 300
+_MAX_QUOTE_CHARS = 300
 _MAX_REPLY_CHARS = 1_000_000
 
 
@@ -82,6 +83,7 @@ class Reply:
     answered: tuple[bool, ...] | None = None
     address: Address | None = None
     reference: tuple[ClaimRows, ...] | None = None
+    criteria: tuple[tuple[CriterionAnswer, str], ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,7 @@ class PageIds:
         ranks: Rank of each context in the sample, by its id.
         needs: Ids of the sub-questions on the page.
         reference: Ids of the reference's claims.
+        criteria: Names of the criteria that are asked.
     """
 
     claims: Sequence[str]
@@ -101,6 +104,7 @@ class PageIds:
     ranks: Mapping[str, int]
     needs: Sequence[str]
     reference: Sequence[str]
+    criteria: Sequence[str] = ()
 
 
 def parse(text: str, keys: Mapping[Part, Sequence[str]], ids: PageIds) -> Reply:
@@ -114,6 +118,7 @@ def parse(text: str, keys: Mapping[Part, Sequence[str]], ids: PageIds) -> Reply:
         Part.CONTEXTS: _contexts,
         Part.NEEDS: _needs,
         Part.ADDRESS: _address,
+        Part.CRITERIA: _criteria,
     }
     lines = {Part.CLAIMS: ids.claims, Part.REFERENCE: ids.reference}
     values: dict[str, Any] = {}
@@ -233,6 +238,20 @@ def _needs(value: object, keys: Sequence[str], ids: PageIds) -> dict[str, Any]:
 
 def _address(value: object, _: Sequence[str], __: PageIds) -> dict[str, Any]:
     return {"address": Address(_choice({"address": value}, "address", "", tuple(map(str, Address))))}
+
+
+def _criteria(value: object, _: Sequence[str], ids: PageIds) -> dict[str, Any]:
+    """Answer and quote, not checked, of each criterion in order."""
+    entries = _typed(value, dict, "criteria", "an object")
+    if unknown := len(entries.keys() - set(ids.criteria)):
+        raise ReplyError("criteria", f"has {unknown} names that were not asked for")
+    answers = []
+    for name in ids.criteria:
+        path = f"criteria.{name}"
+        entry = _typed(_value(entries, name, "criteria"), dict, path, "an object with quote and answer")
+        answer = CriterionAnswer(_choice(entry, "answer", path, tuple(map(str, CriterionAnswer))))
+        answers.append((answer, _text(entry, "quote", path)[:_MAX_QUOTE_CHARS]))
+    return {"criteria": tuple(answers)}
 
 
 def _by_id(value: object, path: str, ids: Sequence[str]) -> dict[str, tuple[str, dict[str, Any]]]:

@@ -9,11 +9,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from types import MappingProxyType
 from typing import Any
 
+from ragwatch.core.criteria import Criterion
 from ragwatch.judges.llm.prompt.parts import Part, facts_key
 from ragwatch.judges.llm.prompt.schema import PromptTurn, keys, schema
 
@@ -50,18 +51,36 @@ _PATTERN: Mapping[str, Any] = MappingProxyType(
 )
 
 
-@cache
-def system(turn: PromptTurn, parts: frozenset[Part], *, with_history: bool = False) -> str:
-    """Build the rubric for these parts, for pages with or without a history."""
+@lru_cache(256)
+def system(
+    turn: PromptTurn, parts: frozenset[Part], *, with_history: bool = False, criteria: tuple[Criterion, ...] = ()
+) -> str:
+    """Build the rubric for these parts, for pages with or without a history, and for these criteria if requested."""
     names = [name for part, name in _TEXTS[turn].items() if part in parts]
     opening = ("opening", "history") if with_history else ("opening",)
-    return "\n\n".join([*map(_text, (*opening, *names, "closing"))]) + "\n" + _pattern(turn, parts)
+    questions = [_questions(criteria)] if Part.CRITERIA in keys(turn, parts) else []
+    texts = [*map(_text, (*opening, *names)), *questions, _text("closing")]
+    return "\n\n".join(texts) + "\n" + _pattern(turn, parts, criteria)
 
 
-def _pattern(turn: PromptTurn, parts: frozenset[Part]) -> str:
+def _questions(criteria: tuple[Criterion, ...]) -> str:
+    """The section about criteria: what is asked of each, and its examples as JSON strings."""
+    lines = [_text("criteria")]
+    for criterion in criteria:
+        lines.append(f"`{criterion.name}`: {criterion.question}")
+        lines += [
+            f"- {json.dumps(example.text, ensure_ascii=False)} is `{example.answer}`" for example in criterion.examples
+        ]
+    return "\n".join(lines)
+
+
+def _pattern(turn: PromptTurn, parts: frozenset[Part], criteria: tuple[Criterion, ...] = ()) -> str:
     """An example of a reply, with the keys of the schema."""
     example: dict[str, Any] = {}
     for part, names in keys(turn, parts).items():
+        if part is Part.CRITERIA:
+            example[part] = {criterion.name: dict.fromkeys(names, "") | _ANSWERED for criterion in criteria}
+            continue
         entry = {name: _PATTERN[name] if name != "id" else _PATTERN["id"][part] for name in names}
         example[part] = [entry] if entry else "fully"
         if (key := facts_key(part, names)) is not None:
@@ -74,17 +93,31 @@ def _text(name: str) -> str:
     return (files("ragwatch.judges") / "prompts" / f"{name}.md").read_text(encoding="utf-8").strip()
 
 
+_ANSWERED = {"answer": "yes"}
 READING_VERSION = 2
 """Changes with how replies are read: 2 counts a line that is reported as a whole for its facts."""
 
 
 def _version() -> str:
-    """Eight hexadecimal digits of the hash of all texts and schemas, and of how replies are read."""
+    """Eight hexadecimal digits of the hash of all texts and schemas, and of how replies are read.
+
+    Criteria are not part of it: the version of a judge that reads some has a digest of these.
+    """
     names = sorted({"opening", "history", "closing"}.union(*(texts.values() for texts in _TEXTS.values())))
-    all_parts = frozenset(Part)
+    all_parts = frozenset(Part) - {Part.CRITERIA}
     shapes = json.dumps([(schema(turn, all_parts), _pattern(turn, all_parts)) for turn in PromptTurn])
     return hashlib.sha256("\0".join([*map(_text, names), shapes, str(READING_VERSION)]).encode()).hexdigest()[:8]
 
 
 PROMPT_VERSION = _version()
 """Changes with every change of the rubric, the schema of replies, or `READING_VERSION`."""
+
+
+def criteria_version(criteria: tuple[Criterion, ...]) -> str:
+    """Return eight hexadecimal digits of the hash of what is asked about criteria; empty if there are none."""
+    if not criteria:
+        return ""
+    parts = frozenset({Part.CRITERIA})
+    shape = schema(PromptTurn.JOINT, parts, tuple(criterion.name for criterion in criteria))
+    asked = (_questions(criteria), json.dumps(shape), _pattern(PromptTurn.JOINT, parts, criteria))
+    return hashlib.sha256("\0".join(asked).encode()).hexdigest()[:8]

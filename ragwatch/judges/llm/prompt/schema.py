@@ -11,6 +11,7 @@ and answer, then each context in a call of its own. The keys are the parts; the 
 | needs     | question, answered                              | question         | id, answered                  |
 | address   | one word                                        | one word         |                               |
 | reference | id, cells[context, quote], in_answer            | id, in_answer    | id, cells                     |
+| criteria  | by name of a criterion: quote, answer           |                  |                               |
 
 `in_reference` is requested only where the part `reference` is. A line whose parts differ has no entry there, but some
 under `facts` (of the answer) or `reference_facts`, with the same keys and the `facts` that the entry is about. As these
@@ -24,7 +25,7 @@ from enum import StrEnum
 from functools import cache
 from typing import Any
 
-from ragwatch.core.evidence import Address, ClaimVerdict
+from ragwatch.core.evidence import Address, ClaimVerdict, CriterionAnswer
 from ragwatch.judges.llm.prompt.parts import SUPPORTED_JOINTLY, Part, facts_key
 
 _TEXT: Mapping[str, Any] = {"type": "string"}
@@ -51,6 +52,7 @@ def keys(turn: PromptTurn, parts: frozenset[Part]) -> dict[Part, tuple[str, ...]
             Part.NEEDS: ("question", "answered"),
             Part.ADDRESS: (),
             Part.REFERENCE: ("id", "cells", "in_answer"),
+            Part.CRITERIA: ("quote", "answer"),
         },
         PromptTurn.FIRST: {
             Part.CLAIMS: ("id", "in_reference") if compared else (),
@@ -72,10 +74,19 @@ def keys(turn: PromptTurn, parts: frozenset[Part]) -> dict[Part, tuple[str, ...]
 
 
 @cache
-def schema(turn: PromptTurn, parts: frozenset[Part]) -> Mapping[str, Any]:
-    """JSON schema of a reply. Cached, so that equal schemas are the same object."""
+def schema(turn: PromptTurn, parts: frozenset[Part], criteria: tuple[str, ...] = ()) -> Mapping[str, Any]:
+    """JSON schema of a reply. Cached, so that equal schemas are the same object.
+
+    Args:
+        turn: Kind of the call.
+        parts: The requested parts.
+        criteria: Names of the criteria, if these are requested.
+    """
     properties: dict[str, Any] = {}
     for part, names in keys(turn, parts).items():
+        if part is Part.CRITERIA:
+            properties[str(part)] = _object(dict.fromkeys(criteria, _object({name: _KEYS[name] for name in names})))
+            continue
         properties[str(part)] = _part(part, names)
         if (key := facts_key(part, names)) is not None:
             properties[key] = _part(part, ("id", "facts", *names[1:]))
@@ -107,4 +118,6 @@ _KEYS: Mapping[str, Mapping[str, Any]] = {
     "answered": _YES_NO,
     "in_answer": _YES_NO,
     "in_reference": _YES_NO,
+    "quote": _TEXT,
+    "answer": {"type": "string", "enum": [str(answer) for answer in CriterionAnswer]},
 }

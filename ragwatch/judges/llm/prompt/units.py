@@ -158,5 +158,6 @@ def parts_to_ask(units: SampleUnits, requested: frozenset[Part]) -> frozenset[Pa
         Part.NEEDS: units.question is None,
         Part.ADDRESS: units.question is None,
         Part.REFERENCE: not compared,
+        Part.CRITERIA: False,
     }
     return frozenset(part for part in requested if not needs_no_call[part])

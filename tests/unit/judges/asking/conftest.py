@@ -14,7 +14,7 @@ from ragwatch.core.sample import Context, Sample, Turn
 from ragwatch.judges.llm.prompt.parts import Part
 from ragwatch.judges.llm.prompt.reading import Prompt, Reading, start_reading
 
-LIVE = frozenset(Part) - {Part.REFERENCE}
+LIVE = frozenset(Part) - {Part.REFERENCE, Part.CRITERIA}
 Quote = Callable[[str, str], str | None]
 
 
@@ -167,7 +167,7 @@ def ask_about() -> Callable[..., Reading]:
         history: tuple[Turn, ...] = (),
     ) -> Reading:
         sample = Sample("s", question, tuple(map(Context, contexts)), answer, reference=reference, history=history)
-        wanted = parts if parts is not None else LIVE if reference is None else frozenset(Part)
+        wanted = parts if parts is not None else LIVE if reference is None else frozenset(Part) - {Part.CRITERIA}
         return start_reading(sample, parts=wanted, reading=reading, seed=seed)
 
     return begun

@@ -24,7 +24,7 @@ from ragwatch.judges.llm.prompt.reading import Prompt, start_reading
 
 DATA = Path(__file__).parents[5] / "shared" / "data" / "judge"
 SETS = ("train/expertqa/all", "train/attributionbench/dev")
-LIVE = frozenset(Part) - {Part.REFERENCE}
+LIVE = frozenset(Part) - {Part.REFERENCE, Part.CRITERIA}
 PEER_TOKENS = 11_314  # prompt of ragas for three metrics, characters / 4: shared/facts/performance.md
 
 

@@ -1,0 +1,83 @@
+"""The section `segments`: metadata keys with the values by which estimates are split."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from ragwatch.core.sample import OTHER
+from ragwatch.core.segments import Segments, series_of_segments
+from ragwatch.errors import ConfigError
+
+MAX_SERIES = 20_000  # of all segments together; a scrape of them is about 3 MB
+
+
+def _text(value: object) -> object:
+    """A value as it is compared with metadata: true and numbers as JSON writes them."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        raise ValueError(f"{value} is read as a number, and 1.10 as 1.1; write it in quotes")  # noqa: TRY004 - for pydantic
+    return str(value) if isinstance(value, int) else value
+
+
+def _check_values(values: tuple[str, ...]) -> tuple[str, ...]:
+    for index, value in enumerate(values):
+        if value == OTHER:
+            raise ValueError(f"{OTHER!r} is what all values that are not in the list become; leave it out")
+        if value != value.strip():
+            raise ValueError(f"{value!r} begins or ends with a space; leave it out")
+        if value in values[:index]:
+            raise ValueError(f"{value!r} is named twice; name it once")
+    return values
+
+
+SegmentKey = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.:/@-]{1,64}$")]
+SegmentValue = Annotated[str, BeforeValidator(_text), Field(pattern=r'^[^\x00-\x1f\x7f"\\]{1,64}$')]
+SegmentValues = Annotated[tuple[SegmentValue, ...], Field(min_length=1), AfterValidator(_check_values)]
+SegmentMap = dict[SegmentKey, SegmentValues]
+
+
+def series_count(
+    segments: Mapping[str, tuple[str, ...]], *, routes: int, judges: int, windows: int, quantities: int
+) -> int:
+    """Return the number of series that the segments are exported as.
+
+    Args:
+        segments: Allowed values by key.
+        routes: Number of values of the label `route`, `other` included.
+        judges: Number of judges.
+        windows: Number of windows of estimates.
+        quantities: Number of quantities.
+    """
+    return series_of_segments(
+        len(Segments(segments).pairs),
+        len(segments),
+        quantities=quantities,
+        windows=windows,
+        cohorts=routes * judges,
+    )
+
+
+def describe(
+    segments: Mapping[str, tuple[str, ...]], *, routes: int, judges: int, windows: int, quantities: int
+) -> str:
+    """Say how many series the segments are exported as, and what the number is made of.
+
+    Raises:
+        ConfigError: They are more than `MAX_SERIES`.
+    """
+    count = series_count(segments, routes=routes, judges=judges, windows=windows, quantities=quantities)
+    values = len(Segments(segments).pairs)
+    made_of = (
+        f"{values} values with `{OTHER}`, {routes} routes with `{OTHER}`, judges: {judges}, windows: {windows}, "
+        f"quantities: {quantities}"
+    )
+    if count > MAX_SERIES:
+        raise ConfigError(
+            f"segments: would be exported as {count:,} series ({made_of}), and at most {MAX_SERIES:,} are allowed; "
+            "give fewer values, or fewer keys in `estimates.windows`"
+        )
+    return f"exported as up to {count:,} series of at most {MAX_SERIES:,} ({made_of})"

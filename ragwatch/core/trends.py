@@ -1,0 +1,277 @@
+"""Trends: sums of scores by bucket of time, merged to the points of a chart, with the estimator of the gauges.
+
+A bucket holds `Addends`, which add up: a point over several buckets equals the estimate over all their scores, and the
+point over a window equals the gauge of that window. A point without a score has no estimate; it is a gap, never 0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+from types import MappingProxyType
+from typing import NamedTuple
+
+from ragwatch.core.estimate import Addends, Estimate
+from ragwatch.core.estimators import hajek
+from ragwatch.core.verdict import Judged, Verdict
+
+MINUTE, HOUR, DAY = 60, 3600, 86400
+FINE, COARSE = 5 * MINUTE, HOUR
+SPANS = (FINE, COARSE)
+"""Lengths of the stored buckets in seconds."""
+FINE_SECONDS = 2 * DAY
+"""How long the fine buckets are stored."""
+
+
+class TrendKind(StrEnum):
+    """What a series is about."""
+
+    SCORE = "score"
+    CANARY = "canary"
+    DRIFT = "drift"
+    TRAFFIC_DRIFT = "traffic_drift"
+
+
+class TrendKey(NamedTuple):
+    """Identity of a series.
+
+    Attributes:
+        kind: What it is about.
+        place: Route, or canary suite.
+        name: Quantity, canary metric or traffic signal.
+        judge: The judge; empty for none.
+        version: Version of the judge; empty for none. Scores of two versions are not comparable.
+    """
+
+    kind: TrendKind
+    place: str
+    name: str
+    judge: str = ""
+    version: str = ""
+
+
+class BucketKey(NamedTuple):
+    """A bucket of a series: its length and its start, in seconds since the epoch."""
+
+    series: TrendKey
+    span: int
+    start: int
+
+
+class Range(NamedTuple):
+    """A range of time that a chart can show.
+
+    Attributes:
+        seconds: Its length.
+        step: Seconds of one point.
+        span: Length of the stored buckets that the points are merged from.
+    """
+
+    seconds: int
+    step: int
+    span: int
+
+
+RANGES: Mapping[str, Range] = MappingProxyType(
+    {
+        "1h": Range(HOUR, FINE, FINE),
+        "6h": Range(6 * HOUR, 2 * FINE, FINE),
+        "1d": Range(DAY, 30 * MINUTE, FINE),
+        "7d": Range(7 * DAY, 3 * HOUR, COARSE),
+        "30d": Range(30 * DAY, 12 * HOUR, COARSE),
+        "90d": Range(90 * DAY, 2 * DAY, COARSE),
+    }
+)
+"""Ranges by name, each with at most 60 points: intervals are the largest part of what a page costs."""
+
+
+def start_of(at: float, span: int) -> int:
+    """Return when the bucket of an instant begins.
+
+    >>> start_of(7300.0, 3600), start_of(-1.0, 300)
+    (7200, -300)
+    """
+    return math.floor(at / span) * span
+
+
+def steps_of(shown: Range, now: float) -> range:
+    """Return the starts of the points of a range; the last one contains the present.
+
+    >>> [start // HOUR for start in steps_of(Range(4 * HOUR, 2 * HOUR, HOUR), 9.5 * HOUR)]
+    [6, 8]
+    """
+    last = start_of(now, shown.step)
+    return range(last - shown.seconds + shown.step, last + 1, shown.step)
+
+
+def score_sums(verdicts: Iterable[Verdict]) -> dict[BucketKey, Addends]:
+    """Return what verdicts add to the stored buckets: expectations where the judge gives them, like the gauges."""
+    sums: dict[BucketKey, Addends] = {}
+    for verdict in verdicts:
+        if not isinstance(verdict, Judged):
+            continue
+        draw, reading = verdict.draw, verdict.reading
+        for quantity, score in verdict.scores.items():
+            if score is None:
+                continue
+            one = Addends.one(verdict.expected.get(quantity, score), draw.probability)
+            series = TrendKey(TrendKind.SCORE, draw.route, str(quantity), reading.judge, reading.version)
+            add_to(sums, series, draw.at, one)
+    return sums
+
+
+def add_to(sums: dict[BucketKey, Addends], series: TrendKey, at: float, addends: Addends) -> None:
+    """Add sums to the buckets of an instant."""
+    for span in SPANS:
+        key = BucketKey(series, span, start_of(at, span))
+        sums[key] = sums.get(key, Addends()) + addends
+
+
+def merged(buckets: Iterable[tuple[int, Addends]], step: int) -> dict[int, Addends]:
+    """Merge buckets, given by their start, into those of `step` seconds. Starts without a score are absent.
+
+    >>> sorted((start, sums.n) for start, sums in merged([(0, Addends.one(1.0, 1.0)), (300, Addends())], 600).items())
+    [(0, 1)]
+    """
+    parts: dict[int, list[Addends]] = {}
+    for start, addends in buckets:
+        if addends.n:
+            parts.setdefault(start_of(start, step), []).append(addends)
+    return {start: Addends.total(several) for start, several in parts.items()}
+
+
+@lru_cache(1 << 13)  # points of the past do not change, and an interval takes a tenth of a millisecond
+def estimate_of(addends: Addends, confidence: float) -> Estimate | None:
+    """Return the estimate of a point; None for a gap."""
+    return hajek.estimate(addends, confidence=confidence)
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A point of a chart.
+
+    Attributes:
+        start: When it begins, in seconds since the epoch.
+        estimate: The estimate over it; None for a gap.
+    """
+
+    start: int
+    estimate: Estimate | None
+
+
+def mean_of(addends: Addends) -> Estimate:
+    """Return the mean without an interval, which is cheap: figures of canaries are not a sample of anything.
+
+    >>> mean_of(Addends.of([(1.0, 1.0), (0.5, 1.0)])).value
+    0.75
+    """
+    mean = addends.wx / addends.w
+    return Estimate(
+        value=mean,
+        low=mean,
+        high=mean,
+        n=addends.n,
+        n_eff=float(addends.n),
+        coverage=1.0,
+        bound_low=mean,
+        bound_high=mean,
+        interval="none",
+    )
+
+
+def points(sums: Mapping[int, Addends], starts: Iterable[int], confidence: float | None) -> list[Point]:
+    """Return a point for every start, in order; without intervals if `confidence` is None.
+
+    >>> gap, full = points({6: Addends.one(1.0, 1.0)}, (0, 6), 0.95)
+    >>> gap.estimate is None, full.estimate.value
+    (True, 1.0)
+    """
+
+    def estimated(addends: Addends) -> Estimate | None:
+        return mean_of(addends) if confidence is None else estimate_of(addends, confidence)
+
+    return [Point(start, estimated(sums[start]) if start in sums else None) for start in starts]
+
+
+def stretches(filled: Sequence[bool]) -> Iterator[range]:
+    """Yield the index ranges without a gap: a line is interrupted where there is no data.
+
+    >>> [list(stretch) for stretch in stretches([True, True, False, True])]
+    [[0, 1], [3]]
+    """
+    begin: int | None = None
+    for index, is_filled in enumerate([*filled, False]):
+        if is_filled and begin is None:
+            begin = index
+        elif not is_filled and begin is not None:
+            yield range(begin, index)
+            begin = None
+
+
+def log_height(value: float, low: float, high: float) -> float:
+    """Return the height of a value between two limits on a log scale, in [0, 1]; 0 and less are at the bottom.
+
+    >>> log_height(10.0, 1.0, 100.0), log_height(0.0, 1.0, 100.0), log_height(1e9, 1.0, 100.0)
+    (0.5, 0.0, 1.0)
+    """
+    if value <= low:
+        return 0.0
+    return min(1.0, math.log(value / low) / math.log(high / low))
+
+
+class EvidenceLevel(StrEnum):
+    """How far evidence for a change is from the alarm."""
+
+    NONE = "none"
+    WEAK = "weak"
+    STRONG = "strong"
+    ALARM = "alarm"
+
+
+def evidence_level(evidence: float, threshold: float) -> EvidenceLevel:
+    """Return the level of evidence: none up to 1, weak up to the square root of the threshold, strong up to it.
+
+    Up to 1, betting against the baseline has won nothing. Evidence grows by factors, so the square root of the
+    threshold is half of the way.
+
+    >>> [str(evidence_level(evidence, 400.0)) for evidence in (4e-05, 2.0, 30.0, 400.0)]
+    ['none', 'weak', 'strong', 'alarm']
+    """
+    if evidence >= threshold:
+        return EvidenceLevel.ALARM
+    if evidence <= 1.0:
+        return EvidenceLevel.NONE
+    return EvidenceLevel.WEAK if evidence <= math.sqrt(threshold) else EvidenceLevel.STRONG
+
+
+_WORDS: Mapping[EvidenceLevel, str] = MappingProxyType(
+    {
+        EvidenceLevel.NONE: "no sign of a change",
+        EvidenceLevel.WEAK: "weak signs of a change, as chance alone gives now and then",
+        EvidenceLevel.STRONG: "strong signs of a change",
+        EvidenceLevel.ALARM: "the alarm is raised",
+    }
+)
+
+
+def evidence_words(evidence: float, threshold: float) -> str:
+    """Say in words what evidence for a change means.
+
+    >>> evidence_words(4.062e-05, 270.0)
+    'no sign of a change (the alarm needs 270)'
+    >>> evidence_words(30.0, 270.0)
+    'strong signs of a change: the alarm needs 9 times as much (270)'
+    >>> evidence_words(300.0, 270.0)
+    'the alarm is raised: it needs 270, and the evidence is 300'
+    """
+    level = evidence_level(evidence, threshold)
+    limit = f"{threshold:,.3g}" if threshold < 1000 else f"{threshold:,.0f}"
+    if level is EvidenceLevel.ALARM:
+        shown = f"{evidence:,.0f}" if evidence < 1e6 else "far above"
+        return f"{_WORDS[level]}: it needs {limit}, and the evidence is {shown}"
+    if level is EvidenceLevel.NONE:
+        return f"{_WORDS[level]} (the alarm needs {limit})"
+    return f"{_WORDS[level]}: the alarm needs {threshold / evidence:,.3g} times as much ({limit})"

@@ -1,0 +1,77 @@
+"""Stores as events what changed in ragwatch itself: its configuration, and the versions of its judges.
+
+Charts and dashboards mark them, because a figure may change with them. Of several workers over one store, one stores
+each event.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from contextlib import suppress
+
+from ragwatch.config import Config
+from ragwatch.daemon.events import EventKind
+from ragwatch.daemon.shared import SharedState
+from ragwatch.daemon.watchers import holder
+from ragwatch.errors import StoreError
+from ragwatch.ports import RecordedEvent
+
+JUDGES = "judge versions"
+"""Name of the state that holds the version of each judge."""
+_SECTIONS = {"route_thresholds": "thresholds"}  # fields of the settings that are part of another section
+ONE_CHANGE_SECONDS = 300.0  # within which workers load the same configuration
+
+
+def record_reload(shared: SharedState, before: Config, after: Config, worker: str | None = None) -> None:
+    """Store that another configuration is in force; one that says the same is no change.
+
+    Args:
+        shared: Store and clock.
+        before: The configuration until now.
+        after: The one that is in force.
+        worker: Name of this process among those that share the store; None for its own.
+    """
+    sections = changed_sections(before, after)
+    if sections:
+        _record(shared, EventKind.RELOAD, f"configuration changed: {', '.join(sections)}", worker)
+
+
+def record_judges(shared: SharedState, versions: Mapping[str, str], watched: str) -> None:
+    """Store which judges have another version than before.
+
+    Args:
+        shared: Store and clock.
+        versions: Version by judge.
+        watched: The judge of drift detection, which announces its own versions.
+    """
+    with suppress(StoreError):  # where nothing can be written, the next start does it
+        before = shared.store.recall(JUDGES) or {}
+        if before == versions:
+            return
+        for name, version in versions.items():
+            if name != watched and before.get(name, version) != version:
+                _record(shared, EventKind.JUDGE, f"judge {name} is {version} now, and was {before[name]}")
+        shared.store.remember(JUDGES, dict(versions))
+
+
+def changed_sections(before: Config, after: Config) -> list[str]:
+    """Name the sections of the configuration that differ.
+
+    Never their values, which may be secrets.
+    """
+    settings = [name for name in type(after.settings).model_fields if _differs(before.settings, after.settings, name)]
+    parts = [name for name in ("sources", "judges", "store", "canaries", "anchors") if _differs(before, after, name)]
+    return sorted({*(_SECTIONS.get(name, name) for name in settings), *parts})
+
+
+def _differs(before: object, after: object, name: str) -> bool:
+    return bool(getattr(before, name) != getattr(after, name))
+
+
+def _record(shared: SharedState, kind: EventKind, detail: str, worker: str | None = None) -> None:
+    name = f"event {hashlib.blake2b(detail.encode(), digest_size=8).hexdigest()}"
+    now = shared.clock()
+    with suppress(StoreError):  # the change itself is done
+        if shared.store.claim(name, worker or holder(), now=now, seconds=ONE_CHANGE_SECONDS):
+            shared.store.record(RecordedEvent(now, str(kind), detail))

@@ -1,0 +1,78 @@
+"""Builds what computes figures: the digest, label correction and label tasks."""
+
+from __future__ import annotations
+
+from functools import partial
+from random import SystemRandom
+
+from ragwatch.config import Config
+from ragwatch.core.sampling import SamplingHash
+from ragwatch.daemon.shared import SharedState
+from ragwatch.pipeline.digest import DigestInputs, DigestLoop
+from ragwatch.pipeline.feedback import FeedbackWindows
+from ragwatch.pipeline.labels.correction import LabelCorrection
+from ragwatch.pipeline.labels.tasks import LabelTasks
+from ragwatch.pipeline.labels.verdicts import LabelRules
+from ragwatch.pipeline.sampling_control import SamplingControl
+from ragwatch.pipeline.segment_windows import SegmentWindows
+from ragwatch.pipeline.shared_snapshot import SharedSnapshot
+from ragwatch.pipeline.windows import SlidingWindows
+from ragwatch.ports import Judge
+from ragwatch.ports.capabilities import CountsByWorker
+
+
+def digest_loop(
+    config: Config,
+    shared: SharedState,
+    inputs: DigestInputs,
+    *,
+    shares: SamplingControl,
+    built_judges: tuple[Judge, ...],
+    labels: LabelRules,
+    patience: float,
+) -> DigestLoop:
+    """Build the loop that computes the figures, or shows those of the leader."""
+    options = config.settings.estimates
+    versions = {judge.name: judge.version for judge in built_judges}
+    return DigestLoop(
+        SlidingWindows(options.windows, versions, options.confidence),
+        inputs,
+        shares=shares,
+        store=shared.store,
+        board=shared.board,
+        telemetry=shared.telemetry,
+        judges=built_judges,
+        clock=shared.clock,
+        labels=LabelCorrection(labels, options.windows, store=shared.store),
+        feedback=FeedbackWindows(options.windows, versions, options.confidence, store=shared.store),
+        segments=SegmentWindows(config.settings.segment_rules, options.windows, versions, options.confidence),
+        patience=patience,
+        shared=_shared_snapshot(shared),
+    )
+
+
+def _shared_snapshot(shared: SharedState) -> SharedSnapshot | None:
+    leadership, store = shared.leadership, shared.store
+    if leadership is None or not isinstance(store, CountsByWorker):
+        return None
+    return SharedSnapshot(leadership.store, lambda: leadership.leads, store.own_tallies)
+
+
+def label_rules(config: Config, built_judges: tuple[Judge, ...]) -> LabelRules:
+    """Build the rules of labels by people."""
+    options = [judge.place for judge in config.judges]
+    versions = {judge.name: judge.version for judge in built_judges}
+    settings = config.settings
+    return settings.labels.rules(options, versions, settings.estimates.confidence, settings.criterion_rules)
+
+
+def labelling(rules: LabelRules, config: Config, shared: SharedState) -> LabelTasks:
+    """Build what offers answers to people to label."""
+    return LabelTasks(
+        rules,
+        store=shared.store,
+        clock=shared.clock,
+        uniform=SystemRandom().random,
+        refuse=partial(config.require_texts, "labelling"),
+        sampling=SamplingHash(shared.secret),
+    )

@@ -1,0 +1,79 @@
+"""Converts a Snapshot to JSON values and back, by the types of its fields, for workers that share it."""
+
+from __future__ import annotations
+
+import types
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from functools import cache
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+from ragwatch.core.scores import Quantity, quantity_of
+from ragwatch.core.snapshot import Snapshot
+
+
+def to_record(value: Any) -> Any:  # noqa: ANN401 - a field of any type
+    """Convert a value to JSON values: objects to lists of their fields, mappings to lists of pairs.
+
+    >>> to_record({("a", "b"): 1.0})
+    [[['a', 'b'], 1.0]]
+    """
+    if is_dataclass(value):
+        return [to_record(getattr(value, field.name)) for field in fields(value)]
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, Mapping):
+        return [[to_record(key), to_record(item)] for key, item in value.items()]
+    if isinstance(value, tuple):
+        return [to_record(item) for item in value]
+    return value
+
+
+def snapshot_of(record: Any) -> Snapshot:  # noqa: ANN401 - JSON
+    """Convert back.
+
+    Raises:
+        ValueError: The record is of a version with other fields.
+    """
+    try:
+        snapshot = _value_of(Snapshot, record)
+    except (TypeError, KeyError, AttributeError) as error:
+        raise ValueError(f"not a snapshot: {error}") from error
+    if not isinstance(snapshot, Snapshot):
+        raise ValueError("not a snapshot")  # noqa: TRY004 - a record of another version
+    return snapshot
+
+
+def _value_of(kind: Any, record: Any) -> Any:  # noqa: ANN401 - a type, and JSON
+    if isinstance(kind, type) and is_dataclass(kind):
+        return _object_of(kind, record)
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin in (Union, types.UnionType):  # here always with None
+        return None if record is None else _value_of(arguments[0], record)
+    if origin is tuple:
+        hints = arguments[:1] * len(record) if arguments[-1] is Ellipsis else arguments
+        return tuple(_value_of(hint, item) for hint, item in zip(hints, record, strict=True))
+    if origin is Counter:
+        return Counter({_value_of(arguments[0], key): number for key, number in record})
+    if origin is not None:
+        return {_value_of(arguments[0], key): _value_of(arguments[1], item) for key, item in record}
+    return _leaf_of(kind, record)
+
+
+def _leaf_of(kind: Any, record: Any) -> Any:  # noqa: ANN401 - the same
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return quantity_of(record) if kind is Quantity else kind(record)  # a quantity may be a criterion
+    return record
+
+
+def _object_of(kind: type, record: Sequence[Any]) -> Any:  # noqa: ANN401 - of this type
+    values = ((name, _value_of(hint, item)) for (name, hint), item in zip(_fields(kind), record, strict=True))
+    return kind(**dict(values))
+
+
+@cache
+def _fields(kind: type) -> tuple[tuple[str, Any], ...]:
+    hints = get_type_hints(kind)
+    return tuple((field.name, hints[field.name]) for field in fields(kind))

@@ -1,0 +1,253 @@
+"""Serves the comparison of before and after an event: every quantity of a route, or figure of a canary suite."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from ragwatch import __version__
+from ragwatch.core.before_after import Sides, difference, sides_of
+from ragwatch.core.estimate import Addends
+from ragwatch.core.scores import LOW_IS_GOOD, Quantity
+from ragwatch.core.trends import DAY, HOUR, TrendKind, estimate_of, mean_of
+from ragwatch.errors import StoreError
+from ragwatch.ports import RecordedEvent, Store, TrendQuery, TrendSums
+from ragwatch.web.pages import page
+from ragwatch.web.reply import json_reply
+from ragwatch.web.request_limit import MIB, RequestLimit
+from ragwatch.web.same_questions import same_questions
+from ragwatch.web.samples import ParameterError, moment
+from ragwatch.web.scope import PageScope
+
+RESPONSE_SIZE = 8 * MIB  # approximate memory for one response
+SPANS: Mapping[str, int] = {"1h": HOUR, "6h": 6 * HOUR, "1d": DAY, "7d": 7 * DAY}
+MAX_AGE_SECONDS = 3650 * DAY
+MAX_OTHERS = 20
+SAME = "same"
+_SAME_SECONDS = 0.01  # addresses hold times to the millisecond
+_LOW_IS_GOOD = frozenset({*map(str, LOW_IS_GOOD), "degraded"})
+_ORDER = {str(quantity): place for place, quantity in enumerate(Quantity)}
+_BAD_REQUEST, _SERVICE_UNAVAILABLE = 400, 503
+_HEADLINES = {
+    "bad": "Worse than before",
+    "good": "Better than before",
+    "plain": "No clear difference",
+    "silent": "Nothing to compare yet",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeRequest:
+    """What to compare.
+
+    Attributes:
+        at: The instant, in seconds since the epoch.
+        route: The route.
+        suite: The canary suite, instead of a route.
+        judge: The judge; empty for the first one.
+        span: Name of the length of either side.
+        questions: `same` to compare answers to the same questions, too.
+    """
+
+    at: float
+    route: str = ""
+    suite: str = ""
+    judge: str = ""
+    span: str = "6h"
+    questions: str = ""
+
+    @classmethod
+    def of(cls, parameters: Mapping[str, str], now: float) -> ChangeRequest:
+        """Parses the parameters of a request.
+
+        Raises:
+            ParameterError: A parameter is unknown, missing or invalid.
+        """
+        if unknown := set(parameters) - set(cls.__slots__):
+            raise ParameterError(f"{min(unknown)}: is not known; use {', '.join(cls.__slots__)}")
+        at = moment(parameters, "at", now)
+        if at is None or not now - MAX_AGE_SECONDS < at <= now:
+            raise ParameterError("at: give a time of the past; write 2h or 3d (ago), or 2026-01-31T12:00")
+        wanted = cls(at, **{name: value for name, value in parameters.items() if name != "at" and value})
+        if wanted.span not in SPANS:
+            raise ParameterError(f"span: {wanted.span!r} is not known; use one of: {', '.join(SPANS)}")
+        if wanted.questions not in ("", SAME):
+            raise ParameterError(f"questions: {wanted.questions!r} is not known; use {SAME}, or leave it out")
+        return wanted
+
+
+def change_routes(
+    store: Store | None, scope: Callable[[], PageScope], clock: Callable[[], float], limit: RequestLimit
+) -> list[Route]:
+    """Routes of the comparison and of its data as JSON.
+
+    Args:
+        store: Store of the trends; None for none.
+        scope: Returns the names in the current configuration.
+        clock: Seconds since the epoch.
+        limit: Limits concurrent requests.
+    """
+
+    def view_of(request: Request) -> tuple[dict[str, Any], int]:
+        now = clock()
+        return changes(ChangeRequest.of(request.query_params, now), store, scope(), now=now)
+
+    def render(request: Request) -> Response:
+        try:
+            view, status = view_of(request)
+        except ParameterError as error:
+            now = clock()
+            view, status = changes(ChangeRequest(now), None, PageScope(), now=now)[0], _BAD_REQUEST
+            view["error"] = str(error)
+        return HTMLResponse(page("changes.html", {"version": __version__, **view}), status)
+
+    async def html(request: Request) -> ASGIApp:
+        return await limit.answer(lambda: render(request), RESPONSE_SIZE)
+
+    async def json(request: Request) -> ASGIApp:
+        return await limit.answer(lambda: json_reply(*view_of(request)), RESPONSE_SIZE)
+
+    return [Route("/changes", html), Route("/api/v1/changes", json)]
+
+
+def changes(wanted: ChangeRequest, store: Store | None, scope: PageScope, *, now: float) -> tuple[dict[str, Any], int]:
+    """Builds the data of the page, and the status of the response.
+
+    Args:
+        wanted: What to compare.
+        store: Store of the trends; None for none.
+        scope: Names in the configuration.
+        now: Seconds since the epoch.
+    """
+    sides = sides_of(wanted.at, SPANS[wanted.span], now=now)
+    judge = "" if wanted.suite else wanted.judge or next(iter(scope.judges), "")
+    rows: list[dict[str, Any]] = []
+    events: list[RecordedEvent] = []
+    same: dict[str, Any] | None = None
+    error, status = None, 200
+    try:
+        if store is not None:
+            events = [event for event in store.events(sides.before) if event.at < sides.after]
+            rows = _rows(_sums(store, wanted, judge, sides), sides, wanted, judge, scope.confidence)
+            if wanted.questions and not wanted.suite:
+                seconds, confidence = SPANS[wanted.span], scope.confidence
+                same = same_questions(
+                    store, route=wanted.route, judge=judge, at=wanted.at, seconds=seconds, confidence=confidence
+                )
+    except StoreError as failure:
+        error, status = f"the store cannot be read: {failure}", _SERVICE_UNAVAILABLE
+    state = _state(rows)
+    causes = [event for event in events if abs(event.at - wanted.at) < _SAME_SECONDS]
+    return {
+        "now": now,
+        "error": error,
+        **asdict(wanted),
+        "judge": judge,
+        "spans": list(SPANS),
+        "sides": sides._asdict(),
+        "partial": sides.after > now,
+        "state": state,
+        "headline": _HEADLINES[state],
+        "events": [asdict(event) for event in causes],
+        "others": [asdict(event) for event in events if event not in causes][-MAX_OTHERS:],
+        "rows": rows,
+        "same_questions": same,
+    }, status
+
+
+def _sums(store: Store, wanted: ChangeRequest, judge: str, sides: Sides) -> list[TrendSums]:
+    kind, place = (TrendKind.CANARY, wanted.suite) if wanted.suite else (TrendKind.SCORE, wanted.route)
+    rows = store.trends(TrendQuery(kind, place, sides.span, sides.span, since=sides.before, until=sides.after))
+    return [row for row in rows if row.series.judge == judge]
+
+
+class _NewestVersion(NamedTuple):
+    """Sums of both sides by the newest version of the judge, and another version that read before in its place."""
+
+    before: Addends
+    after: Addends
+    other: str | None
+
+    @classmethod
+    def of(cls, by_version: Mapping[str, Sequence[tuple[int, Addends]]], sides: Sides) -> _NewestVersion:
+        """Choose the version that read last: scores of two versions are not comparable."""
+        newest = max(by_version, key=lambda version: max(start for start, _ in by_version[version]))
+        split = {version: sides.split(buckets) for version, buckets in by_version.items()}
+        before, after = split[newest]
+        others = [version for version, (first, _) in split.items() if version != newest and first.n]
+        return cls(before, after, others[0] if others and not before.n else None)
+
+
+def _rows(
+    stored: Iterable[TrendSums], sides: Sides, wanted: ChangeRequest, judge: str, confidence: float
+) -> list[dict[str, Any]]:
+    by_name: dict[str, dict[str, list[tuple[int, Addends]]]] = {}
+    for series, start, sums in stored:
+        by_name.setdefault(series.name, {}).setdefault(series.version, []).append((start, sums))
+    names = sorted(by_name, key=lambda name: (_ORDER.get(name, len(_ORDER)), name))
+    compared = {name: _NewestVersion.of(by_name[name], sides) for name in names}
+    together = sum(bool(one.before.n and one.after.n) for one in compared.values())
+    rows = []
+    for name, (before, after, other) in compared.items():
+        samples = {"route": wanted.route, "judge": judge, "quantity": name, "since": f"{sides.start}", "sort": "worst"}
+        row = {
+            "name": name,
+            "lower_is_better": name in _LOW_IS_GOOD,
+            "other_version": other,
+            "samples": f"samples?{urlencode(samples)}" if name in _ORDER and not wanted.suite else None,
+        }
+        figures = _means(before, after) if wanted.suite else _compared(name, before, after, confidence, together)
+        rows.append(row | figures)
+    return rows
+
+
+def _compared(name: str, before: Addends, after: Addends, confidence: float, together: int) -> dict[str, Any]:
+    """Both means with their intervals, and the difference with its own.
+
+    The intervals of the differences hold together (Bonferroni): of many quantities, one always differs by chance.
+    """
+    level = 1.0 - (1.0 - confidence) / max(1, together)
+    compared = difference(before, after, level, low_is_good=name in _LOW_IS_GOOD)
+    first, second = estimate_of(before, confidence), estimate_of(after, confidence)
+    return {
+        "before": None if first is None else {"value": first.value, "low": first.low, "high": first.high, "n": first.n},
+        "after": None
+        if second is None
+        else {"value": second.value, "low": second.low, "high": second.high, "n": second.n},
+        "difference": None if compared is None else compared.change._asdict(),
+        "conclusion": None if compared is None else str(compared.conclusion),
+        "why": None if compared is None else compared.warning,
+    }
+
+
+def _means(before: Addends, after: Addends) -> dict[str, Any]:
+    """Both means of the figures of canary runs, which ask the same queries: they have no sampling error."""
+    sides = [
+        None if not one.n else {"value": mean_of(one).value, "low": None, "high": None, "n": one.n}
+        for one in (before, after)
+    ]
+    first, second = sides
+    value = None if first is None or second is None else second["value"] - first["value"]  # type: ignore[operator]  # values are numbers
+    return {
+        "before": first,
+        "after": second,
+        "difference": None if value is None else {"value": value, "low": None, "high": None},
+        "conclusion": None,
+        "why": None,
+    }
+
+
+def _state(rows: Iterable[Mapping[str, Any]]) -> str:
+    conclusions = [row["conclusion"] for row in rows if row["difference"] is not None]
+    if "worse" in conclusions:
+        return "bad"
+    if "better" in conclusions:
+        return "good"
+    return "plain" if conclusions else "silent"

@@ -1,0 +1,346 @@
+"""Serves the page of trends: every quantity of a route, its drift evidence, and the figures of canaries, over time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from ragwatch import __version__
+from ragwatch.board import Board
+from ragwatch.core.estimate import Addends, Estimate
+from ragwatch.core.scores import LOW_IS_GOOD, Quantity
+from ragwatch.core.snapshot import Gauge, Snapshot
+from ragwatch.core.trends import (
+    RANGES,
+    Range,
+    TrendKind,
+    estimate_of,
+    evidence_level,
+    evidence_words,
+    mean_of,
+    points,
+    steps_of,
+)
+from ragwatch.errors import StoreError
+from ragwatch.ports import RecordedEvent, Store, TrendQuery, TrendSums
+from ragwatch.web.canaries import suites_of
+from ragwatch.web.charts import Line, TimeAxis, bars, evidence_chart, marks, score_chart
+from ragwatch.web.overview import routes_of, state_of
+from ragwatch.web.pages import clock as instant
+from ragwatch.web.pages import page
+from ragwatch.web.reply import json_reply
+from ragwatch.web.request_limit import MIB, RequestLimit
+from ragwatch.web.samples import ParameterError
+from ragwatch.web.scope import PageScope
+
+RESPONSE_SIZE = 4 * MIB  # approximate memory for one response
+DEFAULT_RANGE = "7d"
+MAX_LISTED_EVENTS = 50
+_LOW_IS_GOOD = frozenset({*map(str, LOW_IS_GOOD), "degraded"})
+_BAD_REQUEST, _NOT_FOUND, _SERVICE_UNAVAILABLE = 400, 404, 503
+_EVIDENCE_GAUGES = {
+    TrendKind.DRIFT: (Gauge.DRIFT_EVIDENCE, Gauge.DRIFT_THRESHOLD),
+    TrendKind.TRAFFIC_DRIFT: (Gauge.TRAFFIC_DRIFT_EVIDENCE, Gauge.TRAFFIC_DRIFT_THRESHOLD),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TrendRequest:
+    """What to show; None selects the first one.
+
+    Attributes:
+        route: The route.
+        suite: The canary suite, instead of a route.
+        judge: The judge.
+        range: Name of the range.
+    """
+
+    route: str | None = None
+    suite: str | None = None
+    judge: str | None = None
+    range: str = DEFAULT_RANGE
+
+    @classmethod
+    def of(cls, parameters: Mapping[str, str]) -> TrendRequest:
+        """Parses the parameters of a request.
+
+        Raises:
+            ParameterError: A parameter is unknown or invalid.
+        """
+        if unknown := set(parameters) - set(cls.__slots__):
+            raise ParameterError(f"{min(unknown)}: is not known; use {', '.join(cls.__slots__)}")
+        wanted = cls(**{name: value for name, value in parameters.items() if value})
+        if wanted.range not in RANGES:
+            raise ParameterError(f"range: {wanted.range!r} is not known; use one of: {', '.join(RANGES)}")
+        return wanted
+
+
+def trend_routes(
+    board: Board, store: Store | None, scope: Callable[[], PageScope], clock: Callable[[], float], limit: RequestLimit
+) -> list[Route]:
+    """Routes of the page of trends and of its data as JSON.
+
+    Args:
+        board: Holds the latest Snapshot.
+        store: Store of the trends; None for none.
+        scope: Returns the names in the current configuration.
+        clock: Seconds since the epoch.
+        limit: Limits concurrent requests.
+    """
+
+    def view_of(request: Request) -> tuple[dict[str, Any], int]:
+        wanted = TrendRequest.of(request.query_params)
+        return trends(wanted, store, board.latest(), scope(), now=clock())
+
+    def render(request: Request) -> Response:
+        try:
+            view, status = view_of(request)
+        except ParameterError as error:
+            view, status = trends(TrendRequest(), None, None, PageScope(), now=clock())[0], _BAD_REQUEST
+            view["error"] = str(error)
+        return HTMLResponse(page("trends.html", {"version": __version__, **view}), status)
+
+    async def html(request: Request) -> ASGIApp:
+        return await limit.answer(lambda: render(request), RESPONSE_SIZE)
+
+    async def json(request: Request) -> ASGIApp:
+        return await limit.answer(lambda: json_reply(*map_json(*view_of(request))), RESPONSE_SIZE)
+
+    return [Route("/trends", html), Route("/api/v1/trends", json)]
+
+
+def map_json(view: Mapping[str, Any], status: int) -> tuple[dict[str, Any], int]:
+    """Returns the data of the page without the shapes of its charts."""
+    shapes = ("shapes", "columns", "marks", "labels")
+    charts = [{name: value for name, value in chart.items() if name not in shapes} for chart in view["charts"]]
+    return {"version": __version__, **view, "charts": charts}, status
+
+
+def trends(
+    wanted: TrendRequest, store: Store | None, snapshot: Snapshot | None, scope: PageScope, *, now: float
+) -> tuple[dict[str, Any], int]:
+    """Builds the data of the page, and the status of the response.
+
+    Args:
+        wanted: What to show.
+        store: Store of the trends; None for none.
+        snapshot: The latest, None before the first digest.
+        scope: Names in the configuration.
+        now: Seconds since the epoch.
+    """
+    shown = snapshot or Snapshot(at=now)
+    routes, suites = routes_of(shown, scope), list(suites_of(scope, snapshot))
+    route = None if wanted.suite is not None else wanted.route or next(iter(routes), "other")
+    judges = list(dict.fromkeys((*scope.judges, *shown.judges)))
+    builder = _Trends(store, shown, scope, RANGES[wanted.range], now)
+    charts: list[dict[str, Any]] = []
+    events: list[RecordedEvent] = []
+    error, status = None, 200 if wanted.suite in (None, *suites) and route in (None, *routes) else _NOT_FOUND
+    judge = wanted.judge or next(iter(judges), "")
+    try:
+        events = builder.events()
+        charts = builder.of_suite(wanted.suite) if wanted.suite is not None else builder.of_route(route or "", judge)
+    except StoreError as failure:
+        error, status = f"the store cannot be read: {failure}", _SERVICE_UNAVAILABLE
+    for chart in charts:
+        chart["marks"] = marks(builder.axis, events, builder.link_of(wanted.suite, route, judge))
+    return {
+        "now": now,
+        "error": error,
+        "route": route,
+        "suite": wanted.suite,
+        "judge": judge if route is not None else None,
+        "range": wanted.range,
+        "since": builder.axis.since,
+        "until": builder.axis.until,
+        "step": builder.axis.step,
+        "routes": routes,
+        "suites": suites,
+        "judges": judges,
+        "ranges": list(RANGES),
+        "charts": [chart for chart in charts if chart["n"]],
+        "silent": [chart["name"] for chart in charts if not chart["n"]],
+        "events": [asdict(event) for event in reversed(events[-MAX_LISTED_EVENTS:])],
+    }, status
+
+
+class _Trends:
+    """Builds the charts of a page."""
+
+    def __init__(self, store: Store | None, snapshot: Snapshot, scope: PageScope, shown: Range, now: float) -> None:
+        self._store = store
+        self._snapshot = snapshot
+        self._scope = scope
+        self._range = shown
+        self._starts = steps_of(shown, now)
+        self.axis = TimeAxis(self._starts[0], self._starts[-1] + shown.step, shown.step)
+
+    def events(self) -> list[RecordedEvent]:
+        """Events of the time that is shown, oldest first."""
+        return [] if self._store is None else self._store.events(self.axis.since)
+
+    @staticmethod
+    def link_of(suite: str | None, route: str | None, judge: str) -> dict[str, str]:
+        """Parameters of the comparison that an event leads to."""
+        return {"suite": suite} if suite is not None else {"route": route or "", "judge": judge}
+
+    def of_route(self, route: str, judge: str) -> list[dict[str, Any]]:
+        """Charts of the quantities of a route by one judge, each followed by its drift evidence; then of traffic."""
+        by_name = _by_name(row for row in self._sums(TrendKind.SCORE, route) if row.series.judge == judge)
+        names = list(dict.fromkeys((*map(str, Quantity), *by_name)))
+        evidence = self._evidence(TrendKind.DRIFT, route)
+        charts = []
+        for name in names:
+            version = self._snapshot.judges.get(judge, ("", ""))[1]
+            threshold = self._scope.threshold(name, route)
+            charts.append(self._scores(name, by_name.get(name, {}), version, threshold, band=True))
+            charts += [chart for chart in evidence if chart["of"] == name]
+        charts += [chart for chart in evidence if chart["of"] not in names]
+        return [*charts, *self._evidence(TrendKind.TRAFFIC_DRIFT, route)]
+
+    def of_suite(self, suite: str) -> list[dict[str, Any]]:
+        """Charts of the figures of a canary suite."""
+        by_name = _by_name(self._sums(TrendKind.CANARY, suite))
+        return [self._scores(name, by_name[name], "", None, band=False) for name in sorted(by_name)]
+
+    def _query(self, kind: TrendKind, place: str) -> TrendQuery:
+        return TrendQuery(kind, place, self._range.span, self._range.step, since=self.axis.since, until=self.axis.until)
+
+    def _sums(self, kind: TrendKind, place: str) -> list[TrendSums]:
+        return [] if self._store is None else self._store.trends(self._query(kind, place))
+
+    def _scores(
+        self, name: str, versions: dict[str, dict[int, Addends]], current: str, threshold: float | None, *, band: bool
+    ) -> dict[str, Any]:
+        """The chart of one quantity or figure.
+
+        Args:
+            name: Its name.
+            versions: Sums by start of the point, by version of the judge.
+            current: The version in force.
+            threshold: The threshold; None for none.
+            band: Whether there are intervals.
+        """
+        confidence = self._scope.confidence if band else None
+        newest = current if current in versions else max(versions, key=lambda one: max(versions[one]), default="")
+        lines = [
+            Line(version, points(versions[version], self._starts, confidence), version == newest)
+            for version in sorted(versions, key=lambda one: max(versions[one]))
+        ]
+        sums = Addends.total([versions[newest][start] for start in sorted(versions[newest])]) if versions else Addends()
+        whole = (mean_of(sums) if confidence is None else estimate_of(sums, confidence)) if sums.n else None
+        described = partial(self._described, unit="answers" if band else "runs", band=band)
+        return {
+            "kind": "score" if band else "canary",
+            "name": name,
+            "of": name,
+            "lower_is_better": name in _LOW_IS_GOOD,
+            "threshold": threshold,
+            "state": _state(name, whole, threshold) if band else "plain",
+            "n": sum(one.n for line in versions.values() for one in line.values()),
+            "mean": _figures(whole, band=band),
+            "versions": [line.name for line in lines],
+            "points": [
+                {"start": point.start, "version": line.name, **_figures(point.estimate, band=band)}
+                for line in lines
+                for point in line.points
+                if point.estimate is not None
+            ],
+            "shapes": score_chart(self.axis, lines, threshold, band=band),
+            "columns": bars(self.axis, [described(start, lines) for start in self._starts]),
+            "labels": self.axis.labels(),
+        }
+
+    def _described(self, start: int, lines: Sequence[Line], *, unit: str, band: bool) -> tuple[int, int, str]:
+        """Number of answers in a bucket, and what the chart says about it."""
+        index = self._starts.index(start)
+        estimates = [one for line in lines if (one := line.points[index].estimate) is not None]
+        count = sum(one.n for one in estimates)
+        if not count:
+            return start, 0, f"{instant(start)}: no {unit}"
+        means = ", ".join(
+            f"{one.value:.3f} ({one.low:.3f}–{one.high:.3f})" if band else f"{one.value:.3f}" for one in estimates
+        )
+        return start, count, f"{instant(start)}: {means} from {count:,} {unit}"
+
+    def _evidence(self, kind: TrendKind, route: str) -> list[dict[str, Any]]:
+        """Charts of the drift evidence on a route: the peaks of each bucket, and the present."""
+        if self._store is None:
+            return []
+        values: dict[str, dict[int, float]] = {}
+        thresholds: dict[str, float | None] = {}
+        for peak in self._store.peaks(self._query(kind, route)):
+            values.setdefault(peak.series.name, {})[peak.start] = peak.value
+            thresholds[peak.series.name] = peak.threshold
+        evidence, threshold = _EVIDENCE_GAUGES[kind]
+        present: dict[str, float] = {}
+        for (gauge, labels), value in self._snapshot.gauges.items():
+            if gauge is evidence and labels[1] == route:
+                name, last = labels[0], self._starts[-1]
+                present[name] = value
+                stored = values.setdefault(name, {})
+                stored[last] = max(value, stored.get(last, value))
+                thresholds[name] = self._snapshot.gauges.get((threshold, labels), thresholds.get(name))
+        charts = (
+            self._evidence_chart(name, kind, values[name], limit, present.get(name))
+            for name in values
+            if (limit := thresholds.get(name))
+        )
+        return sorted(charts, key=lambda chart: str(chart["of"]))
+
+    def _evidence_chart(
+        self, name: str, kind: TrendKind, values: dict[int, float], threshold: float, present: float | None
+    ) -> dict[str, Any]:
+        highest = max(values.values())
+        texts = [
+            (start, 0, f"{instant(start)}: {_evidence_text(values.get(start), threshold)}") for start in self._starts
+        ]
+        return {
+            "kind": str(kind),
+            "name": f"{name} drift evidence",
+            "of": name,
+            "n": len(values),
+            "threshold": threshold,
+            "present": present,
+            "highest": highest,
+            "level": str(evidence_level(highest, threshold)),
+            "words": None if present is None else evidence_words(present, threshold),
+            "highest_words": evidence_words(highest, threshold),
+            "points": [{"start": start, "peak": values[start]} for start in sorted(values)],
+            "shapes": evidence_chart(self.axis, self._starts, values, threshold),
+            "columns": [{**column, "y": 0, "height": 0} for column in bars(self.axis, texts)],
+            "labels": self.axis.labels(),
+        }
+
+
+def _evidence_text(value: float | None, threshold: float) -> str:
+    return "no evidence is stored" if value is None else evidence_words(value, threshold)
+
+
+def _by_name(rows: Iterable[TrendSums]) -> dict[str, dict[str, dict[int, Addends]]]:
+    """Sums by start, by version of the judge, by name of the series."""
+    by_name: dict[str, dict[str, dict[int, Addends]]] = {}
+    for (_, _, name, _, version), start, sums in rows:
+        by_name.setdefault(name, {}).setdefault(version, {})[start] = sums
+    return by_name
+
+
+def _figures(estimate: Estimate | None, *, band: bool) -> dict[str, Any]:
+    if estimate is None:
+        return {"value": None, "low": None, "high": None, "n": 0}
+    low, high = (estimate.low, estimate.high) if band else (None, None)
+    return {"value": estimate.value, "low": low, "high": high, "n": estimate.n}
+
+
+def _state(name: str, estimate: Estimate | None, threshold: float | None) -> str:
+    """State of the mean over the whole range, like that of a figure of the overview."""
+    if estimate is None:
+        return "silent"
+    return state_of(estimate, threshold, lower_is_better=name in _LOW_IS_GOOD)

@@ -1,0 +1,179 @@
+"""Daemons over one PostgreSQL, killed, stopped and cut off: every sample, canary and drift step counts once."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from functional.fleet import (
+    COUNTERS,
+    LEASE_SECONDS,
+    PERIOD,
+    Fleet,
+    canary_slots,
+    numbers,
+    of_fleet,
+    replayed_drift,
+    sqlite_series,
+    wait_for,
+)
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+from support.patience import DEADLINE
+from support.postgres import Postgres, new_server
+from support.retrievers import serving
+
+from ragwatch.core.invariants import violations
+from ragwatch.core.tally import Tally
+from ragwatch.pipeline.drift.scores import KIND
+from ragwatch.pipeline.leadership import TERM_SECONDS
+from ragwatch.ports import Query
+from ragwatch.stores.postgres import Options, connected
+
+SCHEMA_1 = "04e8d7d"  # the last commit whose PostgreSQL store has schema 1
+
+
+@pytest.fixture
+def server() -> Iterator[Postgres]:
+    """A server that may crash: what was committed is there afterwards."""
+    server = new_server(synchronous_commit="on", max_connections="60")
+    yield server
+    server.delete()
+
+
+async def retrieve(_: Request) -> JSONResponse:
+    """What the canaries expect."""
+    return JSONResponse({"hits": [{"id": "d1", "text": "The mill."}]})
+
+
+@pytest.fixture
+def retriever() -> Iterator[str]:
+    """Address of a retriever."""
+    with serving(Route("/search", retrieve, methods=["POST"])) as address:
+        yield f"{address}/search"
+
+
+def check(fleet: Fleet) -> None:
+    """What must hold when all samples are judged."""
+    store, samples = fleet.store, fleet.samples
+    tallies, pending = store.tallies_and_pending()
+    assert (violations(tallies, pending), sum(pending.values())) == ({}, 0)
+    with psycopg.connect(fleet.server.url) as connection:
+        counts = "SELECT count(*), count(DISTINCT key) FROM ragwatch.verdicts"
+        assert connection.execute(counts).fetchone() == (samples, samples)
+
+    def counted_once() -> bool:
+        slots = canary_slots(fleet)
+        assert len(slots) == len(set(slots)) > 0
+        return len(slots) == store.tallies()[Tally.CANARY_RUNS, ("docs",)]
+
+    wait_for(counted_once, DEADLINE, lambda: f"{canary_slots(fleet)}, counted {store.tallies()}")
+    # Drift has taken every verdict once: its state is that of one process over the same verdicts.
+    expected = replayed_drift(fleet)
+    assert expected is not None
+    wait_for(lambda: (store.recall(KIND) or {}).get("seq") == expected["seq"], DEADLINE, lambda: "drift is behind")
+    assert store.recall(KIND) == expected
+    # The figures are those of one SQLite process.
+    alone = sqlite_series(fleet)
+    counted = {name: value for name, value in alone.items() if name.startswith(COUNTERS) and value}
+    wait_for(lambda: of_fleet(fleet.series(), COUNTERS) == counted, DEADLINE, lambda: str(fleet.series()[0]))
+    addends = "ragwatch_faithfulness_w"
+    assert of_fleet(fleet.series(), [addends]) == pytest.approx(
+        {name: value for name, value in alone.items() if name.startswith(addends) and value}, rel=1e-9
+    )
+    names = [f"ragwatch_faithfulness_{figure}" for figure in ("ratio", "ratio_low", "ratio_high", "samples")]
+    figures = dict(numbers(alone, *names))
+    assert len(figures) > len(names)
+
+    def agree() -> bool:
+        return all(dict(numbers(one, *names)) == pytest.approx(figures, rel=1e-9) for one in fleet.series())
+
+    wait_for(agree, DEADLINE, lambda: f"{dict(numbers(fleet.series()[0], *names))}, not {figures}")
+
+
+@pytest.mark.costly
+def test_a_killed_leader_is_replaced(server: Postgres, tmp_path: Path, retriever: str) -> None:
+    """Two workers with one configuration; the leader is killed in the middle, and the other one goes on."""
+    fleet = Fleet(server, tmp_path, workers=2, samples=300, retriever=retriever)
+    try:
+        leader = fleet.leader()
+        fleet.write_logs()
+        fleet.until(50)
+        fleet.replace(leader)
+        fleet.until(fleet.samples)
+        wait_for(lambda: len(canary_slots(fleet)) >= 2, DEADLINE + PERIOD, lambda: "no canaries")
+        check(fleet)
+    finally:
+        fleet.end()
+
+
+@pytest.mark.slow
+def test_two_versions_side_by_side(server: Postgres, tmp_path: Path, retriever: str) -> None:
+    """A worker of schema 1 goes on while one of this version migrates and joins it, restarts, and is replaced."""
+    code = tmp_path / "before"
+    code.mkdir()
+    archive = ["git", "archive", SCHEMA_1, "ragwatch", "reader"]
+    made = subprocess.run(archive, cwd=Path(__file__).parents[2], capture_output=True, check=False, timeout=DEADLINE)
+    if made.returncode:
+        pytest.skip(f"this checkout does not have the commit {SCHEMA_1}")
+    subprocess.run(["tar", "-x", "-C", code], input=made.stdout, check=True, timeout=DEADLINE)
+    fleet = Fleet(server, tmp_path, workers=0, samples=1200, retriever=retriever)
+    try:
+        old = fleet.configured("worker0", retriever, judging="")
+        fleet.store.close()
+        with psycopg.connect(server.url, autocommit=True) as connection:
+            connection.execute("DROP SCHEMA ragwatch CASCADE")
+        fleet.configs, fleet.workers = [old], [fleet.started(old, code)]
+        with psycopg.connect(server.url) as connection:
+            assert connection.execute("SELECT version FROM ragwatch.schema_version").fetchone() == (1,)
+        fleet.store = connected(Options.model_validate({"url": server.url}))
+        fleet.configs.append(fleet.configured("worker1", retriever))
+        fleet.write_logs()
+        fleet.until(100)
+        fleet.workers.append(fleet.started(fleet.configs[1]))
+        fleet.until(500)
+        assert "ragwatch_leader" not in fleet.workers[0].series()
+        fleet.workers[0].kill()
+        fleet.workers[0] = fleet.started(old, code)
+        fleet.until(800)
+        fleet.replace(0)
+        fleet.until(fleet.samples)
+        tallies, pending = fleet.store.tallies_and_pending()
+        assert (violations(tallies, pending), sum(pending.values())) == ({}, 0)
+        stored = fleet.store.find(Query(limit=5000, texts=False))
+        assert len({one.verdict.key for one in stored}) == fleet.samples == len(stored)
+        assert fleet.leader() in (0, 1)
+    finally:
+        fleet.end()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3000)
+def test_four_workers_under_every_fault(server: Postgres, tmp_path: Path, retriever: str) -> None:
+    """Each worker killed in turn, the database restarted, the leader stopped past every lease: all counts once."""
+    fleet = Fleet(server, tmp_path, workers=4, samples=50_000, retriever=retriever)
+    seconds = 1200.0
+    try:
+        fleet.leader()
+        fleet.write_logs()
+        for index in range(4):
+            fleet.until(4000 * (index + 1), seconds)
+            fleet.replace(index)
+        fleet.until(20_000, seconds)
+        server.stop("immediate")
+        server.start()
+        fleet.until(24_000, seconds)
+        leader = fleet.leader()
+        fleet.signal(leader, signal.SIGSTOP)
+        time.sleep(2 * max(LEASE_SECONDS, TERM_SECONDS))
+        fleet.signal(leader, signal.SIGCONT)
+        fleet.until(fleet.samples, seconds)
+        check(fleet)
+    finally:
+        fleet.end()

@@ -1,0 +1,99 @@
+"""Changes of ragwatch itself become events: another configuration, another version of a judge; each once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.kit import Clock
+
+from ragwatch.board import Board
+from ragwatch.config import Config, parse
+from ragwatch.daemon.changes import ONE_CHANGE_SECONDS, changed_sections, record_judges, record_reload
+from ragwatch.daemon.shared import SharedState
+from ragwatch.errors import StoreError
+from ragwatch.stores.sqlite.store import SqliteStore
+from ragwatch.telemetry import Telemetry
+
+SOURCE = {"kind": "tail", "name": "app", "path": "app.jsonl"}
+
+
+def config(tmp_path: Path, **sections: Any) -> Config:
+    """A configuration with these sections."""
+    return parse({"sources": [SOURCE], "state": str(tmp_path / "state"), **sections}, folder=tmp_path)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    """A clock wound by hand."""
+    return Clock()
+
+
+@pytest.fixture
+def shared(tmp_path: Path, clock: Clock) -> Iterator[SharedState]:
+    """What workers over an empty store share."""
+    with closing(SqliteStore(tmp_path / "state")) as store:
+        yield SharedState(store, Board(), Telemetry(), clock)
+
+
+def details(shared: SharedState) -> list[tuple[str, str]]:
+    """Kinds and details of the stored events."""
+    return [(event.kind, event.detail) for event in shared.store.events(0.0)]
+
+
+@pytest.mark.parametrize(
+    ("sections", "changed"),
+    [
+        ({}, []),
+        ({"thresholds": {"faithfulness": 0.9}}, ["thresholds"]),
+        ({"routes": ["faq"], "thresholds": {"routes": {"faq": {"faithfulness": 0.5}}}}, ["routes", "thresholds"]),
+        ({"judges": [{"name": "other", "kind": "lexical"}]}, ["judges"]),
+        ({"redaction": {"salt": "secret"}}, ["redaction"]),
+    ],
+)
+def test_sections_that_differ_are_named(tmp_path: Path, sections: dict[str, Any], changed: list[str]) -> None:
+    """As in the file, without their values."""
+    assert changed_sections(config(tmp_path), config(tmp_path, **sections)) == changed
+
+
+def test_another_configuration_is_an_event_once(tmp_path: Path, shared: SharedState, clock: Clock) -> None:
+    """Workers load the same file one after the other; what says the same is no change; a later change is another."""
+    before, after = config(tmp_path), config(tmp_path, drain=5)
+    record_reload(shared, before, before)
+    record_reload(shared, before, after)
+    event = ("reload", "configuration changed: drain")
+    assert details(shared) == [event]
+    record_reload(shared, before, after, "another worker")
+    assert details(shared) == [event]
+    clock.now += ONE_CHANGE_SECONDS + 1
+    record_reload(shared, after, before)
+    assert details(shared) == [event, event]
+
+
+def test_another_version_of_a_judge_is_an_event(shared: SharedState) -> None:
+    """A new judge is none; the judge that drift detection reads announces its versions itself."""
+    for versions in ({"a": "1", "b": "1"}, {"a": "1", "b": "1"}, {"a": "2", "b": "2", "c": "1"}, {"b": "2"}):
+        record_judges(shared, versions, "a")
+    assert details(shared) == [("judge", "judge b is 2 now, and was 1")]
+
+
+class Full(SqliteStore):
+    """A store that cannot be written any more."""
+
+    def remember(self, *_: Any, **__: Any) -> None:
+        """Fail."""
+        raise StoreError("state: the disk is full")
+
+    claim = remember  # type: ignore[assignment]
+
+
+def test_a_store_that_is_full_stops_nothing(tmp_path: Path) -> None:
+    """The change is in force, and is not stored."""
+    with closing(Full(tmp_path / "full")) as store:
+        shared = SharedState(store, Board(), Telemetry(), Clock())
+        record_reload(shared, config(tmp_path), config(tmp_path, drain=5))
+        record_judges(shared, {"a": "1"}, "")
+        assert details(shared) == []
