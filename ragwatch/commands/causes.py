@@ -69,6 +69,7 @@ def _scope(config: Config) -> PageScope:
             route: {str(quantity): value for quantity, value in limits.items()}
             for route, limits in settings.route_thresholds.items()
         },
+        criteria=tuple(criterion.name for criterion in settings.criteria),
         texts=config.texts,
     )
 

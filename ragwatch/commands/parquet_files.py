@@ -262,5 +262,6 @@ def _type(arrow: Any, column: Column) -> Any:  # noqa: ANN401 - of an extra
         "timestamp": arrow.timestamp("us", tz="UTC"),
         "list<int32>": arrow.list_(arrow.int32()),
         "list<string>": arrow.list_(arrow.string()),
+        "map<string, double>": arrow.map_(arrow.string(), arrow.float64()),
         "map<string, string>": arrow.map_(arrow.string(), arrow.string()),
     }[column.type]

@@ -74,6 +74,7 @@ COLUMNS = (
     *(Column(str(quantity), "double", "score in [0, 1]") for quantity in Quantity),
     *(Column(f"expected_{quantity}", "double", "calibrated expectation of the score") for quantity in Quantity),
     *(Column(str(quantity), "double", "score by the reference, in [0, 1]") for quantity in ReferenceQuantity),
+    Column("criteria", "map<string, double>", "score by name of a criterion, without unknown ones"),
     Column("address", "string", "how the answer addresses the question"),
     Column("unread", "string", "why its claims could not be read"),
     Column("claims", CLAIM, "claims of the answer, in order"),
@@ -137,6 +138,7 @@ def row_of(item: DayVerdict, rules: RowRules) -> dict[str, Any]:
         **{str(quantity): _number(verdict.scores.get(quantity)) for quantity in Quantity},
         **{f"expected_{quantity}": _number(verdict.expected.get(quantity)) for quantity in Quantity},
         **{str(quantity): _number(verdict.reference.get(quantity)) for quantity in ReferenceQuantity},
+        "criteria": _criteria(verdict),
         "address": verdict.address,
         "unread": verdict.unread,
         "claims": [_claim(claim, redact) for claim in verdict.claims] if read else None,
@@ -197,6 +199,12 @@ def _valid(text: str | None) -> str | None:
 def _number(value: object) -> float | None:
     """Return a finite number; None for anything else."""
     return float(value) if isinstance(value, float | int) and math.isfinite(value) else None
+
+
+def _criteria(verdict: VerdictRecord) -> list[tuple[str, float]] | None:
+    """Return the known scores of criteria; None if there are none."""
+    known = ((quantity, _number(score)) for quantity, score in verdict.scores.items() if quantity.is_criterion)
+    return [(str(quantity), score) for quantity, score in known if score is not None] or None
 
 
 def _metadata(sample: Mapping[str, Any], keys: Sequence[str]) -> list[tuple[str, str]] | None:

@@ -91,7 +91,7 @@ def question_of(parameters: Iterable[tuple[str, str]], scope: PageScope, *, now:
     age = samples.span_of(values["since"].strip()) if "since" in values else samples.span_of(window)
     if age is None and "since" not in values:
         raise ParameterError("window: not a duration; write 15m, 24h or 7d")
-    query = samples.query_of(values.items(), now=now)
+    query = samples.query_of(values.items(), now=now, criteria=scope.criteria)
     if "above" in values and "below" in values:
         raise ParameterError("below: give below or above, whichever is bad, not both")
     limit = query.above if query.quantity in LOW_IS_GOOD else query.below

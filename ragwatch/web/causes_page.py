@@ -112,7 +112,7 @@ def form(pairs: Pairs, scope: PageScope) -> dict[str, Any]:
     return {
         "current": {"route": current.get("route", ""), "quantity": current.get("quantity", ""), "window": window},
         "routes": list(dict.fromkeys((*scope.routes, OTHER))),
-        "quantities": [str(quantity) for quantity in Quantity if _is_limited(str(quantity), scope)],
+        "quantities": [name for name in (*map(str, Quantity), *scope.criteria) if _is_limited(name, scope)],
         "windows": [
             {"name": name, "address": f"?{urlencode([*kept, ('window', name)], errors='replace')}"} for name in WINDOWS
         ],

@@ -34,7 +34,12 @@ FROM TABLES.verdicts;
 CREATE VIEW VIEWS.scores AS
 SELECT v.seq, v.at AS epoch, to_timestamp(v.at) AS at, v.route, v.judge, v.version, q.quantity, q.score, q.expected,
        coalesce(q.expected, q.score) AS value, 1 / v.probability AS weight
-FROM TABLES.verdicts v CROSS JOIN LATERAL (VALUES QUANTITIES) AS q(quantity, score, expected)
+FROM TABLES.verdicts v CROSS JOIN LATERAL (
+    VALUES QUANTITIES
+    UNION ALL
+    SELECT c.name, (v.scores ->> c.name)::float8, NULL
+    FROM jsonb_array_elements_text(coalesce(v.scores -> 'criteria', '[]')) AS c(name)
+) AS q(quantity, score, expected)
 WHERE q.score IS NOT NULL
   AND (v.at > coalesce((SELECT until FROM TABLES.pruned), '-Infinity') OR v.seq > (SELECT seq FROM TABLES.pruned));
 

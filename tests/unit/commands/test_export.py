@@ -23,6 +23,7 @@ from support.stores import open_store, settings_of
 from ragwatch.commands import cli
 from ragwatch.commands.parquet_files import ParquetDataset
 from ragwatch.commands.parquet_rows import COLUMNS, RowRules, row_of
+from ragwatch.core.evidence import CriterionAnswer, CriterionReading
 from ragwatch.core.scores import Quantity
 from ragwatch.errors import ConfigError, StoreError
 from ragwatch.ports import Retention, Store
@@ -80,6 +81,18 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
     opened = SqliteStore(tmp_path / "state")
     yield opened
     opened.close()
+
+
+def test_scores_of_criteria_are_a_map(store: SqliteStore, tmp_path: Path) -> None:
+    """By name, without unknown ones; null where an answer has none."""
+    readings = (CriterionReading("polite", CriterionAnswer.NO), CriterionReading("priced", None))
+    draw = a_draw("a", at=FIRST)
+    store.admit(an_admission(draw))
+    store.settle([a_verdict(draw, an_evidence((1, 0), criteria=readings))])
+    settle(store, "b")
+    out = tmp_path / "out"
+    assert written(configured(tmp_path), out)[0] == 0
+    assert [row["criteria"] for row in rows(out)] == [{"polite": 0.0}, None]
 
 
 def test_every_verdict_is_exported_once(store: SqliteStore, tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ from support.snapshots import estimate, large, small
 from ragwatch.core.estimators.correlation import Correlation
 from ragwatch.core.feedback import JudgeCorrelation, UserScoreRow, UserScores
 from ragwatch.core.labels.annotators import AnnotatorShares, WithoutAnnotator
-from ragwatch.core.scores import Quantity
-from ragwatch.core.snapshot import EstimateRow, Gauge, Lag, Snapshot
+from ragwatch.core.scores import Quantity, quantity_of
+from ragwatch.core.snapshot import EstimateRow, Gauge, Lag, SegmentRow, Snapshot
 from ragwatch.core.tally import Tally
 from ragwatch.pipeline.shared_snapshot import STATE, SharedSnapshot
 from ragwatch.pipeline.snapshot_record import snapshot_of, to_record
@@ -42,6 +42,8 @@ def full() -> Snapshot:
         ),
         gauges={(Gauge.DRIFT_ALARM, ("faithfulness", "search")): 1.0, (Gauge.STATE_FREE, ()): 5.0},
         problems=("a", "b"),
+        segments=(SegmentRow(quantity_of("polite"), "tier", "free", "search", "claude", "1h", estimate(0.2)),),
+        segment_last={("polite", "tier", "free", "search", "claude"): 7.0},
         exported=Counter({(Tally.SEEN, ("app",)): 3}),
     )
 

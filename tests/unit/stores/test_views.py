@@ -19,6 +19,7 @@ from support.stores import WORKERS_SCHEMA
 from ragwatch.commands import cli
 from ragwatch.core.estimate import Addends
 from ragwatch.core.estimators import hajek
+from ragwatch.core.evidence import CriterionAnswer, CriterionReading
 from ragwatch.core.scores import Quantity
 from ragwatch.errors import RagwatchError
 from ragwatch.ports import Feedback, RecordedEvent, Retention
@@ -58,6 +59,21 @@ def seen(address: str, statement: str) -> list[Any]:
     """Rows of a statement; `{v}` stands for the schema of the views."""
     with psycopg.connect(address, autocommit=True) as connection:
         return connection.execute(statement.format(v=f"{WORKERS_SCHEMA}_views").encode()).fetchall()
+
+
+def test_scores_of_criteria_are_rows(config: Path, worker: Callable[..., PostgresStore], server: Postgres) -> None:
+    """A row for each known score, by the name of the criterion, and estimates by hour as for other quantities."""
+    store = worker()
+    readings = (CriterionReading("polite", CriterionAnswer.NO), CriterionReading("priced", None))
+    draw = a_draw("a")
+    store.admit(an_admission(draw))
+    store.settle([a_verdict(draw, an_evidence((1, 0), criteria=readings))])
+    assert views(config)[0] == 0
+    chosen = "WHERE quantity IN ('polite', 'priced')"
+    assert seen(server.url, f"SELECT quantity, score, expected, value FROM {{v}}.scores {chosen}") == [
+        ("polite", 0.0, None, 0.0)
+    ]
+    assert seen(server.url, f"SELECT quantity, n, mean FROM {{v}}.quality_hourly {chosen}") == [("polite", 1, 0.0)]
 
 
 def filled(store: PostgresStore) -> list[tuple[float, float]]:

@@ -18,7 +18,7 @@ from support.oncall_cases import PLAN
 from support.oncall_links import filled
 
 from ragwatch.core.sample import Draw
-from ragwatch.core.scores import Quantity
+from ragwatch.core.scores import Quantity, quantity_of
 from ragwatch.core.stage import Stage
 from ragwatch.ports import AnswerQuery, ScoreRow, Store
 from ragwatch.rules import alerts
@@ -245,6 +245,16 @@ def test_the_form_keeps_what_was_asked() -> None:
     assert fields["windows"][1]["address"] == "?route=search&quantity=faithfulness&window=1h"
     assert fields["quantities"] == ["faithfulness", "top_ranked_ignored"]
     assert form([], SCOPE)["current"]["window"] == "24h"
+
+
+def test_criteria_are_asked_about_as_other_quantities() -> None:
+    """A configured criterion with a threshold is in the form, and may be asked for; another name may not."""
+    scope = PageScope(criteria=("polite",), thresholds={"polite": 0.9})
+    assert form([], scope)["quantities"] == ["polite"]
+    question = question_of([("quantity", "polite")], scope, now=AT)
+    assert question.fails(replace(a_row(1)[0], scores={quantity_of("polite"): 0.0}), scope) is True
+    with pytest.raises(ParameterError, match="quantity: not one of"):
+        question_of([("quantity", "charm")], scope, now=AT)
 
 
 def test_the_samples_of_a_cause_are_those_beyond_the_limit() -> None:
