@@ -178,11 +178,8 @@ class Telemetry:
 
     def invalid_canary_mark(self, source: str) -> None:
         """A record is marked as an answer to a canary, and not with a mark of our probes."""
-        self._log.warning(
-            "invalid canary mark",
-            source=source,
-            advice="log the whole X-Ragwatch-Canary as metadata.canary; until then these answers count as traffic",
-        )
+        advice = "log the whole X-Ragwatch-Canary as metadata.canary; until then these answers count as traffic"
+        self._log.warning("invalid canary mark", source=source, advice=advice)
 
     def _log_limit(self, event: str, **fields: object) -> None:
         """Log at most every 10 minutes for each source that the limit on open files is reached."""

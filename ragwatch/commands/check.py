@@ -154,11 +154,12 @@ def _state(directory: Path) -> Finding:
 
 _CONSEQUENCES = {
     "all": "texts of judged answers are kept until retention deletes them",
-    "failing": "texts and metadata of good answers are deleted after judging: no labelling by people, `canary suggest`,"
-    " live comparison or live rollout stage; pages show texts of failing answers only",
-    "none": "texts and metadata are deleted after judging: no labelling by people, `canary suggest`, live comparison,"
-    " live rollout stage or bridge between judge versions; pages show scores only. Anchors and canaries have files of"
-    " their own and go on",
+    "failing": "texts of good answers, and metadata but those of the deployment, are deleted after judging: no"
+    " labelling by people, `canary suggest`, live comparison or live rollout stage; pages show texts of failing answers"
+    " only",
+    "none": "texts, and metadata but those of the deployment, are deleted after judging: no labelling by people,"
+    " `canary suggest`, live comparison, live rollout stage or bridge between judge versions; pages show scores only."
+    " Anchors and canaries have files of their own and go on",
 }
 
 

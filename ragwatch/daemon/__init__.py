@@ -114,6 +114,16 @@ class Daemon:
         self.telemetry.announced(kind, detail)
         self.store.record(RecordedEvent(self._shared.clock(), kind, detail))
 
+    async def _resume(self) -> None:
+        """Load what is stored, compute the first figures and start the schedule."""
+        await self._leadership.step()
+        self._runtime.resume(self.store, leads=not self._leadership.is_shared)
+        self._record_judges(self._runtime)
+        await self._runtime.sampling.step()
+        await self._runtime.digest.step()
+        self._schedule.start(self._runtime)
+        settle()
+
     async def run(
         self, started: Callable[[str], None] = lambda _: None, notice: Callable[[str], None] = lambda _: None
     ) -> None:
@@ -138,13 +148,7 @@ class Daemon:
             asyncio.get_running_loop().set_exception_handler(log_library_warnings(self.telemetry))
             self._server.bind()  # first, so that nothing is read if the address is in use
             await self._calls.bind()
-            await self._leadership.step()
-            self._runtime.resume(self.store, leads=not self._leadership.is_shared)
-            self._record_judges(self._runtime)
-            await self._runtime.sampling.step()
-            await self._runtime.digest.step()
-            self._schedule.start(self._runtime)
-            settle()
+            await self._resume()
             await self._calls.start()
             async with asyncio.TaskGroup() as group:
                 serve = group.create_task(self._server.serve(started=on_serving))

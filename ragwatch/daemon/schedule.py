@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
@@ -174,11 +173,11 @@ def is_due(schedule: str, last: float, now: datetime) -> bool:
     >>> is_due("4s", noon.timestamp() - 4.9, noon)
     True
     """
+    trigger = trigger_of(schedule, 0.0, aligned=True)
     difference = CLOCK_DIFFERENCE_SECONDS
-    with suppress(ValueError):  # a crontab expression
-        difference = min(difference, float(str(duration_seconds(schedule))) / 4)
-    since = datetime.fromtimestamp(last + difference, UTC)
-    following = trigger_of(schedule, 0.0, aligned=True).get_next_fire_time(None, since)
+    if isinstance(trigger, IntervalTrigger):
+        difference = min(difference, trigger.interval_length / 4)
+    following = trigger.get_next_fire_time(None, datetime.fromtimestamp(last + difference, UTC))
     return following is not None and following <= now
 
 

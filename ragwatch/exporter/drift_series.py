@@ -101,6 +101,13 @@ DRIFT: tuple[SeriesDefinition, ...] = (
         Gauge.TRAFFIC_DRIFT_EVIDENCE,
     ),
     SeriesDefinition(
+        "ragwatch_traffic_drift_evidence_threshold",
+        _G,
+        "Evidence at which an alarm about a traffic signal is raised, as of the last digest.",
+        ("signal", "route"),
+        Gauge.TRAFFIC_DRIFT_THRESHOLD,
+    ),
+    SeriesDefinition(
         "ragwatch_traffic_drift_alarm",
         _G,
         "Whether the distribution of a traffic signal has changed (1) or not (0); an early warning that does not page.",

@@ -25,8 +25,10 @@ from ragwatch.web.scope import PageScope
 
 MAX_ANSWERS = 20_000
 READ_SECONDS = 5.0
+"""Limits of a search, which takes up to 60 MB meanwhile; there is one at a time."""
 DEFAULT_WINDOW = "24h"
 _PAGE_ROWS = 1000
+_KINDS = {"metadata": dict, "words": list, "contexts": list, "cited": list}
 _NAMES = ("route", "judge", "quantity", "below", "above", "window", "since", "until", "sort", "limit")
 _FROM_SAMPLES = ("sort", "limit")  # of addresses of the samples page; they have no meaning here
 
@@ -149,13 +151,14 @@ def read_answers(
     until = float("inf") if question.until is None else question.until
     query = AnswerQuery(question.since, until, question.route, question.judge, limit=_PAGE_ROWS)
     by_judge: dict[str, dict[str, Answer]] = {}
+    shared: dict[str, str] = {}
     unknown = without_traits = rows = 0
     end, complete = clock() + READ_SECONDS, False
     while rows < MAX_ANSWERS and clock() < end:
         stored = page(query)
         for row, traits in stored:
             fails = question.fails(row, scope)
-            known = _known(traits, scope)
+            known = _known(traits, scope, shared)
             if fails is None or known is None:
                 unknown += fails is None
                 without_traits += fails is not None
@@ -185,11 +188,24 @@ def _answer(row: ScoreRow, traits: Traits, *, fails: bool) -> Answer:
     )
 
 
-def _known(traits: Traits | None, scope: PageScope) -> Traits | None:
-    """Traits of all answers alike: where texts of some are not kept, words of none are looked at."""
-    if traits is None or not isinstance(traits.get("metadata"), dict) or not isinstance(traits.get("words"), list):
+def _known(traits: Traits | None, scope: PageScope, shared: dict[str, str]) -> Traits | None:
+    """Traits of all answers alike: where texts of some are not kept, words of none are looked at.
+
+    Args:
+        traits: As they are stored; None if there are none, or they are damaged.
+        scope: Says which texts are kept.
+        shared: Texts of other answers: a text is held once in memory.
+    """
+    if traits is None or any(not isinstance(traits.get(name), kind) for name, kind in _KINDS.items()):
         return None
-    return traits if scope.texts == "all" else without_texts(traits)
+    kept = traits if scope.texts == "all" else without_texts(traits)
+    share = shared.setdefault
+    return {
+        **kept,
+        "contexts": tuple([None if one is None else share(one, one) for one in kept["contexts"]]),
+        "words": tuple([share(word, word) for word in kept["words"]]),
+        "metadata": {share(key, key): share(value, value) for key, value in kept["metadata"].items()},
+    }
 
 
 def causes_view(page: Page, question: CauseQuestion, scope: PageScope, *, confidence: float = 0.95) -> dict[str, Any]:

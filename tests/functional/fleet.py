@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections import Counter
@@ -13,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from functional.daemon import RagwatchProcess, parse_series, record, write_config
-from functional.forked import run_forked
 from support.patience import DEADLINE
 from support.postgres import Postgres
 
@@ -155,7 +156,9 @@ def sqlite_series(fleet: Fleet) -> dict[str, float]:
     config = write_config(folder, estimates="{windows: [1d]}", thresholds="{}", drift="{quantities: []}")
     lines = "".join(f"{line(number)}\n" for number in range(fleet.samples))
     (folder / "log" / "app.jsonl").write_text(lines)
-    done = run_forked("run", "--once", "--config", config, check=True)
+    command = [sys.executable, "-m", "ragwatch", "run", "--once", "--config", str(config)]
+    limit = DEADLINE + fleet.samples / 20
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=limit)
     return parse_series(done.stdout)
 
 

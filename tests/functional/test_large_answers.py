@@ -94,6 +94,8 @@ def paths(key: str) -> list[str]:
         f"/samples/{key}",
         "/canaries",
         "/drift",
+        "/causes?since=2023-01-01",
+        "/api/v1/causes?since=2023-01-01",
         "/api/v1/snapshot",
         "/api/v1/samples?limit=500",
         "/api/v1/samples?limit=500&texts=true",

@@ -106,7 +106,7 @@ def test_every_page_is_painted_and_keeps_its_policy(browser: str, tmp_path: Path
         daemon.wait_for('ragwatch_samples_judged_total{judge="embedded",route="search"}', 3.0)
         found = json.loads(daemon.get("/api/v1/samples")[1])["samples"]
         pages = [f"/samples/{each['verdict']['key']}" for each in found]
-        pages += ["/", "/samples", "/samples?stage=generation", "/samples?colour=red", "/canaries", "/drift"]
+        pages += ["/", "/samples", "/samples?stage=generation", "/samples?colour=red", "/canaries", "/drift", "/causes"]
         pages += ["/trends", "/trends?range=90d", "/changes?at=1h&route=search"]
         for page in pages:
             for window in (DESK, PHONE):

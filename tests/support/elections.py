@@ -109,7 +109,7 @@ class FencedStore:
         self._fence.write(name)
         self._store.remember(name, state)
 
-    def record_run(self, run: Any, tallies: Tallies) -> None:
+    def record_run(self, run: Any, tallies: Tallies, sums: Any = None) -> None:
         """Store a run."""
         self._fence.write(run.kind)
-        self._store.record_run(run, tallies)
+        self._store.record_run(run, tallies, sums)

@@ -49,7 +49,7 @@ VALUES = {
     "route": ("search", "support"),
     "judge": ("embedded",),
     "suite": ("docs",),
-    "kind": ("release", "judge"),
+    "kind": ("release", "judge", "canary"),
     "stage": ("none", "retrieval"),
     "quantity": ("faithfulness", "context_precision"),
 }

@@ -57,7 +57,9 @@ def test_newer_schema_is_refused_with_advice(connection: sqlite3.Connection) -> 
     """An older program must not write into a newer database."""
     schema.prepare(connection)
     connection.execute(f"PRAGMA user_version={schema.VERSION + 1}")
-    with pytest.raises(StoreError, match=r"newer ragwatch \(schema 6, this one knows 5\); run that version, or point"):
+    known, newer = schema.VERSION, schema.VERSION + 1
+    advice = rf"newer ragwatch \(schema {newer}, this one knows {known}\); run that version, or point"
+    with pytest.raises(StoreError, match=advice):
         schema.prepare(connection)
 
 

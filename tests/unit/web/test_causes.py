@@ -55,7 +55,12 @@ def a_row(number: int, **parts: Any) -> tuple[ScoreRow, dict[str, Any] | None]:
     """A stored answer with traits."""
     fields = {"key": f"{number:032x}", "route": "search", "judge": JUDGE, "version": "1", "probability": 1.0}
     fields |= {"scores": {Quantity.FAITHFULNESS: 0.5}, "reason": None, "trace_id": None, "stage": Stage.GENERATION}
-    traits: dict[str, Any] | None = {"metadata": {"user": "anna"}, "words": ["tea"], "contexts": []}
+    traits: dict[str, Any] | None = {
+        "metadata": {"user": "anna"},
+        "words": ["tea"],
+        "contexts": ["d1", None],
+        "cited": [],
+    }
     return ScoreRow(seq=number, at=AT + number, **{**fields, **parts}), traits  # type: ignore[arg-type]
 
 
@@ -199,7 +204,7 @@ def test_what_is_unknown_is_left_out_and_counted() -> None:
 def test_words_are_not_looked_at_where_texts_are_not_kept() -> None:
     """Not even those that are still stored: else failing answers alone would have words."""
     read = read_answers(pages_of([a_row(1)]), QUESTION, replace(SCOPE, texts="failing"))
-    assert [(answer.traits["words"], answer.traits["metadata"]) for answer in read.answers] == [([], {})]
+    assert [(answer.traits["words"], answer.traits["metadata"]) for answer in read.answers] == [((), {})]
 
 
 def test_reading_ends_in_time_and_says_so() -> None:
