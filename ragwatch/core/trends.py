@@ -82,7 +82,7 @@ RANGES: Mapping[str, Range] = MappingProxyType(
         "1d": Range(DAY, 30 * MINUTE, FINE),
         "7d": Range(7 * DAY, 4 * HOUR, COARSE),
         "30d": Range(30 * DAY, DAY, COARSE),
-        "90d": Range(90 * DAY, 2 * DAY, COARSE),
+        "90d": Range(90 * DAY, 3 * DAY, COARSE),
     }
 )
 """Ranges by name, each with at most 48 points: intervals are the largest part of what a page costs."""
