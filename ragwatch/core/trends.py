@@ -80,12 +80,12 @@ RANGES: Mapping[str, Range] = MappingProxyType(
         "1h": Range(HOUR, FINE, FINE),
         "6h": Range(6 * HOUR, 2 * FINE, FINE),
         "1d": Range(DAY, 30 * MINUTE, FINE),
-        "7d": Range(7 * DAY, 3 * HOUR, COARSE),
-        "30d": Range(30 * DAY, 12 * HOUR, COARSE),
-        "90d": Range(90 * DAY, 2 * DAY, COARSE),
+        "7d": Range(7 * DAY, 4 * HOUR, COARSE),
+        "30d": Range(30 * DAY, DAY, COARSE),
+        "90d": Range(90 * DAY, 3 * DAY, COARSE),
     }
 )
-"""Ranges by name, each with at most 60 points: intervals are the largest part of what a page costs."""
+"""Ranges by name, each with at most 48 points: intervals are the largest part of what a page costs."""
 
 
 def start_of(at: float, span: int) -> int:

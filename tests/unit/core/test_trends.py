@@ -81,11 +81,11 @@ def test_a_point_without_a_score_is_no_zero() -> None:
 
 @pytest.mark.parametrize("name", RANGES)
 def test_a_range_has_few_points_of_whole_buckets(name: str) -> None:
-    """At most 60 points, which end with the present and begin a whole range before its end."""
+    """At most 48 points, which end with the present and begin a whole range before its end."""
     shown = RANGES[name]
     starts = steps_of(shown, AT)
     assert len(starts) * shown.step == shown.seconds
-    assert len(starts) <= 60
+    assert len(starts) <= 48
     assert starts[-1] <= AT < starts[-1] + shown.step
     assert shown.step % shown.span == 0
     assert shown.span in SPANS
