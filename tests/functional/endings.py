@@ -98,6 +98,7 @@ COMMANDS: dict[str, str] = {
     "redact": "redact {log} --config {config}",
     "forget": "forget --config {config} nobody",
     "parquet": "export --config {config} --parquet files",
+    "failing": "export --config {config} --failing --as gate",
     "views": "store views {config}",
     "copy": "store copy {state} {config}",
     "audit": "audit verify audit.jsonl",
