@@ -43,7 +43,7 @@ def causes(
     routes = (*config.settings.routes, OTHER)
     if route not in (None, *routes):
         raise ConfigError(f"--route {route}: is not configured; use one of: {', '.join(routes)}")
-    scope = _scope(config)
+    scope = page_scope(config)
     given = {"route": route, "judge": judge, "quantity": quantity, "below": below, "above": above}
     given |= {"window": window, "since": since, "until": until}
     pairs = [(name, value) for name, value in given.items() if value is not None]
@@ -60,7 +60,8 @@ def causes(
     return 0 if view["answers"] else NOT_ENOUGH_DATA
 
 
-def _scope(config: Config) -> PageScope:
+def page_scope(config: Config) -> PageScope:
+    """Return the names and thresholds of a configuration."""
     settings = config.settings
     return PageScope(
         routes=settings.routes,

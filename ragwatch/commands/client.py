@@ -129,6 +129,22 @@ class ApiClient:
         reply = self._request(f"/api/v1/samples/{key}", absent={})
         return None if "sample" in reply.get("truncated", ()) else _chars(reply.get("sample"))
 
+    def worst(self, parameters: Mapping[str, str]) -> dict[str, Any] | None:
+        """Return the verdict line of the first answer of a search, such as the worst one; None if there is none.
+
+        Raises:
+            RagwatchError: It cannot be asked, or the response is not that of a ragwatch of this version.
+        """
+        path = f"/api/v1/samples?{urllib.parse.urlencode({**parameters, 'limit': '1'})}"
+        try:
+            rows = self._request(path)["samples"]
+            return dict(rows[0]["verdict"]) if rows else None
+        except (LookupError, TypeError, ValueError) as error:
+            raise RagwatchError(
+                f"{self._address}{path}: the response is not that of a ragwatch of this version; give its address with "
+                "--url"
+            ) from error
+
     def forget(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Erase a person, see `web.erasure`. Takes as long as readings under way, and as writing the database again."""
         return self._request("/v1/forget", body, seconds=FORGET_SECONDS)

@@ -1,4 +1,4 @@
-"""`ragwatch export`: writes stored verdicts to files for other programs."""
+"""`ragwatch export`: writes stored verdicts, or failing answers, to files for other programs."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from ragwatch.commands.export_failing import RegressionOptions, export_failing
 from ragwatch.commands.parquet_files import ParquetDataset, Written
 from ragwatch.commands.parquet_rows import RowRules
 from ragwatch.commands.state_reader import day_reader
@@ -23,16 +24,51 @@ from ragwatch.telemetry import configure_logging
 NOTHING_STORED = 3
 
 
-def export(
-    *, path: Path, parquet: Path | None, texts: str, metadata: Sequence[str], routes: Sequence[str], since: str | None
+def export(  # noqa: PLR0913 - one argument for each option of the command line
+    *,
+    path: Path,
+    parquet: Path | None,
+    texts: str,
+    metadata: Sequence[str],
+    routes: Sequence[str],
+    since: str | None,
+    failing: bool,
+    kind: str | None,
+    judge: str | None,
+    quantity: str | None,
+    limit: int,
+    out: Path | None,
 ) -> int:
-    """Write the verdicts in the store of a configuration. Returns 0, or 3 if there are none."""
+    """Write the verdicts, or the failing answers, in a store. Returns 0, or 3 if there are none."""
     configure_logging("error")
+    _check_kinds(parquet, kind, failing=failing, out=out)
     config = load(path)
+    if kind is not None:
+        options = RegressionOptions(
+            kind, out=out, judge=judge, quantity=quantity, routes=routes, since=since, limit=limit
+        )
+        return export_failing(config, options)
     if parquet is None:
-        raise ConfigError("--parquet: is missing; give the directory to write to")
+        raise ConfigError("--parquet: is missing; give the directory to write to, or --failing with --as")
+    return _export_parquet(config, parquet, _rules(config, texts, metadata), routes, since)
+
+
+def _check_kinds(parquet: Path | None, kind: str | None, *, failing: bool, out: Path | None) -> None:
+    """Refuse options that do not say, or say twice, what to write.
+
+    Raises:
+        ConfigError: They do.
+    """
+    if failing != (kind is not None):
+        missing, given = ("--as", "--failing") if failing else ("--failing", "--as")
+        raise ConfigError(f"{missing}: is missing; {given} needs it")
+    if parquet is not None and (failing or out is not None):
+        raise ConfigError("--parquet: writes all verdicts to its directory; leave --failing, --as and --out out")
+
+
+def _export_parquet(config: Config, parquet: Path, rules: RowRules, routes: Sequence[str], since: str | None) -> int:
     start = -math.inf if since is None else _day_before(since)
-    dataset = ParquetDataset(parquet, _rules(config, texts, metadata))
+    dataset = ParquetDataset(parquet, rules)
     total = Written()
     with day_reader(config) as reader, dataset.locked():
         until = reader.newest_seq()  # what is settled meanwhile is left to the next run

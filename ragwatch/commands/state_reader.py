@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
@@ -50,7 +50,7 @@ def verdicts(config: Config, query: Query) -> Iterator[StoredVerdict]:
         connection.close()
 
 
-def walk_verdicts(config: Config, query: Query) -> Iterator[StoredVerdict]:
+def walk_verdicts(config: Config, query: Query) -> Generator[StoredVerdict, None, None]:
     """Like `verdicts`, but one at a time, for more than fit into memory.
 
     Raises:

@@ -35,6 +35,10 @@ class Stage(StrEnum):
     ALIGNMENT = "alignment"
 
 
+FAULTS = (Stage.RETRIEVAL, Stage.GENERATION, Stage.ALIGNMENT)
+"""The stages at fault of failing answers."""
+
+
 def stage(evidence: Evidence) -> Stage | None:
     """Return the stage at fault: `none` for a good answer, None if too little was read to decide.
 

@@ -9,7 +9,6 @@ detect contexts that the retriever never returned: a person must review each can
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,6 +18,7 @@ from typing import Any
 
 from ragwatch.core.abstention import abstains
 from ragwatch.core.canary.definition import Canary, Category, Expected, name_of
+from ragwatch.core.canary.suite_text import REDACTED, canary_lines, comment_line
 from ragwatch.core.compare import key_of
 from ragwatch.core.evidence import Address
 from ragwatch.core.labels.label import Label
@@ -49,7 +49,6 @@ _BY_PRIORITY = (
     QuestionKind.ODD_PHRASING,
     QuestionKind.AMBIGUOUS,
 )
-_TOKEN = re.compile(r"\[[A-Z_]+:[0-9a-f]{6}\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +191,7 @@ def _chosen(
 def _answer(verdict: VerdictRecord, sample: Mapping[str, Any], labels: Sequence[Label]) -> _Answer | None:
     """Returns the answer if its question is usable."""
     question = sample.get("question")
-    if not isinstance(question, str) or not question.strip() or _TOKEN.search(question):
+    if not isinstance(question, str) or not question.strip() or REDACTED.search(question):
         return None  # a redacted question differs from the original query
     if sample.get("history"):
         return None  # a follow-up question may mean nothing without the turns before
@@ -254,7 +253,7 @@ def _expected(context: Mapping[str, Any]) -> Expected | None:
     name, text = context.get("id"), context.get("text")
     if name:
         return Expected(str(name))
-    return Expected(None, text) if text and text.strip() and not _TOKEN.search(text) else None
+    return Expected(None, text) if text and text.strip() and not REDACTED.search(text) else None
 
 
 def _suggestion(
@@ -326,16 +325,8 @@ def suite_text(proposal: Proposal) -> str:
         people = f", {suggestion.by_people} found right by people" if suggestion.by_people else ""
         lines += [
             f"  # asked about {suggestion.weight:.0f} times; {answers} judged answers, {right}{people}",
-            *(f"  # {_line(reason)}" for reason in suggestion.why),
-            f"  - query: {_quoted(canary.query)}",
-            f"    name: {_quoted(canary.name)}",
-            f"    category: {canary.category}",
-            f"    tags: [{', '.join(map(_quoted, canary.tags))}]",
-            *(["    expected:"] if canary.expected else []),
-            *(
-                f"      - id: {_quoted(context.id)}" if context.id else f"      - text: {_quoted(context.text or '')}"
-                for context in canary.expected
-            ),
+            *(comment_line(reason) for reason in suggestion.why),
+            *canary_lines(canary),
         ]
     return "\n".join(lines) + "\n"
 
@@ -362,21 +353,3 @@ def summary_lines(proposal: Proposal) -> list[str]:
             "label some (ragwatch label)."
         )
     return lines
-
-
-def _line(text: str) -> str:
-    """Replaces what could end a comment line of YAML; dates in reasons are quoted from questions."""
-    return "".join(char if char.isprintable() else "?" for char in text)
-
-
-def _quoted(text: str) -> str:
-    """Returns a double-quoted YAML scalar, in which quotes, backslashes and non-printable characters are escaped."""
-    parts = []
-    for char in text:
-        if char in '\\"':
-            parts.append(f"\\{char}")
-        elif char.isprintable():
-            parts.append(char)
-        else:
-            parts.append(f"\\U{ord(char):08x}")
-    return f'"{"".join(parts)}"'

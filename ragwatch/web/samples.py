@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from ragwatch.core.scores import Quantity, quantity_of
-from ragwatch.core.stage import Stage
+from ragwatch.core.stage import FAULTS, Stage
 from ragwatch.ports import PackedVerdict, Query, Store, StoredVerdict
 from ragwatch.web.audit_trail import shown
 
@@ -25,7 +25,6 @@ _EXCERPTS = ("id", "question", "answer")
 _PARAMETERS = ("route", "stage", "judge", "outcome", "quantity", "below", "above", "since", "until", "sort", "limit")
 _SPAN = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)([smhdw])")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
-_FAULT_STAGES = (Stage.RETRIEVAL, Stage.GENERATION, Stage.ALIGNMENT)
 
 
 class Outcome(StrEnum):
@@ -170,7 +169,7 @@ def json_query_of(
 ) -> tuple[Query, bool]:
     """Parses the search of a JSON request, and whether it requests full texts (`texts=true`).
 
-    `after` is the cursor in the `next` address of the previous page.
+    `after` is the cursor in the `next` address of the previous page; the worst scores are one page, without texts.
 
     Raises:
         ParameterError: A parameter is unknown, repeated or invalid.
@@ -178,8 +177,8 @@ def json_query_of(
     pairs = list(parameters)
     more = {name: value for name, value in pairs if name in ("texts", "after")}
     query = query_of((pair for pair in pairs if pair[0] not in more), now=now, criteria=criteria)
-    if query.worst:
-        raise ParameterError("sort: worst is for the page; here the newest come first, in pages of any length")
+    if query.worst and more:
+        raise ParameterError(f"sort: worst has no {min(more)}; leave it out, or leave sort out")
     if len(more) < sum(name in more for name, _ in pairs):
         raise ParameterError(f"{min(more)}: given twice")
     if more.get("texts", "false") not in ("true", "false"):
@@ -214,7 +213,7 @@ def failing(store: Store) -> list[dict[str, Any]]:
     Raises:
         StoreError: The store cannot be read.
     """
-    verdicts = [stored for stage in _FAULT_STAGES for stored in store.summaries(Query(stage=stage, limit=MAX_FAILING))]
+    verdicts = [stored for stage in FAULTS for stored in store.summaries(Query(stage=stage, limit=MAX_FAILING))]
     newest = sorted(verdicts, key=lambda stored: stored.verdict.at, reverse=True)[:MAX_FAILING]
     shown(stored.verdict.key for stored in newest)
     return [_failing_row(stored) for stored in newest]

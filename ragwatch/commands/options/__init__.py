@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ragwatch.commands.options.export import export
-from ragwatch.commands.options.labels import acknowledge, calibrate, label
+from ragwatch.commands.options.labels import acknowledge, calibrate, label, open_answer
 from ragwatch.commands.options.privacy import audit, forget
 from ragwatch.commands.options.retrieval import causes, diagnose, rollout
 from ragwatch.commands.options.samples import canary, compare, gate, judge, redact
@@ -24,6 +24,7 @@ COMMANDS = (
     backtest,
     plan,
     acknowledge,
+    open_answer,
     label,
     calibrate,
     check,

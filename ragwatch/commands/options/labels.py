@@ -1,4 +1,4 @@
-"""Options and help of the commands for annotators and on-call engineers: label, calibrate, acknowledge."""
+"""Options and help of the commands for annotators and on-call engineers: label, calibrate, acknowledge, open."""
 
 from __future__ import annotations
 
@@ -89,3 +89,20 @@ def calibrate() -> None:
 @click.option("--renew", is_flag=True, help="Also learn a new baseline: the change is intended.")
 def acknowledge() -> None:
     """Acknowledge drift alarms. Evidence restarts at 0; if the drift persists, the alarm is raised again."""
+
+
+@lazy_command("ragwatch.commands.open_worst:open_worst", "open")
+@click.option("--url", metavar="URL", help="Address of the running ragwatch; default: http://127.0.0.1:10477.")
+@click.option("--config", "path", type=CONFIG, help="Configuration file (YAML), which names the address.")
+@TOKEN_FILE
+@click.option("--quantity", metavar="QUANTITY", help="The worst score of this quantity; default: any stage at fault.")
+@click.option("--route", metavar="ROUTE", help="Only answers of this route.")
+@click.option("--since", metavar="TIME", default="1h", show_default=True, help="Answers since then, such as 15m or 7d.")
+def open_answer() -> None:
+    """Print the address of the worst answer of the last hour, such as for `xdg-open "$(ragwatch open)"`.
+
+    The worst one has the lowest faithfulness of those with a stage at fault; with --quantity, the worst score of it.
+    Standard error says what is wrong with it. A running ragwatch is asked over HTTP (right `pages`).
+
+    Exit code 3 when no answer of that time fails.
+    """

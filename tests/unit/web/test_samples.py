@@ -102,6 +102,7 @@ def test_json_takes_places_and_texts() -> None:
     query = json_query_of([("texts", "true"), ("after", "1700000000.5,7"), ("route", "search")], now=AT)
     assert query == (Query(route="search", after=(AT + 0.5, 7)), True)
     assert json_query_of([("texts", "false")], now=AT)[1] is False
+    assert json_query_of([("sort", "worst"), ("quantity", "faithfulness")], now=AT)[0].worst
 
 
 @pytest.mark.parametrize(
@@ -109,6 +110,8 @@ def test_json_takes_places_and_texts() -> None:
     [
         ([("texts", "yes")], "texts"),
         ([("texts", "true"), ("texts", "true")], "texts"),
+        ([("texts", "true"), ("sort", "worst"), ("quantity", "faithfulness")], "sort"),
+        ([("after", "1,2"), ("sort", "worst"), ("quantity", "faithfulness")], "sort"),
         ([("after", "1,x")], "after"),
         ([("after", "x,1")], "after"),
         ([("after", "1")], "after"),

@@ -75,7 +75,9 @@ async def test_the_worst_come_first_if_asked_for(store: SqliteStore) -> None:
     assert "the worst first" in Reading(answer.text).text
     assert (await get(store, "/samples?sort=worst")).status_code == 400
     assert (await get(store, "/samples?quantity=faithfulness&sort=best")).status_code == 400
-    assert (await get(store, "/api/v1/samples?quantity=faithfulness&sort=worst")).status_code == 400
+    listed = await get(store, "/api/v1/samples?quantity=faithfulness&sort=worst&limit=1")
+    assert [row["verdict"]["key"] for row in listed.json()["samples"]] == [draws["worst"].key]
+    assert (await get(store, "/api/v1/samples?quantity=faithfulness&sort=worst&texts=true")).status_code == 400
 
 
 async def test_a_filter_is_shown_and_can_be_taken_back(store: SqliteStore) -> None:

@@ -1,0 +1,116 @@
+"""`ragwatch export --failing`: writes failing answers as a regression set."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from ragwatch.commands.failing_answers import FailingAnswers, FailingQuery, read_failing
+from ragwatch.commands.regression_set import RegressionSet, regression_set
+from ragwatch.config import Config
+from ragwatch.core.sample import OTHER
+from ragwatch.core.scores import Quantity, quantity_of
+from ragwatch.core.units import duration_seconds
+from ragwatch.errors import ConfigError
+from ragwatch.stores.kept_texts import Texts
+
+NOTHING_FAILS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class RegressionOptions:
+    """Options of the command line.
+
+    Attributes:
+        kind: Format to write.
+        out: File to write; None for standard output.
+        judge: Name of the judge; None for the first one.
+        quantity: Name of the quantity; None for any stage at fault.
+        routes: Only these.
+        since: Age of the oldest answer, such as `7d`.
+        limit: Number of questions.
+    """
+
+    kind: str
+    out: Path | None = None
+    judge: str | None = None
+    quantity: str | None = None
+    routes: Sequence[str] = ()
+    since: str | None = None
+    limit: int = 1
+
+
+def export_failing(config: Config, options: RegressionOptions) -> int:
+    """Write the failing answers in the store of a configuration. Returns 0, or 3 if there are none."""
+    query = _query(config, options)
+    if options.out is not None and options.out.exists():
+        raise ConfigError(f"--out {options.out}: already exists and is not overwritten")
+    selected = read_failing(config, query)
+    regression = regression_set(options.kind, selected.answers)
+    for line in _left_out(selected, regression):
+        click.echo(line, err=True)
+    if not regression.rows:
+        click.echo("no failing answer is stored of which this can be made; nothing was written", err=True)
+        return NOTHING_FAILS
+    if options.out is None:
+        click.echo(regression.text.encode("utf-8", "replace"), nl=False)  # a log may contain lone surrogates
+    else:
+        _write(options.out, regression.text)
+        click.echo(f"wrote {regression.rows} questions to {options.out}", err=True)
+    return 0
+
+
+def _query(config: Config, options: RegressionOptions) -> FailingQuery:
+    if config.texts == Texts.NONE:
+        raise ConfigError("store.texts: is none, so that no texts are kept; set it to failing, and wait for answers")
+    judges = [judge.place.name for judge in config.judges]
+    if options.judge not in (None, *judges):
+        raise ConfigError(f"--judge {options.judge}: is not configured; use one of: {', '.join(judges)}")
+    routes = (*config.settings.routes, OTHER)
+    for route in options.routes:
+        if route not in routes:
+            raise ConfigError(f"--route {route}: is not configured; use one of: {', '.join(routes)}")
+    names = (*map(str, Quantity), *(criterion.name for criterion in config.settings.criteria))
+    if options.quantity not in (None, *names):
+        raise ConfigError(f"--quantity {options.quantity}: is not a quantity; use one of: {', '.join(names)}")
+    return FailingQuery(
+        judge=options.judge or judges[0],
+        quantity=None if options.quantity is None else quantity_of(options.quantity),
+        routes=frozenset(options.routes),
+        since=None if options.since is None else _start(options.since),
+        limit=options.limit,
+    )
+
+
+def _start(since: str) -> float:
+    try:
+        return time.time() - float(str(duration_seconds(since)))
+    except ValueError as error:
+        raise ConfigError(f"--since {since}: {error}") from error
+
+
+def _left_out(selected: FailingAnswers, regression: RegressionSet) -> list[str]:
+    counts = {
+        "without stored texts": selected.without_text,
+        "labelled by people as right": selected.right,
+        "to a question that is there already": selected.repeated,
+        **regression.left_out,
+    }
+    lines = [f"left out: {count} answers {reason}" for reason, count in counts.items() if count]
+    return [*lines, "there are more questions: these are the newest; see --limit"] if selected.limited else lines
+
+
+def _write(out: Path, text: str) -> None:
+    try:
+        file = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(file, "wb") as opened:
+            opened.write(text.encode("utf-8", "replace"))
+    except FileExistsError as error:
+        raise ConfigError(f"--out {out}: already exists and is not overwritten") from error
+    except OSError as error:
+        raise ConfigError(f"--out {out}: cannot be written: {error.strerror}") from error

@@ -1,0 +1,173 @@
+"""Selects stored failing answers for a regression set: one for each question, the newest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field, replace
+from heapq import merge
+from math import fsum
+
+from ragwatch.commands.causes import page_scope
+from ragwatch.commands.state_reader import MAX_VERDICTS, labels_by_key, walk_verdicts
+from ragwatch.config import Config
+from ragwatch.core.compare import key_of
+from ragwatch.core.labels.label import Label
+from ragwatch.core.redaction.redactor import Redactor
+from ragwatch.core.sample import Sample
+from ragwatch.core.scores import LOW_IS_GOOD, Quantity
+from ragwatch.core.stage import FAULTS, Stage
+from ragwatch.core.suggest import MIN_FAITHFULNESS, MIN_RELEVANCY
+from ragwatch.core.verdict_line import VerdictRecord
+from ragwatch.errors import ConfigError, FormatError
+from ragwatch.formats import canonical
+from ragwatch.ports import Query, StoredVerdict
+from ragwatch.stores.kept_texts import Texts
+from ragwatch.web.scope import PageScope
+
+
+@dataclass(frozen=True, slots=True)
+class FailingQuery:
+    """Which failing answers are wanted.
+
+    Attributes:
+        judge: Name of the judge whose verdicts count.
+        quantity: Failing is a score beyond its threshold; None for any stage at fault.
+        routes: Only these; empty for all.
+        since: In seconds since the epoch; None for all.
+        limit: Number of questions.
+    """
+
+    judge: str
+    quantity: Quantity | None = None
+    routes: frozenset[str] = frozenset()
+    since: float | None = None
+    limit: int = MAX_VERDICTS
+
+
+@dataclass(frozen=True, slots=True)
+class FailingAnswer:
+    """A failing answer: its verdict, and its sample, redacted."""
+
+    verdict: VerdictRecord
+    sample: Sample
+
+
+@dataclass(slots=True)
+class FailingAnswers:
+    """Failing answers, sorted by question, and how many are left out, by reason.
+
+    Attributes:
+        answers: One for each question.
+        without_text: Their texts are not stored, are damaged, or have no question.
+        right: People have labelled them as right.
+        repeated: They answer a question that is there already.
+        limited: Whether there are more questions than the limit.
+    """
+
+    answers: list[FailingAnswer] = field(default_factory=list)
+    without_text: int = 0
+    right: int = 0
+    repeated: int = 0
+    limited: bool = False
+
+
+def read_failing(config: Config, query: FailingQuery) -> FailingAnswers:
+    """Read failing answers from the state of a configuration; ragwatch may be running.
+
+    Raises:
+        ConfigError: The quantity has no threshold, or the kind of store cannot be read.
+        StoreError: There is no state yet, or it cannot be read.
+    """
+    scope = page_scope(config)
+    labels = _counted_labels(config)
+    redactor = config.settings.redaction.redactor() or Redactor()
+    selected = FailingAnswers()
+    by_question: dict[str, FailingAnswer] = {}
+    with ExitStack() as stack:
+        walks = [stack.enter_context(closing(walk_verdicts(config, part))) for part in _queries(query, scope)]
+        for stored in merge(*walks, key=lambda stored: -stored.verdict.at):
+            if not _fails(stored.verdict, query, scope):
+                continue
+            if _labelled_right(labels.get(stored.verdict.key, ()), stored.verdict.route, query.quantity, scope):
+                selected.right += 1
+                continue
+            sample = _sample(stored, config.texts, redactor)
+            if sample is None:
+                selected.without_text += 1
+                continue
+            key = key_of(sample.question, sample.id, sample.user_turns)
+            if key in by_question:
+                selected.repeated += 1
+            elif len(by_question) >= query.limit:
+                selected.limited = True
+                break
+            else:
+                by_question[key] = FailingAnswer(stored.verdict, sample)
+    selected.answers = [by_question[key] for key in sorted(by_question)]
+    return selected
+
+
+def _queries(query: FailingQuery, scope: PageScope) -> Iterator[Query]:
+    """Queries of the store that together return the failing answers, and maybe others."""
+    route = min(query.routes) if len(query.routes) == 1 else None
+    judged = Query(judge=query.judge, outcome="judged", route=route, since=query.since, limit=MAX_VERDICTS)
+    if query.quantity is None:
+        yield from (replace(judged, stage=str(stage)) for stage in FAULTS)
+        return
+    names = query.routes or {*scope.routes, *scope.route_thresholds, ""}
+    limits = [limit for name in names if (limit := scope.threshold(query.quantity, name)) is not None]
+    if not limits:
+        raise ConfigError(f"--quantity {query.quantity}: has no threshold; add one to `thresholds`")
+    scored = replace(judged, quantity=query.quantity)
+    yield replace(scored, above=min(limits)) if query.quantity in LOW_IS_GOOD else replace(scored, below=max(limits))
+
+
+def _fails(verdict: VerdictRecord, query: FailingQuery, scope: PageScope) -> bool:
+    if query.routes and verdict.route not in query.routes:
+        return False
+    if query.quantity is None:
+        return True  # the query of the store selects the stages
+    score = verdict.scores.get(query.quantity)
+    return score is not None and _is_beyond(score, query.quantity, scope.threshold(query.quantity, verdict.route))
+
+
+def _is_beyond(score: float, quantity: Quantity, limit: float | None) -> bool:
+    if limit is None:
+        return False
+    return score > limit if quantity in LOW_IS_GOOD else score < limit
+
+
+def _labelled_right(labels: Sequence[Label], route: str, quantity: Quantity | None, scope: PageScope) -> bool:
+    """Whether people have labelled an answer as right, by the mean of their scores."""
+    if quantity is not None:
+        mean, limit = _mean(labels, quantity), scope.threshold(quantity, route)
+        return mean is not None and not _is_beyond(mean, quantity, limit)
+    means = (_mean(labels, Quantity.FAITHFULNESS), _mean(labels, Quantity.ANSWER_RELEVANCY))
+    least = (MIN_FAITHFULNESS, MIN_RELEVANCY)
+    return all(mean is not None and mean >= enough for mean, enough in zip(means, least, strict=True))
+
+
+def _mean(labels: Sequence[Label], quantity: Quantity) -> float | None:
+    scores = [label.scores[quantity] for label in labels if quantity in label.scores]
+    return fsum(scores) / len(scores) if scores else None
+
+
+def _sample(stored: StoredVerdict, kept: str, redactor: Redactor) -> Sample | None:
+    """The sample, redacted; None if its texts are not kept or cannot be read, or there is no question."""
+    failing = stored.verdict.stage not in (None, Stage.NONE)
+    if stored.sample is None or (kept == Texts.FAILING and not failing):
+        return None
+    try:
+        sample = canonical.read(stored.sample, stored.verdict.id)
+    except FormatError:
+        return None
+    return None if sample.question is None else redactor.redact_sample(sample)[0]
+
+
+def _counted_labels(config: Config) -> Mapping[str, list[Label]]:
+    left_out = frozenset(config.settings.labels.leave_out)
+    return {
+        key: [label for label in labels if label.revoked is None and label.annotator not in left_out]
+        for key, labels in labels_by_key(config).items()
+    }

@@ -1,0 +1,93 @@
+"""`ragwatch open`: prints the address of the worst answer of the newest time, from a running ragwatch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from math import inf
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import click
+
+from ragwatch.commands.client import ApiClient, address_of
+from ragwatch.commands.credentials import read_token
+from ragwatch.commands.terminal import printable
+from ragwatch.config import load
+from ragwatch.core.sample import OTHER
+from ragwatch.core.scores import LOW_IS_GOOD, Quantity
+from ragwatch.core.stage import FAULTS
+from ragwatch.errors import ConfigError, RagwatchError
+
+DEFAULT_URL = "http://127.0.0.1:10477"
+NOTHING_FAILS = 3
+
+Line = Mapping[str, Any]
+
+
+def open_worst(
+    *, url: str | None, path: Path | None, token_file: Path | None, quantity: str | None, route: str | None, since: str
+) -> int:
+    """Print the address of the worst answer. Returns 0, or 3 if there is none."""
+    config = None if path is None else load(path)
+    if config is not None and route not in (None, *config.settings.routes, OTHER):
+        raise ConfigError(
+            f"--route {route}: is not configured; use one of: {', '.join((*config.settings.routes, OTHER))}"
+        )
+    address = url or (DEFAULT_URL if config is None else address_of(config))
+    client = ApiClient(address, read_token(token_file))
+    filters = {"since": since} | ({} if route is None else {"route": route})
+    worst = _by_stage(client, filters) if quantity is None else _by_score(client, filters, quantity)
+    if worst is None:
+        what = "with a stage at fault" if quantity is None else f"with less than the best {quantity}"
+        click.echo(printable(f"no answer {what} since {since}; choose an earlier --since"), err=True)
+        return NOTHING_FAILS
+    shown = address if config is None or url is not None else config.settings.web.external_url or address
+    try:
+        link = f"{shown.rstrip('/')}/samples/{worst['key']}?{urlencode({'judge': worst['judge_name']})}"
+        about = _about(worst, quantity or str(Quantity.FAITHFULNESS))
+    except (LookupError, TypeError, ValueError, OverflowError) as error:
+        raise RagwatchError(
+            f"{address}: the response is not that of a ragwatch of this version; give its address with --url"
+        ) from error
+    click.echo(printable(about), err=True)
+    click.echo(printable(link))
+    return 0
+
+
+def _by_score(client: ApiClient, filters: Mapping[str, str], quantity: str) -> Line | None:
+    """The worst score of a quantity, unless it is the best that there can be."""
+    bound = {"above": "0"} if quantity in LOW_IS_GOOD else {"below": "1"}
+    return client.worst({**filters, **bound, "quantity": quantity, "sort": "worst"})
+
+
+def _by_stage(client: ApiClient, filters: Mapping[str, str]) -> Line | None:
+    """The answer with a stage at fault that has the lowest faithfulness; where none has any, the newest one."""
+    worst_first = {"quantity": str(Quantity.FAITHFULNESS), "sort": "worst"}
+    for order in (worst_first, {}):
+        lines = [client.worst({**filters, **order, "stage": str(stage)}) for stage in FAULTS]
+        failing = [line for line in lines if line is not None]
+        if failing:
+            return min(failing, key=_rank)
+    return None
+
+
+def _rank(line: Line) -> tuple[float, float]:
+    score, at = _score(line, str(Quantity.FAITHFULNESS)), line.get("at")
+    return (inf if score is None else score, -at if isinstance(at, int | float) else inf)
+
+
+def _score(line: Line, quantity: str) -> float | None:
+    scores = line.get("scores")
+    score = scores.get(quantity) if isinstance(scores, dict) else None
+    return score if isinstance(score, int | float) else None
+
+
+def _about(line: Line, quantity: str) -> str:
+    """One line about an answer, for people."""
+    score = _score(line, quantity)
+    figure = "unknown" if score is None else f"{score:.2f}"
+    at = datetime.fromtimestamp(line["at"], UTC)
+    stage = line.get("stage") or "unknown"
+    return f"{quantity} {figure}, stage at fault {stage}, route {line['route']}, {at:%Y-%m-%d %H:%M} UTC"
