@@ -31,11 +31,13 @@ from ragwatch.web.canaries import canaries, suites_of
 from ragwatch.web.causes_page import cause_routes
 from ragwatch.web.changes_page import change_routes
 from ragwatch.web.drift_page import drift_routes
+from ragwatch.web.entity_tags import EntityTags
 from ragwatch.web.erasure import Forget, erasure_routes
 from ragwatch.web.forms import FormGuard
 from ragwatch.web.guard import HEADERS, NO_STORE, RequestGuard
 from ragwatch.web.ingest import Receivers, ingest_routes
 from ragwatch.web.labels import LabelService, label_routes
+from ragwatch.web.openapi import openapi_routes
 from ragwatch.web.overview import overview
 from ragwatch.web.pages import canaries_page, overview_page
 from ragwatch.web.reply import json_reply
@@ -108,6 +110,7 @@ def build_app(  # noqa: PLR0913 - dependencies, by keyword
             *sample_routes(store, scope, clock, pages),
             *_figure_routes(board, store, scope, clock, pages),
             *cause_routes(store, scope, clock),
+            *openapi_routes(scope),
         ],
         middleware=_middleware(policy, audit),
         exception_handlers={StoreError: _store_error, samples.ParameterError: _bad_request, Exception: _internal_error},
@@ -251,6 +254,7 @@ def _middleware(policy: RequestPolicy, audit: AuditRecord | None) -> list[Middle
         Middleware(AuditTrail, audit),
         Middleware(RequestBodyLimit),
         Middleware(FormGuard),
+        Middleware(EntityTags),
     ]
 
 

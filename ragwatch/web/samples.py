@@ -17,12 +17,13 @@ from ragwatch.ports import PackedVerdict, Query, Store, StoredVerdict
 from ragwatch.web.audit_trail import shown
 
 KEY = re.compile(r"[0-9a-f]{32}")
-MAX_LIMIT = 500
+MAX_LIMIT, DEFAULT_LIMIT = 500, 50
 MAX_FAILING = 10
 QUESTION_CHARS = 140
 EXCERPT_CHARS = 300
 _EXCERPTS = ("id", "question", "answer")
-_PARAMETERS = ("route", "stage", "judge", "outcome", "quantity", "below", "above", "since", "until", "sort", "limit")
+PARAMETERS = ("route", "stage", "judge", "outcome", "quantity", "below", "above", "since", "until", "sort", "limit")
+JSON_PARAMETERS = (*PARAMETERS, "texts", "after")
 _SPAN = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)([smhdw])")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 _FAULT_STAGES = (Stage.RETRIEVAL, Stage.GENERATION, Stage.ALIGNMENT)
@@ -63,8 +64,8 @@ def query_of(parameters: Iterable[tuple[str, str]], *, now: float, criteria: Seq
     """
     values: dict[str, str] = {}
     for name, value in parameters:
-        if name not in _PARAMETERS:
-            raise ParameterError(f"{name}: not a parameter; there are {', '.join(_PARAMETERS)}")
+        if name not in PARAMETERS:
+            raise ParameterError(f"{name}: not a parameter; there are {', '.join(PARAMETERS)}")
         if name in values:
             raise ParameterError(f"{name}: given twice")
         values[name] = value
@@ -85,7 +86,7 @@ def query_of(parameters: Iterable[tuple[str, str]], *, now: float, criteria: Seq
         since=moment(values, "since", now),
         until=moment(values, "until", now),
         worst=_one_of(values, "sort", Order) == Order.WORST,
-        limit=_limit(values.get("limit", "50")),
+        limit=_limit(values.get("limit", str(DEFAULT_LIMIT))),
     )
 
 
