@@ -71,8 +71,10 @@ def entity_tag(body: bytes) -> str:
 
 
 def _is_tagged(message: Message) -> bool:
-    content_type = Headers(raw=message["headers"]).get("content-type", "")
-    return message["status"] == 200 and content_type.startswith(_TYPES)
+    """Whether a response is complete and of our own: streams, which have no length, begin at once."""
+    headers = Headers(raw=message["headers"])
+    is_page = headers.get("content-type", "").startswith(_TYPES)
+    return message["status"] == 200 and is_page and "content-length" in headers
 
 
 def _matches(known: str, tag: str) -> bool:

@@ -26,11 +26,11 @@ from ragwatch.web.trends_page import TrendRequest
 
 PREFIX = "/api/v1"
 PATH = f"{PREFIX}/openapi.json"
+_AGE: Schema = {"type": "string", "pattern": f"^{samples.SPAN.pattern}$", "description": "a duration such as 15m or 7d"}
 _TIME: Schema = {
-    "type": "string",
+    "anyOf": [_AGE, {"type": "number"}, {"type": "string", "format": "date-time"}],
     "description": "an age such as 15m, 2h or 3d; seconds since the epoch; or ISO 8601, UTC by default",
 }
-_AGE: Schema = {"type": "string", "description": "a duration such as 15m, 24h or 7d"}
 _CURSOR: Schema = {
     "type": "string",
     "description": "place to continue from; it is part of `next`, the address of the following page",
@@ -85,9 +85,9 @@ def operations(criteria: Sequence[str] = ()) -> dict[str, Operation]:
     json_search = {name: search[name] for name in samples.JSON_PARAMETERS}
     json_search["sort"] = one_of([samples.Order.NEWEST])
     causes = {name: {"window": _AGE, **search}[name] for name in CAUSE_PARAMETERS}
-    trends = dict.fromkeys(TrendRequest.__slots__, TEXT) | {"range": one_of(RANGES)}
+    trends = dict.fromkeys(TrendRequest.__slots__, TEXT) | {"range": one_of(("", *RANGES))}
     changes = dict.fromkeys(ChangeRequest.__slots__, TEXT)
-    changes |= {"at": _TIME, "span": one_of(SPANS), "questions": one_of([SAME])}
+    changes |= {"at": _TIME, "span": one_of(("", *SPANS)), "questions": one_of(("", SAME))}
     window = {"window": TEXT}
     return {
         "/snapshot": Operation("Estimates, stages at fault, sources and judges at present", "Snapshot", window),

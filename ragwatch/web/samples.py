@@ -24,7 +24,7 @@ EXCERPT_CHARS = 300
 _EXCERPTS = ("id", "question", "answer")
 PARAMETERS = ("route", "stage", "judge", "outcome", "quantity", "below", "above", "since", "until", "sort", "limit")
 JSON_PARAMETERS = (*PARAMETERS, "texts", "after")
-_SPAN = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)([smhdw])")
+SPAN = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)([smhdw])")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 _FAULT_STAGES = (Stage.RETRIEVAL, Stage.GENERATION, Stage.ALIGNMENT)
 
@@ -136,7 +136,7 @@ def span_of(text: str) -> float | None:
     >>> span_of("15m"), span_of("1.5h"), span_of("soon")
     (900.0, 5400.0, None)
     """
-    match = _SPAN.fullmatch(text)
+    match = SPAN.fullmatch(text)
     return None if match is None else float(match[1]) * _SECONDS[match[2]]
 
 

@@ -77,6 +77,7 @@ def _search_page(pairs: Pairs, store: Store | None, scope: PageScope, now: float
         "error": error,
         "form": form(filters, scope),
         "chips": chips(filters),
+        "download": _without(filters, "limit"),
     }
     newest = None if "until" not in dict(filters) else _without(filters, "until")
     return HTMLResponse(
@@ -172,9 +173,22 @@ def columns(filters: Pairs, criteria: Sequence[str] = ()) -> list[dict[str, Any]
     name = dict(filters).get("quantity")
     selected = [quantity_of(name)] if name in {*Quantity, *criteria} else []
     return [
-        {"quantity": str(quantity), "low_is_good": quantity in LOW_IS_GOOD, "selected": quantity in selected}
+        {
+            "quantity": str(quantity),
+            "low_is_good": quantity in LOW_IS_GOOD,
+            "selected": quantity in selected,
+            "worst": _worst(filters, str(quantity)),
+        }
         for quantity in dict.fromkeys((*selected, *COLUMNS))
     ]
+
+
+def _worst(filters: Pairs, quantity: str) -> str:
+    """Address of the same search, the worst of a quantity first; bounds of another quantity are left out."""
+    same = dict(filters).get("quantity") == quantity
+    left_out = {"quantity", "sort"} | (set() if same else {"below", "above"})
+    kept = [pair for pair in filters if pair[0] not in left_out]
+    return f"?{urlencode([*kept, ('quantity', quantity), ('sort', 'worst')], errors='replace')}"
 
 
 def form(filters: Pairs, scope: PageScope) -> dict[str, Any]:
