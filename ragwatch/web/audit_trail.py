@@ -26,7 +26,7 @@ READS = frozenset(
 """Paths whose GET is recorded even if it shows no sample."""
 PARAMETERS = frozenset(
     {"route", "stage", "judge", "outcome", "quantity", "below", "above", "since", "until", "sort", "limit", "texts"}
-    | {"renew", "suite", "kind", "after", "window"}
+    | {"renew", "suite", "kind", "after", "window", "labelled", "disputed"}
 )
 """Query parameters that are recorded; others may contain texts."""
 _SAMPLE = re.compile(r"(/api/v1)?/samples/[0-9a-f]{32}")

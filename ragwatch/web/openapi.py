@@ -134,6 +134,8 @@ def _search_schemas(criteria: Sequence[str]) -> dict[str, Schema]:
         "until": _TIME,
         "sort": one_of(samples.Order),
         "limit": {"type": "integer", "minimum": 1, "maximum": samples.MAX_LIMIT, "default": samples.DEFAULT_LIMIT},
+        "labelled": {**one_of(samples.FLAGS), "description": "whether a person has labelled the sample"},
+        "disputed": {**one_of(samples.FLAGS), "description": "whether another judge names another stage"},
         "texts": {"type": "boolean", "default": False},
         "after": _CURSOR,
     }

@@ -19,10 +19,25 @@ from ragwatch.web.audit_trail import shown
 KEY = re.compile(r"[0-9a-f]{32}")
 MAX_LIMIT, DEFAULT_LIMIT = 500, 50
 MAX_FAILING = 10
+FLAGS = ("yes", "no")
 QUESTION_CHARS = 140
 EXCERPT_CHARS = 300
 _EXCERPTS = ("id", "question", "answer")
-PARAMETERS = ("route", "stage", "judge", "outcome", "quantity", "below", "above", "since", "until", "sort", "limit")
+PARAMETERS = (
+    "route",
+    "stage",
+    "judge",
+    "outcome",
+    "quantity",
+    "below",
+    "above",
+    "since",
+    "until",
+    "sort",
+    "limit",
+    "labelled",
+    "disputed",
+)
 JSON_PARAMETERS = (*PARAMETERS, "texts", "after")
 SPAN = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)([smhdw])")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
@@ -85,6 +100,8 @@ def query_of(parameters: Iterable[tuple[str, str]], *, now: float, criteria: Seq
         above=_number(values, "above"),
         since=moment(values, "since", now),
         until=moment(values, "until", now),
+        labelled=_flag(values, "labelled"),
+        disputed=_flag(values, "disputed"),
         worst=_one_of(values, "sort", Order) == Order.WORST,
         limit=_limit(values.get("limit", str(DEFAULT_LIMIT))),
     )
@@ -96,6 +113,11 @@ def _one_of(values: Mapping[str, str], name: str, allowed: Iterable[str]) -> str
     if value is not None and value not in names:
         raise ParameterError(f"{name}: not one of {', '.join(names)}")
     return value
+
+
+def _flag(values: Mapping[str, str], name: str) -> bool | None:
+    value = _one_of(values, name, FLAGS)
+    return None if value is None else value == FLAGS[0]
 
 
 def _number(values: Mapping[str, str], name: str) -> float | None:

@@ -27,7 +27,7 @@ from ragwatch.web.request_limit import MIB, RequestLimit
 from ragwatch.web.sample_page import cut, sample
 from ragwatch.web.scope import PageScope
 
-FIELDS = ("route", "judge", "stage", "outcome", "quantity", "below", "above", "since", "until", "sort", "limit")
+FIELDS = samples.PARAMETERS
 LIMITS = ("25", "50", "100", "250", "500")
 COLUMNS = (Quantity.FAITHFULNESS, Quantity.CONTEXT_PRECISION, Quantity.ANSWER_RELEVANCY)
 QUESTION_CHARS = 240
@@ -202,6 +202,8 @@ def form(filters: Pairs, scope: PageScope) -> dict[str, Any]:
         "quantity": (*map(str, Quantity), *scope.criteria),
         "sort": map(str, samples.Order),
         "limit": LIMITS,
+        "labelled": samples.FLAGS,
+        "disputed": samples.FLAGS,
     }
     values["limit"] = values["limit"] or "50"
     values["sort"] = values["sort"] or str(samples.Order.NEWEST)
