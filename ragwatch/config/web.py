@@ -16,6 +16,10 @@ RightName = Literal["metrics", "pages", "write", "ingest"]
 
 _DIGEST = re.compile(r"sha256:[0-9a-fA-F]{64}")
 _TOKEN = re.compile(rf"[!-~]{{{MIN_TOKEN_CHARS},512}}")  # what a header can carry
+TRACE_MARK = "{trace_id}"
+_TRACE_URL = re.compile(  # the mark is not in the host
+    r"https?://[^\s{}/?#\\]+[/?#][^\s{}\\]*\{trace_id\}[^\s{}\\]*"
+)
 _HOST = re.compile(r"[A-Za-z0-9_.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\]")
 
 
@@ -41,6 +45,14 @@ def _check_host(host: str) -> str:
     return host.lower().strip("[]")
 
 
+def _check_trace_url(url: str) -> str:
+    if not url.isprintable() or not _TRACE_URL.fullmatch(url):
+        raise ValueError(
+            f"is not an address with {TRACE_MARK} once after the host; write https://traces.example.org/{TRACE_MARK}"
+        )
+    return url
+
+
 class TokenOptions(FrozenOptions):
     """A bearer token: what it is called in logs, the token or its hash, and its rights."""
 
@@ -54,6 +66,7 @@ class WebOptions(FrozenOptions):
 
     listen: Annotated[str, AfterValidator(checked_port)] = Field("127.0.0.1:10477", pattern=PATTERN)
     external_url: str | None = Field(None, pattern=r"^https?://")
+    trace_url: Annotated[str, AfterValidator(_check_trace_url)] | None = None
     hosts: tuple[Annotated[str, AfterValidator(_check_host)], ...] = ()
     config_file: Path | None = None
     open: tuple[RightName, ...] = ()

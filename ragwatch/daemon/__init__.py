@@ -219,6 +219,7 @@ class Daemon:
             confidence=config.settings.estimates.confidence,
             segments=config.settings.segments,
             criteria=tuple(criterion.name for criterion in config.settings.criteria),
+            trace_url=config.settings.web.trace_url,
         )
 
     def _receivers(self) -> dict[str, dict[str, Handler]]:

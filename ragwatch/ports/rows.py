@@ -170,6 +170,8 @@ class Query:
     """Filters for stored verdicts: every field that is set narrows the result. Sorted newest first.
 
     Attributes:
+        labelled: Whether the sample has a label by a person, counted or taken back.
+        disputed: Whether another judge names another stage at fault for the same sample.
         worst: Whether the worst scores of `quantity` come first instead.
         after: `at` and `seq` of the last row of the previous page, for keyset pagination.
         texts: Whether samples are loaded.
@@ -185,6 +187,8 @@ class Query:
     above: float | None = None
     since: float | None = None
     until: float | None = None
+    labelled: bool | None = None
+    disputed: bool | None = None
     worst: bool = False
     limit: int = 50
     after: tuple[float, int] | None = None

@@ -19,7 +19,7 @@ from ragwatch.core.tally import Tallies, Tally, TallyKey
 from ragwatch.core.verdict import Judged, UnjudgedReason, Verdict
 from ragwatch.core.verdict_line import expected_of, verdict_line
 from ragwatch.errors import StoreError
-from ragwatch.ports import Part, ScoreRow
+from ragwatch.ports import Part, Query, ScoreRow
 from ragwatch.stores.texts import damaged_text
 
 Stored = TypeVar("Stored")
@@ -170,6 +170,19 @@ def criteria_in(scores: Mapping[str, Any]) -> tuple[str, ...]:
     names = scores.get(_CRITERIA)
     known = names if isinstance(names, list) else []
     return tuple(name for name in known if isinstance(name, str) and is_quantity_name(name))
+
+
+CONDITIONS = {
+    "labelled": "EXISTS (SELECT 1 FROM labels l WHERE l.key = v.key)",
+    "disputed": "EXISTS (SELECT 1 FROM verdicts o WHERE o.key = v.key AND o.judge <> v.judge AND o.stage <> v.stage)",
+}
+"""What a search asks of other rows, by field of `Query`; each is looked up by the key of the sample."""
+
+
+def conditions_of(query: Query) -> list[str]:
+    """Conditions of a search on other rows."""
+    asked = {name: wanted for name in CONDITIONS if (wanted := getattr(query, name)) is not None}
+    return [CONDITIONS[name] if wanted else f"NOT {CONDITIONS[name]}" for name, wanted in asked.items()]
 
 
 SCORE_COLUMNS = "seq, key, at, route, judge, version, probability, scores, reason, trace_id, stage"

@@ -30,12 +30,15 @@ from ragwatch.web.body_limit import RequestBodyLimit
 from ragwatch.web.canaries import canaries, suites_of
 from ragwatch.web.causes_page import cause_routes
 from ragwatch.web.changes_page import change_routes
+from ragwatch.web.downloads import download_routes
 from ragwatch.web.drift_page import drift_routes
+from ragwatch.web.entity_tags import EntityTags
 from ragwatch.web.erasure import Forget, erasure_routes
 from ragwatch.web.forms import FormGuard
 from ragwatch.web.guard import HEADERS, NO_STORE, RequestGuard
 from ragwatch.web.ingest import Receivers, ingest_routes
 from ragwatch.web.labels import LabelService, label_routes
+from ragwatch.web.openapi import openapi_routes
 from ragwatch.web.overview import overview
 from ragwatch.web.pages import canaries_page, overview_page
 from ragwatch.web.reply import json_reply
@@ -106,8 +109,8 @@ def build_app(  # noqa: PLR0913 - dependencies, by keyword
             *label_routes(labels, pages, policy.refused),
             *erasure_routes(forget),
             *sample_routes(store, scope, clock, pages),
+            *download_routes(store, scope, clock, pages),
             *_figure_routes(board, store, scope, clock, pages),
-            *cause_routes(store, scope, clock),
         ],
         middleware=_middleware(policy, audit),
         exception_handlers={StoreError: _store_error, samples.ParameterError: _bad_request, Exception: _internal_error},
@@ -117,12 +120,14 @@ def build_app(  # noqa: PLR0913 - dependencies, by keyword
 def _figure_routes(
     board: Board, store: Store | None, scope: Callable[[], PageScope], clock: Callable[[], float], pages: RequestLimit
 ) -> list[Route]:
-    """Routes of the pages of figures: drift, one route of the service, trends, before and after."""
+    """Routes of the pages of figures (drift, one route, trends, changes, causes), and of the OpenAPI document."""
     return [
         *drift_routes(board, store, clock, pages),
         *route_routes(board, scope, clock, pages),
         *trend_routes(board, store, scope, clock, pages),
         *change_routes(store, scope, clock, pages),
+        *cause_routes(store, scope, clock),
+        *openapi_routes(scope),
     ]
 
 
@@ -251,6 +256,7 @@ def _middleware(policy: RequestPolicy, audit: AuditRecord | None) -> list[Middle
         Middleware(AuditTrail, audit),
         Middleware(RequestBodyLimit),
         Middleware(FormGuard),
+        Middleware(EntityTags),
     ]
 
 

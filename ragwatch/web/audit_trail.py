@@ -20,15 +20,17 @@ from ragwatch.web.access import INGEST_PATHS
 from ragwatch.web.authentication import USER
 
 ANONYMOUS = "anonymous"
-READS = frozenset({"/samples", "/api/v1/samples", "/api/v1/labels", "/causes", "/api/v1/causes"})
+READS = frozenset(
+    {"/samples", "/api/v1/samples", "/api/v1/labels", "/causes", "/api/v1/causes", "/samples.csv", "/samples.jsonl"}
+)
 """Paths whose GET is recorded even if it shows no sample."""
 PARAMETERS = frozenset(
     {"route", "stage", "judge", "outcome", "quantity", "below", "above", "since", "until", "sort", "limit", "texts"}
-    | {"renew", "suite", "kind", "after", "window"}
+    | {"renew", "suite", "kind", "after", "window", "labelled", "disputed"}
 )
 """Query parameters that are recorded; others may contain texts."""
 _SAMPLE = re.compile(r"(/api/v1)?/samples/[0-9a-f]{32}")
-_OWN_PATHS = re.compile(r"/(-/[a-z/]{1,40}|v1/[a-z/]{1,40}|api/v1/[a-z]{1,20}|[a-z]{0,20})")
+_OWN_PATHS = re.compile(r"/(-/[a-z/]{1,40}|v1/[a-z/]{1,40}|api/v1/[a-z]{1,20}|[a-z]{0,20}|samples\.(csv|jsonl))")
 _SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 _shown: ContextVar[list[str] | None] = ContextVar("shown", default=None)
 

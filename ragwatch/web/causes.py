@@ -29,7 +29,7 @@ READ_SECONDS = 5.0
 DEFAULT_WINDOW = "24h"
 _PAGE_ROWS = 1000
 _KINDS = {"metadata": dict, "words": list, "contexts": list, "cited": list}
-_NAMES = ("route", "judge", "quantity", "below", "above", "window", "since", "until", "sort", "limit")
+PARAMETERS = ("route", "judge", "quantity", "below", "above", "window", "since", "until")
 _FROM_SAMPLES = ("sort", "limit")  # of addresses of the samples page; they have no meaning here
 
 Traits = Mapping[str, Any]
@@ -81,8 +81,8 @@ def question_of(parameters: Iterable[tuple[str, str]], scope: PageScope, *, now:
     """
     values: dict[str, str] = {}
     for name, value in parameters:
-        if name not in _NAMES:
-            raise ParameterError(f"{name}: not a parameter; there are {', '.join(_NAMES[:-2])}")
+        if name not in (*PARAMETERS, *_FROM_SAMPLES):
+            raise ParameterError(f"{name}: not a parameter; there are {', '.join(PARAMETERS)}")
         if name in values:
             raise ParameterError(f"{name}: given twice")
         if value and name not in _FROM_SAMPLES:

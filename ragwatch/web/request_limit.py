@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 
 from anyio import CapacityLimiter, to_thread
 from starlette.exceptions import HTTPException
@@ -21,6 +22,7 @@ from ragwatch.web.reply import JSON
 MIB = 1 << 20
 CHUNK_BYTES = 64 << 10
 RETRY_SECONDS = 5
+JSON_HEADERS: Mapping[str, str] = MappingProxyType({"content-type": JSON})
 
 
 class BusyError(RagwatchError):
@@ -80,12 +82,12 @@ class RequestLimit:
 
         return send_response
 
-    def stream(self, chunks: Iterator[bytes]) -> ASGIApp:
-        """Builds a JSON response while it is sent, one chunk at a time in a thread."""
+    def stream(self, chunks: Iterator[bytes], headers: Mapping[str, str] = JSON_HEADERS) -> ASGIApp:
+        """Builds a response while it is sent, one chunk at a time in a thread."""
+        raw = [(name.encode(), value.encode()) for name, value in headers.items()]
 
         async def send_response(_: Scope, __: Receive, send: Send) -> None:
-            headers = [(b"content-type", JSON.encode())]
-            await send({"type": "http.response.start", "status": 200, "headers": headers})
+            await send({"type": "http.response.start", "status": 200, "headers": raw})
             while chunk := await to_thread.run_sync(_next, chunks, limiter=self._threads):
                 await send({"type": "http.response.body", "body": chunk, "more_body": True})
             await send({"type": "http.response.body", "body": b"", "more_body": False})

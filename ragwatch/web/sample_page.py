@@ -126,6 +126,7 @@ def view(
         "id": cut(chosen.id, QUOTE_CHARS)["text"],
         "route": chosen.route,
         "trace_id": chosen.trace_id,
+        "trace_url": scope.trace_link(chosen.trace_id),
         "verdict": {**_judge(chosen), **_meaning(chosen), "missing": _cuts(chosen.missing)},
         "judges": [_judge(verdict) for verdict in verdicts],
         "quantities": [

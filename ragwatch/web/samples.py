@@ -17,13 +17,29 @@ from ragwatch.ports import PackedVerdict, Query, Store, StoredVerdict
 from ragwatch.web.audit_trail import shown
 
 KEY = re.compile(r"[0-9a-f]{32}")
-MAX_LIMIT = 500
+MAX_LIMIT, DEFAULT_LIMIT = 500, 50
 MAX_FAILING = 10
+FLAGS = ("yes", "no")
 QUESTION_CHARS = 140
 EXCERPT_CHARS = 300
 _EXCERPTS = ("id", "question", "answer")
-_PARAMETERS = ("route", "stage", "judge", "outcome", "quantity", "below", "above", "since", "until", "sort", "limit")
-_SPAN = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)([smhdw])")
+PARAMETERS = (
+    "route",
+    "stage",
+    "judge",
+    "outcome",
+    "quantity",
+    "below",
+    "above",
+    "since",
+    "until",
+    "sort",
+    "limit",
+    "labelled",
+    "disputed",
+)
+JSON_PARAMETERS = (*PARAMETERS, "texts", "after")
+SPAN = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)([smhdw])")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 
@@ -62,8 +78,8 @@ def query_of(parameters: Iterable[tuple[str, str]], *, now: float, criteria: Seq
     """
     values: dict[str, str] = {}
     for name, value in parameters:
-        if name not in _PARAMETERS:
-            raise ParameterError(f"{name}: not a parameter; there are {', '.join(_PARAMETERS)}")
+        if name not in PARAMETERS:
+            raise ParameterError(f"{name}: not a parameter; there are {', '.join(PARAMETERS)}")
         if name in values:
             raise ParameterError(f"{name}: given twice")
         values[name] = value
@@ -83,8 +99,10 @@ def query_of(parameters: Iterable[tuple[str, str]], *, now: float, criteria: Seq
         above=_number(values, "above"),
         since=moment(values, "since", now),
         until=moment(values, "until", now),
+        labelled=_flag(values, "labelled"),
+        disputed=_flag(values, "disputed"),
         worst=_one_of(values, "sort", Order) == Order.WORST,
-        limit=_limit(values.get("limit", "50")),
+        limit=_limit(values.get("limit", str(DEFAULT_LIMIT))),
     )
 
 
@@ -94,6 +112,11 @@ def _one_of(values: Mapping[str, str], name: str, allowed: Iterable[str]) -> str
     if value is not None and value not in names:
         raise ParameterError(f"{name}: not one of {', '.join(names)}")
     return value
+
+
+def _flag(values: Mapping[str, str], name: str) -> bool | None:
+    value = _one_of(values, name, FLAGS)
+    return None if value is None else value == FLAGS[0]
 
 
 def _number(values: Mapping[str, str], name: str) -> float | None:
@@ -134,7 +157,7 @@ def span_of(text: str) -> float | None:
     >>> span_of("15m"), span_of("1.5h"), span_of("soon")
     (900.0, 5400.0, None)
     """
-    match = _SPAN.fullmatch(text)
+    match = SPAN.fullmatch(text)
     return None if match is None else float(match[1]) * _SECONDS[match[2]]
 
 

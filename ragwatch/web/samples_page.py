@@ -27,7 +27,7 @@ from ragwatch.web.request_limit import MIB, RequestLimit
 from ragwatch.web.sample_page import cut, sample
 from ragwatch.web.scope import PageScope
 
-FIELDS = ("route", "judge", "stage", "outcome", "quantity", "below", "above", "since", "until", "sort", "limit")
+FIELDS = samples.PARAMETERS
 LIMITS = ("25", "50", "100", "250", "500")
 COLUMNS = (Quantity.FAITHFULNESS, Quantity.CONTEXT_PRECISION, Quantity.ANSWER_RELEVANCY)
 QUESTION_CHARS = 240
@@ -77,6 +77,7 @@ def _search_page(pairs: Pairs, store: Store | None, scope: PageScope, now: float
         "error": error,
         "form": form(filters, scope),
         "chips": chips(filters),
+        "download": _without(filters, "limit"),
     }
     newest = None if "until" not in dict(filters) else _without(filters, "until")
     return HTMLResponse(
@@ -172,9 +173,22 @@ def columns(filters: Pairs, criteria: Sequence[str] = ()) -> list[dict[str, Any]
     name = dict(filters).get("quantity")
     selected = [quantity_of(name)] if name in {*Quantity, *criteria} else []
     return [
-        {"quantity": str(quantity), "low_is_good": quantity in LOW_IS_GOOD, "selected": quantity in selected}
+        {
+            "quantity": str(quantity),
+            "low_is_good": quantity in LOW_IS_GOOD,
+            "selected": quantity in selected,
+            "worst": _worst(filters, str(quantity)),
+        }
         for quantity in dict.fromkeys((*selected, *COLUMNS))
     ]
+
+
+def _worst(filters: Pairs, quantity: str) -> str:
+    """Address of the same search, the worst of a quantity first; bounds of another quantity are left out."""
+    same = dict(filters).get("quantity") == quantity
+    left_out = {"quantity", "sort"} | (set() if same else {"below", "above"})
+    kept = [pair for pair in filters if pair[0] not in left_out]
+    return f"?{urlencode([*kept, ('quantity', quantity), ('sort', 'worst')], errors='replace')}"
 
 
 def form(filters: Pairs, scope: PageScope) -> dict[str, Any]:
@@ -188,6 +202,8 @@ def form(filters: Pairs, scope: PageScope) -> dict[str, Any]:
         "quantity": (*map(str, Quantity), *scope.criteria),
         "sort": map(str, samples.Order),
         "limit": LIMITS,
+        "labelled": samples.FLAGS,
+        "disputed": samples.FLAGS,
     }
     values["limit"] = values["limit"] or "50"
     values["sort"] = values["sort"] or str(samples.Order.NEWEST)

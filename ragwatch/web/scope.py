@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from urllib.parse import quote
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,7 @@ class PageScope:
         criteria: Names of the configured criteria.
         texts: Texts of which answers are stored: all, failing or none.
         confidence: Level of the intervals.
+        trace_url: Address of a trace, with `{trace_id}` in the place of its id; None for no links.
     """
 
     sources: tuple[str, ...] = ()
@@ -36,8 +38,19 @@ class PageScope:
     unpaged: tuple[str, ...] = ()
     texts: str = "all"
     confidence: float = 0.95
+    trace_url: str | None = None
     criteria: tuple[str, ...] = ()
     segments: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
+
+    def trace_link(self, trace_id: str | None) -> str | None:
+        """Address of a trace; None without a template or an id.
+
+        >>> PageScope(trace_url="https://traces/t/{trace_id}").trace_link("a/../b?c")
+        'https://traces/t/a%2F..%2Fb%3Fc'
+        """
+        if self.trace_url is None or not trace_id or not trace_id.strip("."):
+            return None
+        return self.trace_url.replace("{trace_id}", quote(trace_id, safe="", errors="replace"))
 
     def threshold(self, quantity: str, route: str) -> float | None:
         """Worst acceptable mean of a quantity on a route; None for none."""

@@ -11,6 +11,7 @@ import pytest
 from support.kit import AT, JUDGE, a_draw, a_reading, a_verdict, an_admission, an_evidence, an_unjudged
 from support.stores import open_store
 
+from ragwatch.core.labels.label import Label
 from ragwatch.core.sample import Context
 from ragwatch.core.scores import Quantity
 from ragwatch.core.tally import Tally
@@ -174,6 +175,24 @@ def test_find(store: Store) -> None:
         (Query(quantity=Quantity.NEED_RECALL, above=0.0), []),
         (Query(since=AT - 40, until=AT), ["missed", "bad"]),
         (Query(route="search", since=AT - 30), ["new", "missed"]),
+    ):
+        assert keys(store, query) == expected, query
+
+
+def test_labels_and_other_judges_narrow_a_search(store: Store) -> None:
+    """Labelled or not; disputed are samples of which two judges name different stages, with every verdict on them."""
+    settle(store, "plain", at=AT - 50)
+    draw = a_draw("bad", at=AT - 40)
+    store.admit(an_admission(draw, judges=(JUDGE, "claude"), cursor="2"))
+    store.settle([a_verdict(draw, BAD), a_verdict(draw, reading=a_reading("claude"))])
+    store.add_labels([Label(a_draw("plain").key, "ann", AT, {})])
+    for query, expected in (
+        (Query(labelled=True), ["plain"]),
+        (Query(labelled=False), ["bad", "bad"]),
+        (Query(disputed=True), ["bad", "bad"]),
+        (Query(disputed=True, judge="claude"), ["bad"]),
+        (Query(disputed=False), ["plain"]),
+        (Query(disputed=True, labelled=True), []),
     ):
         assert keys(store, query) == expected, query
 

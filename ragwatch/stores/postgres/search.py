@@ -10,6 +10,7 @@ from ragwatch.stores import traits
 from ragwatch.stores.decoding import VERDICT_COLUMNS
 from ragwatch.stores.encryption import FIRST_SEGMENT_BYTES
 from ragwatch.stores.postgres.pruning import unbiased
+from ragwatch.stores.rows import conditions_of
 
 _COLUMNS = ", ".join("v.scores::text" if name == "scores" else f"v.{name}" for name in VERDICT_COLUMNS)
 _EQUALS = ("key", "route", "judge", "stage", "outcome")
@@ -53,7 +54,7 @@ def answers_statement(query: AnswerQuery) -> tuple[str, list[Any]]:
 
 
 def _select(query: Query, columns: str) -> tuple[str, list[Any]]:
-    where: list[str] = ["true"]
+    where: list[str] = ["true", *conditions_of(query)]
     parameters: list[Any] = []
     for name in _EQUALS:
         value = getattr(query, name)

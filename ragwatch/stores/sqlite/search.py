@@ -9,6 +9,7 @@ from ragwatch.ports import AnswerQuery, Query
 from ragwatch.stores import traits
 from ragwatch.stores.decoding import VERDICT_COLUMNS
 from ragwatch.stores.encryption import FIRST_SEGMENT_BYTES
+from ragwatch.stores.rows import conditions_of
 from ragwatch.stores.sqlite.retention import UNBIASED
 
 _COLUMNS = ", ".join(f"v.{name}" for name in VERDICT_COLUMNS)
@@ -49,7 +50,7 @@ def answers_statement(query: AnswerQuery) -> tuple[str, list[Any]]:
 
 
 def _select(query: Query, columns: str) -> tuple[str, list[Any]]:
-    where, parameters = ["1"], []
+    where, parameters = ["1", *conditions_of(query)], []
     for name in _EQUALS:
         value = getattr(query, name)
         if value is not None:

@@ -20,6 +20,7 @@ from ragwatch.core.trends import TrendKind
 from ragwatch.errors import StoreError
 from ragwatch.ports import Query, RecordedEvent, Retention, TrendQuery
 from ragwatch.stores.sqlite import schema, trends
+from ragwatch.stores.sqlite.search import statement
 from ragwatch.stores.sqlite.store import Options, SqliteStore, build
 from ragwatch.stores.trend_rows import parameters_of
 
@@ -254,6 +255,18 @@ def test_closing_waits_for_what_is_under_way(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(store, "_writer", Closing(store._writer, store._writing, noted))
     store.close()
     assert noted == [True, True, True]
+
+
+def test_labels_and_other_judges_are_looked_up_by_index(store: SqliteStore) -> None:
+    """A search for labelled or disputed answers goes through time and finds the other rows by the key of the sample."""
+    for query in (Query(labelled=True), Query(disputed=True), Query(labelled=False, disputed=False)):
+        sql, parameters = statement(query)
+        plan = [row[-1] for row in store._writer.execute(f"EXPLAIN QUERY PLAN {sql}", parameters)]
+        assert any("SCAN v USING INDEX verdicts_at" in step for step in plan)
+        inner = [step for step in plan if step.startswith(("SEARCH l ", "SEARCH o "))]
+        assert inner
+        assert all("(key=?" in step for step in inner)
+        assert not [step for step in plan if "TEMP" in step]
 
 
 def test_trends_are_read_by_index(store: SqliteStore) -> None:

@@ -224,3 +224,22 @@ def test_marks_cover_what_claims_cover(answer: str, spans: list[tuple[int, int, 
     ended = [claim["number"] for part in parts for claim in part["ends"]]
     assert sorted(ended) == [claim["number"] for claim in claims if claim["end"] <= len(answer)]
     assert all(one["text"] and other["text"] for one, other in pairwise(parts))
+
+
+async def test_an_answer_leads_to_its_trace(store: SqliteStore) -> None:
+    """By the configured address; a hostile trace id stays one part of its path, and without an address it is text."""
+    scope = replace(SCOPE, trace_url="https://traces.example/t/{trace_id}?org=1")
+    for number, trace in enumerate(["4bf92f3577b34da6", XSS, *HOSTILE]):
+        draw = a_draw(f"t{number}", metadata={"trace_id": trace})
+        store.admit(an_admission(draw))
+        store.settle([a_verdict(draw)])
+        reading = Reading((await get(store, f"/samples/{draw.key}", scope=scope)).text)
+        assert "script" not in reading.tags
+        links = [value for name, value in reading.attributes if name == "href" and value.startswith("https:")]
+        assert len(links) <= 1
+        for link in links:
+            assert re.fullmatch(r"https://traces\.example/t/[\w.~%-]+\?org=1", link, re.ASCII)
+    plain = (await get(store, f"/samples/{a_draw('t0').key}")).text
+    assert "4bf92f3577b34da6" in plain
+    assert "https:" not in plain
+    assert scope.trace_link("..") is None

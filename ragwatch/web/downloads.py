@@ -1,0 +1,158 @@
+"""Streams the verdicts of a search as CSV or JSONL, one row at a time."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from itertools import chain
+from typing import Any
+
+from starlette.requests import Request
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from ragwatch.core.scores import Quantity
+from ragwatch.errors import StoreError
+from ragwatch.ports import PackedVerdict, Store
+from ragwatch.web import samples
+from ragwatch.web.audit_trail import shown
+from ragwatch.web.reply import dumps
+from ragwatch.web.request_limit import MIB, RequestLimit
+from ragwatch.web.scope import PageScope
+
+CSV_PATH, JSONL_PATH = "/samples.csv", "/samples.jsonl"
+MAX_ROWS = 10_000
+TEXT_BYTES = 1 << 20  # of one sample
+RESPONSE_SIZE = 8 * MIB  # approximate memory for one response
+_PLACE = ("key", "answered", "route", "judge", "version", "outcome", "reason", "stage")
+_TEXTS = ("question", "answer")
+_END = ("probability", "trace_id", *_TEXTS, "truncated", "error")
+_FORMULA = "=+-@"
+
+Row = dict[str, Any]
+
+
+def download_routes(
+    store: Store | None, scope: Callable[[], PageScope], clock: Callable[[], float], limit: RequestLimit
+) -> list[Route]:
+    """Routes `/samples.csv` and `/samples.jsonl`, with the parameters of `/samples`; `limit` has no meaning here.
+
+    Args:
+        store: Store of the verdicts; None for no verdicts.
+        scope: Returns the names in the current configuration.
+        clock: Seconds since the epoch.
+        limit: Limits concurrent requests.
+    """
+
+    def stream(pairs: Iterable[tuple[str, str]], name: str) -> ASGIApp:
+        criteria = scope().criteria
+        filters = [(name, value) for name, value in pairs if value and name != "limit"]
+        query = replace(samples.query_of(filters, now=clock(), criteria=criteria), limit=MAX_ROWS)
+        entries = iter(()) if store is None else store.entries(query)
+        first = next(entries, None)  # a store that cannot be read is an error of the whole response
+        whole = entries if first is None else chain([first], entries)
+        quantities = (*map(str, Quantity), *criteria)
+        as_csv = name == CSV_PATH
+        chunks = csv_chunks(rows(whole), quantities) if as_csv else jsonl_chunks(rows(whole))
+        disposition = f'attachment; filename="{name.strip("/")}"'
+        content_type = "text/csv; charset=utf-8" if as_csv else "application/x-ndjson"
+        return limit.stream(chunks, {"content-type": content_type, "content-disposition": disposition})
+
+    async def serve(request: Request) -> ASGIApp:
+        pairs, name = request.query_params.multi_items(), request.scope["path"]
+        return await limit.answer(partial(stream, pairs, name), RESPONSE_SIZE)
+
+    return [Route(CSV_PATH, serve), Route(JSONL_PATH, serve)]
+
+
+def rows(entries: Iterable[PackedVerdict]) -> Iterator[Row]:
+    """Yields rows of a download. `error` says what cannot be read; if that is the store, it is the last row.
+
+    Args:
+        entries: Verdicts with their texts.
+    """
+    try:
+        for entry in entries:
+            shown([entry.verdict.key])
+            yield _row(entry)
+    except StoreError as failure:
+        yield {"error": f"the store cannot be read: {failure}"}
+
+
+def _row(entry: PackedVerdict) -> Row:
+    verdict = entry.verdict
+    fields: Mapping[str, Any] = {}
+    whole, error = True, None
+    try:
+        if entry.sample is not None:
+            fields, whole = entry.sample.beginning(TEXT_BYTES)
+    except StoreError as damage:
+        error = str(damage)
+    return {
+        "key": verdict.key,
+        "answered": _instant(verdict.at),
+        "route": verdict.route,
+        "judge": verdict.judge,
+        "version": verdict.judge_version,
+        "outcome": verdict.outcome,
+        "reason": verdict.reason,
+        "stage": verdict.stage,
+        "scores": {str(quantity): score for quantity, score in verdict.scores.items()},
+        "probability": verdict.probability,
+        "trace_id": verdict.trace_id,
+        **{name: fields.get(name) for name in _TEXTS},
+        "truncated": not whole,
+        "error": error,
+    }
+
+
+def _instant(at: float) -> str | None:
+    """A time as ISO 8601; None if there is no such date.
+
+    >>> _instant(0.25)
+    '1970-01-01T00:00:00.250000+00:00'
+    """
+    try:
+        return datetime.fromtimestamp(at, UTC).isoformat()
+    except (OverflowError, ValueError, OSError):
+        return None
+
+
+def jsonl_chunks(lines: Iterable[Row]) -> Iterator[bytes]:
+    """Yields rows as lines of JSON."""
+    for line in lines:
+        yield dumps(line) + b"\n"
+
+
+def csv_chunks(lines: Iterable[Row], quantities: Sequence[str]) -> Iterator[bytes]:
+    """Yields a header and rows as CSV (RFC 4180), a column for each quantity; what is unknown is empty."""
+    yield _encoded((*_PLACE, *quantities, *_END))
+    for line in lines:
+        scores = line.get("scores", {})
+        cells = [*(line.get(name) for name in _PLACE), *map(scores.get, quantities), *(line.get(name) for name in _END)]
+        yield _encoded(cells)
+
+
+def _encoded(cells: Iterable[object]) -> bytes:
+    written = io.StringIO()
+    csv.writer(written, lineterminator="\r\n").writerow(cell(value) for value in cells)
+    return written.getvalue().encode("utf-8", "replace")
+
+
+def cell(value: object) -> object:
+    """Returns the value of a cell; a text that a spreadsheet takes for a formula gets an apostrophe before it.
+
+    >>> cell("=1+1"), cell(" @x"), cell("plain"), cell(0.5), cell(None)
+    ("'=1+1", "' @x", 'plain', 0.5, '')
+    """
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str) and (value[:1] in ("\t", "\r", "\n") or value.lstrip().startswith(tuple(_FORMULA))):
+        return f"'{value}"
+    return value

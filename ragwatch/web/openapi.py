@@ -1,0 +1,220 @@
+"""Describes `/api/v1` as an OpenAPI document, from the names and limits that the endpoints themselves check."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from ragwatch import __version__
+from ragwatch.core.scores import Quantity
+from ragwatch.core.stage import Stage
+from ragwatch.core.trends import RANGES
+from ragwatch.web import samples
+from ragwatch.web.api_shapes import shapes
+from ragwatch.web.causes import PARAMETERS as CAUSE_PARAMETERS
+from ragwatch.web.changes_page import SAME, SPANS, ChangeRequest
+from ragwatch.web.json_schema import ANYTHING, TEXT, Schema, named, one_of
+from ragwatch.web.reply import json_reply
+from ragwatch.web.scope import PageScope
+from ragwatch.web.trends_page import TrendRequest
+
+PREFIX = "/api/v1"
+PATH = f"{PREFIX}/openapi.json"
+_AGE: Schema = {"type": "string", "pattern": f"^{samples.SPAN.pattern}$", "description": "a duration such as 15m or 7d"}
+_TIME: Schema = {
+    "anyOf": [_AGE, {"type": "number"}, {"type": "string", "format": "date-time"}],
+    "description": "an age such as 15m, 2h or 3d; seconds since the epoch; or ISO 8601, UTC by default",
+}
+_CURSOR: Schema = {
+    "type": "string",
+    "description": "place to continue from; it is part of `next`, the address of the following page",
+}
+_STATUSES: Mapping[int, str] = MappingProxyType(
+    {
+        400: "a parameter is unknown, repeated or invalid; `error` names it",
+        404: "there is none of this name or key",
+        503: "the store cannot be read, or too many requests are in progress: then the body is a text",
+    }
+)
+_REFUSALS: Mapping[int, str] = MappingProxyType(
+    {
+        401: "the client does not say who it is",
+        403: "the client lacks the right `pages`, or the Host header is not allowed",
+        405: "only GET and HEAD are answered",
+        429: "too many requests; `Retry-After` says when to ask again",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One endpoint of the API.
+
+    Attributes:
+        summary: What it returns.
+        shape: Name of the schema of the response.
+        parameters: Schema by name of the query parameter.
+        required: Query parameters without which the response is a 400 or 404.
+        errors: Status of the errors that are JSON, beside 503.
+        unlike: Statuses that have the shape of the response: the data is there, and `error` says what is missing.
+        tagged: Whether the response has an entity tag; one that is streamed has none.
+    """
+
+    summary: str
+    shape: str
+    parameters: Mapping[str, Schema] = field(default_factory=dict)
+    required: tuple[str, ...] = ()
+    errors: tuple[int, ...] = ()
+    unlike: tuple[int, ...] = ()
+    tagged: bool = True
+
+
+def operations(criteria: Sequence[str] = ()) -> dict[str, Operation]:
+    """Returns the endpoints by path below `/api/v1`.
+
+    Args:
+        criteria: Names of the configured criteria, which are quantities too.
+    """
+    search = _search_schemas(criteria)
+    json_search = {name: search[name] for name in samples.JSON_PARAMETERS}
+    json_search["sort"] = one_of([samples.Order.NEWEST])
+    causes = {name: {"window": _AGE, **search}[name] for name in CAUSE_PARAMETERS}
+    trends = dict.fromkeys(TrendRequest.__slots__, TEXT) | {"range": one_of(("", *RANGES))}
+    changes = dict.fromkeys(ChangeRequest.__slots__, TEXT)
+    changes |= {"at": _TIME, "span": one_of(("", *SPANS)), "questions": one_of(("", SAME))}
+    window = {"window": TEXT}
+    return {
+        "/snapshot": Operation("Estimates, stages at fault, sources and judges at present", "Snapshot", window),
+        "/canaries": Operation("The last run of each canary suite, and its history", "Canaries"),
+        "/samples": Operation(
+            "Verdicts, the newest first; with `texts=true` whole, a page at a time",
+            "Samples",
+            json_search,
+            errors=(400,),
+        ),
+        "/samples/{key}": Operation("One answer in full", "SampleInFull", errors=(404,), tagged=False),
+        "/labels": Operation(
+            "Labels by people, oldest first, a page at a time", "Labels", {"after": _CURSOR}, (), (400,)
+        ),
+        "/drift": Operation("Drift evidence and alarms", "Drift", unlike=(503,)),
+        "/routes": Operation(
+            "Retrieval, generation and end-to-end figures of a route", "Route", {"route": TEXT, **window}, unlike=(404,)
+        ),
+        "/trends": Operation(
+            "Every quantity of a route, or every figure of a canary suite, over time",
+            "Trends",
+            trends,
+            errors=(400,),
+            unlike=(404, 503),
+        ),
+        "/changes": Operation("Before and after an instant", "Changes", changes, ("at",), errors=(400,), unlike=(503,)),
+        "/causes": Operation("What failing answers have in common", "Causes", causes, errors=(400,)),
+        "/openapi.json": Operation("This document", "Document"),
+    }
+
+
+def _search_schemas(criteria: Sequence[str]) -> dict[str, Schema]:
+    """Schemas of the parameters of a search."""
+    number: Schema = {"type": "number"}
+    return {
+        "route": TEXT,
+        "judge": TEXT,
+        "stage": one_of(Stage),
+        "outcome": one_of(samples.Outcome),
+        "quantity": one_of((*Quantity, *criteria)),
+        "below": {**number, "description": "scores below; needs `quantity`"},
+        "above": {**number, "description": "scores above; needs `quantity`"},
+        "since": _TIME,
+        "until": _TIME,
+        "sort": one_of(samples.Order),
+        "limit": {"type": "integer", "minimum": 1, "maximum": samples.MAX_LIMIT, "default": samples.DEFAULT_LIMIT},
+        "labelled": {**one_of(samples.FLAGS), "description": "whether a person has labelled the sample"},
+        "disputed": {**one_of(samples.FLAGS), "description": "whether another judge names another stage"},
+        "texts": {"type": "boolean", "default": False},
+        "after": _CURSOR,
+    }
+
+
+def document(criteria: Sequence[str] = ()) -> dict[str, Any]:
+    """Builds the OpenAPI document.
+
+    >>> document()["openapi"]
+    '3.1.0'
+    """
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "ragwatch",
+            "version": __version__,
+            "description": (
+                "Figures, verdicts and labels as JSON. Reading needs the right `pages`. A list that does not fit into "
+                "one response ends with `next`, the address of the following page: use it as it is. Responses with an "
+                "ETag answer If-None-Match with 304; the tag does not cover `now` and the ages counted from it. "
+                "Properties may be added, none is taken away or changes its meaning within v1."
+            ),
+        },
+        "paths": {f"{PREFIX}{path}": {"get": _operation(path, one)} for path, one in operations(criteria).items()},
+        "components": {
+            "schemas": {**shapes(), "Document": ANYTHING},
+            "securitySchemes": {
+                "basic": {"type": "http", "scheme": "basic"},
+                "bearer": {"type": "http", "scheme": "bearer"},
+            },
+        },
+        "security": [{}, {"basic": []}, {"bearer": []}],
+    }
+
+
+def _operation(path: str, operation: Operation) -> dict[str, Any]:
+    parameters = [
+        {"name": name, "in": "query", "required": name in operation.required, "schema": schema}
+        for name, schema in operation.parameters.items()
+    ]
+    if "{key}" in path:
+        key = {"type": "string", "pattern": f"^{samples.KEY.pattern}$"}
+        parameters.append({"name": "key", "in": "path", "required": True, "schema": key})
+    errors = dict.fromkeys((*operation.errors, 503), "Error") | dict.fromkeys(operation.unlike, operation.shape)
+    tag = {"ETag": {"schema": TEXT, "description": "tag of the content"}} if operation.tagged else {}
+    return {
+        "operationId": path.strip("/").replace("/{key}", "_by_key").replace(".json", ""),
+        "summary": operation.summary,
+        "parameters": parameters,
+        "responses": {
+            "200": {"description": operation.summary, "headers": tag, "content": _json(operation.shape)},
+            **({"304": {"description": "unchanged since the ETag in If-None-Match"}} if operation.tagged else {}),
+            **{str(status): _error(status, shape) for status, shape in sorted(errors.items())},
+            **{str(status): {"description": text, "content": _TEXT} for status, text in _REFUSALS.items()},
+        },
+    }
+
+
+_TEXT = {"text/plain": {"schema": TEXT}}
+
+
+def _json(shape: str) -> dict[str, Any]:
+    return {"application/json": {"schema": named(shape)}}
+
+
+def _error(status: int, shape: str) -> dict[str, Any]:
+    """A response with an error; one for want of capacity is a text."""
+    if shape != "Error" and status == 503:
+        return {
+            "description": _STATUSES[status],
+            "content": {"application/json": {"schema": {"anyOf": [named(shape), named("Error")]}}, **_TEXT},
+        }
+    return {"description": _STATUSES[status], "content": _json(shape) | (_TEXT if status == 503 else {})}
+
+
+def openapi_routes(scope: Callable[[], PageScope]) -> list[Route]:
+    """The route of the document."""
+
+    async def serve(_: Request) -> Response:
+        return json_reply(document(scope().criteria))
+
+    return [Route(PATH, serve)]

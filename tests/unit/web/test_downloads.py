@@ -1,0 +1,134 @@
+"""Downloads of a search: every row in order, hostile cells harmless, damage named, and recorded as read."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.asked import SCOPE, XSS, get, settle
+from support.hostile import HOSTILE
+from support.kit import AT, a_claim, a_draw, a_verdict, an_admission, an_evidence, an_unjudged
+
+from ragwatch.board import Board
+from ragwatch.errors import StoreError
+from ragwatch.ports import Query
+from ragwatch.stores.sqlite.store import SqliteStore
+from ragwatch.web import Access, RequestPolicy, Right, build_app
+from ragwatch.web.downloads import cell, csv_chunks, rows
+
+
+def read(text: str) -> list[dict[str, str]]:
+    """Rows as a spreadsheet reads them."""
+    return list(csv.DictReader(io.StringIO(text, newline="")))
+
+
+async def test_the_whole_search_is_downloaded_in_its_order(store: SqliteStore) -> None:
+    """More than a page, by the filters and the order of the page, with texts and scores; unknown is empty."""
+    settle(store, [f"r{number}" for number in range(60)], route="support")
+    bad, missed = a_draw("bad", at=AT - 5), a_draw("missed", at=AT - 7)
+    store.admit(an_admission(bad, missed))
+    store.settle([a_verdict(bad, an_evidence(a_claim((0, 0)))), an_unjudged(missed)])
+    whole = read((await get(store, "/samples.csv?limit=25")).text)
+    lines = [json.loads(line) for line in (await get(store, "/samples.jsonl")).text.splitlines()]
+    assert [row["key"] for row in whole] == [line["key"] for line in lines]
+    assert len(whole) == 62
+    failing = read((await get(store, "/samples.csv?quantity=faithfulness&below=0.5")).text)
+    assert [(row["key"], row["faithfulness"], row["question"]) for row in failing] == [
+        (bad.key, "0.0", "What do cats do?")
+    ]
+    (unknown,) = (row for row in whole if row["outcome"] == "unjudged")
+    assert (unknown["faithfulness"], unknown["reason"], unknown["truncated"]) == ("", "timeout", "false")
+    worst = read((await get(store, "/samples.csv?quantity=faithfulness&sort=worst")).text)
+    assert worst[0]["key"] == bad.key
+    answer = await get(store, "/samples.csv")
+    assert answer.headers["content-type"] == "text/csv; charset=utf-8"
+    assert answer.headers["content-disposition"] == 'attachment; filename="samples.csv"'
+    assert len(read((await get(None, "/samples.csv")).text)) == 0
+
+
+async def test_hostile_texts_are_no_formulas(store: SqliteStore) -> None:
+    """Whatever question, answer and trace id are, no cell begins as a formula and each row stays one row."""
+    texts = [*HOSTILE, XSS, "=HYPERLINK(1)", "+1", "-1", "@SUM(1)", "\t=1", '",=1', "a\r\n=1"]
+    draws = [
+        a_draw(f"h{number}", question=text, answer=text, metadata={"trace_id": text})
+        for number, text in enumerate(texts)
+    ]
+    store.admit(an_admission(*draws))
+    store.settle([a_verdict(draw) for draw in draws])
+    listed = read((await get(store, "/samples.csv")).text)
+    assert len(listed) == len(texts)
+    for row in listed:
+        for name in ("question", "answer", "trace_id"):
+            assert not row[name].lstrip().startswith(("=", "+", "-", "@"))
+
+
+@given(st.text(max_size=20))
+def test_a_cell_is_its_text_or_marked(text: str) -> None:
+    """Only an apostrophe is added, and only where a spreadsheet could see a formula."""
+    value = cell(text)
+    assert value in (text, f"'{text}")
+    assert str(value)[:1] not in ("=", "+", "-", "@", "\t", "\r") or not text
+
+
+def test_a_store_that_breaks_is_named_in_the_last_row(store: SqliteStore) -> None:
+    """What was read before is there."""
+    settle(store, ["a"])
+
+    def broken() -> Iterator[Any]:
+        yield from store.entries(Query())
+        raise StoreError("disk I/O error")
+
+    *_, last = read(b"".join(csv_chunks(rows(broken()), ["faithfulness"])).decode())
+    assert (last["key"], last["error"]) == ("", "the store cannot be read: disk I/O error")
+
+
+async def test_a_wrong_search_and_a_closed_store_are_errors(tmp_path: Path) -> None:
+    """400 and 503, not a file."""
+    store = SqliteStore(tmp_path)
+    store.close()
+    assert (await get(store, "/samples.csv")).status_code == 503
+    assert (await get(None, "/samples.jsonl?below=x")).status_code == 400
+
+
+@pytest.mark.parametrize("name", ["csv", "jsonl"])
+async def test_downloads_need_the_right_pages_and_are_recorded(name: str, store: SqliteStore) -> None:
+    """The audit log has the path, the search and every key; who may read series alone gets nothing."""
+    settle(store, ["a", "b"])
+    noted: list[dict[str, Any]] = []
+
+    async def ask(access: Access) -> httpx.Response:
+        app = build_app(
+            board=Board(),
+            render=lambda *_: (b"", ""),
+            store=store,
+            scope=lambda: SCOPE,
+            clock=lambda: AT,
+            policy=RequestPolicy(access=lambda: access),
+            audit=lambda **line: noted.append(line),
+        )
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
+            return await client.get(f"/samples.{name}?route=search")
+
+    assert (await ask(Access(anonymous=frozenset({Right.METRICS})))).status_code in (401, 403)
+    assert noted == []
+    assert (await ask(Access())).status_code == 200
+    assert {(line["action"], line["path"]) for line in noted} == {("read", f"/samples.{name}")}
+    assert {key for line in noted for key in line["keys"]} == {a_draw("a").key, a_draw("b").key}
+    assert noted[0]["parameters"] == {"route": "search"}
+
+
+async def test_the_page_links_downloads_and_orders(store: SqliteStore) -> None:
+    """Links keep the search; a column leads to the worst of its quantity, without bounds of another one."""
+    settle(store, ["a"])
+    body = (await get(store, "/samples?route=search&quantity=faithfulness&above=0.1&limit=25")).text
+    assert 'href="samples.csv?route=search&amp;quantity=faithfulness&amp;above=0.1"' in body
+    assert 'href="?route=search&amp;above=0.1&amp;limit=25&amp;quantity=faithfulness&amp;sort=worst"' in body
+    assert 'href="?route=search&amp;limit=25&amp;quantity=answer_relevancy&amp;sort=worst"' in body

@@ -1,0 +1,261 @@
+"""The OpenAPI document: it names every route under `/api/v1`, and real responses have the shapes that it gives."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from jsonschema import Draft202012Validator
+from starlette.applications import Starlette
+from starlette.routing import Route
+from support.canaries import a_canary, a_failure, a_reply, a_report
+from support.kit import AT, JUDGE, a_claim, a_draw, a_verdict, an_admission, an_evidence, an_unjudged
+from support.snapshots import small
+
+from ragwatch.board import Board
+from ragwatch.core.canary.gauges import tallies_of
+from ragwatch.core.canary.history import to_record
+from ragwatch.core.canary.report import SuiteReport, suite_line
+from ragwatch.core.labels.label import Label
+from ragwatch.core.scores import Quantity
+from ragwatch.core.snapshot import Gauge
+from ragwatch.ports import RecordedEvent, Store, StoredRun
+from ragwatch.stores.sqlite.store import SqliteStore
+from ragwatch.web import Access, PageScope, RequestPolicy, Right, build_app
+from ragwatch.web.entity_tags import entity_tag
+from ragwatch.web.json_schema import Schema
+from ragwatch.web.openapi import PATH, document
+from ragwatch.web.samples import JSON_PARAMETERS, ParameterError, json_query_of
+from ragwatch.web.trends_page import TrendRequest
+
+SCOPE = PageScope(("app",), ("search",), (JUDGE,), ("1h",), {"faithfulness": 0.7}, ("docs",), criteria=("is_polite",))
+BAD = a_draw("bad", at=AT - 60, metadata={"release": "v2"})
+LABEL = Label(BAD.key, "ann", AT, {Quantity.FAITHFULNESS: 0.0}, (), 0.5, "wrong", owner="ann", without={"bob": 0.5})
+
+
+class Shown:
+    """Labels that are stored."""
+
+    per_hour = 10
+
+    def labels(self, *_: object) -> list[dict[str, Any]]:
+        """One, changed twice."""
+        return [replace(LABEL, note="second").after(LABEL).to_record()]
+
+    def pruned_until(self) -> float | None:
+        """Nothing was deleted."""
+        return None
+
+
+def an_app(store: Store | None, policy: RequestPolicy | None = None) -> Starlette:
+    """The application over a Snapshot with alarms."""
+    board = Board()
+    gauges = {
+        (Gauge.DRIFT_EVIDENCE, ("faithfulness", "search")): 130.0,
+        (Gauge.DRIFT_THRESHOLD, ("faithfulness", "search")): 120.0,
+        (Gauge.DRIFT_ALARM, ("faithfulness", "search")): 1.0,
+        (Gauge.TRAFFIC_DRIFT_EVIDENCE, ("question_words", "search")): 3.0,
+        (Gauge.TRAFFIC_DRIFT_PAUSED, ("language", "search", "few")): 1.0,
+        (Gauge.JUDGE_DRIFT_FLIPS, (JUDGE,)): 2.0,
+        (Gauge.JUDGE_DRIFT_ALARM, (JUDGE,)): 1.0,
+        (Gauge.CANARY_RECALL, ("docs", "5")): 0.5,
+    }
+    board.publish(replace(small(), gauges=gauges))
+    return build_app(
+        board=board,
+        render=lambda *_: (b"", ""),
+        store=store,
+        scope=lambda: SCOPE,
+        clock=lambda: AT,
+        labels=Shown,  # type: ignore[arg-type]  # the export is all that is asked
+        policy=policy or RequestPolicy(),
+    )
+
+
+async def get(app: Starlette, path: str, **headers: str) -> httpx.Response:
+    """One response."""
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
+        return await client.get(path, headers=headers)
+
+
+def fill(store: Store) -> None:
+    """Verdicts of every kind, an event, an alarm, and two canary runs."""
+    good, missed = a_draw("good"), a_draw("missed", at=AT - 30)
+    store.admit(an_admission(good, BAD, missed))
+    claims = an_evidence(a_claim((0, 0), "contradicted"))
+    store.settle([a_verdict(good), a_verdict(BAD, claims), an_unjudged(missed)])
+    store.record(RecordedEvent(AT - 100, "release", "v2"))
+    alarm = {"evidence": 121.5, "threshold": 120.0, "judge": JUDGE}
+    store.record_run(StoredRun("drift", "faithfulness/search", AT - 50, failing=True, body=alarm), Counter())
+    for reports in (
+        (a_report(a_canary("a"), a_reply("a")),),
+        (a_report(a_canary("a"), a_reply("x", "y")), a_report(a_canary("b", name="down"), a_failure())),
+    ):
+        suite = SuiteReport("docs", (5,), reports)
+        body = {"line": suite_line(suite), "ks": [5], "reports": [to_record(one) for one in reports]}
+        store.record_run(StoredRun("canary", "docs", AT - 10, failing=False, body=body), tallies_of(suite))
+
+
+def closed(schema: Any) -> Any:
+    """A schema that allows no property that it does not list."""
+    if isinstance(schema, list):
+        return [closed(one) for one in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    whole = {name: closed(value) for name, value in schema.items()}
+    return whole | {"additionalProperties": False} if whole.get("type") == "object" and "properties" in whole else whole
+
+
+def faults(body: object, schema: Schema) -> list[str]:
+    """What is wrong with a response, by the document."""
+    components = closed(document(SCOPE.criteria)["components"])
+    validator = Draft202012Validator({**schema, "components": components})
+    return [f"{one.json_path}: {one.message[:300]}" for one in validator.iter_errors(body)]
+
+
+def api_routes(app: Starlette) -> set[str]:
+    """Paths under `/api/` that the application routes."""
+    return {route.path for route in app.routes if isinstance(route, Route) and route.path.startswith("/api/")}
+
+
+def schema_of(path: str, status: int) -> Schema:
+    """The schema of a response."""
+    responses = document()["paths"][re.sub("/samples/.+", "/samples/{key}", path.partition("?")[0])]["get"]["responses"]
+    return dict(responses[str(status)]["content"]["application/json"]["schema"])
+
+
+async def test_the_document_names_every_route_and_no_other() -> None:
+    """What is served under `/api/` is documented, what is documented is served, and the document itself is served."""
+    app = an_app(None)
+    served = await get(app, PATH)
+    assert served.json() == document(SCOPE.criteria)
+    assert set(served.json()["paths"]) == api_routes(app)
+    names = re.findall(r"#/components/schemas/(\w+)", served.text)
+    assert set(names) == set(served.json()["components"]["schemas"])
+    for schema in served.json()["components"]["schemas"].values():
+        Draft202012Validator.check_schema(schema)
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/api/v1/snapshot?window=1h", 200),
+        ("/api/v1/canaries", 200),
+        ("/api/v1/samples", 200),
+        ("/api/v1/samples?texts=true&limit=2", 200),
+        ("/api/v1/samples?limit=0", 400),
+        (f"/api/v1/samples/{BAD.key}", 200),
+        ("/api/v1/samples/none", 404),
+        ("/api/v1/labels", 200),
+        ("/api/v1/labels?after=x", 400),
+        ("/api/v1/drift", 200),
+        ("/api/v1/routes?route=search", 200),
+        ("/api/v1/routes?route=none", 404),
+        ("/api/v1/trends?route=search", 200),
+        ("/api/v1/trends?suite=docs&range=1h", 200),
+        ("/api/v1/trends?route=none", 404),
+        ("/api/v1/trends?range=never", 400),
+        ("/api/v1/changes?at=1h&route=search", 200),
+        ("/api/v1/changes?at=1h&route=search&questions=same", 200),
+        ("/api/v1/changes?at=5m&suite=docs&span=1h", 200),
+        ("/api/v1/changes", 400),
+        ("/api/v1/causes?window=1h&route=search", 200),
+        ("/api/v1/causes?window=soon", 400),
+    ],
+)
+async def test_responses_of_a_filled_store_have_the_documented_shape(
+    path: str, status: int, store: SqliteStore
+) -> None:
+    """Every property that is there is documented, and every documented one that is not optional is there."""
+    fill(store)
+    response = await get(an_app(store), path)
+    assert response.status_code == status
+    assert faults(response.json(), schema_of(path, status)) == []
+
+
+async def test_responses_without_a_store_have_the_documented_shape() -> None:
+    """Nothing stored, and a store that cannot be read."""
+    for path in ("snapshot", "canaries", "samples", "drift", "trends", "changes?at=1h", "causes"):
+        response = await get(an_app(None), f"/api/v1/{path}")
+        assert faults(response.json(), schema_of(f"/api/v1/{path}", 200)) == []
+
+
+async def test_a_store_that_cannot_be_read_is_documented(tmp_path: Path) -> None:
+    """Each 503 has a documented shape."""
+    store = SqliteStore(tmp_path)
+    store.close()
+    for path in ("samples", f"samples/{BAD.key}", "drift", "trends", "changes?at=1h", "causes"):
+        response = await get(an_app(store), f"/api/v1/{path}")
+        assert (path, response.status_code) == (path, 503)
+        assert faults(response.json(), schema_of(f"/api/v1/{path}", 503)) == []
+
+
+def parameters_of(path: str) -> dict[str, Any]:
+    """Documented parameters of a path."""
+    return {one["name"]: one["schema"] for one in document(SCOPE.criteria)["paths"][path]["get"]["parameters"]}
+
+
+def test_parameters_are_those_that_are_checked() -> None:
+    """Names that are not documented are refused, documented limits are those in force, criteria are quantities."""
+    search = parameters_of("/api/v1/samples")
+    assert tuple(search) == JSON_PARAMETERS
+    assert "is_polite" in search["quantity"]["enum"]
+    for good, bad in ((search["limit"]["maximum"], search["limit"]["maximum"] + 1), (search["limit"]["minimum"], 0)):
+        assert json_query_of([("limit", str(good))], now=AT)[0].limit == good
+        with pytest.raises(ParameterError, match="limit"):
+            json_query_of([("limit", str(bad))], now=AT)
+    assert _accepted(search["stage"]["enum"], "stage")
+    for name in parameters_of("/api/v1/trends")["range"]["enum"][1:]:
+        assert TrendRequest.of({"range": name}).range == name
+
+
+def _accepted(values: Iterable[str], name: str) -> bool:
+    return all(json_query_of([(name, value)], now=AT) for value in values)
+
+
+async def test_the_document_needs_the_right_pages() -> None:
+    """A client that may read series alone gets no document."""
+    policy = RequestPolicy(access=lambda: Access(anonymous=frozenset({Right.METRICS})))
+    assert (await get(an_app(None, policy), PATH)).status_code in (401, 403)
+
+
+async def test_what_is_unchanged_is_not_sent_again(store: SqliteStore) -> None:
+    """A tag that is given back is answered with 304 without a body, until the content changes."""
+    fill(store)
+    app = an_app(store)
+    for path in ("/api/v1/snapshot", "/api/v1/samples", "/api/v1/drift", "/samples", PATH):
+        first = await get(app, path)
+        tag = first.headers["etag"]
+        again = await get(app, path, **{"If-None-Match": f'"other", {tag}'})
+        assert (path, again.status_code, again.content, again.headers["etag"]) == (path, 304, b"", tag)
+        assert again.headers["cache-control"] == "no-store"
+        assert "content-length" not in again.headers
+        other = await get(app, path, **{"If-None-Match": '"other"'})
+        assert (other.status_code, other.content) == (200, first.content)
+    tag = (await get(app, "/api/v1/samples")).headers["etag"]
+    late = a_draw("late")
+    store.admit(an_admission(late))
+    store.settle([a_verdict(late)])
+    assert (await get(app, "/api/v1/samples", **{"If-None-Match": tag})).status_code == 200
+
+
+async def test_streams_and_errors_have_no_tag(store: SqliteStore) -> None:
+    """They are sent as they are made, whatever tag the client has."""
+    fill(store)
+    for path, status in (("/api/v1/samples?texts=true", 200), ("/api/v1/samples?limit=0", 400), ("/nowhere", 404)):
+        response = await get(an_app(store), path, **{"If-None-Match": "*"})
+        assert (response.status_code, "etag" in response.headers) == (status, False)
+        assert response.content
+
+
+def test_only_the_time_of_the_request_is_left_out_of_a_tag() -> None:
+    """Text that looks like a time, and a score of that name in a list, count."""
+    assert entity_tag(b'{"now":1,"question":"\\"now\\":1"}') != entity_tag(b'{"now":1,"question":"\\"now\\":2"}')
+    assert entity_tag(b'{"samples":[{"now":0.5}]}') != entity_tag(b'{"samples":[{"now":0.6}]}')
+    assert entity_tag(b'{"version":"1","now":5.5e9,"n":1}') == entity_tag(b'{"version":"1","now":7,"n":1}')
