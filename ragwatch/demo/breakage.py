@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
 from enum import StrEnum
 from hashlib import blake2b
 
@@ -35,29 +35,40 @@ class Breakage(StrEnum):
 RECOVERED = f"release {HEALTHY_RELEASE} is restored: the service is healthy"
 
 
-@dataclass(frozen=True, slots=True)
 class Schedule:
     """Schedule of the faults: a healthy phase, then each fault followed by a healthy phase of the same length.
 
-    Attributes:
-        degrade_after: Seconds of the first healthy phase; None for no faults at all.
+    No fault is left out: one that begins late, because the machine was busy, delays those after it.
+
+    Args:
+        degrade_after: Seconds of the first healthy phase.
         seconds: Duration of each fault, and of each healthy phase between.
+
+    >>> schedule = Schedule(10, 5)
+    >>> [schedule.at(seconds) for seconds in (9, 10, 16, 40, 44, 45)]
+    [None, <Breakage.VANISH: 'vanish'>, None, <Breakage.INVENT: 'invent'>, <Breakage.INVENT: 'invent'>, None]
     """
 
-    degrade_after: float | None
-    seconds: float = 20.0
+    def __init__(self, degrade_after: float, seconds: float = 20.0) -> None:
+        self._seconds = seconds
+        self._phases: list[Breakage | None] = [phase for kind in Breakage for phase in (kind, None)]
+        self._current: Breakage | None = None
+        self._next: float | None = degrade_after  # time of the next change; None if there is none
 
-    def at(self, elapsed: float) -> Breakage | None:
-        """Fault `elapsed` seconds after the start; None while healthy.
+    def at(self, elapsed: float, may_break: Callable[[], bool] = lambda: True) -> Breakage | None:
+        """Fault `elapsed` seconds after the start; None while healthy. Ask for later and later times.
 
-        >>> [Schedule(10, 5).at(seconds) for seconds in (9, 10, 16, 21, 99)]
-        [None, <Breakage.VANISH: 'vanish'>, None, <Breakage.INVENT: 'invent'>, None]
+        Args:
+            elapsed: Seconds since the start.
+            may_break: Whether the first fault may begin, once it is due; until then the first healthy phase goes on.
         """
-        if self.degrade_after is None or elapsed < self.degrade_after:
+        if self._next is None or elapsed < self._next:
+            return self._current
+        if len(self._phases) == 2 * len(Breakage) and not may_break():
             return None
-        turn = int((elapsed - self.degrade_after) // self.seconds)
-        kinds = tuple(Breakage)
-        return kinds[turn // 2] if turn % 2 == 0 and turn // 2 < len(kinds) else None
+        self._current = self._phases.pop(0)
+        self._next = elapsed + self._seconds if self._phases else None
+        return self._current
 
 
 def vanishes(module: str) -> bool:

@@ -52,9 +52,8 @@ class Demo:
     ) -> None:
         self.log_path = log_path
         self.service = RagService(log_path, chunk_words=chunk_words)
-        self._schedule = Schedule(degrade_after, breakage_seconds)
+        self._schedule = None if degrade_after is None else Schedule(degrade_after, breakage_seconds)
         self._may_break = may_break
-        self._first_fault: float | None = None  # seconds after the start
         self._on_event = on_event
         try:
             self._endpoint = Endpoint(self.service, port)
@@ -126,14 +125,9 @@ class Demo:
 
     def follow_schedule(self, elapsed: float) -> None:
         """Deploys the release that is due by the schedule, unless it is deployed already."""
-        healthy = self._schedule.degrade_after
-        if healthy is None:
+        if self._schedule is None:
             return
-        if self._first_fault is None:
-            if elapsed < healthy or not self._may_break():
-                return
-            self._first_fault = elapsed
-        due = self._schedule.at(elapsed - self._first_fault + healthy)
+        due = self._schedule.at(elapsed, self._may_break)
         if due is self.breakage:
             return
         if due is None:

@@ -46,7 +46,7 @@ class Release:
 def _play() -> tuple[dict[str, Release], dict[str, dict[str, Any] | None]]:
     """Run the demo through its schedule, until all breakages are over and what was asked by then is judged.
 
-    Returns the releases, and what the page of causes named first during each bad one.
+    Returns the releases, and the cause that names each bad one.
     """
     command = [sys.executable, "-W", "error", "-m", "ragwatch", "demo", "--port", "0", "--rate", str(RATE)]
     command += ["--degrade-after", str(HEALTHY), "--breakage-seconds", str(LASTING)]
@@ -67,7 +67,7 @@ def _play() -> tuple[dict[str, Release], dict[str, dict[str, Any] | None]]:
                     if before == LAST:
                         break
                     if release in ("v2-index", "v3-model", LAST):
-                        causes[release] = _first_cause(address, release)
+                        causes[release] = _cause(address, release)
             _wait_until_judged(address)
             samples = _samples(address)
             process.send_signal(signal.SIGINT)
@@ -81,14 +81,18 @@ def _play() -> tuple[dict[str, Release], dict[str, dict[str, Any] | None]]:
     return {name: Release(verdicts) for name, verdicts in releases.items()}, causes
 
 
-def _first_cause(address: str, release: str) -> dict[str, Any] | None:
-    """The first cause once it names a release or what it lost; None if it does not in time."""
+def _cause(address: str, release: str) -> dict[str, Any] | None:
+    """The cause that names a release, itself or folded into what it lost; None if there is none in time.
+
+    The page is up to five seconds old, and a breakage lasts as long: what was broken before may stand above it.
+    """
     end = time.monotonic() + NAMED_WITHIN
     while time.monotonic() < end:
         with urllib.request.urlopen(f"{address}/api/v1/causes?window=1h", timeout=DEADLINE) as reply:
-            first = next(iter(json.load(reply)["causes"]), None)
-        if first is not None and release in (first["value"], *(one["value"] for one in first["folded"])):
-            return dict(first)
+            causes = json.load(reply)["causes"]
+        for cause in causes:
+            if release in (cause["value"], *(one["value"] for one in cause["folded"])):
+                return dict(cause)
         time.sleep(0.5)
     return None
 
@@ -108,20 +112,22 @@ def _wait_until_judged(address: str) -> None:
 
 
 def _samples(address: str) -> list[dict[str, Any]]:
-    """All stored verdicts with their samples, page after page."""
-    found, page = [], "/api/v1/samples?texts=true&limit=500&outcome=judged"
-    while page:
-        with urllib.request.urlopen(address + page, timeout=DEADLINE) as reply:
-            told = json.load(reply)
-        found += told["samples"]
-        page = told.get("next")
-    return found
+    """All stored verdicts with their samples, page after page: the newest first, then what is older."""
+    samples, until = list[dict[str, Any]](), ""
+    while True:
+        place = f"{address}/api/v1/samples?texts=true&limit=500&outcome=judged{until}"
+        with urllib.request.urlopen(place, timeout=DEADLINE) as reply:
+            page = json.load(reply)["samples"]
+        if not page:
+            return samples
+        samples += page
+        until = f"&until={page[-1]['verdict']['at']!r}"
 
 
 def test_each_breakage_is_seen_and_named() -> None:
     """Vanished documents are retrieval, inventions generation, an ignored top passage alignment; health is none.
 
-    While each lasts, the page of causes names its release first, with the vanished documents.
+    The page of causes names each bad release, with the vanished documents.
     """
     releases, causes = _play()
     healthy, vanish, invent, ignore = (releases[name] for name in ("v1", "v2-index", "v3-model", LAST))

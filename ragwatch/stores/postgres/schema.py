@@ -56,7 +56,12 @@ def prepare(
 
 def stored_version(connection: psycopg.Connection, name: str) -> tuple[int, int] | None:
     """Return the version of a schema, and the oldest that can work with it; None if there is no schema."""
-    exists = connection.execute("SELECT to_regclass(%s) IS NOT NULL", (f'"{name}".schema_version',)).fetchone()
+    # Not by to_regclass: inside a transaction that waited for the lock it may still remember that there was no schema.
+    exists = connection.execute(
+        "SELECT EXISTS (SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
+        " WHERE n.nspname = %s AND c.relname = 'schema_version')",
+        (name,),
+    ).fetchone()
     if exists is None or not exists[0]:
         return None
     row = connection.execute("SELECT version, compatible FROM schema_version").fetchone()

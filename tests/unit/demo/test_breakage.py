@@ -11,7 +11,8 @@ from ragwatch.demo.questions import questions
 
 def test_breakages_follow_one_another_with_health_between() -> None:
     """Health, then each once with an equal healthy time after it, then health for good."""
-    at = [Schedule(30, 10).at(second + 0.5) for second in range(0, 120, 10)]
+    schedule = Schedule(30, 10)
+    at = [schedule.at(second + 0.5) for second in range(0, 120, 10)]
     assert at == [
         None,
         None,
@@ -28,9 +29,12 @@ def test_breakages_follow_one_another_with_health_between() -> None:
     ]
 
 
-def test_without_a_time_nothing_ever_breaks() -> None:
-    """None is health for good."""
-    assert [Schedule(None).at(second) for second in (0, 1e9)] == [None, None]
+def test_no_fault_is_left_out_on_a_busy_machine() -> None:
+    """One that begins late lasts as long as it should, and delays those after it."""
+    schedule = Schedule(30, 10)
+    at = [schedule.at(second) for second in (100.0, 109.9, 110.0, 200.0, 209.9, 500.0, 501.0, 510.0, 600.0)]
+    vanish, invent, ignore = Breakage
+    assert at == [vanish, vanish, None, invent, invent, None, None, ignore, None]
 
 
 def test_it_may_be_broken_from_the_start() -> None:
