@@ -57,7 +57,7 @@ def test_stopping_everything_is_told(played: Played, capsys: pytest.CaptureFixtu
         each.exception()
     before, begun = len(played.stage.heard), time.monotonic()
     played.fleet.stop()
-    until("that no ragwatch is left", lambda: played.stage.told("oncall", JOB, "RagwatchAbsent"))
+    until("that no ragwatch is left", lambda: played.stage.told("oncall", JOB, "RagwatchAbsent", since=before))
     with capsys.disabled():
         print(f"\n  from the end of everything to its notification: {time.monotonic() - begun:.1f} s", end="")
     calls: list[dict[str, Any]] = [

@@ -197,11 +197,13 @@ class Stage:
         url = f"http://127.0.0.1:{self.server}/api/v1/{path}?{urllib.parse.urlencode(query)}"
         return json.loads(get(url)[1])["data"]
 
-    def told(self, receiver: str, job: str, name: str = ".+", status: str = "firing") -> list[dict[str, Any]]:
-        """Notifications of a receiver about a job and an alert (a pattern), in order."""
+    def told(
+        self, receiver: str, job: str, name: str = ".+", status: str = "firing", *, since: int = 0
+    ) -> list[dict[str, Any]]:
+        """Notifications of a receiver about a job and an alert (a pattern), in order; those after the first `since`."""
         return [
             body
-            for place, body in list(self.heard)
+            for place, body in self.heard[since:]
             if (place, body["status"], body["groupLabels"]["job"]) == (receiver, status, job)
             and any(re.fullmatch(name, alert["labels"]["alertname"]) for alert in body["alerts"])
         ]
