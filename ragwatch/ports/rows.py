@@ -172,6 +172,9 @@ class Query:
     Attributes:
         labelled: Whether the sample has a label by a person, counted or taken back.
         disputed: Whether another judge names another stage at fault for the same sample.
+        metadata: Keys of metadata (one level down: a path) with the values that the sample has.
+        context: Id of a context that was retrieved.
+        top_context: Id of the context that was ranked first.
         worst: Whether the worst scores of `quantity` come first instead.
         after: `at` and `seq` of the last row of the previous page, for keyset pagination.
         texts: Whether samples are loaded.
@@ -189,6 +192,9 @@ class Query:
     until: float | None = None
     labelled: bool | None = None
     disputed: bool | None = None
+    metadata: tuple[tuple[str, str], ...] = ()
+    context: str | None = None
+    top_context: str | None = None
     worst: bool = False
     limit: int = 50
     after: tuple[float, int] | None = None

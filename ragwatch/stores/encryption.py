@@ -122,6 +122,8 @@ class TextCipher:
         self._aead, self._invalid = AESGCM, InvalidTag
         self._keys = {key_id(key): key for key in keys}
         self.current = key_id(keys[0])
+        self.term_keys = [hmac.digest(key, b"ragwatch term", "sha256") for key in keys]
+        """Keys of the digests by which answers are searched for, that of the writing key first."""
 
     @property
     def ids(self) -> frozenset[bytes]:

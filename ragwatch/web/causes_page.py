@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from time import thread_time
 from typing import Any
 from urllib.parse import urlencode
@@ -22,7 +22,7 @@ from ragwatch.web.causes import DEFAULT_WINDOW, CauseQuestion, causes_view, ques
 from ragwatch.web.pages import page
 from ragwatch.web.reply import json_reply
 from ragwatch.web.request_limit import MIB, RequestLimit
-from ragwatch.web.samples import ParameterError
+from ragwatch.web.samples import METADATA_PREFIX, ParameterError
 from ragwatch.web.scope import PageScope
 
 RESPONSE_SIZE = 4 * MIB  # approximate memory for one response
@@ -87,6 +87,7 @@ def cause_routes(store: Store | None, scope: Callable[[], PageScope], clock: Cal
     def render(pairs: Pairs) -> Response:
         view, status = view_of(pairs)
         context = {"version": __version__, "now": clock(), "form": form(pairs, scope()), "view": view}
+        context["slice_filter"] = slice_filter
         return HTMLResponse(page("causes.html", {**context, "error": view["error"]}), status)
 
     async def html(request: Request) -> ASGIApp:
@@ -98,6 +99,19 @@ def cause_routes(store: Store | None, scope: Callable[[], PageScope], clock: Cal
         return await limit.answer(lambda: _json(*view_of(pairs)), RESPONSE_SIZE)
 
     return [Route("/causes", html), Route("/api/v1/causes", json)]
+
+
+def slice_filter(cause: Mapping[str, Any]) -> str:
+    """The parameter of a search for the answers of a slice; empty if a search has none for its attribute.
+
+    >>> slice_filter({"attribute": "metadata.release", "value": "v2"})
+    'metadata.release=v2'
+    >>> slice_filter({"attribute": "hour", "value": "3"})
+    ''
+    """
+    name = str(cause["attribute"])
+    known = name in ("context", "top_context") or name.startswith(METADATA_PREFIX)
+    return urlencode([(name, cause["value"])], errors="replace") if known else ""
 
 
 def _json(view: dict[str, Any], status: int) -> Response:

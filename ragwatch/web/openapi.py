@@ -136,6 +136,13 @@ def _search_schemas(criteria: Sequence[str]) -> dict[str, Schema]:
         "limit": {"type": "integer", "minimum": 1, "maximum": samples.MAX_LIMIT, "default": samples.DEFAULT_LIMIT},
         "labelled": {**one_of(samples.FLAGS), "description": "whether a person has labelled the sample"},
         "disputed": {**one_of(samples.FLAGS), "description": "whether another judge names another stage"},
+        "context": {**TEXT, "description": "id of a context that was retrieved"},
+        "top_context": {**TEXT, "description": "id of the context that was ranked first"},
+        "metadata": {
+            "type": "string",
+            "pattern": "^[^=]*[^=\\s][^=]*=.*",
+            "description": "KEY=VALUE, such as release=v2; for several keys write metadata.KEY=VALUE for each",
+        },
         "texts": {"type": "boolean", "default": False},
         "after": _CURSOR,
     }

@@ -37,7 +37,11 @@ PARAMETERS = (
     "limit",
     "labelled",
     "disputed",
+    "context",
+    "top_context",
+    "metadata",
 )
+METADATA_PREFIX = "metadata."  # of parameters: metadata.release=v2 is the same as metadata=release=v2
 JSON_PARAMETERS = (*PARAMETERS, "texts", "after")
 SPAN = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)([smhdw])")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
@@ -77,8 +81,8 @@ def query_of(parameters: Iterable[tuple[str, str]], *, now: float, criteria: Seq
         ParameterError: A parameter is unknown, repeated or invalid.
     """
     values: dict[str, str] = {}
-    for name, value in parameters:
-        if name not in PARAMETERS:
+    for name, value in canonical(parameters):
+        if name not in PARAMETERS and not name.startswith(METADATA_PREFIX):
             raise ParameterError(f"{name}: not a parameter; there are {', '.join(PARAMETERS)}")
         if name in values:
             raise ParameterError(f"{name}: given twice")
@@ -101,9 +105,33 @@ def query_of(parameters: Iterable[tuple[str, str]], *, now: float, criteria: Seq
         until=moment(values, "until", now),
         labelled=_flag(values, "labelled"),
         disputed=_flag(values, "disputed"),
+        metadata=_metadata(values),
+        context=values.get("context"),
+        top_context=values.get("top_context"),
         worst=_one_of(values, "sort", Order) == Order.WORST,
         limit=_limit(values.get("limit", str(DEFAULT_LIMIT))),
     )
+
+
+def canonical(parameters: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Writes metadata as parameters of their own: the form has one field for key and value.
+
+    >>> canonical([("metadata", "release=v2"), ("route", "search")])
+    [('metadata.release', 'v2'), ('route', 'search')]
+    """
+    return [_metadata_pair(value) if name == "metadata" else (name, value) for name, value in parameters]
+
+
+def _metadata_pair(text: str) -> tuple[str, str]:
+    key, separator, value = text.partition("=")
+    return (f"{METADATA_PREFIX}{key.strip()}", value.strip()) if separator else ("metadata", text)
+
+
+def _metadata(values: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    if "metadata" in values or METADATA_PREFIX in values:
+        raise ParameterError("metadata: not a key and a value; write metadata=release=v2 or metadata.release=v2")
+    start = len(METADATA_PREFIX)
+    return tuple((name[start:], value) for name, value in values.items() if name.startswith(METADATA_PREFIX))
 
 
 def _one_of(values: Mapping[str, str], name: str, allowed: Iterable[str]) -> str | None:

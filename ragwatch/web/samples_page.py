@@ -61,7 +61,7 @@ def sample_routes(
 
 
 def _search_page(pairs: Pairs, store: Store | None, scope: PageScope, now: float) -> Response:
-    filters = [(name, value) for name, value in pairs if value]  # forms submit empty fields as well
+    filters = samples.canonical((name, value) for name, value in pairs if value)  # forms submit empty fields as well
     view: dict[str, Any] = {"rows": [], "older": None, "crowded": False, "worst": False}
     status = 200
     error = None
@@ -210,6 +210,7 @@ def form(filters: Pairs, scope: PageScope) -> dict[str, Any]:
     return {
         "current": values,
         "choices": {name: _with_current(choices, values[name]) for name, choices in options.items()},
+        "metadata": [pair for pair in filters if pair[0].startswith(samples.METADATA_PREFIX)],
     }
 
 

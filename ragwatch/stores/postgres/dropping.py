@@ -10,7 +10,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ragwatch.errors import StoreError
+from ragwatch.stores.answer_terms import Rules
 from ragwatch.stores.kept_texts import Texts, without_texts
+from ragwatch.stores.postgres import indexing
 from ragwatch.stores.postgres.connections import Writer
 from ragwatch.stores.rows import pack, unpack
 from ragwatch.stores.traits import reduced
@@ -23,26 +25,26 @@ _FAILS = "EXISTS (SELECT 1 FROM verdicts v WHERE v.key = s.key AND v.outcome = '
 Cell = Callable[[Any], Any]
 
 
-def drop_settled(writer: Writer, keys: Sequence[str], texts: Texts, *, seal: Cell, unseal: Cell) -> None:
+def drop_settled(writer: Writer, keys: Sequence[str], rules: Rules, *, seal: Cell, unseal: Cell) -> None:
     """Delete the texts of those answers that no judge has to read any more.
 
     An answer fails if any judge names a stage at fault. The caller holds the lock of sequences: of two workers that
     settle the last two verdicts on an answer, the later one sees both.
     """
     stored = writer.execute(
-        f"SELECT key FROM samples s WHERE key = ANY(%s::text[]) AND {_droppable(texts)} ORDER BY key".encode(),  # noqa: S608 - constants
+        f"SELECT key FROM samples s WHERE key = ANY(%s::text[]) AND {_droppable(rules.texts)} ORDER BY key".encode(),  # noqa: S608 - constants
         (list(keys),),
     ).fetchall()
-    erase_texts(writer, [key for (key,) in stored], seal=seal, unseal=unseal)
+    erase_texts(writer, [key for (key,) in stored], rules, seal=seal, unseal=unseal)
 
 
-def drop_earlier(writer: Writer, texts: Texts, *, seal: Cell, unseal: Cell) -> int:
+def drop_earlier(writer: Writer, rules: Rules, *, seal: Cell, unseal: Cell) -> int:
     """Delete texts that were stored under another `store.texts`, of a limited number of answers. Returns the number."""
     stored = writer.execute(
-        f"SELECT key FROM samples s WHERE body <> %s AND {_droppable(texts)} LIMIT %s".encode(),  # noqa: S608 - constants
+        f"SELECT key FROM samples s WHERE body <> %s AND {_droppable(rules.texts)} LIMIT %s".encode(),  # noqa: S608 - constants
         (DROPPED, MAX_SAMPLES_PER_STEP),
     ).fetchall()
-    erase_texts(writer, sorted(key for (key,) in stored), seal=seal, unseal=unseal)
+    erase_texts(writer, sorted(key for (key,) in stored), rules, seal=seal, unseal=unseal)
     return len(stored)
 
 
@@ -50,12 +52,15 @@ def _droppable(texts: Texts) -> str:
     return f"NOT {_PENDING} AND NOT {_FAILS}" if texts is Texts.FAILING else f"NOT {_PENDING}"
 
 
-def erase_texts(writer: Writer, keys: Sequence[str], *, seal: Cell, unseal: Cell, ids: bool = True) -> None:
+def erase_texts(
+    writer: Writer, keys: Sequence[str], rules: Rules, *, seal: Cell, unseal: Cell, ids: bool = True
+) -> None:
     """Delete the texts of answers and of their verdicts; scores, offsets and counts remain.
 
     Args:
         writer: Within a transaction.
         keys: The answers.
+        rules: What is indexed for searches.
         seal: Encrypts a verdict.
         unseal: Decrypts it.
         ids: Whether ids of the answers, their contexts and their traces remain.
@@ -63,7 +68,11 @@ def erase_texts(writer: Writer, keys: Sequence[str], *, seal: Cell, unseal: Cell
     if not keys:
         return
     writer.execute("UPDATE samples SET body = %s WHERE key = ANY(%s::text[])", (DROPPED, list(keys)))
-    _erase_traits(writer, list(keys), seal=seal, unseal=unseal, ids=ids)
+    if ids:
+        _erase_traits(writer, list(keys), rules, seal=seal, unseal=unseal)
+    else:
+        writer.execute("DELETE FROM traits WHERE key = ANY(%s::text[])", (list(keys),))
+        indexing.remove(writer, list(keys))
     lines = writer.execute(
         "SELECT seq, key, line FROM verdicts WHERE key = ANY(%s::text[]) ORDER BY seq", (list(keys),)
     ).fetchall()
@@ -81,12 +90,11 @@ def _kept(line: bytes, identity: str | None) -> bytes:
         return b""
 
 
-def _erase_traits(writer: Writer, keys: list[str], *, seal: Cell, unseal: Cell, ids: bool) -> None:
-    """Delete the texts in the traits of answers, or, without ids, all of them."""
-    if not ids:
-        writer.execute("DELETE FROM traits WHERE key = ANY(%s::text[])", (keys,))
-        return
+def _erase_traits(writer: Writer, keys: list[str], rules: Rules, *, seal: Cell, unseal: Cell) -> None:
+    """Delete the texts in the traits of answers and in the index of searches."""
     stored = writer.execute("SELECT key, body FROM traits WHERE key = ANY(%s::text[]) ORDER BY key", (keys,)).fetchall()
-    kept = [(seal(body), key) for key, stored_body in stored if (body := reduced(unseal(stored_body))) is not None]
+    before = {key: unseal(body) for key, body in stored}
+    kept = {key: smaller for key, body in before.items() if (smaller := reduced(body)) is not None}
     if kept:
-        writer.executemany("UPDATE traits SET body = %s WHERE key = %s", kept)
+        writer.executemany("UPDATE traits SET body = %s WHERE key = %s", [(seal(kept[key]), key) for key in kept])
+    indexing.reduce(writer, before | kept, rules)

@@ -7,6 +7,7 @@ from typing import Any
 
 from ragwatch.core.tally import Tallies
 from ragwatch.ports import Erased, Erasure
+from ragwatch.stores.answer_terms import Rules
 from ragwatch.stores.erasing import OtherRow, Selection, unjudged_of, without_notes
 from ragwatch.stores.postgres import feedback, statements
 from ragwatch.stores.postgres.connections import Writer
@@ -19,7 +20,7 @@ OTHERS = {
     "states": "SELECT name, body FROM states",
     "events": "SELECT id, detail FROM events",
 }
-REWRITTEN = ("samples", "traits", "verdicts", "labels", "runs", "states", "events", "parts")
+REWRITTEN = ("samples", "traits", "answer_index", "verdicts", "labels", "runs", "states", "events", "parts")
 COUNTS = (
     "SELECT (SELECT COUNT(*) FROM work WHERE key = ANY(k.keys)),"
     " (SELECT COUNT(*) FROM verdicts WHERE key = ANY(k.keys)),"
@@ -47,7 +48,15 @@ def erased(selection: Selection, counts: Sequence[int]) -> Erased:
 
 
 def erase(
-    writer: Writer, selection: Selection, erasure: Erasure, tallies: Tallies, *, seal: Cell, unseal: Cell, part: Cell
+    writer: Writer,
+    selection: Selection,
+    erasure: Erasure,
+    tallies: Tallies,
+    rules: Rules,
+    *,
+    seal: Cell,
+    unseal: Cell,
+    part: Cell,
 ) -> Erased:
     """Erase the answers within a transaction, and count the pending ones as unjudged.
 
@@ -57,7 +66,7 @@ def erase(
     (counts,) = writer.execute(COUNTS, (keys,)).fetchall()
     pending = writer.execute(_PENDING, (keys,)).fetchall()
     statements.settle(writer, list(map(unjudged_of, pending)), tallies, seal=seal, part=part)
-    erase_texts(writer, keys, seal=seal, unseal=unseal, ids=False)
+    erase_texts(writer, keys, rules, seal=seal, unseal=unseal, ids=False)
     feedback.erase(writer, keys)
     if erasure.with_scores:
         writer.execute("DELETE FROM verdicts WHERE key = ANY(%s::text[])", (keys,))

@@ -18,7 +18,7 @@ EXACT_BYTES = 256 << 20  # tables up to this size are measured whole, larger one
 ROW_BYTES = 80  # of a row's header and its entries in indexes
 PRUNED_UNTIL = "SELECT until FROM pruned"
 RUNS_SIZE = "SELECT COALESCE(SUM(octet_length(body)), 0)::bigint FROM runs"
-_TABLES = ("verdicts", "samples", "traits", "runs", "parts", "labels", "events")
+_TABLES = ("verdicts", "samples", "traits", "answer_index", "runs", "parts", "labels", "events")
 RELATION_SIZE = (
     "SELECT SUM(pg_total_relation_size(p.relid))"  # noqa: S608 - constants
     f" FROM unnest(ARRAY{list(_TABLES)}) AS t(name), pg_partition_tree(t.name::regclass) AS p"

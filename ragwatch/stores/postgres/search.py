@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ragwatch.core.scores import LOW_IS_GOOD
@@ -13,6 +14,8 @@ from ragwatch.stores.postgres.pruning import unbiased
 from ragwatch.stores.rows import conditions_of
 
 _COLUMNS = ", ".join("v.scores::text" if name == "scores" else f"v.{name}" for name in VERDICT_COLUMNS)
+_FROM = "verdicts v LEFT JOIN samples s USING (key)"
+_FROM_INDEX = "verdicts v JOIN answer_index a ON a.key = v.key LEFT JOIN samples s ON s.key = v.key"
 _EQUALS = ("key", "route", "judge", "stage", "outcome")
 _SCORE = "(v.scores ->> %s)::float8"
 _BODY = r"NULLIF(s.body, '\x00')"  # NULL where the texts are not kept
@@ -26,24 +29,28 @@ ENTRY_BY_SEQ = (
 )
 
 
-def statement(query: Query) -> tuple[str, list[Any]]:
+Terms = Sequence[Sequence[int]]
+"""See `asked_terms`."""
+
+
+def statement(query: Query, terms: Terms = ()) -> tuple[str, list[Any]]:
     """Return SQL and parameters for complete verdicts; `verdict_of` decodes the rows.
 
     >>> statement(Query(route="search", limit=5))[1]
     ['search', 5]
     """
-    return _select(query, f"{_COLUMNS}, v.line, {_BODY if query.texts else 'NULL'}")
+    return _select(query, f"{_COLUMNS}, v.line, {_BODY if query.texts else 'NULL'}", terms)
 
 
-def summary_statement(query: Query) -> tuple[str, list[Any]]:
+def summary_statement(query: Query, terms: Terms = ()) -> tuple[str, list[Any]]:
     """Return SQL and parameters for lists, with only the first bytes of the texts; `summary_of` decodes the rows."""
-    sql, parameters = _select(query, f"{_COLUMNS}, {_HEAD}")
+    sql, parameters = _select(query, f"{_COLUMNS}, {_HEAD}", terms)
     return sql, [FIRST_SEGMENT_BYTES, FIRST_SEGMENT_BYTES, *parameters]
 
 
-def seq_statement(query: Query) -> tuple[str, list[Any]]:
+def seq_statement(query: Query, terms: Terms = ()) -> tuple[str, list[Any]]:
     """Return SQL and parameters for the sequence numbers of the verdicts alone."""
-    return _select(query, "v.seq")
+    return _select(query, "v.seq", terms)
 
 
 def answers_statement(query: AnswerQuery) -> tuple[str, list[Any]]:
@@ -53,9 +60,9 @@ def answers_statement(query: AnswerQuery) -> tuple[str, list[Any]]:
     )
 
 
-def _select(query: Query, columns: str) -> tuple[str, list[Any]]:
-    where: list[str] = ["true", *conditions_of(query)]
-    parameters: list[Any] = []
+def _select(query: Query, columns: str, terms: Terms) -> tuple[str, list[Any]]:
+    where: list[str] = ["true", *conditions_of(query), *("a.terms && %s::bigint[]" for _ in terms)]
+    parameters: list[Any] = [list(alternatives) for alternatives in terms]
     for name in _EQUALS:
         value = getattr(query, name)
         if value is not None:
@@ -81,7 +88,7 @@ def _select(query: Query, columns: str) -> tuple[str, list[Any]]:
         order = f"{_SCORE} {'DESC' if query.quantity in LOW_IS_GOOD else 'ASC'}, {order}"
         parameters.append(str(query.quantity))
     sql = (
-        f"SELECT {columns} FROM verdicts v LEFT JOIN samples s USING (key)"  # noqa: S608 - constants only
+        f"SELECT {columns} FROM {_FROM_INDEX if terms else _FROM}"  # noqa: S608 - constants only
         f" WHERE {' AND '.join(where)} ORDER BY {order} LIMIT %s"
     )
     return sql, [*parameters, query.limit]

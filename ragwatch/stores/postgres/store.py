@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from ragwatch.core.budget import Cost, SpendingCap
 from ragwatch.core.sample import Draw
@@ -19,20 +19,17 @@ from ragwatch.core.verdict import Verdict
 from ragwatch.errors import StoreError
 from ragwatch.ports import (
     Admission,
-    AnswerQuery,
     Erased,
     Erasure,
     FollowUp,
     OpenBatch,
-    PackedVerdict,
     Part,
-    Query,
     RecordedEvent,
     Retention,
     ScoreRow,
-    StoredVerdict,
 )
-from ragwatch.stores import decoding, rows
+from ragwatch.stores import rows
+from ragwatch.stores.answer_terms import Rules
 from ragwatch.stores.encryption import TextCipher
 from ragwatch.stores.erasing import OtherRow, Selection, rows_of_table, samples_of, with_lines
 from ragwatch.stores.kept_texts import Texts
@@ -43,20 +40,18 @@ from ragwatch.stores.postgres import (
     batches,
     feedback,
     forgetting,
+    indexing,
     partitions,
     pruning,
-    search,
     statements,
     trends,
     waiting,
 )
 from ragwatch.stores.postgres.connections import Target, Writer, unless_in_use
-from ragwatch.stores.postgres.dropping import drop_earlier, drop_settled
-from ragwatch.stores.postgres.leading import PostgresLeading
+from ragwatch.stores.postgres.finding import PostgresSearch
 from ragwatch.stores.postgres.locks import RETENTION, try_lock
 from ragwatch.stores.postgres.opening import prepare_database
 from ragwatch.stores.postgres.partitions import Parts
-from ragwatch.stores.traits import answer_of
 
 _WINDOW = (
     f"SELECT {rows.SCORE_COLUMNS.replace('scores', 'scores::text')} FROM verdicts"  # noqa: S608 - constants only
@@ -67,7 +62,7 @@ _NEWEST = "SELECT MAX(at) FROM verdicts"
 Result = TypeVar("Result")
 
 
-class PostgresStore(PostgresLeading):
+class PostgresStore(PostgresSearch):
     """Implements `ports.Store` in a schema of a PostgreSQL database.
 
     Args:
@@ -92,7 +87,7 @@ class PostgresStore(PostgresLeading):
         cipher: TextCipher | None = None,
     ) -> None:
         super().__init__(target, cipher=cipher)
-        self._texts = texts
+        self._rules = Rules(texts, cipher)
         self._state = state
         prepare_database(target, cipher)
         self._parts = Parts(self._days)
@@ -162,9 +157,8 @@ class PostgresStore(PostgresLeading):
                 counts.update(tallies or {})
             caused = [follow_up for follow_up in follow_ups if (follow_up.after, follow_up.key) in new]
             statements.insert_follow_ups(writer, caused, counts)
-            if self._texts is not Texts.ALL and new:
-                keys = sorted({key for _, key in new})
-                drop_settled(writer, keys, self._texts, seal=self.seal, unseal=self.unseal)
+            self._drop_texts(writer, {key for _, key in new})
+            indexing.add(writer, [one for one in verdicts if (one.reading.judge, one.draw.key) in new], self._rules)
             statements.add_tallies(writer, counts, self._slot)
             trends.add(writer, score_sums(one for one in verdicts if (one.reading.judge, one.draw.key) in new))
         return len(new)
@@ -238,38 +232,6 @@ class PostgresStore(PostgresLeading):
         stored = self.rows(pruning.PRUNED_UNTIL)
         return float(stored[0][0]) if stored else -math.inf
 
-    def find(self, query: Query) -> list[StoredVerdict]:
-        """See `Store.find`."""
-        return self._decoded_verdicts(decoding.verdict_of, *search.statement(query))
-
-    def summaries(self, query: Query) -> list[StoredVerdict]:
-        """See `Store.summaries`."""
-        return self._decoded_verdicts(decoding.summary_of, *search.summary_statement(query))
-
-    def entries(self, query: Query) -> Iterator[PackedVerdict]:
-        """See `Store.entries`. Loads one verdict at a time, without holding a transaction."""
-        for seq in self.rows(*search.seq_statement(query)):
-            for row in self.rows(search.ENTRY_BY_SEQ, seq):
-                yield decoding.packed_verdict_of(row)
-
-    def answers(self, query: AnswerQuery) -> list[tuple[ScoreRow, Mapping[str, Any] | None]]:
-        """See `Store.answers`."""
-        return list(map(answer_of, self.rows(*search.answers_statement(query))))
-
-    def _decoded_verdicts(
-        self, decode: Callable[[tuple[Any, ...]], StoredVerdict], sql: str, parameters: Sequence[object]
-    ) -> list[StoredVerdict]:
-        verdicts: list[StoredVerdict] = []
-        for row in self.rows(sql, parameters):
-            try:
-                verdicts.append(decode(row))
-            except StoreError:  # without a readable key
-                self._note_damage("verdicts", f"seq {row[0]}")
-        for stored in verdicts:
-            if stored.damage is not None:
-                self._note_damage("verdicts", stored.verdict.key)
-        return verdicts
-
     def prune(self, retention: Retention, *, now: float) -> int:
         """See `Store.prune`. Does nothing while another worker prunes."""
         limits, deleted = retention, 0
@@ -290,6 +252,7 @@ class PostgresStore(PostgresLeading):
         deleted += self._delete_excess(limits, now)
         while self._texts is not Texts.ALL and self._delete(self._drop_earlier, 0):
             pass
+        self._catch_up()
         return deleted
 
     def _days(self) -> list[int]:
@@ -318,9 +281,6 @@ class PostgresStore(PostgresLeading):
         tallies: Tallies = Counter()
         feedback.expire(writer, now, tallies)
         statements.add_tallies(writer, tallies, self._slot)
-
-    def _drop_earlier(self, writer: Writer) -> int:
-        return drop_earlier(writer, self._texts, seal=self.seal, unseal=self.unseal)
 
     def _delete_excess(self, limits: Retention, now: float) -> int:
         """Delete the oldest verdicts until the rest fits: files do not shrink, so what is deleted is added up."""
@@ -354,7 +314,14 @@ class PostgresStore(PostgresLeading):
         tallies: Tallies = Counter()
         with self.transaction() as writer:
             erased = forgetting.erase(
-                writer, selection, erasure, tallies, seal=self.seal, unseal=self.unseal, part=self._parts.of
+                writer,
+                selection,
+                erasure,
+                tallies,
+                self._rules,
+                seal=self.seal,
+                unseal=self.unseal,
+                part=self._parts.of,
             )
             forgetting.clear(writer, others, self.seal)
             statements.add_tallies(writer, tallies, self._slot)

@@ -13,6 +13,7 @@ from time import monotonic, sleep
 from ragwatch.core.tally import Tallies
 from ragwatch.errors import StoreError
 from ragwatch.ports import Erased, Erasure
+from ragwatch.stores.answer_terms import Rules
 from ragwatch.stores.encryption import TextCipher
 from ragwatch.stores.kept_texts import Texts
 from ragwatch.stores.rows import pack
@@ -40,7 +41,7 @@ class SqliteErasure(SqliteNotes):
         self, state: Path, *, min_free: int = 0, texts: Texts = Texts.ALL, cipher: TextCipher | None = None
     ) -> None:
         super().__init__(state, min_free=min_free, cipher=cipher)
-        self._texts = texts
+        self._rules = Rules(texts, cipher)
         self._dropped = False  # since the database was last rewritten by this process
         erasing = self._reader.rows("SELECT 1 FROM states WHERE name = ?", (UNDER_WAY,))
         self._rewrite_is_due = texts is not Texts.ALL or bool(erasing)  # a process that was killed may have left some
@@ -49,9 +50,13 @@ class SqliteErasure(SqliteNotes):
         if texts is not Texts.ALL:
             self._writer.execute("PRAGMA secure_delete=ON")
 
+    @property
+    def _texts(self) -> Texts:
+        return self._rules.texts
+
     def _drop_texts(self, writer: sqlite3.Connection, keys: Iterable[str]) -> None:
         """Delete the texts of settled answers, within the transaction that settles them."""
-        if self._texts is not Texts.ALL and drop_settled(writer, keys, self._texts, self._cipher):
+        if self._texts is not Texts.ALL and drop_settled(writer, keys, self._rules):
             self._dropped = True
 
     def _note_dropped(self, released: Collection[str]) -> None:
@@ -63,7 +68,7 @@ class SqliteErasure(SqliteNotes):
         """Delete what was stored under another `store.texts`, once after each start."""
         while self._has_earlier_texts:
             with self._transaction() as writer:
-                self._has_earlier_texts = drop_earlier(writer, self._texts, self._cipher) > 0
+                self._has_earlier_texts = drop_earlier(writer, self._rules) > 0
             self._dropped = self._dropped or self._has_earlier_texts
 
     def _rewrite_if_dropped(self, now: float) -> None:
@@ -100,7 +105,7 @@ class SqliteErasure(SqliteNotes):
         self._rewrite_is_due = True
         with self._transaction() as writer:
             writer.execute("INSERT OR REPLACE INTO states (name, body) VALUES (?, seal(?))", (UNDER_WAY, pack({})))
-            erased = forgetting.erase(writer, selected, erasure, self._cipher, tallies)
+            erased = forgetting.erase(writer, selected, erasure, self._rules, tallies)
             forgetting.clear(writer, others)
             statements.add_tallies(writer, tallies)
         complete = self._rewrite()

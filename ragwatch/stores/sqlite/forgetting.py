@@ -8,7 +8,7 @@ from contextlib import closing
 
 from ragwatch.core.tally import Tallies
 from ragwatch.ports import Erased, Erasure
-from ragwatch.stores.encryption import TextCipher
+from ragwatch.stores.answer_terms import Rules
 from ragwatch.stores.erasing import (
     OtherRow,
     Selection,
@@ -93,9 +93,7 @@ def clear(writer: sqlite3.Connection, rows: Iterable[OtherRow]) -> None:
                 writer.execute("UPDATE states SET body = seal(?) WHERE name = ?", (row.value, row.id))
 
 
-def erase(
-    writer: sqlite3.Connection, selection: Selection, erasure: Erasure, cipher: TextCipher | None, tallies: Tallies
-) -> Erased:
+def erase(writer: sqlite3.Connection, selection: Selection, erasure: Erasure, rules: Rules, tallies: Tallies) -> Erased:
     """Erase the answers within a transaction, and count the pending ones as unjudged.
 
     The row of the sample remains without texts: its key, a hash, refuses the answer if a source delivers it again.
@@ -106,20 +104,20 @@ def erase(
             total + number for total, number in zip(totals, writer.execute(_COUNTS, (key,)).fetchone(), strict=True)
         ]
         statements.settle(writer, list(map(unjudged_of, writer.execute(_PENDING, (key,)).fetchall())), tallies)
-        erase_texts(writer, key, cipher, ids=False)
+        erase_texts(writer, key, rules, ids=False)
         feedback.erase(writer, key)
         if erasure.with_scores:
             writer.execute("DELETE FROM verdicts WHERE key = ?", (key,))
             writer.execute("DELETE FROM labels WHERE key = ?", (key,))
         else:
-            _erase_notes(writer, key, cipher)
+            _erase_notes(writer, key, rules)
     return _erased(selection, totals)
 
 
-def _erase_notes(writer: sqlite3.Connection, key: str, cipher: TextCipher | None) -> None:
+def _erase_notes(writer: sqlite3.Connection, key: str, rules: Rules) -> None:
     """Delete the notes of the labels on an answer, earlier ones too; a damaged label is deleted."""
     for annotator, body in writer.execute("SELECT annotator, body FROM labels WHERE key = ?", (key,)).fetchall():
-        kept = without_notes(body if cipher is None else cipher.open(body))
+        kept = without_notes(body if rules.cipher is None else rules.cipher.open(body))
         if kept is None:
             writer.execute("DELETE FROM labels WHERE key = ? AND annotator = ?", (key, annotator))
         else:

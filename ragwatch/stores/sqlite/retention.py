@@ -9,6 +9,7 @@ import math
 import sqlite3
 
 from ragwatch.ports import Retention
+from ragwatch.stores.sqlite import indexing
 
 DAY = 86400.0
 MAX_ROWS_PER_STEP = 500
@@ -69,7 +70,8 @@ def _record_deletion(writer: sqlite3.Connection, deleted: list[tuple[str, float]
         (until, seq),
     )
     keys = [(key,) for key, _ in deleted]
-    _delete_orphans(writer, keys)
+    for key in _delete_orphans(writer, keys):
+        indexing.remove(writer, key)
     for table in ("feedback", "traits"):
         writer.executemany(
             f"DELETE FROM {table} WHERE key = ?1 AND NOT EXISTS (SELECT 1 FROM samples s WHERE s.key = ?1)",  # noqa: S608 - constants
@@ -77,14 +79,14 @@ def _record_deletion(writer: sqlite3.Connection, deleted: list[tuple[str, float]
         )
 
 
-def _delete_orphans(writer: sqlite3.Connection, keys: list[tuple[str]]) -> None:
-    """Delete the samples among these keys that have neither a verdict nor a pending judge.
+def _delete_orphans(writer: sqlite3.Connection, keys: list[tuple[str]]) -> list[str]:
+    """Delete the samples among these keys that have neither a verdict nor a pending judge. Returns their keys.
 
     A label does not keep its sample: without a verdict no page shows the text. The label itself stays.
     """
-    writer.executemany(
+    orphans = (
         "DELETE FROM samples WHERE key = ?1"
         " AND NOT EXISTS (SELECT 1 FROM verdicts v WHERE v.key = ?1)"
-        " AND NOT EXISTS (SELECT 1 FROM work w WHERE w.key = ?1)",
-        keys,
+        " AND NOT EXISTS (SELECT 1 FROM work w WHERE w.key = ?1) RETURNING key"
     )
+    return [key for one in keys for (key,) in writer.execute(orphans, one).fetchall()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ragwatch.core.scores import LOW_IS_GOOD
@@ -13,6 +14,12 @@ from ragwatch.stores.rows import conditions_of
 from ragwatch.stores.sqlite.retention import UNBIASED
 
 _COLUMNS = ", ".join(f"v.{name}" for name in VERDICT_COLUMNS)
+_FROM = "verdicts v LEFT JOIN samples s USING (key)"
+_FROM_TERM = (  # in the order of the index of terms, which is that of time
+    "terms t CROSS JOIN answer_index a ON a.id = t.id CROSS JOIN verdicts v ON v.key = a.key"
+    " LEFT JOIN samples s ON s.key = v.key"
+)
+_OTHER_TERM = "EXISTS (SELECT 1 FROM terms o WHERE o.term IN ({marks}) AND o.at = t.at AND o.id = t.id)"
 _EQUALS = ("key", "route", "judge", "stage", "outcome")
 _SCORE = "CASE WHEN json_valid(v.scores) THEN json_extract(v.scores, ?) END"  # a damaged row must not fail the search
 _BODY = "NULLIF(s.body, x'00')"  # NULL where the texts are not kept: see `dropping`
@@ -22,26 +29,30 @@ ENTRY_BY_SEQ = (
 )
 
 
-def statement(query: Query) -> tuple[str, list[Any]]:
+Terms = Sequence[Sequence[int]]
+"""See `asked_terms`."""
+
+
+def statement(query: Query, terms: Terms = ()) -> tuple[str, list[Any]]:
     """Return SQL and parameters for complete verdicts; `verdict_of` decodes the rows.
 
     >>> statement(Query(route="search", limit=5))[1]
     ['search', 5]
     """
-    return _select(query, f"{_COLUMNS}, v.line, {_BODY if query.texts else 'NULL'}")
+    return _select(query, f"{_COLUMNS}, v.line, {_BODY if query.texts else 'NULL'}", terms)
 
 
-def summary_statement(query: Query) -> tuple[str, list[Any]]:
+def summary_statement(query: Query, terms: Terms = ()) -> tuple[str, list[Any]]:
     """Return SQL and parameters for lists, with only the first bytes of the texts; `summary_of` decodes the rows."""
     line = "SUBSTR(v.line, 1, CASE WHEN SUBSTR(v.line, 1, 1) = x'02' THEN ?1 ELSE 1024 END)"
     head = f"{line}, s.body <> x'00', SUBSTR(s.body, 1, ?1)"
-    sql, parameters = _select(query, f"{_COLUMNS}, {head}")
+    sql, parameters = _select(query, f"{_COLUMNS}, {head}", terms)
     return sql, [FIRST_SEGMENT_BYTES, *parameters]
 
 
-def seq_statement(query: Query) -> tuple[str, list[Any]]:
+def seq_statement(query: Query, terms: Terms = ()) -> tuple[str, list[Any]]:
     """Return SQL and parameters for the sequence numbers of the verdicts alone."""
-    return _select(query, "v.seq")
+    return _select(query, "v.seq", terms)
 
 
 def answers_statement(query: AnswerQuery) -> tuple[str, list[Any]]:
@@ -49,8 +60,17 @@ def answers_statement(query: AnswerQuery) -> tuple[str, list[Any]]:
     return traits.answers_statement(query, mark="?", scores="v.scores", place="?, ?", unbiased=UNBIASED)
 
 
-def _select(query: Query, columns: str) -> tuple[str, list[Any]]:
-    where, parameters = ["1", *conditions_of(query)], []
+def _of_index(terms: Terms) -> tuple[list[str], list[Any]]:
+    """Conditions on the index of searches, with their parameters."""
+    marks = [", ".join("?" * len(alternatives)) for alternatives in terms]
+    where = [_OTHER_TERM.format(marks=some) if place else f"t.term IN ({some})" for place, some in enumerate(marks)]
+    return where, [term for alternatives in terms for term in alternatives]
+
+
+def _select(query: Query, columns: str, terms: Terms) -> tuple[str, list[Any]]:
+    source, at = (_FROM_TERM, "t.at") if terms else (_FROM, "v.at")
+    indexed, parameters = _of_index(terms)
+    where = ["1", *conditions_of(query), *indexed]
     for name in _EQUALS:
         value = getattr(query, name)
         if value is not None:
@@ -66,17 +86,17 @@ def _select(query: Query, columns: str) -> tuple[str, list[Any]]:
                 parameters += [path, bound]
     for operator, bound in ((">=", query.since), ("<", query.until)):
         if bound is not None:
-            where.append(f"v.at {operator} ?")
+            where.append(f"{at} {operator} ?")
             parameters.append(bound)
     if query.after is not None:
-        where.append("(v.at, v.seq) < (?, ?)")
-        parameters += query.after
-    order = "v.at DESC, v.seq DESC"
+        where.append(f"{at} <= ? AND ({at}, v.seq) < (?, ?)")
+        parameters += (query.after[0], *query.after)
+    order = f"{at} DESC, v.seq DESC"
     if query.worst and query.quantity is not None:
         order = f"{_SCORE} {'DESC' if query.quantity in LOW_IS_GOOD else 'ASC'}, {order}"
         parameters.append(f"$.{query.quantity}")
     sql = (
-        f"SELECT {columns} FROM verdicts v LEFT JOIN samples s USING (key)"  # noqa: S608 - constants only
+        f"SELECT {columns} FROM {source}"  # noqa: S608 - constants only
         f" WHERE {' AND '.join(where)} ORDER BY {order} LIMIT ?"
     )
     return sql, [*parameters, query.limit]

@@ -23,24 +23,19 @@ from ragwatch.core.verdict import Verdict
 from ragwatch.errors import StoreError
 from ragwatch.ports import (
     Admission,
-    AnswerQuery,
     FollowUp,
     OpenBatch,
-    PackedVerdict,
     Part,
-    Query,
     RecordedEvent,
     Retention,
     ScoreRow,
-    StoredVerdict,
 )
-from ragwatch.stores import decoding, rows
+from ragwatch.stores import rows
 from ragwatch.stores.encryption import EncryptionOptions, TextCipher
 from ragwatch.stores.kept_texts import Texts
-from ragwatch.stores.sqlite import accounts, batches, feedback, search, statements, trends, waiting
-from ragwatch.stores.sqlite.erasure import SqliteErasure
+from ragwatch.stores.sqlite import accounts, batches, feedback, indexing, statements, trends, waiting
+from ragwatch.stores.sqlite.finding import SqliteSearch
 from ragwatch.stores.sqlite.retention import PRUNED_UNTIL, UNBIASED, delete_expired, delete_oldest, delete_oldest_runs
-from ragwatch.stores.traits import answer_of
 
 _TALLIES = "SELECT name, labels, value FROM tallies"
 _PENDING = "SELECT judge, COUNT(*) FROM work GROUP BY judge"
@@ -89,7 +84,7 @@ def build(options: Options, state: Path) -> SqliteStore:
     return SqliteStore(state, min_free=options.min_free, texts=options.texts, cipher=options.cipher())
 
 
-class SqliteStore(SqliteErasure):
+class SqliteStore(SqliteSearch):
     """Implements `ports.Store` in one SQLite database."""
 
     def __init__(
@@ -200,8 +195,10 @@ class SqliteStore(SqliteErasure):
             caused = [follow_up for follow_up in follow_ups if (follow_up.after, follow_up.key) in new]
             statements.insert_follow_ups(writer, caused, counts)
             statements.add_tallies(writer, counts)
-            trends.add(writer, score_sums(one for one in verdicts if (one.reading.judge, one.draw.key) in new))
+            settled = [one for one in verdicts if (one.reading.judge, one.draw.key) in new]
+            trends.add(writer, score_sums(settled))
             self._drop_texts(writer, {key for _, key in new})
+            indexing.add(writer, settled, self._rules)
         for verdict in verdicts:
             self._release(verdict.reading.judge, [verdict.draw.key])
         return len(new)
@@ -277,40 +274,6 @@ class SqliteStore(SqliteErasure):
         stored = self._reader.rows(PRUNED_UNTIL)
         return float(stored[0][0]) if stored else -math.inf
 
-    def find(self, query: Query) -> list[StoredVerdict]:
-        """See `Store.find`."""
-        return self._decoded_verdicts(decoding.verdict_of, *search.statement(query))
-
-    def summaries(self, query: Query) -> list[StoredVerdict]:
-        """See `Store.summaries`."""
-        return self._decoded_verdicts(decoding.summary_of, *search.summary_statement(query))
-
-    def entries(self, query: Query) -> Iterator[PackedVerdict]:
-        """See `Store.entries`. Loads one verdict at a time, without holding a read transaction."""
-        for seq in self._pages.rows(*search.seq_statement(query)):
-            for row in self._pages.rows(search.ENTRY_BY_SEQ, seq):
-                yield decoding.packed_verdict_of(row)
-
-    def answers(self, query: AnswerQuery) -> list[tuple[ScoreRow, Mapping[str, Any] | None]]:
-        """See `Store.answers`."""
-        return list(map(answer_of, self._pages.rows(*search.answers_statement(query))))
-
-    def _decoded_verdicts(
-        self, decode: Callable[[tuple[Any, ...]], StoredVerdict], sql: str, parameters: Sequence[object]
-    ) -> list[StoredVerdict]:
-        verdicts: list[StoredVerdict] = []
-        damaged: list[str] = []
-        with closing(self._pages.walk(sql, parameters)) as stored_rows:
-            for row in stored_rows:
-                try:
-                    verdicts.append(decode(row))
-                except StoreError:  # without a readable key
-                    damaged.append(f"seq {row[0]}")
-        damaged += [stored.verdict.key for stored in verdicts if stored.damage is not None]
-        for key in damaged:
-            self._note_damage("verdicts", key)
-        return verdicts
-
     def prune(self, retention: Retention, *, now: float) -> int:
         """See `Store.prune`."""
         deleted = 0
@@ -328,6 +291,7 @@ class SqliteStore(SqliteErasure):
         while self._size() > retention.bytes and (count := self._delete(lambda writer: delete_oldest(writer, now))):
             deleted += count
         self._drop_earlier_texts()
+        self._catch_up()
         self._shrink()
         self._rewrite_if_dropped(now)
         return deleted

@@ -28,6 +28,10 @@ def test_every_parameter_narrows_the_search() -> None:
         "since": "2h",
         "until": "30m",
         "limit": "7",
+        "context": "doc-42",
+        "top_context": "doc-7",
+        "metadata.release": "v2",
+        "metadata": " user.tier = a=b ",
     }
     assert query_of(given.items(), now=AT) == Query(
         route="search",
@@ -40,6 +44,9 @@ def test_every_parameter_narrows_the_search() -> None:
         since=AT - 7200,
         until=AT - 1800,
         limit=7,
+        context="doc-42",
+        top_context="doc-7",
+        metadata=(("release", "v2"), ("user.tier", "a=b")),
     )
 
 
@@ -71,6 +78,11 @@ def test_no_parameter_is_everything() -> None:
         ([("limit", "-1")], "limit"),
         ([("limit", "1e3")], "limit"),
         ([("limit", "٣")], "limit"),
+        ([("metadata", "release")], "metadata"),
+        ([("metadata", "=v2")], "metadata"),
+        ([("metadata.", "v2")], "metadata"),
+        ([("metadata", "release=v1"), ("metadata.release", "v2")], r"metadata\.release"),
+        ([("context", "a"), ("context", "b")], "context"),
     ],
 )
 def test_nonsense_is_refused_by_name(pairs: list[tuple[str, str]], named: str) -> None:

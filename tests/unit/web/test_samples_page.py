@@ -6,14 +6,16 @@ import re
 from html import unescape
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 import pytest
 from support.asked import XSS, Reading, get, settle
+from support.hostile import HOSTILE, SEARCHES
 from support.kit import AT, JUDGE, a_claim, a_draw, a_verdict, an_admission, an_evidence, an_unjudged
 from support.oncall_cases import PLAN
 from support.oncall_links import filled
 
+from ragwatch.core.sample import Context
 from ragwatch.rules import alerts
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.web.samples_page import columns
@@ -89,6 +91,41 @@ async def test_a_filter_is_shown_and_can_be_taken_back(store: SqliteStore) -> No
     assert 'href="?route=gone"' in body
     assert "1h ago" in Reading(body).text
     assert '<option value="gone" selected>' in body
+
+
+async def test_metadata_and_documents_narrow_the_search(store: SqliteStore) -> None:
+    """The form has a field for each key that narrows the search and one for another; links keep them apart."""
+    settle(
+        store, ["a", "b"], metadata={"release": "v2", "tier": "free"}, contexts=[Context("x", "doc-1"), Context("y")]
+    )
+    settle(store, ["c"], metadata={"release": "v2"})
+    body = (await get(store, "/samples?metadata.release=v2&metadata=tier=free&context=doc-1&top_context=doc-1")).text
+    assert keys_on(body) == [a_draw("a").key, a_draw("b").key]
+    assert 'href="?metadata.release=v2&amp;context=doc-1&amp;top_context=doc-1"' in body
+    assert '<input name="metadata.tier" value="free"' in body
+    assert '<input name="metadata" value=""' in body
+    assert "samples.csv?metadata.release=v2&amp;metadata.tier=free&amp;context=doc-1" in body
+    page = await get(store, "/samples?metadata=release=v2&limit=2")
+    older = link(page.text)
+    assert older is not None
+    assert keys_on((await get(store, f"/samples{older}")).text) == [a_draw("b").key]
+    for name in ("samples.csv", "samples.jsonl", "api/v1/samples"):
+        text = (await get(store, f"/{name}?metadata=tier=free&metadata.release=v2")).text
+        assert [a_draw(one).key in text for one in "abc"] == [True, True, False]
+
+
+@pytest.mark.parametrize("field", ["context", "top_context", "metadata.key"])
+async def test_t62_hostile_searches_are_shown_as_text(store: SqliteStore, field: str) -> None:
+    """T62: whatever stands in a field of the search comes back as it is, executes nothing, and is no error."""
+    settle(store, ["a"])
+    elements = Reading((await get(store, f"/samples?{field}=plain")).text).tags
+    for text in (*HOSTILE, *SEARCHES, XSS):
+        answer = await get(store, f"/samples?{urlencode({field: text}, errors='replace')}")
+        read = Reading(answer.text)
+        assert (answer.status_code, keys_on(answer.text), read.tags) == (200, [], elements)
+        assert not [name for name, _ in read.attributes if name.startswith("on")]
+        sent = text.encode("utf-8", "replace").decode().strip() if field == "metadata.key" else text
+        assert sent[:10].replace("\ud800", "?") in "".join(value for name, value in read.attributes if name == "value")
 
 
 def test_the_quantity_that_is_asked_for_comes_first() -> None:

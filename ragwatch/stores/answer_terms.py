@@ -1,0 +1,89 @@
+"""Terms by which a search finds answers: digests of their metadata and of the ids of their contexts.
+
+With encryption the digests are keyed, so that the database says which answers have a value in common, and not which.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from ragwatch.core.causes.traits import MAX_ID_CHARS, METADATA, traits_of
+from ragwatch.core.sample import Sample
+from ragwatch.errors import StoreError
+from ragwatch.ports import Query
+from ragwatch.stores.encryption import TextCipher
+from ragwatch.stores.kept_texts import Texts
+from ragwatch.stores.rows import sample_of, unpack
+
+TERM_BYTES = 8
+_CONTEXT, _TOP_CONTEXT = "context", "top_context"
+
+
+class Rules(NamedTuple):
+    """What is indexed.
+
+    Attributes:
+        texts: Texts of which answers are kept.
+        cipher: Encrypts texts; None for none.
+    """
+
+    texts: Texts
+    cipher: TextCipher | None
+
+
+def terms_of(traits: Mapping[str, Any], cipher: TextCipher | None) -> list[int]:
+    """Return the terms of an answer, by its traits; none if these are damaged."""
+    try:
+        names = list(dict.fromkeys(_names(traits)))
+    except (LookupError, TypeError, AttributeError):
+        return []
+    return [_digests(name, cipher)[0] for name in names]
+
+
+def terms_of_sample(sample: Sample, rules: Rules) -> list[int]:
+    """Return the terms of a sample, as far as `store.texts` allows."""
+    return terms_of(traits_of(sample, texts=rules.texts is Texts.ALL), rules.cipher)
+
+
+def stored_terms(traits: bytes | None, body: bytes | None, rules: Rules) -> list[int]:
+    """Return the terms of an answer that is stored: by its traits, or by its text if an earlier version stored none."""
+    try:
+        if traits is not None:
+            return terms_of(unpack(traits), rules.cipher)
+        return [] if body is None else terms_of_sample(sample_of(unpack(body)), rules)
+    except (StoreError, LookupError, TypeError, ValueError, AttributeError):  # not kept, or damaged
+        return []
+
+
+def asked_terms(query: Query, cipher: TextCipher | None) -> list[list[int]]:
+    """Return the terms of which an answer must have one each: one by each key that may have been used.
+
+    The rarest kinds come first: the first of them is looked up, and the others are compared.
+    """
+    ids = ((_TOP_CONTEXT, query.top_context), (_CONTEXT, query.context))
+    names = [_name(kind, value[:MAX_ID_CHARS]) for kind, value in ids if value is not None]
+    names += [_name(METADATA, key, value) for key, value in query.metadata]
+    return [_digests(name, cipher) for name in dict.fromkeys(names)]
+
+
+def _names(traits: Mapping[str, Any]) -> Iterator[str]:
+    contexts = traits["contexts"]
+    if contexts and contexts[0] is not None:
+        yield _name(_TOP_CONTEXT, contexts[0])
+    yield from (_name(_CONTEXT, identity) for identity in contexts if identity is not None)
+    yield from (_name(METADATA, key, value) for key, value in traits[METADATA].items())
+
+
+def _name(*parts: str) -> str:
+    return "\0".join(parts)
+
+
+def _digests(name: str, cipher: TextCipher | None) -> list[int]:
+    text = name.encode("utf-8", "surrogatepass")
+    keys = [b""] if cipher is None else cipher.term_keys
+    return [
+        int.from_bytes(hashlib.blake2b(text, digest_size=TERM_BYTES, key=key).digest(), "big", signed=True)
+        for key in keys
+    ]

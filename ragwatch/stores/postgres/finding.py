@@ -1,0 +1,79 @@
+"""The part of the PostgreSQL store that searches for verdicts, and completes the index of searches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+from ragwatch.errors import StoreError
+from ragwatch.ports import AnswerQuery, PackedVerdict, Query, ScoreRow, StoredVerdict
+from ragwatch.stores import decoding
+from ragwatch.stores.answer_terms import Rules, asked_terms
+from ragwatch.stores.kept_texts import Texts
+from ragwatch.stores.postgres import indexing, search
+from ragwatch.stores.postgres.connections import Writer
+from ragwatch.stores.postgres.dropping import drop_earlier, drop_settled
+from ragwatch.stores.postgres.leading import PostgresLeading
+from ragwatch.stores.traits import answer_of
+
+
+class PostgresSearch(PostgresLeading):
+    """Implements the searches of `ports.Store`, and the index behind them."""
+
+    _rules = Rules(Texts.ALL, None)
+    _behind: indexing.Place | None = indexing.NEWEST
+
+    @property
+    def _texts(self) -> Texts:
+        return self._rules.texts
+
+    def find(self, query: Query) -> list[StoredVerdict]:
+        """See `Store.find`."""
+        return self._decoded_verdicts(decoding.verdict_of, *search.statement(query, self._asked(query)))
+
+    def summaries(self, query: Query) -> list[StoredVerdict]:
+        """See `Store.summaries`."""
+        return self._decoded_verdicts(decoding.summary_of, *search.summary_statement(query, self._asked(query)))
+
+    def entries(self, query: Query) -> Iterator[PackedVerdict]:
+        """See `Store.entries`. Loads one verdict at a time, without holding a transaction."""
+        for seq in self.rows(*search.seq_statement(query, self._asked(query))):
+            for row in self.rows(search.ENTRY_BY_SEQ, seq):
+                yield decoding.packed_verdict_of(row)
+
+    def answers(self, query: AnswerQuery) -> list[tuple[ScoreRow, Mapping[str, Any] | None]]:
+        """See `Store.answers`."""
+        return list(map(answer_of, self.rows(*search.answers_statement(query))))
+
+    def _decoded_verdicts(
+        self, decode: Callable[[tuple[Any, ...]], StoredVerdict], sql: str, parameters: Sequence[object]
+    ) -> list[StoredVerdict]:
+        verdicts: list[StoredVerdict] = []
+        for row in self.rows(sql, parameters):
+            try:
+                verdicts.append(decode(row))
+            except StoreError:  # without a readable key
+                self._note_damage("verdicts", f"seq {row[0]}")
+        for stored in verdicts:
+            if stored.damage is not None:
+                self._note_damage("verdicts", stored.verdict.key)
+        return verdicts
+
+    def _asked(self, query: Query) -> list[list[int]]:
+        return asked_terms(query, self._cipher)
+
+    def _drop_texts(self, writer: Writer, keys: Collection[str]) -> None:
+        """Delete the texts of settled answers, within the transaction that settles them."""
+        if self._texts is not Texts.ALL and keys:
+            drop_settled(writer, sorted(keys), self._rules, seal=self.seal, unseal=self.unseal)
+
+    def _drop_earlier(self, writer: Writer) -> int:
+        return drop_earlier(writer, self._rules, seal=self.seal, unseal=self.unseal)
+
+    def _catch_up(self) -> None:
+        """Add the answers to the index that other versions have judged, once after each start."""
+        while self._behind is not None:
+            keys, self._behind = indexing.behind(self.rows(*indexing.behind_statement(self._behind)))
+            if keys:
+                with self.transaction() as writer:
+                    indexing.add_stored(writer, keys, self._rules, self.unseal)

@@ -1,0 +1,71 @@
+"""The part of the SQLite store that searches for verdicts, and completes the index of searches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from typing import Any
+
+from ragwatch.errors import StoreError
+from ragwatch.ports import AnswerQuery, PackedVerdict, Query, ScoreRow, StoredVerdict
+from ragwatch.stores import decoding
+from ragwatch.stores.answer_terms import asked_terms
+from ragwatch.stores.sqlite import indexing, search
+from ragwatch.stores.sqlite.erasure import SqliteErasure
+from ragwatch.stores.traits import answer_of
+
+
+class SqliteSearch(SqliteErasure):
+    """Implements the searches of `ports.Store`, and the index behind them."""
+
+    _behind: indexing.Place | None = indexing.NEWEST
+
+    def find(self, query: Query) -> list[StoredVerdict]:
+        """See `Store.find`."""
+        return self._decoded_verdicts(decoding.verdict_of, *search.statement(query, self._asked(query)))
+
+    def summaries(self, query: Query) -> list[StoredVerdict]:
+        """See `Store.summaries`."""
+        return self._decoded_verdicts(decoding.summary_of, *search.summary_statement(query, self._asked(query)))
+
+    def entries(self, query: Query) -> Iterator[PackedVerdict]:
+        """See `Store.entries`. Loads one verdict at a time, without holding a read transaction."""
+        for seq in self._pages.rows(*search.seq_statement(query, self._asked(query))):
+            for row in self._pages.rows(search.ENTRY_BY_SEQ, seq):
+                yield decoding.packed_verdict_of(row)
+
+    def answers(self, query: AnswerQuery) -> list[tuple[ScoreRow, Mapping[str, Any] | None]]:
+        """See `Store.answers`."""
+        return list(map(answer_of, self._pages.rows(*search.answers_statement(query))))
+
+    def _decoded_verdicts(
+        self, decode: Callable[[tuple[Any, ...]], StoredVerdict], sql: str, parameters: Sequence[object]
+    ) -> list[StoredVerdict]:
+        verdicts: list[StoredVerdict] = []
+        damaged: list[str] = []
+        with closing(self._pages.walk(sql, parameters)) as stored_rows:
+            for row in stored_rows:
+                try:
+                    verdicts.append(decode(row))
+                except StoreError:  # without a readable key
+                    damaged.append(f"seq {row[0]}")
+        damaged += [stored.verdict.key for stored in verdicts if stored.damage is not None]
+        for key in damaged:
+            self._note_damage("verdicts", key)
+        return verdicts
+
+    def _asked(self, query: Query) -> list[list[int]]:
+        return asked_terms(query, self._cipher)
+
+    def _catch_up(self) -> None:
+        """Add the answers to the index that earlier versions have judged, once."""
+        if self._behind == indexing.NEWEST and self.recall(indexing.STATE) is not None:
+            self._behind = None
+        while self._behind is not None:
+            sql, parameters = indexing.behind_statement(self._behind)
+            keys, self._behind = indexing.behind(self._reader.rows(sql, parameters))
+            if keys:
+                with self._transaction() as writer:
+                    indexing.add_stored(writer, keys, self._rules)
+            if self._behind is None:
+                self.remember(indexing.STATE, {"complete": True})

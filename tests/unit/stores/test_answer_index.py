@@ -1,0 +1,185 @@
+"""The index of searches in SQLite: by its plan, complete after an upgrade, and without what is not kept."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from support.kit import AT, a_claim, a_draw, a_verdict, an_admission, an_evidence
+from support.stored_bytes import readable
+
+from ragwatch.core.sample import Context
+from ragwatch.ports import Query, Retention
+from ragwatch.stores.answer_terms import Rules, asked_terms, stored_terms, terms_of
+from ragwatch.stores.encryption import TextCipher
+from ragwatch.stores.kept_texts import Texts
+from ragwatch.stores.rows import pack
+from ragwatch.stores.sqlite import indexing
+from ragwatch.stores.sqlite.schema import prepare
+from ragwatch.stores.sqlite.search import statement
+from ragwatch.stores.sqlite.store import SqliteStore
+
+STATE = Path(__file__).parents[2] / "data" / "state" / "schema_6.sql"
+KEEP = Retention(days=9999, failing_days=9999, bytes=1 << 30)
+NONE_LEFT = Retention(days=1, failing_days=1, bytes=1 << 30)
+DRAW = a_draw(
+    "r1",
+    contexts=[Context("Cats purr.", "doc-1", 0.5), Context("Dogs bark.", "doc-2", 0.25)],
+    metadata={"release": "v2", "user": "SECRETUSER"},
+)
+BY_RELEASE = Query(metadata=(("release", "v2"),))
+BY_USER = Query(metadata=(("user", "SECRETUSER"),))
+
+
+def settled(folder: Path, texts: Texts = Texts.ALL, cipher: TextCipher | None = None) -> SqliteStore:
+    """A store with one answer, which fails."""
+    store = SqliteStore(folder, texts=texts, cipher=cipher)
+    store.admit(an_admission(DRAW))
+    store.settle([a_verdict(DRAW, an_evidence(a_claim((0, 0))))])
+    return store
+
+
+def counts(store: SqliteStore) -> tuple[int, int]:
+    """Number of indexed answers and of their terms."""
+    ((answers, terms),) = store._reader.rows("SELECT (SELECT COUNT(*) FROM answer_index), (SELECT COUNT(*) FROM terms)")
+    return answers, terms
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        BY_RELEASE,
+        Query(context="doc-1", since=1.0, until=AT, after=(AT, 7)),
+        Query(top_context="doc-1", context="doc-1", metadata=(("release", "v2"), ("tier", "free")), stage="none"),
+    ],
+)
+def test_a_search_goes_through_the_index_in_the_order_of_time(store: SqliteStore, query: Query) -> None:
+    """One term is looked up, newest first; all else is looked up by key, and only verdicts of one time are sorted."""
+    sql, parameters = statement(query, asked_terms(query, None))
+    plan = [row[-1] for row in store._writer.execute(f"EXPLAIN QUERY PLAN {sql}", parameters)]
+    bounds = " AND at>? AND at<?" if query.since else ""
+    outer = [step for step in plan if "SEARCH" in step and " o " not in step]
+    assert outer[0] == f"SEARCH t USING PRIMARY KEY (term=?{bounds})"
+    assert outer[1] == "SEARCH a USING INTEGER PRIMARY KEY (rowid=?)"
+    assert outer[2].startswith("SEARCH v USING INDEX sqlite_autoindex_verdicts_1 (key=?")
+    assert all("term=? AND at=? AND id=?" in step for step in plan if step.startswith("SEARCH o "))
+    assert not [step for step in plan if step.startswith("SCAN") or step == "USE TEMP B-TREE FOR ORDER BY"]
+
+
+def test_bounds_of_time_and_place_are_bounds_of_the_index() -> None:
+    """The next page begins where the one before ended: what is newer is not read again."""
+    sql, parameters = statement(Query(context="a", after=(5.0, 7)), [[1]])
+    assert "t.at <= ? AND (t.at, v.seq) < (?, ?)" in sql
+    assert parameters == [1, 5.0, 5.0, 7, 50]
+
+
+def upgraded(folder: Path) -> SqliteStore:
+    """A state of the schema before this index, opened by this version."""
+    folder.mkdir()
+    with closing(sqlite3.connect(folder / "ragwatch.db", isolation_level=None)) as connection:
+        prepare(connection, version=6)
+        connection.executescript(STATE.read_text(encoding="utf-8"))
+    return SqliteStore(folder)
+
+
+def found_by(store: SqliteStore, query: Query) -> list[str]:
+    """Ids of the answers that are found."""
+    return [str(row.verdict.id) for row in store.find(query)]
+
+
+def test_t34_answers_of_before_are_found_once_retention_ran(tmp_path: Path) -> None:
+    """T34: the upgrade reads nothing; then each answer is found by what is stored of it, pending ones once judged."""
+    store = upgraded(tmp_path / "state")
+    assert (counts(store), found_by(store, Query(context="doc-9"))) == ((0, 0), [])
+    assert len(store.find(Query())) == 3
+    store.prune(KEEP, now=AT)
+    assert found_by(store, Query(context="doc-9")) == ["third", "second", "first"]
+    assert found_by(store, Query(metadata=(("release", "v1"),))) == ["second"]
+    assert found_by(store, Query(metadata=(("user", "anna"),))) == ["second", "first"]
+    before = counts(store)
+    store.close()
+    store = SqliteStore(tmp_path / "state")
+    store.prune(KEEP, now=AT)
+    assert (store._behind, counts(store)) == (None, before)
+    (waiting,) = store.lease("embedded", 9, now=AT, seconds=60)
+    store.settle([a_verdict(waiting)])
+    assert found_by(store, Query(top_context="doc-3")) == ["fourth"]
+    store.close()
+
+
+def test_an_upgrade_that_was_cut_short_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Answers are added a few at a time; the next start looks for the rest."""
+    monkeypatch.setattr(indexing, "MAX_ROWS_PER_STEP", 1)
+    store = upgraded(tmp_path / "state")
+    with store._transaction() as writer:
+        indexing.add_stored(writer, [row.verdict.key for row in store.find(Query(limit=1))], store._rules)
+    store.close()
+    store = SqliteStore(tmp_path / "state")
+    store.prune(KEEP, now=AT)
+    assert found_by(store, Query(context="doc-9")) == ["third", "second", "first"]
+    store.close()
+
+
+@pytest.mark.parametrize("texts", Texts)
+def test_metadata_of_persons_are_found_where_texts_are_kept(tmp_path: Path, texts: Texts) -> None:
+    """Otherwise a search finds answers by what describes the deployment, and by ids of contexts."""
+    store = settled(tmp_path, texts)
+    kept = texts is Texts.ALL
+    assert (found_by(store, BY_USER), found_by(store, BY_RELEASE)) == (["r1"] * kept, ["r1"])
+    assert found_by(store, Query(context="doc-1")) == ["r1"]
+    store.close()
+
+
+def test_metadata_of_before_are_not_found_once_texts_are_no_longer_kept(tmp_path: Path) -> None:
+    """After a change of `store.texts`, retention deletes terms with the texts, and no row of them stays behind."""
+    store = settled(tmp_path)
+    assert counts(store) == (1, 5)
+    store.close()
+    store = SqliteStore(tmp_path, texts=Texts.NONE)
+    store.prune(KEEP, now=AT)
+    assert (found_by(store, BY_USER), found_by(store, BY_RELEASE), counts(store)) == ([], ["r1"], (1, 4))
+    store.prune(NONE_LEFT, now=AT + 9 * 86400)
+    assert counts(store) == (0, 0)
+    store.close()
+
+
+def test_answers_of_one_second_have_ids_of_their_own(store: SqliteStore) -> None:
+    """Ids of a later second are higher; those that would be the same are counted on."""
+    with store._transaction() as writer:
+        for number in range(3):
+            indexing._insert(writer, "same" if number == 0 else f"same{number}", 5.0, [number])
+        taken = [row[0] for row in writer.execute("SELECT id FROM answer_index ORDER BY id")]
+        assert indexing.first_id(5.0) <= taken[0] < taken[-1] < indexing.first_id(6.0)
+        writer.execute("UPDATE answer_index SET key = 'moved' WHERE key = 'same'")
+        indexing._insert(writer, "same", 5.0, [1])
+        assert len(writer.execute("SELECT id FROM answer_index").fetchall()) == 4
+    assert indexing.first_id(-1.0) == 0
+    assert indexing.first_id(1e300) < 1 << 63
+
+
+def test_with_encryption_the_database_holds_no_value(tmp_path: Path) -> None:
+    """Terms are keyed digests, found with the key that wrote them, and with another one only beside it."""
+    old, new = b"k" * 32, b"n" * 32
+    query = Query(context="doc-1", metadata=(("release", "v2"),))
+    plain = terms_of({"contexts": ["doc-1"], "metadata": {"release": "v2"}}, None)
+    store = settled(tmp_path, cipher=TextCipher([old]))
+    assert found_by(store, query) == ["r1"]
+    ((packed,),) = store._reader.rows("SELECT terms FROM answer_index")
+    assert not set(indexing._unpacked(packed)) & set(plain)
+    store.close()
+    store = SqliteStore(tmp_path, cipher=TextCipher([new, old]))
+    assert found_by(store, query) == ["r1"]
+    store.close()
+    content = readable(tmp_path)
+    assert (b"SECRETUSER" in content, b"doc-1" in content) == (False, False)
+
+
+def test_what_is_damaged_has_no_terms() -> None:
+    """A row that cannot be decoded, or holds something else, is indexed without terms, and stops nothing."""
+    rules = Rules(Texts.ALL, None)
+    for traits in (b"\x01", pack({}), pack({"contexts": 5}), pack({"contexts": [7], "metadata": {}})):
+        assert stored_terms(traits, None, rules) == []
+    assert stored_terms(None, b"\x01", rules) == stored_terms(None, pack({}), rules) == []
+    assert stored_terms(None, None, rules) == []
