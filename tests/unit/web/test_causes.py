@@ -24,7 +24,7 @@ from ragwatch.ports import AnswerQuery, ScoreRow, Store
 from ragwatch.rules import alerts
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.web.causes import CauseQuestion, causes_view, question_of, read_answers
-from ragwatch.web.causes_page import LEAST_SECONDS, CauseCache, form
+from ragwatch.web.causes_page import LEAST_SECONDS, CauseCache, form, slice_filter
 from ragwatch.web.pages import page
 from ragwatch.web.samples import ParameterError
 from ragwatch.web.scope import PageScope
@@ -285,6 +285,7 @@ def everywhere(text: str) -> Reading:
     assert view["causes"]
     pairs = [("route", text), ("quantity", text), ("window", text)]
     context = {"version": "1", "now": AT, "error": None, "form": form(pairs, scope), "view": {**view, "at": AT}}
+    context["slice_filter"] = slice_filter
     return Reading(page("causes.html", context))
 
 
