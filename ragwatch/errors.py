@@ -8,6 +8,7 @@ RagwatchError
 │   └── JudgeError    a judge could not read a sample; `reason` is counted
 ├── FormatError       a record cannot be converted to a sample; `reason` and `field` are counted and shown
 └── StoreError        the store cannot be read or written; the daemon stops rather than report wrong figures
+    ├── UnsearchableError      words of texts are searched for, and they are not indexed
     ├── NotLeadingError        another worker leads: nothing was written, and its step does it instead
     └── ReceivedMeanwhileError another worker has received a record of this batch: nothing was written
 
@@ -85,6 +86,10 @@ class FormatError(RagwatchError):
 
 class StoreError(RagwatchError):
     """The store cannot be read or written."""
+
+
+class UnsearchableError(StoreError):
+    """Words of texts are searched for, and they are not indexed; the message says why."""
 
 
 class NotLeadingError(StoreError):

@@ -175,6 +175,7 @@ class Query:
         metadata: Keys of metadata (one level down: a path) with the values that the sample has.
         context: Id of a context that was retrieved.
         top_context: Id of the context that was ranked first.
+        words: Phrases that question or answer contain, each in one of them; see `core/search_words.py`.
         worst: Whether the worst scores of `quantity` come first instead.
         after: `at` and `seq` of the last row of the previous page, for keyset pagination.
         texts: Whether samples are loaded.
@@ -195,6 +196,7 @@ class Query:
     metadata: tuple[tuple[str, str], ...] = ()
     context: str | None = None
     top_context: str | None = None
+    words: tuple[tuple[str, ...], ...] = ()
     worst: bool = False
     limit: int = 50
     after: tuple[float, int] | None = None

@@ -1,4 +1,4 @@
-"""Terms by which a search finds answers: digests of their metadata and of the ids of their contexts.
+"""What a search finds answers by: digests of their metadata and of the ids of their contexts, and words of their texts.
 
 With encryption the digests are keyed, so that the database says which answers have a value in common, and not which.
 """
@@ -6,12 +6,15 @@ With encryption the digests are keyed, so that the database says which answers h
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ragwatch.core.causes.traits import MAX_ID_CHARS, METADATA, traits_of
 from ragwatch.core.sample import Sample
-from ragwatch.errors import StoreError
+from ragwatch.core.search_words import words_of
+from ragwatch.core.stage import Stage
+from ragwatch.core.verdict import Judged, Verdict
+from ragwatch.errors import StoreError, UnsearchableError
 from ragwatch.ports import Query
 from ragwatch.stores.encryption import TextCipher
 from ragwatch.stores.kept_texts import Texts
@@ -27,10 +30,75 @@ class Rules(NamedTuple):
     Attributes:
         texts: Texts of which answers are kept.
         cipher: Encrypts texts; None for none.
+        words_off: Why the words of texts are not indexed; None if they are.
     """
 
     texts: Texts
     cipher: TextCipher | None
+    words_off: str | None = None
+
+    def keeps_words(self, *, fails: bool) -> bool:
+        """Whether the words of an answer are indexed: its texts are kept for good, and in the clear."""
+        return self.words_off is None and (self.texts is Texts.ALL or fails)
+
+
+def rules_of(texts: Texts, cipher: TextCipher | None, *, text_search: bool) -> Rules:
+    """Return what is indexed under a configuration.
+
+    >>> rules_of(Texts.NONE, None, text_search=True).words_off
+    'no texts are kept (store.texts: none)'
+    """
+    off = None
+    if not text_search:
+        off = "words are not indexed (store.text_search: false)"
+    elif texts is Texts.NONE:
+        off = "no texts are kept (store.texts: none)"
+    elif cipher is not None:
+        off = "texts are encrypted (store.encryption), and an index would contain their words"
+    return Rules(texts, cipher, off)
+
+
+def fails(verdict: Verdict) -> bool:
+    """Whether a judge names a stage at fault, so that texts are kept under `store.texts: failing`."""
+    return isinstance(verdict, Judged) and verdict.stage not in (None, Stage.NONE)
+
+
+def check_searchable(query: Query, rules: Rules) -> None:
+    """Refuse a search for words that are not indexed.
+
+    Raises:
+        UnsearchableError: They are not.
+    """
+    if query.words and rules.words_off is not None:
+        raise UnsearchableError(f"text: cannot be searched for: {rules.words_off}; leave it out")
+
+
+def behind(rows: Iterable[tuple[Any, ...]], rules: Rules) -> tuple[list[str], tuple[float, int] | None]:
+    """Return the answers of a page of verdicts that are not indexed, and the place to go on from: None at the end.
+
+    Args:
+        rows: Time, sequence number, key, whether words are indexed (None for an answer that is not), whether it fails.
+        rules: What is indexed.
+    """
+    place, keys = None, dict[str, None]()
+    for at, seq, key, words, failing in rows:
+        place = (at, seq)
+        if words is None or (not words and rules.keeps_words(fails=bool(failing))):
+            keys[key] = None
+    return list(keys), place
+
+
+def stored_words(body: bytes | None) -> tuple[list[str], list[str]] | None:
+    """Return the words of question and answer of a stored text; None if it is not kept or damaged."""
+    try:
+        return None if body is None else sample_words(sample_of(unpack(body)))
+    except (StoreError, LookupError, TypeError, ValueError, AttributeError):
+        return None
+
+
+def sample_words(sample: Sample) -> tuple[list[str], list[str]]:
+    """Return the words of question and answer."""
+    return words_of(sample.question or ""), words_of(sample.answer)
 
 
 def terms_of(traits: Mapping[str, Any], cipher: TextCipher | None) -> list[int]:

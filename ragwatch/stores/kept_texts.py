@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
+TEXT_SEARCH = "Whether words of questions and answers are indexed for searches; never with `encryption`."
+
 
 class Texts(StrEnum):
     """Texts of which answers are kept after judging."""

@@ -20,7 +20,7 @@ from starlette.types import ASGIApp
 
 from ragwatch import __version__
 from ragwatch.board import Board
-from ragwatch.errors import RagwatchError, StoreError
+from ragwatch.errors import RagwatchError, StoreError, UnsearchableError
 from ragwatch.ports import Query, Store
 from ragwatch.web import samples
 from ragwatch.web.access import RequestPolicy
@@ -113,7 +113,12 @@ def build_app(  # noqa: PLR0913 - dependencies, by keyword
             *_figure_routes(board, store, scope, clock, pages),
         ],
         middleware=_middleware(policy, audit),
-        exception_handlers={StoreError: _store_error, samples.ParameterError: _bad_request, Exception: _internal_error},
+        exception_handlers={
+            StoreError: _store_error,
+            samples.ParameterError: _bad_request,
+            UnsearchableError: _bad_request,
+            Exception: _internal_error,
+        },
     )
 
 

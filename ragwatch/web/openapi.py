@@ -136,6 +136,10 @@ def _search_schemas(criteria: Sequence[str]) -> dict[str, Schema]:
         "limit": {"type": "integer", "minimum": 1, "maximum": samples.MAX_LIMIT, "default": samples.DEFAULT_LIMIT},
         "labelled": {**one_of(samples.FLAGS), "description": "whether a person has labelled the sample"},
         "disputed": {**one_of(samples.FLAGS), "description": "whether another judge names another stage"},
+        "text": {
+            **TEXT,
+            "description": 'words that question or answer contain; quotes make a phrase, such as "gift card"',
+        },
         "context": {**TEXT, "description": "id of a context that was retrieved"},
         "top_context": {**TEXT, "description": "id of the context that was ranked first"},
         "metadata": {

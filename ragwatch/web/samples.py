@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from ragwatch.core.scores import Quantity, quantity_of
+from ragwatch.core.search_words import MAX_ASKED, phrases_of
 from ragwatch.core.stage import FAULTS, Stage
 from ragwatch.ports import PackedVerdict, Query, Store, StoredVerdict
 from ragwatch.web.audit_trail import shown
@@ -40,6 +41,7 @@ PARAMETERS = (
     "context",
     "top_context",
     "metadata",
+    "text",
 )
 METADATA_PREFIX = "metadata."  # of parameters: metadata.release=v2 is the same as metadata=release=v2
 JSON_PARAMETERS = (*PARAMETERS, "texts", "after")
@@ -108,6 +110,7 @@ def query_of(parameters: Iterable[tuple[str, str]], *, now: float, criteria: Seq
         metadata=_metadata(values),
         context=values.get("context"),
         top_context=values.get("top_context"),
+        words=_words(values),
         worst=_one_of(values, "sort", Order) == Order.WORST,
         limit=_limit(values.get("limit", str(DEFAULT_LIMIT))),
     )
@@ -132,6 +135,15 @@ def _metadata(values: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
         raise ParameterError("metadata: not a key and a value; write metadata=release=v2 or metadata.release=v2")
     start = len(METADATA_PREFIX)
     return tuple((name[start:], value) for name, value in values.items() if name.startswith(METADATA_PREFIX))
+
+
+def _words(values: Mapping[str, str]) -> tuple[tuple[str, ...], ...]:
+    if "text" not in values:
+        return ()
+    phrases = phrases_of(values["text"])
+    if not 1 <= len(phrases) <= MAX_ASKED:
+        raise ParameterError(f'text: not 1 to {MAX_ASKED} words; quotes make a phrase of several: "gift card"')
+    return phrases
 
 
 def _one_of(values: Mapping[str, str], name: str, allowed: Iterable[str]) -> str | None:

@@ -17,7 +17,7 @@ from ragwatch import __version__
 from ragwatch.core.sample import OTHER
 from ragwatch.core.scores import LOW_IS_GOOD, Quantity, quantity_of
 from ragwatch.core.stage import Stage
-from ragwatch.errors import StoreError
+from ragwatch.errors import StoreError, UnsearchableError
 from ragwatch.ports import Query, Store, StoredVerdict
 from ragwatch.web import samples
 from ragwatch.web.audit_trail import shown
@@ -69,6 +69,8 @@ def _search_page(pairs: Pairs, store: Store | None, scope: PageScope, now: float
         view = listing(filters, store, now=now, criteria=scope.criteria)
     except samples.ParameterError as invalid:
         error, status = str(invalid), _BAD_REQUEST
+    except UnsearchableError as off:
+        error, status = str(off), _BAD_REQUEST
     except StoreError as failure:
         error, status = f"the store cannot be read: {failure}", _SERVICE_UNAVAILABLE
     context = {

@@ -1,4 +1,4 @@
-"""The contract of `ports.Store` for searches by metadata and contexts."""
+"""The contract of `ports.Store` for searches by metadata, contexts and words."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from support.hostile import HOSTILE, SEARCHES
 from support.kit import AT, a_claim, a_draw, a_verdict, an_admission, an_evidence
 
 from ragwatch.core.sample import Context, Draw
+from ragwatch.core.search_words import phrases_of
 from ragwatch.ports import Erasure, Query, Retention, Store
 
 DAY = 86400.0
@@ -116,3 +118,74 @@ def test_hostile_values_find_what_is_stored_and_nothing_else(store: Store) -> No
     settle(store, [draw, a_draw("r2")])
     assert ids(store, context=hostile, top_context=hostile, metadata=((hostile[:20], hostile),)) == "1"
     assert ids(store, context=hostile[:-1]) == ids(store, metadata=((hostile, hostile),)) == ""
+
+
+TEXTS = (
+    ("What is the refund policy?", "A refund takes five days. Gift cards are final."),
+    ("Is a gift final?", "Cards: see policy, Straße 5."),
+    ("请将所有陈述标记", "Où est l'hôtel? user_name a.b@example.org"),
+)
+
+
+@pytest.mark.parametrize(
+    ("search", "expected"),
+    [
+        ("refund", "0"),
+        ("REFUND policy", "0"),
+        ("policy", "10"),
+        ('"gift cards"', "0"),
+        ('"cards gift"', ""),
+        ("cards gift", "10"),
+        ('"policy a"', ""),
+        ('"final cards"', ""),
+        ("strasse", "1"),
+        ("陈述", "2"),
+        ("述陈", ""),
+        ("ou hotel user_name a.b@example.org", "2"),
+        ("name_user", ""),
+        ("refun", ""),
+        ("question OR answer", ""),
+    ],
+)
+def test_answers_are_found_by_words_and_phrases(store: Store, search: str, expected: str) -> None:
+    """All words must be in question or answer, a phrase in one of them; the order is that of any search."""
+    draws = [a_draw(f"r{number}", at=AT + number, question=q, answer=a) for number, (q, a) in enumerate(TEXTS)]
+    store.admit(an_admission(*draws))
+    store.settle([a_verdict(draw, an_evidence((1, 0), address=None)) for draw in draws])
+    assert ids(store, words=phrases_of(search)) == expected
+
+
+def test_words_go_with_all_other_filters(filled: Store) -> None:
+    """Words narrow a search by metadata, stage and time, and pages of it go on."""
+    words = phrases_of('"cats purr"')
+    assert ids(filled, words=words) == "543210"
+    assert ids(filled, words=words, metadata=(("release", "v1"),), stage="generation", until=AT + 2) == "31"
+    assert ids(filled, words=words, since=AT + 1, until=AT + 2) == "32"
+    assert ids(filled, words=phrases_of("cats dogs")) == ""
+    first = list(filled.entries(Query(words=words, limit=4)))
+    place = (first[-1].verdict.at, first[-1].seq)
+    assert [ids(filled, words=words, after=place), ids(filled, words=words, context="doc-9", after=place)] == ["10"] * 2
+
+
+def test_words_are_forgotten_with_the_answers(store: Store) -> None:
+    """Neither a forgotten answer nor one that retention has deleted is found by its words; others still are."""
+    draws = [a_draw(f"r{number}", at=AT + number, answer=f"Word{number} and others.") for number in range(4)]
+    store.admit(an_admission(*draws))
+    settle(store, draws)
+    store.forget(Erasure(ids=frozenset({"r2"})))
+    assert [ids(store, words=phrases_of(word)) for word in ("word1", "word2", "others")] == ["1", "", "310"]
+    store.prune(Retention(days=1, failing_days=30, bytes=1 << 30), now=AT + 9 * DAY)
+    assert [ids(store, words=phrases_of(word)) for word in ("word0", "word3", "others")] == ["", "3", "31"]
+    store.prune(Retention(days=1, failing_days=1, bytes=1 << 30), now=AT + 9 * DAY)
+    assert ids(store, words=phrases_of("others")) == ""
+
+
+def test_hostile_searches_for_words_are_words(store: Store) -> None:
+    """No text that a person can type is an error of the index; a text is found by itself."""
+    draw = a_draw("r1", answer=" ".join((*HOSTILE, *SEARCHES))[:3000])
+    store.admit(an_admission(draw))
+    settle(store, [draw])
+    for text in (*HOSTILE, *SEARCHES):
+        for phrase in phrases_of(text)[:1]:
+            assert ids(store, words=(phrase,)) in ("1", "")
+    assert ids(store, words=phrases_of(HOSTILE[0])) == "1"

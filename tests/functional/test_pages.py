@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 from functional.daemon import RagwatchProcess, record, write_config
@@ -108,6 +109,8 @@ def test_every_page_is_painted_and_keeps_its_policy(browser: str, tmp_path: Path
         pages = [f"/samples/{each['verdict']['key']}" for each in found]
         pages += ["/", "/samples", "/samples?stage=generation", "/samples?colour=red", "/canaries", "/drift", "/causes"]
         pages += ["/trends", "/trends?range=90d", "/changes?at=1h&route=search"]
+        fields = ("text", "context", "top_context", f"metadata.{XSS}")
+        pages += [f"/samples?{urlencode(dict.fromkeys(fields, XSS))}", f"/samples?{urlencode({'text': '-'})}"]
         for page in pages:
             for window in (DESK, PHONE):
                 lines, complaints = painted(browser, tmp_path, daemon.address + page, window)

@@ -47,8 +47,10 @@ def connected(options: Options, state: StateLock | None = None, name: str | None
     """
     with _extra():
         from ragwatch.stores.postgres.store import PostgresStore  # noqa: PLC0415 - an extra
-    cipher = options.cipher()
-    return PostgresStore(_target(options), state=state, name=name, texts=options.texts, cipher=cipher)
+    cipher, search = options.cipher(), options.text_search
+    return PostgresStore(
+        _target(options), state=state, name=name, texts=options.texts, cipher=cipher, text_search=search
+    )
 
 
 def describe(options: Options) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from ragwatch.errors import StoreError
 from ragwatch.ports import AnswerQuery, PackedVerdict, Query, ScoreRow, StoredVerdict
 from ragwatch.stores import decoding
-from ragwatch.stores.answer_terms import Rules, asked_terms
+from ragwatch.stores.answer_terms import Rules, asked_terms, behind, check_searchable
 from ragwatch.stores.kept_texts import Texts
 from ragwatch.stores.postgres import indexing, search
 from ragwatch.stores.postgres.connections import Writer
@@ -37,7 +37,10 @@ class PostgresSearch(PostgresLeading):
 
     def entries(self, query: Query) -> Iterator[PackedVerdict]:
         """See `Store.entries`. Loads one verdict at a time, without holding a transaction."""
-        for seq in self.rows(*search.seq_statement(query, self._asked(query))):
+        return self._entries(*search.seq_statement(query, self._asked(query)))
+
+    def _entries(self, sql: str, parameters: Sequence[object]) -> Iterator[PackedVerdict]:
+        for seq in self.rows(sql, parameters):
             for row in self.rows(search.ENTRY_BY_SEQ, seq):
                 yield decoding.packed_verdict_of(row)
 
@@ -60,6 +63,7 @@ class PostgresSearch(PostgresLeading):
         return verdicts
 
     def _asked(self, query: Query) -> list[list[int]]:
+        check_searchable(query, self._rules)
         return asked_terms(query, self._cipher)
 
     def _drop_texts(self, writer: Writer, keys: Collection[str]) -> None:
@@ -72,8 +76,15 @@ class PostgresSearch(PostgresLeading):
 
     def _catch_up(self) -> None:
         """Add the answers to the index that other versions have judged, once after each start."""
+        if self._behind is not None and self._rules.words_off is not None:
+            while self._delete_some_words():
+                pass
         while self._behind is not None:
-            keys, self._behind = indexing.behind(self.rows(*indexing.behind_statement(self._behind)))
+            keys, self._behind = behind(self.rows(*indexing.behind_statement(self._behind)), self._rules)
             if keys:
                 with self.transaction() as writer:
                     indexing.add_stored(writer, keys, self._rules, self.unseal)
+
+    def _delete_some_words(self) -> int:
+        with self.transaction() as writer:
+            return indexing.drop_words(writer)

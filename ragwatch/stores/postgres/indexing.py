@@ -9,34 +9,78 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from ragwatch.core.verdict import Verdict
-from ragwatch.stores.answer_terms import Rules, stored_terms, terms_of_sample
+from ragwatch.stores.answer_terms import (
+    Rules,
+    fails,
+    sample_words,
+    stored_terms,
+    stored_words,
+    terms_of_sample,
+)
 from ragwatch.stores.postgres.connections import Writer
 
 MAX_ROWS_PER_STEP = 200
 NEWEST = (float("inf"), 0)
 _BEHIND = (
-    "SELECT v.at, v.seq, v.key FROM verdicts v WHERE (v.at, v.seq) < (%s::float8, %s::bigint)"
-    " AND NOT EXISTS (SELECT 1 FROM answer_index a WHERE a.key = v.key) ORDER BY v.at DESC, v.seq DESC LIMIT %s"
+    "SELECT v.at, v.seq, v.key, CASE WHEN a.key IS NOT NULL THEN a.words IS NOT NULL END,"
+    " v.outcome = 'judged' AND v.stage NOT IN ('none') FROM verdicts v LEFT JOIN answer_index a ON a.key = v.key"
+    " WHERE (v.at, v.seq) < (%s::float8, %s::bigint) ORDER BY v.at DESC, v.seq DESC LIMIT %s"
 )
 _STORED = (
-    r"SELECT s.key, NULLIF(s.body, '\x00'), t.body FROM samples s LEFT JOIN traits t USING (key)"
+    r"SELECT s.key, NULLIF(s.body, '\x00'), t.body, EXISTS (SELECT 1 FROM verdicts v WHERE v.key = s.key"
+    " AND v.outcome = 'judged' AND v.stage NOT IN ('none')) FROM samples s LEFT JOIN traits t USING (key)"
     " JOIN sample_keys k USING (key) WHERE s.key = ANY(%s::text[]) ORDER BY s.key FOR SHARE OF s"  # waits for erasures
 )
-_INSERT = "INSERT INTO answer_index (key, terms) VALUES (%s, %s::bigint[]) ON CONFLICT DO NOTHING"
+_INSERT = (
+    "INSERT INTO answer_index (key, terms, words) VALUES (%s, %s::bigint[], %s::tsvector) ON CONFLICT (key)"
+    " DO UPDATE SET words = excluded.words WHERE answer_index.words IS NULL AND excluded.words IS NOT NULL"
+)
+_DROP_WORDS = (
+    "UPDATE answer_index SET words = NULL WHERE key = ANY(ARRAY("
+    "SELECT key FROM answer_index WHERE words IS NOT NULL LIMIT %s))"
+)
+_GAP = 8  # between the positions of the last word of the question and the first one of the answer
 
 Place = tuple[float, int]
 Cell = Callable[[Any], Any]
+Entry = tuple[Sequence[int], str | None]
+"""Terms of an answer, and its words if they are indexed."""
 
 
 def add(writer: Writer, verdicts: Iterable[Verdict], rules: Rules) -> None:
     """Add judged answers, unless they are in the index, within the transaction that stores their verdicts."""
-    draws = {one.draw.key: one.draw for one in verdicts if one.draw.damage is None}
-    _insert(writer, {key: terms_of_sample(draws[key].sample, rules) for key in sorted(draws)})
+    entries: dict[str, Entry] = {}
+    for verdict in verdicts:
+        draw = verdict.draw
+        _, vector = entries.get(draw.key, (None, None))
+        if draw.damage is None:
+            kept = vector is None and rules.keeps_words(fails=fails(verdict))
+            vector = words_vector(*sample_words(draw.sample)) if kept else vector
+            entries[draw.key] = (terms_of_sample(draw.sample, rules), vector)
+    _insert(writer, entries)
 
 
-def _insert(writer: Writer, terms: Mapping[str, Sequence[int]]) -> None:
-    if terms:
-        writer.executemany(_INSERT, [(key, list(terms[key])) for key in sorted(terms)])
+def words_vector(question: Sequence[str], answer: Sequence[str]) -> str:
+    """Return the words of question and answer with their positions, as PostgreSQL reads them.
+
+    >>> words_vector(["is", "tea", "tea"], ["yes"])
+    'is:1 tea:2,3 yes:12'
+    """
+    places: dict[str, list[str]] = {}
+    for texts, start in ((question, 1), (answer, len(question) + 1 + _GAP)):
+        for place, word in enumerate(texts, start):
+            places.setdefault(word, []).append(str(place))
+    return " ".join(f"{word}:{','.join(where)}" for word, where in places.items())
+
+
+def _insert(writer: Writer, entries: Mapping[str, Entry]) -> None:
+    if entries:
+        writer.executemany(_INSERT, [(key, list(entries[key][0]), entries[key][1]) for key in sorted(entries)])
+
+
+def drop_words(writer: Writer) -> int:
+    """Delete the words of a limited number of answers, because they are no longer indexed. Returns the number."""
+    return writer.execute(_DROP_WORDS, (MAX_ROWS_PER_STEP,)).rowcount
 
 
 def remove(writer: Writer, keys: Sequence[str]) -> None:
@@ -51,12 +95,6 @@ def reduce(writer: Writer, traits: Mapping[str, bytes], rules: Rules) -> None:
         writer.executemany("UPDATE answer_index SET terms = %s::bigint[], words = NULL WHERE key = %s", kept)
 
 
-def behind(rows: Sequence[tuple[Any, ...]]) -> tuple[list[str], Place | None]:
-    """Return the answers that are not in the index, and the place to go on from: None at the end."""
-    place = (rows[-1][0], rows[-1][1]) if rows else None
-    return list(dict.fromkeys(key for _, _, key in rows)), place
-
-
 def behind_statement(place: Place) -> tuple[str, tuple[object, ...]]:
     """Return SQL and parameters of a page of verdicts whose answers are not in the index, the newest first."""
     return _BEHIND, (*place, MAX_ROWS_PER_STEP)
@@ -64,7 +102,10 @@ def behind_statement(place: Place) -> tuple[str, tuple[object, ...]]:
 
 def add_stored(writer: Writer, keys: Sequence[str], rules: Rules, unseal: Cell) -> None:
     """Add stored answers."""
-    terms: dict[str, list[int]] = {}
-    for key, body, traits in writer.execute(_STORED, (list(keys),)).fetchall():
-        terms[key] = stored_terms(unseal(traits), unseal(body), rules)
-    _insert(writer, terms)
+    entries: dict[str, Entry] = {}
+    for key, body, traits, failing in writer.execute(_STORED, (list(keys),)).fetchall():
+        text = unseal(body)
+        words = stored_words(text) if rules.keeps_words(fails=failing) else None
+        vector = None if words is None else words_vector(*words)
+        entries[key] = (stored_terms(unseal(traits), text, rules), vector)
+    _insert(writer, entries)

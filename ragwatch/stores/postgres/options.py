@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from ragwatch.stores.encryption import EncryptionOptions, TextCipher
-from ragwatch.stores.kept_texts import Texts
+from ragwatch.stores.kept_texts import TEXT_SEARCH, Texts
 
 EXTRA = "postgres"
 
@@ -24,6 +24,7 @@ class Options(BaseModel):
     connections: int = Field(4, ge=1, le=64, description="Maximum number of connections of this worker.")
     timeout_seconds: float = Field(60.0, gt=0.0, le=3600.0, description="Time limit of one statement.")
     texts: Texts = Field(Texts.ALL, description="Texts of which answers are kept after judging; scores always are.")
+    text_search: bool = Field(default=True, description=TEXT_SEARCH)
     encryption: EncryptionOptions | None = Field(None, description="Keys that encrypt stored texts.")
 
     def cipher(self) -> TextCipher | None:

@@ -60,9 +60,21 @@ def answers_statement(query: AnswerQuery) -> tuple[str, list[Any]]:
     )
 
 
-def _select(query: Query, columns: str, terms: Terms) -> tuple[str, list[Any]]:
-    where: list[str] = ["true", *conditions_of(query), *("a.terms && %s::bigint[]" for _ in terms)]
+def _of_index(query: Query, terms: Terms) -> tuple[list[str], list[Any]]:
+    """Conditions on the index of searches, with their parameters."""
+    where = ["a.terms && %s::bigint[]" for _ in terms]
     parameters: list[Any] = [list(alternatives) for alternatives in terms]
+    if query.words:
+        where.append("a.words @@ %s::tsquery")
+        parameters.append(
+            " & ".join("(" + " <-> ".join(f"'{word}'" for word in phrase) + ")" for phrase in query.words)
+        )
+    return where, parameters
+
+
+def _select(query: Query, columns: str, terms: Terms) -> tuple[str, list[Any]]:
+    indexed, parameters = _of_index(query, terms)
+    where = ["true", *conditions_of(query), *indexed]
     for name in _EQUALS:
         value = getattr(query, name)
         if value is not None:
@@ -88,7 +100,7 @@ def _select(query: Query, columns: str, terms: Terms) -> tuple[str, list[Any]]:
         order = f"{_SCORE} {'DESC' if query.quantity in LOW_IS_GOOD else 'ASC'}, {order}"
         parameters.append(str(query.quantity))
     sql = (
-        f"SELECT {columns} FROM {_FROM_INDEX if terms else _FROM}"  # noqa: S608 - constants only
+        f"SELECT {columns} FROM {_FROM_INDEX if terms or query.words else _FROM}"  # noqa: S608 - constants only
         f" WHERE {' AND '.join(where)} ORDER BY {order} LIMIT %s"
     )
     return sql, [*parameters, query.limit]

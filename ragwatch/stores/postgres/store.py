@@ -29,7 +29,7 @@ from ragwatch.ports import (
     ScoreRow,
 )
 from ragwatch.stores import rows
-from ragwatch.stores.answer_terms import Rules
+from ragwatch.stores.answer_terms import rules_of
 from ragwatch.stores.encryption import TextCipher
 from ragwatch.stores.erasing import OtherRow, Selection, rows_of_table, samples_of, with_lines
 from ragwatch.stores.kept_texts import Texts
@@ -71,6 +71,7 @@ class PostgresStore(PostgresSearch):
         name: Name under which this worker counts, also after a restart; None for none.
         texts: Texts of which answers are kept after judging.
         cipher: Encrypts texts; None stores them as they are.
+        text_search: Whether words of texts are indexed.
 
     Raises:
         ConfigError: Texts are encrypted with a key that is not given.
@@ -85,9 +86,10 @@ class PostgresStore(PostgresSearch):
         name: str | None = None,
         texts: Texts = Texts.ALL,
         cipher: TextCipher | None = None,
+        text_search: bool = True,
     ) -> None:
         super().__init__(target, cipher=cipher)
-        self._rules = Rules(texts, cipher)
+        self._rules = rules_of(texts, cipher, text_search=text_search)
         self._state = state
         prepare_database(target, cipher)
         self._parts = Parts(self._days)

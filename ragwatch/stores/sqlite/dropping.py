@@ -58,6 +58,7 @@ def erase_texts(writer: sqlite3.Connection, key: str, rules: Rules, *, ids: bool
         ids: Whether ids of the answer, its contexts and its trace remain.
     """
     cipher = rules.cipher
+    indexing.remove_words(writer, key)
     writer.execute("UPDATE samples SET body = x'00' WHERE key = ?", (key,))
     _erase_traits(writer, key, rules, ids=ids)
     for seq, line in writer.execute(_LINES, (key,)).fetchall():

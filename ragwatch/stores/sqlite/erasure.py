@@ -13,11 +13,11 @@ from time import monotonic, sleep
 from ragwatch.core.tally import Tallies
 from ragwatch.errors import StoreError
 from ragwatch.ports import Erased, Erasure
-from ragwatch.stores.answer_terms import Rules
+from ragwatch.stores.answer_terms import rules_of
 from ragwatch.stores.encryption import TextCipher
 from ragwatch.stores.kept_texts import Texts
 from ragwatch.stores.rows import pack
-from ragwatch.stores.sqlite import forgetting, statements
+from ragwatch.stores.sqlite import forgetting, indexing, statements
 from ragwatch.stores.sqlite.dropping import drop_earlier, drop_settled
 from ragwatch.stores.sqlite.notes import SqliteNotes
 
@@ -35,13 +35,20 @@ class SqliteErasure(SqliteNotes):
         min_free: Free bytes on its disk below which no draws are admitted.
         texts: Texts of which answers are kept after judging.
         cipher: Encrypts texts; None stores them as they are.
+        text_search: Whether words of texts are indexed.
     """
 
     def __init__(
-        self, state: Path, *, min_free: int = 0, texts: Texts = Texts.ALL, cipher: TextCipher | None = None
+        self,
+        state: Path,
+        *,
+        min_free: int = 0,
+        texts: Texts = Texts.ALL,
+        cipher: TextCipher | None = None,
+        text_search: bool = True,
     ) -> None:
         super().__init__(state, min_free=min_free, cipher=cipher)
-        self._rules = Rules(texts, cipher)
+        self._rules = indexing.without_fts5(self._writer, rules_of(texts, cipher, text_search=text_search))
         self._dropped = False  # since the database was last rewritten by this process
         erasing = self._reader.rows("SELECT 1 FROM states WHERE name = ?", (UNDER_WAY,))
         self._rewrite_is_due = texts is not Texts.ALL or bool(erasing)  # a process that was killed may have left some
@@ -49,6 +56,8 @@ class SqliteErasure(SqliteNotes):
         self._has_earlier_texts = texts is not Texts.ALL
         if texts is not Texts.ALL:
             self._writer.execute("PRAGMA secure_delete=ON")
+        with self._transaction() as writer:
+            indexing.prepare_words(writer, self._rules)
 
     @property
     def _texts(self) -> Texts:
@@ -84,6 +93,12 @@ class SqliteErasure(SqliteNotes):
             self._rewritten_at = now
             if not self._dropped:
                 self._end_erasure()
+
+    def _rewrite(self) -> bool:
+        """Write the database again without its free space, and the index of words without what was deleted from it."""
+        with self._transaction() as writer:
+            indexing.merge_words(writer)
+        return super()._rewrite()
 
     def close(self) -> None:
         """Close the database and unlock the state directory. No dropped text is left behind in a small database."""

@@ -9,7 +9,7 @@ from typing import Any
 from ragwatch.errors import StoreError
 from ragwatch.ports import AnswerQuery, PackedVerdict, Query, ScoreRow, StoredVerdict
 from ragwatch.stores import decoding
-from ragwatch.stores.answer_terms import asked_terms
+from ragwatch.stores.answer_terms import asked_terms, behind, check_searchable
 from ragwatch.stores.sqlite import indexing, search
 from ragwatch.stores.sqlite.erasure import SqliteErasure
 from ragwatch.stores.traits import answer_of
@@ -17,8 +17,6 @@ from ragwatch.stores.traits import answer_of
 
 class SqliteSearch(SqliteErasure):
     """Implements the searches of `ports.Store`, and the index behind them."""
-
-    _behind: indexing.Place | None = indexing.NEWEST
 
     def find(self, query: Query) -> list[StoredVerdict]:
         """See `Store.find`."""
@@ -30,7 +28,10 @@ class SqliteSearch(SqliteErasure):
 
     def entries(self, query: Query) -> Iterator[PackedVerdict]:
         """See `Store.entries`. Loads one verdict at a time, without holding a read transaction."""
-        for seq in self._pages.rows(*search.seq_statement(query, self._asked(query))):
+        return self._entries(*search.seq_statement(query, self._asked(query)))
+
+    def _entries(self, sql: str, parameters: Sequence[object]) -> Iterator[PackedVerdict]:
+        for seq in self._pages.rows(sql, parameters):
             for row in self._pages.rows(search.ENTRY_BY_SEQ, seq):
                 yield decoding.packed_verdict_of(row)
 
@@ -55,17 +56,18 @@ class SqliteSearch(SqliteErasure):
         return verdicts
 
     def _asked(self, query: Query) -> list[list[int]]:
+        check_searchable(query, self._rules)
         return asked_terms(query, self._cipher)
 
     def _catch_up(self) -> None:
-        """Add the answers to the index that earlier versions have judged, once."""
-        if self._behind == indexing.NEWEST and self.recall(indexing.STATE) is not None:
-            self._behind = None
-        while self._behind is not None:
-            sql, parameters = indexing.behind_statement(self._behind)
-            keys, self._behind = indexing.behind(self._reader.rows(sql, parameters))
+        """Add the answers to the index that earlier versions or under other settings were judged, once."""
+        complete = {"texts": str(self._texts), "words": self._rules.words_off is None}
+        if self.recall(indexing.STATE) == complete:
+            return
+        place: indexing.Place | None = indexing.NEWEST
+        while place is not None:
+            keys, place = behind(self._reader.rows(*indexing.behind_statement(place)), self._rules)
             if keys:
                 with self._transaction() as writer:
                     indexing.add_stored(writer, keys, self._rules)
-            if self._behind is None:
-                self.remember(indexing.STATE, {"complete": True})
+        self.remember(indexing.STATE, complete)

@@ -1,6 +1,8 @@
 """Index of judged answers for searches: written with their verdicts, and deleted with their texts and samples.
 
 Answers that were judged by earlier versions are added in small transactions after the start, the newest first.
+
+Words are in a full-text index without a copy of the texts: to delete an answer from it, its words are given again.
 """
 
 from __future__ import annotations
@@ -11,33 +13,112 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ragwatch.core.verdict import Verdict
-from ragwatch.stores.answer_terms import TERM_BYTES, Rules, stored_terms, terms_of_sample
+from ragwatch.stores.answer_terms import (
+    TERM_BYTES,
+    Rules,
+    fails,
+    sample_words,
+    stored_terms,
+    stored_words,
+    terms_of_sample,
+)
 
 MAX_ROWS_PER_STEP = 200
 NEWEST = (9e999, 0)
 STATE = "search index"  # saved once all answers are in the index
-_SLOT_BITS = 20
+_HASH_BITS, _SLOT_BITS = 19, 20  # ids that are taken are counted on, within the second
 _MAX_SECOND = 1 << 42
 _KNOWN = "SELECT id, at, terms, words FROM answer_index WHERE key = ?"
 _BEHIND = (
-    "SELECT v.at, v.seq, v.key, a.key FROM verdicts v LEFT JOIN answer_index a ON a.key = v.key"
+    "SELECT v.at, v.seq, v.key, a.words, v.outcome = 'judged' AND v.stage NOT IN ('none')"
+    " FROM verdicts v LEFT JOIN answer_index a ON a.key = v.key"
     " WHERE (v.at, v.seq) < (?, ?) ORDER BY v.at DESC, v.seq DESC LIMIT ?"
 )
 _STORED = "SELECT s.at, NULLIF(s.body, x'00'), t.body FROM samples s LEFT JOIN traits t USING (key) WHERE s.key = ?"
+_MAKE_WORDS = "CREATE VIRTUAL TABLE words USING fts5(question, answer, content='', columnsize=0, tokenize='ascii')"
+_HAS_WORDS = "SELECT 1 FROM sqlite_master WHERE name = 'words'"
+_HAS_FTS5 = "SELECT 1 FROM pragma_module_list WHERE name = 'fts5'"
+NO_FTS5 = "this SQLite is built without FTS5"
 
 Place = tuple[float, int]
+Words = tuple[list[str], list[str]]
 
 
 def add(writer: sqlite3.Connection, verdicts: Iterable[Verdict], rules: Rules) -> None:
     """Add judged answers, unless they are in the index, within the transaction that stores their verdicts."""
     for verdict in verdicts:
         draw = verdict.draw
-        if draw.damage is None and writer.execute(_KNOWN, (draw.key,)).fetchone() is None:
+        if draw.damage is not None:
+            continue
+        if writer.execute(_KNOWN, (draw.key,)).fetchone() is None:
             _insert(writer, draw.key, draw.at, terms_of_sample(draw.sample, rules))
+        if rules.keeps_words(fails=fails(verdict)):
+            _insert_words(writer, draw.key, sample_words(draw.sample))
+
+
+def _insert_words(writer: sqlite3.Connection, key: str, words: Words) -> None:
+    identity, *_, has_words = writer.execute(_KNOWN, (key,)).fetchone()
+    if not has_words:
+        writer.execute("INSERT INTO words (rowid, question, answer) VALUES (?, ?, ?)", (identity, *_joined(words)))
+        writer.execute("UPDATE answer_index SET words = 1 WHERE id = ?", (identity,))
+
+
+def _joined(words: Words) -> tuple[str, str]:
+    return " ".join(words[0]), " ".join(words[1])
+
+
+def remove_words(writer: sqlite3.Connection, key: str) -> None:
+    """Remove the words of an answer, while its text is still stored.
+
+    If that is damaged, all words are removed: retention adds those of the other answers again.
+    """
+    known = writer.execute(_KNOWN, (key,)).fetchone()
+    if known is None or not known[3]:
+        return
+    stored = writer.execute(_STORED, (key,)).fetchone()
+    if not delete_words(writer, known[0], None if stored is None else stored[1]):
+        writer.execute("INSERT INTO words (words) VALUES ('delete-all')")
+        writer.execute("UPDATE answer_index SET words = 0")
+        writer.execute("DELETE FROM states WHERE name = ?", (STATE,))
+    writer.execute("UPDATE answer_index SET words = 0 WHERE id = ?", known[:1])
+
+
+def delete_words(writer: sqlite3.Connection, identity: int, body: bytes | None) -> bool:
+    """Delete the entries of the words of a text. Returns False if it is damaged."""
+    words = stored_words(body)
+    if words is None:
+        return False
+    row = (identity, *_joined(words))
+    writer.execute("INSERT INTO words (words, rowid, question, answer) VALUES ('delete', ?, ?, ?)", row)
+    return True
+
+
+def prepare_words(writer: sqlite3.Connection, rules: Rules) -> None:
+    """Make the index of words, or delete it if words are no longer indexed. Writes nothing if nothing changes."""
+    if writer.execute(_HAS_FTS5).fetchone() is None:
+        return
+    exists = writer.execute(_HAS_WORDS).fetchone() is not None
+    if rules.words_off is None and not exists:
+        writer.execute(_MAKE_WORDS)
+    elif rules.words_off is not None and exists:
+        writer.execute("DROP TABLE words")
+        writer.execute("UPDATE answer_index SET words = 0 WHERE words = 1")
+
+
+def without_fts5(writer: sqlite3.Connection, rules: Rules) -> Rules:
+    """Return what can be indexed."""
+    missing = rules.words_off is None and writer.execute(_HAS_FTS5).fetchone() is None
+    return rules._replace(words_off=NO_FTS5) if missing else rules
+
+
+def merge_words(writer: sqlite3.Connection) -> None:
+    """Write the index of words again, without what was deleted from it."""
+    if writer.execute(_HAS_WORDS).fetchone() is not None:
+        writer.execute("INSERT INTO words (words) VALUES ('optimize')")
 
 
 def _insert(writer: sqlite3.Connection, key: str, at: float, terms: Sequence[int]) -> None:
-    identity = first_id(at) + (zlib.crc32(key.encode("utf-8", "replace")) & ((1 << _SLOT_BITS) - 1))
+    identity = first_id(at) + (zlib.crc32(key.encode("utf-8", "replace")) & ((1 << _HASH_BITS) - 1))
     while writer.execute("SELECT 1 FROM answer_index WHERE id = ?", (identity,)).fetchone() is not None:
         identity += 1
     writer.execute("INSERT INTO answer_index VALUES (?, ?, ?, ?, 0)", (identity, key, at, _packed(terms)))
@@ -62,10 +143,12 @@ def _unpacked(packed: bytes) -> list[int]:
     return [int.from_bytes(packed[start : start + TERM_BYTES], "big", signed=True) for start in starts]
 
 
-def remove(writer: sqlite3.Connection, key: str) -> None:
-    """Remove an answer."""
+def remove(writer: sqlite3.Connection, key: str, body: bytes | None = None) -> None:
+    """Remove an answer; with its words, if it had any and its text is given."""
     known = writer.execute(_KNOWN, (key,)).fetchone()
     if known is not None:
+        if known[3]:
+            delete_words(writer, known[0], body)
         _delete_terms(writer, known)
         writer.execute("DELETE FROM answer_index WHERE id = ?", known[:1])
 
@@ -88,16 +171,6 @@ def reduce(writer: sqlite3.Connection, key: str, traits: bytes | None, rules: Ru
         writer.execute("UPDATE answer_index SET terms = ? WHERE id = ?", (packed, known[0]))
 
 
-def behind(rows: Iterable[tuple[Any, ...]]) -> tuple[list[str], Place | None]:
-    """Return the answers that are not in the index, and the place to go on from: None at the end."""
-    place, keys = None, dict[str, None]()
-    for at, seq, key, indexed in rows:
-        place = (at, seq)
-        if indexed is None:
-            keys[key] = None
-    return list(keys), place
-
-
 def behind_statement(place: Place) -> tuple[str, tuple[object, ...]]:
     """Return SQL and parameters of a page of verdicts, the newest first, and whether their answers are in the index."""
     return _BEHIND, (*place, MAX_ROWS_PER_STEP)
@@ -107,8 +180,18 @@ def add_stored(writer: sqlite3.Connection, keys: Sequence[str], rules: Rules) ->
     """Add stored answers."""
     for key in keys:
         stored = writer.execute(_STORED, (key,)).fetchone()
-        if stored is not None and writer.execute(_KNOWN, (key,)).fetchone() is None:
-            at, body, traits = stored
-            if rules.cipher is not None:
-                body, traits = rules.cipher.open(body), rules.cipher.open(traits)
+        if stored is None:
+            continue
+        at, body, traits = stored
+        if rules.cipher is not None:
+            body, traits = rules.cipher.open(body), rules.cipher.open(traits)
+        if writer.execute(_KNOWN, (key,)).fetchone() is None:
             _insert(writer, key, at, stored_terms(traits, body, rules))
+        words = stored_words(body)
+        if words is not None and rules.keeps_words(fails=_fails(writer, key)):
+            _insert_words(writer, key, words)
+
+
+def _fails(writer: sqlite3.Connection, key: str) -> bool:
+    sql = "SELECT 1 FROM verdicts WHERE key = ? AND outcome = 'judged' AND stage NOT IN ('none')"
+    return writer.execute(sql, (key,)).fetchone() is not None

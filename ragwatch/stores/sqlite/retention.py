@@ -70,8 +70,8 @@ def _record_deletion(writer: sqlite3.Connection, deleted: list[tuple[str, float]
         (until, seq),
     )
     keys = [(key,) for key, _ in deleted]
-    for key in _delete_orphans(writer, keys):
-        indexing.remove(writer, key)
+    for key, body in _delete_orphans(writer, keys):
+        indexing.remove(writer, key, body)
     for table in ("feedback", "traits"):
         writer.executemany(
             f"DELETE FROM {table} WHERE key = ?1 AND NOT EXISTS (SELECT 1 FROM samples s WHERE s.key = ?1)",  # noqa: S608 - constants
@@ -79,14 +79,14 @@ def _record_deletion(writer: sqlite3.Connection, deleted: list[tuple[str, float]
         )
 
 
-def _delete_orphans(writer: sqlite3.Connection, keys: list[tuple[str]]) -> list[str]:
-    """Delete the samples among these keys that have neither a verdict nor a pending judge. Returns their keys.
+def _delete_orphans(writer: sqlite3.Connection, keys: list[tuple[str]]) -> list[tuple[str, bytes]]:
+    """Delete the samples among these keys that have neither a verdict nor a pending judge. Returns them.
 
     A label does not keep its sample: without a verdict no page shows the text. The label itself stays.
     """
     orphans = (
         "DELETE FROM samples WHERE key = ?1"
         " AND NOT EXISTS (SELECT 1 FROM verdicts v WHERE v.key = ?1)"
-        " AND NOT EXISTS (SELECT 1 FROM work w WHERE w.key = ?1) RETURNING key"
+        " AND NOT EXISTS (SELECT 1 FROM work w WHERE w.key = ?1) RETURNING key, body"
     )
-    return [key for one in keys for (key,) in writer.execute(orphans, one).fetchall()]
+    return [row for one in keys for row in writer.execute(orphans, one).fetchall()]

@@ -5,7 +5,7 @@ CREATE TABLE answer_index (
     key   TEXT NOT NULL UNIQUE,     -- of the sample
     at    REAL NOT NULL,            -- when it was answered, seconds since the epoch
     terms BLOB NOT NULL,            -- its terms, 8 bytes each: see stores/answer_terms.py
-    words INTEGER NOT NULL          -- 1 if the words of its texts are in the table `words`
+    words INTEGER NOT NULL          -- 1 if the words of its texts are in the table `words`, which indexing.py makes
 );
 
 CREATE TABLE terms (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 from typing import Any
 
 from ragwatch.core.scores import LOW_IS_GOOD
@@ -11,6 +12,7 @@ from ragwatch.stores import traits
 from ragwatch.stores.decoding import VERDICT_COLUMNS
 from ragwatch.stores.encryption import FIRST_SEGMENT_BYTES
 from ragwatch.stores.rows import conditions_of
+from ragwatch.stores.sqlite.indexing import first_id
 from ragwatch.stores.sqlite.retention import UNBIASED
 
 _COLUMNS = ", ".join(f"v.{name}" for name in VERDICT_COLUMNS)
@@ -19,6 +21,13 @@ _FROM_TERM = (  # in the order of the index of terms, which is that of time
     "terms t CROSS JOIN answer_index a ON a.id = t.id CROSS JOIN verdicts v ON v.key = a.key"
     " LEFT JOIN samples s ON s.key = v.key"
 )
+_FROM_WORDS = (  # as far as the index of words says, then sorted
+    "answer_index a CROSS JOIN verdicts v ON v.key = a.key LEFT JOIN samples s ON s.key = v.key"
+)
+_BY_WORDS = (
+    "a.id IN (SELECT rowid FROM words WHERE words MATCH ? AND rowid >= ? AND rowid < ? ORDER BY rowid DESC LIMIT ?)"
+)
+MAX_MATCHES = 20_000  # of a search for words: the newest answers of its time
 _OTHER_TERM = "EXISTS (SELECT 1 FROM terms o WHERE o.term IN ({marks}) AND o.at = t.at AND o.id = t.id)"
 _EQUALS = ("key", "route", "judge", "stage", "outcome")
 _SCORE = "CASE WHEN json_valid(v.scores) THEN json_extract(v.scores, ?) END"  # a damaged row must not fail the search
@@ -60,16 +69,22 @@ def answers_statement(query: AnswerQuery) -> tuple[str, list[Any]]:
     return traits.answers_statement(query, mark="?", scores="v.scores", place="?, ?", unbiased=UNBIASED)
 
 
-def _of_index(terms: Terms) -> tuple[list[str], list[Any]]:
+def _of_index(query: Query, terms: Terms) -> tuple[list[str], list[Any]]:
     """Conditions on the index of searches, with their parameters."""
     marks = [", ".join("?" * len(alternatives)) for alternatives in terms]
     where = [_OTHER_TERM.format(marks=some) if place else f"t.term IN ({some})" for place, some in enumerate(marks)]
-    return where, [term for alternatives in terms for term in alternatives]
+    parameters: list[Any] = [term for alternatives in terms for term in alternatives]
+    if query.words:
+        phrases = " AND ".join(f'"{" ".join(phrase)}"' for phrase in query.words)
+        last = min([bound for bound in (query.until, *(query.after or ())[:1]) if bound is not None], default=inf)
+        where.append(_BY_WORDS)
+        parameters += [phrases, first_id(query.since or 0.0), first_id(last + 1.0), MAX_MATCHES]
+    return where, parameters
 
 
 def _select(query: Query, columns: str, terms: Terms) -> tuple[str, list[Any]]:
-    source, at = (_FROM_TERM, "t.at") if terms else (_FROM, "v.at")
-    indexed, parameters = _of_index(terms)
+    source, at = (_FROM_TERM, "t.at") if terms else (_FROM_WORDS if query.words else _FROM, "v.at")
+    indexed, parameters = _of_index(query, terms)
     where = ["1", *conditions_of(query), *indexed]
     for name in _EQUALS:
         value = getattr(query, name)

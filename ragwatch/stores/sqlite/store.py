@@ -32,7 +32,7 @@ from ragwatch.ports import (
 )
 from ragwatch.stores import rows
 from ragwatch.stores.encryption import EncryptionOptions, TextCipher
-from ragwatch.stores.kept_texts import Texts
+from ragwatch.stores.kept_texts import TEXT_SEARCH, Texts
 from ragwatch.stores.sqlite import accounts, batches, feedback, indexing, statements, trends, waiting
 from ragwatch.stores.sqlite.finding import SqliteSearch
 from ragwatch.stores.sqlite.retention import PRUNED_UNTIL, UNBIASED, delete_expired, delete_oldest, delete_oldest_runs
@@ -68,6 +68,7 @@ class Options(BaseModel):
         256 << 20, ge=0, description="Free bytes on the disk below which nothing more is read from the sources."
     )
     texts: Texts = Field(Texts.ALL, description="Texts of which answers are kept after judging; scores always are.")
+    text_search: bool = Field(default=True, description=TEXT_SEARCH)
     encryption: EncryptionOptions | None = Field(None, description="Keys that encrypt stored texts.")
 
     def cipher(self) -> TextCipher | None:
@@ -81,16 +82,23 @@ class Options(BaseModel):
 
 def build(options: Options, state: Path) -> SqliteStore:
     """Open and lock the store."""
-    return SqliteStore(state, min_free=options.min_free, texts=options.texts, cipher=options.cipher())
+    cipher, search = options.cipher(), options.text_search
+    return SqliteStore(state, min_free=options.min_free, texts=options.texts, cipher=cipher, text_search=search)
 
 
 class SqliteStore(SqliteSearch):
     """Implements `ports.Store` in one SQLite database."""
 
     def __init__(
-        self, state: Path, *, min_free: int = 0, texts: Texts = Texts.ALL, cipher: TextCipher | None = None
+        self,
+        state: Path,
+        *,
+        min_free: int = 0,
+        texts: Texts = Texts.ALL,
+        cipher: TextCipher | None = None,
+        text_search: bool = True,
     ) -> None:
-        super().__init__(state, min_free=min_free, texts=texts, cipher=cipher)
+        super().__init__(state, min_free=min_free, texts=texts, cipher=cipher, text_search=text_search)
         self._leasing = threading.Lock()
         self._leases: dict[tuple[str, str], float] = {}  # in memory, because one process owns the state directory
         self._leased_at = -math.inf

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
-from support.kit import AT, a_claim, a_draw, a_verdict, an_admission, an_evidence
+from support.kit import AT, a_claim, a_draw, a_reading, a_verdict, an_admission, an_evidence
 from support.stored_bytes import readable
 
 from ragwatch.core.sample import Context
-from ragwatch.ports import Query, Retention
+from ragwatch.errors import UnsearchableError
+from ragwatch.ports import Erasure, Query, Retention
 from ragwatch.stores.answer_terms import Rules, asked_terms, stored_terms, terms_of
 from ragwatch.stores.encryption import TextCipher
 from ragwatch.stores.kept_texts import Texts
@@ -102,7 +105,7 @@ def test_t34_answers_of_before_are_found_once_retention_ran(tmp_path: Path) -> N
     store.close()
     store = SqliteStore(tmp_path / "state")
     store.prune(KEEP, now=AT)
-    assert (store._behind, counts(store)) == (None, before)
+    assert counts(store) == before
     (waiting,) = store.lease("embedded", 9, now=AT, seconds=60)
     store.settle([a_verdict(waiting)])
     assert found_by(store, Query(top_context="doc-3")) == ["fourth"]
@@ -183,3 +186,132 @@ def test_what_is_damaged_has_no_terms() -> None:
         assert stored_terms(traits, None, rules) == []
     assert stored_terms(None, b"\x01", rules) == stored_terms(None, pack({}), rules) == []
     assert stored_terms(None, None, rules) == []
+
+
+BY_WORD = Query(words=(("secretword",),))
+TEXT = a_draw("r1", question="Is SECRETWORD open?")
+
+
+def with_words(folder: Path, *, fails: bool = True, **settings: Any) -> SqliteStore:
+    """A store with one judged answer that has a word of its own."""
+    store = SqliteStore(folder, **settings)
+    store.admit(an_admission(TEXT))
+    store.settle([a_verdict(TEXT, an_evidence(a_claim((0, 0) if fails else (1, 0))))])
+    return store
+
+
+def test_a_search_for_words_goes_through_the_index(store: SqliteStore) -> None:
+    """The full-text index says which answers, these and their verdicts are looked up; a term is looked up before."""
+    for query, first in ((BY_WORD, "SEARCH a USING INTEGER PRIMARY KEY"), (replace(BY_WORD, context="d"), "SEARCH t ")):
+        sql, parameters = statement(query, asked_terms(query, None))
+        plan = [row[-1] for row in store._writer.execute(f"EXPLAIN QUERY PLAN {sql}", parameters)]
+        assert plan[0].startswith(first)
+        assert any("SCAN words VIRTUAL TABLE INDEX" in step for step in plan)
+        assert not [step for step in plan if step.startswith("SCAN ") and "words" not in step]
+
+
+@pytest.mark.parametrize(
+    ("texts", "fails", "expected"),
+    [
+        (Texts.ALL, False, ["r1"]),
+        (Texts.FAILING, True, ["r1"]),
+        (Texts.FAILING, False, []),
+    ],
+)
+def test_only_texts_that_are_kept_are_found(tmp_path: Path, texts: Texts, *, fails: bool, expected: list[str]) -> None:
+    """`store.texts` decides: no byte of another word is written to the index."""
+    store = with_words(tmp_path, fails=fails, texts=texts)
+    assert found_by(store, BY_WORD) == expected
+    store.close()
+    assert (b"secretword" in readable(tmp_path)) is bool(expected)
+
+
+def test_a_later_judge_that_names_a_fault_makes_it_found(tmp_path: Path) -> None:
+    """Texts that are kept because of the last verdict are found as well."""
+    store = SqliteStore(tmp_path, texts=Texts.FAILING)
+    store.admit(an_admission(TEXT, judges=("embedded", "other")))
+    store.settle([a_verdict(TEXT)])
+    assert found_by(store, BY_WORD) == []
+    store.settle([a_verdict(TEXT, an_evidence((0, 0)), a_reading("other"))])
+    assert found_by(store, BY_WORD) == ["r1", "r1"]
+    store.close()
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"text_search": False}, "store.text_search"),
+        ({"texts": Texts.NONE}, "store.texts"),
+        ({"cipher": TextCipher([b"k" * 32])}, "store.encryption"),
+    ],
+)
+def test_words_that_are_not_indexed_are_refused_with_the_reason(
+    tmp_path: Path, settings: dict[str, Any], reason: str
+) -> None:
+    """Nothing is found silently; what was indexed before is deleted at the start, and indexed again on request."""
+    with_words(tmp_path).close()
+    store = SqliteStore(tmp_path, **settings)
+    for search in (store.find, store.summaries, lambda query: list(store.entries(query))):
+        with pytest.raises(UnsearchableError, match=rf"^text: cannot be searched for: .*{reason}"):
+            search(BY_WORD)
+    assert store._reader.rows("SELECT words FROM answer_index") == [(0,)]
+    assert store._reader.rows("SELECT 1 FROM sqlite_master WHERE name LIKE 'words%'") == []
+    assert len(store.find(Query())) == 1
+    if "text_search" in settings:
+        store.prune(KEEP, now=AT)
+        store.close()
+        store = SqliteStore(tmp_path)
+        store.prune(KEEP, now=AT)
+        assert found_by(store, BY_WORD) == ["r1"]
+    store.close()
+
+
+def test_without_fts5_everything_else_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A build of SQLite without the module is named when words are searched for."""
+    monkeypatch.setattr(indexing, "_HAS_FTS5", "SELECT 1 WHERE 0")
+    store = with_words(tmp_path)
+    with pytest.raises(UnsearchableError, match="without FTS5"):
+        store.find(BY_WORD)
+    assert found_by(store, Query()) == ["r1"]
+    store.close()
+
+
+def test_no_byte_of_a_forgotten_word_is_left(tmp_path: Path) -> None:
+    """Neither in the index of words, whose deletions are only noted until it is written again, nor in free space."""
+    others = [a_draw(f"o{number}", question=f"Is another{number} open?") for number in range(30)]
+    store = with_words(tmp_path)
+    store.admit(an_admission(*others))
+    store.settle([a_verdict(draw) for draw in others])
+    store.forget(Erasure(ids=frozenset({"r1"})))
+    assert (found_by(store, BY_WORD), found_by(store, Query(words=(("another3",),)))) == ([], ["o3"])
+    store.close()
+    assert b"secretword" not in readable(tmp_path).lower()
+
+
+def test_words_of_before_go_when_texts_are_no_longer_kept(tmp_path: Path) -> None:
+    """After `store.texts` has become `failing`, retention deletes the words of good answers only."""
+    with_words(tmp_path, fails=False).close()
+    store = SqliteStore(tmp_path, texts=Texts.FAILING)
+    bad = a_draw("bad", question="Is OTHERWORD open?")
+    store.admit(an_admission(bad))
+    store.settle([a_verdict(bad, an_evidence((0, 0)))])
+    store.prune(KEEP, now=AT)
+    assert (found_by(store, BY_WORD), found_by(store, Query(words=(("otherword",),)))) == ([], ["bad"])
+    store.close()
+    assert b"secretword" not in readable(tmp_path).lower()
+
+
+def test_words_of_a_damaged_text_go_with_all_and_the_rest_come_back(tmp_path: Path) -> None:
+    """What cannot be read cannot be taken out of the index: it is emptied, and filled again by retention."""
+    store = with_words(tmp_path)
+    other = a_draw("o", question="Is another open?")
+    store.admit(an_admission(other))
+    store.settle([a_verdict(other)])
+    with store._transaction() as writer:
+        writer.execute("UPDATE samples SET body = x'0102' WHERE key = ?", (TEXT.key,))
+    store.forget(Erasure(ids=frozenset({TEXT.key})))
+    assert found_by(store, Query(words=(("another",),))) == []
+    store.prune(KEEP, now=AT)
+    assert (found_by(store, Query(words=(("another",),))), found_by(store, BY_WORD)) == (["o"], [])
+    store.close()
+    assert b"secretword" not in readable(tmp_path).lower()

@@ -12,6 +12,7 @@ from support.kit import AT, a_draw, a_verdict, an_admission
 from support.stores import sql
 
 from ragwatch.core.sample import Context, Draw
+from ragwatch.errors import UnsearchableError
 from ragwatch.ports import Query, Retention
 from ragwatch.stores.answer_terms import asked_terms
 from ragwatch.stores.kept_texts import Texts
@@ -61,13 +62,19 @@ def test_a_search_goes_through_the_index(target: Target, worker: Callable[..., P
             "INSERT INTO verdicts (key, judge, version, at, route, probability, outcome, failing, line)"
             " SELECT key, 'j', '1', at, route, 1.0, 'unjudged', 1, body FROM samples WHERE body = 'x'"
         )
-        connection.execute("INSERT INTO answer_index SELECT key, ARRAY[at::bigint] FROM samples WHERE body = 'x'")
-        connection.execute("ANALYZE samples; ANALYZE verdicts; ANALYZE answer_index")
-        query = Query(context="doc-1", metadata=(("release", "v2"),), stage="none")
-        text, parameters = statement(query, asked_terms(query, None))
-        plan = connection.execute(f"EXPLAIN (FORMAT JSON) {text}".encode(), parameters).fetchall()[0][0]
-    assert "answer_index_terms" in str(plan)
-    assert not {"answer_index", "verdicts_0", "samples_0"} & set(read_whole(plan[0]["Plan"]))
+        connection.execute(
+            "INSERT INTO answer_index SELECT key, ARRAY[at::bigint], ('other:1 ' || key)::tsvector FROM samples"
+            " WHERE body = 'x'"
+        )
+        connection.execute("ANALYZE samples; ANALYZE verdicts")
+        connection.execute("VACUUM ANALYZE answer_index")
+        by_term = Query(context="doc-1", metadata=(("release", "v2"),), stage="none")
+        by_words = Query(words=(("cats", "purr"),))
+        for query, index in ((by_term, "answer_index_terms"), (by_words, "answer_index_words")):
+            text, parameters = statement(query, asked_terms(query, None))
+            plan = connection.execute(f"EXPLAIN (FORMAT JSON) {text}".encode(), parameters).fetchall()[0][0]
+            assert index in str(plan), plan
+            assert not {"answer_index", "verdicts_0", "samples_0"} & set(read_whole(plan[0]["Plan"]))
     assert keys_by(store, context="doc-1", metadata=(("release", "v2"),)) == [draw.key]
 
 
@@ -80,6 +87,7 @@ def test_workers_of_the_version_before_leave_nothing_behind(
     store.settle([a_verdict(draw) for draw in draws])
     assert keys_by(store, context="doc-9") == [draws[1].key, draws[0].key]
     sql(target, f"{DROPPED} WHERE key = '{draws[0].key}'")
+    assert keys_by(store, words=(("cats",),)) == [draws[1].key]
     assert keys_by(store, metadata=(("user", "anna"),)) == [draws[1].key]
     sql(target, f"{DAY_DROPPED} WHERE key = '{draws[1].key}'")
     assert sql(target, "SELECT key, terms FROM answer_index") == [(draws[0].key, [])]
@@ -114,3 +122,20 @@ def test_dropped_days_go_from_the_index(target: Target, worker: Callable[..., Po
     assert store.prune(KEEP, now=now + 32 * 86400) == 1
     assert sql(target, "SELECT key FROM answer_index") == []
     worker()
+
+
+def test_words_are_indexed_as_the_configuration_says(target: Target, worker: Callable[..., PostgresStore]) -> None:
+    """A worker that does not index them refuses, and deletes those of before; one that does adds them again."""
+    store, draw = worker(), answer("r1", "doc-1")
+    store.admit(an_admission(draw))
+    store.settle([a_verdict(draw)])
+    assert keys_by(store, words=(("cats", "purr"),)) == [draw.key]
+    other = worker(text_search=False)
+    other.prune(KEEP, now=AT)
+    with pytest.raises(UnsearchableError, match=r"store\.text_search"):
+        other.find(Query(words=(("cats",),)))
+    assert sql(target, "SELECT words FROM answer_index") == [(None,)]
+    store.prune(KEEP, now=AT)
+    assert keys_by(store, words=(("purr",),)) == [draw.key]
+    worker(texts=Texts.NONE).prune(KEEP, now=AT)
+    assert keys_by(store, words=(("purr",),)) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import closing
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -114,7 +115,7 @@ async def test_metadata_and_documents_narrow_the_search(store: SqliteStore) -> N
         assert [a_draw(one).key in text for one in "abc"] == [True, True, False]
 
 
-@pytest.mark.parametrize("field", ["context", "top_context", "metadata.key"])
+@pytest.mark.parametrize("field", ["context", "top_context", "metadata.key", "text"])
 async def test_t62_hostile_searches_are_shown_as_text(store: SqliteStore, field: str) -> None:
     """T62: whatever stands in a field of the search comes back as it is, executes nothing, and is no error."""
     settle(store, ["a"])
@@ -122,10 +123,28 @@ async def test_t62_hostile_searches_are_shown_as_text(store: SqliteStore, field:
     for text in (*HOSTILE, *SEARCHES, XSS):
         answer = await get(store, f"/samples?{urlencode({field: text}, errors='replace')}")
         read = Reading(answer.text)
-        assert (answer.status_code, keys_on(answer.text), read.tags) == (200, [], elements)
+        if field == "text" and answer.status_code == 400:  # nothing that is a word, or too many words
+            assert "Invalid search\ntext: not 1 to 16 words" in read.text
+        else:
+            assert (answer.status_code, keys_on(answer.text), read.tags) == (200, [], elements)
         assert not [name for name, _ in read.attributes if name.startswith("on")]
         sent = text.encode("utf-8", "replace").decode().strip() if field == "metadata.key" else text
         assert sent[:10].replace("\ud800", "?") in "".join(value for name, value in read.attributes if name == "value")
+
+
+async def test_words_narrow_the_search(store: SqliteStore, tmp_path: Path) -> None:
+    """On the page, in its downloads and as JSON; a store that has no words says why, as an error of the search."""
+    settle(store, ["a"], question="What is the refund policy?")
+    settle(store, ["b"], question="A policy of refund?")
+    body = (await get(store, "/samples?text=%22refund+policy%22")).text
+    assert keys_on(body) == [a_draw("a").key]
+    assert 'name="text" value="&#34;refund policy&#34;"' in body
+    with closing(SqliteStore(tmp_path / "off", text_search=False)) as off:
+        for path in ("samples", "samples.csv", "samples.jsonl", "api/v1/samples", "api/v1/samples?texts=true"):
+            query = f"{'&' if '?' in path else '?'}text=refund"
+            assert [a_draw(one).key in (await get(store, f"/{path}{query}")).text for one in "ab"] == [True, True]
+            refused = await get(off, f"/{path}{query}")
+            assert (refused.status_code, "store.text_search" in refused.text) == (400, True)
 
 
 def test_the_quantity_that_is_asked_for_comes_first() -> None:

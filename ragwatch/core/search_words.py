@@ -1,0 +1,48 @@
+"""Words of texts as a search compares them, and the phrases that a search asks for.
+
+Stored texts and searches are divided by the same rules, so that stores index words of letters and digits alone: what a
+person types is never read as an expression of a search engine.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from itertools import islice
+from typing import Final
+
+MAX_CHARS: Final = 32_000  # of a text; words beyond are not found
+MAX_WORDS: Final = 4_000
+MAX_WORD_CHARS: Final = 64
+MAX_ASKED: Final = 16  # words and phrases of one search
+# Scripts that are written without spaces are divided into characters: Thai to Khmer, kana, Chinese characters.
+_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+_WORD = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+")
+_QUOTED = re.compile(r'"([^"]*)"?|([^\s"]+)')
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a text in order, without case and accents.
+
+    >>> words_of("Où est l'Hôtel_42?")
+    ['ou', 'est', 'l', 'hotel', '42']
+    """
+    plain = text[:MAX_CHARS]
+    if not plain.isascii():
+        decomposed = unicodedata.normalize("NFKD", plain)
+        plain = "".join(one for one in decomposed if not unicodedata.combining(one))
+    found = islice(_WORD.finditer(plain.casefold()), MAX_WORDS)
+    return [match.group()[:MAX_WORD_CHARS] for match in found]
+
+
+def phrases_of(search: str) -> tuple[tuple[str, ...], ...]:
+    """Return the phrases that a search asks for; a text must contain all of them, each as consecutive words.
+
+    A quoted part is one phrase; so is a word that consists of several, such as `doc-42`.
+
+    >>> phrases_of('refund "gift card" doc-42')
+    (('refund',), ('gift', 'card'), ('doc', '42'))
+    """
+    parts = (match[1] if match[1] is not None else match[2] for match in _QUOTED.finditer(search[:MAX_CHARS]))
+    phrases = (tuple(words_of(part)) for part in parts)
+    return tuple(dict.fromkeys(phrase for phrase in phrases if phrase))

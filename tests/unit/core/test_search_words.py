@@ -1,0 +1,42 @@
+"""Words and phrases of searches: whatever is typed becomes words of letters and digits."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragwatch.core.search_words import MAX_CHARS, MAX_WORD_CHARS, MAX_WORDS, phrases_of, words_of
+
+
+@pytest.mark.parametrize(
+    ("search", "phrases"),
+    [
+        ("", ()),
+        ('"" " - "', ()),
+        ("tea Tea TEA", (("tea",),)),
+        ('"green tea" is "hot', (("green", "tea"), ("is",), ("hot",))),
+        ("e-mail l'hôtel", (("e", "mail"), ("l", "hotel"))),
+        ("snake_case a*b", (("snake", "case"), ("a", "b"))),
+        ("将陈述", (("将", "陈", "述"),)),
+        ("Straße ﬁne", (("strasse",), ("fine",))),
+    ],
+)
+def test_searches_are_words_and_phrases(search: str, phrases: tuple[tuple[str, ...], ...]) -> None:
+    """Quotes make a phrase, also without the last one; case, accents and repetitions do not count."""
+    assert phrases_of(search) == phrases
+
+
+@given(st.text())
+def test_words_are_letters_and_digits(text: str) -> None:
+    """No character that means something to a search engine is left, and words divide into themselves."""
+    words = words_of(text)
+    assert all(word.replace("_", "?").isalnum() for word in words)
+    assert words_of(" ".join(words)) == words
+
+
+def test_long_texts_are_cut() -> None:
+    """Time and size are bounded: a word, the words of a text, and the text."""
+    assert words_of("x" * (MAX_WORD_CHARS + 1)) == ["x" * MAX_WORD_CHARS]
+    assert len(words_of("a " * 2 * MAX_WORDS)) == MAX_WORDS
+    assert words_of("-" * MAX_CHARS + "late") == []
