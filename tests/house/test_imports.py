@@ -90,6 +90,7 @@ PURE = {
     "statistics",
     "types",
     "typing",
+    "unicodedata",
     "zlib",
 }
 """Modules of the standard library that the core may import: no clock, no chance, no I/O."""
