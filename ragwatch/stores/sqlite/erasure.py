@@ -49,15 +49,15 @@ class SqliteErasure(SqliteNotes):
     ) -> None:
         super().__init__(state, min_free=min_free, cipher=cipher)
         self._rules = indexing.without_fts5(self._writer, rules_of(texts, cipher, text_search=text_search))
+        if texts is not Texts.ALL:
+            self._writer.execute("PRAGMA secure_delete=ON")
+        with self._transaction() as writer:
+            indexing.prepare_words(writer, self._rules)
         self._dropped = False  # since the database was last rewritten by this process
         erasing = self._reader.rows("SELECT 1 FROM states WHERE name = ?", (UNDER_WAY,))
         self._rewrite_is_due = texts is not Texts.ALL or bool(erasing)  # a process that was killed may have left some
         self._rewritten_at = 0.0
         self._has_earlier_texts = texts is not Texts.ALL
-        if texts is not Texts.ALL:
-            self._writer.execute("PRAGMA secure_delete=ON")
-        with self._transaction() as writer:
-            indexing.prepare_words(writer, self._rules)
 
     @property
     def _texts(self) -> Texts:

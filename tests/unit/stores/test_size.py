@@ -86,12 +86,13 @@ def test_retention_shrinks_the_file_and_failures_outlive(full: Path) -> None:
     with closing(SqliteStore(full)) as store:
         before = on_disk(full)
         allowed = before * 6 // 10
-        assert store.prune(Retention(1e6, 1e6, allowed), now=AT) == MANY // 2
+        deleted = store.prune(Retention(1e6, 1e6, allowed), now=AT)
+        assert MANY // 2 <= deleted <= MANY * 3 // 4  # deleted words are freed when their index is merged, not at once
         assert on_disk(full) <= allowed + schema.PAGE_BYTES
         assert store._pragma("freelist_count") == 0
         assert len(store.find(Query(stage="generation", limit=MANY))) == MANY // 10
         left = [stored.verdict.at for stored in store.find(Query(stage="none", limit=MANY))]
-        assert (len(left), left[0]) == (MANY * 4 // 10, AT + MANY - 1)
+        assert (len(left), left[0]) == (MANY * 9 // 10 - deleted, AT + MANY - 1)
 
 
 @pytest.mark.costly
