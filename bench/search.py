@@ -1,4 +1,4 @@
-"""Measures searches over many stored answers: the page, the JSON list, and every filter; and what their index costs.
+"""Measures searches over many stored answers in CPU time: page, JSON list and every filter; and what their index costs.
 
 Usage: PYTHONPATH=. python bench/search.py [--answers 100000] [--repeat 20]
 """
@@ -96,34 +96,34 @@ def fill(store: SqliteStore, answers: int) -> tuple[float, float]:
     for start in range(0, answers, 500):
         draws = [a_draw(number, generator) for number in range(start, min(start + 500, answers))]
         verdicts = [a_verdict(draw, start + place) for place, draw in enumerate(draws)]
-        begin = time.perf_counter()
+        begin = time.process_time()
         store.admit(
             Admission("app", "log", str(start), [(draw, (Assignment("embedded", 1.0),)) for draw in draws], Counter())
         )
-        middle = time.perf_counter()
+        middle = time.process_time()
         for place in range(0, len(verdicts), 50):
             store.settle(verdicts[place : place + 50])
         admitting += middle - begin
-        settling += time.perf_counter() - middle
+        settling += time.process_time() - middle
     return 1000 * admitting / answers, 1000 * settling / answers
 
 
 def seconds(store: SqliteStore, search: str, repeat: int) -> Iterator[tuple[str, list[float]]]:
-    """Times of the page, and of the query behind the JSON list."""
+    """CPU times of the page, and of the query behind the JSON list."""
     pairs = [tuple(pair.split("=", 1)) for pair in search.replace("+", " ").replace("%22", '"').split("&") if pair]
     page, listed = list[float](), list[float]()
     for _ in range(repeat):
-        begin = time.perf_counter()
+        begin = time.process_time()
         listing(pairs, store, now=NOW)  # type: ignore[arg-type]
-        page.append(time.perf_counter() - begin)
+        page.append(time.process_time() - begin)
     yield "page", page
     from ragwatch.web.samples import query_of  # noqa: PLC0415 - beside its use
 
     query = query_of(pairs, now=NOW, criteria=PageScope().criteria)  # type: ignore[arg-type]
     for _ in range(repeat):
-        begin = time.perf_counter()
+        begin = time.process_time()
         store.summaries(replace(query, limit=50))
-        listed.append(time.perf_counter() - begin)
+        listed.append(time.process_time() - begin)
     yield "JSON", listed
 
 

@@ -27,7 +27,9 @@ _FROM_WORDS = (  # as far as the index of words says, then sorted
 _BY_WORDS = (
     "a.id IN (SELECT rowid FROM words WHERE words MATCH ? AND rowid >= ? AND rowid < ? ORDER BY rowid DESC LIMIT ?)"
 )
-MAX_MATCHES = 20_000  # of a search for words: the newest answers of its time
+MAX_MATCHES = 20_000  # of a search for words with other filters: the newest answers of its time
+PLAIN_MATCHES = 1000  # of one without, whose first matches are its page
+_OTHER_FILTERS = ("route", "judge", "stage", "outcome", "quantity", "labelled", "disputed")
 _OTHER_TERM = "EXISTS (SELECT 1 FROM terms o WHERE o.term IN ({marks}) AND o.at = t.at AND o.id = t.id)"
 _EQUALS = ("key", "route", "judge", "stage", "outcome")
 _SCORE = "CASE WHEN json_valid(v.scores) THEN json_extract(v.scores, ?) END"  # a damaged row must not fail the search
@@ -78,8 +80,14 @@ def _of_index(query: Query, terms: Terms) -> tuple[list[str], list[Any]]:
         phrases = " AND ".join(f'"{" ".join(phrase)}"' for phrase in query.words)
         last = min([bound for bound in (query.until, *(query.after or ())[:1]) if bound is not None], default=inf)
         where.append(_BY_WORDS)
-        parameters += [phrases, first_id(query.since or 0.0), first_id(last + 1.0), MAX_MATCHES]
+        parameters += [phrases, first_id(query.since or 0.0), first_id(last + 1.0), _matches(query, terms)]
     return where, parameters
+
+
+def _matches(query: Query, terms: Terms) -> int:
+    """The number of answers that are looked up in the index of words."""
+    filtered = terms or any(getattr(query, name) is not None for name in _OTHER_FILTERS)
+    return MAX_MATCHES if filtered else max(PLAIN_MATCHES, 2 * query.limit)
 
 
 def _select(query: Query, columns: str, terms: Terms) -> tuple[str, list[Any]]:

@@ -20,6 +20,7 @@ from ragwatch.stores.encryption import TextCipher
 from ragwatch.stores.kept_texts import Texts
 from ragwatch.stores.rows import pack
 from ragwatch.stores.sqlite import indexing
+from ragwatch.stores.sqlite import search as statements
 from ragwatch.stores.sqlite.schema import prepare
 from ragwatch.stores.sqlite.search import statement
 from ragwatch.stores.sqlite.store import SqliteStore
@@ -315,3 +316,19 @@ def test_words_of_a_damaged_text_go_with_all_and_the_rest_come_back(tmp_path: Pa
     assert (found_by(store, Query(words=(("another",),))), found_by(store, BY_WORD)) == (["o"], [])
     store.close()
     assert b"secretword" not in readable(tmp_path).lower()
+
+
+def test_pages_of_words_go_on_behind_the_matches_of_one_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page looks at its own matches only, and the next one at those that are older."""
+    monkeypatch.setattr(statements, "PLAIN_MATCHES", 1)
+    store = SqliteStore(tmp_path)
+    draws = [a_draw(f"r{number}", at=AT + number) for number in range(12)]
+    store.admit(an_admission(*draws))
+    store.settle([a_verdict(draw) for draw in draws])
+    seen, query = list[str](), Query(words=(("cats",),), limit=2)
+    while page := store.find(query):
+        seen += [row.verdict.key for row in page]
+        (last,) = store._reader.rows("SELECT at, seq FROM verdicts WHERE key = ?", (seen[-1],))
+        query = replace(query, after=last)
+    assert seen == [draw.key for draw in reversed(draws)]
+    store.close()
