@@ -41,6 +41,7 @@ from ragwatch.web.labels import LabelService, label_routes
 from ragwatch.web.openapi import openapi_routes
 from ragwatch.web.overview import overview
 from ragwatch.web.pages import canaries_page, overview_page
+from ragwatch.web.rejudging import Rejudge, rejudge_routes
 from ragwatch.web.reply import json_reply
 from ragwatch.web.request_limit import MIB, BusyError, RequestLimit
 from ragwatch.web.route_page import route_routes
@@ -80,6 +81,7 @@ def build_app(  # noqa: PLR0913 - dependencies, by keyword
     clock: Callable[[], float] = time,
     audit: AuditRecord | None = None,
     forget: Forget | None = None,
+    rejudge: Rejudge | None = None,
 ) -> Starlette:
     """Builds the application.
 
@@ -96,6 +98,7 @@ def build_app(  # noqa: PLR0913 - dependencies, by keyword
         clock: Seconds since the epoch.
         audit: Writes one line of the audit log; None for no audit log.
         forget: Erases a person; None for no such endpoint.
+        rejudge: Has stored answers read again; None for no such endpoint.
     """
     pages, scrapes = _limits()
     endpoints = _Endpoints(
@@ -108,6 +111,7 @@ def build_app(  # noqa: PLR0913 - dependencies, by keyword
             *ingest_routes(receivers),
             *label_routes(labels, pages, policy.refused),
             *erasure_routes(forget),
+            *rejudge_routes(rejudge),
             *sample_routes(store, scope, clock, pages),
             *download_routes(store, scope, clock, pages),
             *_figure_routes(board, store, scope, clock, pages),

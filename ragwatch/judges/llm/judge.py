@@ -9,16 +9,18 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import replace
 
+from ragwatch.core.budget import Cost
 from ragwatch.core.criteria import unread
 from ragwatch.core.evidence import ClaimVerdict, Evidence
 from ragwatch.core.sample import Sample
 from ragwatch.core.self_tests import SELF_TEST_KEY
 from ragwatch.core.verdict import UnjudgedReason, Usage
 from ragwatch.errors import ConfigError, JudgeError
-from ragwatch.judges.llm.calls.caller import Caller, CallTerms, ReadingCost
+from ragwatch.judges.llm.calls.caller import Caller, CallTerms, ReadingCost, prompt_bytes
 from ragwatch.judges.llm.calls.failures import CallError
 from ragwatch.judges.llm.calls.known_models import prices_of
 from ragwatch.judges.llm.calls.options import CallOptions
+from ragwatch.judges.llm.calls.prices import worst_case
 from ragwatch.judges.llm.calls.provider import BatchProvider, Provider
 from ragwatch.judges.llm.calls.scheduler import CallScheduler, Clock, RealClock
 from ragwatch.judges.llm.criteria_cost import cost_of_criteria
@@ -216,6 +218,17 @@ class LLMJudge:
             return await self.provider.probe()
         except CallError as error:
             raise JudgeError(error.rule.reason, f"{error.reason}: {error}") from None
+
+    def highest_cost(self, sample: Sample) -> Cost:
+        """Return an upper bound on the cost of the first calls for a sample, without retries and second readings."""
+        thinking = self._options.thinking_budget
+        return sum(
+            (
+                worst_case(self.prices, prompt_bytes(prompt), prompt.max_tokens + thinking)
+                for prompt in self.start_reading(sample, "cost").prompts()
+            ),
+            Cost(),
+        )
 
     async def criteria_cost(self, sample: Sample) -> str:
         """Return what the criteria cost, as text for people; empty if it reads none.

@@ -52,22 +52,22 @@ from ragwatch.stores.postgres import (
 )
 from ragwatch.stores.postgres.connections import Target, Writer, unless_in_use
 from ragwatch.stores.postgres.dropping import drop_earlier, drop_settled
-from ragwatch.stores.postgres.leading import PostgresLeading
 from ragwatch.stores.postgres.locks import RETENTION, try_lock
 from ragwatch.stores.postgres.opening import prepare_database
 from ragwatch.stores.postgres.partitions import Parts
+from ragwatch.stores.postgres.rejudging import PostgresRejudging
 from ragwatch.stores.traits import answer_of
 
 _WINDOW = (
     f"SELECT {rows.SCORE_COLUMNS.replace('scores', 'scores::text')} FROM verdicts"  # noqa: S608 - constants only
-    f" WHERE seq > %s AND at >= %s AND {pruning.unbiased()} ORDER BY seq LIMIT %s"
+    f" WHERE seq > %s AND at >= %s AND {pruning.live()} ORDER BY seq LIMIT %s"
 )
 _NEWEST = "SELECT MAX(at) FROM verdicts"
 
 Result = TypeVar("Result")
 
 
-class PostgresStore(PostgresLeading):
+class PostgresStore(PostgresRejudging):
     """Implements `ports.Store` in a schema of a PostgreSQL database.
 
     Args:
