@@ -67,7 +67,13 @@ class RejudgeTotals:
 
 
 async def read_answers(
-    keys: Sequence[str], request: RejudgeRequest, read: Read, totals: RejudgeTotals, advance: Callable[[int], None]
+    keys: Sequence[str],
+    request: RejudgeRequest,
+    read: Read,
+    totals: RejudgeTotals,
+    advance: Callable[[int], None],
+    *,
+    pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> None:
     """Have answers read, some at a time. Ends early where the judge cannot read at present.
 
@@ -77,6 +83,7 @@ async def read_answers(
         read: Has some answers read.
         totals: Is added to.
         advance: Called with the number of answers that are done so far.
+        pause: Waits for some seconds.
 
     Raises:
         RagwatchError: The store cannot be written, or the running ragwatch cannot be asked.
@@ -95,7 +102,7 @@ async def read_answers(
                 totals.ended = outcome.why
                 return
             if left:
-                await asyncio.sleep(min(MAX_WAIT_SECONDS, max(1.0, outcome.wait_seconds)))
+                await pause(min(MAX_WAIT_SECONDS, max(1.0, outcome.wait_seconds)))
 
 
 @asynccontextmanager

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -110,7 +110,8 @@ class Rejudging:
         try:
             while tasks:
                 done, tasks = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-                await asyncio.to_thread(self._take, [task.result() for task in done], request, outcome)
+                results = [task.result() for task in done]
+                await _to_its_end(asyncio.to_thread(self._take, results, request, outcome))
         finally:
             for task in tasks:
                 task.cancel()
@@ -137,3 +138,12 @@ class Rejudging:
                 outcome.deferred[result.reason] += 1
                 outcome.left += (result.draw.key,)
                 outcome.why = result.message or result.reason
+
+
+async def _to_its_end(work: Coroutine[Any, Any, None]) -> None:
+    """Wait for work to end also when this is cancelled: the store is not closed while a thread writes."""
+    task = asyncio.create_task(work)
+    try:
+        await asyncio.shield(task)
+    finally:
+        await task

@@ -1,4 +1,4 @@
-"""The contract of `ports.RejudgeStore`: a reading again is stored once, is found, and enters no figure of live draws."""
+"""The contract of `ports.RejudgeStore`: a reading again is stored once, is found, and is in no live figure."""
 
 from __future__ import annotations
 

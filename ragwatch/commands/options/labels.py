@@ -73,7 +73,11 @@ def label() -> None:
     help="Read the answers that this judge was assigned; default: the first other one that follows none.",
 )
 @click.option(
-    "--since", metavar="TIME", default="7d", show_default=True, help="Answers since then, such as 2026-01-31T12:00, or 7d."
+    "--since",
+    metavar="TIME",
+    default="7d",
+    show_default=True,
+    help="Answers since then, such as 2026-01-31, or 7d.",
 )
 @click.option("--until", metavar="TIME", help="Answers before then; default: now.")
 @click.option("--route", metavar="ROUTE", help="Only answers of this route.")
