@@ -49,7 +49,14 @@ def candidates_statement(
 def candidate_of(row: tuple[Any, ...]) -> RejudgeCandidate:
     """Decode a row of `candidates_statement`."""
     key, at, has_texts, version, rejudged, waiting = row
-    return RejudgeCandidate(key, float(at), bool(has_texts), version, bool(rejudged), bool(waiting))
+    return RejudgeCandidate(
+        key=key,
+        at=float(at),
+        has_texts=bool(has_texts),
+        version=version,
+        rejudged=bool(rejudged),
+        waiting=bool(waiting),
+    )
 
 
 def first_statement(*, mark: str, rejudged: str) -> str:

@@ -112,20 +112,20 @@ def build_app(  # noqa: PLR0913 - dependencies, by keyword
             *label_routes(labels, pages, policy.refused),
             *erasure_routes(forget),
             *rejudge_routes(rejudge),
-            *sample_routes(store, scope, clock, pages),
-            *download_routes(store, scope, clock, pages),
-            *_figure_routes(board, store, scope, clock, pages),
+            *_store_routes(board, store, scope, clock, pages),
         ],
         middleware=_middleware(policy, audit),
         exception_handlers={StoreError: _store_error, samples.ParameterError: _bad_request, Exception: _internal_error},
     )
 
 
-def _figure_routes(
+def _store_routes(
     board: Board, store: Store | None, scope: Callable[[], PageScope], clock: Callable[[], float], pages: RequestLimit
 ) -> list[Route]:
-    """Routes of the pages of figures (drift, one route, trends, changes, causes), and of the OpenAPI document."""
+    """Routes of samples, of figures (drift, one route, trends, changes, causes), and of the OpenAPI document."""
     return [
+        *sample_routes(store, scope, clock, pages),
+        *download_routes(store, scope, clock, pages),
         *drift_routes(board, store, clock, pages),
         *route_routes(board, scope, clock, pages),
         *trend_routes(board, store, scope, clock, pages),
