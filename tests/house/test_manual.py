@@ -40,6 +40,6 @@ def test_every_command_and_option_is_in_it() -> None:
 def test_the_formatter_warns_of_nothing() -> None:
     """Every request and every escape is known to groff, and no line starts one by accident."""
     warnings = [f"-w{kind}" for kind in ("char", "escape", "input", "mac", "missing", "scale", "syntax")]
-    words = ["groff", "-man", *warnings, "-Tutf8", "-z", str(PAGE)]
+    words = ["groff", "-man", *warnings, "-Wbreak", "-Tutf8", "-z", str(PAGE)]
     done = subprocess.run(words, capture_output=True, text=True, check=True)
     assert done.stderr == ""
