@@ -60,7 +60,7 @@ def rejudge(  # noqa: PLR0913 - one argument for each option of the command line
     for line in describe(plan, cost, judge.place.budget.caps, now):
         click.echo(printable(line), err=True)
     if not plan.keys:
-        click.echo("nothing to read; choose an earlier --since", err=True)
+        click.echo("nothing to read; choose an earlier --since, or answers of another judge with --of", err=True)
         return NOTHING_TO_READ
     if dry_run:
         return 0

@@ -166,18 +166,20 @@ def describe(plan: RejudgePlan, cost: RejudgeCost, caps: Sequence[SpendingCap], 
 def require_other(config: Config, name: str, of: str | None) -> tuple[JudgeConfig, str]:
     """Return the judge that is to read, and the name of the judge whose answers it is to read.
 
+    The latter need not be configured any more.
+
     Raises:
-        ConfigError: One of them is not configured, or they are the same.
+        ConfigError: The judge is not configured, or they are the same.
     """
     judges = {judge.place.name: judge for judge in config.judges}
-    for option, given in (("--judge", name), ("--of", of)):
-        if given is not None and given not in judges:
-            raise ConfigError(f"{option} {given}: is not a judge of the configuration; use one of: {', '.join(judges)}")
+    if name not in judges:
+        raise ConfigError(f"--judge {name}: is not a judge of the configuration; use one of: {', '.join(judges)}")
     others = [judge.place.name for judge in config.judges if judge.place.follows is None and judge.place.name != name]
     if of == name or (of is None and not others):
         raise ConfigError(
             f"--judge {name}: has read its own answers already, and keeps one verdict on each; to have them read by "
-            "another model or version, configure that as a judge with another name"
+            "another model or version, configure that as a judge with another name; for answers of a judge that is not "
+            "configured any more, name it with --of"
         )
     return judges[name], of or others[0]
 

@@ -28,9 +28,8 @@ def rejudge_with(
         async with in_force() as runtime:
             config, judges = runtime.config, {judging.judge.name: judging.judge for judging in runtime.judgings}
         config.require_texts("rejudging")
-        for field in ("judge", "of"):
-            if fields[field] not in judges:
-                raise ParameterError(f"{field}: {fields[field]!r} is not configured; use one of: {', '.join(judges)}")
+        if fields["judge"] not in judges:
+            raise ParameterError(f"judge: {fields['judge']!r} is not configured; use one of: {', '.join(judges)}")
         rejudging = Rejudging(
             judges[fields["judge"]],
             store=store,

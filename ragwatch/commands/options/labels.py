@@ -70,7 +70,7 @@ def label() -> None:
 @click.option(
     "--of",
     metavar="JUDGE",
-    help="Read the answers that this judge was assigned; default: the first other one that follows none.",
+    help="Read answers that this judge was assigned, configured or not; default: the first other that follows none.",
 )
 @click.option(
     "--since",

@@ -77,7 +77,7 @@ def test_all_answers_are_read_once(tmp_path: Path) -> None:
     again = run(path)
     assert (again.return_value, again.stdout) == (3, "")
     assert "4 were read in an earlier run (4 lexical-" in again.stderr
-    assert "nothing to read; choose an earlier --since" in again.stderr
+    assert "nothing to read; choose an earlier --since, or answers of another judge" in again.stderr
 
 
 def test_a_sample_is_continued_with_its_probability(tmp_path: Path) -> None:
@@ -98,6 +98,7 @@ def test_a_sample_is_continued_with_its_probability(tmp_path: Path) -> None:
     assert "1 are to be read, 75 % of those not assigned, chosen at random" in again.stderr
     assert sorted(read_by(tmp_path).values()) == [0.5, 0.5, 0.75]
     assert run(path, "--sample", "2").return_value == 3
+    assert "0 answers of judge gone" in run(path, "--of", "gone").stderr  # it need not be configured any more
 
 
 def test_a_dry_run_reads_nothing(tmp_path: Path) -> None:
@@ -126,7 +127,6 @@ def test_money_is_not_spent_unasked(tmp_path: Path) -> None:
     ("words", "named"),
     [
         (["--judge", "other"], "--judge other: is not a judge"),
-        (["--of", "other"], "--of other: is not a judge"),
         (["--of", "second"], "--judge second: has read its own answers already"),
         (["--route", "unknown"], "--route unknown: is not configured"),
         (["--since", "soon"], "--since: not a time"),
