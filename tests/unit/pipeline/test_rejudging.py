@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,13 +11,16 @@ import pytest
 from support.kit import AT, JUDGE, ScriptedJudge, a_draw, a_verdict, an_admission, an_evidence
 from support.patience import DEADLINE
 
+from ragwatch.core.budget import Cost, SpendingCap
 from ragwatch.core.evidence import Evidence
 from ragwatch.core.scores import Quantity
+from ragwatch.core.tally import Tallies, Tally
 from ragwatch.core.verdict import UnjudgedReason
 from ragwatch.errors import JudgeError
 from ragwatch.pipeline.drift.rules import DriftRules
 from ragwatch.pipeline.drift.scores import ScoreDriftLoop
 from ragwatch.pipeline.rejudging import RejudgeOutcome, RejudgeRequest, Rejudging, outcome_of
+from ragwatch.pipeline.sampling_control import JudgePlan, SamplingControl
 from ragwatch.ports import Query
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
@@ -114,3 +118,23 @@ async def test_a_drift_detector_does_not_see_it(store: SqliteStore) -> None:
     assert not await later.step()
     assert state is not None
     assert store.recall("drift") == state
+
+
+def test_its_cost_does_not_make_live_readings_look_dear(store: SqliteStore) -> None:
+    """The price of a reading is what all readings cost by their number: live draws fall by the budget that is left."""
+    cap = SpendingCap(86400.0, usd=1.0)
+
+    def factor(readings: Tallies) -> float:
+        control = SamplingControl({"second": JudgePlan(1.0, (cap,))}, store, 1000)
+        arrived: Tallies = Counter({(Tally.ASSIGNED, ("second",)): 100})
+        control.update(Counter(), {}, AT - 100.0)
+        control.update(arrived + readings, {}, AT)
+        return control.factor("second")
+
+    for _ in range(100):
+        reservation = store.reserve("second", Cost(0.001), [cap], now=AT - 50.0)
+        assert reservation is not None
+    judged, rejudged = (Tally.JUDGED, ("search", "second")), (Tally.REJUDGED, ("second",))
+    mixed = factor(Counter({judged: 25, rejudged: 75}))
+    assert mixed == factor(Counter({judged: 100})) > factor(Counter({judged: 25}))
+    assert mixed < 1.0
