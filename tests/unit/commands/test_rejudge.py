@@ -5,27 +5,30 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
 
 import pytest
 from click.testing import CliRunner, Result
-from support.kit import AT, a_draw, a_reading, a_verdict, an_admission
+from support.kit import AT, a_draw, a_reading, a_verdict, an_admission, an_evidence
 from support.patience import DEADLINE
 
 from ragwatch.commands import cli
-from ragwatch.commands.rejudge_plan import plan_of
+from ragwatch.commands.rejudge_plan import RejudgeCost, cost_of, plan_of
 from ragwatch.commands.rejudge_readings import MAX_RETRIES, RejudgeTotals, read_answers
+from ragwatch.commands.samples import build_judge, judge_of_kind
 from ragwatch.config import load
 from ragwatch.core.tally import Tally
+from ragwatch.core.verdict import Usage
 from ragwatch.daemon import Daemon
 from ragwatch.errors import ConfigError, RagwatchError
 from ragwatch.pipeline.rejudging import RejudgeOutcome, RejudgeRequest
-from ragwatch.ports import Query, RejudgeQuery
+from ragwatch.ports import Erasure, Query, RejudgeQuery
 from ragwatch.stores.sqlite.store import SqliteStore
 
+VERSION = judge_of_kind("lexical").version
 PAID = (
     "{name: second, kind: openai, model: m, base_url: 'http://127.0.0.1:1/v1', api_key: '0', max_chars: 20000,"
     " prices: {input: 1.0, output: 1.0}, budget: {usd_per_day: 5}}"
@@ -99,6 +102,53 @@ def test_a_sample_is_continued_with_its_probability(tmp_path: Path) -> None:
     assert sorted(read_by(tmp_path).values()) == [0.5, 0.5, 0.75]
     assert run(path, "--sample", "2").return_value == 3
     assert "0 answers of judge gone" in run(path, "--of", "gone").stderr  # it need not be configured any more
+
+
+def test_what_is_left_out_and_what_fails_is_counted(tmp_path: Path) -> None:
+    """With reasons; what could not be read is tried again, and the exit code is 1."""
+    path = a_config(tmp_path)
+    store = SqliteStore(tmp_path / "state")
+    done, queued, empty = a_draw("done"), a_draw("queued"), a_draw("empty", answer=" ")
+    store.admit(an_admission(done, queued, judges=("embedded", "second")))
+    store.admit(an_admission(empty))
+    store.settle([a_verdict(draw) for draw in (done, queued)])
+    store.settle([a_verdict(empty, an_evidence()), a_verdict(done, reading=a_reading("second", "old"))])
+    store.forget(Erasure(ids=frozenset({"a"})))
+    store.close()
+    for read in (3, 0):
+        result = run(path)
+        assert result.return_value == 1, result.exception
+        assert result.stdout == (
+            f"{read} answers read by second\n1 could not be read: empty_answer 1; the last one: the answer is empty\n"
+        )
+    assert result.stderr.splitlines()[:5] == [
+        "7 answers of judge embedded, from 2023-01-01 00:00 UTC to now",
+        "  2 were assigned to second when they were drawn (1 not read yet, 1 old)",
+        f"  3 were read in an earlier run (3 {VERSION})",
+        "  1 have no texts any more",
+        "  1 are to be read",
+    ]
+
+
+def test_the_cost_says_what_it_comes_from(tmp_path: Path) -> None:
+    """Past readings of the same version give what to expect; without prices, it is unknown."""
+    path = a_config(tmp_path, PAID)
+    store = SqliteStore(tmp_path / "state")
+    for name, version, usd in (("x", "old", 9.0), ("y", "new", 0.25)):
+        store.admit(an_admission(a_draw(name), judges=("second",)))
+        store.settle([a_verdict(a_draw(name), reading=a_reading("second", version, Usage(10, 5, usd)))])
+    store.close()
+    config = load(path)
+    judge = config.judges[1]
+    version = build_judge(judge).version
+    with closing(SqliteStore(tmp_path / "state")) as store:
+        store.admit(an_admission(a_draw("z"), judges=("second",)))
+        store.settle([a_verdict(a_draw("z"), reading=a_reading("second", version, Usage(10, 5, 0.25)))])
+    assert cost_of(config, judge, [], 8).expected == 2.0
+    assert str(RejudgeCost(is_paid=True, expected=2.0, highest=12.0)) == (
+        "about 2.00 USD, as its last readings; at most about 12.00 USD, from the prompts of some"
+    )
+    assert str(RejudgeCost(is_paid=True)).startswith("unknown")
 
 
 def test_a_dry_run_reads_nothing(tmp_path: Path) -> None:
