@@ -31,7 +31,8 @@ MAX_RETRIES = 5  # in a row, without a verdict
 MAX_WAIT_SECONDS = 30.0
 _ENDS = (UnjudgedReason.OVER_BUDGET, UnjudgedReason.MISCONFIGURED)  # waiting for seconds does not help
 
-Read = Callable[[RejudgeRequest], Awaitable[RejudgeOutcome]]
+Read = Callable[[RejudgeRequest, RejudgeOutcome], Awaitable[RejudgeOutcome]]
+"""Has answers read. Adds to the outcome as far as it is known before the end, and returns the whole."""
 
 
 @dataclass(slots=True)
@@ -93,8 +94,11 @@ async def read_answers(
         left = tuple(keys[start : start + ANSWERS_AT_ONCE])
         while left:
             before = totals.done
-            outcome = await read(replace(request, keys=left))
-            totals.add(outcome)
+            outcome = RejudgeOutcome()
+            try:
+                outcome = await read(replace(request, keys=left), outcome)
+            finally:  # when it is cancelled, too
+                totals.add(outcome)
             advance(totals.done)
             left = outcome.left
             retries = retries + 1 if left and totals.done == before else 0
@@ -150,7 +154,7 @@ def _judge(config: Config, judge: JudgeConfig, store: Store, telemetry: Telemetr
 
 
 def _asking(client: ApiClient, judge: str) -> Read:
-    async def read(request: RejudgeRequest) -> RejudgeOutcome:
+    async def read(request: RejudgeRequest, _: RejudgeOutcome) -> RejudgeOutcome:
         before = request.charted_before
         body = {
             "judge": judge,

@@ -98,14 +98,19 @@ class Rejudging:
         self._store = store
         self._reader = DrawReader(judge, timeout_seconds=timeout_seconds, telemetry=telemetry)
 
-    async def read(self, request: RejudgeRequest) -> RejudgeOutcome:
+    async def read(self, request: RejudgeRequest, outcome: RejudgeOutcome | None = None) -> RejudgeOutcome:
         """Read answers. If it is cancelled, those that were read are stored nevertheless: they may have cost money.
+
+        Args:
+            request: The answers.
+            outcome: Is added to and returned, also where this is cancelled; None for a new one.
 
         Raises:
             StoreError: The store cannot be read or written.
         """
         draws = await asyncio.to_thread(self._store.draws_of, request.of, request.keys)
-        outcome = RejudgeOutcome(skipped=len(set(request.keys)) - len(draws))
+        outcome = RejudgeOutcome() if outcome is None else outcome
+        outcome.skipped += len(set(request.keys)) - len(draws)
         tasks = {asyncio.create_task(self._read(draw, request.share)) for draw in draws}
         try:
             while tasks:

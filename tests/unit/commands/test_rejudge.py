@@ -244,7 +244,7 @@ async def test_what_is_left_is_tried_again_or_told() -> None:
     asked: list[tuple[str, ...]] = []
     replies: list[RejudgeOutcome] = []
 
-    async def read(request: RejudgeRequest) -> RejudgeOutcome:
+    async def read(request: RejudgeRequest, _: RejudgeOutcome) -> RejudgeOutcome:
         asked.append(request.keys)
         return replies.pop(0)
 

@@ -86,12 +86,14 @@ async def test_what_was_read_is_stored_when_it_is_cancelled(store: SqliteStore) 
         await waits.wait()
         return an_evidence((1, 0))
 
-    task = asyncio.create_task(rejudging(second({"d": forever}), store).read(REQUEST))
+    outcome = RejudgeOutcome()
+    task = asyncio.create_task(rejudging(second({"d": forever}), store).read(REQUEST, outcome))
     await asyncio.wait_for(last.wait(), DEADLINE)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     assert set(read_by(store)) == {"a", "b", "c"}
+    assert outcome.stored == 3
 
 
 async def test_unknown_answers_are_left_out(store: SqliteStore) -> None:
