@@ -128,11 +128,11 @@ pin-images: .venv/dev.stamp
 # Needs uv, which the lock itself does not: pip installs what is locked.
 lock:
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
-	  --extra claude --extra encryption --extra grpc --extra kafka --extra nats --extra openai --extra postgres --extra probes --extra redis --extra sqs --extra zstd pyproject.toml tools/build.in -o requirements.lock
+	  --extra encryption --extra grpc --extra kafka --extra nats --extra postgres --extra redis --extra sqs --extra zstd pyproject.toml tools/build.in -o requirements.lock
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
 	  --constraint requirements.lock --group dev pyproject.toml tools/build.in -o requirements-dev.lock
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
-	  --constraint requirements-dev.lock --extra claude --extra encryption --extra grpc --extra kafka --extra nats --extra openai --extra postgres --extra probes --extra redis --extra sqs --extra zstd --extra local \
+	  --constraint requirements-dev.lock --extra encryption --extra grpc --extra kafka --extra nats --extra postgres --extra redis --extra sqs --extra zstd --extra local \
 	  --no-emit-package ragwatch-reader pyproject.toml tools/build.in -o requirements-local.lock
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
 	  --constraint requirements-dev.lock --group interpreters pyproject.toml -o requirements-interpreters.lock
