@@ -96,9 +96,16 @@ rules: .venv/dev.stamp
 check-deploy: .venv/deploy.stamp sbom
 	.venv/deploy/bin/hadolint deploy/Dockerfile
 	.venv/deploy/bin/check-jsonschema --builtin-schema vendor.compose-spec deploy/compose.yaml deploy/compose.secured.yaml deploy/compose.fleet.yaml
-	.venv/deploy/bin/yamllint -s -d '{extends: relaxed, rules: {line-length: disable}}' deploy grafana config.example.yaml
+	.venv/deploy/bin/yamllint -s -d '{extends: relaxed, ignore: [deploy/helm/ragwatch/templates], rules: {line-length: disable}}' deploy grafana config.example.yaml
 	.venv/deploy/bin/kubernetes-validate --strict -k 1.33 deploy/kubernetes/sidecar.yaml deploy/kubernetes/config.yaml deploy/kubernetes/secret.yaml \
 	  $(addprefix deploy/kubernetes/fleet/,config.yaml broker.yaml deployment.yaml hpa.yaml pdb.yaml)
+	.venv/deploy/bin/helm lint --strict deploy/helm/ragwatch -f deploy/helm/example-values.yaml
+	.venv/deploy/bin/helm template example deploy/helm/ragwatch -f deploy/helm/example-values.yaml > dist/chart.yaml
+	.venv/deploy/bin/kubernetes-validate --strict -k 1.33 dist/chart.yaml
+	$(BIN)/python tools/rendered.py < dist/chart.yaml
+	@if command -v kubectl > /dev/null; then \
+	  kubectl kustomize docs/examples/kustomize > dist/kustomized.yaml && $(BIN)/python tools/rendered.py < dist/kustomized.yaml; \
+	else echo "not checked: docs/examples/kustomize needs kubectl"; fi
 	systemd-analyze security --offline=true --threshold=20 deploy/systemd/ragwatch.service
 	$(BIN)/python tools/grafana_types.py
 	$(BIN)/python tools/dashboard_linter.py grafana/*/*.json
