@@ -96,7 +96,8 @@ rules: .venv/dev.stamp
 check-deploy: .venv/deploy.stamp sbom
 	.venv/deploy/bin/hadolint deploy/Dockerfile
 	.venv/deploy/bin/check-jsonschema --builtin-schema vendor.compose-spec deploy/compose.yaml deploy/compose.secured.yaml deploy/compose.fleet.yaml
-	.venv/deploy/bin/yamllint -s -d '{extends: relaxed, ignore: [deploy/helm/ragwatch/templates], rules: {line-length: disable}}' deploy grafana config.example.yaml
+	.venv/deploy/bin/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	.venv/deploy/bin/yamllint -s -d '{extends: relaxed, ignore: [deploy/helm/ragwatch/templates], rules: {line-length: disable}}' deploy grafana .github config.example.yaml
 	.venv/deploy/bin/kubernetes-validate --strict -k 1.33 deploy/kubernetes/sidecar.yaml deploy/kubernetes/config.yaml deploy/kubernetes/secret.yaml \
 	  $(addprefix deploy/kubernetes/fleet/,config.yaml broker.yaml deployment.yaml hpa.yaml pdb.yaml)
 	.venv/deploy/bin/helm lint --strict deploy/helm/ragwatch -f deploy/helm/example-values.yaml
