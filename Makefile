@@ -44,7 +44,7 @@ lint: .venv/dev.stamp
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/codespell docs ragwatch README.md CHANGELOG.md SECURITY.md config.example.yaml
+	$(BIN)/codespell docs ragwatch README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md config.example.yaml
 
 check: lint
 	EXAMPLES=10 $(BIN)/python -m pytest -q -m "not slow and not uncounted and not costly" --workers $(WORKERS) tests/unit tests/contract tests/house ragwatch
