@@ -24,6 +24,7 @@ from ragwatch.errors import RagwatchError, StoreError
 from ragwatch.ports import Query, Store
 from ragwatch.web import samples
 from ragwatch.web.access import RequestPolicy
+from ragwatch.web.acknowledge_page import acknowledge_routes
 from ragwatch.web.audit_trail import AuditRecord, AuditTrail
 from ragwatch.web.authentication import Authentication
 from ragwatch.web.body_limit import RequestBodyLimit
@@ -34,13 +35,15 @@ from ragwatch.web.downloads import download_routes
 from ragwatch.web.drift_page import drift_routes
 from ragwatch.web.entity_tags import EntityTags
 from ragwatch.web.erasure import Forget, erasure_routes
-from ragwatch.web.forms import FormGuard
+from ragwatch.web.forms import FIELD, FORM_TOKEN, FormGuard
 from ragwatch.web.guard import HEADERS, NO_STORE, RequestGuard
 from ragwatch.web.ingest import Receivers, ingest_routes
+from ragwatch.web.label_authors import LabelRate
+from ragwatch.web.label_page import label_page_routes
 from ragwatch.web.labels import LabelService, label_routes
 from ragwatch.web.openapi import openapi_routes
 from ragwatch.web.overview import overview
-from ragwatch.web.pages import canaries_page, overview_page
+from ragwatch.web.pages import canaries_page, done_page, overview_page
 from ragwatch.web.reply import json_reply
 from ragwatch.web.request_limit import MIB, BusyError, RequestLimit
 from ragwatch.web.route_page import route_routes
@@ -106,7 +109,7 @@ def build_app(  # noqa: PLR0913 - dependencies, by keyword
             *endpoints.routes(),
             *_action_routes(actions),
             *ingest_routes(receivers),
-            *label_routes(labels, pages, policy.refused),
+            *_label_routes(labels, pages, policy, clock),
             *erasure_routes(forget),
             *sample_routes(store, scope, clock, pages),
             *download_routes(store, scope, clock, pages),
@@ -123,12 +126,21 @@ def _figure_routes(
     """Routes of the pages of figures (drift, one route, trends, changes, causes), and of the OpenAPI document."""
     return [
         *drift_routes(board, store, clock, pages),
+        *acknowledge_routes(board),
         *route_routes(board, scope, clock, pages),
         *trend_routes(board, store, scope, clock, pages),
         *change_routes(store, scope, clock, pages),
         *cause_routes(store, scope, clock),
         *openapi_routes(scope),
     ]
+
+
+def _label_routes(
+    labels: Callable[[], LabelService] | None, limit: RequestLimit, policy: RequestPolicy, clock: Callable[[], float]
+) -> list[Route]:
+    """Routes of the API for labels and of the page, which count the labels of an annotator together."""
+    rate = LabelRate(policy.refused)
+    return [*label_routes(labels, limit, rate), *label_page_routes(labels, limit, rate, clock)]
 
 
 def _limits() -> tuple[RequestLimit, RequestLimit]:
@@ -191,7 +203,8 @@ class _Endpoints:
 
     async def page(self, request: Request) -> ASGIApp:
         window = request.query_params.get("window")
-        return await self.pages.answer(lambda: HTMLResponse(overview_page(self._overview(window))), PAGE_SIZE)
+        token = {FIELD: request.scope.get(FORM_TOKEN)}
+        return await self.pages.answer(lambda: HTMLResponse(overview_page(self._overview(window) | token)), PAGE_SIZE)
 
     async def snapshot(self, request: Request) -> ASGIApp:
         window = request.query_params.get("window")
@@ -270,7 +283,10 @@ def _action_routes(actions: Mapping[str, Action]) -> list[Route]:
 def _post_handler(action: Action) -> Callable[[Request], Awaitable[Response]]:
     async def handle(request: Request) -> Response:
         try:
-            return PlainTextResponse(f"{await action(dict(request.query_params))}\n")
+            text = await action(dict(request.query_params))
+            if "text/html" in request.headers.get("accept", ""):  # the form of a page was sent
+                return HTMLResponse(done_page(text, "../" * request.scope["path"].strip("/").count("/")))
+            return PlainTextResponse(f"{text}\n")
         except BusyError as error:
             return PlainTextResponse(f"{error}\n", status_code=429, headers={"Retry-After": str(error.seconds)})
         except RagwatchError as error:

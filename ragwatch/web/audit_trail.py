@@ -22,6 +22,7 @@ from ragwatch.web.authentication import USER
 ANONYMOUS = "anonymous"
 READS = frozenset(
     {"/samples", "/api/v1/samples", "/api/v1/labels", "/causes", "/api/v1/causes", "/samples.csv", "/samples.jsonl"}
+    | {"/label"}
 )
 """Paths whose GET is recorded even if it shows no sample."""
 PARAMETERS = frozenset(

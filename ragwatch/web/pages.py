@@ -1,4 +1,4 @@
-"""Renders pages as HTML without scripts, from the same data that the API serves as JSON.
+"""Renders pages as HTML that works without scripts, from the same data that the API serves as JSON.
 
 The overview follows the questions of an on-call engineer: answer quality, stage at fault, examples, sources, judges.
 Texts of samples are always autoescaped.
@@ -12,6 +12,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from ragwatch import __version__
 from ragwatch.web.canaries import points
 from ragwatch.web.samples import span_of
 
@@ -39,6 +40,11 @@ def overview_page(view: Mapping[str, Any]) -> str:
 def canaries_page(view: Mapping[str, Any]) -> str:
     """Renders the page of canaries as HTML."""
     return page("canaries.html", view)
+
+
+def done_page(text: str, root: str) -> str:
+    """Renders what an action has done as HTML; `root` is the relative path of the overview."""
+    return page("done.html", {"version": __version__, "root": root, "lines": text.splitlines()})
 
 
 def ago(seconds: float | None) -> str:
