@@ -43,7 +43,7 @@ from ragwatch.web.label_page import label_page_routes
 from ragwatch.web.labels import LabelService, label_routes
 from ragwatch.web.openapi import openapi_routes
 from ragwatch.web.overview import overview
-from ragwatch.web.pages import canaries_page, done_page, overview_page
+from ragwatch.web.pages import canaries_page, done_page, overview_page, refreshing
 from ragwatch.web.reply import json_reply
 from ragwatch.web.request_limit import MIB, BusyError, RequestLimit
 from ragwatch.web.route_page import route_routes
@@ -203,8 +203,8 @@ class _Endpoints:
 
     async def page(self, request: Request) -> ASGIApp:
         window = request.query_params.get("window")
-        token = {FIELD: request.scope.get(FORM_TOKEN)}
-        return await self.pages.answer(lambda: HTMLResponse(overview_page(self._overview(window) | token)), PAGE_SIZE)
+        more = {FIELD: request.scope.get(FORM_TOKEN)} | refreshing(request.query_params.multi_items())
+        return await self.pages.answer(lambda: HTMLResponse(overview_page(self._overview(window) | more)), PAGE_SIZE)
 
     async def snapshot(self, request: Request) -> ASGIApp:
         window = request.query_params.get("window")
@@ -223,8 +223,9 @@ class _Endpoints:
         )
         return {"version": __version__, **view}
 
-    async def canaries_page(self, _: Request) -> ASGIApp:
-        return await self.pages.answer(lambda: HTMLResponse(canaries_page(self._canaries())), PAGE_SIZE)
+    async def canaries_page(self, request: Request) -> ASGIApp:
+        more = refreshing(request.query_params.multi_items())
+        return await self.pages.answer(lambda: HTMLResponse(canaries_page(self._canaries() | more)), PAGE_SIZE)
 
     async def canaries(self, _: Request) -> ASGIApp:
         return await self.pages.answer(lambda: json_reply(self._canaries()), PAGE_SIZE)
