@@ -60,8 +60,7 @@ def main(folder: Path) -> int:
 def take(browser: Browser, folder: Path) -> None:
     """Take all pictures of the demo."""
     address = f"http://127.0.0.1:{PORT}"
-    worst = json.loads(get("/api/v1/samples?stage=generation&limit=1"))["samples"]
-    worst = worst or json.loads(get("/api/v1/samples?limit=1"))["samples"]
+    worst = json.loads(get("/api/v1/samples?quantity=faithfulness&sort=worst&limit=1"))["samples"]
     key = worst[0]["verdict"]["key"]
     pages = {**PAGES, "sample": f"/samples/{key}", "labelling": f"/label?annotator=ann&key={key}"}
     for alarm in json.loads(get("/api/v1/snapshot"))["drift"][:1]:

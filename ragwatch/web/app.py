@@ -44,6 +44,7 @@ from ragwatch.web.labels import LabelService, label_routes
 from ragwatch.web.openapi import openapi_routes
 from ragwatch.web.overview import overview
 from ragwatch.web.pages import canaries_page, done_page, overview_page, refreshing
+from ragwatch.web.prompt_page import Prompts, prompt_routes
 from ragwatch.web.reply import json_reply
 from ragwatch.web.request_limit import MIB, BusyError, RequestLimit
 from ragwatch.web.route_page import route_routes
@@ -78,6 +79,7 @@ def build_app(  # noqa: PLR0913 - dependencies, by keyword
     ready: Callable[[], tuple[str, ...]] = tuple,
     actions: Mapping[str, Action] = NO_ACTIONS,
     labels: Callable[[], LabelService] | None = None,
+    prompts: Prompts | None = None,
     receivers: Callable[[], Receivers] = dict,
     policy: RequestPolicy = EVERY_REQUEST,
     clock: Callable[[], float] = time,
@@ -94,6 +96,7 @@ def build_app(  # noqa: PLR0913 - dependencies, by keyword
         ready: Returns the reasons why the process is not ready, one sentence each.
         actions: Handlers of POST requests, by path.
         labels: Returns the service that stores labels; None for no label endpoints.
+        prompts: Builds the prompts of a judge about a sample again; None if no judge has prompts.
         receivers: Returns the handlers of records that are sent over HTTP, by path and name of the source.
         policy: Which requests are answered.
         clock: Seconds since the epoch.
@@ -112,6 +115,7 @@ def build_app(  # noqa: PLR0913 - dependencies, by keyword
             *_label_routes(labels, pages, policy, clock),
             *erasure_routes(forget),
             *sample_routes(store, scope, clock, pages),
+            *prompt_routes(store, prompts, pages),
             *download_routes(store, scope, clock, pages),
             *_figure_routes(board, store, scope, clock, pages),
         ],

@@ -104,7 +104,7 @@ def test_from_an_alert_to_the_claim_and_to_its_label(daemon: RagwatchProcess, br
     )
     browser.press("Tab")
     browser.click("#undo button")
-    assert ("0 of 0 labelled" in browser.text, len(labels(daemon))) == (True, before)
+    assert ("Nothing labelled" in browser.text, len(labels(daemon))) == (True, before)
     choose(browser, "c", "f", "y")
     assert len(labels(daemon)) == before + 1
     browser.type('input[name="count"]', "3")
