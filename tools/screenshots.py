@@ -19,16 +19,17 @@ from support.chromium import DESK, PHONE, Browser, chromium
 PORT = 10493
 HEALTHY_SECONDS, BROKEN_SECONDS = 45, 60
 PAGES = {
-    "overview": "/",
+    "overview": "/?window=15m",
     "route": "/routes?route=search",
     "trends": "/trends?range=1h",
     "samples": "/samples?quantity=faithfulness&sort=worst",
     "canaries": "/canaries",
     "drift": "/drift",
     "causes": "/causes",
-    "changes": "/changes?at=1m",
+    "changes": "/changes?route=search&at=1m",
     "label": "/label",
 }
+README = ("overview", "causes", "labelling")  # which stand in README, as much of them as a window shows
 LOOKS = {"light": (DESK, False), "dark": (DESK, True), "phone": (PHONE, False)}
 
 
@@ -62,7 +63,10 @@ def take(browser: Browser, folder: Path) -> None:
     address = f"http://127.0.0.1:{PORT}"
     worst = json.loads(get("/api/v1/samples?quantity=faithfulness&sort=worst&limit=1"))["samples"]
     key = worst[0]["verdict"]["key"]
-    pages = {**PAGES, "sample": f"/samples/{key}", "labelling": f"/label?annotator=ann&key={key}"}
+    pages = {**PAGES, "sample": f"/samples/{key}", "labelling": "/label?annotator=ann"}
+    browser.open(f"{address}/label")
+    browser.type('input[name="annotator"]', "ann")
+    browser.click("form.begin button")
     for alarm in json.loads(get("/api/v1/snapshot"))["drift"][:1]:
         query = (
             f"judge={alarm['name']}" if alarm["kind"] == "judge" else f"quantity={alarm['name']}&route={alarm['route']}"
@@ -73,6 +77,10 @@ def take(browser: Browser, folder: Path) -> None:
             browser.size(window, dark=dark)
             browser.open(address + path)
             browser.picture(folder / f"{name}-{look}.png")
+    browser.size(DESK)
+    for name in README:
+        browser.open(address + pages[name])
+        browser.picture(folder / f"{name}.png", whole=False)
     print(f"{len(pages) * len(LOOKS)} pictures in {folder}")
     for complaint in browser.complaints:
         print(complaint, file=sys.stderr)

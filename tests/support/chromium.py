@@ -72,6 +72,7 @@ class Browser:
         self._session: str | None = None
         self.complaints: list[str] = []
         self.requests: list[str] = []
+        self._documents: set[str] = set()
         self._loads = 0
 
     def __enter__(self) -> Self:
@@ -117,12 +118,16 @@ class Browser:
                 self._loads += 1
             case "Network.requestWillBeSent":
                 self.requests.append(parameters["request"]["url"])
+                if parameters.get("type") == "Document":
+                    self._documents.add(parameters["request"]["url"])
             case "Runtime.exceptionThrown":
                 self.complaints.append(json.dumps(parameters["exceptionDetails"]))
             case "Runtime.consoleAPICalled":
                 self.complaints.append(json.dumps(parameters["args"]))
             case "Log.entryAdded":
-                self.complaints.append(parameters["entry"]["text"])
+                entry = parameters["entry"]
+                if entry["source"] != "network" or entry.get("url") not in self._documents:  # a page may be a 404
+                    self.complaints.append(entry["text"])
         return message
 
     def _loading(self, act: Callable[[], object]) -> None:
