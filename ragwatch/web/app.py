@@ -114,14 +114,27 @@ def build_app(  # noqa: PLR0913 - dependencies, by keyword
             *ingest_routes(receivers),
             *_label_routes(labels, pages, policy, clock),
             *erasure_routes(forget),
-            *sample_routes(store, scope, clock, pages),
-            *prompt_routes(store, prompts, pages),
-            *download_routes(store, scope, clock, pages),
+            *_answer_routes(store, scope, clock, pages, prompts),
             *_figure_routes(board, store, scope, clock, pages),
         ],
         middleware=_middleware(policy, audit),
         exception_handlers={StoreError: _store_error, samples.ParameterError: _bad_request, Exception: _internal_error},
     )
+
+
+def _answer_routes(
+    store: Store | None,
+    scope: Callable[[], PageScope],
+    clock: Callable[[], float],
+    pages: RequestLimit,
+    prompts: Prompts | None,
+) -> list[Route]:
+    """Routes of the search for answers, of one answer, its prompts, and the downloads of a search."""
+    return [
+        *sample_routes(store, scope, clock, pages),
+        *prompt_routes(store, prompts, pages),
+        *download_routes(store, scope, clock, pages),
+    ]
 
 
 def _figure_routes(
