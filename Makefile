@@ -14,7 +14,7 @@ unexport PYTHONDONTWRITEBYTECODE
 help:
 	@echo "make run     the demo: a small real RAG service under ragwatch, no key"
 	@echo "make test    everything that must hold: lint, types, layers, all tests, coverage"
-	@echo "make interpreters  tests of the core and the embedded judge under the oldest and newest other python3.x here; part of make test"
+	@echo "make interpreters  tests of the core and the embedded judge under the oldest and newest other version of Python here; part of make test"
 	@echo "make check   the quick part of it, in a minute: lint, types, layers, unit, contract and house tests that cost little"
 	@echo "make fix     format and repair what can be repaired"
 	@echo "make slow    statistics and kill loops at high counts"
@@ -97,9 +97,17 @@ rules: .venv/dev.stamp
 check-deploy: .venv/deploy.stamp sbom
 	.venv/deploy/bin/hadolint deploy/Dockerfile
 	.venv/deploy/bin/check-jsonschema --builtin-schema vendor.compose-spec deploy/compose.yaml deploy/compose.secured.yaml deploy/compose.fleet.yaml
-	.venv/deploy/bin/yamllint -s -d '{extends: relaxed, rules: {line-length: disable}}' deploy grafana config.example.yaml
+	.venv/deploy/bin/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	.venv/deploy/bin/yamllint -s -d '{extends: relaxed, ignore: [deploy/helm/ragwatch/templates], rules: {line-length: disable}}' deploy grafana .github config.example.yaml
 	.venv/deploy/bin/kubernetes-validate --strict -k 1.33 deploy/kubernetes/sidecar.yaml deploy/kubernetes/config.yaml deploy/kubernetes/secret.yaml \
 	  $(addprefix deploy/kubernetes/fleet/,config.yaml broker.yaml deployment.yaml hpa.yaml pdb.yaml)
+	.venv/deploy/bin/helm lint --strict deploy/helm/ragwatch -f deploy/helm/example-values.yaml
+	.venv/deploy/bin/helm template example deploy/helm/ragwatch -f deploy/helm/example-values.yaml > dist/chart.yaml
+	.venv/deploy/bin/kubernetes-validate --strict -k 1.33 dist/chart.yaml
+	$(BIN)/python tools/rendered.py < dist/chart.yaml
+	@if command -v kubectl > /dev/null; then \
+	  kubectl kustomize docs/examples/kustomize > dist/kustomized.yaml && $(BIN)/python tools/rendered.py < dist/kustomized.yaml; \
+	else echo "not checked: docs/examples/kustomize needs kubectl"; fi
 	systemd-analyze security --offline=true --threshold=20 deploy/systemd/ragwatch.service
 	$(BIN)/python tools/grafana_types.py
 	$(BIN)/python tools/dashboard_linter.py grafana/*/*.json
@@ -129,11 +137,11 @@ pin-images: .venv/dev.stamp
 # Needs uv, which the lock itself does not: pip installs what is locked.
 lock:
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
-	  --extra claude --extra encryption --extra grpc --extra kafka --extra nats --extra openai --extra postgres --extra probes --extra redis --extra sqs --extra zstd pyproject.toml tools/build.in -o requirements.lock
+	  --extra encryption --extra grpc --extra kafka --extra nats --extra postgres --extra redis --extra sqs --extra zstd pyproject.toml tools/build.in -o requirements.lock
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
 	  --constraint requirements.lock --group dev pyproject.toml tools/build.in -o requirements-dev.lock
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
-	  --constraint requirements-dev.lock --extra claude --extra encryption --extra grpc --extra kafka --extra nats --extra openai --extra postgres --extra probes --extra redis --extra sqs --extra zstd --extra local \
+	  --constraint requirements-dev.lock --extra encryption --extra grpc --extra kafka --extra nats --extra postgres --extra redis --extra sqs --extra zstd --extra local \
 	  --no-emit-package ragwatch-reader pyproject.toml tools/build.in -o requirements-local.lock
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
 	  --constraint requirements-dev.lock --group interpreters pyproject.toml -o requirements-interpreters.lock
