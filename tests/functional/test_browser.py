@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -71,6 +72,13 @@ def labels(daemon: RagwatchProcess) -> list[dict[str, object]]:
     return [label for label in stored if label.get("revoked") is None]
 
 
+def progress(browser: Browser) -> tuple[int, int]:
+    """Answers that are labelled, and those that are to be."""
+    shown = re.search(r"(\d+) of (\d+) labelled", browser.text)
+    assert shown is not None, browser.text
+    return int(shown[1]), int(shown[2])
+
+
 def choose(browser: Browser, *keys: str) -> None:
     """Answer the questions of the page by keys, then save and go on."""
     for key in keys:
@@ -109,11 +117,12 @@ def test_from_an_alert_to_the_claim_and_to_its_label(daemon: RagwatchProcess, br
     assert len(labels(daemon)) == before + 1
     browser.type('input[name="count"]', "3")
     browser.click("form.begin button")
-    assert "1 of 4 labelled" in browser.text
+    done, total = progress(browser)
+    assert (done, total in (3, 4)) == (1, True)  # the answer of before may be one of those that are given out
     choose(browser, "s", "f", "y")
-    assert "2 of 4 labelled" in browser.text
+    assert progress(browser) == (2, total)
     browser.press("u", loads=True)
-    assert "1 of 4 labelled" in browser.text
+    assert progress(browser) == (1, total)
     browser.press("?")
     assert browser.ask("document.getElementById('help').open")
     browser.press("Enter")
