@@ -211,7 +211,8 @@ def test_no_page_has_a_serious_violation_of_axe(
     script = axe()
     key = json.loads(daemon.get("/api/v1/samples?limit=1")[1])["samples"][0]["verdict"]["key"]
     by_turns = request.node.get_closest_marker("costly") is not None
-    for number, path in enumerate((*PAGES, f"/samples/{key}", f"/label?annotator=reader&key={key}")):
+    of_one = (f"/samples/{key}", f"/samples/{key}/prompt?judge=embedded", f"/label?annotator=reader&key={key}")
+    for number, path in enumerate((*PAGES, *of_one)):
         for window, dark in looks[number % 2 :: 2] if by_turns else looks:
             browser.size(window, dark=dark)
             browser.open(daemon.address + path)
