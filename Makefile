@@ -9,7 +9,7 @@ WORKERS ?= 6
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test interpreters check check-deploy sbom lint fix slow soak rules bench bench-judge lock pin-images wheel
+.PHONY: help setup run test interpreters check check-deploy sbom lint fix slow soak rules bench bench-judge lock pin-images screenshots wheel
 
 help:
 	@echo "make run     the demo: a small real RAG service under ragwatch, no key"
@@ -22,6 +22,7 @@ help:
 	@echo "make rules   promtool and amtool on what we export, record and alert on"
 	@echo "make check-deploy  what lies in deploy/ and grafana/, by other people's checkers; known vulnerabilities of what is locked"
 	@echo "make sbom    what an installation is made of, as CycloneDX files in dist/"
+	@echo "make screenshots  every page of the demo as a picture in dist/screenshots: light, dark, on a phone (two minutes)"
 	@echo "make wheel   the wheels of ragwatch and of its model, in dist/"
 	@echo "make bench   speed, beside the floor in the same run"
 	@echo "make bench-judge  how far the embedded judges agree with people, set by set; ARGS=\"--limit 200\" for a first look"
@@ -153,6 +154,9 @@ lock:
 	  --constraint requirements-dev.lock --group deploy -o requirements-deploy.lock
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
 	  --no-deps --group servers -o requirements-servers.lock
+
+screenshots: .venv/dev.stamp
+	@$(BIN)/python tools/screenshots.py dist/screenshots
 
 wheel: .venv/dev.stamp
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist . ./reader

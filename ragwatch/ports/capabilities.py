@@ -54,6 +54,19 @@ class EstimatesCost(Protocol):
 
 
 @runtime_checkable
+class ShowsPrompts(Protocol):
+    """A judge that asks a model, and can build what it asks about a sample again."""
+
+    def first_prompts(self, sample: Sample, seed: str) -> list[tuple[str, str]]:
+        """Return rubric and page of each call that does not depend on a reply; the seed gives the random ids.
+
+        Raises:
+            JudgeError: It does not read such a sample.
+        """
+        ...
+
+
+@runtime_checkable
 class HoldsParts(Protocol):
     """A source whose samples arrive in parts. Parts wait in memory; the store has them for the next start."""
 

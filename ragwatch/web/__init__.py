@@ -1,4 +1,4 @@
-"""Serves pages and API endpoints on one port. Reads the Board and the Store, never writes; pages have no scripts."""
+"""Serves pages and API endpoints on one port. Reads the Board and the Store, never writes; one page has a script."""
 
 from __future__ import annotations
 

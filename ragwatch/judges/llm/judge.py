@@ -201,6 +201,15 @@ class LLMJudge:
         parts = self._parts(sample)
         return start_reading(sample, parts=parts, reading=reading, seed=seed, criteria=self._criteria)
 
+    def first_prompts(self, sample: Sample, seed: str) -> list[tuple[str, str]]:
+        """Rubric and page of each call that depends on no reply. The same seed gives the same random ids.
+
+        Raises:
+            JudgeError: The sample is too large.
+        """
+        check_size(sample, self._options)
+        return [(prompt.system, prompt.user) for prompt in self.start_reading(sample, seed).prompts()]
+
     def report(self, reading: Reading) -> None:
         """Count the invalid quotes and prompt injections of a reading that is complete."""
         if reading.unquoted:
