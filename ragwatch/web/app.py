@@ -116,14 +116,18 @@ def build_app(  # noqa: PLR0913 - dependencies, by keyword
             *_action_routes(actions),
             *ingest_routes(receivers),
             *_label_routes(labels, pages, policy, clock),
-            *erasure_routes(forget),
-            *rejudge_routes(rejudge),
+            *_maintenance_routes(forget, rejudge),
             *_answer_routes(store, scope, clock, pages, prompts),
             *_figure_routes(board, store, scope, clock, pages),
         ],
         middleware=_middleware(policy, audit),
         exception_handlers={StoreError: _store_error, samples.ParameterError: _bad_request, Exception: _internal_error},
     )
+
+
+def _maintenance_routes(forget: Forget | None, rejudge: Rejudge | None) -> list[Route]:
+    """Routes of what commands ask a running ragwatch to do with stored answers."""
+    return [*erasure_routes(forget), *rejudge_routes(rejudge)]
 
 
 def _answer_routes(
