@@ -113,10 +113,8 @@ def build_app(  # noqa: PLR0913 - dependencies, by keyword
     return Starlette(
         routes=[
             *endpoints.routes(),
-            *_action_routes(actions),
-            *ingest_routes(receivers),
+            *_post_routes(actions, receivers, forget, rejudge),
             *_label_routes(labels, pages, policy, clock),
-            *_maintenance_routes(forget, rejudge),
             *_answer_routes(store, scope, clock, pages, prompts),
             *_figure_routes(board, store, scope, clock, pages),
         ],
@@ -125,9 +123,16 @@ def build_app(  # noqa: PLR0913 - dependencies, by keyword
     )
 
 
-def _maintenance_routes(forget: Forget | None, rejudge: Rejudge | None) -> list[Route]:
-    """Routes of what commands ask a running ragwatch to do with stored answers."""
-    return [*erasure_routes(forget), *rejudge_routes(rejudge)]
+def _post_routes(
+    actions: Mapping[str, Action], receivers: Callable[[], Receivers], forget: Forget | None, rejudge: Rejudge | None
+) -> list[Route]:
+    """Routes of actions, of received answers, and of what commands have done with stored ones."""
+    return [
+        *_action_routes(actions),
+        *ingest_routes(receivers),
+        *erasure_routes(forget),
+        *rejudge_routes(rejudge),
+    ]
 
 
 def _answer_routes(
