@@ -9,12 +9,12 @@ WORKERS ?= 6
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test interpreters check check-deploy sbom lint fix slow soak rules bench bench-judge lock pin-images wheel
+.PHONY: help setup run test interpreters check check-deploy sbom lint fix slow soak rules bench bench-judge lock pin-images screenshots wheel
 
 help:
 	@echo "make run     the demo: a small real RAG service under ragwatch, no key"
 	@echo "make test    everything that must hold: lint, types, layers, all tests, coverage"
-	@echo "make interpreters  tests of the core and the embedded judge under the oldest and newest other python3.x here; part of make test"
+	@echo "make interpreters  tests of the core and the embedded judge under the oldest and newest other version of Python here; part of make test"
 	@echo "make check   the quick part of it, in a minute: lint, types, layers, unit, contract and house tests that cost little"
 	@echo "make fix     format and repair what can be repaired"
 	@echo "make slow    statistics and kill loops at high counts"
@@ -22,6 +22,7 @@ help:
 	@echo "make rules   promtool and amtool on what we export, record and alert on"
 	@echo "make check-deploy  what lies in deploy/ and grafana/, by other people's checkers; known vulnerabilities of what is locked"
 	@echo "make sbom    what an installation is made of, as CycloneDX files in dist/"
+	@echo "make screenshots  every page of the demo as a picture in dist/screenshots: light, dark, on a phone (two minutes)"
 	@echo "make wheel   the wheels of ragwatch and of its model, in dist/"
 	@echo "make bench   speed, beside the floor in the same run"
 	@echo "make bench-judge  how far the embedded judges agree with people, set by set; ARGS=\"--limit 200\" for a first look"
@@ -44,6 +45,7 @@ lint: .venv/dev.stamp
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/codespell docs ragwatch README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md config.example.yaml
 
 check: lint
 	EXAMPLES=10 $(BIN)/python -m pytest -q -m "not slow and not uncounted and not costly" --workers $(WORKERS) tests/unit tests/contract tests/house ragwatch
@@ -96,9 +98,17 @@ rules: .venv/dev.stamp
 check-deploy: .venv/deploy.stamp sbom
 	.venv/deploy/bin/hadolint deploy/Dockerfile
 	.venv/deploy/bin/check-jsonschema --builtin-schema vendor.compose-spec deploy/compose.yaml deploy/compose.secured.yaml deploy/compose.fleet.yaml
-	.venv/deploy/bin/yamllint -s -d '{extends: relaxed, rules: {line-length: disable}}' deploy grafana config.example.yaml
+	.venv/deploy/bin/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	.venv/deploy/bin/yamllint -s -d '{extends: relaxed, ignore: [deploy/helm/ragwatch/templates], rules: {line-length: disable}}' deploy grafana .github config.example.yaml
 	.venv/deploy/bin/kubernetes-validate --strict -k 1.33 deploy/kubernetes/sidecar.yaml deploy/kubernetes/config.yaml deploy/kubernetes/secret.yaml \
 	  $(addprefix deploy/kubernetes/fleet/,config.yaml broker.yaml deployment.yaml hpa.yaml pdb.yaml)
+	.venv/deploy/bin/helm lint --strict deploy/helm/ragwatch -f deploy/helm/example-values.yaml
+	.venv/deploy/bin/helm template example deploy/helm/ragwatch -f deploy/helm/example-values.yaml > dist/chart.yaml
+	.venv/deploy/bin/kubernetes-validate --strict -k 1.33 dist/chart.yaml
+	$(BIN)/python tools/rendered.py < dist/chart.yaml
+	@if command -v kubectl > /dev/null; then \
+	  kubectl kustomize docs/examples/kustomize > dist/kustomized.yaml && $(BIN)/python tools/rendered.py < dist/kustomized.yaml; \
+	else echo "not checked: docs/examples/kustomize needs kubectl"; fi
 	systemd-analyze security --offline=true --threshold=20 deploy/systemd/ragwatch.service
 	$(BIN)/python tools/grafana_types.py
 	$(BIN)/python tools/dashboard_linter.py grafana/*/*.json
@@ -128,11 +138,11 @@ pin-images: .venv/dev.stamp
 # Needs uv, which the lock itself does not: pip installs what is locked.
 lock:
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
-	  --extra claude --extra encryption --extra grpc --extra kafka --extra nats --extra openai --extra postgres --extra probes --extra redis --extra sqs --extra zstd pyproject.toml tools/build.in -o requirements.lock
+	  --extra encryption --extra grpc --extra kafka --extra nats --extra postgres --extra redis --extra sqs --extra zstd pyproject.toml tools/build.in -o requirements.lock
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
 	  --constraint requirements.lock --group dev pyproject.toml tools/build.in -o requirements-dev.lock
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
-	  --constraint requirements-dev.lock --extra claude --extra encryption --extra grpc --extra kafka --extra nats --extra openai --extra postgres --extra probes --extra redis --extra sqs --extra zstd --extra local \
+	  --constraint requirements-dev.lock --extra encryption --extra grpc --extra kafka --extra nats --extra postgres --extra redis --extra sqs --extra zstd --extra local \
 	  --no-emit-package ragwatch-reader pyproject.toml tools/build.in -o requirements-local.lock
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
 	  --constraint requirements-dev.lock --group interpreters pyproject.toml -o requirements-interpreters.lock
@@ -144,6 +154,9 @@ lock:
 	  --constraint requirements-dev.lock --group deploy -o requirements-deploy.lock
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
 	  --no-deps --group servers -o requirements-servers.lock
+
+screenshots: .venv/dev.stamp
+	@$(BIN)/python tools/screenshots.py dist/screenshots
 
 wheel: .venv/dev.stamp
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist . ./reader

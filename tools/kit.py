@@ -1,4 +1,4 @@
-"""Writes rules (deploy/prometheus, kubernetes, jsonnet), docs/alerts.md, grafana/dashboards and grafana/postgres.
+"""Writes rules (deploy/prometheus, kubernetes, jsonnet, helm), docs/alerts.md, grafana/dashboards and grafana/postgres.
 
 The dashboards have the panels of canaries, anchors, joins and exports, which config.example.yaml shows as comments.
 """
@@ -8,6 +8,9 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 from ragwatch.commands.dashboards import board_plan_of, dashboard_files, stored_dashboard
 from ragwatch.commands.rules import plan_of
@@ -15,6 +18,7 @@ from ragwatch.config import load
 from ragwatch.rules import RulePlan, alerts, operator, prometheus, yaml_text
 from ragwatch.rules.catalogue import CATALOGUE, PREFIX
 from ragwatch.rules.dashboards import Feature
+from tools.chart import chart_files
 from tools.dashboard_linter import exclusions
 
 ROOT = Path(__file__).parent.parent
@@ -27,6 +31,8 @@ def files() -> dict[str, str]:
     texts = {f"deploy/prometheus/{name}": yaml_text(file) for name, file in prometheus(plan).items()}
     texts["deploy/kubernetes/prometheusrule.yaml"] = yaml_text(operator(plan))
     texts["deploy/jsonnet/rules.json"] = json.dumps(prometheus(plan), indent=1, ensure_ascii=False) + "\n"
+    texts |= chart_files(plan)
+    texts["deploy/kubernetes/sidecar-patch.yaml"] = SIDECAR_PATCH + yaml_text(sidecar_patch())
     shown = board_plan_of(config, plan)
     commented = {Feature.CANARIES, Feature.ANCHORS, Feature.JOINED, Feature.MIXED, Feature.EXPORT}
     shown = replace(shown, features=shown.features | commented)
@@ -76,6 +82,26 @@ Silence an alert only while someone works on it, and always with an end:
 amtool silence add alertname=RagwatchQualityDrift route=search --duration 2h --comment "rollback is running, $USER"
 ```
 """
+
+
+SIDECAR_PATCH = (
+    "# The sidecar of sidecar.yaml for any Deployment: what kustomization.yaml adds. Written by tools/kit.py.\n"
+)
+
+
+def sidecar_patch() -> dict[str, Any]:
+    """The sidecar without the names of a Deployment and of its own containers."""
+    manifest: dict[str, Any] = yaml.safe_load((ROOT / "deploy/kubernetes/sidecar.yaml").read_text(encoding="utf-8"))
+    template = manifest["spec"]["template"]
+    pod = {name: value for name, value in template["spec"].items() if name != "containers"}
+    return {
+        "apiVersion": manifest["apiVersion"],
+        "kind": manifest["kind"],
+        "metadata": {"name": "any"},
+        "spec": {
+            "template": {"metadata": {"labels": {"ragwatch": template["metadata"]["labels"]["ragwatch"]}}, "spec": pod}
+        },
+    }
 
 
 def alerts_page(plan: RulePlan) -> str:

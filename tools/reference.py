@@ -32,12 +32,13 @@ SECTIONS: tuple[tuple[str, str, Mapping[str, Any], type[BaseModel] | None], ...]
 
 def reference() -> str:
     """The text of the page."""
-    commands = "\n".join(line for path, command in _commands(cli, ("ragwatch",)) for line in _command(path, command))
+    commands = "\n".join(line for path, command in commands_of(cli, ("ragwatch",)) for line in _command(path, command))
     keys = "\n".join(_keys())
     return f"{HEAD}\n## Commands\n\n{commands}\n## Configuration keys\n\n{keys}\n## Series\n\n{markdown()}\n"
 
 
-def _commands(command: click.Command, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+def commands_of(command: click.Command, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """Yield every command below a command that is not hidden, with its words."""
     if not isinstance(command, click.Group):
         yield path, command
         return
@@ -45,7 +46,7 @@ def _commands(command: click.Command, path: tuple[str, ...]) -> Iterator[tuple[t
     for name in sorted(command.list_commands(context)):
         inner = command.get_command(context, name)
         if inner is not None and not inner.hidden:
-            yield from _commands(inner, (*path, name))
+            yield from commands_of(inner, (*path, name))
 
 
 def _command(path: tuple[str, ...], command: click.Command) -> Iterator[str]:

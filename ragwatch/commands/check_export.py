@@ -18,7 +18,7 @@ def export_test(options: OtlpExportOptions, config: Config) -> tuple[bool, bool,
     """Test the endpoint of the export. Returns whether it accepts all, whether all is well, and a text for people.
 
     Raises:
-        ConfigError: The extra `export` is not installed, or `ca_file` cannot be read.
+        ConfigError: `ca_file` cannot be read.
     """
     from ragwatch.pipeline.export.trial import try_endpoint  # noqa: PLC0415 - heavy, and for this option only
 

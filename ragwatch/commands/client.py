@@ -149,6 +149,10 @@ class ApiClient:
         """Erase a person, see `web.erasure`. Takes as long as readings under way, and as writing the database again."""
         return self._request("/v1/forget", body, seconds=FORGET_SECONDS)
 
+    def rejudge(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Have a judge read stored answers, see `web.rejudging`. Takes as long as the readings."""
+        return self._request("/v1/rejudge", body, seconds=FORGET_SECONDS)
+
     def _request(
         self,
         path: str,

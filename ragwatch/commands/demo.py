@@ -26,7 +26,7 @@ from ragwatch.core.snapshot import EstimateRow, Gauge, Snapshot
 from ragwatch.core.stage import Stage
 from ragwatch.core.tally import Tally
 from ragwatch.daemon import Daemon
-from ragwatch.demo import RECOVERED, Demo, canaries_available
+from ragwatch.demo import RECOVERED, Demo
 from ragwatch.errors import AddressError, ConfigError
 from ragwatch.telemetry import configure_logging
 
@@ -151,7 +151,7 @@ class DemoRun:
             "sources": [{"kind": "tail", "name": "demo", "path": f"{folder}/rag.jsonl", "start": "beginning"}],
             "sampling": {"probability": 1.0},
             "judges": [{"name": "embedded", "kind": "lexical"}, *judges],
-            "canaries": [self._service.suite()] if canaries_available() else [],
+            "canaries": [self._service.suite()],
             "store": {"kind": "sqlite", "min_free": 0},
             "estimates": {"windows": ["1m", "15m", "1h"], "every": "1s"},
             "drift": {
@@ -228,8 +228,6 @@ class DemoRun:
         self._print(f"series        {address}/metrics")
         until = "; the service stays healthy until then" if self._degrades else ""
         self._print(f"drift         {address}/drift: learning baselines from {REFERENCE} scores per route{until}")
-        if not canaries_available():
-            self._print("canaries      none: they need httpx (the extra `probes`)")
 
     async def _show_until_stopped(self, seconds: float | None) -> None:
         try:

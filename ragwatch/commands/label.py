@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, BinaryIO, TextIO, TypeVar
 
 import click
@@ -21,6 +20,7 @@ from ragwatch.commands.terminal import file_name_in_errors, printable
 from ragwatch.config import Config, load
 from ragwatch.core.evidence import ClaimVerdict
 from ragwatch.core.labels.label import Label, parse_label
+from ragwatch.core.labels.questions import CLAIM, label_questions
 from ragwatch.core.labels.selection import scores_of
 from ragwatch.core.sampling import key_of
 from ragwatch.core.scores import Quantity, quantity_of
@@ -30,14 +30,8 @@ from ragwatch.telemetry import configure_logging
 Meaning = TypeVar("Meaning")
 FAILURE = 1
 BATCH_SIZE = 200
-QUIT, SKIP = "q", "-"
+QUIT = "q"
 BACKUP_FILE = Path("ragwatch-labels.jsonl")
-CLAIM = MappingProxyType(
-    {"s": ClaimVerdict.SUPPORTED, "c": ClaimVerdict.CONTRADICTED, "n": ClaimVerdict.NOT_IN_CONTEXT, SKIP: None}
-)
-DEGREE = MappingProxyType({"f": 1.0, "p": 0.5, "n": 0.0, SKIP: None})
-HOLDS = MappingProxyType({"y": 1.0, "n": 0.0, SKIP: None})
-IGNORED = MappingProxyType({"y": 0.0, "n": 1.0, SKIP: None})
 HELP = (
     "Claims: [s]upported by the contexts, [c]ontradicted, [n]ot in them. Answers: [f]ully, [p]artly, [n]ot; [y]es, "
     "[n]o. Always: - to skip, q to quit. Each label is saved at once."
@@ -169,21 +163,13 @@ def _ask_all(console: Console, task: Mapping[str, Any], labels: _AnswerLabels, *
     claims = [] if whole else task["claims"]
     for index in range(len(claims)):
         labels.claims.append(_ask(console, labels, f"claim {index + 1}? [s/c/n/-]", CLAIM))
-    if not claims:
-        _put(labels, Quantity.FAITHFULNESS, _ask(console, labels, "do the contexts support it? [f/p/n/-]", DEGREE))
-    _put(labels, Quantity.ANSWER_RELEVANCY, _ask(console, labels, "does it address the question? [f/p/n/-]", DEGREE))
-    if task["sample"]["contexts"]:
-        ignored = _ask(console, labels, "does it make use of context 1? [y/n/-]", IGNORED)
-        _put(labels, Quantity.TOP_RANKED_IGNORED, ignored)
-    for criterion in task.get("criteria", ()):
-        question = f"{printable(criterion['question'])} [y/n/-]"
-        _put(labels, quantity_of(criterion["name"]), _ask(console, labels, question, HOLDS))
+    criteria = [(one["name"], printable(one["question"])) for one in task.get("criteria", ())]
+    contexts = bool(task["sample"]["contexts"])
+    for question in label_questions(has_claims=bool(claims), has_contexts=contexts, criteria=criteria):
+        score = _ask(console, labels, f"{question.text} [{'/'.join(question.replies)}]", question.replies)
+        if score is not None:
+            labels.scores[question.quantity] = score
     labels.note = printable(_read_line(console, "a note, or nothing:"))
-
-
-def _put(labels: _AnswerLabels, quantity: Quantity, score: float | None) -> None:
-    if score is not None:
-        labels.scores[quantity] = score
 
 
 def _ask(console: Console, labels: _AnswerLabels, question: str, meanings: Mapping[str, Meaning]) -> Meaning:

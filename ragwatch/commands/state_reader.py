@@ -16,7 +16,7 @@ from ragwatch.config import Config
 from ragwatch.core.labels.label import Label, from_record
 from ragwatch.core.tally import Tally
 from ragwatch.errors import ConfigError, StoreError
-from ragwatch.ports import AnswerQuery, Query, ScoreRow, StoredVerdict
+from ragwatch.ports import AnswerQuery, Query, RejudgeReader, ScoreRow, StoredVerdict
 from ragwatch.stores.days import DayReader
 from ragwatch.stores.decoding import verdict_of
 from ragwatch.stores.encryption import check_keys
@@ -24,6 +24,7 @@ from ragwatch.stores.rows import unpack
 from ragwatch.stores.sqlite.days import DAYS
 from ragwatch.stores.sqlite.notes import LABELS, RUNS
 from ragwatch.stores.sqlite.reader import ReadConnection
+from ragwatch.stores.sqlite.rejudging import RejudgeConnection
 from ragwatch.stores.sqlite.retention import PRUNED_UNTIL
 from ragwatch.stores.sqlite.search import answers_statement, statement
 from ragwatch.stores.sqlite.store import Options
@@ -83,6 +84,25 @@ def answer_pages(config: Config) -> Iterator[Callable[[AnswerQuery], list[tuple[
     connection = _connect(config)
     try:
         yield lambda query: list(map(answer_of, connection.rows(*answers_statement(query))))
+    finally:
+        connection.close()
+
+
+@contextmanager
+def rejudge_reader(config: Config) -> Iterator[RejudgeReader]:
+    """Open what finds answers that another judge may read.
+
+    Raises:
+        ConfigError: The kind of store cannot be read.
+        StoreError: There is no state yet, or it cannot be read.
+    """
+    if is_shared(config.store):
+        with shared_store(config.store) as store:
+            yield store
+        return
+    connection = _connect(config)
+    try:
+        yield RejudgeConnection(connection)
     finally:
         connection.close()
 

@@ -45,7 +45,7 @@ RESERVED = frozenset(
     {
         *("correctness", "context_recall", "context_precision_with_reference", "context_f1"),  # with a reference
         *("recall", "precision", "f1", "ndcg", "mrr", "user_score"),  # other metrics
-        *("expected", "segments", "criteria", "routes"),  # keys that stand beside names of quantities
+        *("expected", "segments", "criteria", "routes", "rejudged"),  # keys that stand beside names of quantities
     }
 )
 """Names that no criterion can have, beside those of quantities."""

@@ -31,8 +31,8 @@ def words_of(text: str) -> list[str]:
     if not plain.isascii():
         decomposed = unicodedata.normalize("NFKD", plain)
         plain = "".join(one for one in decomposed if not unicodedata.combining(one))
-    found = islice(_WORD.finditer(plain.casefold()), MAX_WORDS)
-    return [match.group()[:MAX_WORD_CHARS] for match in found]
+    matches = islice(_WORD.finditer(plain.casefold()), MAX_WORDS)
+    return [match.group()[:MAX_WORD_CHARS] for match in matches]
 
 
 def phrases_of(search: str) -> tuple[tuple[str, ...], ...]:

@@ -54,6 +54,7 @@ class Tally(StrEnum):
     UNKNOWN = "unknown"  # quantity, route, judge, reason
     STAGE = "stage"  # route, judge, stage
     FAULT = "fault"  # route, judge, fault
+    REJUDGED = "rejudged"  # judge: verdicts on stored answers that it was not assigned; not in JUDGED
     REPEATED = "repeated"  # judge, version, quantity: answers that were read twice
     REPEATED_ALIKE = "repeated_alike"  # judge, version, quantity: of these, with the same score
     KNOWN_BAD = "known_bad"  # judge, version: known-bad answers that were read

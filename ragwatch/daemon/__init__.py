@@ -21,6 +21,8 @@ from ragwatch.daemon.changes import record_judges, record_reload
 from ragwatch.daemon.grpc_listeners import GrpcListeners
 from ragwatch.daemon.loops import StopSignal, repeat
 from ragwatch.daemon.process import limit_malloc_arenas, log_library_warnings, raise_file_limit, settle
+from ragwatch.daemon.prompts import rebuilt_prompts
+from ragwatch.daemon.rejudging import rejudge_with
 from ragwatch.daemon.reloading import ReloadQueue
 from ragwatch.daemon.runtime import Runtime, build
 from ragwatch.daemon.runtime_loops import runtime_loops
@@ -181,7 +183,9 @@ class Daemon:
             ready=self.ready,
             actions=actions(self._reloads.request, self.in_force, self.record, self._leadership.taken),
             labels=lambda: self._runtime.labelling,
+            prompts=lambda name, record: rebuilt_prompts(self._runtime.judges, name, record),
             forget=self.forget,
+            rejudge=rejudge_with(self.in_force, self.store, self.telemetry),
             receivers=self._receivers,
             policy=RequestPolicy(
                 hosts=lambda: allowed_hosts(host, self._web.external_url, self._web.hosts),

@@ -17,7 +17,7 @@ def export_loops(config: Config, shared: SharedState) -> tuple[ExportLoop, ...]:
     """Build a loop for each form in which scores are sent.
 
     Raises:
-        ConfigError: The extra `export` is not installed, or `ca_file` cannot be read.
+        ConfigError: `ca_file` cannot be read.
     """
     options = config.settings.export.otlp
     if options is None:

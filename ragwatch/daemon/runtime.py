@@ -63,6 +63,11 @@ class Runtime:
     sampling: SamplingLoop
     exports: tuple[ExportLoop, ...]
 
+    @property
+    def judges(self) -> tuple[Judge, ...]:
+        """The judges in force."""
+        return tuple(loop.judge for loop in self.judgings)
+
     def resume(self, store: Store, *, leads: bool = True) -> None:
         """Load the stored state: cursors of sources, canaries and, in the leader, drift detection.
 

@@ -8,7 +8,6 @@ them.
 from __future__ import annotations
 
 from ragwatch.demo.breakage import RECOVERED, Breakage
-from ragwatch.demo.canaries import canaries_available
 from ragwatch.demo.demo import Demo
 
-__all__ = ["RECOVERED", "Breakage", "Demo", "canaries_available"]
+__all__ = ["RECOVERED", "Breakage", "Demo"]

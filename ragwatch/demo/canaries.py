@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from hashlib import blake2b
-from importlib.util import find_spec
 from typing import Any
 
 from ragwatch.demo.questions import Question
@@ -12,11 +11,6 @@ from ragwatch.demo.questions import Question
 COUNT = 20
 KS = (1, 3, 5)
 EVERY = "15s"
-
-
-def canaries_available() -> bool:
-    """Whether canaries can run: they need httpx, which the extra `probes` installs."""
-    return find_spec("httpx") is not None
 
 
 def canaries(

@@ -146,6 +146,13 @@ JUDGES: tuple[SeriesDefinition, ...] = (
         GaugeSource.PADDING_PREFERRED,
     ),
     SeriesDefinition(
+        "ragwatch_judge_rejudged_total",
+        _C,
+        "Total number of stored answers that a judge read again for `ragwatch rejudge`; they are in no estimate.",
+        ("judge",),
+        Tally.REJUDGED,
+    ),
+    SeriesDefinition(
         "ragwatch_judge_repeats_total",
         _C,
         "Total number of answers that a judge read twice, by quantity scored in either reading.",

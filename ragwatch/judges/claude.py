@@ -1,4 +1,4 @@
-"""Kind `claude`: an LLM judge that calls Claude through Anthropic's Messages API. Needs the extra `claude`.
+"""Kind `claude`: an LLM judge that calls Claude through Anthropic's Messages API.
 
 One call per sample: the rubric is a cached system prompt, and structured outputs constrain the reply to a JSON schema.
 There are no tools and no sampling parameters. Retries of the SDK are off; `llm.calls.caller` retries instead.
@@ -302,14 +302,10 @@ def build(
     """Build the judge, with a client of its own.
 
     Raises:
-        ConfigError: The extra or the key is missing, or the price of the model is unknown.
+        ConfigError: The key is missing, or the price of the model is unknown.
     """
-    try:
-        from anthropic import AsyncAnthropic  # noqa: PLC0415 - an extra that only this kind needs
-    except ImportError as error:
-        raise ConfigError(
-            f"judges.{name}.kind: claude needs the package anthropic; install ragwatch-exporter[claude]"
-        ) from error
+    from anthropic import AsyncAnthropic  # noqa: PLC0415 - a second of CPU time that only this kind needs
+
     if options.api_key is None or not options.api_key.get_secret_value():
         raise ConfigError(f'judges.{name}.api_key: is missing; give "${{ANTHROPIC_API_KEY}}" or file:PATH')
     client = AsyncAnthropic(

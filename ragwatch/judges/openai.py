@@ -1,8 +1,8 @@
 """Kind `openai`: an LLM judge behind any OpenAI-compatible chat endpoint (vLLM, Ollama, LM Studio, gateways).
 
-Needs the extra `openai`, which is httpx alone. Servers differ in the request parameters that they accept. The first
-calls find out, and later calls reuse, whether a server constrains the reply to a JSON schema, to any JSON object or
-not at all, and its name for the maximum number of tokens of a reply.
+Servers differ in the request parameters that they accept. The first calls find out, and later calls reuse, whether a
+server constrains the reply to a JSON schema, to any JSON object or not at all, and its name for the maximum number of
+tokens of a reply.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class OpenAI:
         raise first_error or CallError(CallFailure.PROTOCOL, "no dialect")
 
     async def _post(self, body: Mapping[str, Any], page: str, timeout: float) -> Response:  # noqa: ASYNC109 - as above
-        import httpx  # noqa: PLC0415 - an extra, see `build`
+        import httpx  # noqa: PLC0415 - see `build`
 
         try:
             return await self._client.post("chat/completions", content=orjson.dumps(body), timeout=timeout)
@@ -155,7 +155,7 @@ class OpenAI:
 
     async def _models(self) -> set[str]:
         """Names of the models of the server; empty for a gateway that does not list them."""
-        import httpx  # noqa: PLC0415 - an extra, see `build`
+        import httpx  # noqa: PLC0415 - see `build`
 
         try:
             response = await self._client.get("models")
@@ -184,14 +184,10 @@ def build(
     """Build the judge, with a client of its own.
 
     Raises:
-        ConfigError: The extra is missing, or the price of the model is unknown.
+        ConfigError: `base_url` is not a URL, or the price of the model is unknown.
     """
-    try:
-        import httpx  # noqa: PLC0415 - an extra that only this kind needs
-    except ImportError as error:
-        raise ConfigError(
-            f"judges.{name}.kind: openai needs the package httpx; install ragwatch-exporter[openai]"
-        ) from error
+    import httpx  # noqa: PLC0415 - slow to import, and only this kind needs it
+
     key = options.api_key.get_secret_value() if options.api_key else ""
     try:
         httpx.URL(options.base_url)

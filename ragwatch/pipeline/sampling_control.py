@@ -89,7 +89,8 @@ class SamplingControl:
         forecast.update(
             now,
             assigned=tallies[Tally.ASSIGNED, (name,)],
-            settled=sum(count for (tally, at), count in tallies.items() if tally is Tally.JUDGED and at[1] == name),
+            settled=tallies[Tally.REJUDGED, (name,)]
+            + sum(count for (tally, at), count in tallies.items() if tally is Tally.JUDGED and at[1] == name),
             spent=Cost() if forecast.since is None else self._accounts.spent(name, forecast.since),
             factor=self._factors[name],
         )

@@ -6,6 +6,7 @@ Implementations depend on this package only, never on one another.
 from ragwatch.ports.judging import BudgetAccount, Judge, JudgeContext
 from ragwatch.ports.kinds import Kind
 from ragwatch.ports.probing import Oracle, Probe
+from ragwatch.ports.rejudging import RejudgeCandidate, RejudgeQuery, RejudgeReader, RejudgeStore
 from ragwatch.ports.rows import (
     Admission,
     AnswerQuery,
@@ -56,6 +57,10 @@ __all__ = [
     "Query",
     "RecordedEvent",
     "Rejection",
+    "RejudgeCandidate",
+    "RejudgeQuery",
+    "RejudgeReader",
+    "RejudgeStore",
     "Retention",
     "ScoreRow",
     "Source",

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol, runtime_checkable
 
+from ragwatch.core.budget import Cost
 from ragwatch.core.sample import Sample
 from ragwatch.core.tally import Tallies
 from ragwatch.formats.log_reader import LogReader, RecordRules
@@ -40,6 +41,28 @@ class ReadsCriteria(Protocol):
 
     async def criteria_cost(self, sample: Sample) -> str:
         """Return what the criteria cost per answer, as text for people; empty if it reads none."""
+        ...
+
+
+@runtime_checkable
+class EstimatesCost(Protocol):
+    """A judge whose readings cost money."""
+
+    def highest_cost(self, sample: Sample) -> Cost:
+        """Return an upper bound on the cost of the first calls for a sample, without retries and second readings."""
+        ...
+
+
+@runtime_checkable
+class ShowsPrompts(Protocol):
+    """A judge that asks a model, and can build what it asks about a sample again."""
+
+    def first_prompts(self, sample: Sample, seed: str) -> list[tuple[str, str]]:
+        """Return rubric and page of each call that does not depend on a reply; the seed gives the random ids.
+
+        Raises:
+            JudgeError: It does not read such a sample.
+        """
         ...
 
 

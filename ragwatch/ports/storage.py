@@ -12,6 +12,7 @@ from ragwatch.core.sample import Draw
 from ragwatch.core.tally import Tallies
 from ragwatch.core.trends import BucketKey
 from ragwatch.core.verdict import Verdict
+from ragwatch.ports.rejudging import RejudgeStore
 from ragwatch.ports.rows import (
     Admission,
     AnswerQuery,
@@ -142,7 +143,7 @@ class FeedbackStore(Protocol):
         ...
 
 
-class Store(Accounts, Batches, NoteStore, FeedbackStore, TrendStore, Protocol):
+class Store(Accounts, Batches, NoteStore, FeedbackStore, TrendStore, RejudgeStore, Protocol):
     """Durable storage. Thread-safe; every method may block on disk I/O.
 
     Every writing method is one transaction, and raises `StoreError` without having written anything if it fails.
@@ -219,6 +220,8 @@ class Store(Accounts, Batches, NoteStore, FeedbackStore, TrendStore, Protocol):
     def window(self, after: int, since: float, limit: int) -> list[ScoreRow]:
         """Return score rows with a `seq` above `after`, of answers not older than `since`, in order of settlement.
 
+        Left out are verdicts of readings again (see `RejudgeStore`): the answers were not assigned to their judge.
+
         Verdicts from a time of which retention has deleted some are left out, unless settled afterwards: those without
         a fault are deleted first, so the mean of the remaining ones is biased.
         """
@@ -250,7 +253,7 @@ class Store(Accounts, Batches, NoteStore, FeedbackStore, TrendStore, Protocol):
         """Return score rows of judged answers, newest first, each with its traits (see `core.causes.traits`).
 
         Traits are None where none are stored: of answers before an upgrade, and of erased ones. Left out are the same
-        verdicts as in `window`.
+        times as in `window`; verdicts of readings again are there.
         """
         ...
 

@@ -96,7 +96,7 @@ def build(options: Options, *, name: str, mark: Callable[[], str] | None = None)
         mark: Returns the mark that requests carry (see `core.canary.mark`); the name if left out.
 
     Raises:
-        ConfigError: The extra `probes` is not installed, or a `ca_file` cannot be read.
+        ConfigError: A `ca_file` cannot be read.
     """
     mark = mark or (lambda: name)
     embedding = None if options.embed is None else build_exchange(options.embed, mark)

@@ -9,7 +9,6 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from ragwatch.core.canary.definition import Retrieved
-from ragwatch.errors import ConfigError
 from ragwatch.probes.endpoint import EndpointOptions, RetrieverOptions
 from ragwatch.probes.failure import ExchangeError
 
@@ -52,10 +51,8 @@ def build_exchange(endpoint: EndpointOptions, mark: Callable[[], str]) -> HttpEx
     """Build the HTTP client of an endpoint, whose requests carry a mark.
 
     Raises:
-        ConfigError: The extra `probes` is not installed, or `ca_file` cannot be read.
+        ConfigError: `ca_file` cannot be read.
     """
-    try:
-        from ragwatch.probes.exchange import HttpExchange  # noqa: PLC0415 - httpx is an extra
-    except ImportError as error:
-        raise ConfigError("probe: needs httpx; install ragwatch-exporter[probes]") from error
+    from ragwatch.probes.exchange import HttpExchange  # noqa: PLC0415 - httpx is slow to import
+
     return HttpExchange(endpoint, mark=mark)

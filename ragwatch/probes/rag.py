@@ -83,7 +83,7 @@ def build(options: Options, *, name: str, mark: Callable[[], str] | None = None)
         mark: Returns the mark that requests carry (see `core.canary.mark`); the name if left out.
 
     Raises:
-        ConfigError: The extra `probes` is not installed, or a `ca_file` cannot be read.
+        ConfigError: A `ca_file` cannot be read.
     """
     mark = mark or (lambda: name)
     oracle = None if options.oracle is None else build_exchange(options.oracle, mark)

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from enum import StrEnum
 
 from ragwatch.core.ranking import Similarity
-from ragwatch.errors import ConfigError
 
 MAX_CHARS = 20_000  # of each text: the time of edit distance is quadratic, and it blocks the event loop
 SHINGLE_WORDS = 3
@@ -27,16 +26,10 @@ class SimilarityMeasure(StrEnum):
 
 
 def similarity(measure: SimilarityMeasure = SimilarityMeasure.LEVENSHTEIN) -> Similarity:
-    """Return a function from two texts to [0, 1]. It is 0 for an empty text; `MAX_CHARS` of each are compared.
+    """Return a function from two texts to [0, 1]. It is 0 for an empty text; `MAX_CHARS` of each are compared."""
+    from rapidfuzz import fuzz  # noqa: PLC0415 - only suites with expected texts need it
+    from rapidfuzz.distance import Levenshtein  # noqa: PLC0415 - as above
 
-    Raises:
-        ConfigError: The extra `probes` is not installed.
-    """
-    try:
-        from rapidfuzz import fuzz  # noqa: PLC0415 - an extra
-        from rapidfuzz.distance import Levenshtein  # noqa: PLC0415 - an extra
-    except ImportError as error:
-        raise ConfigError("expected texts: need rapidfuzz; install ragwatch-exporter[probes]") from error
     measures: dict[SimilarityMeasure, Callable[[str, str], float]] = {
         SimilarityMeasure.LEVENSHTEIN: Levenshtein.normalized_similarity,
         SimilarityMeasure.CONTAINMENT: _containment,

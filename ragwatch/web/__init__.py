@@ -1,4 +1,4 @@
-"""Serves pages and API endpoints on one port. Reads the Board and the Store, never writes; pages have no scripts."""
+"""Serves pages and API endpoints on one port. Reads the Board and the Store, never writes; one page has a script."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from ragwatch.web.authenticator import Authenticator
 from ragwatch.web.grpc_server import GrpcServer, grpc_library
 from ragwatch.web.grpc_tls import GrpcTls, build_grpc_tls
 from ragwatch.web.guard import allowed_hosts
+from ragwatch.web.rejudging import Rejudge
 from ragwatch.web.request_limit import BusyError
 from ragwatch.web.samples import ParameterError
 from ragwatch.web.scope import PageScope
@@ -26,6 +27,7 @@ __all__ = [
     "PageScope",
     "ParameterError",
     "RateLimit",
+    "Rejudge",
     "RequestPolicy",
     "Right",
     "Server",

@@ -151,6 +151,18 @@ def _sample_shapes() -> dict[str, Schema]:
             },
             {"truncated": many(TEXT), "errors": many(TEXT)},
         ),
+        "Prompt": record(
+            {
+                "key": KEY,
+                "judge": TEXT,
+                "version": TEXT,
+                "in_force": maybe(TEXT),
+                "prompts": many(record({"system": TEXT, "user": TEXT})),
+                "verdict": maybe(ANYTHING),
+                "reply": maybe(TEXT),
+                "notes": many(TEXT),
+            }
+        ),
         "Labels": record(
             {"labels": many(record(label, {**history, "earlier": many(ANYTHING)})), "picked_until": maybe(TIME)},
             {"next": TEXT},

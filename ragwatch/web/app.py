@@ -24,6 +24,7 @@ from ragwatch.errors import RagwatchError, StoreError, UnsearchableError
 from ragwatch.ports import Query, Store
 from ragwatch.web import samples
 from ragwatch.web.access import RequestPolicy
+from ragwatch.web.acknowledge_page import acknowledge_routes
 from ragwatch.web.audit_trail import AuditRecord, AuditTrail
 from ragwatch.web.authentication import Authentication
 from ragwatch.web.body_limit import RequestBodyLimit
@@ -34,13 +35,17 @@ from ragwatch.web.downloads import download_routes
 from ragwatch.web.drift_page import drift_routes
 from ragwatch.web.entity_tags import EntityTags
 from ragwatch.web.erasure import Forget, erasure_routes
-from ragwatch.web.forms import FormGuard
+from ragwatch.web.forms import FIELD, FORM_TOKEN, FormGuard
 from ragwatch.web.guard import HEADERS, NO_STORE, RequestGuard
 from ragwatch.web.ingest import Receivers, ingest_routes
+from ragwatch.web.label_authors import LabelRate
+from ragwatch.web.label_page import label_page_routes
 from ragwatch.web.labels import LabelService, label_routes
 from ragwatch.web.openapi import openapi_routes
 from ragwatch.web.overview import overview
-from ragwatch.web.pages import canaries_page, overview_page
+from ragwatch.web.pages import canaries_page, done_page, overview_page, refreshing
+from ragwatch.web.prompt_page import Prompts, prompt_routes
+from ragwatch.web.rejudging import Rejudge, rejudge_routes
 from ragwatch.web.reply import json_reply
 from ragwatch.web.request_limit import MIB, BusyError, RequestLimit
 from ragwatch.web.route_page import route_routes
@@ -75,11 +80,13 @@ def build_app(  # noqa: PLR0913 - dependencies, by keyword
     ready: Callable[[], tuple[str, ...]] = tuple,
     actions: Mapping[str, Action] = NO_ACTIONS,
     labels: Callable[[], LabelService] | None = None,
+    prompts: Prompts | None = None,
     receivers: Callable[[], Receivers] = dict,
     policy: RequestPolicy = EVERY_REQUEST,
     clock: Callable[[], float] = time,
     audit: AuditRecord | None = None,
     forget: Forget | None = None,
+    rejudge: Rejudge | None = None,
 ) -> Starlette:
     """Builds the application.
 
@@ -91,11 +98,13 @@ def build_app(  # noqa: PLR0913 - dependencies, by keyword
         ready: Returns the reasons why the process is not ready, one sentence each.
         actions: Handlers of POST requests, by path.
         labels: Returns the service that stores labels; None for no label endpoints.
+        prompts: Builds the prompts of a judge about a sample again; None if no judge has prompts.
         receivers: Returns the handlers of records that are sent over HTTP, by path and name of the source.
         policy: Which requests are answered.
         clock: Seconds since the epoch.
         audit: Writes one line of the audit log; None for no audit log.
         forget: Erases a person; None for no such endpoint.
+        rejudge: Has stored answers read again; None for no such endpoint.
     """
     pages, scrapes = _limits()
     endpoints = _Endpoints(
@@ -104,22 +113,41 @@ def build_app(  # noqa: PLR0913 - dependencies, by keyword
     return Starlette(
         routes=[
             *endpoints.routes(),
-            *_action_routes(actions),
-            *ingest_routes(receivers),
-            *label_routes(labels, pages, policy.refused),
-            *erasure_routes(forget),
-            *sample_routes(store, scope, clock, pages),
-            *download_routes(store, scope, clock, pages),
+            *_post_routes(actions, receivers, forget, rejudge),
+            *_label_routes(labels, pages, policy, clock),
+            *_answer_routes(store, scope, clock, pages, prompts),
             *_figure_routes(board, store, scope, clock, pages),
         ],
         middleware=_middleware(policy, audit),
-        exception_handlers={
-            StoreError: _store_error,
-            samples.ParameterError: _bad_request,
-            UnsearchableError: _bad_request,
-            Exception: _internal_error,
-        },
+        exception_handlers=_exception_handlers(),
     )
+
+
+def _post_routes(
+    actions: Mapping[str, Action], receivers: Callable[[], Receivers], forget: Forget | None, rejudge: Rejudge | None
+) -> list[Route]:
+    """Routes of actions, of received answers, and of what commands have done with stored ones."""
+    return [
+        *_action_routes(actions),
+        *ingest_routes(receivers),
+        *erasure_routes(forget),
+        *rejudge_routes(rejudge),
+    ]
+
+
+def _answer_routes(
+    store: Store | None,
+    scope: Callable[[], PageScope],
+    clock: Callable[[], float],
+    pages: RequestLimit,
+    prompts: Prompts | None,
+) -> list[Route]:
+    """Routes of the search for answers, of one answer, its prompts, and the downloads of a search."""
+    return [
+        *sample_routes(store, scope, clock, pages),
+        *prompt_routes(store, prompts, pages),
+        *download_routes(store, scope, clock, pages),
+    ]
 
 
 def _figure_routes(
@@ -128,12 +156,21 @@ def _figure_routes(
     """Routes of the pages of figures (drift, one route, trends, changes, causes), and of the OpenAPI document."""
     return [
         *drift_routes(board, store, clock, pages),
+        *acknowledge_routes(board),
         *route_routes(board, scope, clock, pages),
         *trend_routes(board, store, scope, clock, pages),
         *change_routes(store, scope, clock, pages),
         *cause_routes(store, scope, clock),
         *openapi_routes(scope),
     ]
+
+
+def _label_routes(
+    labels: Callable[[], LabelService] | None, limit: RequestLimit, policy: RequestPolicy, clock: Callable[[], float]
+) -> list[Route]:
+    """Routes of the API for labels and of the page, which count the labels of an annotator together."""
+    rate = LabelRate(policy.refused)
+    return [*label_routes(labels, limit, rate), *label_page_routes(labels, limit, rate, clock)]
 
 
 def _limits() -> tuple[RequestLimit, RequestLimit]:
@@ -196,7 +233,8 @@ class _Endpoints:
 
     async def page(self, request: Request) -> ASGIApp:
         window = request.query_params.get("window")
-        return await self.pages.answer(lambda: HTMLResponse(overview_page(self._overview(window))), PAGE_SIZE)
+        more = {FIELD: request.scope.get(FORM_TOKEN)} | refreshing(request.query_params.multi_items())
+        return await self.pages.answer(lambda: HTMLResponse(overview_page(self._overview(window) | more)), PAGE_SIZE)
 
     async def snapshot(self, request: Request) -> ASGIApp:
         window = request.query_params.get("window")
@@ -215,8 +253,9 @@ class _Endpoints:
         )
         return {"version": __version__, **view}
 
-    async def canaries_page(self, _: Request) -> ASGIApp:
-        return await self.pages.answer(lambda: HTMLResponse(canaries_page(self._canaries())), PAGE_SIZE)
+    async def canaries_page(self, request: Request) -> ASGIApp:
+        more = refreshing(request.query_params.multi_items())
+        return await self.pages.answer(lambda: HTMLResponse(canaries_page(self._canaries() | more)), PAGE_SIZE)
 
     async def canaries(self, _: Request) -> ASGIApp:
         return await self.pages.answer(lambda: json_reply(self._canaries()), PAGE_SIZE)
@@ -275,7 +314,10 @@ def _action_routes(actions: Mapping[str, Action]) -> list[Route]:
 def _post_handler(action: Action) -> Callable[[Request], Awaitable[Response]]:
     async def handle(request: Request) -> Response:
         try:
-            return PlainTextResponse(f"{await action(dict(request.query_params))}\n")
+            text = await action(dict(request.query_params))
+            if "text/html" in request.headers.get("accept", ""):  # the form of a page was sent
+                return HTMLResponse(done_page(text, "../" * request.scope["path"].strip("/").count("/")))
+            return PlainTextResponse(f"{text}\n")
         except BusyError as error:
             return PlainTextResponse(f"{error}\n", status_code=429, headers={"Retry-After": str(error.seconds)})
         except RagwatchError as error:
@@ -294,6 +336,16 @@ def _accepts_gzip(header: str) -> bool:
         if coding.strip() in ("gzip", "*"):
             return quality.replace(" ", "").rstrip("0.") != "q="
     return False
+
+
+def _exception_handlers() -> dict[Any, Any]:
+    """What answers when a request fails."""
+    return {
+        StoreError: _store_error,
+        samples.ParameterError: _bad_request,
+        UnsearchableError: _bad_request,
+        Exception: _internal_error,
+    }
 
 
 async def _bad_request(_: Request, error: Exception) -> Response:

@@ -22,6 +22,7 @@ from ragwatch.web.authentication import USER
 ANONYMOUS = "anonymous"
 READS = frozenset(
     {"/samples", "/api/v1/samples", "/api/v1/labels", "/causes", "/api/v1/causes", "/samples.csv", "/samples.jsonl"}
+    | {"/label"}
 )
 """Paths whose GET is recorded even if it shows no sample."""
 PARAMETERS = frozenset(
@@ -29,7 +30,7 @@ PARAMETERS = frozenset(
     | {"renew", "suite", "kind", "after", "window", "labelled", "disputed"}
 )
 """Query parameters that are recorded; others may contain texts."""
-_SAMPLE = re.compile(r"(/api/v1)?/samples/[0-9a-f]{32}")
+_SAMPLE = re.compile(r"(?:/api/v1)?/samples/([0-9a-f]{32})(?:/prompt)?")
 _OWN_PATHS = re.compile(r"/(-/[a-z/]{1,40}|v1/[a-z/]{1,40}|api/v1/[a-z]{1,20}|[a-z]{0,20}|samples\.(csv|jsonl))")
 _SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 _shown: ContextVar[list[str] | None] = ContextVar("shown", default=None)
@@ -98,7 +99,7 @@ class AuditTrail:
             actor=scope.get(USER, ANONYMOUS),
             address=None if client is None else client[0],
             action="read" if scope["method"] in _SAFE_METHODS or path == "/v1/labels/tasks" else "write",
-            keys=list(dict.fromkeys([*([path.rpartition("/")[2]] if _SAMPLE.fullmatch(path) else []), *keys])),
+            keys=list(dict.fromkeys([*([sample[1]] if (sample := _SAMPLE.fullmatch(path)) else []), *keys])),
             method=scope["method"],
             path=path if _OWN_PATHS.fullmatch(path) else "/samples" if _SAMPLE.fullmatch(path) else "other",
             parameters=_parameters(scope) or None,

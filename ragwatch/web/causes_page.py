@@ -19,7 +19,7 @@ from ragwatch.errors import StoreError
 from ragwatch.ports import Store
 from ragwatch.web.audit_trail import shown
 from ragwatch.web.causes import DEFAULT_WINDOW, CauseQuestion, causes_view, question_of
-from ragwatch.web.pages import page
+from ragwatch.web.pages import REFRESH, page, refreshing
 from ragwatch.web.reply import json_reply
 from ragwatch.web.request_limit import MIB, RequestLimit
 from ragwatch.web.samples import METADATA_PREFIX, ParameterError
@@ -84,9 +84,10 @@ def cause_routes(store: Store | None, scope: Callable[[], PageScope], clock: Cal
         shown(key for cause in view["causes"] for key in cause["examples"])
         return {"error": None, **view}, 200
 
-    def render(pairs: Pairs) -> Response:
+    def render(query: Pairs) -> Response:
+        pairs, more = [pair for pair in query if pair[0] != REFRESH], refreshing(query)
         view, status = view_of(pairs)
-        context = {"version": __version__, "now": clock(), "form": form(pairs, scope()), "view": view}
+        context = {"version": __version__, "now": clock(), "form": form(pairs, scope()), "view": view, **more}
         context["slice_filter"] = slice_filter
         return HTMLResponse(page("causes.html", {**context, "error": view["error"]}), status)
 

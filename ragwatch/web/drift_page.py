@@ -21,7 +21,7 @@ from ragwatch.core.trends import evidence_words
 from ragwatch.errors import StoreError
 from ragwatch.ports import RecordedEvent, Store, StoredRun
 from ragwatch.web.forms import FIELD, FORM_TOKEN
-from ragwatch.web.pages import page
+from ragwatch.web.pages import page, refreshing
 from ragwatch.web.reply import json_reply
 from ragwatch.web.request_limit import MIB, RequestLimit
 
@@ -59,9 +59,8 @@ def drift_routes(board: Board, store: Store | None, clock: Callable[[], float], 
 
     def render(request: Request) -> Response:
         view, status = view_of(request)
-        return HTMLResponse(
-            page("drift.html", {"version": __version__, FIELD: request.scope.get(FORM_TOKEN), **view}), status
-        )
+        more = {FIELD: request.scope.get(FORM_TOKEN)} | refreshing(request.query_params.multi_items())
+        return HTMLResponse(page("drift.html", {"version": __version__, **more, **view}), status)
 
     async def html(request: Request) -> ASGIApp:
         return await limit.answer(lambda: render(request), RESPONSE_SIZE)

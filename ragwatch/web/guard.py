@@ -16,7 +16,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ragwatch.web.access import SAFE_METHODS, STATIC, RequestPolicy
+from ragwatch.web.access import LABEL_PATH, SAFE_METHODS, STATIC, RequestPolicy
 
 HEADERS = {
     "Content-Security-Policy": (
@@ -25,10 +25,12 @@ HEADERS = {
     ),
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
-    "Referrer-Policy": "no-referrer",
+    "Referrer-Policy": "same-origin",  # with no-referrer, browsers send forms with `Origin: null`
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
 }
+SCRIPT_POLICY = HEADERS["Content-Security-Policy"].replace("style-src", "script-src 'self'; style-src")
+"""The policy of the pages with a script, which is a static file."""
 NO_STORE = {"Cache-Control": "no-store"}  # pages contain texts of users; static files may be cached
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _WILDCARDS = ("", "0.0.0.0", "::")  # noqa: S104 - compared, not bound
@@ -112,6 +114,8 @@ _TWO_LENGTHS = PlainTextResponse(
 def response_headers(path: str, configured: Mapping[str, str]) -> dict[str, str]:
     """Headers of every response to a path; configured ones replace ours."""
     ours = HEADERS if path.startswith(STATIC) else HEADERS | NO_STORE
+    if path == LABEL_PATH:
+        ours = ours | {"Content-Security-Policy": SCRIPT_POLICY}
     return {**ours, **{name: value for name, value in configured.items() if value}}
 
 

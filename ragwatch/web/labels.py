@@ -35,6 +35,14 @@ class LabelService(Protocol):
         """Samples for an annotator, sorted as they are to be shown."""
         ...
 
+    def queue(self, annotator: str) -> dict[str, Any]:
+        """Samples that were given to an annotator: `given`, `open`, and how many are `done` and labelled `twice`."""
+        ...
+
+    def task(self, key: str) -> dict[str, Any] | None:
+        """A sample with its texts and claims, without a verdict; None if it cannot be labelled."""
+        ...
+
     def put(self, records: Iterable[Mapping[str, Any]]) -> dict[str, int]:
         """Stores labels; returns how many are new, replaced and unmatched. Raises ValueError for invalid ones."""
         ...
@@ -57,19 +65,16 @@ class LabelService(Protocol):
         ...
 
 
-def label_routes(
-    annotation: Callable[[], LabelService] | None, limit: RequestLimit, refused: Callable[[str], None]
-) -> list[Route]:
+def label_routes(annotation: Callable[[], LabelService] | None, limit: RequestLimit, rate: LabelRate) -> list[Route]:
     """`POST /v1/labels/tasks`, `/v1/labels`, `/v1/labels/revoke`, `GET /api/v1/labels`; none without a label service.
 
     Args:
         annotation: Returns the label service.
         limit: Limits concurrent requests.
-        refused: Called with `labels` when an annotator sends too many.
+        rate: Counts the labels of each authenticated annotator.
     """
     if annotation is None:
         return []
-    rate = LabelRate(refused)
 
     async def tasks(request: Request) -> ASGIApp:
         body, user = await read_body(request), author(request)
@@ -106,7 +111,7 @@ def _post(path: str, endpoint: Callable[[Request], Awaitable[ASGIApp]]) -> Route
 
 
 def _tasks(annotation: LabelService, body: Mapping[str, Any], user: str | None) -> list[dict[str, Any]]:
-    name, count = _annotator(body.get("annotator")), _count(body.get("count"))
+    name, count = annotator_name(body.get("annotator")), _count(body.get("count"))
     check_author(name, user)
     try:
         tasks = annotation.tasks(name, count)
@@ -121,7 +126,7 @@ def _revoke(annotation: LabelService, body: Mapping[str, Any], user: str | None)
     if not isinstance(key, str) or not KEY.fullmatch(key):
         raise ParameterError("key: not the key of a sample")
     if name is not None:
-        check_author(_annotator(name), user)
+        check_author(annotator_name(name), user)
     shown((key,))
     return {"revoked": annotation.revoke(key, name)}
 
@@ -133,7 +138,7 @@ def _put(annotation: LabelService, body: Mapping[str, Any], user: str | None, ra
     if not all(isinstance(record, dict) for record in records):
         raise ParameterError("labels: not all are objects")
     for record in records:
-        check_author(_annotator(record.get("annotator")), user)
+        check_author(annotator_name(record.get("annotator")), user)
         if len(str(record.get("note", ""))) > MAX_NOTE_CHARS:
             raise ParameterError(f"labels: a note of more than {MAX_NOTE_CHARS} characters")
     rate.take(user, len(records), annotation.per_hour)
@@ -146,7 +151,12 @@ def _put(annotation: LabelService, body: Mapping[str, Any], user: str | None, ra
         raise ParameterError(f"labels: {error}") from error
 
 
-def _annotator(name: object) -> str:
+def annotator_name(name: object) -> str:
+    """Checks the name of an annotator.
+
+    Raises:
+        ParameterError: It is not one.
+    """
     if not isinstance(name, str) or not 0 < len(name.strip()) <= MAX_NAME_CHARS or not name.isprintable():
         raise ParameterError(f"annotator: not a name of 1 to {MAX_NAME_CHARS} characters")
     return name

@@ -99,6 +99,9 @@ def operations(criteria: Sequence[str] = ()) -> dict[str, Operation]:
             errors=(400,),
         ),
         "/samples/{key}": Operation("One answer in full", "SampleInFull", errors=(404,), tagged=False),
+        "/samples/{key}/prompt": Operation(
+            "What an LLM judge is asked about one answer, built again", "Prompt", {"judge": TEXT}, ("judge",), (404,)
+        ),
         "/labels": Operation(
             "Labels by people, oldest first, a page at a time", "Labels", {"after": _CURSOR}, (), (400,)
         ),

@@ -96,7 +96,7 @@ def overview(
     builder = _OverviewBuilder(shown, scope, now, _window(shown, windows, window))
     routes = [_route(builder, route) for route in routes_of(shown, scope)]
     states = [figure["state"] for route in routes for judge in route["judges"] for figure in judge["figures"]]
-    alarms = _alarms(shown)
+    alarms = active_alarms(shown)
     state = _overall(states, alarms)
     return {
         "at": None if snapshot is None else snapshot.at,
@@ -118,8 +118,8 @@ def overview(
     }
 
 
-def _alarms(snapshot: Snapshot) -> list[dict[str, str]]:
-    """Active drift alarms: of answers, of the traffic, of judges."""
+def active_alarms(snapshot: Snapshot) -> list[dict[str, str]]:
+    """Returns the active drift alarms: of answers, of the traffic, of judges."""
     gauges = {Gauge.DRIFT_ALARM: "answers", Gauge.TRAFFIC_DRIFT_ALARM: "traffic", Gauge.JUDGE_DRIFT_ALARM: "judge"}
     active = [
         {"kind": kind, "name": labels[0], "route": labels[1] if len(labels) > 1 else ""}
@@ -174,7 +174,9 @@ def _route(builder: _OverviewBuilder, route: str) -> dict[str, Any]:
     ]
     states = [figure["state"] for judge in judges for figure in judge["figures"]]
     drift = [
-        alarm["name"] for alarm in _alarms(builder.snapshot) if (alarm["kind"], alarm["route"]) == ("answers", route)
+        alarm["name"]
+        for alarm in active_alarms(builder.snapshot)
+        if (alarm["kind"], alarm["route"]) == ("answers", route)
     ]
     state = next((state for state in _STATES if state in states), "silent")
     return {

@@ -1,4 +1,4 @@
-"""Renders pages as HTML without scripts, from the same data that the API serves as JSON.
+"""Renders pages as HTML that works without scripts, from the same data that the API serves as JSON.
 
 The overview follows the questions of an on-call engineer: answer quality, stage at fault, examples, sources, judges.
 Texts of samples are always autoescaped.
@@ -6,15 +6,18 @@ Texts of samples are always autoescaped.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from ragwatch import __version__
 from ragwatch.web.canaries import points
 from ragwatch.web.samples import span_of
 
+REFRESH, REFRESH_SECONDS = "refresh", 30
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 _KIBI = 1024
 _PAGES = Environment(
@@ -39,6 +42,24 @@ def overview_page(view: Mapping[str, Any]) -> str:
 def canaries_page(view: Mapping[str, Any]) -> str:
     """Renders the page of canaries as HTML."""
     return page("canaries.html", view)
+
+
+def refreshing(pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    """Whether a page loads itself again, which people choose (`refresh=yes`), and the address of the other choice.
+
+    >>> refreshing([("window", "1h")])["refresh"]
+    {'on': False, 'seconds': 30, 'other': '?window=1h&refresh=yes'}
+    """
+    query = list(pairs)
+    kept = [pair for pair in query if pair[0] != REFRESH]
+    on = (REFRESH, "yes") in query
+    other = urlencode(kept if on else [*kept, (REFRESH, "yes")], errors="replace")
+    return {"refresh": {"on": on, "seconds": REFRESH_SECONDS, "other": f"?{other}"}}
+
+
+def done_page(text: str, root: str) -> str:
+    """Renders what an action has done as HTML; `root` is the relative path of the overview."""
+    return page("done.html", {"version": __version__, "root": root, "lines": text.splitlines()})
 
 
 def ago(seconds: float | None) -> str:

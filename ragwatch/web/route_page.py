@@ -24,7 +24,7 @@ from ragwatch.core.snapshot import EstimateRow, Gauge, Snapshot
 from ragwatch.core.stage import Stage
 from ragwatch.core.tally import Tally
 from ragwatch.web.overview import overview
-from ragwatch.web.pages import page
+from ragwatch.web.pages import page, refreshing
 from ragwatch.web.reply import json_reply
 from ragwatch.web.request_limit import MIB, RequestLimit
 from ragwatch.web.scope import PageScope
@@ -71,7 +71,8 @@ def route_routes(
     async def html(request: Request) -> ASGIApp:
         def render() -> HTMLResponse:
             view, status = view_of(request)
-            return HTMLResponse(page("route.html", view), status)
+            more = refreshing(request.query_params.multi_items())
+            return HTMLResponse(page("route.html", {**view, **more}), status)
 
         return await limit.answer(render, RESPONSE_SIZE)
 

@@ -91,6 +91,7 @@ COMMANDS: dict[str, str] = {
     "import": "label --config {config} --annotator a --import labels.jsonl",
     "export": "label --config {config} --annotator a --export -",
     "label": "label --config {config} --annotator a",
+    "rejudge": "rejudge --config {config} --judge embedded",
     "calibrate": "calibrate --config {config}",
     "check": "check --config {config}",
     "map": "map {log}",

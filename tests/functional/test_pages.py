@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-import subprocess
 import threading
 import zlib
 from collections.abc import Iterator
@@ -15,34 +13,30 @@ from urllib.parse import urlencode
 
 import pytest
 from functional.daemon import RagwatchProcess, record, write_config
-from support.patience import DEADLINE
+from support.chromium import DESK, PHONE, Browser, chromium
 
 from ragwatch.web.guard import HEADERS
 
 XSS = "<script>alert(1)</script><img src=x onerror=alert(1)><style>body{display:none}</style>"
-DESK, PHONE = "1200,1600", "412,900"
-_BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 
 @pytest.fixture(scope="module")
-def browser() -> str:
+def browser() -> Iterator[Browser]:
     """A browser without a window."""
-    found = next(filter(None, map(shutil.which, _BROWSERS)), None)
-    if found is None:
+    path = chromium()
+    if path is None:
         pytest.skip("no browser: Debian package `chromium`")
-    return found
+    with Browser(path) as made:
+        yield made
 
 
-def painted(browser: str, folder: Path, address: str, window: str = DESK) -> tuple[int, list[str]]:
+def painted(browser: Browser, folder: Path, address: str, window: tuple[int, int] = DESK) -> tuple[int, list[str]]:
     """Number of different lines of pixels on a page, and what the browser has to complain of."""
-    picture = folder / "picture.png"
-    picture.unlink(missing_ok=True)
-    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--enable-logging=stderr"]
-    flags += ["--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"]
-    place = [f"--user-data-dir={folder / 'profile'}", f"--screenshot={picture}", f"--window-size={window}"]
-    command = [browser, *flags, *place, "--no-proxy-server", address]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=DEADLINE)
-    return lines_of(picture.read_bytes()), [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+    browser.complaints.clear()
+    browser.size(window)
+    browser.open(address)
+    browser.picture(folder / "picture.png", whole=False)
+    return lines_of((folder / "picture.png").read_bytes()), list(browser.complaints)
 
 
 def lines_of(png: bytes) -> int:
@@ -83,7 +77,7 @@ def serving(body: bytes) -> Iterator[str]:
         server.server_close()
 
 
-def test_a_broken_page_is_noticed(browser: str, tmp_path: Path) -> None:
+def test_a_broken_page_is_noticed(browser: Browser, tmp_path: Path) -> None:
     """What the next test looks at does tell: a blank page has few lines, a forbidden script is complained of."""
     with serving(b"<!doctype html><link rel=icon href='data:,'><body>") as address:
         lines, complaints = painted(browser, tmp_path, address)
@@ -96,7 +90,7 @@ def test_a_broken_page_is_noticed(browser: str, tmp_path: Path) -> None:
     assert len(complaints) == 2
 
 
-def test_every_page_is_painted_and_keeps_its_policy(browser: str, tmp_path: Path) -> None:
+def test_every_page_is_painted_and_keeps_its_policy(browser: Browser, tmp_path: Path) -> None:
     """On a desk and on a phone, with hostile text in every field: a picture, and no complaint of the browser."""
     config = write_config(tmp_path)
     invented = record(1, question=XSS, answer=f"The old mill is {XSS} nine hundred metres high.", metadata={XSS: XSS})
@@ -108,7 +102,13 @@ def test_every_page_is_painted_and_keeps_its_policy(browser: str, tmp_path: Path
         found = json.loads(daemon.get("/api/v1/samples")[1])["samples"]
         pages = [f"/samples/{each['verdict']['key']}" for each in found]
         pages += ["/", "/samples", "/samples?stage=generation", "/samples?colour=red", "/canaries", "/drift", "/causes"]
-        pages += ["/trends", "/trends?range=90d", "/changes?at=1h&route=search"]
+        pages += [
+            "/label",
+            f"/label?annotator=ann&key={found[0]['verdict']['key']}",
+            "/trends",
+            "/trends?range=90d",
+            "/changes?at=1h&route=search",
+        ]
         fields = ("text", "context", "top_context", f"metadata.{XSS}")
         pages += [f"/samples?{urlencode(dict.fromkeys(fields, XSS))}", f"/samples?{urlencode({'text': '-'})}"]
         for page in pages:

@@ -36,7 +36,7 @@ def test_x25_what_the_image_is_built_of_is_locked(argument: str, extras: tuple[s
     assert pins("requirements.lock") <= pins(file)
     names = {each.partition("==")[0] for each in pins(file)}
     copied_projects = {"ragwatch-reader"} if "COPY reader reader" in DOCKERFILE and "./reader" in DOCKERFILE else set()
-    assert wanted("claude", "encryption", "openai", "postgres", "probes", *extras) - copied_projects <= names
+    assert wanted("encryption", "postgres", *extras) - copied_projects <= names
 
 
 def test_sqlite_may_sort_in_the_state_directory() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ragwatch.commands.options.export import export
-from ragwatch.commands.options.labels import acknowledge, calibrate, label, open_answer
+from ragwatch.commands.options.labels import acknowledge, calibrate, label, open_answer, rejudge
 from ragwatch.commands.options.privacy import audit, forget
 from ragwatch.commands.options.retrieval import causes, diagnose, rollout
 from ragwatch.commands.options.samples import canary, compare, gate, judge, redact
@@ -26,6 +26,7 @@ COMMANDS = (
     acknowledge,
     open_answer,
     label,
+    rejudge,
     calibrate,
     check,
     map_log,

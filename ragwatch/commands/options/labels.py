@@ -1,4 +1,4 @@
-"""Options and help of the commands for annotators and on-call engineers: label, calibrate, acknowledge, open."""
+"""Options and help of the commands for annotators and on-call engineers: label, rejudge, calibrate, open ..."""
 
 from __future__ import annotations
 
@@ -61,6 +61,45 @@ def label() -> None:
     With --relevance, contexts are judged for the queries of a canary suite: the first k of the retriever, a sample from
     below, and random negatives. Shown are recall with an interval, the share of relevant contexts outside the first k,
     and the agreement of annotators.
+    """
+
+
+@lazy_command("ragwatch.commands.rejudge:rejudge")
+@click.option("--config", "path", type=CONFIG, required=True, help="Configuration file (YAML).")
+@click.option("--judge", "name", required=True, metavar="JUDGE", help="Name of the configured judge that reads.")
+@click.option(
+    "--of",
+    metavar="JUDGE",
+    help="Read answers that this judge was assigned, configured or not; default: the first other that follows none.",
+)
+@click.option(
+    "--since",
+    metavar="TIME",
+    default="7d",
+    show_default=True,
+    help="Answers since then, such as 2026-01-31, or 7d.",
+)
+@click.option("--until", metavar="TIME", help="Answers before then; default: now.")
+@click.option("--route", metavar="ROUTE", help="Only answers of this route.")
+@click.option("--sample", "size", type=click.IntRange(1), metavar="N", help="Only N of them, chosen at random.")
+@click.option("--dry-run", is_flag=True, help="Only say how many answers there are, and what it costs.")
+@click.option("--yes", is_flag=True, help="Do not ask before money is spent.")
+@click.option("--url", metavar="URL", help="Address of the running ragwatch; default: that of the configuration.")
+@TOKEN_FILE
+def rejudge() -> None:
+    """Have stored answers read by another judge, such as one that was not configured when they were given.
+
+    It reads within its budget, which its other readings share, and keeps one verdict on each answer. Answers that it
+    has read are left out, so that a second run continues an interrupted one; what it cannot read is counted, and tried
+    again by the next run. Needs `store.texts: all`.
+
+    The verdicts are on the pages, in searches, exports and causes. Gauges, alerts, drift detectors and counters of
+    scores do not count them, since these answers were not assigned to the judge; charts gain those from before its
+    first answer.
+
+    A running ragwatch is asked over HTTP (right `write`) to read them, unless its workers share a PostgreSQL database.
+
+    Exit code 1 when some could not be read, 3 when there is nothing to read.
     """
 
 

@@ -9,16 +9,18 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import replace
 
+from ragwatch.core.budget import Cost
 from ragwatch.core.criteria import unread
 from ragwatch.core.evidence import ClaimVerdict, Evidence
 from ragwatch.core.sample import Sample
 from ragwatch.core.self_tests import SELF_TEST_KEY
 from ragwatch.core.verdict import UnjudgedReason, Usage
 from ragwatch.errors import ConfigError, JudgeError
-from ragwatch.judges.llm.calls.caller import Caller, CallTerms, ReadingCost
+from ragwatch.judges.llm.calls.caller import Caller, CallTerms, ReadingCost, prompt_bytes
 from ragwatch.judges.llm.calls.failures import CallError
 from ragwatch.judges.llm.calls.known_models import prices_of
 from ragwatch.judges.llm.calls.options import CallOptions
+from ragwatch.judges.llm.calls.prices import worst_case
 from ragwatch.judges.llm.calls.provider import BatchProvider, Provider
 from ragwatch.judges.llm.calls.scheduler import CallScheduler, Clock, RealClock
 from ragwatch.judges.llm.criteria_cost import cost_of_criteria
@@ -199,6 +201,15 @@ class LLMJudge:
         parts = self._parts(sample)
         return start_reading(sample, parts=parts, reading=reading, seed=seed, criteria=self._criteria)
 
+    def first_prompts(self, sample: Sample, seed: str) -> list[tuple[str, str]]:
+        """Rubric and page of each call that depends on no reply. The same seed gives the same random ids.
+
+        Raises:
+            JudgeError: The sample is too large.
+        """
+        check_size(sample, self._options)
+        return [(prompt.system, prompt.user) for prompt in self.start_reading(sample, seed).prompts()]
+
     def report(self, reading: Reading) -> None:
         """Count the invalid quotes and prompt injections of a reading that is complete."""
         if reading.unquoted:
@@ -216,6 +227,17 @@ class LLMJudge:
             return await self.provider.probe()
         except CallError as error:
             raise JudgeError(error.rule.reason, f"{error.reason}: {error}") from None
+
+    def highest_cost(self, sample: Sample) -> Cost:
+        """Return an upper bound on the cost of the first calls for a sample, without retries and second readings."""
+        thinking = self._options.thinking_budget
+        return sum(
+            (
+                worst_case(self.prices, prompt_bytes(prompt), prompt.max_tokens + thinking)
+                for prompt in self.start_reading(sample, "cost").prompts()
+            ),
+            Cost(),
+        )
 
     async def criteria_cost(self, sample: Sample) -> str:
         """Return what the criteria cost, as text for people; empty if it reads none.

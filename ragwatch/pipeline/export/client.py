@@ -67,7 +67,7 @@ class OtlpClient:
         clock: Seconds since the epoch.
 
     Raises:
-        ConfigError: httpx is not installed, or `ca_file` cannot be read.
+        ConfigError: `ca_file` cannot be read.
     """
 
     def __init__(self, target: ExportTarget, clock: Callable[[], float]) -> None:
@@ -77,7 +77,7 @@ class OtlpClient:
 
     async def send(self, signal: Signal, body: bytes) -> Reply:
         """Send a request, compressed."""
-        import httpx  # noqa: PLC0415 - an extra, see `_client`
+        import httpx  # noqa: PLC0415 - see `_client`
 
         compressed = await asyncio.to_thread(gzip.compress, body, 1)
         try:
@@ -138,10 +138,8 @@ def _line(text: str) -> str:
 
 
 def _client(target: ExportTarget) -> AsyncClient:
-    try:
-        import httpx  # noqa: PLC0415 - an extra that only the export needs
-    except ImportError as error:
-        raise ConfigError("export.otlp: needs httpx; install ragwatch-exporter[export]") from error
+    import httpx  # noqa: PLC0415 - slow to import, and only the export needs it
+
     headers = {
         "User-Agent": f"ragwatch/{__version__}",
         **target.headers,

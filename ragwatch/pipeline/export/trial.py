@@ -14,7 +14,7 @@ async def try_endpoint(target: ExportTarget, signals: Iterable[Signal]) -> Mappi
     """Send an empty request of each kind. Returns what is wrong with each; None if it was accepted.
 
     Raises:
-        ConfigError: The extra `export` is not installed, or `ca_file` cannot be read.
+        ConfigError: `ca_file` cannot be read.
     """
     client = OtlpClient(target, time.time)
     faults: dict[Signal, str | None] = {}

@@ -23,8 +23,9 @@ from ragwatch.core.labels.selection import (
     unsure,
 )
 from ragwatch.core.sampling import SamplingHash, key_of
+from ragwatch.pipeline.labels.queue import label_queue
 from ragwatch.pipeline.labels.task_state import TaskState
-from ragwatch.pipeline.labels.verdicts import AnswerVerdicts, LabelRules, answer_verdicts
+from ragwatch.pipeline.labels.verdicts import DAY, AnswerVerdicts, LabelRules, answer_verdicts
 from ragwatch.ports import ScoreRow, Store
 
 STATE = "labelling"
@@ -96,12 +97,44 @@ class LabelTasks:
             self._store.remember(STATE, state.to_record())
             return tasks
 
+    def queue(self, annotator: str) -> dict[str, Any]:
+        """The samples that were given to a person and await a label, see `label_queue`. Changes nothing.
+
+        Raises:
+            StoreError: The store cannot be read.
+        """
+        with self._lock:
+            now = self._clock()
+            state = TaskState.of(self._store.recall(STATE), self._sampling)
+            return label_queue(state, annotator, self._labels(state, now), now - DAY)
+
+    def task(self, key: str) -> dict[str, Any] | None:
+        """A sample with its texts and claims; None if no judge in force has judged it, or its text is deleted.
+
+        Raises:
+            StoreError: The store cannot be read.
+        """
+        verdicts = answer_verdicts(self._store, self._rules.judges, key)
+        if verdicts is None or verdicts.sample is None:
+            return None
+        first = verdicts.records.get(self._rules.chain[0]) or next(iter(verdicts.records.values()))
+        claims = [{"text": claim.text, "start": claim.start, "end": claim.end} for claim in first.claims]
+        criteria = [{"name": one.name, "question": one.question} for one in self._rules.criteria]
+        return {
+            "key": key,
+            "route": verdicts.route,
+            "at": verdicts.at,
+            "sample": dict(verdicts.sample),
+            "claims": claims,
+            **({"criteria": criteria} if criteria else {}),
+        }
+
     def _shown(self, state: TaskState, keys: Sequence[str], limit: int) -> list[dict[str, Any]]:
         """The first samples, at most `limit`, with their texts. Those without a text any more are noted."""
         tasks: list[dict[str, Any]] = []
         chars_left = MAX_CHARS
         for key in keys:
-            task = self._task(key) if len(tasks) < limit else None
+            task = self.task(key) if len(tasks) < limit else None
             if task is not None and (_chars(task) <= chars_left or not tasks):
                 tasks.append(task)
                 chars_left -= _chars(task)
@@ -202,22 +235,6 @@ class LabelTasks:
         for label in self._store.labels(since):
             labels.setdefault(label.key, {})[label.annotator] = label
         return labels
-
-    def _task(self, key: str) -> dict[str, Any] | None:
-        verdicts = answer_verdicts(self._store, self._rules.judges, key)
-        if verdicts is None or verdicts.sample is None:
-            return None
-        first = verdicts.records.get(self._rules.chain[0]) or next(iter(verdicts.records.values()))
-        claims = [{"text": claim.text, "start": claim.start, "end": claim.end} for claim in first.claims]
-        criteria = [{"name": one.name, "question": one.question} for one in self._rules.criteria]
-        return {
-            "key": key,
-            "route": verdicts.route,
-            "at": verdicts.at,
-            "sample": dict(verdicts.sample),
-            "claims": claims,
-            **({"criteria": criteria} if criteria else {}),
-        }
 
     def _refreshed(self, annotator: str, now: float) -> TaskState:
         """The state, with a new pool if one is due and there is traffic for it."""

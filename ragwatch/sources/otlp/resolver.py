@@ -12,7 +12,7 @@ import orjson
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, field_validator
 
 from ragwatch.core.units import size_bytes
-from ragwatch.errors import ConfigError, SourceError
+from ragwatch.errors import SourceError
 from ragwatch.sources.otlp.documents import document, documents_in
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class Resolver:
         self._client.close()
 
     def _fetched(self, name: str) -> str | None:
-        import httpx  # noqa: PLC0415 - an extra, see `_client`
+        import httpx  # noqa: PLC0415 - see `_client`
 
         address = self._options.url.replace("{id}", quote(name, safe=""))
         body = bytearray()
@@ -119,12 +119,8 @@ def _text_of(body: bytes) -> str | None:
 
 
 def _client(options: ResolveOptions) -> Client:
-    try:
-        import httpx  # noqa: PLC0415 - an extra that only this option needs
-    except ImportError as error:
-        raise ConfigError(
-            "sources.resolve: needs the package httpx; install ragwatch-exporter[probes], or leave `resolve` out"
-        ) from error
+    import httpx  # noqa: PLC0415 - slow to import, and only this option needs it
+
     headers = {"Accept": "application/json, text/plain", "Accept-Encoding": "identity"}
     if options.bearer is not None:
         headers["Authorization"] = f"Bearer {options.bearer.get_secret_value()}"

@@ -14,7 +14,7 @@ from ragwatch.ports import Admission, Feedback
 from ragwatch.stores.limits import EARLY_SECONDS, MAX_EARLY
 from ragwatch.stores.postgres.connections import Writer
 from ragwatch.stores.postgres.locks import SEQUENCES, lock
-from ragwatch.stores.postgres.pruning import unbiased
+from ragwatch.stores.postgres.pruning import live
 from ragwatch.stores.rows import SCORE_COLUMNS
 
 AFTER = "SELECT seq, answered FROM feedback WHERE seq > %s ORDER BY seq LIMIT %s"
@@ -23,7 +23,7 @@ _SCORES = SCORE_COLUMNS.replace("scores", "scores::text")
 _RATED_COLUMNS = ", ".join(f"v.{name.strip()}" for name in _SCORES.split(","))
 RATED = (
     f"SELECT {_RATED_COLUMNS}, f.score FROM feedback f JOIN verdicts v USING (key)"  # noqa: S608 - constants only
-    f" WHERE f.answered >= %s AND f.answered < %s AND f.score IS NOT NULL AND {unbiased('v.')} ORDER BY v.seq"
+    f" WHERE f.answered >= %s AND f.answered < %s AND f.score IS NOT NULL AND {live('v.')} ORDER BY v.seq"
 )
 
 

@@ -13,11 +13,11 @@ from ragwatch.stores.kept_texts import Texts
 from ragwatch.stores.postgres import indexing, search
 from ragwatch.stores.postgres.connections import Writer
 from ragwatch.stores.postgres.dropping import drop_earlier, drop_settled
-from ragwatch.stores.postgres.leading import PostgresLeading
+from ragwatch.stores.postgres.rejudging import PostgresRejudging
 from ragwatch.stores.traits import answer_of
 
 
-class PostgresSearch(PostgresLeading):
+class PostgresSearch(PostgresRejudging):
     """Implements the searches of `ports.Store`, and the index behind them."""
 
     _rules = Rules(Texts.ALL, None)

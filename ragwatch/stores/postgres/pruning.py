@@ -11,6 +11,7 @@ from ragwatch.ports import Retention
 from ragwatch.stores.limits import DAY
 from ragwatch.stores.postgres.connections import Writer
 from ragwatch.stores.postgres.locks import SEQUENCES, lock
+from ragwatch.stores.rejudging import MARK
 
 MAX_ROWS_PER_STEP = 500
 MAX_RUNS_PER_STEP = 10
@@ -37,6 +38,20 @@ def unbiased(table: str = "") -> str:
         f"({table}at > COALESCE((SELECT until FROM pruned), '-Infinity')"  # noqa: S608 - constants
         f" OR {table}seq > (SELECT pruned.seq FROM pruned))"
     )
+
+
+def rejudged(table: str = "") -> str:
+    r"""Return the condition that a verdict is of a reading again (see `stores.rejudging`), and was not assigned.
+
+    >>> rejudged("o.")
+    'COALESCE(o.scores @> \'{"rejudged":true}\', FALSE)'
+    """
+    return f"COALESCE({table}scores @> '{MARK}}}', FALSE)"
+
+
+def live(table: str = "") -> str:
+    """Return the condition that a verdict is of a draw that was assigned, of a time that is whole."""
+    return f"{unbiased(table)} AND NOT {rejudged(table)}"
 
 
 def sizes(relation_bytes: int) -> list[str]:

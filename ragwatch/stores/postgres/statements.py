@@ -40,6 +40,7 @@ _FOLLOW_UP = (
 )
 
 Seal = Callable[[bytes], bytes]
+Row = Callable[[Verdict], dict[str, Any]]
 Part = Callable[[float], int]  # partition of an answer, by its time
 
 
@@ -109,16 +110,17 @@ def settle(
     return taken
 
 
-def insert_verdicts(writer: Writer, verdicts: Sequence[Verdict], seal: Seal, part: Part) -> None:
-    """Insert verdicts, in this order."""
-    stored = [_columns(verdict, seal) | {"part": part(verdict.draw.at)} for verdict in verdicts]
+def insert_verdicts(
+    writer: Writer, verdicts: Sequence[Verdict], seal: Seal, part: Part, *, row: Row = rows.verdict_row
+) -> None:
+    """Insert verdicts with the columns that `row` returns, in this order."""
+    stored = [_sealed(row(verdict), seal) | {"part": part(verdict.draw.at)} for verdict in verdicts]
     names = ", ".join(stored[0])
     marks = ", ".join("%(scores)s::jsonb" if name == "scores" else f"%({name})s" for name in stored[0])
     writer.executemany(f"INSERT INTO verdicts ({names}) VALUES ({marks})".encode(), stored)  # noqa: S608 - constant column names
 
 
-def _columns(verdict: Verdict, seal: Seal) -> dict[str, Any]:
-    row = rows.verdict_row(verdict)
+def _sealed(row: dict[str, Any], seal: Seal) -> dict[str, Any]:
     return {**row, "line": seal(row["line"])}
 
 

@@ -55,7 +55,7 @@ from ragwatch.stores.postgres.partitions import Parts
 
 _WINDOW = (
     f"SELECT {rows.SCORE_COLUMNS.replace('scores', 'scores::text')} FROM verdicts"  # noqa: S608 - constants only
-    f" WHERE seq > %s AND at >= %s AND {pruning.unbiased()} ORDER BY seq LIMIT %s"
+    f" WHERE seq > %s AND at >= %s AND {pruning.live()} ORDER BY seq LIMIT %s"
 )
 _NEWEST = "SELECT MAX(at) FROM verdicts"
 

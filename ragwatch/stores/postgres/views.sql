@@ -30,7 +30,7 @@ SELECT seq, key, at AS epoch, to_timestamp(at) AS at, route, judge, version, pro
 FROM TABLES.verdicts;
 
 -- One row for each known score. `value` is what estimates average: the calibrated expectation where the judge gives one.
--- Left out are answers of a time of which retention has deleted the good ones.
+-- Left out are answers of a time of which retention has deleted the good ones, and readings by `ragwatch rejudge`.
 CREATE VIEW VIEWS.scores AS
 SELECT v.seq, v.at AS epoch, to_timestamp(v.at) AS at, v.route, v.judge, v.version, q.quantity, q.score, q.expected,
        coalesce(q.expected, q.score) AS value, 1 / v.probability AS weight
@@ -41,6 +41,7 @@ FROM TABLES.verdicts v CROSS JOIN LATERAL (
     FROM jsonb_array_elements_text(coalesce(v.scores -> 'criteria', '[]')) AS c(name)
 ) AS q(quantity, score, expected)
 WHERE q.score IS NOT NULL
+  AND NOT coalesce(v.scores @> '{"rejudged":true}', false)
   AND (v.at > coalesce((SELECT until FROM TABLES.pruned), '-Infinity') OR v.seq > (SELECT seq FROM TABLES.pruned));
 
 -- Estimates by hour. Sums add up over hours and routes; a mean of several is sum(wx) / sum(w).

@@ -17,6 +17,7 @@ from ragwatch.stores.sqlite.opening import open_writer
 from ragwatch.stores.sqlite.reader import ReadConnection
 from ragwatch.stores.sqlite.schema import BUSY_MS, WAL_BYTES
 
+JUDGING_FLOOR_DIVISOR = 8  # judging continues down to this fraction of `min_free`, reserved for the write-ahead log
 VACUUM_PAGES = 512  # 8 MiB at a time, so that other writers are not blocked for long
 
 
@@ -102,6 +103,11 @@ class Connections:
             return free_bytes(self._state)
         except OSError as error:
             raise StoreError(f"state: cannot read the free space of {self._state}: {error.strerror}") from error
+
+    @property
+    def _judging_floor(self) -> int:
+        """Free bytes below which no verdicts are stored."""
+        return self._min_free // JUDGING_FLOOR_DIVISOR
 
     def _roll_back(self) -> None:
         with suppress(sqlite3.Error):  # the original error is raised, and the next transaction rolls back again

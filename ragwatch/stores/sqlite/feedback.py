@@ -15,7 +15,7 @@ from ragwatch.core.tally import Tallies, Tally
 from ragwatch.ports import Admission, Feedback, ScoreRow
 from ragwatch.stores import rows
 from ragwatch.stores.sqlite import statements
-from ragwatch.stores.sqlite.retention import UNBIASED
+from ragwatch.stores.sqlite.retention import LIVE
 
 EARLY_SECONDS = 3600.0
 MAX_EARLY = 10_000
@@ -24,7 +24,7 @@ OF_SAMPLE = "SELECT score, at FROM feedback WHERE key = ? AND score IS NOT NULL"
 RATED = (
     f"SELECT {rows.SCORE_COLUMNS}, (SELECT f.score FROM feedback f WHERE f.key = verdicts.key) FROM verdicts"  # noqa: S608 - constants only
     " WHERE key IN (SELECT f.key FROM feedback f WHERE f.answered >= ? AND f.answered < ? AND f.score IS NOT NULL)"
-    f" AND {UNBIASED} ORDER BY verdicts.seq"
+    f" AND {LIVE} ORDER BY verdicts.seq"
 )
 
 

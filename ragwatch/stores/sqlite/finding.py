@@ -11,11 +11,11 @@ from ragwatch.ports import AnswerQuery, PackedVerdict, Query, ScoreRow, StoredVe
 from ragwatch.stores import decoding
 from ragwatch.stores.answer_terms import asked_terms, behind, check_searchable
 from ragwatch.stores.sqlite import indexing, search
-from ragwatch.stores.sqlite.erasure import SqliteErasure
+from ragwatch.stores.sqlite.rejudging import SqliteRejudging
 from ragwatch.stores.traits import answer_of
 
 
-class SqliteSearch(SqliteErasure):
+class SqliteSearch(SqliteRejudging):
     """Implements the searches of `ports.Store`, and the index behind them."""
 
     def find(self, query: Query) -> list[StoredVerdict]:

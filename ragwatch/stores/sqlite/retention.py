@@ -9,6 +9,7 @@ import math
 import sqlite3
 
 from ragwatch.ports import Retention
+from ragwatch.stores.rejudging import MARK
 from ragwatch.stores.sqlite import indexing
 
 DAY = 86400.0
@@ -18,6 +19,18 @@ MAX_RUNS_PER_STEP = 10
 PRUNED_UNTIL = "SELECT json_extract(body, '$.until') FROM states WHERE name = 'retention'"
 PRUNED_SEQ = "SELECT json_extract(body, '$.seq') FROM states WHERE name = 'retention'"
 UNBIASED = f"(at > COALESCE(({PRUNED_UNTIL}), -9e999) OR seq > ({PRUNED_SEQ}))"  # newer, or settled since
+
+
+def rejudged(table: str = "") -> str:
+    r"""Return the condition that a verdict is of a reading again (see `stores.rejudging`), and was not assigned.
+
+    >>> rejudged("o.")
+    'COALESCE(o.scores GLOB \'{"rejudged":true*\', FALSE)'
+    """
+    return f"COALESCE({table}scores GLOB '{MARK}*', FALSE)"
+
+
+LIVE = f"{UNBIASED} AND NOT {rejudged()}"  # of draws that were assigned to their judge
 
 
 def delete_expired(writer: sqlite3.Connection, retention: Retention, now: float) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Sequence
+from typing import Any
 
 from ragwatch.core.sample import Draw
 from ragwatch.core.tally import Tallies, count_assignments, verdict_tallies
@@ -60,7 +61,11 @@ def insert_follow_ups(writer: sqlite3.Connection, follow_ups: Sequence[FollowUp]
 
 def insert_verdict(writer: sqlite3.Connection, verdict: Verdict) -> None:
     """Insert a verdict."""
-    row = rows.verdict_row(verdict)
+    insert_row(writer, rows.verdict_row(verdict))
+
+
+def insert_row(writer: sqlite3.Connection, row: dict[str, Any]) -> None:
+    """Insert the columns of a verdict."""
     names = ", ".join(row)
     placeholders = ", ".join("seal(:line)" if name == "line" else f":{name}" for name in row)
     writer.execute(f"INSERT INTO verdicts ({names}) VALUES ({placeholders})", row)  # noqa: S608 - constant column names

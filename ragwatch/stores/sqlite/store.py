@@ -35,7 +35,7 @@ from ragwatch.stores.encryption import EncryptionOptions, TextCipher
 from ragwatch.stores.kept_texts import TEXT_SEARCH, Texts
 from ragwatch.stores.sqlite import accounts, batches, feedback, indexing, statements, trends, waiting
 from ragwatch.stores.sqlite.finding import SqliteSearch
-from ragwatch.stores.sqlite.retention import PRUNED_UNTIL, UNBIASED, delete_expired, delete_oldest, delete_oldest_runs
+from ragwatch.stores.sqlite.retention import LIVE, PRUNED_UNTIL, delete_expired, delete_oldest, delete_oldest_runs
 
 _TALLIES = "SELECT name, labels, value FROM tallies"
 _PENDING = "SELECT judge, COUNT(*) FROM work GROUP BY judge"
@@ -50,11 +50,10 @@ _OVERDUE = (
 )
 _WINDOW = (
     f"SELECT {rows.SCORE_COLUMNS} FROM verdicts"  # noqa: S608 - constants only
-    f" WHERE seq > ?1 AND at >= ?2 AND {UNBIASED} ORDER BY seq LIMIT ?3"
+    f" WHERE seq > ?1 AND at >= ?2 AND {LIVE} ORDER BY seq LIMIT ?3"
 )
 MAX_RUNS_SHARE = 0.25  # of the allowed bytes, so that canary runs do not evict verdicts
 MAX_LEASED_CHARS = 8 << 20  # of texts leased at a time; the last draw may exceed it
-JUDGING_FLOOR_DIVISOR = 8  # judging continues down to this fraction of `min_free`, reserved for the write-ahead log
 
 Result = TypeVar("Result")
 
@@ -104,10 +103,6 @@ class SqliteStore(SqliteSearch):
         self._leased_at = -math.inf
         with suppress(StoreError):  # on a full disk they expire by themselves
             self._drop_claims()
-
-    @property
-    def _judging_floor(self) -> int:
-        return self._min_free // JUDGING_FLOOR_DIVISOR
 
     def cursors(self, source: str) -> dict[str, str]:
         """See `Store.cursors`."""

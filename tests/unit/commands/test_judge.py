@@ -91,18 +91,21 @@ def test_contexts_kept_in_a_file_beside_the_rows_are_looked_up(tmp_path: Path) -
     assert "docs: no.json cannot be read" in result.stderr
 
 
-@pytest.mark.costly
-def test_the_labelled_set_of_the_acceptance_list() -> None:
-    """All 500 rows of AttributionBench's test file become verdict lines, in their order."""
+@pytest.mark.parametrize(
+    "count", [pytest.param(50, marks=pytest.mark.costly), pytest.param(500, marks=pytest.mark.slow)]
+)
+def test_the_labelled_set_of_the_acceptance_list(tmp_path: Path, count: int) -> None:
+    """All rows of AttributionBench's test file become verdict lines, in their order."""
     path = SHARED / "attributionbench" / "test_id500.jsonl"
     if not path.exists():
         pytest.skip("needs ../shared/data/judge/dev/attributionbench/test_id500.jsonl")
-    command = [sys.executable, "-m", "ragwatch", "judge", str(path)]
+    rows = [row for row in path.read_text(encoding="utf-8").split("\n") if row][:count]
+    (tmp_path / "rows.jsonl").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    command = [sys.executable, "-m", "ragwatch", "judge", str(tmp_path / "rows.jsonl")]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=DEADLINE)
-    lines = [json.loads(each) for each in done.stdout.splitlines()]
-    ids = [json.loads(each)["id"] for each in path.read_text(encoding="utf-8").split("\n") if each]
-    assert [each["id"] for each in lines] == ids
-    assert len(ids) == 500
+    verdicts = [json.loads(line)["id"] for line in done.stdout.splitlines()]
+    assert verdicts == [json.loads(row)["id"] for row in rows]
+    assert len(rows) == count
 
 
 def test_a_row_without_a_question_is_judged() -> None:

@@ -31,6 +31,11 @@ def validator() -> Any:
     return Draft202012Validator(schema)
 
 
+def _configs(pattern: str) -> list[Path]:
+    """Those of the test data, without one that is nested so deeply that reading it takes seconds."""
+    return sorted(path for path in CONFIGS.glob(pattern) if path.name != "invalid-far-too-deep.yaml")
+
+
 def _valid(path: Path) -> bool:
     try:
         load(path)
@@ -54,7 +59,7 @@ def test_what_ragwatch_reads_is_accepted(validator: Any) -> None:
         if document["kind"] == "ConfigMap" and "ragwatch.yaml" in document["data"]
     ]
     assert inner
-    valid = [_data(path) for path in sorted(CONFIGS.glob("*.yaml")) if _valid(path)]
+    valid = [_data(path) for path in _configs("*.yaml") if _valid(path)]
     for data in (_data(HOME / "config.example.yaml"), *inner, *valid):
         errors = [f"{error.json_path}: {error.message}" for error in validator.iter_errors(data)]
         assert errors == []
@@ -62,7 +67,7 @@ def test_what_ragwatch_reads_is_accepted(validator: Any) -> None:
 
 def test_most_of_what_ragwatch_refuses_is_refused(validator: Any) -> None:
     """Of the configurations that do not start, the schema refuses most; it never accepts an unknown key."""
-    invalid = [path for path in sorted(CONFIGS.glob("invalid-*.yaml")) if isinstance(_data(path), dict)]
+    invalid = [path for path in _configs("invalid-*.yaml") if isinstance(_data(path), dict)]
     accepted = [path.name for path in invalid if validator.is_valid(_data(path))]
     assert len(accepted) <= SEEN_ONLY_BY_READING * len(invalid), accepted
     assert [name for name in accepted if "unknown-key" in name or "kind" in name] == []

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.kit import a_claim, a_draw, a_judge_context, a_reading, an_evidence
 
+from ragwatch.core import citation_markers
 from ragwatch.core.citation_markers import markers_of, without_markers
 from ragwatch.core.citations import MAX_CITATIONS, with_citations
 from ragwatch.core.evidence import Citation, Claim, ClaimVerdict, ContextReading, Evidence, ShapeError
@@ -261,3 +262,14 @@ def test_citations_fit_their_evidence() -> None:
     for context, start, end, rows in ((-1, 0, 1, (0,)), (0, 1, 1, (0,)), (0, 0, 1, ())):
         with pytest.raises(ShapeError):
             Citation(context, start, end, rows, supports=False)
+
+
+_NAMING = "[1]|(see doc 2)|passage |Documents |source: |ſource 1|citations: 1|ref 3|cıtation 2|chunK 1|references 1, 2"
+_PIECES = st.sampled_from([*"[]()【】†^#.,:;–-&\n _\\x12İ", *_NAMING.split("|"), "10", "and", " says", "`[1]`"])
+
+
+@given(st.lists(_PIECES, max_size=30).map("".join))
+def test_every_marker_begins_where_markers_may_begin(text: str) -> None:
+    """Trying only at brackets and at the first letters of the nouns finds what trying at every character does."""
+    expected = [match.span() for match in citation_markers.MARKER.finditer(text)]
+    assert [match.span() for match in citation_markers.matches(text)] == expected

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
 
 from ragwatch.config import parse
-from ragwatch.demo import Breakage, Demo, canaries_available
+from ragwatch.demo import Breakage, Demo
 from ragwatch.demo.canaries import COUNT, KS, canaries
 from ragwatch.demo.questions import Question
 
@@ -41,10 +40,3 @@ def test_what_is_missed_in_health_is_no_canary() -> None:
     asked = [Question(text, "search", about) for text, about in (("a", "x"), ("b", "x"), ("c", "y"), ("d", None))]
     items = canaries(asked, lambda text, _: ["x#0"] if text in "ab" else [])
     assert [item["expected"] for item in items] == [["x#0"]]
-
-
-def test_without_httpx_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The extra `probes` brings it; the demo runs without."""
-    assert canaries_available()
-    monkeypatch.setitem(sys.modules, "httpx", None)
-    assert not canaries_available()

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
 from collections.abc import AsyncIterator
 
 import pytest
@@ -110,19 +108,6 @@ async def test_no_such_host() -> None:
     """A name that does not resolve is `connect` too (`.invalid` never does, RFC 2606)."""
     result = await asked(build(options("http://retriever.invalid"), name="docs"))
     assert result.failure is Failure.CONNECT
-
-
-@pytest.mark.costly
-def test_without_the_extra_it_says_what_to_install() -> None:
-    """One line, in a Python that has no httpx; the kinds can be named without it."""
-    code = (
-        "import sys; sys.modules['httpx'] = None\n"
-        "from ragwatch.probes import KINDS\n"
-        "http = KINDS['http']\n"
-        "http.build(http.Options(url='http://x/', body='{{ query }}', contexts='hits'), name='docs')"
-    )
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert "ConfigError: probe: needs httpx; install ragwatch-exporter[probes]" in ended.stderr
 
 
 async def test_x7_nothing_compressed_is_asked_for(address: str, retriever: FaultyRetriever) -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 from support.canaries import a_canary, a_report, a_text
 
@@ -55,16 +52,6 @@ def test_only_so_much_of_a_text_is_looked_at(measure: SimilarityMeasure) -> None
     """A reply of megabytes must not hold up the loop: what differs behind the limit is not seen."""
     long = "word " * (MAX_CHARS // 5)
     assert similarity(measure)(long + "one " * 500_000, long + "other " * 500_000) == 1.0
-
-
-@pytest.mark.costly
-def test_without_the_extra_it_says_what_to_install() -> None:
-    """One line, in a Python that has no rapidfuzz."""
-    code = (
-        "import sys; sys.modules['rapidfuzz'] = None\nfrom ragwatch.probes.similarity import similarity\nsimilarity()"
-    )
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert "ConfigError: expected texts: need rapidfuzz; install ragwatch-exporter[probes]" in ended.stderr
 
 
 def test_precision_and_recall_without_an_llm() -> None:

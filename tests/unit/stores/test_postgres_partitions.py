@@ -10,7 +10,7 @@ from dataclasses import replace
 import psycopg
 import pytest
 from support.kit import JUDGE, a_draw, a_verdict, an_admission, an_evidence
-from support.patience import DEADLINE
+from support.patience import DEADLINE, SCALE
 from support.postgres import Postgres
 from support.stores import sql
 
@@ -128,8 +128,12 @@ def test_two_versions_share_the_partitions(before: Target) -> None:
 
 
 def test_a_migration_holds_no_lock_for_long(before: Target) -> None:
-    """A worker of the version before goes on writing meanwhile: no statement of it takes a second."""
+    """A worker of the version before goes on writing meanwhile: none of its statements waits long for a lock.
+
+    On a quiet machine that is less than a second; a busy one stops the migration, too, while it holds its locks.
+    """
     with connect(before) as old:
+        old.execute(f"SET lock_timeout = '{round(3 * SCALE)}s'".encode())
         old.execute(
             "INSERT INTO samples SELECT 'k' || n, 'app', 'search', n, decode(repeat('ab', 300), 'hex')"
             " FROM generate_series(1, 30000) AS n"
@@ -138,22 +142,23 @@ def test_a_migration_holds_no_lock_for_long(before: Target) -> None:
             "INSERT INTO verdicts (key, judge, version, at, route, probability, outcome, failing, line)"
             " SELECT key, 'j', '1', at, route, 1.0, 'unjudged', 1, body FROM samples"
         )
-        ended, slowest, new = threading.Event(), [0.0], [0]
+        ended, new, failures = threading.Event(), [0], list[psycopg.Error]()
 
         def go_on() -> None:
-            while not ended.is_set():
-                started = time.monotonic()
-                new[0] += admitted(old, f"n{new[0]}", f"k{new[0] + 1}")
-                old.execute(VERDICT, (f"n{new[0]}", 5.0))
-                slowest[0] = max(slowest[0], time.monotonic() - started)
+            try:
+                while not ended.is_set():
+                    new[0] += admitted(old, f"n{new[0]}", f"k{new[0] + 1}")
+                    old.execute(VERDICT, (f"n{new[0]}", 5.0))
+            except psycopg.Error as error:
+                failures.append(error)
 
         thread = threading.Thread(target=go_on)
         thread.start()
         store = PostgresStore(before)
         ended.set()
         thread.join(DEADLINE)
+        assert failures == []
         assert new[0] > 5
-        assert slowest[0] < 1.0
         ((samples, keys),) = sql(before, "SELECT (SELECT count(*) FROM samples), (SELECT count(*) FROM sample_keys)")
         assert samples == keys == 30000 + new[0]
         store.close()

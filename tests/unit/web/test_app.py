@@ -227,7 +227,7 @@ async def test_every_answer_carries_the_headers(path: str) -> None:
     assert headers["content-security-policy"].startswith("default-src 'none'; style-src 'self'; img-src 'self' data:;")
     assert headers["x-content-type-options"] == "nosniff"
     assert headers["x-frame-options"] == "DENY"
-    assert headers["referrer-policy"] == "no-referrer"
+    assert headers["referrer-policy"] == "same-origin"
 
 
 @pytest.mark.parametrize("path", ["/static/../app.py", "/static/%2e%2e/app.py", "/static/..%2fapp.py", "/static/"])

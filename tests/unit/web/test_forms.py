@@ -51,23 +51,59 @@ def forms(page: str) -> list[tuple[str, str]]:
     return re.findall(r'method="post" action="([^"]+)"><input type="hidden" name="form_token" value="(\w+)">', page)
 
 
-async def test_x21_a_button_of_our_page_works() -> None:
-    """Each alarm has a form, whose token and SameSite cookie are accepted; its address names the alarm."""
+def links(page: str) -> list[str]:
+    """Addresses of the pages that ask whether to acknowledge an alarm."""
+    return [f"/{address.replace('&amp;', '&')}" for address in re.findall(r'href="(acknowledge[?][^"]+)"', page)]
+
+
+@pytest.mark.parametrize("path", ["/", "/drift"])
+async def test_x21_a_button_of_our_page_works(path: str) -> None:
+    """Each alarm has a page that asks; its form, with token and SameSite cookie, is accepted and names the alarm."""
     done: list[Mapping[str, str]] = []
     async with browser(done) as client:
-        page = await client.get("/drift")
+        page = await client.get(path)
         cookie = page.headers["set-cookie"]
         assert re.fullmatch(r"ragwatch_form=[\w-]{32}; Path=/; HttpOnly; SameSite=Strict", cookie)
-        for address, token in forms(page.text):
+        for link in links(page.text):
+            asked = await client.get(link)
+            assert "Acknowledge the drift alarm?" in asked.text
+            ((address, token),) = forms(asked.text)
             url = "/" + address.replace("&amp;", "&")
-            assert (await client.post(url, data={"form_token": token}, headers=ORIGIN)).status_code == 200
-        again = await client.get("/drift")
+            headers = ORIGIN | {"Accept": "text/html,*/*"}
+            reply = await client.post(url, data={"form_token": token}, headers=headers)
+            assert (reply.status_code, "<p>acknowledged</p>" in reply.text) == (200, True)
+            assert 'href="../../drift"' in reply.text
+        again = await client.get(path)
         assert "set-cookie" not in again.headers
+    done.sort(key=str)
     assert done == [
-        {"quantity": "faithfulness", "route": "a&b"},
-        {"quantity": "empty_retrieval", "route": "search"},
         {"judge": "embedded"},
+        {"quantity": "empty_retrieval", "route": "search"},
+        {"quantity": "faithfulness", "route": "a&b"},
     ]
+
+
+async def test_the_page_that_asks_names_the_alarm_and_what_happens() -> None:
+    """It says what ends and what starts again, offers a new baseline where there is one, and refuses other alarms."""
+    done: list[Mapping[str, str]] = []
+    async with browser(done) as client:
+        page = (await client.get("/acknowledge?quantity=faithfulness&route=a%26b")).text
+        assert "<b>faithfulness</b> on <b>a&amp;b</b> has drifted" in page
+        assert "raised again" in page
+        (renew,) = re.findall(r'formaction="([^"]+)"', page)
+        ((_, token),) = forms(page)
+        url = "/" + renew.replace("&amp;", "&")
+        assert (await client.post(url, data={"form_token": token}, headers=ORIGIN)).text == "acknowledged\n"
+        assert "formaction" not in (await client.get("/acknowledge?judge=embedded")).text
+        for query in (
+            "",
+            "?quantity=faithfulness",
+            "?judge=nobody",
+            "?quantity=faithfulness&route=a%26b&judge=embedded",
+        ):
+            other = await client.get(f"/acknowledge{query}")
+            assert ("No such alarm is active" in other.text, forms(other.text)) == (True, [])
+    assert done == [{"quantity": "faithfulness", "route": "a&b", "renew": "true"}]
 
 
 @pytest.mark.parametrize("content_type", ["application/x-www-form-urlencoded", "multipart/form-data", "text/plain"])
@@ -77,7 +113,7 @@ async def test_x21_forms_without_our_token_change_nothing(content_type: str, hea
     done: list[Mapping[str, str]] = []
     values = {"origin": "http://localhost", "cookie": f"ragwatch_form={'a' * 32}", "referer": "http://evil.example/"}
     async with browser(done) as client:
-        ((_, token), *_) = forms((await client.get("/drift")).text)
+        ((_, token),) = forms((await client.get("/acknowledge?judge=embedded")).text)
         client.cookies.clear()
         for body in (b"", b"form_token=", f"form_token={token}".encode(), b"form_token=%ff", b"a" * 20_000):
             headers = {"Content-Type": content_type, header: values[header]}
@@ -109,9 +145,11 @@ async def test_programs_send_no_tokens() -> None:
 async def test_readers_get_no_buttons() -> None:
     """Without the right `write` there is no form, and no cookie."""
     async with browser([], Access(anonymous=frozenset({Right.PAGES}))) as client:
-        page = await client.get("/drift")
-    assert "set-cookie" not in page.headers
-    assert forms(page.text) == []
+        for path in ("/", "/drift", "/acknowledge?judge=embedded"):
+            page = await client.get(path)
+            assert "set-cookie" not in page.headers
+            assert (forms(page.text), links(page.text)) == ([], [])
+        assert "needs the right <code>write</code>" in page.text
 
 
 async def test_cookies_are_secure_over_tls() -> None:

@@ -126,7 +126,9 @@ def api_routes(app: Starlette) -> set[str]:
 
 def schema_of(path: str, status: int) -> Schema:
     """The schema of a response."""
-    responses = document()["paths"][re.sub("/samples/.+", "/samples/{key}", path.partition("?")[0])]["get"]["responses"]
+    responses = document()["paths"][re.sub("/samples/[^/]+", "/samples/{key}", path.partition("?")[0])]["get"][
+        "responses"
+    ]
     return dict(responses[str(status)]["content"]["application/json"]["schema"])
 
 
@@ -152,6 +154,8 @@ async def test_the_document_names_every_route_and_no_other() -> None:
         ("/api/v1/samples?limit=0", 400),
         (f"/api/v1/samples/{BAD.key}", 200),
         ("/api/v1/samples/none", 404),
+        (f"/api/v1/samples/{BAD.key}/prompt?judge={JUDGE}", 200),
+        (f"/api/v1/samples/{BAD.key}/prompt", 404),
         ("/api/v1/labels", 200),
         ("/api/v1/labels?after=x", 400),
         ("/api/v1/drift", 200),
@@ -190,7 +194,15 @@ async def test_a_store_that_cannot_be_read_is_documented(tmp_path: Path) -> None
     """Each 503 has a documented shape."""
     store = SqliteStore(tmp_path)
     store.close()
-    for path in ("samples", f"samples/{BAD.key}", "drift", "trends", "changes?at=1h", "causes"):
+    for path in (
+        "samples",
+        f"samples/{BAD.key}",
+        f"samples/{BAD.key}/prompt?judge={JUDGE}",
+        "drift",
+        "trends",
+        "changes?at=1h",
+        "causes",
+    ):
         response = await get(an_app(store), f"/api/v1/{path}")
         assert (path, response.status_code) == (path, 503)
         assert faults(response.json(), schema_of(f"/api/v1/{path}", 503)) == []

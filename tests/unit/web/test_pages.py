@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 
 import pytest
+from support.asked import get
 from support.snapshots import AT, JUDGE, KEY, small
 
+from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.web.overview import overview
 from ragwatch.web.pages import clock, overview_page, size
 from ragwatch.web.scope import PageScope
@@ -92,3 +94,15 @@ def test_an_impossible_instant_is_unknown(at: float) -> None:
 def test_very_large_sizes() -> None:
     """Sizes beyond the last unit keep it."""
     assert size(3000 * 1024**4) == "3000.0 TiB"
+
+
+async def test_pages_load_again_where_that_was_chosen(store: SqliteStore) -> None:
+    """A page that reloads takes a reader's place away: it does so with `refresh=yes` alone, and says how to stop."""
+    for path in ("/", "/drift", "/canaries", "/causes", "/causes?window=6h", "/routes?route=search"):
+        still = await get(store, path)
+        assert (still.status_code, "http-equiv" in still.text) == (200, False)
+        sign = "&" if "?" in path else "?"
+        assert f"{sign.replace('&', '&amp;')}refresh=yes" in still.text
+        moving = await get(store, f"{path}{sign}refresh=yes")
+        assert '<meta http-equiv="refresh" content="30">' in moving.text, path
+        assert "Stop</a>" in moving.text

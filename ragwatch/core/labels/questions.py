@@ -1,0 +1,66 @@
+"""Defines the questions that people are asked about an answer, and what their replies mean."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from ragwatch.core.evidence import ClaimVerdict
+from ragwatch.core.scores import Quantity, quantity_of
+
+SKIP = "-"
+CLAIM: Mapping[str, ClaimVerdict | None] = MappingProxyType(
+    {"s": ClaimVerdict.SUPPORTED, "c": ClaimVerdict.CONTRADICTED, "n": ClaimVerdict.NOT_IN_CONTEXT, SKIP: None}
+)
+DEGREE: Mapping[str, float | None] = MappingProxyType({"f": 1.0, "p": 0.5, "n": 0.0, SKIP: None})
+HOLDS: Mapping[str, float | None] = MappingProxyType({"y": 1.0, "n": 0.0, SKIP: None})
+IGNORED: Mapping[str, float | None] = MappingProxyType({"y": 0.0, "n": 1.0, SKIP: None})
+NAMES: Mapping[str, Mapping[str, str]] = MappingProxyType(
+    {
+        "claim": MappingProxyType({"s": "supported", "c": "contradicted", "n": "not in the contexts", SKIP: "skip"}),
+        "degree": MappingProxyType({"f": "fully", "p": "partly", "n": "not at all", SKIP: "skip"}),
+        "yes": MappingProxyType({"y": "yes", "n": "no", SKIP: "skip"}),
+    }
+)
+"""Replies in words, by kind of question."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabelQuestion:
+    """A question about an answer as a whole.
+
+    Attributes:
+        quantity: The quantity that the reply is a score of.
+        text: The question.
+        replies: Score by reply; None for a skipped question.
+        kind: Which of `NAMES` has the replies in words.
+    """
+
+    quantity: Quantity
+    text: str
+    replies: Mapping[str, float | None]
+    kind: str
+
+
+def label_questions(
+    *, has_claims: bool, has_contexts: bool, criteria: Sequence[tuple[str, str]] = ()
+) -> list[LabelQuestion]:
+    """Returns the questions about an answer as a whole, in order.
+
+    Args:
+        has_claims: Whether its claims are asked about one by one.
+        has_contexts: Whether any context was retrieved.
+        criteria: Name and question of each configured criterion.
+
+    >>> [str(question.quantity) for question in label_questions(has_claims=False, has_contexts=True)]
+    ['faithfulness', 'answer_relevancy', 'top_ranked_ignored']
+    """
+    questions = []
+    if not has_claims:
+        questions.append(LabelQuestion(Quantity.FAITHFULNESS, "do the contexts support it?", DEGREE, "degree"))
+    questions.append(LabelQuestion(Quantity.ANSWER_RELEVANCY, "does it address the question?", DEGREE, "degree"))
+    if has_contexts:
+        questions.append(LabelQuestion(Quantity.TOP_RANKED_IGNORED, "does it make use of context 1?", IGNORED, "yes"))
+    questions += [LabelQuestion(quantity_of(name), text, HOLDS, "yes") for name, text in criteria]
+    return questions

@@ -1,0 +1,143 @@
+"""Builds the form of a sample that a person labels, and reads what the person has chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+from ragwatch.core.evidence import ClaimVerdict
+from ragwatch.core.labels.label import Label
+from ragwatch.core.labels.questions import CLAIM, DEGREE, HOLDS, IGNORED, NAMES, label_questions
+from ragwatch.core.labels.selection import scores_of
+from ragwatch.core.scores import Quantity, quantity_of
+from ragwatch.web.sample_page import (
+    ANSWER_CHARS,
+    CONTEXT_CHARS,
+    MAX_CLAIMS,
+    MAX_CONTEXTS,
+    MAX_TURNS,
+    QUESTION_CHARS,
+    QUOTE_CHARS,
+    cut,
+    segments,
+)
+from ragwatch.web.samples import ParameterError
+
+Meaning = TypeVar("Meaning")
+MAX_NOTE_CHARS = 1000  # in a form, whose length is limited
+_COUNTED = 10_000  # claims of one answer
+_REPLIES: Mapping[str, Mapping[str, float | None]] = {
+    Quantity.FAITHFULNESS: DEGREE,
+    Quantity.ANSWER_RELEVANCY: DEGREE,
+    Quantity.TOP_RANKED_IGNORED: IGNORED,
+}
+CRITERION = "criterion."  # prefix of the names of fields
+
+
+def task_view(task: Mapping[str, Any]) -> dict[str, Any]:
+    """Builds the data of the page for one sample: its texts, with the claims marked, and the questions.
+
+    Args:
+        task: A sample with its claims and criteria, as `LabelTasks.task` returns it. No verdict is part of it.
+    """
+    sample, claims = task["sample"], task["claims"]
+    question, answer, history = sample.get("question"), sample["answer"], sample.get("history") or []
+    return {
+        "key": task["key"],
+        "route": task["route"],
+        "history": [
+            {"role": str(turn.get("role")), "body": cut(turn.get("text") or "", QUESTION_CHARS)}
+            for turn in history[-MAX_TURNS:]
+        ],
+        "question": None if question is None else cut(question, QUESTION_CHARS),
+        "answer": list(_marked(answer[:ANSWER_CHARS], claims[:MAX_CLAIMS])),
+        "answer_of": len(answer) if len(answer) > ANSWER_CHARS else None,
+        "contexts": [
+            {"rank": rank, "id": _name(context), "body": cut(context["text"], CONTEXT_CHARS)}
+            for rank, context in enumerate(sample["contexts"][:MAX_CONTEXTS], start=1)
+        ],
+        "contexts_left_out": max(0, len(sample["contexts"]) - MAX_CONTEXTS),
+        "claims": len(claims),
+        "claims_left_out": max(0, len(claims) - MAX_CLAIMS),
+        "questions": list(_questions(task, claims)),
+        "note_chars": MAX_NOTE_CHARS,
+    }
+
+
+def _marked(answer: str, claims: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Parts of an answer, each with the numbers of the claims that it belongs to; all claims are marked alike."""
+    alike = [
+        {**claim, "number": number, "verdict": ClaimVerdict.SUPPORTED} for number, claim in enumerate(claims, start=1)
+    ]
+    start = 0
+    for part in segments(answer, alike):
+        end = start + len(part["text"])
+        inside = [claim["number"] for claim in alike if _covers(claim, start, end)]
+        yield {"text": part["text"], "claims": inside, "ends": [claim["number"] for claim in part["ends"]]}
+        start = end
+
+
+def _covers(claim: Mapping[str, Any], start: int, end: int) -> bool:
+    return claim["start"] is not None and claim["start"] <= start and end <= claim["end"]
+
+
+def _name(context: Mapping[str, Any]) -> str | None:
+    return None if context.get("id") is None else cut(str(context["id"]), QUOTE_CHARS)["text"]
+
+
+def _questions(task: Mapping[str, Any], claims: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    for number, claim in enumerate(claims[:MAX_CLAIMS], start=1):
+        yield {
+            "name": f"c{number}",
+            "claim": number,
+            "text": cut(claim["text"], QUOTE_CHARS)["text"],
+            "replies": NAMES["claim"],
+        }
+    criteria = [(one["name"], one["question"]) for one in task.get("criteria", ())]
+    has_contexts = bool(task["sample"]["contexts"])
+    for question in label_questions(has_claims=bool(claims), has_contexts=has_contexts, criteria=criteria):
+        prefix = CRITERION if question.quantity.is_criterion else ""
+        yield {
+            "name": f"{prefix}{question.quantity}",
+            "claim": None,
+            "text": question.text,
+            "replies": NAMES[question.kind],
+        }
+
+
+def label_record(values: Mapping[str, str], *, key: str, annotator: str, at: float) -> dict[str, Any]:
+    """Reads the label in the fields of a form, as a record. A question without a reply is skipped.
+
+    Args:
+        values: Field values by name.
+        key: Key of the sample.
+        annotator: Name of the person.
+        at: When it is said, in seconds since the epoch.
+
+    Raises:
+        ParameterError: A field has a value that the form does not offer.
+    """
+    count = values.get("claims", "0")
+    if not (count.isascii() and count.isdigit() and int(count) <= _COUNTED):
+        raise ParameterError("claims: not the number of claims of an answer; reload the page")
+    claims = tuple(_reply(values, f"c{number}", CLAIM) for number in range(1, int(count) + 1))
+    scores: dict[Quantity, float] = {}
+    for name in values:
+        is_criterion = name.startswith(CRITERION)
+        if is_criterion or name in _REPLIES:
+            score = _reply(values, name, HOLDS if is_criterion else _REPLIES[name])
+            if score is not None:
+                scores[quantity_of(name.removeprefix(CRITERION))] = score
+    note = values.get("note", "").replace("\r\n", "\n")
+    if len(note) > MAX_NOTE_CHARS:
+        raise ParameterError(f"note: more than {MAX_NOTE_CHARS} characters")
+    return Label(key, annotator, at, scores_of(claims, scores), claims, note=note).to_record()
+
+
+def _reply(values: Mapping[str, str], name: str, meanings: Mapping[str, Meaning | None]) -> Meaning | None:
+    reply = values.get(name)
+    if reply is None:
+        return None
+    if reply not in meanings:
+        raise ParameterError(f"{name[:50]}: not one of {', '.join(meanings)}; reload the page")
+    return meanings[reply]

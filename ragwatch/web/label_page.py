@@ -1,0 +1,217 @@
+"""Serves the page on which people label answers, one at a time: plain forms, which a script makes faster.
+
+The page shows neither what judges say of an answer nor what other people do. Addresses change nothing; forms do, and
+lead back to the page, which then shows the next answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import parse_qsl, urlencode
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from ragwatch import __version__
+from ragwatch.errors import ConfigError, StoreError
+from ragwatch.web.access import LABEL_PATH
+from ragwatch.web.audit_trail import shown
+from ragwatch.web.forms import FIELD, FORM_TOKEN
+from ragwatch.web.json_body import read_body
+from ragwatch.web.label_authors import LabelRate, author, check_author
+from ragwatch.web.label_form import label_record, task_view
+from ragwatch.web.labels import MAX_TASKS, LabelService, annotator_name
+from ragwatch.web.pages import page
+from ragwatch.web.request_limit import MIB, RequestLimit
+from ragwatch.web.samples import KEY, ParameterError
+
+DEFAULT_COUNT = 20
+MAX_FIELDS = 2000
+PAGE_SIZE = 16 * MIB  # approximate memory for one response
+_HERE = LABEL_PATH.removeprefix("/")  # relative: a proxy may serve the pages below a path
+_TRIES = 20  # samples without a text any more that are passed over
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """Fields of a form, or parameters of an address, and who sent them.
+
+    Attributes:
+        values: Value by name.
+        user: The authenticated client; None for one that did not say who it is.
+        token: Token for the forms of the page; None for a client that may not write.
+    """
+
+    values: Mapping[str, str]
+    user: str | None
+    token: str | None = None
+
+    def annotator(self) -> str | None:
+        """Name under which labels are stored; None if it is still to be given.
+
+        Raises:
+            ParameterError: It is not a name.
+            HTTPException: It is that of another person (403).
+        """
+        name = self.values.get("annotator") or self.user
+        if name is None:
+            return None
+        check_author(annotator_name(name), self.user)
+        return name
+
+    def key(self) -> str:
+        """Key of the sample.
+
+        Raises:
+            ParameterError: It is missing or invalid.
+        """
+        key = self.values.get("key", "")
+        if not KEY.fullmatch(key):
+            raise ParameterError("key: not the key of a sample")
+        return key
+
+
+Handler = Callable[[LabelService, _Form], Response]
+
+
+def label_page_routes(
+    annotation: Callable[[], LabelService] | None, limit: RequestLimit, rate: LabelRate, clock: Callable[[], float]
+) -> list[Route]:
+    """`GET /label`, and `POST /label` for the forms of the page; none without a label service.
+
+    Args:
+        annotation: Returns the label service.
+        limit: Limits concurrent requests.
+        rate: Counts the labels of each authenticated annotator.
+        clock: Seconds since the epoch.
+    """
+    if annotation is None:
+        return []
+
+    async def answer(handler: Handler, form: _Form) -> ASGIApp:
+        return await limit.answer(lambda: _handled(handler, annotation(), form), PAGE_SIZE)
+
+    async def show(request: Request) -> ASGIApp:
+        return await answer(_show, _form_of(request, dict(request.query_params)))
+
+    async def act(request: Request) -> ASGIApp:
+        form = _form_of(request, _fields(await read_body(request)))
+        return await answer(actions.get(form.values.get("do", ""), _unknown), form)
+
+    def save(service: LabelService, form: _Form) -> Response:
+        record = label_record(form.values, key=form.key(), annotator=_named(form), at=clock())
+        rate.take(form.user, 1, service.per_hour)
+        shown((record["key"],))
+        service.put([record])
+        return _next(form)
+
+    actions: dict[str, Handler] = {"start": _start, "save": save, "undo": _undo}
+    return [Route(LABEL_PATH, show), Route(LABEL_PATH, act, methods=["POST"])]
+
+
+def _form_of(request: Request, values: Mapping[str, str]) -> _Form:
+    return _Form(values, author(request), request.scope.get(FORM_TOKEN))
+
+
+def _fields(body: bytes) -> dict[str, str]:
+    """The fields of a form, as browsers encode it."""
+    try:
+        return dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=MAX_FIELDS))
+    except ValueError as error:
+        raise ParameterError(f"form: {error}") from error
+
+
+def _handled(handler: Handler, service: LabelService, form: _Form) -> Response:
+    """The response of a handler; what is refused is said on the page."""
+    try:
+        return handler(service, form)
+    except (ValueError, ConfigError) as error:
+        return _page(form, error=str(error), status=HTTPStatus.BAD_REQUEST)
+    except StoreError as error:
+        return _page(form, error=f"the store cannot be used: {error}", status=HTTPStatus.SERVICE_UNAVAILABLE)
+    except HTTPException as error:
+        response = _page(form, error=str(error.detail), status=error.status_code)
+        response.headers.update(error.headers or {})
+        return response
+
+
+def _show(service: LabelService, form: _Form) -> Response:
+    """The answer that is asked for, or the next one of the annotator; else the form with which to begin."""
+    name = form.annotator()
+    if name is None:
+        return _page(form)
+    queue = service.queue(name)
+    keys = [form.key()] if "key" in form.values else queue["open"][:_TRIES]
+    task = next((task for key in keys if (task := service.task(key)) is not None), None)
+    if task is None:
+        gone = "this answer cannot be labelled: its text is deleted, or no judge in force has judged it"
+        missing = "key" in form.values
+        status = HTTPStatus.NOT_FOUND if missing else HTTPStatus.OK
+        return _page(form, annotator=name, queue=queue, error=gone if missing else None, status=status)
+    shown((task["key"],))
+    return _page(form, annotator=name, queue=queue, task=task_view(task) | {"given": task["key"] in queue["given"]})
+
+
+def _start(service: LabelService, form: _Form) -> Response:
+    count = form.values.get("count", "")
+    if not (count.isascii() and count.isdigit() and 1 <= int(count) <= MAX_TASKS):
+        raise ParameterError(f"count: not a whole number from 1 to {MAX_TASKS}")
+    shown(task["key"] for task in service.tasks(_named(form), int(count)))
+    return _next(form, begun="yes")
+
+
+def _undo(service: LabelService, form: _Form) -> Response:
+    key, name = form.key(), _named(form)
+    shown((key,))
+    service.revoke(key, name)
+    return _next(form, key=key)
+
+
+def _named(form: _Form) -> str:
+    name = form.annotator()
+    if name is None:
+        raise ParameterError("annotator: is missing; give your name, labels are stored under it")
+    return name
+
+
+def _next(form: _Form, **parameters: str) -> Response:
+    """Leads from a form back to the page."""
+    if form.user is None:
+        parameters = {"annotator": _named(form), **parameters}
+    address = f"{_HERE}?{urlencode(parameters)}" if parameters else _HERE
+    return RedirectResponse(address, HTTPStatus.SEE_OTHER)
+
+
+def _unknown(_: LabelService, form: _Form) -> Response:
+    raise ParameterError(f"do: {form.values.get('do', '')[:50]!r} is not known; reload the page")
+
+
+def _page(
+    form: _Form,
+    *,
+    annotator: str | None = None,
+    queue: Mapping[str, Any] | None = None,
+    task: Mapping[str, Any] | None = None,
+    error: str | None = None,
+    status: int = HTTPStatus.OK,
+) -> Response:
+    view = {
+        "version": __version__,
+        FIELD: form.token,
+        "user": form.user,
+        "annotator": annotator or form.values.get("annotator", ""),
+        "queue": queue,
+        "begun": "begun" in form.values,
+        "key": key if KEY.fullmatch(key := form.values.get("key", "")) else None,
+        "task": task,
+        "error": error,
+        "default_count": DEFAULT_COUNT,
+        "max_count": MAX_TASKS,
+    }
+    return HTMLResponse(page("label.html", view), status)

@@ -1,0 +1,114 @@
+"""The page of a prompt: what a judge is asked, the verdict as stored, and what is missing, said plainly."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from support.asked import XSS, Reading
+from support.kit import AT, JUDGE, a_draw, a_reading, a_verdict, an_admission
+
+from ragwatch.board import Board
+from ragwatch.core.sample import Draw
+from ragwatch.core.verdict import Usage
+from ragwatch.ports import Erasure
+from ragwatch.stores.sqlite.store import SqliteStore
+from ragwatch.web import build_app
+from ragwatch.web.prompt_page import MAX_CHARS
+
+VERSION = "claude-x-1"
+
+
+def judged(store: SqliteStore, question: str = "why?") -> Draw:
+    """One answer with a verdict of a model, and one of the embedded judge."""
+    draw = a_draw("a", question=question)
+    store.admit(an_admission(draw, judges=("claude", JUDGE)))
+    store.settle([a_verdict(draw, reading=a_reading("claude", VERSION, Usage(100, 10, 0.1))), a_verdict(draw)])
+    return draw
+
+
+async def get(store: SqliteStore | None, path: str, built: dict[str, Any] | None = None) -> httpx.Response:
+    """A page of an application that builds one prompt for judge `claude`."""
+
+    def prompts(name: str, record: Mapping[str, Any]) -> dict[str, Any] | None:
+        if name != "claude":
+            return None
+        page = {"system": "the rubric", "user": f"QUESTION {record['question']}"}
+        return {"version": VERSION, "prompts": [page], "error": None} | (built or {})
+
+    app = build_app(board=Board(), render=lambda *_: (b"", ""), store=store, prompts=prompts, clock=lambda: AT)
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
+        return await client.get(path)
+
+
+async def test_a_prompt_is_shown_with_its_verdict(store: SqliteStore) -> None:
+    """The sample page links to it; page and JSON hold rubric, sample and verdict, and say that no reply is stored."""
+    draw = judged(store)
+    sample = await get(store, f"/samples/{draw.key}")
+    assert f'href="{draw.key}/prompt?judge=claude"' in sample.text
+    assert "prompt?judge=embedded" not in sample.text
+    text = Reading((await get(store, f"/samples/{draw.key}/prompt?judge=claude")).text).text
+    for expected in (
+        "What claude is asked",
+        "the rubric",
+        "QUESTION why?",
+        '"scores"',
+        "reply of the model is not stored",
+    ):
+        assert expected in text, expected
+    view = (await get(store, f"/api/v1/samples/{draw.key}/prompt?judge=claude")).json()
+    assert (view["version"], view["in_force"], view["reply"]) == (VERSION, VERSION, None)
+    assert view["prompts"] == [{"system": "the rubric", "user": "QUESTION why?"}]
+    assert view["verdict"]["judge_name"] == "claude"
+
+
+@pytest.mark.parametrize(
+    ("built", "note"),
+    [
+        ({"version": "claude-y-2"}, "The verdict is by version claude-x-1; the prompt is that of claude-y-2"),
+        ({"prompts": [], "error": "3 contexts, more than the 2 allowed"}, "does not read such a sample: 3 contexts"),
+        ({"prompts": [{"system": "a", "user": "b"}] * 2}, "Call 2 of 2"),
+        ({"prompts": [{"system": "a", "user": "b" * (MAX_CHARS + 1)}]}, "Only the beginning of 200,001 characters"),
+    ],
+)
+async def test_what_differs_from_the_request_is_said(store: SqliteStore, built: dict[str, Any], note: str) -> None:
+    """Another version in force, a sample that is refused now, several calls, a prompt that is cut."""
+    draw = judged(store)
+    page = await get(store, f"/samples/{draw.key}/prompt?judge=claude", built)
+    assert note in " ".join(Reading(page.text).text.split())
+
+
+async def test_judges_without_prompts_and_samples_without_texts(store: SqliteStore) -> None:
+    """Each says why there is no prompt; without a verdict of the judge there is nothing to show."""
+    draw = judged(store)
+    embedded = await get(store, f"/samples/{draw.key}/prompt?judge={JUDGE}")
+    assert "asks no model" in embedded.text
+    for path in (
+        f"{draw.key}/prompt?judge=nobody",
+        f"{draw.key}/prompt",
+        f"{'0' * 32}/prompt?judge=claude",
+        "x/prompt",
+    ):
+        for prefix in ("/samples", "/api/v1/samples"):
+            assert (await get(store, f"{prefix}/{path}")).status_code == 404
+    store.forget(Erasure(ids=frozenset({draw.key})))
+    assert "the prompt cannot be built" in (await get(store, f"/samples/{draw.key}/prompt?judge=claude")).text
+
+
+async def test_a_store_that_cannot_be_read_is_said(tmp_path: Path) -> None:
+    """The page says so."""
+    store = SqliteStore(tmp_path)
+    store.close()
+    broken = await get(store, f"/samples/{'0' * 32}/prompt?judge=claude")
+    assert (broken.status_code, "The store cannot be read" in broken.text) == (503, True)
+
+
+async def test_hostile_texts_of_a_prompt_stay_texts(store: SqliteStore) -> None:
+    """Markup in a prompt is shown, not run."""
+    draw = judged(store, XSS)
+    page = await get(store, f"/samples/{draw.key}/prompt?judge=claude")
+    assert XSS in Reading(page.text).text
+    assert "<script" not in page.text
