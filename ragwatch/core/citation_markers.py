@@ -34,8 +34,13 @@ MARKER = re.compile(
     rf"|\b(?:{_NAMES})s {_NUMBERS}{_NO_VALUE}|\b(?:{_NAMES}) {_NUMBER}{_NO_VALUE}",
     re.IGNORECASE | re.MULTILINE,
 )
-# Where a marker can begin; `MARKER` is several times as slow to try at every character.
-_BEGINNING = re.compile(rf"[\[(【]|\b(?=[cdersp])(?:{_NAMES}|citation|reference)", re.IGNORECASE)
+# Where a marker can begin, and elsewhere; `MARKER` is several times as slow to try at every character. The set of first
+# characters stands alone, because `re` looks for such a set fastest; the rest of the words follows.
+_RESTS = "|".join(word[1:] for word in (*_NAMES.split("|"), "citation", "reference"))
+_BEGINNING = re.compile(
+    r"[\[(【CDERSPcdersp\u017f]"  # the last one is an s, too, when case is ignored
+    rf"(?:(?<=[\[(【])|(?<!\w.)(?i:{_RESTS}))"
+)
 _DIGIT = re.compile("[0-9]")
 _LIST = re.compile(_ITEMS, re.IGNORECASE)
 _LISTED = re.compile(r"(?P<to>[–-] ?)?#?(?P<number>[0-9]{1,3})")

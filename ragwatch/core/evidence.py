@@ -11,7 +11,7 @@ validates its shape when it is created. For every judge the words mean the same:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 
@@ -275,6 +275,7 @@ class Evidence:
         citations: What the answer cites, filled in from its text after the judge has read it.
         instructions: Where a prompt injection is suspected: some of `question`, `context`, `answer`, `history`.
         criteria: Answers to the criteria of the operator, one for each that is configured.
+        replies: What a model replied, as text, in the order of its replies; empty for a judge that asks none.
     """
 
     claims: tuple[Claim, ...]
@@ -289,6 +290,7 @@ class Evidence:
     citations: tuple[Citation, ...] = ()
     instructions: tuple[str, ...] = ()
     criteria: tuple[CriterionReading, ...] = ()
+    replies: tuple[str, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         _check_ratio(self.first_used, "first_used")

@@ -15,6 +15,7 @@ MAX_CHARS: Final = 32_000  # of a text; words beyond are not found
 MAX_WORDS: Final = 4_000
 MAX_WORD_CHARS: Final = 64
 MAX_ASKED: Final = 16  # words and phrases of one search
+MAX_EXAMINED: Final = 20_000  # newest answers that have the words, of which a store with such a limit compares the rest
 # Scripts that are written without spaces are divided into characters: Thai to Khmer, kana, Chinese characters.
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _WORD = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+")

@@ -155,6 +155,7 @@ class JudgeContext:
         clock: Seconds since the epoch.
         quantities: Quantities to be scored; evidence for others may be left out.
         criteria: The configured criteria, of which `quantities` names those to be read. Evidence has an entry for each.
+        redact: Replaces PII and secrets in what a model replied.
     """
 
     telemetry: Telemetry
@@ -162,6 +163,7 @@ class JudgeContext:
     clock: Callable[[], float]
     quantities: frozenset[Quantity] = frozenset(Quantity)
     criteria: tuple[Criterion, ...] = ()
+    redact: Callable[[str], str] = str
 
     @property
     def criteria_to_read(self) -> tuple[Criterion, ...]:

@@ -249,6 +249,17 @@ class Store(Accounts, Batches, NoteStore, FeedbackStore, TrendStore, RejudgeStor
         """Yield matching verdicts one by one with compressed texts. Verdicts deleted meanwhile are skipped."""
         ...
 
+    def examined_since(self, query: Query) -> float | None:
+        """Return back to when a search for words with other filters looks at answers, in seconds since the epoch.
+
+        None if it looks at all that have the words.
+        """
+        ...
+
+    def replies(self, seq: int) -> tuple[str, ...]:
+        """Return what a model replied, as text, behind the verdict with a sequence number; nothing if not stored."""
+        ...
+
     def answers(self, query: AnswerQuery) -> list[tuple[ScoreRow, Mapping[str, Any] | None]]:
         """Return score rows of judged answers, newest first, each with its traits (see `core.causes.traits`).
 

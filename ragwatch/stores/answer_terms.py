@@ -73,7 +73,7 @@ def check_searchable(query: Query, rules: Rules) -> None:
         raise UnsearchableError(f"text: cannot be searched for: {rules.words_off}; leave it out")
 
 
-def behind(rows: Iterable[tuple[Any, ...]], rules: Rules) -> tuple[list[str], tuple[float, int] | None]:
+def unindexed(rows: Iterable[tuple[Any, ...]], rules: Rules) -> tuple[list[str], tuple[float, int] | None]:
     """Return the answers of a page of verdicts that are not indexed, and the place to go on from: None at the end.
 
     Args:

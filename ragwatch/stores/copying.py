@@ -25,6 +25,7 @@ _TABLES = {
     "work": "seq, key, judge, probability, since, batch, reservation",
     "verdicts": "seq, key, judge, version, at, route, probability, outcome, reason, stage, fault, failing, scores,"
     " trace_id, line",
+    "replies": "seq, key, body",
     "events": "at, kind, detail",
     "spending": "id, judge, at, usd, tokens, settled",
     "batches": "id, judge, provider_id, prepared, seed",

@@ -140,7 +140,8 @@ def _sample_shapes() -> dict[str, Schema]:
         "Sample": {**ANYTHING, "description": "a redacted record; lists hold excerpts of id, question and answer"},
         "Verdict": _verdict(),
         "Samples": record(
-            {"samples": many(record(entry, {"error": TEXT, "truncated": FLAG}))}, {"next": TEXT, "error": TEXT}
+            {"samples": many(record(entry, {"error": TEXT, "truncated": FLAG}))},
+            {"next": TEXT, "error": TEXT, "examined_since": TIME},
         ),
         "SampleInFull": record(
             {

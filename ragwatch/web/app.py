@@ -270,13 +270,16 @@ class _Endpoints:
         if self.store is None:
             return json_reply({"samples": []})
         store, next_address = self.store, samples.next_address(pairs, query)
-        if not with_texts:
-            return await self.pages.answer(
-                lambda: json_reply({"samples": [samples.line(stored) for stored in store.summaries(query)]}), PAGE_SIZE
-            )
-        return await self.pages.answer(
-            lambda: self.pages.stream(samples_json(store.entries(query), next_address)), PAGE_SIZE
-        )
+
+        def listed() -> ASGIApp:
+            rows = [samples.line(stored) for stored in store.summaries(query)]
+            return json_reply({"samples": rows, **samples.examined(store, query)})
+
+        def streamed() -> ASGIApp:
+            examined = samples.examined(store, query)
+            return self.pages.stream(samples_json(store.entries(query), next_address, examined))
+
+        return await self.pages.answer(streamed if with_texts else listed, PAGE_SIZE)
 
     async def sample(self, request: Request) -> ASGIApp:
         key = request.path_params["key"]

@@ -25,7 +25,10 @@ Prompts = Callable[[str, Mapping[str, Any]], dict[str, Any] | None]
 MAX_CHARS = 200_000  # of a prompt or a verdict on the page
 RESPONSE_SIZE = 16 * MIB  # approximate memory for one response
 _NOT_FOUND, _SERVICE_UNAVAILABLE = 404, 503
-_NO_REPLY = "The raw reply of the model is not stored; the verdict is what was read from it."
+_NO_REPLY = (
+    "No raw reply of a model is stored: the judge asks none, its texts are not kept, or the verdict is of an earlier "
+    "version of ragwatch."
+)
 _IDS = "The random ids of lines are others than in the request, because a sample must not know them."
 _FIRST = "Shown are the calls that depend on no reply; others may have followed (isolated reading, second reading)."
 _NO_PROMPT = "This judge asks no model, or is not configured any more: there is no prompt."
@@ -84,6 +87,7 @@ def prompt_view(store: Store, prompts: Prompts | None, key: str, judge: str) -> 
         return None
     built = None if prompts is None or record is None else prompts(judge, record)
     version = entry.verdict.judge_version
+    replies = store.replies(entry.seq)
     notes = list(_notes(version, built, has_text=record is not None))
     return {
         "key": key,
@@ -92,8 +96,8 @@ def prompt_view(store: Store, prompts: Prompts | None, key: str, judge: str) -> 
         "in_force": None if built is None else built["version"],
         "prompts": [] if built is None else built["prompts"],
         "verdict": _verdict(entry),
-        "reply": None,
-        "notes": [*notes, _NO_REPLY],
+        "reply": "\n\n".join(replies) if replies else None,
+        "notes": [*notes, *(() if replies else (_NO_REPLY,))],
     }
 
 
@@ -132,4 +136,5 @@ def _shown(view: Mapping[str, Any]) -> dict[str, Any]:
     """The data with texts of bounded length."""
     verdict = None if view["verdict"] is None else json.dumps(view["verdict"], indent=1, default=dict)
     prompts = [{name: cut(text, MAX_CHARS) for name, text in prompt.items()} for prompt in view["prompts"]]
-    return {**view, "prompts": prompts, "verdict": None if verdict is None else cut(verdict, MAX_CHARS)}
+    reply = None if view["reply"] is None else cut(view["reply"], MAX_CHARS)
+    return {**view, "prompts": prompts, "reply": reply, "verdict": None if verdict is None else cut(verdict, MAX_CHARS)}

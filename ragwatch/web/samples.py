@@ -258,6 +258,16 @@ def _cursor(text: str) -> tuple[float, int]:
     return value, int(seq)
 
 
+def examined(store: Store, query: Query) -> dict[str, float]:
+    """Reads `examined_since`: back to when answers were looked at; nothing if all were.
+
+    Raises:
+        StoreError: The store cannot be read.
+    """
+    since = store.examined_since(query) if query.words else None
+    return {} if since is None else {"examined_since": since}
+
+
 def next_address(pairs: Iterable[tuple[str, str]], query: Query) -> Callable[[PackedVerdict, int], str]:
     """Returns a function from the last row of a page and its number of rows to the address of the next page."""
     kept = [(name, value) for name, value in pairs if name not in ("after", "limit", "since", "until")]

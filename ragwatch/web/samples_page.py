@@ -16,6 +16,7 @@ from starlette.types import ASGIApp
 from ragwatch import __version__
 from ragwatch.core.sample import OTHER
 from ragwatch.core.scores import LOW_IS_GOOD, Quantity, quantity_of
+from ragwatch.core.search_words import MAX_EXAMINED
 from ragwatch.core.stage import Stage
 from ragwatch.errors import StoreError, UnsearchableError
 from ragwatch.ports import Query, Store, StoredVerdict
@@ -62,7 +63,7 @@ def sample_routes(
 
 def _search_page(pairs: Pairs, store: Store | None, scope: PageScope, now: float) -> Response:
     filters = samples.canonical((name, value) for name, value in pairs if value)  # forms submit empty fields as well
-    view: dict[str, Any] = {"rows": [], "older": None, "crowded": False, "worst": False}
+    view: dict[str, Any] = {"rows": [], "older": None, "crowded": False, "worst": False, "examined": None}
     status = 200
     error = None
     try:
@@ -109,11 +110,16 @@ def listing(filters: Pairs, store: Store | None, *, now: float, criteria: Sequen
     query = samples.query_of(filters, now=now, criteria=criteria)
     verdicts, until, crowded = ([], None, False) if store is None else read_page(store, query)
     fixed = [*_fixed(filters, now), *([] if until is None else [("until", repr(until))])]
+    examined = None if store is None else samples.examined(store, query).get("examined_since")
+    before = [] if examined is None else [*_fixed(filters, now), ("until", repr(examined + 1.0))]
     return {
         "rows": [row(stored) for stored in verdicts],
         "worst": query.worst,
         "older": None if until is None else f"?{urlencode(fixed)}",
         "crowded": crowded,
+        "examined": examined,
+        "max_examined": MAX_EXAMINED,
+        "unexamined": f"?{urlencode(before)}",
     }
 
 

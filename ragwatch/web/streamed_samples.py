@@ -6,7 +6,7 @@ little memory regardless of the length of the texts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -23,7 +23,9 @@ _ROW_OVERHEAD = 4096  # maximum bytes of a row without its texts
 
 
 def samples_json(
-    entries: Iterator[PackedVerdict], next_address: Callable[[PackedVerdict, int], str]
+    entries: Iterator[PackedVerdict],
+    next_address: Callable[[PackedVerdict, int], str],
+    examined: Mapping[str, object] | None = None,
 ) -> Iterator[bytes]:
     """Streams `{"samples": [{"verdict", "sample"}]}`, with `next`, the address of the next page, if there is one.
 
@@ -33,6 +35,7 @@ def samples_json(
     Args:
         entries: The newest first.
         next_address: Builds the address of the next page from the last entry and the number of entries sent.
+        examined: Fields about what was searched.
 
     Raises:
         StoreError: The store cannot be read. A response in progress ends with `error` instead.
@@ -53,6 +56,7 @@ def samples_json(
             left, sent, last = left - (_ROW_OVERHEAD if cut else size), sent + 1, entry
     except StoreError as failure:
         rest = {"error": str(failure)}
+    rest = {**(examined or {}), **rest}
     yield b"]" + (b"," + dumps(rest)[1:] if rest else b"}") + b"\n"
 
 

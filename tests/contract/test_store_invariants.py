@@ -11,6 +11,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from support.draws import draws
 from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission, an_unjudged
 from support.stores import PARAMETERS, open_store
 
@@ -124,5 +125,5 @@ def test_counts_agree_in_any_order(kind: str) -> None:
     """No random sequence of operations violates the invariant."""
     machine = type("Life", (Life,), {"kind": kind})
     case = machine.TestCase
-    case.settings = settings(max_examples=25, stateful_step_count=20, deadline=None)
+    case.settings = settings(max_examples=draws(25), stateful_step_count=20, deadline=None)
     case().runTest()

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from support.draws import draws
 from support.kit import AT, JUDGE, a_draw, a_reading, a_verdict, an_admission, an_unjudged
 from support.stores import PARAMETERS, open_store
 
@@ -174,5 +175,5 @@ def test_counts_and_money_agree_in_any_order(kind: str) -> None:
     """No random sequence of operations violates the invariant or exceeds a cap."""
     machine = type("Life", (Life,), {"kind": kind})
     case = machine.TestCase
-    case.settings = settings(max_examples=30, stateful_step_count=25, deadline=None)
+    case.settings = settings(max_examples=draws(30), stateful_step_count=25, deadline=None)
     case().runTest()

@@ -20,7 +20,7 @@ def prepare(writer: Writer, judge: str, draws: Mapping[str, int], seed: str, now
     ).fetchall()
     writer.execute(
         "UPDATE work SET batch = %s, reservation = d.reservation, holder = NULL, leased_until = '-Infinity'"
-        " FROM unnest(%s::text[], %s::bigint[]) AS d(key, reservation)"
+        " FROM unnest(%b::text[], %b::bigint[]) AS d(key, reservation)"
         " WHERE work.judge = %s AND work.key = d.key AND work.batch IS NULL",
         (batch, list(draws), list(draws.values()), judge),
     )

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import psycopg
 from psycopg.conninfo import make_conninfo
-from psycopg.types.string import StrDumper
+from psycopg.types.string import StrBinaryDumper, StrDumper
 
 from ragwatch.errors import StoreError
 from ragwatch.stores.encryption import TextCipher
@@ -37,13 +37,25 @@ Value = TypeVar("Value")
 
 
 class _StorableText(StrDumper):
-    """Replaces what PostgreSQL cannot store in a text: NUL, and lone surrogates of truncated logs."""
-
     def dump(self, obj: str) -> Any:  # noqa: ANN401 - as the base class
-        text = str(obj)
-        if "\x00" in text or not text.isascii():
-            text = text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode("utf-8")
-        return super().dump(text)
+        return super().dump(storable(obj))
+
+
+class _StorableBinaryText(StrBinaryDumper):
+    def dump(self, obj: str) -> Any:  # noqa: ANN401 - as the base class
+        return super().dump(storable(obj))
+
+
+def storable(text: str) -> str:
+    r"""Replace what PostgreSQL cannot store in a text: NUL, and lone surrogates of truncated logs.
+
+    >>> storable("Tea\x00 \ud83dis green.")
+    'Tea� ?is green.'
+    """
+    text = str(text)
+    if "\x00" in text or not text.isascii():
+        return text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode("utf-8")
+    return text
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +103,7 @@ def connect(target: Target) -> psycopg.Connection:
     except psycopg.ProgrammingError:
         raise StoreError(NO_ADDRESS) from None  # the message would contain the address, and with it the password
     connection = psycopg.connect(conninfo, autocommit=True)
+    connection.adapters.register_dumper(str, _StorableBinaryText)  # where a statement says %b
     connection.adapters.register_dumper(str, _StorableText)
     return connection
 
@@ -182,8 +195,13 @@ class Connections:
                 self._idle.pop().close()
         return not self._closed.is_set()
 
-    def rows(self, sql: str, parameters: Sequence[Any] = ()) -> Rows:
+    def rows(self, sql: str, parameters: Sequence[Any] = (), *, planned_once: bool = True) -> Rows:
         """Return all rows of a statement, texts decrypted.
+
+        Args:
+            sql: The statement.
+            parameters: Its parameters.
+            planned_once: Whether a plan may serve all parameters. For a search, some are rare and others are not.
 
         Raises:
             StoreError: The database cannot be read.
@@ -191,7 +209,8 @@ class Connections:
 
         def run(connection: psycopg.Connection) -> Rows:
             with connection.cursor(binary=True) as cursor:
-                return self._opened(cursor.execute(sql.encode(), parameters).fetchall())
+                prepare = None if planned_once else False
+                return self._opened(cursor.execute(sql.encode(), parameters, prepare=prepare).fetchall())
 
         with store_errors("cannot read"):
             return self._reconnecting(run)

@@ -14,7 +14,7 @@ DAYS = DayStatements(
     of_day="SELECT route, seq FROM verdicts WHERE at >= %s AND at < %s AND seq <= %s",
     by_seqs=(
         rf"SELECT {_COLUMNS}, v.line, NULLIF(s.body, '\x00'), s.source"  # noqa: S608 - constants only
-        " FROM verdicts v LEFT JOIN samples s USING (key) WHERE v.seq = ANY(%s::bigint[]) ORDER BY v.seq"
+        " FROM verdicts v LEFT JOIN samples s USING (key) WHERE v.seq = ANY(%b::bigint[]) ORDER BY v.seq"
     ),
     key_of="SELECT key, judge FROM verdicts WHERE seq = %s",
     list_of=list,

@@ -12,7 +12,7 @@ from typing import Any
 from ragwatch.errors import StoreError
 from ragwatch.stores.answer_terms import Rules
 from ragwatch.stores.kept_texts import Texts, without_texts
-from ragwatch.stores.postgres import indexing
+from ragwatch.stores.postgres import indexing, replies
 from ragwatch.stores.postgres.connections import Writer
 from ragwatch.stores.rows import pack, unpack
 from ragwatch.stores.traits import reduced
@@ -32,7 +32,7 @@ def drop_settled(writer: Writer, keys: Sequence[str], rules: Rules, *, seal: Cel
     settle the last two verdicts on an answer, the later one sees both.
     """
     stored = writer.execute(
-        f"SELECT key FROM samples s WHERE key = ANY(%s::text[]) AND {_droppable(rules.texts)} ORDER BY key".encode(),  # noqa: S608 - constants
+        f"SELECT key FROM samples s WHERE key = ANY(%b::text[]) AND {_droppable(rules.texts)} ORDER BY key".encode(),  # noqa: S608 - constants
         (list(keys),),
     ).fetchall()
     erase_texts(writer, [key for (key,) in stored], rules, seal=seal, unseal=unseal)
@@ -67,20 +67,21 @@ def erase_texts(
     """
     if not keys:
         return
-    writer.execute("UPDATE samples SET body = %s WHERE key = ANY(%s::text[])", (DROPPED, list(keys)))
+    writer.execute("UPDATE samples SET body = %s WHERE key = ANY(%b::text[])", (DROPPED, list(keys)))
     if ids:
         _erase_traits(writer, list(keys), rules, seal=seal, unseal=unseal)
     else:
-        writer.execute("DELETE FROM traits WHERE key = ANY(%s::text[])", (list(keys),))
+        writer.execute("DELETE FROM traits WHERE key = ANY(%b::text[])", (list(keys),))
         indexing.remove(writer, list(keys))
+    replies.remove(writer, keys)
     lines = writer.execute(
-        "SELECT seq, key, line FROM verdicts WHERE key = ANY(%s::text[]) ORDER BY seq", (list(keys),)
+        "SELECT seq, key, line FROM verdicts WHERE key = ANY(%b::text[]) ORDER BY seq", (list(keys),)
     ).fetchall()
     kept = [(seal(_kept(unseal(line), None if ids else key)), seq) for seq, key, line in lines]
     if kept:
         writer.executemany("UPDATE verdicts SET line = %s WHERE seq = %s", kept)
     if not ids:
-        writer.execute("UPDATE verdicts SET trace_id = NULL WHERE key = ANY(%s::text[])", (list(keys),))
+        writer.execute("UPDATE verdicts SET trace_id = NULL WHERE key = ANY(%b::text[])", (list(keys),))
 
 
 def _kept(line: bytes, identity: str | None) -> bytes:
@@ -92,7 +93,7 @@ def _kept(line: bytes, identity: str | None) -> bytes:
 
 def _erase_traits(writer: Writer, keys: list[str], rules: Rules, *, seal: Cell, unseal: Cell) -> None:
     """Delete the texts in the traits of answers and in the index of searches."""
-    stored = writer.execute("SELECT key, body FROM traits WHERE key = ANY(%s::text[]) ORDER BY key", (keys,)).fetchall()
+    stored = writer.execute("SELECT key, body FROM traits WHERE key = ANY(%b::text[]) ORDER BY key", (keys,)).fetchall()
     before = {key: unseal(body) for key, body in stored}
     kept = {key: smaller for key, body in before.items() if (smaller := reduced(body)) is not None}
     if kept:

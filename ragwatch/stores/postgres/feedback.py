@@ -26,6 +26,12 @@ RATED = (
     f" WHERE f.answered >= %s AND f.answered < %s AND f.score IS NOT NULL AND {live('v.')} ORDER BY v.seq"
 )
 
+_WAITING = "SELECT key FROM early_feedback WHERE key = ANY(%b::text[]) ORDER BY key FOR UPDATE"  # hardly ever any
+_EARLY = (
+    "SELECT e.key, e.name, e.source, e.at, e.score, s.at FROM early_feedback e JOIN samples s USING (key)"
+    " WHERE e.key = ANY(%b::text[]) ORDER BY e.key"
+)
+
 
 def write(writer: Writer, admission: Admission, new: Sequence[str], tallies: Tallies) -> None:
     """Store the feedback of an admission, and that which waited for one of its new samples; count what became of it."""
@@ -44,11 +50,8 @@ def join_early(writer: Writer, keys: Sequence[str], tallies: Tallies) -> None:
     """Join feedback that waited for samples which are stored now."""
     if not keys:
         return
-    early = writer.execute(
-        "SELECT e.key, e.name, e.source, e.at, e.score, s.at FROM early_feedback e JOIN samples s USING (key)"
-        " WHERE e.key = ANY(%s::text[]) ORDER BY e.key FOR UPDATE OF e",
-        (list(keys),),
-    ).fetchall()
+    waiting = writer.execute(_WAITING, (list(keys),)).fetchall()
+    early = writer.execute(_EARLY, ([key for (key,) in waiting],)).fetchall() if waiting else []
     if not early:
         return
     lock(writer, SEQUENCES)
@@ -57,7 +60,7 @@ def join_early(writer: Writer, keys: Sequence[str], tallies: Tallies) -> None:
         if name not in joined:
             joined.add(name)
             tallies[Tally.FEEDBACK, (source, _store(writer, key, answered, at=at, score=score))] += 1
-    writer.execute("DELETE FROM early_feedback WHERE name = ANY(%s::text[])", (sorted(joined),))
+    writer.execute("DELETE FROM early_feedback WHERE name = ANY(%b::text[])", (sorted(joined),))
 
 
 def join_late(writer: Writer, tallies: Tallies) -> None:
@@ -69,7 +72,7 @@ def join_late(writer: Writer, tallies: Tallies) -> None:
 def _add(writer: Writer, one: Feedback, received: float) -> FeedbackOutcome | None:
     """Store one feedback. Returns what became of it; None while it waits for its answer."""
     samples = writer.execute(
-        "SELECT key, at FROM samples WHERE key = ANY(%s::text[]) ORDER BY key", (list(one.keys),)
+        "SELECT key, at FROM samples WHERE key = ANY(%b::text[]) ORDER BY key", (list(one.keys),)
     ).fetchall()
     if samples:
         outcomes = [_store(writer, key, answered, at=one.at, score=one.score) for key, answered in samples]
@@ -79,7 +82,7 @@ def _add(writer: Writer, one: Feedback, received: float) -> FeedbackOutcome | No
         return FeedbackOutcome.UNKNOWN_ANSWER
     writer.execute(
         "INSERT INTO early_feedback (key, name, source, at, score, received)"
-        " SELECT DISTINCT k, %s, %s, %s::float8, %s::float8, %s::float8 FROM unnest(%s::text[]) AS k"
+        " SELECT DISTINCT k, %s, %s, %s::float8, %s::float8, %s::float8 FROM unnest(%b::text[]) AS k"
         " ON CONFLICT (key) DO UPDATE SET at = excluded.at, score = excluded.score"
         " WHERE excluded.at >= early_feedback.at",
         (one.keys[0], one.source, one.at, one.score, received, list(one.keys)),
@@ -119,7 +122,7 @@ def expire(writer: Writer, now: float, tallies: Tallies) -> int:
 def erase(writer: Writer, keys: Sequence[str]) -> None:
     """Erase the feedback on samples; what remains refuses further feedback on them."""
     lock(writer, SEQUENCES)
-    writer.execute("DELETE FROM early_feedback WHERE key = ANY(%s::text[])", (list(keys),))
-    samples = writer.execute("SELECT key, at FROM samples WHERE key = ANY(%s::text[])", (list(keys),)).fetchall()
+    writer.execute("DELETE FROM early_feedback WHERE key = ANY(%b::text[])", (list(keys),))
+    samples = writer.execute("SELECT key, at FROM samples WHERE key = ANY(%b::text[])", (list(keys),)).fetchall()
     for key, answered in samples:
         _replace(writer, key, answered, at=0.0, score=None)

@@ -8,12 +8,13 @@ from typing import Any
 from ragwatch.errors import StoreError
 from ragwatch.ports import AnswerQuery, PackedVerdict, Query, ScoreRow, StoredVerdict
 from ragwatch.stores import decoding
-from ragwatch.stores.answer_terms import Rules, asked_terms, behind, check_searchable
+from ragwatch.stores.answer_terms import Rules, asked_terms, check_searchable, unindexed
 from ragwatch.stores.kept_texts import Texts
-from ragwatch.stores.postgres import indexing, search
+from ragwatch.stores.postgres import indexing, replies, search
 from ragwatch.stores.postgres.connections import Writer
 from ragwatch.stores.postgres.dropping import drop_earlier, drop_settled
 from ragwatch.stores.postgres.rejudging import PostgresRejudging
+from ragwatch.stores.replies import stored_replies
 from ragwatch.stores.traits import answer_of
 
 
@@ -35,14 +36,23 @@ class PostgresSearch(PostgresRejudging):
         """See `Store.summaries`."""
         return self._decoded_verdicts(decoding.summary_of, *search.summary_statement(query, self._asked(query)))
 
+    def examined_since(self, query: Query) -> float | None:
+        """See `Store.examined_since`. Every answer that has the words is looked at."""
+        self._asked(query)
+        return None
+
     def entries(self, query: Query) -> Iterator[PackedVerdict]:
         """See `Store.entries`. Loads one verdict at a time, without holding a transaction."""
         return self._entries(*search.seq_statement(query, self._asked(query)))
 
     def _entries(self, sql: str, parameters: Sequence[object]) -> Iterator[PackedVerdict]:
-        for seq in self.rows(sql, parameters):
+        for seq in self.rows(sql, parameters, planned_once=False):
             for row in self.rows(search.ENTRY_BY_SEQ, seq):
                 yield decoding.packed_verdict_of(row)
+
+    def replies(self, seq: int) -> tuple[str, ...]:
+        """See `Store.replies`."""
+        return stored_replies(self.rows(replies.BY_SEQ, (seq,)))
 
     def answers(self, query: AnswerQuery) -> list[tuple[ScoreRow, Mapping[str, Any] | None]]:
         """See `Store.answers`."""
@@ -52,7 +62,7 @@ class PostgresSearch(PostgresRejudging):
         self, decode: Callable[[tuple[Any, ...]], StoredVerdict], sql: str, parameters: Sequence[object]
     ) -> list[StoredVerdict]:
         verdicts: list[StoredVerdict] = []
-        for row in self.rows(sql, parameters):
+        for row in self.rows(sql, parameters, planned_once=False):
             try:
                 verdicts.append(decode(row))
             except StoreError:  # without a readable key
@@ -80,7 +90,7 @@ class PostgresSearch(PostgresRejudging):
             while self._delete_some_words():
                 pass
         while self._behind is not None:
-            keys, self._behind = behind(self.rows(*indexing.behind_statement(self._behind)), self._rules)
+            keys, self._behind = unindexed(self.rows(*indexing.behind_statement(self._behind)), self._rules)
             if keys:
                 with self.transaction() as writer:
                     indexing.add_stored(writer, keys, self._rules, self.unseal)

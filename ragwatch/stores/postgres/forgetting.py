@@ -20,17 +20,17 @@ OTHERS = {
     "states": "SELECT name, body FROM states",
     "events": "SELECT id, detail FROM events",
 }
-REWRITTEN = ("samples", "traits", "answer_index", "verdicts", "labels", "runs", "states", "events", "parts")
+REWRITTEN = ("samples", "traits", "answer_index", "replies", "verdicts", "labels", "runs", "states", "events", "parts")
 COUNTS = (
     "SELECT (SELECT COUNT(*) FROM work WHERE key = ANY(k.keys)),"
     " (SELECT COUNT(*) FROM verdicts WHERE key = ANY(k.keys)),"
     " (SELECT COUNT(*) FROM labels WHERE key = ANY(k.keys)),"
     " (SELECT COUNT(*) FROM feedback WHERE key = ANY(k.keys) AND score IS NOT NULL),"
-    " (SELECT COUNT(*) FROM work WHERE key = ANY(k.keys) AND batch IS NOT NULL) FROM (SELECT %s::text[] AS keys) AS k"
+    " (SELECT COUNT(*) FROM work WHERE key = ANY(k.keys) AND batch IS NOT NULL) FROM (SELECT %b::text[] AS keys) AS k"
 )
 _PENDING = (
     "SELECT judge, key, probability, source, route, at FROM work JOIN samples USING (key)"
-    " WHERE key = ANY(%s::text[]) ORDER BY seq"
+    " WHERE key = ANY(%b::text[]) ORDER BY seq"
 )
 _REPLACE = {
     "runs": "UPDATE runs SET body = %s WHERE id = %s",
@@ -69,8 +69,8 @@ def erase(
     erase_texts(writer, keys, rules, seal=seal, unseal=unseal, ids=False)
     feedback.erase(writer, keys)
     if erasure.with_scores:
-        writer.execute("DELETE FROM verdicts WHERE key = ANY(%s::text[])", (keys,))
-        writer.execute("DELETE FROM labels WHERE key = ANY(%s::text[])", (keys,))
+        writer.execute("DELETE FROM verdicts WHERE key = ANY(%b::text[])", (keys,))
+        writer.execute("DELETE FROM labels WHERE key = ANY(%b::text[])", (keys,))
     else:
         _erase_notes(writer, keys, seal=seal, unseal=unseal)
     return erased(selection, counts)
@@ -86,7 +86,7 @@ def clear(writer: Writer, rows: Iterable[OtherRow], seal: Cell) -> None:
 def _erase_notes(writer: Writer, keys: Sequence[str], *, seal: Cell, unseal: Cell) -> None:
     """Delete the notes of the labels on answers, earlier ones too; a damaged label is deleted."""
     labels = writer.execute(
-        "SELECT key, annotator, body FROM labels WHERE key = ANY(%s::text[]) ORDER BY key, annotator", (list(keys),)
+        "SELECT key, annotator, body FROM labels WHERE key = ANY(%b::text[]) ORDER BY key, annotator", (list(keys),)
     ).fetchall()
     for key, annotator, body in labels:
         kept = without_notes(unseal(body))

@@ -29,10 +29,10 @@ _BEHIND = (
 _STORED = (
     r"SELECT s.key, NULLIF(s.body, '\x00'), t.body, EXISTS (SELECT 1 FROM verdicts v WHERE v.key = s.key"
     " AND v.outcome = 'judged' AND v.stage NOT IN ('none')) FROM samples s LEFT JOIN traits t USING (key)"
-    " JOIN sample_keys k USING (key) WHERE s.key = ANY(%s::text[]) ORDER BY s.key FOR SHARE OF s"  # waits for erasures
+    " JOIN sample_keys k USING (key) WHERE s.key = ANY(%b::text[]) ORDER BY s.key FOR SHARE OF s"  # waits for erasures
 )
 _INSERT = (
-    "INSERT INTO answer_index (key, terms, words) VALUES (%s, %s::bigint[], %s::tsvector) ON CONFLICT (key)"
+    "INSERT INTO answer_index (key, terms, words) VALUES (%s, %b::bigint[], %s::tsvector) ON CONFLICT (key)"
     " DO UPDATE SET words = excluded.words WHERE answer_index.words IS NULL AND excluded.words IS NOT NULL"
 )
 _DROP_WORDS = (
@@ -85,14 +85,14 @@ def drop_words(writer: Writer) -> int:
 
 def remove(writer: Writer, keys: Sequence[str]) -> None:
     """Remove answers."""
-    writer.execute("DELETE FROM answer_index WHERE key = ANY(%s::text[])", (list(keys),))
+    writer.execute("DELETE FROM answer_index WHERE key = ANY(%b::text[])", (list(keys),))
 
 
 def reduce(writer: Writer, traits: Mapping[str, bytes], rules: Rules) -> None:
     """Leave only the terms of the traits that are kept, by key of answers whose texts are deleted."""
     kept = [(stored_terms(traits[key], None, rules), key) for key in sorted(traits)]
     if kept:
-        writer.executemany("UPDATE answer_index SET terms = %s::bigint[], words = NULL WHERE key = %s", kept)
+        writer.executemany("UPDATE answer_index SET terms = %b::bigint[], words = NULL WHERE key = %s", kept)
 
 
 def behind_statement(place: Place) -> tuple[str, tuple[object, ...]]:

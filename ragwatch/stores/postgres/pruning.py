@@ -19,7 +19,7 @@ EXACT_BYTES = 256 << 20  # tables up to this size are measured whole, larger one
 ROW_BYTES = 80  # of a row's header and its entries in indexes
 PRUNED_UNTIL = "SELECT until FROM pruned"
 RUNS_SIZE = "SELECT COALESCE(SUM(octet_length(body)), 0)::bigint FROM runs"
-_TABLES = ("verdicts", "samples", "traits", "answer_index", "runs", "parts", "labels", "events")
+_TABLES = ("verdicts", "samples", "traits", "answer_index", "replies", "runs", "parts", "labels", "events")
 RELATION_SIZE = (
     "SELECT SUM(pg_total_relation_size(p.relid))"  # noqa: S608 - constants
     f" FROM unnest(ARRAY{list(_TABLES)}) AS t(name), pg_partition_tree(t.name::regclass) AS p"
@@ -136,15 +136,15 @@ def _record_deletion(writer: Writer, deleted: list[tuple[str, float, int]], now:
     set_pruned(writer, until, int(last))
     keys = sorted({key for key, _, _ in deleted})
     orphans = writer.execute(
-        "DELETE FROM samples s WHERE key = ANY(%s::text[])"  # a label does not keep it: no page would show it
+        "DELETE FROM samples s WHERE key = ANY(%b::text[])"  # a label does not keep it: no page would show it
         " AND NOT EXISTS (SELECT 1 FROM verdicts v WHERE v.key = s.key)"
         " AND NOT EXISTS (SELECT 1 FROM work w WHERE w.key = s.key) RETURNING key, octet_length(body)",
         (keys,),
     ).fetchall()
-    writer.execute("DELETE FROM sample_keys WHERE key = ANY(%s::text[])", ([key for key, _ in orphans],))
+    writer.execute("DELETE FROM sample_keys WHERE key = ANY(%b::text[])", ([key for key, _ in orphans],))
     for table in ("feedback", "traits"):
         writer.execute(
-            f"DELETE FROM {table} f WHERE key = ANY(%s::text[])"  # noqa: S608 - constants
+            f"DELETE FROM {table} f WHERE key = ANY(%b::text[])"  # noqa: S608 - constants
             " AND NOT EXISTS (SELECT 1 FROM samples s WHERE s.key = f.key)".encode(),
             (keys,),
         )

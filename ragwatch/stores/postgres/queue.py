@@ -25,8 +25,8 @@ _LEASABLE = (
     " WHERE w.judge = %s AND w.batch IS NULL AND w.since < %s AND w.leased_until <= %s"
     " ORDER BY w.seq LIMIT %s FOR UPDATE OF w SKIP LOCKED"
 )
-_LEASE = "UPDATE work SET holder = %s, leased_until = %s WHERE seq = ANY(%s::bigint[])"
-_POSTPONE = "UPDATE work SET holder = %s, leased_until = %s WHERE judge = %s AND key = ANY(%s::text[])"
+_LEASE = "UPDATE work SET holder = %s, leased_until = %s WHERE seq = ANY(%b::bigint[])"
+_POSTPONE = "UPDATE work SET holder = %s, leased_until = %s WHERE judge = %s AND key = ANY(%b::text[])"
 _SHIFT = "UPDATE work SET leased_until = leased_until - %s WHERE holder = %s"
 _RELEASE = "UPDATE work SET holder = NULL, leased_until = '-Infinity' WHERE holder = %s"
 

@@ -11,7 +11,8 @@ from ragwatch.core.tally import Tallies, Tally
 from ragwatch.core.trends import score_sums
 from ragwatch.core.verdict import Verdict
 from ragwatch.ports import RejudgeCandidate, RejudgeQuery
-from ragwatch.stores.postgres import statements, trends
+from ragwatch.stores.answer_terms import Rules
+from ragwatch.stores.postgres import replies, statements, trends
 from ragwatch.stores.postgres.leading import PostgresLeading
 from ragwatch.stores.postgres.locks import SEQUENCES, lock
 from ragwatch.stores.postgres.partitions import Parts
@@ -23,10 +24,10 @@ _FIRST = first_statement(mark="%s", rejudged=rejudged("o."))
 _HAS_TEXTS = "s.body <> '\\x00'::bytea"
 _DRAWS = (
     "SELECT v.key, s.source, s.route, s.at, s.body, v.probability FROM verdicts v JOIN samples s ON s.key = v.key"  # noqa: S608 - constants
-    f" WHERE v.judge = %s AND v.key = ANY(%s::text[]) AND {_HAS_TEXTS} ORDER BY v.at, v.seq"
+    f" WHERE v.judge = %s AND v.key = ANY(%b::text[]) AND {_HAS_TEXTS} ORDER BY v.at, v.seq"
 )
 _ADDABLE = (
-    "SELECT g.key, g.judge FROM unnest(%s::text[], %s::text[]) AS g(key, judge) JOIN samples s ON s.key = g.key"  # noqa: S608 - constants
+    "SELECT g.key, g.judge FROM unnest(%b::text[], %b::text[]) AS g(key, judge) JOIN samples s ON s.key = g.key"  # noqa: S608 - constants
     f" WHERE {_HAS_TEXTS} AND NOT EXISTS (SELECT 1 FROM verdicts v WHERE v.key = g.key AND v.judge = g.judge)"
     " AND NOT EXISTS (SELECT 1 FROM work w WHERE w.key = g.key AND w.judge = g.judge)"
 )
@@ -36,6 +37,7 @@ class PostgresRejudging(PostgresLeading):
     """Implements `ports.RejudgeStore`."""
 
     _parts: Parts
+    _rules: Rules
 
     def rejudge_candidates(self, query: RejudgeQuery) -> list[RejudgeCandidate]:
         """See `RejudgeReader.rejudge_candidates`."""
@@ -64,6 +66,7 @@ class PostgresRejudging(PostgresLeading):
             new = [one for one in verdicts if (one.draw.key, one.reading.judge) in addable]
             if new:
                 statements.insert_verdicts(writer, new, self.seal, self._parts.of, row=rejudged_row)
+            replies.add(writer, new, self._rules, self.seal)
             for one in new:
                 counts[Tally.REJUDGED, (one.reading.judge,)] += 1
             statements.add_tallies(writer, counts, self._slot)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
-from ragwatch.core.scores import LOW_IS_GOOD
+from ragwatch.core.scores import LOW_IS_GOOD, Quantity
 from ragwatch.ports import AnswerQuery, Query
 from ragwatch.stores import traits
 from ragwatch.stores.decoding import VERDICT_COLUMNS
@@ -14,8 +15,12 @@ from ragwatch.stores.postgres.pruning import unbiased
 from ragwatch.stores.rows import conditions_of
 
 _COLUMNS = ", ".join("v.scores::text" if name == "scores" else f"v.{name}" for name in VERDICT_COLUMNS)
-_FROM = "verdicts v LEFT JOIN samples s USING (key)"
-_FROM_INDEX = "verdicts v JOIN answer_index a ON a.key = v.key LEFT JOIN samples s ON s.key = v.key"
+_FROM = "verdicts v"
+_FROM_INDEX = "verdicts v JOIN answer_index a ON a.key = v.key"
+_DISPUTED = (  # as `CONDITIONS` of `stores.rows` says: of two stages of one answer, each judge named one
+    "v.stage IS NOT NULL AND v.key IN"
+    " (SELECT o.key FROM verdicts o WHERE {times} GROUP BY o.key HAVING min(o.stage) <> max(o.stage))"
+)
 _EQUALS = ("key", "route", "judge", "stage", "outcome")
 _SCORE = "(v.scores ->> %s)::float8"
 _BODY = r"NULLIF(s.body, '\x00')"  # NULL where the texts are not kept
@@ -62,7 +67,7 @@ def answers_statement(query: AnswerQuery) -> tuple[str, list[Any]]:
 
 def _of_index(query: Query, terms: Terms) -> tuple[list[str], list[Any]]:
     """Conditions on the index of searches, with their parameters."""
-    where = ["a.terms && %s::bigint[]" for _ in terms]
+    where = ["a.terms && %b::bigint[]" for _ in terms]
     parameters: list[Any] = [list(alternatives) for alternatives in terms]
     if query.words:
         where.append("a.words @@ %s::tsquery")
@@ -73,34 +78,104 @@ def _of_index(query: Query, terms: Terms) -> tuple[list[str], list[Any]]:
 
 
 def _select(query: Query, columns: str, terms: Terms) -> tuple[str, list[Any]]:
-    indexed, parameters = _of_index(query, terms)
-    where = ["true", *conditions_of(query), *indexed]
-    for name in _EQUALS:
-        value = getattr(query, name)
-        if value is not None:
-            where.append(f"v.{name} = %s")
-            parameters.append(str(value))
+    indexed = _of_index(query, terms)
+    if query.worst and query.quantity is not None:
+        return _worst_first(query, query.quantity, columns, indexed)
+    where, parameters = indexed
+    where += [*_conditions(query, parameters), *_equalities(query, parameters)]
     if query.quantity is not None:
         path = str(query.quantity)
         where.append(f"{_SCORE} IS NOT NULL")
         parameters.append(path)
-        for operator, bound in (("<", query.below), (">", query.above)):
-            if bound is not None:
-                where.append(f"{_SCORE} {operator} %s")
-                parameters += [path, bound]
+        for operator, bound in _bounds(query):
+            where.append(f"{_SCORE} {operator} %s")
+            parameters += [path, bound]
+    where += _times(query, "v.", parameters)
+    condition = " AND ".join(where or ["true"])
+    source = _FROM_INDEX if terms or query.words else _FROM
+    newest = "ORDER BY v.at DESC, v.seq DESC LIMIT %s"
+    if query.disputed:
+        rows = f"SELECT v.seq, v.part, v.at FROM {source} WHERE {condition} {newest}"  # noqa: S608 - constants only
+        sql = _loaded(columns, rows, "m.at DESC, m.seq DESC")
+    else:
+        tables = f"{source} LEFT JOIN samples s ON s.key = v.key"
+        sql = f"SELECT {columns} FROM {tables} WHERE {condition} {newest}"  # noqa: S608 - constants only
+    return sql, [*parameters, query.limit]
+
+
+def _worst_first(
+    query: Query, quantity: Quantity, columns: str, indexed: tuple[list[str], list[Any]]
+) -> tuple[str, list[Any]]:
+    """The worst scores: each is decoded once (OFFSET 0).
+
+    With a search of the index, those that are not the best one are sorted and looked up until there are enough; as many
+    of the best ones are the newest that the index has.
+    """
+    low, path = quantity in LOW_IS_GOOD, str(quantity)
+    order = f"m.score {'DESC' if low else 'ASC'}, m.at DESC, m.seq DESC"
+    parameters: list[Any] = [path]
+    where = [*_conditions(query, parameters), *_equalities(query, parameters), *_times(query, "v.", parameters)]
+    condition = " AND ".join(where or ["true"])
+    scored = f"SELECT v.key, v.seq, v.part, v.at, {_SCORE} AS score FROM {_FROM} WHERE {condition} OFFSET 0"  # noqa: S608 - constants only
+    bounds = ["m.score IS NOT NULL", *(f"m.score {operator} %s" for operator, _ in _bounds(query))]
+    limits = [bound for _, bound in _bounds(query)]
+    conditions, values = indexed
+    ranked = f"SELECT m.* FROM ({scored}) m WHERE {' AND '.join(bounds)}"  # noqa: S608 - constants only
+    if not conditions:
+        return _loaded(columns, f"{ranked} ORDER BY {order} LIMIT %s", order), [*parameters, *limits, query.limit]
+    best, searched = (0.0 if low else 1.0), " AND ".join(conditions)
+    flawed = (
+        f"SELECT m.seq, m.part, m.at, m.score FROM ({ranked} AND m.score <> {best} ORDER BY {order} OFFSET 0) m"  # noqa: S608 - constants only
+        f" JOIN answer_index a ON a.key = m.key WHERE {searched} ORDER BY {order} LIMIT %s"
+    )
+    rest = (
+        f"SELECT v.seq, v.part, v.at, {_SCORE} AS score FROM {_FROM_INDEX}"  # noqa: S608 - constants only
+        f" WHERE {searched} AND {condition} AND {_SCORE} = {best} {_within(query, best)}"
+        " ORDER BY v.at DESC, v.seq DESC LIMIT %s"
+    )
+    rows = f"SELECT * FROM (({flawed}) UNION ALL ({rest})) m ORDER BY {order} LIMIT %s"  # noqa: S608 - constants only
+    of_rest = [path, *values, *parameters[1:], path]
+    limit = query.limit
+    return _loaded(columns, rows, order), [*parameters, *limits, *values, limit, *of_rest, limit, limit]
+
+
+def _within(query: Query, best: float) -> str:
+    """Nothing if the best score is within the bounds, else a condition that is never true."""
+    above, below = query.above, query.below
+    return "" if (below is None or best < below) and (above is None or best > above) else "AND false"
+
+
+def _loaded(columns: str, rows: str, order: str) -> str:
+    """Statement that loads the texts of some rows only, and of no others that were compared."""
+    tables = f"({rows}) m JOIN verdicts v ON v.seq = m.seq AND v.part = m.part LEFT JOIN samples s ON s.key = v.key"
+    return f"SELECT {columns} FROM {tables} ORDER BY {order}"  # noqa: S608 - constants only
+
+
+def _conditions(query: Query, parameters: list[Any]) -> list[str]:
+    """Conditions on other rows. Disputed answers are few: they are read in one go instead of one by one."""
+    if not query.disputed:
+        return conditions_of(query)
+    times = " AND ".join(["true", *_times(replace(query, after=None), "o.", parameters)])
+    return [*conditions_of(replace(query, disputed=None)), _DISPUTED.format(times=times)]
+
+
+def _equalities(query: Query, parameters: list[Any]) -> list[str]:
+    given = {name: value for name in _EQUALS if (value := getattr(query, name)) is not None}
+    parameters += map(str, given.values())
+    return [f"v.{name} = %s" for name in given]
+
+
+def _bounds(query: Query) -> Iterator[tuple[str, float]]:
+    return ((operator, bound) for operator, bound in (("<", query.below), (">", query.above)) if bound is not None)
+
+
+def _times(query: Query, table: str, parameters: list[Any]) -> list[str]:
+    where = []
     for operator, bound in ((">=", query.since), ("<", query.until)):
         if bound is not None:
-            where.append(f"v.at {operator} %s")
+            where.append(f"{table}at {operator} %s")
             parameters.append(bound)
     if query.after is not None:
-        where.append("(v.at, v.seq) < (%s::float8, %s::bigint)")
+        where.append(f"({table}at, {table}seq) < (%s::float8, %s::bigint)")
         parameters += query.after
-    order = "v.at DESC, v.seq DESC"
-    if query.worst and query.quantity is not None:
-        order = f"{_SCORE} {'DESC' if query.quantity in LOW_IS_GOOD else 'ASC'}, {order}"
-        parameters.append(str(query.quantity))
-    sql = (
-        f"SELECT {columns} FROM {_FROM_INDEX if terms or query.words else _FROM}"  # noqa: S608 - constants only
-        f" WHERE {' AND '.join(where)} ORDER BY {order} LIMIT %s"
-    )
-    return sql, [*parameters, query.limit]
+    return where

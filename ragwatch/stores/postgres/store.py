@@ -43,6 +43,7 @@ from ragwatch.stores.postgres import (
     indexing,
     partitions,
     pruning,
+    replies,
     statements,
     trends,
     waiting,
@@ -123,29 +124,28 @@ class PostgresStore(PostgresSearch):
         tallies: Tallies = Counter(admission.tallies)
         self._parts.refresh()
         with self.transaction() as writer:
-            stored = self._insert_samples(writer, admission)
-            new: dict[str, None] = {}
+            draws = [draw for draw, _ in admission.draws]
+            stored = statements.insert_samples(writer, draws, seal=self.seal, part=self._parts.of)
+            new: dict[str, Draw] = {}
             work = []
             for draw, assignments in admission.draws:
                 if draw.key not in stored or draw.key in new:
                     count_duplicate(tallies, admission.source)
                     continue
-                new[draw.key] = None
+                new[draw.key] = draw
                 count_draw(tallies, draw.route, (assignment.judge for assignment in assignments))
                 tallies.update(admission.of_draws.get(draw.key, {}))
                 since = draw.at if admission.at is None else admission.at
                 work += [(draw.key, assignment, since) for assignment in assignments]
-            statements.insert_work(writer, work)
+            with writer.connection.pipeline():  # the server queues them while this computes traits
+                statements.insert_work(writer, work)
+                statements.insert_traits(writer, new, self._texts, seal=self.seal)
             feedback.write(writer, admission, list(new), tallies)
             statements.store_cursor(writer, admission)
             waiting.write(writer, admission, self.seal)
             trends.add_versions(writer, admission)
             statements.add_tallies(writer, tallies, self._slot)
         return len(new)
-
-    def _insert_samples(self, writer: Writer, admission: Admission) -> set[str]:
-        draws = [draw for draw, _ in admission.draws]
-        return statements.insert_samples(writer, draws, self._texts, seal=self.seal, part=self._parts.of)
 
     def settle(
         self, verdicts: Sequence[Verdict], follow_ups: Sequence[FollowUp] = (), tallies: Tallies | None = None
@@ -159,10 +159,12 @@ class PostgresStore(PostgresSearch):
                 counts.update(tallies or {})
             caused = [follow_up for follow_up in follow_ups if (follow_up.after, follow_up.key) in new]
             statements.insert_follow_ups(writer, caused, counts)
+            settled = [one for one in verdicts if (one.reading.judge, one.draw.key) in new]
+            replies.add(writer, settled, self._rules, self.seal)
             self._drop_texts(writer, {key for _, key in new})
-            indexing.add(writer, [one for one in verdicts if (one.reading.judge, one.draw.key) in new], self._rules)
+            indexing.add(writer, settled, self._rules)
             statements.add_tallies(writer, counts, self._slot)
-            trends.add(writer, score_sums(one for one in verdicts if (one.reading.judge, one.draw.key) in new))
+            trends.add(writer, score_sums(settled))
         return len(new)
 
     def overdue(self, before: float) -> dict[tuple[str, str, int], float]:

@@ -12,7 +12,7 @@ from ragwatch.stores.postgres.connections import Writer
 from ragwatch.stores.rows import ZLIB_LEVEL, digest
 
 PARTS = "SELECT part_group, name, body, at FROM parts WHERE source = %s ORDER BY id"
-RECEIVED = "SELECT digest FROM received WHERE source = %s AND digest = ANY(%s::bytea[])"
+RECEIVED = "SELECT digest FROM received WHERE source = %s AND digest = ANY(%b::bytea[])"
 MAX_ROWS_PER_STEP = 5000
 
 
@@ -27,7 +27,7 @@ def write(writer: Writer, admission: Admission, seal: Callable[[bytes], bytes]) 
         bodies = [seal(zlib.compress(part.payload, ZLIB_LEVEL)) for part in admission.hold]
         writer.execute(
             "INSERT INTO parts (source, part_group, name, at, body) SELECT %s, p.part_group, p.name, p.at, p.body"
-            " FROM unnest(%s::text[], %s::text[], %s::float8[], %s::bytea[])"
+            " FROM unnest(%b::text[], %b::text[], %b::float8[], %b::bytea[])"
             " WITH ORDINALITY AS p(part_group, name, at, body, place) ORDER BY p.place ON CONFLICT DO NOTHING",
             (
                 source,
@@ -39,11 +39,11 @@ def write(writer: Writer, admission: Admission, seal: Callable[[bytes], bytes]) 
         )
     if admission.release:
         groups = sorted(admission.release)
-        writer.execute("DELETE FROM parts WHERE source = %s AND part_group = ANY(%s::text[])", (source, groups))
+        writer.execute("DELETE FROM parts WHERE source = %s AND part_group = ANY(%b::text[])", (source, groups))
     if admission.received:
         digests = sorted(set(map(digest, admission.received)))
         stored = writer.execute(
-            "INSERT INTO received (source, digest, at) SELECT %s, d, %s FROM unnest(%s::bytea[]) AS d"
+            "INSERT INTO received (source, digest, at) SELECT %s, d, %s FROM unnest(%b::bytea[]) AS d"
             " ON CONFLICT DO NOTHING",
             (source, at, digests),
         ).rowcount
@@ -54,7 +54,8 @@ def write(writer: Writer, admission: Admission, seal: Callable[[bytes], bytes]) 
 def delete_old(writer: Writer, now: float) -> int:
     """Delete a limited number of ids that were received more than a day ago, and of parts that wait for so long.
 
-    Sources release their parts within minutes; older ones belong to a source that is not configured any more.
+    Sources release their parts within minutes; older ones belong to a source that is not configured any more. Ids are
+    not partitioned by day: no unique index spans partitions, and an id must be unique across midnight.
     """
     deleted = 0
     for table in ("received", "parts"):

@@ -13,7 +13,7 @@ from ragwatch.errors import StoreError
 from ragwatch.stores.answer_terms import Rules
 from ragwatch.stores.kept_texts import Texts, without_texts
 from ragwatch.stores.rows import pack, unpack
-from ragwatch.stores.sqlite import indexing
+from ragwatch.stores.sqlite import indexing, replies
 from ragwatch.stores.traits import reduced
 
 MAX_SAMPLES_PER_STEP = 500
@@ -61,6 +61,7 @@ def erase_texts(writer: sqlite3.Connection, key: str, rules: Rules, *, ids: bool
     indexing.remove_words(writer, key)
     writer.execute("UPDATE samples SET body = x'00' WHERE key = ?", (key,))
     _erase_traits(writer, key, rules, ids=ids)
+    replies.remove(writer, key)
     for seq, line in writer.execute(_LINES, (key,)).fetchall():
         try:
             body = pack(without_texts(unpack(line if cipher is None else cipher.open(line)), None if ids else key))

@@ -9,8 +9,9 @@ from typing import Any
 from ragwatch.errors import StoreError
 from ragwatch.ports import AnswerQuery, PackedVerdict, Query, ScoreRow, StoredVerdict
 from ragwatch.stores import decoding
-from ragwatch.stores.answer_terms import asked_terms, behind, check_searchable
-from ragwatch.stores.sqlite import indexing, search
+from ragwatch.stores.answer_terms import asked_terms, check_searchable, unindexed
+from ragwatch.stores.replies import stored_replies
+from ragwatch.stores.sqlite import indexing, replies, search
 from ragwatch.stores.sqlite.rejudging import SqliteRejudging
 from ragwatch.stores.traits import answer_of
 
@@ -26,6 +27,14 @@ class SqliteSearch(SqliteRejudging):
         """See `Store.summaries`."""
         return self._decoded_verdicts(decoding.summary_of, *search.summary_statement(query, self._asked(query)))
 
+    def examined_since(self, query: Query) -> float | None:
+        """See `Store.examined_since`."""
+        terms = self._asked(query)
+        if not search.is_limited(query, terms):
+            return None
+        ids = self._pages.rows(*search.last_examined_statement(query))
+        return indexing.second_of(ids[0][0]) if len(ids) > 1 else None
+
     def entries(self, query: Query) -> Iterator[PackedVerdict]:
         """See `Store.entries`. Loads one verdict at a time, without holding a read transaction."""
         return self._entries(*search.seq_statement(query, self._asked(query)))
@@ -34,6 +43,10 @@ class SqliteSearch(SqliteRejudging):
         for seq in self._pages.rows(sql, parameters):
             for row in self._pages.rows(search.ENTRY_BY_SEQ, seq):
                 yield decoding.packed_verdict_of(row)
+
+    def replies(self, seq: int) -> tuple[str, ...]:
+        """See `Store.replies`."""
+        return stored_replies(self._pages.rows(replies.BY_SEQ, (seq,)))
 
     def answers(self, query: AnswerQuery) -> list[tuple[ScoreRow, Mapping[str, Any] | None]]:
         """See `Store.answers`."""
@@ -66,7 +79,7 @@ class SqliteSearch(SqliteRejudging):
             return
         place: indexing.Place | None = indexing.NEWEST
         while place is not None:
-            keys, place = behind(self._reader.rows(*indexing.behind_statement(place)), self._rules)
+            keys, place = unindexed(self._reader.rows(*indexing.behind_statement(place)), self._rules)
             if keys:
                 with self._transaction() as writer:
                     indexing.add_stored(writer, keys, self._rules)

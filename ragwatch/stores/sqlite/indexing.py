@@ -134,6 +134,15 @@ def first_id(at: float) -> int:
     return int(min(max(at, 0.0), _MAX_SECOND)) << _SLOT_BITS
 
 
+def second_of(identity: int) -> float:
+    """Return the second of the answer with an id.
+
+    >>> second_of(first_id(7.5))
+    7.0
+    """
+    return float(identity >> _SLOT_BITS)
+
+
 def _packed(terms: Iterable[int]) -> bytes:
     return b"".join(term.to_bytes(TERM_BYTES, "big", signed=True) for term in terms)
 

@@ -14,7 +14,7 @@ from ragwatch.core.verdict import Verdict
 from ragwatch.ports import RejudgeCandidate, RejudgeQuery
 from ragwatch.stores.rejudging import candidate_of, candidates_statement, first_statement, rejudged_row
 from ragwatch.stores.rows import draw_of, single_number
-from ragwatch.stores.sqlite import statements, trends
+from ragwatch.stores.sqlite import replies, statements, trends
 from ragwatch.stores.sqlite.erasure import SqliteErasure
 from ragwatch.stores.sqlite.reader import ReadConnection
 from ragwatch.stores.sqlite.retention import PRUNED_SEQ, PRUNED_UNTIL, rejudged
@@ -81,6 +81,7 @@ class SqliteRejudging(SqliteErasure):
                     statements.insert_row(writer, rejudged_row(verdict))
                     counts[Tally.REJUDGED, (judge,)] += 1
                     new.append(verdict)
+            replies.add(writer, new, self._rules)
             statements.add_tallies(writer, counts)
             trends.add(writer, score_sums(one for one in new if one.draw.at < charted_before))
         return len(new)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from math import inf
 from typing import Any
 
-from ragwatch.core.scores import LOW_IS_GOOD
+from ragwatch.core.scores import LOW_IS_GOOD, Quantity
+from ragwatch.core.search_words import MAX_EXAMINED
 from ragwatch.ports import AnswerQuery, Query
 from ragwatch.stores import traits
 from ragwatch.stores.decoding import VERDICT_COLUMNS
@@ -19,15 +21,13 @@ _COLUMNS = ", ".join(f"v.{name}" for name in VERDICT_COLUMNS)
 _FROM = "verdicts v LEFT JOIN samples s USING (key)"
 _FROM_TERM = (  # in the order of the index of terms, which is that of time
     "terms t CROSS JOIN answer_index a ON a.id = t.id CROSS JOIN verdicts v ON v.key = a.key"
-    " LEFT JOIN samples s ON s.key = v.key"
+    " AND v.at = a.at LEFT JOIN samples s ON s.key = v.key"
 )
 _FROM_WORDS = (  # as far as the index of words says, then sorted
-    "answer_index a CROSS JOIN verdicts v ON v.key = a.key LEFT JOIN samples s ON s.key = v.key"
+    "answer_index a CROSS JOIN verdicts v ON v.key = a.key AND v.at = a.at LEFT JOIN samples s ON s.key = v.key"
 )
-_BY_WORDS = (
-    "a.id IN (SELECT rowid FROM words WHERE words MATCH ? AND rowid >= ? AND rowid < ? ORDER BY rowid DESC LIMIT ?)"
-)
-MAX_MATCHES = 20_000  # of a search for words with other filters: the newest answers of its time
+_FROM_FLAWS = "flaws x CROSS JOIN verdicts v ON v.seq = x.seq LEFT JOIN samples s ON s.key = v.key"
+_MATCHES = "SELECT rowid FROM words WHERE words MATCH ? AND rowid >= ? AND rowid < ? ORDER BY rowid DESC"
 PLAIN_MATCHES = 1000  # of one without, whose first matches are its page
 _OTHER_FILTERS = ("route", "judge", "stage", "outcome", "quantity", "labelled", "disputed")
 _OTHER_TERM = "EXISTS (SELECT 1 FROM terms o WHERE o.term IN ({marks}) AND o.at = t.at AND o.id = t.id)"
@@ -77,49 +77,124 @@ def _of_index(query: Query, terms: Terms) -> tuple[list[str], list[Any]]:
     where = [_OTHER_TERM.format(marks=some) if place else f"t.term IN ({some})" for place, some in enumerate(marks)]
     parameters: list[Any] = [term for alternatives in terms for term in alternatives]
     if query.words:
-        phrases = " AND ".join(f'"{" ".join(phrase)}"' for phrase in query.words)
-        last = min([bound for bound in (query.until, *(query.after or ())[:1]) if bound is not None], default=inf)
-        where.append(_BY_WORDS)
-        parameters += [phrases, first_id(query.since or 0.0), first_id(last + 1.0), _matches(query, terms)]
+        plain = max(PLAIN_MATCHES, 2 * query.limit)
+        where.append(f"a.id IN ({_MATCHES} LIMIT ?)")
+        parameters += [*_match(query), MAX_EXAMINED if is_limited(query, terms) else plain]
     return where, parameters
 
 
-def _matches(query: Query, terms: Terms) -> int:
-    """The number of answers that are looked up in the index of words."""
-    filtered = terms or any(getattr(query, name) is not None for name in _OTHER_FILTERS)
-    return MAX_MATCHES if filtered else max(PLAIN_MATCHES, 2 * query.limit)
+def _match(query: Query) -> list[Any]:
+    """Parameters of `_MATCHES`."""
+    phrases = " AND ".join(f'"{" ".join(phrase)}"' for phrase in query.words)
+    last = min([bound for bound in (query.until, *(query.after or ())[:1]) if bound is not None], default=inf)
+    return [phrases, first_id(query.since or 0.0), first_id(last + 1.0)]
+
+
+def is_limited(query: Query, terms: Terms) -> bool:
+    """Whether a search for words also has other filters, so that it looks at `MAX_EXAMINED` answers at most."""
+    return bool(query.words and (terms or any(getattr(query, name) is not None for name in _OTHER_FILTERS)))
+
+
+def last_examined_statement(query: Query) -> tuple[str, list[Any]]:
+    """Return SQL and parameters of the ids of the last answer that a limited search looks at, and of the next one."""
+    return f"{_MATCHES} LIMIT 2 OFFSET ?", [*_match(query), MAX_EXAMINED - 1]
 
 
 def _select(query: Query, columns: str, terms: Terms) -> tuple[str, list[Any]]:
-    source, at = (_FROM_TERM, "t.at") if terms else (_FROM_WORDS if query.words else _FROM, "v.at")
+    if query.worst and query.quantity is not None:
+        if terms or query.words:
+            return _worst_of_index(query, query.quantity, columns, terms)
+        return _worst_first(query, query.quantity, columns)
+    source, at = _source(query, terms)
     indexed, parameters = _of_index(query, terms)
-    where = ["1", *conditions_of(query), *indexed]
+    where = ["1", *indexed, *conditions_of(query)]
+    _add(where, parameters, _equalities(query), _scores(query), _times(query, at, "v.seq"))
+    return _ordered(columns, source, where, f"{at} DESC, v.seq DESC"), [*parameters, query.limit]
+
+
+def _source(query: Query, terms: Terms) -> tuple[str, str]:
+    """Tables of a search, and their column of the time."""
+    return (_FROM_TERM, "t.at") if terms else (_FROM_WORDS if query.words else _FROM, "v.at")
+
+
+def _worst_of_index(query: Query, quantity: Quantity, columns: str, terms: Terms) -> tuple[str, list[Any]]:
+    """The worst of what the index of searches finds: scores are decoded once, and texts read of what is returned."""
+    source, at = _source(query, terms)
+    indexed, parameters = _of_index(query, terms)
+    where = [*indexed, *conditions_of(query)]
+    _add(where, parameters, _equalities(query), _times(query, at, "v.seq"))
+    bounds, values = ["m.score IS NOT NULL"], list[Any]()
+    _add(bounds, values, ((f"m.score {operator} ?", [bound]) for operator, bound in _bounds(query)))
+    order = f"m.score {'DESC' if quantity in LOW_IS_GOOD else 'ASC'}, m.at DESC, m.seq DESC"
+    matches = f"SELECT v.seq AS seq, {at} AS at, {_SCORE} AS score FROM {source} WHERE {' AND '.join(where)}"  # noqa: S608 - constants only
+    sql = (
+        f"SELECT {columns} FROM (WITH m AS MATERIALIZED ({matches}) {_ordered('m.*', 'm', bounds, order)}) m"  # noqa: S608 - constants only
+        f" CROSS JOIN verdicts v ON v.seq = m.seq LEFT JOIN samples s ON s.key = v.key ORDER BY {order}"
+    )
+    return sql, [f"$.{quantity}", *parameters, *values, query.limit]
+
+
+def _worst_first(query: Query, quantity: Quantity, columns: str) -> tuple[str, list[Any]]:
+    """The scores that are not the best one by their index, then, for as many as are missing, the newest best ones."""
+    low = quantity in LOW_IS_GOOD
+    where, parameters = ["x.name = ?"], list[Any]([str(quantity)])
+    _add(where, parameters, _ranks(query, low=low), _times(query, "x.at", "x.seq"), _equalities(query))
+    sql = _ordered(columns, _FROM_FLAWS, [*where, *conditions_of(query)], "x.rank, x.at DESC, x.seq DESC")
+    parameters.append(query.limit)
+    best = 0.0 if low else 1.0
+    if (query.below is None or best < query.below) and (query.above is None or best > query.above):
+        where = [f"{_SCORE} = {best}"]
+        parameters.append(f"$.{quantity}")
+        _add(where, parameters, _equalities(query), _times(query, "v.at", "v.seq"))
+        rest = _ordered(columns, _FROM, [*where, *conditions_of(query)], "v.at DESC, v.seq DESC")
+        sql = f"SELECT * FROM ({sql}) UNION ALL SELECT * FROM ({rest}) LIMIT ?"  # noqa: S608 - constants only
+        parameters += [query.limit, query.limit]
+    return sql, parameters
+
+
+def _ordered(columns: str, source: str, where: Sequence[str], order: str) -> str:
+    return f"SELECT {columns} FROM {source} WHERE {' AND '.join(where)} ORDER BY {order} LIMIT ?"  # noqa: S608 - constants only
+
+
+Conditions = Iterator[tuple[str, Sequence[Any]]]
+"""Each with its parameters."""
+
+
+def _add(where: list[str], parameters: list[Any], *conditions: Conditions) -> None:
+    for condition, values in chain(*conditions):
+        where.append(condition)
+        parameters += values
+
+
+def _equalities(query: Query) -> Conditions:
     for name in _EQUALS:
-        value = getattr(query, name)
-        if value is not None:
-            where.append(f"v.{name} = ?")
-            parameters.append(value)
-    if query.quantity is not None:
-        path = f"$.{query.quantity}"
-        where.append(f"{_SCORE} IS NOT NULL")
-        parameters.append(path)
-        for operator, bound in (("<", query.below), (">", query.above)):
-            if bound is not None:
-                where.append(f"{_SCORE} {operator} ?")
-                parameters += [path, bound]
+        if (value := getattr(query, name)) is not None:
+            yield f"v.{name} = ?", [value]
+
+
+def _scores(query: Query) -> Conditions:
+    if query.quantity is None:
+        return
+    path = f"$.{query.quantity}"
+    yield f"{_SCORE} IS NOT NULL", [path]
+    for operator, bound in _bounds(query):
+        yield f"{_SCORE} {operator} ?", [path, bound]
+
+
+def _ranks(query: Query, *, low: bool) -> Conditions:
+    """Bounds of the score as those of the rank."""
+    for operator, bound in _bounds(query):
+        opposite = ">" if operator == "<" else "<"
+        yield f"x.rank {opposite if low else operator} ?", [-bound if low else bound]
+
+
+def _bounds(query: Query) -> Iterator[tuple[str, float]]:
+    return ((operator, bound) for operator, bound in (("<", query.below), (">", query.above)) if bound is not None)
+
+
+def _times(query: Query, at: str, seq: str) -> Conditions:
     for operator, bound in ((">=", query.since), ("<", query.until)):
         if bound is not None:
-            where.append(f"{at} {operator} ?")
-            parameters.append(bound)
+            yield f"{at} {operator} ?", [bound]
     if query.after is not None:
-        where.append(f"{at} <= ? AND ({at}, v.seq) < (?, ?)")
-        parameters += (query.after[0], *query.after)
-    order = f"{at} DESC, v.seq DESC"
-    if query.worst and query.quantity is not None:
-        order = f"{_SCORE} {'DESC' if query.quantity in LOW_IS_GOOD else 'ASC'}, {order}"
-        parameters.append(f"$.{query.quantity}")
-    sql = (
-        f"SELECT {columns} FROM {source}"  # noqa: S608 - constants only
-        f" WHERE {' AND '.join(where)} ORDER BY {order} LIMIT ?"
-    )
-    return sql, [*parameters, query.limit]
+        yield f"{at} <= ? AND ({at}, {seq}) < (?, ?)", [query.after[0], *query.after]

@@ -33,7 +33,7 @@ from ragwatch.ports import (
 from ragwatch.stores import rows
 from ragwatch.stores.encryption import EncryptionOptions, TextCipher
 from ragwatch.stores.kept_texts import TEXT_SEARCH, Texts
-from ragwatch.stores.sqlite import accounts, batches, feedback, indexing, statements, trends, waiting
+from ragwatch.stores.sqlite import accounts, batches, feedback, indexing, replies, statements, trends, waiting
 from ragwatch.stores.sqlite.finding import SqliteSearch
 from ragwatch.stores.sqlite.retention import LIVE, PRUNED_UNTIL, delete_expired, delete_oldest, delete_oldest_runs
 
@@ -199,6 +199,7 @@ class SqliteStore(SqliteSearch):
             statements.insert_follow_ups(writer, caused, counts)
             statements.add_tallies(writer, counts)
             settled = [one for one in verdicts if (one.reading.judge, one.draw.key) in new]
+            replies.add(writer, settled, self._rules)
             trends.add(writer, score_sums(settled))
             self._drop_texts(writer, {key for _, key in new})
             indexing.add(writer, settled, self._rules)

@@ -60,14 +60,14 @@ def counts(store: SqliteStore) -> tuple[int, int]:
     ],
 )
 def test_a_search_goes_through_the_index_in_the_order_of_time(store: SqliteStore, query: Query) -> None:
-    """One term is looked up, newest first; all else is looked up by key, and only verdicts of one time are sorted."""
+    """One term is looked up, newest first; all else is looked up by time and key; only rows of one time are sorted."""
     sql, parameters = statement(query, asked_terms(query, None))
     plan = [row[-1] for row in store._writer.execute(f"EXPLAIN QUERY PLAN {sql}", parameters)]
     bounds = " AND at>? AND at<?" if query.since else ""
     outer = [step for step in plan if "SEARCH" in step and " o " not in step]
     assert outer[0] == f"SEARCH t USING PRIMARY KEY (term=?{bounds})"
     assert outer[1] == "SEARCH a USING INTEGER PRIMARY KEY (rowid=?)"
-    assert outer[2].startswith("SEARCH v USING INDEX sqlite_autoindex_verdicts_1 (key=?")
+    assert outer[2].startswith("SEARCH v USING INDEX verdicts_answer (at=? AND key=?")
     assert all("term=? AND at=? AND id=?" in step for step in plan if step.startswith("SEARCH o "))
     assert not [step for step in plan if step.startswith("SCAN") or step == "USE TEMP B-TREE FOR ORDER BY"]
 

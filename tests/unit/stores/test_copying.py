@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission
+from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission, an_evidence
 from support.postgres import Postgres
 from support.stores import WORKERS_SCHEMA
 from unit.stores.test_kinds_agree import ends, steps, stored
@@ -34,6 +34,9 @@ def test_a_copied_state_is_the_same(tmp_path: Path, worker: Callable[..., Postgr
     """Everything that can be read is the same, numbers go on, and later steps give the same results."""
     store = SqliteStore(tmp_path / "state")
     list(steps(store))
+    asked = a_draw("asked", at=AT + 9 * DAY)
+    store.admit(an_admission(asked))
+    store.settle([a_verdict(asked, an_evidence((1, 0), replies=("fully",)))])
     old = a_draw("old", at=AT - 100 * DAY)
     store.admit(an_admission(old))
     store.settle([a_verdict(old)])
@@ -45,12 +48,14 @@ def test_a_copied_state_is_the_same(tmp_path: Path, worker: Callable[..., Postgr
     assert "is locked by process" in copied(tmp_path / "state", config)[1]
     store.close()
     code, text = copied(tmp_path / "state", config)
-    assert (code, "12 rows of samples" in text) == (0, True)
+    assert (code, "13 rows of samples" in text) == (0, True)
     sqlite, target = SqliteStore(tmp_path / "state"), worker()
     try:
         for part in (stored, ends, stored):
             for one, other in zip(part(sqlite), part(target), strict=True):
                 assert one == other
+        (copy,) = target.entries(Query(key=asked.key))
+        assert target.replies(copy.seq) == ("fully",)
         assert target.shared_secret(b"x" * 32) == bytes.fromhex("ab" * 32)
         numbers = [row.seq for row in target.window(0, 0.0, 100)]
         new = a_draw("new", at=AT + 10 * DAY)

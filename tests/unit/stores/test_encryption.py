@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
+from support.draws import draws
 from support.kit import AT, a_claim, a_draw, a_verdict, an_admission, an_evidence
 from support.stored_bytes import readable
 
@@ -134,7 +135,7 @@ def test_a_state_without_encryption_stays_readable(tmp_path: Path) -> None:
     assert (b"OLDTEXT note" in content, b"OLDTEXT state" in content) == (True, False)
 
 
-@settings(max_examples=30)
+@settings(max_examples=draws(30))
 @given(st.binary(max_size=64), st.integers(0, 3), st.integers(-2, 2))
 def test_what_is_sealed_opens_again(start: bytes, segments: int, more: int) -> None:
     """Texts of any length come back; each is encrypted differently every time, and changes are noticed."""

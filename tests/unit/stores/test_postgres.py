@@ -98,6 +98,20 @@ def test_texts_that_postgresql_cannot_store_are_replaced(worker: Callable[..., P
     assert (stored.sample["question"], stored.verdict.trace_id) == ("nul \x00 \ud800", "t�?é")
     assert store.events(0.0)[0].detail == "a�b"
     assert [part.payload for part in store.parts("app")] == [b"\x00"]
+    store.admit(an_admission(a_draw("b", route="r\x00\ud800é"), judges=("j\x00",)))
+    assert [(draw.route, draw.key) for draw in store.lease("j\ufffd", 9, now=AT, seconds=60)] == [
+        ("r\ufffd?é", a_draw("b").key)
+    ]
+
+
+def test_an_admission_that_the_server_refuses_leaves_nothing(worker: Callable[..., PostgresStore]) -> None:
+    """A statement that fails among those that are sent together: the error names it, and the next admission works."""
+    store, draws = worker(), [a_draw(f"r{index}") for index in range(3)]
+    with pytest.raises(StoreError, match="work_judge_key_key"):
+        store.admit(an_admission(*draws, judges=(JUDGE, JUDGE)))
+    assert (store.pending(), store.tallies(), store.cursors("app")) == ({}, Counter(), {})
+    assert store.admit(an_admission(*draws, draws[0])) == 3
+    assert store.pending() == {JUDGE: 3}
 
 
 def test_damaged_rows_are_counted_and_affect_no_others(target: Target, worker: Callable[..., PostgresStore]) -> None:

@@ -8,10 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from support.kit import AT, a_draw, a_verdict, an_admission
+from support.kit import AT, a_draw, a_verdict, an_admission, an_evidence
 from support.stores import sql
 
 from ragwatch.core.sample import Context, Draw
+from ragwatch.core.scores import Quantity
 from ragwatch.errors import UnsearchableError
 from ragwatch.ports import Query, Retention
 from ragwatch.stores.answer_terms import asked_terms
@@ -75,7 +76,15 @@ def test_a_search_goes_through_the_index(target: Target, worker: Callable[..., P
             plan = connection.execute(f"EXPLAIN (FORMAT JSON) {text}".encode(), parameters).fetchall()[0][0]
             assert index in str(plan), plan
             assert not {"answer_index", "verdicts_0", "samples_0"} & set(read_whole(plan[0]["Plan"]))
-    assert keys_by(store, context="doc-1", metadata=(("release", "v2"),)) == [draw.key]
+        for query in (Query(disputed=True), Query(quantity=Quantity.FAITHFULNESS, worst=True)):
+            text, parameters = statement(query)
+            plan = connection.execute(f"EXPLAIN (FORMAT JSON) {text}".encode(), parameters).fetchall()[0][0]
+            assert "samples_0" not in set(read_whole(plan[0]["Plan"])), "texts are read of what is returned"
+    for _ in range(8):  # a statement that is run more often is prepared, and its plan then serves all parameters
+        assert keys_by(store, context="doc-1", metadata=(("release", "v2"),)) == [draw.key]
+        assert len(list(store.entries(Query(words=(("cats",),))))) == 1
+    prepared = store.rows("SELECT statement FROM pg_prepared_statements WHERE strpos(statement, 'answer_index a ') > 0")
+    assert prepared == [], "each search is planned for its own parameters"
 
 
 def test_workers_of_the_version_before_leave_nothing_behind(
@@ -84,12 +93,15 @@ def test_workers_of_the_version_before_leave_nothing_behind(
     """Texts that they delete are not found, and what they drop is dropped from the index."""
     store, draws = worker(), [answer("r1", "doc-1"), answer("r2", "doc-2", AT + 1)]
     store.admit(an_admission(*draws))
-    store.settle([a_verdict(draw) for draw in draws])
+    store.settle([a_verdict(draw, an_evidence((1, 0), replies=("fully",))) for draw in draws])
+    assert sql(target, "SELECT key FROM replies ORDER BY seq") == [(draw.key,) for draw in draws]
     assert keys_by(store, context="doc-9") == [draws[1].key, draws[0].key]
     sql(target, f"{DROPPED} WHERE key = '{draws[0].key}'")
     assert keys_by(store, words=(("cats",),)) == [draws[1].key]
     assert keys_by(store, metadata=(("user", "anna"),)) == [draws[1].key]
+    assert sql(target, "SELECT key FROM replies") == [(draws[1].key,)]
     sql(target, f"{DAY_DROPPED} WHERE key = '{draws[1].key}'")
+    assert sql(target, "SELECT key FROM replies") == []
     assert sql(target, "SELECT key, terms FROM answer_index") == [(draws[0].key, [])]
 
 

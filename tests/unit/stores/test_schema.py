@@ -15,6 +15,7 @@ from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission
 
 from ragwatch.core.estimate import Addends
 from ragwatch.core.invariants import violations
+from ragwatch.core.scores import Quantity
 from ragwatch.core.tally import Tally
 from ragwatch.core.trends import SPANS, TrendKind, start_of
 from ragwatch.errors import StoreError
@@ -222,6 +223,23 @@ def test_t34_an_upgrade_from_schema_5_sums_the_stored_scores(tmp_path: Path) -> 
             assert sums["other", "faithfulness"] == Addends.one(1.0, 0.5)
             assert sums["other", "top_ranked_ignored"] == Addends.one(0.75, 0.5)
             assert "expected" not in {name for _, name in sums}
+
+
+def test_t34_an_upgrade_from_schema_7_indexes_the_stored_scores(tmp_path: Path) -> None:
+    """T34: what schema 7 held is there; the worst scores come first, other judges are seen, and no reply is stored."""
+    with closing(SqliteStore(as_left_by(7, tmp_path / "state").parent)) as store:
+        assert (store.cursors("app"), store.pending()) == ({"log": '{"offset":77}'}, {JUDGE: 1})
+        worst = Query(quantity=Quantity.FAITHFULNESS, worst=True)
+        assert [(one.verdict.id, one.verdict.judge) for one in store.find(worst)] == [
+            ("second", JUDGE),
+            ("first", "other"),
+            ("third", JUDGE),
+            ("first", JUDGE),
+        ]
+        ignored = replace(worst, quantity=Quantity.TOP_RANKED_IGNORED, above=0.5)
+        assert [one.verdict.id for one in store.find(ignored)] == ["second", "first"]
+        assert [one.verdict.judge for one in store.find(Query(disputed=True))] == ["other", JUDGE]
+        assert [one.verdict.id for one in store.find(Query(context="doc-9", stage="none"))] == ["first"]
 
 
 def test_t34_counts_go_on_in_the_rows_of_before(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
 
@@ -15,10 +16,12 @@ import pytest
 from support.kit import AT, JUDGE, a_claim, a_draw, a_reading, a_verdict, an_admission, an_evidence
 
 from ragwatch.core.sample import Draw
+from ragwatch.core.scores import Quantity
 from ragwatch.core.tally import Tally
 from ragwatch.core.trends import TrendKind
 from ragwatch.errors import StoreError
 from ragwatch.ports import Query, RecordedEvent, Retention, TrendQuery
+from ragwatch.stores.answer_terms import asked_terms
 from ragwatch.stores.sqlite import schema, trends
 from ragwatch.stores.sqlite.search import statement
 from ragwatch.stores.sqlite.store import Options, SqliteStore, build
@@ -257,16 +260,44 @@ def test_closing_waits_for_what_is_under_way(tmp_path: Path, monkeypatch: pytest
     assert noted == [True, True, True]
 
 
+def plan_of(store: SqliteStore, query: Query) -> list[str]:
+    """Steps of a search."""
+    sql, parameters = statement(query, asked_terms(query, None))
+    return [str(row[-1]) for row in store._writer.execute(f"EXPLAIN QUERY PLAN {sql}", parameters)]
+
+
 def test_labels_and_other_judges_are_looked_up_by_index(store: SqliteStore) -> None:
-    """A search for labelled or disputed answers goes through time and finds the other rows by the key of the sample."""
+    """A search for labelled or disputed answers goes through time; rows of other judges are near by in an index."""
     for query in (Query(labelled=True), Query(disputed=True), Query(labelled=False, disputed=False)):
-        sql, parameters = statement(query)
-        plan = [row[-1] for row in store._writer.execute(f"EXPLAIN QUERY PLAN {sql}", parameters)]
+        plan = plan_of(store, query)
         assert any("SCAN v USING INDEX verdicts_at" in step for step in plan)
         inner = [step for step in plan if step.startswith(("SEARCH l ", "SEARCH o "))]
+        assert {step.partition(" USING ")[2] for step in inner} <= {
+            "PRIMARY KEY (key=?)",
+            "COVERING INDEX verdicts_answer (at=? AND key=?)",
+        }
         assert inner
-        assert all("(key=?" in step for step in inner)
         assert not [step for step in plan if "TEMP" in step]
+
+
+def test_the_worst_scores_are_read_in_the_order_of_their_index(store: SqliteStore) -> None:
+    """Nothing is sorted, and bounds of the score are bounds of the index, also where low is good.
+
+    Only what the index of searches finds is sorted, and texts are read of what is returned.
+    """
+    worst = Query(quantity=Quantity.CONTRADICTION, worst=True, route="search", since=1.0)
+    plan = plan_of(store, worst)
+    assert "SEARCH x USING PRIMARY KEY (name=?)" in plan
+    assert "SEARCH v USING INDEX verdicts_at (at>?)" in plan
+    assert not [step for step in plan if "TEMP" in step]
+    assert plan_of(store, replace(worst, below=0.5, above=0.0))[0] == (
+        "SEARCH x USING PRIMARY KEY (name=? AND rank>? AND rank<?)"
+    )
+    for indexed in (replace(worst, context="doc-1"), replace(worst, words=(("cats",),))):
+        plan = plan_of(store, indexed)
+        assert "MATERIALIZE m" in plan
+        assert [number for number, step in enumerate(plan) if step.startswith("SEARCH s ")] == [len(plan) - 2]
+        assert "SEARCH v USING INDEX verdicts_answer (at=? AND key=?)" in plan
 
 
 def test_trends_are_read_by_index(store: SqliteStore) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 from support.asked import XSS, Reading
-from support.kit import AT, JUDGE, a_draw, a_reading, a_verdict, an_admission
+from support.kit import AT, JUDGE, a_draw, a_reading, a_verdict, an_admission, an_evidence
 
 from ragwatch.board import Board
 from ragwatch.core.sample import Draw
@@ -22,11 +22,12 @@ from ragwatch.web.prompt_page import MAX_CHARS
 VERSION = "claude-x-1"
 
 
-def judged(store: SqliteStore, question: str = "why?") -> Draw:
+def judged(store: SqliteStore, question: str = "why?", replies: tuple[str, ...] = ()) -> Draw:
     """One answer with a verdict of a model, and one of the embedded judge."""
     draw = a_draw("a", question=question)
     store.admit(an_admission(draw, judges=("claude", JUDGE)))
-    store.settle([a_verdict(draw, reading=a_reading("claude", VERSION, Usage(100, 10, 0.1))), a_verdict(draw)])
+    read = an_evidence((1, 0), replies=replies)
+    store.settle([a_verdict(draw, read, a_reading("claude", VERSION, Usage(100, 10, 0.1))), a_verdict(draw)])
     return draw
 
 
@@ -56,7 +57,7 @@ async def test_a_prompt_is_shown_with_its_verdict(store: SqliteStore) -> None:
         "the rubric",
         "QUESTION why?",
         '"scores"',
-        "reply of the model is not stored",
+        "No raw reply of a model is stored",
     ):
         assert expected in text, expected
     view = (await get(store, f"/api/v1/samples/{draw.key}/prompt?judge=claude")).json()
@@ -106,9 +107,20 @@ async def test_a_store_that_cannot_be_read_is_said(tmp_path: Path) -> None:
     assert (broken.status_code, "The store cannot be read" in broken.text) == (503, True)
 
 
+async def test_the_raw_reply_is_shown(store: SqliteStore) -> None:
+    """Of the judge that is asked for: the replies to all its calls, on the page and as JSON."""
+    draw = judged(store, replies=('{"address":"fully"}', "and <more>"))
+    text = Reading((await get(store, f"/samples/{draw.key}/prompt?judge=claude")).text).text
+    assert 'Raw reply of the model\n{"address":"fully"}\n\nand <more>' in text
+    assert "No raw reply" not in text
+    view = (await get(store, f"/api/v1/samples/{draw.key}/prompt?judge=claude")).json()
+    assert view["reply"] == '{"address":"fully"}\n\nand <more>'
+    assert "No raw reply" in (await get(store, f"/samples/{draw.key}/prompt?judge={JUDGE}")).text
+
+
 async def test_hostile_texts_of_a_prompt_stay_texts(store: SqliteStore) -> None:
-    """Markup in a prompt is shown, not run."""
-    draw = judged(store, XSS)
+    """Markup in a prompt or in a reply is shown, not run."""
+    draw = judged(store, XSS, (XSS,))
     page = await get(store, f"/samples/{draw.key}/prompt?judge=claude")
-    assert XSS in Reading(page.text).text
+    assert Reading(page.text).text.count(XSS) == 2
     assert "<script" not in page.text

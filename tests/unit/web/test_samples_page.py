@@ -18,6 +18,7 @@ from support.oncall_links import filled
 
 from ragwatch.core.sample import Context
 from ragwatch.rules import alerts
+from ragwatch.stores.sqlite import search as statements
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.web.samples_page import columns
 
@@ -145,6 +146,30 @@ async def test_words_narrow_the_search(store: SqliteStore, tmp_path: Path) -> No
             assert [a_draw(one).key in (await get(store, f"/{path}{query}")).text for one in "ab"] == [True, True]
             refused = await get(off, f"/{path}{query}")
             assert (refused.status_code, "store.text_search" in refused.text) == (400, True)
+
+
+async def test_a_search_of_the_newest_matches_only_says_so(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With another filter not all answers with the words are looked at: the page says since when, and leads on."""
+    monkeypatch.setattr(statements, "MAX_EXAMINED", 2)
+    names = ("a", "b", "c")
+    settle(store, names, [0, 10, 20])
+    new, middle, old = (a_draw(name).key for name in names)
+    sentence = "Not all answers with these words were searched"
+    for complete in ("text=cats", "route=search", "text=cats&route=search&since=2023-11-14T22:13:05"):
+        assert sentence not in (await get(store, f"/samples?{complete}")).text
+        assert "examined_since" not in (await get(store, f"/api/v1/samples?{complete}")).json()
+    body = (await get(store, "/samples?text=cats&route=search")).text
+    assert keys_on(body) == [new, middle]
+    assert (
+        f"{sentence}: with other filters, only the newest 20,000 of them are, here those since 2023-11-14 22:13:10"
+        in (Reading(body).text)
+    )
+    match = re.search(r'<a href="(\?[^"]*)">Search the older ones', body)
+    assert match is not None
+    assert keys_on((await get(store, f"/samples{unescape(match[1])}")).text) == [middle, old]
+    for texts in ("", "&texts=true"):
+        listed = (await get(store, f"/api/v1/samples?text=cats&route=search{texts}")).json()
+        assert (len(listed["samples"]), listed["examined_since"]) == (2, AT - 10)
 
 
 def test_the_quantity_that_is_asked_for_comes_first() -> None:
