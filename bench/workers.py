@@ -1,12 +1,17 @@
 """Speed of the stores: admissions, and verdicts by 1, 2 and 4 workers on one PostgreSQL, beside one SQLite process.
 
+    python bench/workers.py [DRAWS] [--admissions]
+
 The lexical judge reads every draw. PostgreSQL flushes to disk as it does by default. Needs Debian's `postgresql`.
-CPU time and transactions per verdict are told as well: they hardly depend on what else the machine does.
+CPU time and transactions are told as well: they depend less on what else the machine does. `--admissions` leaves the
+judging out, which takes most of the time.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
+import math
 import multiprocessing
 import os
 import sys
@@ -16,7 +21,7 @@ from collections.abc import Sequence
 from multiprocessing.sharedctypes import Synchronized
 from multiprocessing.synchronize import Event, Semaphore
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ragwatch.core.sample import Draw
 from ragwatch.core.verdict import Reading, Verdict, judged
@@ -29,7 +34,6 @@ sys.path.insert(0, str(HOME / "tests"))
 from support.kit import a_draw, a_judge_context, an_admission  # noqa: E402 - it is among the tests
 from support.postgres import Postgres, new_server  # noqa: E402 - it is among the tests
 
-DRAWS = int(sys.argv[1]) if len(sys.argv) > 1 else 3000
 BATCH, LEASED = 500, 64
 TEXT = " ".join(f"Cats purr when they are calm, and number {index} of them sleeps all day long." for index in range(24))
 Settings = tuple[str, dict[str, Any]]  # kind and options of a store
@@ -42,9 +46,10 @@ DISK = {
 }
 
 
-def draws(offset: int = 0) -> list[Draw]:
-    """Answers of 1.8 KB on contexts of the same size."""
-    return [a_draw(f"r{offset + index}", contexts=(TEXT, "Dogs bark."), answer=TEXT[:400]) for index in range(DRAWS)]
+def draws(count: int, offset: int = 0) -> list[Draw]:
+    """Answers of now, of 0.4 KB on contexts of 1.8 KB."""
+    now, contexts = time.time(), (TEXT, "Dogs bark.")
+    return [a_draw(f"r{offset + index}", at=now, contexts=contexts, answer=TEXT[:400]) for index in range(count)]
 
 
 def opened(kind: str, settings: dict[str, Any], state: str) -> Store:
@@ -52,12 +57,36 @@ def opened(kind: str, settings: dict[str, Any], state: str) -> Store:
     return KINDS[kind].build(KINDS[kind].Options.model_validate(settings), Path(state))
 
 
-def admit(store: Store, items: Sequence[Draw]) -> float:
-    """Draws stored per second."""
-    started = time.perf_counter()
-    for start in range(0, len(items), BATCH):
-        store.admit(an_admission(*items[start : start + BATCH]))
-    return len(items) / (time.perf_counter() - started)
+class Admitted(NamedTuple):
+    """What it took to store draws: seconds, the best batch, and CPU seconds of the process and of the server."""
+
+    seconds: float
+    best: float
+    own: float
+    server: float
+
+
+def admit(store: Store, items: Sequence[Draw], server: Postgres | None = None) -> Admitted:
+    """Store draws in batches."""
+    batches = [an_admission(*items[start : start + BATCH]) for start in range(0, len(items), BATCH)]
+    of_server = 0.0 if server is None else tree_seconds(server)
+    started, own, best = time.perf_counter(), time.process_time(), math.inf
+    for batch in batches:
+        begun = time.perf_counter()
+        store.admit(batch)
+        best = min(best, (time.perf_counter() - begun) / len(batch.draws))
+    seconds, own = time.perf_counter() - started, time.process_time() - own
+    return Admitted(seconds, best, own, 0.0 if server is None else tree_seconds(server) - of_server)
+
+
+def told(name: str, count: int, admitted: Admitted) -> str:
+    """The figures of admissions."""
+    seconds, best, own, server = admitted
+    return (
+        f"{name:10} admitted {count / seconds:6.0f}/s, the best batch {1.0 / best:6.0f}/s;"
+        f" CPU {1e6 * own / count:4.0f} us in the worker, {1e6 * server / count:3.0f} us in the server,"
+        f" together {count / (own + server):6.0f}/s"
+    )
 
 
 def work(settings: Settings, state: str, ready: Semaphore, go: Event, used: Synchronized[float]) -> None:
@@ -107,9 +136,8 @@ class Costs:
         self._start = self._now()
 
     def _now(self) -> tuple[float, float]:
-        pid = (self._server.folder / "data" / "postmaster.pid").read_text().split()[0]
         commits = self._server.sql("SELECT xact_commit FROM pg_stat_database WHERE datname = 'postgres'")
-        return _tree_seconds(int(pid)), float(commits)
+        return tree_seconds(self._server), float(commits)
 
     def per(self, verdicts: int, workers: float) -> str:
         """The costs of one verdict; `workers` are the CPU seconds of the workers."""
@@ -120,8 +148,9 @@ class Costs:
         )
 
 
-def _tree_seconds(pid: int) -> float:
-    """CPU seconds of a process and its children, ended ones too."""
+def tree_seconds(server: Postgres) -> float:
+    """CPU seconds of a server and of its sessions, ended ones too."""
+    pid = int((server.folder / "data" / "postmaster.pid").read_text().split()[0])
     total = 0
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -135,33 +164,63 @@ def _tree_seconds(pid: int) -> float:
     return total / os.sysconf("SC_CLK_TCK")
 
 
+def judge_by_sqlite(folder: str, count: int) -> float:
+    """Print the figures of SQLite, and return the seconds of its judging."""
+    state = f"{folder}/sqlite"
+    store = opened("sqlite", {}, state)
+    print(told("sqlite", count, admit(store, draws(count))))
+    store.close()
+    seconds, used = judge_all("sqlite", {}, [state])
+    print(f"           judged {count / seconds:7.0f}/s by 1 worker; CPU {1e3 * used / count:.2f} ms in the worker")
+    return seconds
+
+
+def judge_by_workers(folder: str, count: int, sqlite_seconds: float) -> None:
+    """Print the figures of 1, 2 and 4 workers on one PostgreSQL."""
+    server = new_server(**DISK)
+    try:
+        settings = {"url": server.url}
+        first: float | None = None
+        for workers in (1, 2, 4):
+            states = [f"{folder}/state{index}" for index in range(workers)]
+            store = opened("postgres", settings, f"{folder}/admitting")
+            print(told("postgres", count, admit(store, draws(count, workers * count), server)))
+            store.close()
+            costs = Costs(server)
+            seconds, used = judge_all("postgres", settings, states)
+            first = first or seconds
+            ratio = f"{first / seconds:.2f} times one worker, {sqlite_seconds / seconds:.2f} times sqlite"
+            print(f"           judged {count / seconds:7.0f}/s by {workers}: {ratio}")
+            print(f"           {costs.per(count, used)}")
+    finally:
+        server.delete()
+
+
+def only_admit(folder: str, count: int) -> None:
+    """Print the figures of admissions, three times for each kind of store."""
+    server = new_server(**DISK)
+    try:
+        for run in range(3):
+            for kind, settings in (("sqlite", {}), ("postgres", {"url": server.url})):
+                store = opened(kind, settings, f"{folder}/{kind}{run}")
+                of = server if kind == "postgres" else None
+                print(told(kind, count, admit(store, draws(count, run * count), of)), flush=True)
+                store.close()
+    finally:
+        server.delete()
+
+
 def main() -> None:
     """Print the figures."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("draws", type=int, nargs="?", default=3000)
+    options.add_argument("--admissions", action="store_true")
+    chosen = options.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        state = f"{folder}/sqlite"
-        store = opened("sqlite", {}, state)
-        rate = admit(store, draws())
-        store.close()
-        one, used = judge_all("sqlite", {}, [state])
-        print(f"sqlite     admitted {rate:8.0f}/s  judged {DRAWS / one:7.0f}/s by 1 worker")
-        print(f"           CPU {1e3 * used / DRAWS:.2f} ms in the worker")
-        server = new_server(**DISK)
-        try:
-            settings = {"url": server.url}
-            first: float | None = None
-            for workers in (1, 2, 4):
-                states = [f"{folder}/state{index}" for index in range(workers)]
-                store = opened("postgres", settings, f"{folder}/admitting")
-                rate = admit(store, draws(workers * DRAWS))
-                store.close()
-                costs = Costs(server)
-                seconds, used = judge_all("postgres", settings, states)
-                first = first or seconds
-                ratio = f"{first / seconds:.2f} times one worker, {one / seconds:.2f} times sqlite"
-                print(f"postgres   admitted {rate:8.0f}/s  judged {DRAWS / seconds:7.0f}/s by {workers}: {ratio}")
-                print(f"           {costs.per(DRAWS, used)}")
-        finally:
-            server.delete()
+        if chosen.admissions:
+            only_admit(folder, chosen.draws)
+        else:
+            judge_by_workers(folder, chosen.draws, judge_by_sqlite(folder, chosen.draws))
 
 
 if __name__ == "__main__":

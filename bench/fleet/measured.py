@@ -9,13 +9,14 @@ import asyncio
 import multiprocessing
 import os
 import random
+import statistics
 import tempfile
 import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from multiprocessing.queues import Queue
-from multiprocessing.synchronize import Event, Semaphore
+from multiprocessing.synchronize import Barrier, Event, Semaphore
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -35,6 +36,7 @@ from ragwatch.telemetry import Telemetry
 JUDGE = "embedded"
 IDLE_SECONDS = 0.1
 TICK_SECONDS = 0.05
+PART_SECONDS = 0.2
 TEXT = " ".join(f"Cats purr when they are calm, and number {index} of them sleeps all day long." for index in range(24))
 STORED = (
     "SELECT SUM(pg_total_relation_size(c.oid))::bigint FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
@@ -86,6 +88,7 @@ class Run:
         server_cpu: CPU seconds of PostgreSQL.
         stored_bytes: Size of the tables with their indexes.
         log_bytes: What was written to the write-ahead log.
+        others: Cores that other processes of the machine used meanwhile.
     """
 
     arrived: dict[str, float] = field(default_factory=dict)
@@ -98,6 +101,7 @@ class Run:
     server_cpu: float = 0.0
     stored_bytes: int = 0
     log_bytes: int = 0
+    others: float = 0.0
 
     @property
     def waits(self) -> list[float]:
@@ -194,6 +198,38 @@ def answers(count: int) -> list[Draw]:
     return [a_draw(f"r{index}", contexts=(TEXT, "Dogs bark."), answer=TEXT[:400]) for index in range(count)]
 
 
+def slowdowns(cores: int, parts: int = 12) -> tuple[float, ...]:
+    """CPU seconds of a reading while 1, 2 ... cores are busy, as multiples of the first: cores may share parts."""
+    context = multiprocessing.get_context("spawn")
+    costs = []
+    for busy in range(1, cores + 1):
+        results: Queue[list[float]] = context.Queue()
+        barrier = context.Barrier(busy)
+        processes = [context.Process(target=_read_for, args=(parts, barrier, results)) for _ in range(busy)]
+        for process in processes:
+            process.start()
+        costs.append(statistics.median(cost for _ in processes for cost in results.get()))
+        for process in processes:
+            process.join()
+    return tuple(max(1.0, cost / costs[0]) for cost in costs)
+
+
+def _read_for(parts: int, barrier: Barrier, results: Queue[list[float]]) -> None:
+    """Read all the time, and put the CPU seconds of a reading in each of some parts of a second."""
+    judge = LexicalJudge(Options(), name=JUDGE, context=a_judge_context())
+    (answer,) = answers(1)
+    judge.evidence(answer.sample)  # loads its tables
+    barrier.wait()
+    costs = []
+    for _ in range(parts):
+        until, begin, count = time.perf_counter() + PART_SECONDS, time.process_time(), 0
+        while time.perf_counter() < until:
+            judge.evidence(answer.sample)
+            count += 1
+        costs.append((time.process_time() - begin) / count)
+    results.put(costs)
+
+
 def run(plan: Plan) -> Run:
     """Run workers on a new server until every answer has its verdict."""
     context = multiprocessing.get_context("spawn")
@@ -213,7 +249,7 @@ def run(plan: Plan) -> Run:
             for _ in processes:
                 ready.acquire()
             found = Run()
-            begin, logged = server_seconds(server), int(server.sql(LOGGED))
+            logged, stored, used = int(server.sql(LOGGED)), int(server.sql(STORED)), Used(server)
             if plan.rate:
                 go.set()
                 _admit(plan, open_store(server.url, f"{folder}/admitting"), found)
@@ -221,17 +257,19 @@ def run(plan: Plan) -> Run:
                 _admit(plan, open_store(server.url, f"{folder}/admitting"), found)
                 at = time.time()
                 found.arrived = dict.fromkeys(found.arrived, at)
-                begin = server_seconds(server)
+                used = Used(server)
                 go.set()
             waiting = open_store(server.url, f"{folder}/waiting")
             while waiting.pending():
                 time.sleep(0.2)
             waiting.close()
-            found.server_cpu = server_seconds(server) - begin
-            found.stored_bytes, found.log_bytes = int(server.sql(STORED)), int(server.sql(LOGGED)) - logged
+            found.server_cpu, others, seconds = used.now()
+            found.stored_bytes = int(server.sql(STORED)) - stored
+            found.log_bytes = int(server.sql(LOGGED)) - logged
             stop.set()
             for _ in processes:
                 _collect(found, results.get())
+            found.others = max(0.0, others - found.worker_cpu) / seconds
             for process in processes:
                 process.join()
             return found
@@ -318,6 +356,25 @@ async def _judge_until(loop: JudgingLoop, stop: Event) -> None:
     while not stopped.is_set():
         if not await loop.step():
             await asyncio.sleep(IDLE_SECONDS)
+
+
+class Used:
+    """CPU that is used from an instant on."""
+
+    def __init__(self, server: Postgres) -> None:
+        self._server = server
+        self._start = self._read()
+
+    def _read(self) -> tuple[float, float, float]:
+        fields = list(map(int, Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]))
+        of_machine = (sum(fields) - fields[3] - fields[4]) / os.sysconf("SC_CLK_TCK")  # neither idle nor waiting
+        of_server = server_seconds(self._server)
+        return of_server, of_machine - of_server - time.process_time(), time.time()
+
+    def now(self) -> tuple[float, float, float]:
+        """CPU seconds of the server, of all processes but that and this one, and seconds."""
+        one, two, three = (now - start for now, start in zip(self._read(), self._start, strict=True))
+        return one, two, three
 
 
 def server_seconds(server: Postgres) -> float:

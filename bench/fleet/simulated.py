@@ -20,6 +20,8 @@ from ragwatch.pipeline.judging import SETTLE_SECONDS, JudgingRules
 
 SLICE_SECONDS = 0.003
 LOCKED_SHARE = 0.8  # of what the server does for a settlement
+ADMITTING_SHARE = 0.45  # of the CPU of the worker, what the server takes for an admission: see bench/workers.py
+QUIET = 0.02  # cores that other processes use
 
 Steps = Generator[simpy.Event, Any, Any]
 
@@ -46,6 +48,7 @@ class Costs:
         read: CPU of the judge for one answer; 0 for one that waits.
         loop: Other CPU of the worker for one answer.
         readings: CPU seconds of each measured reading.
+        slowdowns: By how much work takes longer while 1, 2 ... cores are busy.
     """
 
     lease: tuple[Cost, Cost]
@@ -53,6 +56,7 @@ class Costs:
     read: float
     loop: float
     readings: tuple[float, ...] = ()
+    slowdowns: tuple[float, ...] = (1.0,)
 
     @property
     def per_answer(self) -> tuple[float, float]:
@@ -61,19 +65,22 @@ class Costs:
         return own, self.lease[1].each + self.settle[1].each
 
 
-def costs_of(run: Run) -> Costs:
+def costs_of(run: Run, slowdowns: tuple[float, ...]) -> Costs:
     """Fit the costs to a run of one worker."""
     answers = len(run.settled)
     steps = sum(cpu for _, _, cpu in (*run.leases, *run.settlements))
+    waited = sum(max(0.0, wall - cpu) for _, wall, cpu in (*run.leases, *run.settlements))
+    of_server = run.server_cpu - ADMITTING_SHARE * sum(cpu for _, _, _, cpu in run.admissions)
+    share = min(1.0, max(0.0, of_server) / waited)
     read = sum(run.readings) / answers if run.readings else 0.0
     loop = max(0.0, (run.worker_cpu - steps) / answers - read)
-    return Costs(_fit(run.leases), _fit(run.settlements), read, loop, tuple(run.readings))
+    return Costs(_fit(run.leases, share), _fit(run.settlements, share), read, loop, tuple(run.readings), slowdowns)
 
 
-def _fit(steps: Sequence[tuple[int, float, float]]) -> tuple[Cost, Cost]:
-    """Fit lines to the seconds of steps: CPU of the worker, and the rest, which is the server's."""
+def _fit(steps: Sequence[tuple[int, float, float]], share: float) -> tuple[Cost, Cost]:
+    """Fit lines to the seconds of steps: CPU of the worker, and that of the server, a share of the rest."""
     own = _line([(count, cpu) for count, _, cpu in steps])
-    return own, _line([(count, max(0.0, wall - cpu)) for count, wall, cpu in steps])
+    return own, _line([(count, share * max(0.0, wall - cpu)) for count, wall, cpu in steps])
 
 
 def _line(points: Iterable[tuple[int, float]]) -> Cost:
@@ -141,6 +148,20 @@ class Fleet:
         for at, cost in seconds:
             self._env.process(self._burn(max(0.0, at), cost))
 
+    def share(self, others: float, cores: int) -> None:
+        """Let other processes, one for each core, use so many cores; what they do not get they do not make up for."""
+        if others > QUIET:
+            for _ in range(cores):
+                self._env.process(self._use(others / cores))
+
+    def _use(self, share: float) -> Steps:
+        while True:
+            due = self._env.now + SLICE_SECONDS / share
+            with self._cores.request() as core:
+                yield core
+                yield self._env.timeout(SLICE_SECONDS)
+            yield self._env.timeout(max(0.0, due - self._env.now))
+
     def _burn(self, at: float, cost: float) -> Steps:
         yield self._env.timeout(at)
         yield from self._cpu(cost)
@@ -152,13 +173,15 @@ class Fleet:
             self._queue.append(key)
 
     def _cpu(self, seconds: float) -> Steps:
-        """Use a core, in slices that are shared with the others."""
-        self.busy += seconds
+        """Use a core, in slices that are shared with the others. Busy cores slow each other down."""
+        slowdowns = self._costs.slowdowns
         while seconds > 0.0:
             with self._cores.request() as core:
                 yield core
                 piece = min(SLICE_SECONDS, seconds)
-                yield self._env.timeout(piece)
+                taken = piece * slowdowns[min(self._cores.count, len(slowdowns)) - 1]
+                self.busy += taken
+                yield self._env.timeout(taken)
                 seconds -= piece
 
     def _work(self, number: int) -> Steps:
@@ -220,8 +243,9 @@ def simulate(
     service = None if judge == "lexical" else lambda key: wait_of(names[key], wait)
     names = {key: f"r{index}" for index, key in enumerate(run.arrived)}
     fleet = Fleet(run.arrived, workers, costs, cores=cores, service=service, concurrency=concurrency)
-    if len(run.arrived) > 1:
-        start = min(run.arrived.values())
-        fleet.load((at - seconds - start, seconds) for at, _, seconds, _ in run.admissions if at > start)
+    start = min(run.arrived.values())
+    used = 1.0 + ADMITTING_SHARE
+    fleet.load((at - seconds - start, used * cpu) for at, _, seconds, cpu in run.admissions if at > start)
+    fleet.share(run.others, cores)
     settled = fleet.run()
     return [settled[key] - at for key, at in run.arrived.items()]

@@ -25,7 +25,7 @@ from functional.fleet import (
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
-from support.patience import DEADLINE
+from support.patience import DEADLINE, SCALE
 from support.postgres import Postgres, new_server
 from support.retrievers import serving
 
@@ -36,13 +36,18 @@ from ragwatch.pipeline.leadership import TERM_SECONDS
 from ragwatch.ports import Query
 from ragwatch.stores.postgres import Options, connected
 
-SCHEMA_1 = "04e8d7d"  # the last commit whose PostgreSQL store has schema 1
+BEFORE = {1: "04e8d7d", 9: "b44cc1d"}
+"""The last commits whose PostgreSQL stores have these schemas."""
+SUMMING_SCHEMA = 9  # the first one whose workers add up scores for charts
+SUMS = "SELECT COALESCE(SUM(n), 0) FROM ragwatch.trends WHERE (span, kind, name) = (3600, 'score', 'faithfulness')"
+SCORES = "SELECT COUNT(*) FROM ragwatch.verdicts WHERE jsonb_typeof(scores -> 'faithfulness') = 'number'"
 
 
 @pytest.fixture
 def server() -> Iterator[Postgres]:
-    """A server that may crash: what was committed is there afterwards."""
-    server = new_server(synchronous_commit="on", max_connections="60")
+    """A server that may crash: what was committed is there afterwards. It logs who waits for a lock for a second."""
+    logged = {"log_min_messages": "log", "log_lock_waits": "on", "deadlock_timeout": f"{round(1000 * SCALE)}ms"}
+    server = new_server(synchronous_commit="on", max_connections="60", **logged)
     yield server
     server.delete()
 
@@ -113,16 +118,25 @@ def test_a_killed_leader_is_replaced(server: Postgres, tmp_path: Path, retriever
         fleet.end()
 
 
-@pytest.mark.slow
-def test_two_versions_side_by_side(server: Postgres, tmp_path: Path, retriever: str) -> None:
-    """A worker of schema 1 goes on while one of this version migrates and joins it, restarts, and is replaced."""
-    code = tmp_path / "before"
-    code.mkdir()
-    archive = ["git", "archive", SCHEMA_1, "ragwatch", "reader"]
+def code_of(commit: str, folder: Path) -> Path:
+    """The code of an earlier version."""
+    folder.mkdir()
+    archive = ["git", "archive", commit, "ragwatch", "reader"]
     made = subprocess.run(archive, cwd=Path(__file__).parents[2], capture_output=True, check=False, timeout=DEADLINE)
     if made.returncode:
-        pytest.skip(f"this checkout does not have the commit {SCHEMA_1}")
-    subprocess.run(["tar", "-x", "-C", code], input=made.stdout, check=True, timeout=DEADLINE)
+        pytest.skip(f"this checkout does not have the commit {commit}")
+    subprocess.run(["tar", "-x", "-C", folder], input=made.stdout, check=True, timeout=DEADLINE)
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("schema", BEFORE)
+def test_two_versions_side_by_side(server: Postgres, tmp_path: Path, retriever: str, schema: int) -> None:
+    """A worker of a schema of before goes on while one of this version migrates and joins, restarts, and is replaced.
+
+    No table is locked for a second, and from schema 9 on charts have the scores of both.
+    """
+    code = code_of(BEFORE[schema], tmp_path / "before")
     fleet = Fleet(server, tmp_path, workers=0, samples=1200, retriever=retriever)
     try:
         old = fleet.configured("worker0", retriever, judging="")
@@ -131,14 +145,14 @@ def test_two_versions_side_by_side(server: Postgres, tmp_path: Path, retriever: 
             connection.execute("DROP SCHEMA ragwatch CASCADE")
         fleet.configs, fleet.workers = [old], [fleet.started(old, code)]
         with psycopg.connect(server.url) as connection:
-            assert connection.execute("SELECT version FROM ragwatch.schema_version").fetchone() == (1,)
+            assert connection.execute("SELECT version FROM ragwatch.schema_version").fetchone() == (schema,)
         fleet.store = connected(Options.model_validate({"url": server.url}))
         fleet.configs.append(fleet.configured("worker1", retriever))
         fleet.write_logs()
         fleet.until(100)
         fleet.workers.append(fleet.started(fleet.configs[1]))
         fleet.until(500)
-        assert "ragwatch_leader" not in fleet.workers[0].series()
+        assert ("ragwatch_leader" in fleet.workers[0].series()) == (schema > 1)
         fleet.workers[0].kill()
         fleet.workers[0] = fleet.started(old, code)
         fleet.until(800)
@@ -149,6 +163,10 @@ def test_two_versions_side_by_side(server: Postgres, tmp_path: Path, retriever: 
         stored = fleet.store.find(Query(limit=5000, texts=False))
         assert len({one.verdict.key for one in stored}) == fleet.samples == len(stored)
         assert fleet.leader() in (0, 1)
+        if schema >= SUMMING_SCHEMA:
+            assert int(server.sql(SUMS)) == int(server.sql(SCORES)) > 0
+        log = (server.folder / "log").read_text(encoding="utf-8", errors="replace")
+        assert [line for line in log.splitlines() if "still waiting" in line and "on relation" in line] == []
     finally:
         fleet.end()
 

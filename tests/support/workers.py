@@ -3,9 +3,10 @@
 pytest-xdist collects the tests once in each worker. Here that takes 13 s of CPU a worker, twice that under coverage, so
 that the number of workers that fit tests which mostly wait would cost minutes. Workers that are forked have everything.
 
-All tests of a module run in one worker, in their order. Every third worker takes modules from the end of the
-collection: tests of daemons, which mostly wait, run beside unit tests, which compute. A worker that dies fails the test
-that it ran; another one takes what was left.
+All tests of a module run in one worker, in their order. Modules marked `alone` come first, when the tests that they
+wait for are short. Every third worker takes modules from the end of the collection: tests of daemons, which mostly
+wait, run beside unit tests, which compute. A worker that dies fails the test that it ran; another one takes what was
+left.
 """
 
 from __future__ import annotations
@@ -77,9 +78,9 @@ class Run:
     def __init__(self, session: pytest.Session) -> None:
         self._session = session
         numbered = enumerate(session.items)
-        self._modules = deque(
-            [number for number, _ in tests] for _, tests in groupby(numbered, lambda test: test[1].location[0])
-        )
+        modules = [list(tests) for _, tests in groupby(numbered, lambda test: test[1].location[0])]
+        modules.sort(key=lambda tests: not any(item.get_closest_marker("alone") for _, item in tests))
+        self._modules = deque([number for number, _ in tests] for tests in modules)
         self._workers: dict[Connection, Worker] = {}
         self._started = 0
         self._crashes = 0

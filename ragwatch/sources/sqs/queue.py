@@ -1,4 +1,8 @@
-"""A queue of Amazon SQS. Failures become our errors."""
+"""A queue of Amazon SQS, standard or FIFO. Failures become our errors.
+
+A FIFO queue delivers the messages of a group in their order, and none of them while earlier ones are delivered and not
+deleted, so that one worker at a time has a group.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,7 @@ from ragwatch.sources.messages import missing_package
 from ragwatch.sources.sqs.options import Options
 
 MAX_AT_ONCE = 10  # messages in a request
+FIFO = ".fifo"  # how the names of FIFO queues end
 WAIT_SECONDS = 1  # for messages, where there are none: a shorter poll asks only some of Amazon's servers
 _LOGIN = "correct access_key_id, secret_access_key and region, or the role, and allow sqs:{}"
 
@@ -26,6 +31,7 @@ class Delivery:
         times: How often it was delivered.
         body: The record.
         handle: For the server.
+        group: The group of a message of a FIFO queue; None in other queues.
     """
 
     number: int
@@ -33,6 +39,7 @@ class Delivery:
     times: int
     body: bytes
     handle: str
+    group: str | None = None
 
 
 class Queue:
@@ -54,6 +61,7 @@ class Queue:
             raise missing_package(options.name, "sqs", "boto3", "sqs") from None
         self._errors: Any = botocore.exceptions
         self._options = options
+        self._attempt: str | None = None  # a request to a FIFO queue whose reply was lost
         self._where = f"sqs queue {options.queue_url}"
         secret = options.secret_access_key
         limit = options.timeout_seconds
@@ -100,19 +108,34 @@ class Queue:
         """
         deliveries: list[Delivery] = []
         while len(deliveries) < count:
-            reply = self._call(
-                "receive_message",
-                "ReceiveMessage",
-                MaxNumberOfMessages=min(MAX_AT_ONCE, count - len(deliveries)),
-                VisibilityTimeout=self._options.visibility_seconds if visibility is None else visibility,
-                WaitTimeSeconds=0 if deliveries else WAIT_SECONDS,
-                AttributeNames=["ApproximateReceiveCount", "SentTimestamp"],
-            )
-            messages = reply.get("Messages", ())
-            deliveries += map(_delivery, messages)
-            if not messages or visibility == 0:
+            try:
+                received = self._receive(
+                    MaxNumberOfMessages=min(MAX_AT_ONCE, count - len(deliveries)),
+                    VisibilityTimeout=self._options.visibility_seconds if visibility is None else visibility,
+                    WaitTimeSeconds=0 if deliveries else WAIT_SECONDS,
+                )
+            except SourceError:
+                if not deliveries:
+                    raise
+                break  # the next call raises it again
+            deliveries += received
+            if not received or visibility == 0:
                 break
         return deliveries
+
+    def _receive(self, **parameters: int) -> list[Delivery]:
+        """Return the messages of one request. One to a FIFO queue that failed is repeated under its id.
+
+        Without that, messages whose delivery was lost would hold up their groups until they are delivered again.
+        """
+        names = ["ApproximateReceiveCount", "SentTimestamp", "MessageGroupId"]
+        attempt = {}
+        if self._options.queue_url.endswith(FIFO):
+            self._attempt = self._attempt or uuid.uuid4().hex
+            attempt = {"ReceiveRequestAttemptId": self._attempt}
+        reply = self._call("receive_message", "ReceiveMessage", AttributeNames=names, **attempt, **parameters)
+        self._attempt = None
+        return list(map(_delivery, reply.get("Messages", ())))
 
     def delete(self, deliveries: Sequence[Delivery]) -> None:
         """Delete messages, which acknowledges them. One whose time is over is left: it is delivered again."""
@@ -133,16 +156,21 @@ class Queue:
 
     def give_up(self, letter: Delivery) -> None:
         """Copy a dead letter to its queue, if there is one."""
-        if self._options.dead_letters is None:
+        url = self._options.dead_letters
+        if url is None:
             return
         reason = f"delivered {letter.times - 1} times and never stored"
         about = {"RagwatchReason": reason, "RagwatchQueue": self._options.queue_url}
+        place = {}
+        if url.endswith(FIFO):  # a copy that is sent again is recognised by its id
+            place = {"MessageGroupId": letter.group or str(letter.number), "MessageDeduplicationId": str(letter.number)}
         self._call(
             "send_message",
             "SendMessage",
-            QueueUrl=self._options.dead_letters,
+            QueueUrl=url,
             MessageBody=letter.body.decode("utf-8", "replace"),
             MessageAttributes={name: {"DataType": "String", "StringValue": value} for name, value in about.items()},
+            **place,
         )
 
     def waiting(self) -> int:
@@ -160,6 +188,7 @@ def _delivery(message: dict[str, Any]) -> Delivery:
         times=int(about.get("ApproximateReceiveCount", 1)),
         body=str(message["Body"]).encode("utf-8", "replace"),
         handle=str(message["ReceiptHandle"]),
+        group=about.get("MessageGroupId"),
     )
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.draws import draws
 from support.kit import AT, Clock, ListSource, a_batch
 
 from ragwatch.config import parse
@@ -130,7 +131,7 @@ def test_the_record_does_not_depend_on_the_order_of_arrival(tmp_path: Path, orde
     assert reading.stored == {}
 
 
-@settings(max_examples=30)
+@settings(max_examples=draws(30))
 @given(st.lists(st.tuples(st.sampled_from("abcd"), st.integers(0, 2), st.booleans()), max_size=20))
 def test_every_part_is_counted_once(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, int, bool]]

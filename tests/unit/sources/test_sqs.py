@@ -13,13 +13,19 @@ from typing import Any
 from uuid import uuid4
 
 import boto3
+import orjson
 import pytest
 from moto.server import ThreadedMotoServer
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
 from support.brokers import Worker, books, counted, free_port, once
 from support.kit import a_line
+from support.retrievers import serving
 
 from ragwatch.core.tally import Tally
 from ragwatch.errors import ConfigError, SourceError
+from ragwatch.ports import Batch
 from ragwatch.sources.sqs import Options, SqsSource, build
 from ragwatch.stores.sqlite.store import SqliteStore
 
@@ -41,7 +47,7 @@ def address() -> Iterator[str]:
 class Queue:
     """A queue of its own, as its producer and its operator see it."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, *, fifo: bool = False) -> None:
         self._address = address
         self.client: Any = boto3.client(
             "sqs",
@@ -50,7 +56,9 @@ class Queue:
             aws_access_key_id="AKIA",
             aws_secret_access_key=SECRET,
         )
-        self.url, self.dead = (self.client.create_queue(QueueName=f"rag-{uuid4()}")["QueueUrl"] for _ in range(2))
+        end, more = (".fifo", {"Attributes": {"FifoQueue": "true"}}) if fifo else ("", {})
+        names = (f"rag-{uuid4()}{end}" for _ in range(2))
+        self.url, self.dead = (self.client.create_queue(QueueName=name, **more)["QueueUrl"] for name in names)
         self._sources: list[SqsSource] = []
 
     def add(self, *contents: str | bytes) -> None:
@@ -60,6 +68,24 @@ class Queue:
             part = enumerate(bodies[start : start + 10])
             entries = [{"Id": str(place), "MessageBody": body.decode()} for place, body in part]
             assert not self.client.send_message_batch(QueueUrl=self.url, Entries=entries).get("Failed")
+
+    def add_to_groups(self, *names: str) -> None:
+        """Add a record for each name to the group of its first letter; the name is its deduplication id."""
+        for name in names:
+            self.client.send_message(
+                QueueUrl=self.url,
+                MessageBody=a_line(name).decode(),
+                MessageGroupId=name[0],
+                MessageDeduplicationId=name,
+            )
+
+    def end_time_of(self, batch: Batch, source: SqsSource) -> None:
+        """Let the time be over after which the messages of a batch are delivered again."""
+        reading = source._reading
+        assert reading is not None
+        assert reading.batch is batch
+        for one in (*reading.good, *reading.dead):
+            self.client.change_message_visibility(QueueUrl=self.url, ReceiptHandle=one.handle, VisibilityTimeout=0)
 
     def source(self, **options: Any) -> SqsSource:
         """A source that reads it."""
@@ -88,6 +114,14 @@ class Queue:
 def queue(address: str) -> Iterator[Queue]:
     """An empty queue."""
     one = Queue(address)
+    yield one
+    one.close()
+
+
+@pytest.fixture
+def fifo(address: str) -> Iterator[Queue]:
+    """An empty FIFO queue."""
+    one = Queue(address, fifo=True)
     yield one
     one.close()
 
@@ -181,6 +215,86 @@ async def test_a_batch_that_waits_for_the_store_stays_with_its_worker(queue: Que
     await asyncio.sleep(1.0)  # beyond the first timeout
     assert queue.client.receive_message(QueueUrl=queue.url).get("Messages") is None
     source.close()
+
+
+def ids_of(batch: Batch | None) -> list[str]:
+    """Ids of the records of a batch."""
+    return [] if batch is None else [orjson.loads(line)["id"] for line in batch.lines]
+
+
+async def test_groups_of_a_fifo_queue_keep_their_order(fifo: Queue, store: SqliteStore) -> None:
+    """One worker at a time has a group; its records are stored in order, by whichever worker, after a kill too."""
+    sent = [f"{group}{number}" for number in range(8) for group in "xyz"]
+    fifo.add_to_groups(*sent, "x0", "y7")
+    killed, other = fifo.worker(store), fifo.worker(store, batch_records=16)
+    stored = ids_of(killed.take())
+    assert stored == ["x0"]
+    killed.admit(killed.take())
+    order: list[str] = []
+    while len(order) < 16:
+        order += ids_of(other.take())
+        assert await other.intake.step()
+    assert not any(name.startswith("x") for name in order)
+    fifo.end_time_of(killed.take(), killed.source)
+    later = fifo.worker(store)
+    while len(order) < 24:
+        order += ids_of(later.take())
+        assert await later.intake.step()
+    assert sorted(order, key=lambda name: name[0]) == [f"{group}{number}" for group in "xyz" for number in range(8)]
+    assert (books(store), fifo.left(), counted(store, Tally.RESENT)) == (once(24), 0, 1)
+
+
+async def test_a_dead_letter_of_a_fifo_queue_frees_its_group(fifo: Queue, store: SqliteStore) -> None:
+    """It is copied to a FIFO queue, once; what is behind it is read then, and other groups did not wait."""
+    fifo.add_to_groups("bad", "b1", "b2", "c1")
+    options = {"max_deliveries": 2, "dead_letters": fifo.dead}
+    for _ in range(2):
+        process = fifo.worker(store, **options)
+        assert ids_of(process.take()) == ["bad"]
+        if not store.pending():
+            assert await fifo.worker(store, **options).intake.step()
+        fifo.end_time_of(process.take(), process.source)
+    assert books(store) == once(1)
+    worker = fifo.worker(store, **options)
+    batch = worker.take()
+    worker.admit(batch)
+    dead = worker.source._reading
+    assert dead is not None
+    worker.source._queue.give_up(dead.dead[0])  # and then the process ends, so that the next one does it again
+    worker.source.commit(batch)
+    await worker.drain_until(lambda: fifo.left() == 0, "nothing is left")
+    assert books(store) == {**once(3), "seen": 4, "rejected": 1}
+    asked = {"MessageAttributeNames": ["All"], "AttributeNames": ["All"], "MaxNumberOfMessages": 10}
+    (letter,) = fifo.client.receive_message(QueueUrl=fifo.dead, **asked)["Messages"]
+    assert ('"bad"' in letter["Body"], letter["Attributes"]["MessageGroupId"]) == (True, "b")
+
+
+def test_a_lost_reply_of_a_fifo_queue_is_asked_for_again() -> None:
+    """Under the id of the request, so that the group does not wait; what came before it in the same batch is read."""
+    attempts: list[str] = []
+    lost = {0, 3}
+
+    async def reply(request: Request) -> Response:
+        if not request.headers["x-amz-target"].endswith("ReceiveMessage"):
+            return JSONResponse({})
+        attempts.append((await request.json())["ReceiveRequestAttemptId"])
+        number = len(attempts) - 1
+        message = {"MessageId": f"m{number}", "Body": a_line(f"r{number}").decode(), "ReceiptHandle": "h"}
+        return JSONResponse({"Messages": [message]}, 503 if number in lost else 200)
+
+    with serving(Route("/{path:path}", reply, methods=["POST"])) as address:
+        source = build(Options(name="app", queue_url=f"{address}/1/rag.fifo", endpoint_url=address, **KEYS))
+        with pytest.raises(SourceError, match="the server refuses ReceiveMessage"):
+            source.read()
+        batches = []
+        for _ in range(3):
+            batch = source.read()
+            assert batch is not None
+            source.commit(batch)
+            batches.append(ids_of(batch))
+        source.close()
+    assert batches == [["r1"], ["r2"], ["r4", "r5", "r6", "r7"]]
+    assert [attempts[0] == attempts[1], attempts[3] == attempts[4], len(set(attempts))] == [True, True, 6]
 
 
 def test_peek_takes_nothing(queue: Queue) -> None:
