@@ -139,14 +139,18 @@ async def through(
     return await asyncio.to_thread(figures, server, len(samples), wall, cpu, len(lost))
 
 
-async def ragwatch(server: LoopbackProcess, samples: Sequence[Sample], in_flight: int) -> Figures:
+async def ragwatch(
+    server: LoopbackProcess, samples: Sequence[Sample], in_flight: int, kind_name: str = "claude"
+) -> Figures:
     """Our judge as the daemon has it, with accounts in a store."""
     with tempfile.TemporaryDirectory(prefix="ragwatch-bench-") as folder:
         store = SqliteStore(Path(folder) / "state")
-        context = JudgeContext(Telemetry(), StoredBudgetAccount("claude", (), store, time.time), time.time)
-        kind = KINDS["claude"]
-        options = kind.Options.model_validate({"base_url": server.address, "api_key": KEY, "concurrency": in_flight})
-        judge: Judge = kind.build(options, name="claude", context=context)
+        context = JudgeContext(Telemetry(), StoredBudgetAccount(kind_name, (), store, time.time), time.time)
+        kind = KINDS[kind_name]
+        place: dict[str, dict[str, Any]] = {"claude": {"base_url": server.address}}
+        place["openai"] = {"base_url": f"{server.address}/v1", "model": "gpt-4o-mini", "allow_unknown_price": True}
+        options = kind.Options.model_validate({**place[kind_name], "api_key": KEY, "concurrency": in_flight})
+        judge: Judge = kind.build(options, name=kind_name, context=context)
         try:
             return await through(server, judge.read, samples, in_flight)
         finally:

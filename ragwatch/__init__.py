@@ -25,4 +25,4 @@ Layers of the package, from top to bottom; imports go downward only (checked by 
     interrupts   handling of Ctrl-C
 """
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

@@ -90,5 +90,7 @@ def _features(config: Config) -> Iterator[Feature]:
         Feature.JOINED: any(source.kind == "join" for source in config.sources),
         Feature.TRACES: any(source.kind == "otlp" for source in config.sources),
         Feature.EXPORT: config.settings.export.otlp is not None,
+        Feature.SEGMENTS: bool(config.settings.segments),
+        Feature.CRITERIA: bool(config.settings.criterion_rules),
     }
     return (feature for feature, is_there in has.items() if is_there)

@@ -21,6 +21,8 @@ SHARES = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
 JUDGED_PER_DAY = 2000
 """Answers to judge in a day: the mean of a 0/1 score over them has an interval of about two points to each side."""
 DEFAULT_PER_DAY = 20_000
+SMALL_LOG_BYTES = 1_000_000
+"""Size of all logs up to which a service is taken to give, in a day, as many answers as they hold."""
 MAX_ROUTES = 20
 DAY_SECONDS = 86_400.0
 SYSTEM_STATE = Path("/var/lib/ragwatch")
@@ -56,7 +58,7 @@ def init(*, logs: Sequence[Path], receive: str | None, out: Path, state: Path | 
         return 1
     samples = () if proposal is None else proposal.samples
     try:
-        answers = _ask(samples, state, yes=yes)
+        answers = _ask(samples, state, yes=yes, is_small=0 < sum(map(_size, logs)) <= SMALL_LOG_BYTES)
     except click.Abort as error:
         raise ConfigError("init: standard input ended before all questions were answered; or give --yes") from error
     routes = sorted({sample.route for sample in samples if sample.route})
@@ -83,16 +85,17 @@ def _propose(logs: Sequence[Path]) -> SourceProposal | None:
             file.close()
 
 
-def _ask(samples: Sequence[Sample], state: Path | None, *, yes: bool) -> _Answers:
+def _ask(samples: Sequence[Sample], state: Path | None, *, yes: bool, is_small: bool) -> _Answers:
     """Ask for what a log does not tell; the defaults are taken with `yes`."""
     measured = _per_day(samples)
+    default_per_day = (len(samples) or JUDGED_PER_DAY) if is_small else DEFAULT_PER_DAY
     default_state = SYSTEM_STATE if os.access(SYSTEM_STATE.parent, os.W_OK) else Path.cwd() / "ragwatch-state"
     if yes:
-        return _Answers(state or default_state, measured or DEFAULT_PER_DAY, claude=False)
+        return _Answers(state or default_state, measured or default_per_day, claude=False)
     if state is None:
         state = Path(click.prompt("Directory for the state (a database; local disk)", default=str(default_state)))
     if measured is None:
-        per_day = click.prompt("About how many answers does the service give in a day", DEFAULT_PER_DAY, type=int)
+        per_day = click.prompt("About how many answers does the service give in a day", default_per_day, type=int)
         measured = max(1, per_day)
     claude = bool(
         os.environ.get("ANTHROPIC_API_KEY")
@@ -100,6 +103,10 @@ def _ask(samples: Sequence[Sample], state: Path | None, *, yes: bool) -> _Answer
         and click.confirm("ANTHROPIC_API_KEY is set. Let Claude judge a part, for at most 5 US dollars a day?")
     )
     return _Answers(state, measured, claude)
+
+
+def _size(log: Path) -> int:
+    return log.stat().st_size
 
 
 def _per_day(samples: Sequence[Sample]) -> int | None:

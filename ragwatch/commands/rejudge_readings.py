@@ -148,7 +148,9 @@ def _judge(config: Config, judge: JudgeConfig, store: Store, telemetry: Telemetr
     place, settings = judge.place, config.settings
     budget = StoredBudgetAccount(place.name, place.budget.caps, store, time.time)
     quantities = frozenset(settings.quantities if place.quantities is None else place.quantities)
-    context = JudgeContext(telemetry, budget, time.time, quantities, settings.criterion_rules)
+    redactor = settings.redaction.redactor()
+    redact = str if redactor is None else redactor.redact
+    context = JudgeContext(telemetry, budget, time.time, quantities, settings.criterion_rules, redact=redact)
     options = judge.options.model_copy(update={"urgency": "normal"}) if uses_batches(judge.options) else judge.options
     return KINDS[judge.kind].build(options, name=place.name, context=context)
 

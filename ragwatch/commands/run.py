@@ -24,6 +24,8 @@ from ragwatch.stores import postgres, sqlite
 from ragwatch.telemetry import configure_logging
 
 OK, FAILURE, NOT_ENOUGH_DATA = 0, 1, 3
+FEW_DRAWS = 30
+"""Sampled answers below which an interval says little, and `run --once` says what to change."""
 
 
 def run(path: Path, *, once: bool, state: Path | None) -> int:
@@ -38,9 +40,12 @@ def run(path: Path, *, once: bool, state: Path | None) -> int:
     with _state_directory(state, config) as directory:
         settings = config.settings.model_copy(update={"state": directory})
         once_config = replace(config, settings=settings, store=_private_store(config))
-        text, sources = run_async(_run_once(_start_at_beginning(once_config)))
+        text, once_run = run_async(_run_once(_start_at_beginning(once_config)))
     click.echo(text, nl=False)
-    return _report_problems(sources)
+    code = _report_problems(once_run.read)
+    if code == OK:
+        _report_few_draws(once_run)
+    return code
 
 
 def _private_store(config: Config) -> KindConfig:
@@ -60,14 +65,14 @@ async def _serve(config: Config, path: Path) -> None:
     await daemon.run(lambda address: print_line(f"ragwatch serves {address}/metrics"), print_line)
 
 
-async def _run_once(config: Config) -> tuple[str, tuple[SourceProgress, ...]]:
+async def _run_once(config: Config) -> tuple[str, OneShotRun]:
     columns = (TextColumn("reading and judging"), BarColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     console = Console(stderr=True)
     once = OneShotRun(config)
     with Progress(*columns, console=console, disable=not sys.stderr.isatty(), transient=True) as progress:
         task = progress.add_task("", total=None)
         text = await once.run(lambda text: progress.update(task, description=text))
-    return text, once.read
+    return text, once
 
 
 def _counts(label: str, counts: Mapping[str, float]) -> str:
@@ -133,6 +138,17 @@ def _report_problems(sources: Iterable[SourceProgress]) -> int:
         click.echo("ragwatch: nothing to read: no file matches the sources, or all are empty", err=True)
         return NOT_ENOUGH_DATA
     return code
+
+
+def _report_few_draws(once_run: OneShotRun) -> None:
+    """Say on stderr that more answers of the log could have been sampled, if few were."""
+    answers = sum(source.seen - sum(source.rejected.values()) for source in once_run.read)
+    if once_run.drawn < min(FEW_DRAWS, answers):
+        click.echo(
+            f"ragwatch: {once_run.drawn:,.0f} of {answers:,.0f} answers were sampled, too few to estimate from; "
+            "for a trial on a small log set `sampling.probability: 1.0` in the configuration",
+            err=True,
+        )
 
 
 def _start_at_beginning(config: Config) -> Config:

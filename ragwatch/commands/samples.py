@@ -227,7 +227,7 @@ async def read_all(
     Raises:
         ConfigError: The provider of the judge rejects its configuration.
     """
-    reader = DrawReader(judge, timeout_seconds=TIMEOUT_SECONDS, telemetry=Telemetry())
+    reader = _reader(judge)
     verdicts: list[Verdict] = []
     console = Console(stderr=True)
     try:
@@ -259,15 +259,21 @@ async def read_samples(files: SampleFiles, samples: Iterable[Sample], judge: Jud
     """
     verdicts: list[Verdict] = []
     try:
-        reader = DrawReader(judge, timeout_seconds=TIMEOUT_SECONDS, telemetry=Telemetry())
+        reader = _reader(judge)
         await _read_each(reader, map(files.draw, samples), verdicts.append)
     finally:
         await judge.close()
     return verdicts
 
 
+def _reader(judge: Judge) -> DrawReader:
+    """A reader that prepares a quarter more answers than the judge makes calls at a time."""
+    prepared = judge.concurrency // 4
+    return DrawReader(judge, timeout_seconds=TIMEOUT_SECONDS, telemetry=Telemetry(), prepared=prepared)
+
+
 async def _read_each(reader: DrawReader, draws: Iterator[Draw], take: Callable[[Verdict], None]) -> None:
-    """Read as many draws at a time as the judge does, and pass on the verdicts in the order of the draws.
+    """Read some draws at a time, and pass on the verdicts in the order of the draws.
 
     The next reading starts whenever one ends, so that a slow one does not hold up the others.
     """
@@ -283,7 +289,7 @@ async def _read_each(reader: DrawReader, draws: Iterator[Draw], take: Callable[[
                 take(finished.pop(taken))
                 taken += 1
 
-    workers = [asyncio.create_task(read_on()) for _ in range(reader.judge.concurrency)]
+    workers = [asyncio.create_task(read_on()) for _ in range(reader.concurrency)]
     try:
         await asyncio.gather(*workers)
     finally:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_validator
 
@@ -20,13 +20,14 @@ from ragwatch.config.web import WebOptions
 from ragwatch.core.criteria import Criterion
 from ragwatch.core.feedback import MAX_NUMBER, Scale
 from ragwatch.core.gate import Metric
-from ragwatch.core.redaction.custom import custom_rule
 from ragwatch.core.redaction.linear_time import check_linear_time
-from ragwatch.core.redaction.redactor import DEFAULT_SALT, Redactor
 from ragwatch.core.scores import Quantity
 from ragwatch.core.segments import Segments
 from ragwatch.core.units import duration_seconds
 from ragwatch.formats.feedback import FeedbackReader
+
+if TYPE_CHECKING:
+    from ragwatch.core.redaction.redactor import Redactor
 
 DRAW_LEASE_SECONDS = 300.0
 MIN_WINDOW_SECONDS = 60.0  # windows are aggregated by the minute
@@ -122,6 +123,10 @@ class RedactionOptions(FrozenOptions):
         """Build the redactor; None if redaction is disabled."""
         if not self.enabled:
             return None
+        # Compiling the patterns takes a tenth of a second, which commands that redact nothing need not wait for.
+        from ragwatch.core.redaction.custom import custom_rule  # noqa: PLC0415
+        from ragwatch.core.redaction.redactor import DEFAULT_SALT, Redactor  # noqa: PLC0415
+
         salt = DEFAULT_SALT if self.salt is None else self.salt.get_secret_value().encode()
         rules = (custom_rule(rule.name, rule.pattern, rule.checksum, rule.context) for rule in self.rules)
         return Redactor(salt, tuple(rules), ids=self.ids)

@@ -54,6 +54,7 @@ class OneShotRun:
 
     Attributes:
         read: Progress of each source; set when `run` returns.
+        drawn: Number of sampled answers, of all runs with this state directory; set when `run` returns.
 
     Raises:
         SourceError: A source cannot be read.
@@ -65,6 +66,7 @@ class OneShotRun:
         self._store: Store = stores.KINDS[config.store.kind].build(config.store.options, config.settings.state)
         self._now = time.time()
         self.read: tuple[SourceProgress, ...] = ()
+        self.drawn = 0.0
         self._config = replace(config, judges=tuple(self._without_batches(judge) for judge in config.judges))
 
     async def run(self, notify: Callable[[str], None] = lambda _: None) -> str:
@@ -85,6 +87,7 @@ class OneShotRun:
                         intake.source.finish()
                 await self._work(runtime, notify)
                 self.read = tuple(map(self._progress, runtime.intakes))
+                self.drawn = sum(count for (tally, _), count in self._store.tallies().items() if tally is Tally.DRAWN)
             finally:
                 await runtime.close()
             return runtime.exporter.text()

@@ -248,7 +248,9 @@ def _judge(judge: JudgeConfig, settings: Settings, shared: SharedState) -> Judge
     options = judge.place
     budget = StoredBudgetAccount(options.name, options.budget.caps, shared.store, shared.clock)
     quantities = frozenset(settings.quantities if options.quantities is None else options.quantities)
-    context = JudgeContext(shared.telemetry, budget, shared.clock, quantities, settings.criterion_rules)
+    redactor = settings.redaction.redactor()
+    redact = str if redactor is None else redactor.redact
+    context = JudgeContext(shared.telemetry, budget, shared.clock, quantities, settings.criterion_rules, redact=redact)
     return judges.KINDS[judge.kind].build(judge.options, name=options.name, context=context)
 
 

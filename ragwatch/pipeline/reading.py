@@ -34,13 +34,16 @@ class DrawReader:
 
     Args:
         timeout_seconds: A reading that takes longer is cancelled.
+        prepared: Readings beyond the concurrency of the judge. They are prepared and wait for a free call slot of the
+            judge, so that no slot stays empty while an answer is prepared or scored.
     """
 
-    def __init__(self, judge: Judge, *, timeout_seconds: float, telemetry: Telemetry) -> None:
+    def __init__(self, judge: Judge, *, timeout_seconds: float, telemetry: Telemetry, prepared: int = 0) -> None:
         self.judge = judge
         self._timeout = timeout_seconds
         self._telemetry = telemetry
-        self._slots = asyncio.Semaphore(judge.concurrency)
+        self.concurrency = judge.concurrency + prepared
+        self._slots = asyncio.Semaphore(self.concurrency)
         self._stopped = False
 
     @property

@@ -6,7 +6,7 @@ from typing import Any
 
 from starlette.requests import Request
 
-from loopback import batches, chat, messages
+from loopback import batches, chat, messages, responses
 from loopback.batch import PATH as BATCHES
 from loopback.batch import rfc3339
 from loopback.faults import Fault, Refusal
@@ -24,6 +24,8 @@ def made(request: Request, world: World, body: Any, fault: Fault | None) -> tupl
         return messages.answer(body, world, fault)
     if path == chat.PATH:
         return chat.answer(body, world, fault)
+    if path == responses.PATH:
+        return responses.answer(body, world, fault)
     if path.startswith(BATCHES):
         return _batches(request, world, body), None
     if path == "/v1/models":

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from loopback import peers, rule
+from loopback import other_peers, peers, rule
 from loopback.flaws import spoil
 from loopback.page import PageError, parse
 from loopback.shape import fit
@@ -28,7 +28,9 @@ def speak(prompt: str, schema: Mapping[str, Any] | None, flaw: str | None = None
         page = parse(prompt)
     except PageError as error:
         asked = peers.input_of(prompt)
-        answer = peers.reply_to(asked) if asked else None
+        answer = peers.reply_to(asked) if asked else other_peers.reply_to(prompt)
+        if isinstance(answer, str):
+            return Speech(answer)
         return Speech(json.dumps(answer)) if answer else _lost(prompt, schema, str(error))
     reply = rule.reply_to(page, by_facts=by_facts)
     fitted = fit(reply, schema) if schema else reply

@@ -60,6 +60,7 @@ class Loopback:
             Route("/v1/messages/batches/{name}", self._api, methods=["GET"]),
             Route("/v1/messages/batches/{name}/{verb:str}", self._api, methods=["GET", "POST"]),
             Route("/v1/chat/completions", self._api, methods=["POST"]),
+            Route("/v1/responses", self._api, methods=["POST"]),
             Route("/v1/embeddings", self._api, methods=["POST"]),
             Route("/v1/models", self._api, methods=["GET"]),
         ]

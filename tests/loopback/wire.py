@@ -45,7 +45,7 @@ class Reply:
 
 def is_chat(path: str) -> bool:
     """Whether a path belongs to the OpenAI protocol."""
-    return path.startswith(("/v1/chat", "/v1/embeddings"))
+    return path.startswith(("/v1/chat", "/v1/embeddings", "/v1/responses"))
 
 
 def refused(refusal: Refusal, path: str, *, param: str | None = None) -> Reply:

@@ -124,11 +124,15 @@ class LLMJudge:
         self._failures.pop(sample.id, None)
         if SELF_TEST_KEY not in sample.metadata:
             self.report(reading)
-        return evidence, cost.usage
+        return self.with_replies(evidence, cost.replies), cost.usage
 
     def evidence_of(self, reading: Reading) -> Evidence:
         """Evidence of a reading that is complete."""
         return replace(self.with_unread(reading.evidence()), instructions=tuple(reading.instructions))
+
+    def with_replies(self, evidence: Evidence, replies: Sequence[str]) -> Evidence:
+        """Evidence with what the model replied, redacted."""
+        return replace(evidence, replies=tuple(map(self._context.redact, replies)))
 
     def with_unread(self, evidence: Evidence) -> Evidence:
         """Evidence with an entry for each configured criterion."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ragwatch.core.scores import Quantity
 from ragwatch.rules.dashboards import page
+from ragwatch.rules.dashboards.own_splits import by_segment, own_criteria
 from ragwatch.rules.dashboards.panel import LOGARITHMIC, Panel, Rows
 from ragwatch.rules.dashboards.quality import now, over_time, today
 from ragwatch.rules.dashboards.query import (
@@ -36,6 +37,8 @@ def overview() -> Rows:
     return (
         ("Quality now, by route", tuple(now(quantity) for quantity, _ in _HEADLINES)),
         ("Quality over time", tuple(over_time(quantity, text) for quantity, text in _HEADLINES)),
+        ("Own criteria", own_criteria()),
+        ("Segments", by_segment([quantity for quantity, _ in _HEADLINES[:3]])),
         ("Stage at fault and drift", (_stages(), _drift(), _coverage(), _alerts())),
         (
             "Today (valid at every look)",

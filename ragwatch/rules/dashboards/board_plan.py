@@ -24,6 +24,8 @@ class Feature(StrEnum):
     JOINED = "a source of kind join"
     TRACES = "a source of kind otlp"
     EXPORT = "an export of scores"
+    SEGMENTS = "segments"
+    CRITERIA = "criteria"
 
 
 @dataclass(frozen=True, slots=True)

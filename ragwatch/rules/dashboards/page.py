@@ -49,6 +49,16 @@ JUDGED = Page("Judged answers", "/samples", ("outcome=judged", *SHOWN_TIME), ("r
 UNJUDGED = Page("Unjudged answers", "/samples", ("outcome=unjudged", *SHOWN_TIME), ("route", "judge"))
 
 
+_SEGMENT = "metadata=${__field.labels.segment:percentencode}%3D${__field.labels.value:percentencode}"
+JUDGED_BY_SEGMENT = Page("Judged answers", "/samples", ("outcome=judged", _SEGMENT, *SHOWN_TIME))
+
+
+def scored_by_segment(quantity: Quantity) -> Page:
+    """Page of the answers of a segment that the selected judge did not score best, the worst first."""
+    whole = scored(quantity)
+    return Page(whole.title, whole.path, (*whole.parameters, _SEGMENT))
+
+
 def scored(quantity: Quantity, since: tuple[str, ...] = SHOWN_TIME) -> Page:
     """Page of the answers that the selected judge did not score best for a quantity, the worst first."""
     short_of_best = "above=0" if quantity in LOW_IS_GOOD else "below=1"

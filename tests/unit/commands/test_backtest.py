@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.draws import draws
 from support.kit import JUDGE, Clock
 from support.watched import faithful, settle
 
@@ -287,7 +288,7 @@ def test_against_a_control_nothing_is_learnt(tmp_path: Path) -> None:
 
 
 @pytest.mark.costly
-@settings(max_examples=25)
+@settings(max_examples=draws(25))
 @given(st.lists(st.tuples(st.floats(0.0, 1.0), st.booleans(), st.floats(0.05, 1.0)), max_size=120))
 def test_replay_loses_and_invents_no_score(some: list[tuple[float, bool, float]]) -> None:
     """Every score is in one trace; evidence is never negative; a page has reached its threshold; it can be drawn."""

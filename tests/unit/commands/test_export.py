@@ -17,6 +17,7 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.draws import draws
 from support.kit import AT, a_claim, a_draw, a_verdict, an_admission, an_evidence, an_unjudged
 from support.stores import open_store, settings_of
 
@@ -321,7 +322,7 @@ JSON_VALUES = st.recursive(
 )
 
 
-@settings(max_examples=40)
+@settings(max_examples=draws(40))
 @given(metadata=st.dictionaries(st.text(max_size=4), JSON_VALUES, max_size=3), text=st.text(max_size=20))
 def test_any_text_can_be_written(metadata: dict[str, Any], text: str) -> None:
     """Whatever stands in metadata and texts, lone surrogates included, a row can be encoded."""

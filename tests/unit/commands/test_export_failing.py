@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.draws import draws
 from support.kit import AT, a_claim, a_draw, a_record, a_verdict, an_admission, an_evidence
 
 from ragwatch import formats
@@ -252,7 +253,7 @@ SAMPLES = st.builds(
 
 
 @given(sample=SAMPLES, kind=st.sampled_from(sorted(ROWS)))
-@settings(max_examples=60)
+@settings(max_examples=draws(30))
 def test_what_is_written_is_read_back(sample: Sample, kind: str) -> None:
     """By the format of that name, and by `auto`: question, texts and ids of contexts, answer, reference, route."""
     answer = FailingAnswer(a_record(), sample)

@@ -83,6 +83,17 @@ def test_what_a_log_does_not_tell_is_asked(tmp_path: Path) -> None:
     assert data["routes"] == []
 
 
+def test_of_a_small_log_without_times_all_answers_are_judged(tmp_path: Path) -> None:
+    """Its number of answers is the default of a day; that of a large log is unknown."""
+    line = json.dumps({"question": "q", "contexts": ["c"], "answer": "a"}) + "\n"
+    shares = []
+    for name, repeats in (("small", 24), ("large", 30_000)):
+        log = tmp_path / f"{name}.jsonl"
+        log.write_text(line * repeats, encoding="utf-8")
+        shares.append(yaml.safe_load(_init(log, "--yes", "--out", "-").stdout)["sampling"]["probability"])
+    assert shares == [1.0, 0.1]
+
+
 def test_claude_is_offered_where_its_key_is(log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a key and a yes: a cascade with a budget; the key itself is not written."""
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-test")
@@ -114,6 +125,7 @@ def test_halves_of_requests_become_a_join(tmp_path: Path) -> None:
     result = _init(questions, answers, "--yes", "--out", "-")
     (source,) = yaml.safe_load(result.stdout)["sources"]
     assert (source["kind"], source["by"], len(source["of"])) == ("join", "request_id", 2)
+    assert yaml.safe_load(result.stdout)["sampling"]["probability"] == 1.0
 
 
 def test_nothing_is_overwritten_and_nothing_is_written_for_an_unreadable_log(tmp_path: Path, log: Path) -> None:

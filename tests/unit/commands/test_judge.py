@@ -182,7 +182,7 @@ def test_a_stage_that_nobody_knows_is_called_so() -> None:
 def test_verdicts_go_to_stdout_whole_while_somebody_looks_on(tmp_path: Path, message: str) -> None:
     """With a terminal on stderr a bar is drawn; it neither takes the verdict lines away nor folds them."""
     path, out = tmp_path / "rows.jsonl", tmp_path / "out.jsonl"
-    path.write_text("".join(json.dumps({**ROW, "id": f"r{number}"}) + "\n" for number in range(40)))
+    path.write_text("".join(json.dumps({**ROW, "id": f"r{number}"}) + "\n" for number in range(12)))
     ours, theirs = pty.openpty()
     with out.open("wb") as file:
         command = [sys.executable, "-m", "ragwatch", "judge", str(path)]
@@ -193,8 +193,8 @@ def test_verdicts_go_to_stdout_whole_while_somebody_looks_on(tmp_path: Path, mes
     assert process.wait(DEADLINE) == 0
     lines = out.read_bytes() if message == "to a file" else shown.replace(b"\r\n", b"\n")
     ids = [json.loads(line)["id"] for line in lines.splitlines() if line.startswith(b"{")]
-    assert ids == [f"r{number}" for number in range(40)]
-    assert b"40 samples" in shown
+    assert ids == [f"r{number}" for number in range(12)]
+    assert b"12 samples" in shown
 
 
 def _rest(terminal: int) -> bytes:
@@ -206,16 +206,22 @@ def _rest(terminal: int) -> bytes:
 
 
 async def test_a_slow_answer_does_not_hold_up_the_others() -> None:
-    """While the first of 50 answers is read, all others are, four at a time; verdicts still come in their order."""
-    others_done = asyncio.Event()
-    done = 0
+    """While the first of 50 answers is read, all others are, four at a time; verdicts still come in their order.
+
+    A judge that makes four calls at a time is given a fifth answer, so that a free call slot is taken at once.
+    """
+    others_done, four_read = asyncio.Event(), asyncio.Event()
+    done = reading = 0
 
     async def read_first() -> None:
         await others_done.wait()
 
     async def read_other() -> None:
-        nonlocal done
-        await asyncio.sleep(0)
+        nonlocal done, reading
+        reading += 1
+        if reading == 4:
+            four_read.set()
+        await four_read.wait()
         done += 1
         if done == 49:
             others_done.set()
@@ -224,7 +230,7 @@ async def test_a_slow_answer_does_not_hold_up_the_others() -> None:
     rows = b"".join(json.dumps({**ROW, "id": f"r{number}"}).encode() + b"\n" for number in range(50))
     shown: list[str] = []
     async with asyncio.timeout(DEADLINE):
-        judge = ScriptedJudge(script)
+        judge = ScriptedJudge(script, concurrency=4)
         await read_all(SampleFiles(), [io.BytesIO(rows)], judge, lambda verdict: shown.append(verdict.draw.sample.id))
     assert shown == [f"r{number}" for number in range(50)]
 

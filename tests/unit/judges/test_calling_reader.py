@@ -51,11 +51,21 @@ async def test_a_reading_is_evidence_and_what_it_cost() -> None:
     """One reply of one word becomes evidence; the usage is that of the call, priced."""
     judge = a_judge(fully())
     evidence, usage = await judge.read(a_sample())
-    assert str(evidence.address) == "fully"
+    assert (str(evidence.address), evidence.replies) == ("fully", ('{"address":"fully"}',))
     assert (usage.tokens, usage.cost_usd) == (110, pytest.approx(2e-4))
     await judge.close()
     assert isinstance(judge.provider, ScriptedProvider)
     assert judge.provider.closed
+
+
+async def test_replies_are_kept_in_order_and_redacted() -> None:
+    """Also those that were not valid, after which the model was asked again."""
+    context = a_judge_context(Telemetry(), quantities=ADDRESS_ONLY, redact=str.upper)
+    given = CallOptions.model_validate({"model": "scripted", "base_url": BASE, "prices": PRICES})
+    provider = ScriptedProvider(said("what?"), fully())
+    judge = LLMJudge("mine", "claude", provider, given, context, clock=HandClock(), rng=random.Random(1))
+    evidence, _ = await judge.read(a_sample())
+    assert evidence.replies == ("WHAT?", '{"ADDRESS":"FULLY"}')
 
 
 def test_names() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.draws import draws
 from support.kit import a_judge_context
 
 from ragwatch.core.evidence import ClaimVerdict, Evidence
@@ -216,7 +217,7 @@ TEXT = st.one_of(PROSE, PROSE.map(lambda text: text.replace(" ,", ",")), st.text
 
 
 @given(TEXT)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=draws(40), deadline=None)
 def test_facts_are_ordered_disjoint_and_hold_every_content_word(answer: str) -> None:
     """The spans of a sentence's facts lie inside it and follow one another; no term of it is in none of them."""
     facts, whole = facts_of(answer), claims_of(answer)
@@ -240,7 +241,7 @@ def read_whole(judge: LexicalJudge, answer: str, *contexts: str) -> Evidence:
 
 @JUDGES
 @given(answer=PROSE, contexts=st.lists(PROSE, min_size=1, max_size=3))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=draws(30), deadline=None)
 def test_the_weakest_fact_has_the_support_of_the_sentence(
     judge: LexicalJudge, answer: str, contexts: list[str]
 ) -> None:

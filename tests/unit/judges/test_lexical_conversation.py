@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from support.draws import draws
 from support.kit import a_judge_context
 from support.patience import cpu_limit
 
@@ -140,7 +141,7 @@ SAMPLES = st.builds(a_sample, st.none() | PROSE, st.lists(PROSE, max_size=2), PR
 
 @pytest.mark.costly
 @given(SAMPLES)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=draws(40), deadline=None)
 def test_what_the_assistant_said_is_not_read(sample: Sample) -> None:
     """Without the turns of everybody but the user, the evidence is the same."""
     users = tuple(turn for turn in sample.history if turn.role is Role.USER)
@@ -149,7 +150,7 @@ def test_what_the_assistant_said_is_not_read(sample: Sample) -> None:
 
 @pytest.mark.costly
 @given(SAMPLES)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=draws(40), deadline=None)
 def test_no_turn_supports_a_claim(sample: Sample) -> None:
     """Claims are ruled on as with the question alone, or, if it says hardly anything, as with the question in full."""
     evidence, alone = JUDGE.evidence(sample), JUDGE.evidence(sample._replace(history=()))

@@ -7,6 +7,7 @@ import time
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from support.draws import draws
 from support.kit import a_judge_context
 from support.patience import cpu_limit
 
@@ -41,7 +42,7 @@ def read(question: str | None, answer: str, contexts: list[str]) -> Evidence:
 
 @pytest.mark.costly
 @given(st.one_of(st.none(), TEXT), TEXT, st.lists(TEXT, max_size=4))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=draws(50), deadline=None)
 def test_any_text_is_read(question: str | None, answer: str, contexts: list[str]) -> None:
     """No text breaks the judge; offsets are exact; every number is in [0, 1]; a cell implies the verdict."""
     evidence = read(question, answer, contexts)
@@ -56,7 +57,7 @@ def test_any_text_is_read(question: str | None, answer: str, contexts: list[str]
 
 @pytest.mark.costly
 @given(TEXT)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=draws(50), deadline=None)
 def test_sentences_are_disjoint_ordered_and_trimmed(text: str) -> None:
     """Spans follow one another, enclose text, and lose no word outside list markers."""
     last = 0
@@ -68,7 +69,7 @@ def test_sentences_are_disjoint_ordered_and_trimmed(text: str) -> None:
 
 @pytest.mark.costly
 @given(PROSE, st.lists(PROSE, min_size=1, max_size=3), st.data())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=draws(50), deadline=None)
 def test_a_context_that_says_more_of_the_claim_never_supports_it_less(
     answer: str, contexts: list[str], data: st.DataObject
 ) -> None:
@@ -88,7 +89,7 @@ def test_a_context_that_says_more_of_the_claim_never_supports_it_less(
 
 @pytest.mark.costly
 @given(PROSE, PROSE, st.lists(PROSE, min_size=2, max_size=4), st.randoms(use_true_random=False))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=draws(40), deadline=None)
 def test_permuting_contexts_permutes_columns(question: str, answer: str, contexts: list[str], rng: object) -> None:
     """The order of the contexts changes no claim, only where its cells stand, and which of equals is used."""
     order = list(range(len(contexts)))
@@ -110,7 +111,7 @@ def test_permuting_contexts_permutes_columns(question: str, answer: str, context
 
 
 @given(TEXT, st.lists(TEXT, max_size=3))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=draws(50), deadline=None)
 def test_reading_twice_gives_the_same(answer: str, contexts: list[str]) -> None:
     """The reader is a function."""
     assert read("water?", answer, contexts) == read("water?", answer, contexts)
@@ -168,7 +169,7 @@ def test_a_hostile_answer_over_hostile_contexts_is_refused_or_read_soon() -> Non
 
 
 @given(PROSE, st.lists(PROSE, min_size=1, max_size=3), PROSE)
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=draws(50), deadline=None)
 def test_more_text_never_makes_a_missing_run_heavier(claim: str, contexts: list[str], more: str) -> None:
     """Another context, or a longer one, only breaks runs; a run weighs no more than all words of the claim."""
     words = claim_words(claim, shipped().rarity)

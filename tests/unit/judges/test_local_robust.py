@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ragwatch_reader import MODEL_FOLDER
+from support.draws import draws
 from support.hostile import HOSTILE
 from support.kit import a_judge_context
 from support.patience import cpu_limit
@@ -221,7 +222,7 @@ TEXT = st.one_of(PROSE, st.text(max_size=60))
 
 @pytest.mark.costly
 @given(st.none() | TEXT, TEXT, st.lists(TEXT, max_size=3))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=draws(40), deadline=None)
 def test_any_text_is_read(question: str | None, answer: str, contexts: list[str]) -> None:
     """Whatever the text, the laws of `read` hold."""
     read(TINY, answer, contexts, question)

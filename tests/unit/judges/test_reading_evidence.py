@@ -7,6 +7,7 @@ import time
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.draws import draws
 from support.patience import cpu_limit
 
 from ragwatch.judges.lexical.evidence import BUDGET, MAX_SENTENCE_WORDS, MAX_SENTENCES, EvidenceWindow, window
@@ -123,7 +124,7 @@ def test_a_run_without_spaces_counts_as_several_words() -> None:
     st.lists(st.text(alphabet="tea gr\n.n-é中 1", max_size=200), max_size=4),
     st.integers(min_value=1, max_value=BUDGET),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=draws(50), deadline=None)
 def test_any_text_stays_within_its_budget(claim: str, texts: list[str], budget: int) -> None:
     """Whatever the text: never more words than allowed, the best sentence is named exactly when there is text."""
     passages = [passage(text) for text in texts]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.draws import draws
 from support.kit import a_judge_context
 
 from ragwatch.core.evidence import Cell, ClaimVerdict, Evidence
@@ -103,7 +104,7 @@ FOREIGN = "Zzz qqj xxv."
 
 
 @given(SENTENCE, CONTEXTS, st.none() | SENTENCE)
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=draws(50), deadline=None)
 def test_every_supported_claim_has_a_support_set(answer: str, contexts: list[str], question: str | None) -> None:
     """It is not empty, and its contexts without the others support the claim too; other claims have none."""
     for claim in read(LEXICAL, answer, *contexts, question=question).claims:
@@ -114,7 +115,7 @@ def test_every_supported_claim_has_a_support_set(answer: str, contexts: list[str
 
 
 @given(SENTENCE, CONTEXTS, st.none() | SENTENCE)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=draws(40), deadline=None)
 def test_a_context_that_says_nothing_of_the_claim_changes_no_cell(
     answer: str, contexts: list[str], question: str | None
 ) -> None:
@@ -125,7 +126,7 @@ def test_a_context_that_says_nothing_of_the_claim_changes_no_cell(
 
 
 @given(SENTENCE, CONTEXTS, st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=draws(40), deadline=None)
 def test_a_copy_moves_use_to_the_better_rank_only(answer: str, contexts: list[str], data: st.DataObject) -> None:
     """Of a context and its copy the better rank is used, where the context was; use of the others does not change."""
     rank = data.draw(st.integers(0, len(contexts) - 1))
@@ -142,7 +143,7 @@ def _used(evidence: Evidence) -> set[int]:
 
 
 @given(st.permutations(WORDS), st.integers(0, 5), st.integers(0, 1))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=draws(30), deadline=None)
 def test_one_changed_word_leaves_the_use(words: list[str], place: int, rank: int) -> None:
     """A claim of six words copied from a context, one of them changed to a word of none: it still uses that context."""
     source, other = (f"The {' '.join(part)} here." for part in (words[:6], words[6:]))

@@ -18,8 +18,9 @@ from ragwatch.commands import cli
 from ragwatch.commands.dashboards import board_plan_of
 from ragwatch.commands.rules import plan_of
 from ragwatch.config import parse
+from ragwatch.core.criteria import Criterion
 from ragwatch.core.scores import Quantity
-from ragwatch.exporter.catalogue import CATALOGUE, MetricType
+from ragwatch.exporter.catalogue import MetricType, with_criteria
 from ragwatch.rules import Links, RulePlan, prometheus, yaml_text
 from ragwatch.rules.dashboards import PLACEHOLDER, BoardPlan, boards
 
@@ -37,8 +38,15 @@ COLOURS = {
     "Context precision": "red",
     "Top ranked ignored": "blue",
 }
+POLITE = Criterion("polite", "Is the tone of the answer polite?")
 PLAN = RulePlan(
-    "embedded", "ragwatch", Links("https://r", "https://d", "https://p"), THRESHOLDS, windows=(1800.0, 3600.0)
+    "embedded",
+    "ragwatch",
+    Links("https://r", "https://d", "https://p"),
+    THRESHOLDS,
+    windows=(1800.0, 3600.0),
+    segments=True,
+    criteria=(POLITE.quantity,),
 )
 GROWTH = {  # of a counter in ten minutes; of other counters 1
     "weighted_score": 0.5,
@@ -51,7 +59,7 @@ VALUES = {
     "suite": ("docs",),
     "kind": ("release", "judge", "canary"),
     "stage": ("none", "retrieval"),
-    "quantity": ("faithfulness", "context_precision"),
+    "quantity": ("faithfulness", "answer_relevancy", "context_precision"),
 }
 
 
@@ -123,9 +131,23 @@ def test_panels_of_sources_and_of_the_export() -> None:
     ]
 
 
+OF_CRITERIA = {"Own criteria", "Own criteria by route"}
+OF_SEGMENTS = {
+    *(f"{name} by segment" for name in ("Faithfulness", "Answer relevancy", "Context precision")),
+    "Effective sample size by segment",
+}
+
+
+def test_panels_of_segments_and_criteria() -> None:
+    """They are there where a configuration has some."""
+    polite = {"name": "polite", "question": "Is the tone of the answer polite?"}
+    shown = (plan(), plan(segments={"release": ["v1", "v2"]}), plan(criteria=[polite], judges=[LLM]))
+    assert [titles(one) & (OF_SEGMENTS | OF_CRITERIA) for one in shown] == [set(), OF_SEGMENTS, OF_CRITERIA]
+
+
 def test_panels_that_cannot_be_filled_are_left_out() -> None:
     """Those of quantities that no judge scores, of cost without an LLM, of self-tests that are off."""
-    everything, embedded = titles(BoardPlan()) - OF_SOURCES, titles(plan())
+    everything, embedded = titles(BoardPlan()) - OF_SOURCES - OF_SEGMENTS - OF_CRITERIA, titles(plan())
     assert everything - embedded == {
         "Contradiction",
         "Need recall",
@@ -176,7 +198,7 @@ def _labels(names: tuple[str, ...]) -> Iterator[str]:
 
 def _input() -> Iterator[dict[str, str]]:
     """Two hours of every series of the catalogue, and of alerts."""
-    for row in CATALOGUE:
+    for row in with_criteria((POLITE,)):
         growth = next((by for end, by in GROWTH.items() if row.name.endswith(f"_{end}_total")), 1.0)
         values = f"0+{growth}x12" if row.kind in {MetricType.COUNTER, MetricType.HISTOGRAM} else "0.5x12"
         if row.kind is MetricType.HISTOGRAM:

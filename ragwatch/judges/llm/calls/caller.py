@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from ragwatch.core.budget import Cost
 from ragwatch.core.verdict import NO_USAGE, UnjudgedReason, Usage
@@ -40,9 +40,10 @@ class CallTerms:
 
 @dataclass(slots=True)
 class ReadingCost:
-    """Usage of all calls for one sample so far."""
+    """Usage of all calls for one sample so far, and what they replied."""
 
     usage: Usage = NO_USAGE
+    replies: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +150,7 @@ class Caller:
         await self._settle(reservation, outcome.usage, cost)
         if isinstance(outcome, CallError):
             raise outcome
+        cost.replies.append(outcome.text)
         return check_completion(attempt.prompt, outcome)
 
     def _worst_case(self, attempt: _Attempt) -> Cost:

@@ -1,0 +1,82 @@
+"""Names of 0.1.0, keys and series, are still there, and a value that is refused now says what to write instead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from pydantic import BaseModel
+
+from ragwatch import judges, probes, sources, stores
+from ragwatch.config import load
+from ragwatch.config.model import Settings
+from ragwatch.errors import ConfigError
+from ragwatch.exporter.catalogue import CATALOGUE
+
+OLD = Path(__file__).parents[2] / "data" / "upgrade" / "0.1.0"
+REGISTRIES = {"judges": judges, "probes": probes, "sources": sources, "stores": stores}
+
+
+def keys(annotation: Any) -> Iterator[str]:
+    """Every dotted key of a model, or of the models in a type."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        for name, field in annotation.model_fields.items():
+            key = field.alias or name
+            yield key
+            yield from (f"{key}.{inner}" for inner in keys(field.annotation))
+    for argument in get_args(annotation):
+        yield from keys(argument)
+
+
+def test_every_key_of_0_1_0_is_known() -> None:
+    """No key was removed or renamed. One that will be leaves this list and is described in docs/upgrading.md."""
+    known = set(keys(Settings))
+    for registry, package in REGISTRIES.items():
+        known |= {f"{registry}.{kind}.{key}" for kind, rows in package.KINDS.items() for key in keys(rows.Options)}
+    assert set((OLD / "keys.txt").read_text(encoding="utf-8").split()) <= known
+
+
+def test_every_series_of_0_1_0_is_there() -> None:
+    """No series was removed or renamed; the same holds for one that will be."""
+    names = {row.name for row in CATALOGUE}
+    assert set((OLD / "series.txt").read_text(encoding="utf-8").split()) <= names
+
+
+def written(text: str, folder: Path) -> Path:
+    """A configuration of 0.1.0 in a file, with its variables filled in."""
+    for name, value in (("FOLDER", str(folder)), ("LLM", "http://127.0.0.1:9"), ("RETRIEVER", "http://127.0.0.1:9")):
+        text = text.replace(f"${{{name}}}", value)
+    path = folder / "ragwatch.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_configuration_of_0_1_0_is_read_as_it_is(tmp_path: Path) -> None:
+    """With every section, two judges and a suite."""
+    config = load(written((OLD / "ragwatch.yaml").read_text(encoding="utf-8"), tmp_path))
+    assert [judge.place.name for judge in config.judges] == ["embedded", "local-llm"]
+    assert [suite.place.suite for suite in config.canaries] == ["docs"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        (
+            "max_line_bytes: 4MiB",
+            "max_line_bytes: 4M",
+            "sources[0].max_line_bytes: '4M' is not a size; write one such as",
+        ),
+        ("min_free: 0", "min_free: 2 GiB foo", "store.min_free: '2 GiB foo' is not a size; write one such as 500MB"),
+        ("timeout: 60s", "timeout: 1:30", 'judging.timeout: YAML reads 1:30 as a number in base 60; write "1:30" in'),
+        ("batch: 32", "batch: 012", "judging.batch: YAML reads 012 as an octal number, 10; write 12"),
+    ],
+)
+def test_a_value_that_0_1_0_read_differently_is_refused(before: str, after: str, message: str, tmp_path: Path) -> None:
+    """The error names the key and what to write instead."""
+    text = (OLD / "ragwatch.yaml").read_text(encoding="utf-8")
+    assert text.count(before) == 1
+    with pytest.raises(ConfigError) as error:
+        load(written(text.replace(before, after), tmp_path))
+    assert message in str(error.value)
