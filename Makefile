@@ -4,12 +4,12 @@ PYTHON ?= python3
 BIN := .venv/bin
 MINUTES ?= 5
 # More workers than the two cores of a small machine: tests of daemons spend most of their time waiting.
-WORKERS ?= 6
+WORKERS ?= 8
 # Where this is set, each of the hundreds of Pythons that the tests start compiles every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test interpreters check check-deploy sbom lint fix slow soak rules bench bench-judge lock pin-images screenshots wheel
+.PHONY: help setup run test measured-tests interpreters check check-deploy sbom lint fix slow soak rules bench bench-judge bench-peers lock pin-images screenshots wheel docs
 
 help:
 	@echo "make run     the demo: a small real RAG service under ragwatch, no key"
@@ -23,9 +23,11 @@ help:
 	@echo "make check-deploy  what lies in deploy/ and grafana/, by other people's checkers; known vulnerabilities of what is locked"
 	@echo "make sbom    what an installation is made of, as CycloneDX files in dist/"
 	@echo "make screenshots  every page of the demo as a picture in dist/screenshots: light, dark, on a phone (two minutes)"
-	@echo "make wheel   the wheels of ragwatch and of its model, in dist/"
+	@echo "make docs    the documentation as a site in dist/docs; broken links and anchors are errors, and so is prose that proselint reports"
+	@echo "make wheel   the wheels of ragwatch and of its model, and the sdist, in dist/"
 	@echo "make bench   speed, beside the floor in the same run"
 	@echo "make bench-judge  how far the embedded judges agree with people, set by set; ARGS=\"--limit 200\" for a first look"
+	@echo "make bench-peers  cost of judges, tail, drift detectors and scrapes beside other tools, each in an environment of its own; writes docs/bench_peers.md"
 	@echo "make lock    pin dependencies anew"
 	@echo "make pin-images  write the digests of images into deploy/, where their registries can be reached"
 
@@ -53,14 +55,16 @@ check: lint
 interpreters: .venv/dev.stamp
 	@$(BIN)/python tests/interpreters.py
 
-# Both at a time: the type checker uses one core.
+# All at a time: the type checker uses one core, and tests of daemons wait.
 test: .venv/dev.stamp
-	@$(MAKE) --no-print-directory -j 2 --output-sync=target lint interpreters
-	@rm -f .coverage .coverage.*
-	$(BIN)/coverage run -m pytest -m "not slow" --workers $(WORKERS)
+	@$(MAKE) --no-print-directory -j 3 lint interpreters measured-tests
 	@$(BIN)/coverage combine -q
 	$(BIN)/coverage report --fail-under=95
 	$(BIN)/coverage report --include='ragwatch/core/*' --fail-under=100
+
+measured-tests: .venv/dev.stamp
+	@rm -f .coverage .coverage.*
+	$(BIN)/coverage run -m pytest -m "not slow" --workers $(WORKERS)
 
 .venv/oracles.stamp: .venv/dev.stamp requirements-oracles.lock
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements-oracles.lock
@@ -104,11 +108,16 @@ check-deploy: .venv/deploy.stamp sbom
 	  $(addprefix deploy/kubernetes/fleet/,config.yaml broker.yaml deployment.yaml hpa.yaml pdb.yaml)
 	.venv/deploy/bin/helm lint --strict deploy/helm/ragwatch -f deploy/helm/example-values.yaml
 	.venv/deploy/bin/helm template example deploy/helm/ragwatch -f deploy/helm/example-values.yaml > dist/chart.yaml
+	.venv/deploy/bin/helm template example deploy/helm/ragwatch -f deploy/helm/example-values.yaml \
+	  --set podMonitor.enabled=true,prometheusRule.enabled=true > dist/chart-operator.yaml
+	$(BIN)/python tools/crds.py dist/chart-operator.yaml $(filter-out %/sidecar-patch.yaml,$(wildcard deploy/kubernetes/*.yaml)) \
+	  $(wildcard deploy/kubernetes/fleet/*.yaml) deploy/slo/pyrra.yaml
 	.venv/deploy/bin/kubernetes-validate --strict -k 1.33 dist/chart.yaml
 	$(BIN)/python tools/rendered.py < dist/chart.yaml
 	@if command -v kubectl > /dev/null; then \
 	  kubectl kustomize docs/examples/kustomize > dist/kustomized.yaml && $(BIN)/python tools/rendered.py < dist/kustomized.yaml; \
 	else echo "not checked: docs/examples/kustomize needs kubectl"; fi
+	sed 's#/opt/ragwatch/bin/ragwatch#/bin/true#' deploy/systemd/ragwatch.service > dist/ragwatch.service && systemd-analyze verify dist/ragwatch.service
 	systemd-analyze security --offline=true --threshold=20 deploy/systemd/ragwatch.service
 	$(BIN)/python tools/grafana_types.py
 	$(BIN)/python tools/dashboard_linter.py grafana/*/*.json
@@ -117,9 +126,10 @@ check-deploy: .venv/deploy.stamp sbom
 # What an installation is made of, as CycloneDX: one file for each set of locked packages.
 sbom: .venv/deploy.stamp
 	@mkdir -p dist
-	.venv/deploy/bin/cyclonedx-py requirements --output-reproducible --validate --pyproject pyproject.toml \
+	@sed "s/^dynamic = .*/version = \"$$($(BIN)/python -c 'import ragwatch; print(ragwatch.__version__)')\"/" pyproject.toml > dist/pyproject.toml
+	.venv/deploy/bin/cyclonedx-py requirements --output-reproducible --validate --pyproject dist/pyproject.toml \
 	  --mc-type application -o dist/ragwatch.cdx.json requirements.lock
-	.venv/deploy/bin/cyclonedx-py requirements --output-reproducible --validate --pyproject pyproject.toml \
+	.venv/deploy/bin/cyclonedx-py requirements --output-reproducible --validate --pyproject dist/pyproject.toml \
 	  --mc-type application -o dist/ragwatch-local.cdx.json requirements-local.lock
 
 bench: .venv/dev.stamp
@@ -127,6 +137,17 @@ bench: .venv/dev.stamp
 
 bench-judge: .venv/dev.stamp
 	@$(BIN)/python bench/judge_accuracy.py --svg docs/judge_accuracy.svg $(ARGS)
+
+# Other tools, each in an environment of its own: what they bring is nothing that ragwatch may import.
+PEERS := ragas deepeval trulens phoenix nli
+$(PEERS:%=.venv/peers-%.stamp): .venv/peers-%.stamp: requirements-peers-%.lock .venv/dev.stamp
+	@echo "installing $* into .venv/peers-$*; this may take minutes"
+	@$(BIN)/python -m venv .venv/peers-$*
+	@.venv/peers-$*/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r $<
+	@touch $@
+
+bench-peers: .venv/dev.stamp $(PEERS:%=.venv/peers-%.stamp)
+	@$(BIN)/python bench/peers/run.py $(ARGS)
 
 fix: .venv/dev.stamp
 	$(BIN)/ruff format .
@@ -152,12 +173,31 @@ lock:
 	  --constraint requirements-dev.lock --group tracers -o requirements-tracers.lock
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
 	  --constraint requirements-dev.lock --group deploy -o requirements-deploy.lock
+	for peer in ragas deepeval trulens phoenix; do \
+	  uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
+	    --group peers-$$peer -o requirements-peers-$$peer.lock || exit 1; done
+	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
+	  --constraint requirements-dev.lock --group peers-nli -o requirements-peers-nli.lock
+	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
+	  --constraint requirements-dev.lock --group docs -o requirements-docs.lock
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
 	  --no-deps --group servers -o requirements-servers.lock
+
+.venv/docs.stamp: .venv/dev.stamp requirements-docs.lock
+	@$(BIN)/python -m venv .venv/docs
+	@.venv/docs/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements-docs.lock
+	@touch $@
+
+docs: .venv/docs.stamp
+	@rm -rf dist/docs dist/prose
+	.venv/docs/bin/python tools/prose.py dist/prose
+	.venv/docs/bin/sphinx-build -q -W --keep-going -b html -c docs . dist/docs
+	@echo "dist/docs/index.html"
 
 screenshots: .venv/dev.stamp
 	@$(BIN)/python tools/screenshots.py dist/screenshots
 
 wheel: .venv/dev.stamp
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist . ./reader
-	@ls dist/*.whl
+	$(BIN)/python -m hatchling build -t sdist -d dist
+	@ls dist/*.whl dist/*.tar.gz

@@ -1,6 +1,7 @@
 """Writes rules (deploy/prometheus, kubernetes, jsonnet, helm), docs/alerts.md, grafana/dashboards and grafana/postgres.
 
-The dashboards have the panels of canaries, anchors, joins and exports, which config.example.yaml shows as comments.
+The dashboards have the panels of canaries, anchors, joins, exports, segments and criteria, which config.example.yaml
+shows as comments.
 """
 
 from __future__ import annotations
@@ -34,7 +35,15 @@ def files() -> dict[str, str]:
     texts |= chart_files(plan)
     texts["deploy/kubernetes/sidecar-patch.yaml"] = SIDECAR_PATCH + yaml_text(sidecar_patch())
     shown = board_plan_of(config, plan)
-    commented = {Feature.CANARIES, Feature.ANCHORS, Feature.JOINED, Feature.MIXED, Feature.EXPORT}
+    commented = {
+        Feature.CANARIES,
+        Feature.ANCHORS,
+        Feature.JOINED,
+        Feature.MIXED,
+        Feature.EXPORT,
+        Feature.SEGMENTS,
+        Feature.CRITERIA,
+    }
     shown = replace(shown, features=shown.features | commented)
     dashboards = dashboard_files(shown)
     texts |= {f"grafana/dashboards/{name}": text for name, text in dashboards.items()}

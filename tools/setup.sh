@@ -45,6 +45,7 @@ if [ "$what" = dev ] && on_debian_as_root; then
     command -v prometheus-alertmanager >/dev/null 2>&1 && command -v amtool >/dev/null 2>&1 ||
         missing="$missing prometheus-alertmanager"
     command -v chromium >/dev/null 2>&1 || missing="$missing chromium fonts-dejavu-core"
+    command -v bwrap >/dev/null 2>&1 || missing="$missing bubblewrap"
     command -v logrotate >/dev/null 2>&1 || missing="$missing logrotate"
     command -v jsonnet >/dev/null 2>&1 || missing="$missing jsonnet"
     command -v redis-server >/dev/null 2>&1 || missing="$missing redis-server"

@@ -13,6 +13,7 @@ import pytest
 import yaml
 from house.test_oncall_expressions import known, promql, records, selectors
 from support.oncall_cases import PLAN
+from support.parsed import trees
 
 from ragwatch.core.scores import LOW_IS_GOOD, Quantity
 from ragwatch.daemon.events import EventKind
@@ -132,7 +133,13 @@ def test_every_panel_links_to_what_is_behind_it(name: str, panel: dict[str, Any]
 
 def test_links_to_answers_ask_for_what_the_page_knows() -> None:
     """Every parameter of a link to `/samples`, its variables filled in, has a meaning there."""
-    values = {"__from": "1700000000", "__to": "1700003600", "window": "1h", "stage": "retrieval"}
+    values = {
+        "__from": "1700000000",
+        "__to": "1700003600",
+        "window": "1h",
+        "stage": "retrieval",
+        "quantity": "need_recall",
+    }
     urls = {
         url for board in BOARDS.values() for url in re.findall(r"\$\{pages:raw\}/samples\?([^\"]+)", json.dumps(board))
     }
@@ -231,8 +238,8 @@ def test_every_reference_is_unique() -> None:
 def test_only_the_command_builds_dashboards() -> None:
     """Nothing that runs in the daemon imports them."""
     importers = set()
-    for file in (ROOT / "ragwatch").rglob("*.py"):
-        for node in ast.walk(ast.parse(file.read_text())):
+    for file, tree in trees().items():
+        for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("ragwatch.rules.dashboards"):
                 importers.add(file.relative_to(ROOT).as_posix())
     outside = {name for name in importers if not name.startswith("ragwatch/rules/dashboards/")}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 import shlex
 import textwrap
 from collections.abc import Iterator
@@ -114,6 +115,14 @@ def test_configuration_keys_exist(page: Path) -> None:
     named = re.findall(r"`([a-z_]+(?:\.[a-z_]+)+)`", page.read_text())
     keys_named = {each for each in named if each.partition(".")[0] in sections and not each.endswith(".py")}
     assert keys_named <= known
+
+
+def test_every_page_is_in_the_navigation_of_the_site() -> None:
+    """Pages of docs/ and runbooks are on the site that `make docs` builds, each once."""
+    pages = [page for group in runpy.run_path(str(ROOT / "docs" / "conf.py"))["NAVIGATION"].values() for page in group]
+    assert len(pages) == len(set(pages))
+    documents = (*(ROOT / "docs").glob("*.md"), *(ROOT / "deploy" / "runbooks").glob("*.md"))
+    assert {told(page).removesuffix(".md") for page in documents} <= set(pages)
 
 
 def anchors(page: Path) -> set[str]:

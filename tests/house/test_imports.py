@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterator, Mapping
-from pathlib import Path
+from functools import cache
 
 import pytest
+from support.parsed import module_name, trees
 
-ROOT = Path(__file__).parents[2]
 LIBRARIES: Mapping[str, tuple[str, ...]] = {
     "anthropic": ("ragwatch.judges.claude",),
     "boto3": ("ragwatch.sources.sqs.queue",),
@@ -99,13 +99,10 @@ MAX_POSITIONAL_ARGUMENTS = 5
 VARIADIC = {"Table", "add_row"}  # of rich: one argument per column
 
 
-def module_name(path: Path) -> str:
-    """Dotted name of a module."""
-    parts = path.relative_to(ROOT).with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-
-
-TREES = {module_name(path): ast.parse(path.read_text("utf-8")) for path in sorted((ROOT / "ragwatch").rglob("*.py"))}
+@cache
+def modules() -> dict[str, ast.Module]:
+    """Syntax tree of each module of the package, by its dotted name."""
+    return {module_name(path): tree for path, tree in trees().items()}
 
 
 def imported(tree: ast.Module) -> Iterator[str]:
@@ -116,10 +113,13 @@ def imported(tree: ast.Module) -> Iterator[str]:
         elif isinstance(node, ast.ImportFrom) and node.module:
             for alias in node.names:
                 name = f"{node.module}.{alias.name}"
-                yield name if name in TREES else node.module
+                yield name if name in modules() else node.module
 
 
-IMPORTS = {module: frozenset(imported(tree)) for module, tree in TREES.items()}
+@cache
+def imports() -> dict[str, frozenset[str]]:
+    """What each module imports."""
+    return {module: frozenset(imported(tree)) for module, tree in modules().items()}
 
 
 def within(module: str, package: str) -> bool:
@@ -131,7 +131,7 @@ def test_libraries_are_imported_where_they_belong() -> None:
     """Each third-party library is in the table, and every module that imports it is named there."""
     misplaced = {
         (module, name)
-        for module, names in IMPORTS.items()
+        for module, names in imports().items()
         for name in names
         if (top := name.partition(".")[0]) not in {*sys.stdlib_module_names, "ragwatch"}
         and not any(within(module, place) for place in LIBRARIES.get(top, ()))
@@ -142,7 +142,7 @@ def test_libraries_are_imported_where_they_belong() -> None:
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_the_table_holds_no_more_than_there_is(library: str) -> None:
     """Each place in the table imports its library."""
-    users = {module for module, names in IMPORTS.items() if library in {name.partition(".")[0] for name in names}}
+    users = {module for module, names in imports().items() if library in {name.partition(".")[0] for name in names}}
     assert [place for place in LIBRARIES[library] if not any(within(user, place) for user in users)] == []
 
 
@@ -150,7 +150,7 @@ def test_the_core_is_pure() -> None:
     """The core imports itself, errors, and the modules of the allow list."""
     impure = {
         (module, name)
-        for module, names in IMPORTS.items()
+        for module, names in imports().items()
         if within(module, "ragwatch.core")
         for name in names
         if not within(name, "ragwatch.core")
@@ -162,7 +162,7 @@ def test_the_core_is_pure() -> None:
 
 def test_no_import_cycles() -> None:
     """No module imports itself over others, imports for type checkers included."""
-    graph = {module: {name for name in names if name in TREES} - {module} for module, names in IMPORTS.items()}
+    graph = {module: {name for name in names if name in modules()} - {module} for module, names in imports().items()}
     while leaves := [module for module, needed in graph.items() if not needed]:
         for module in leaves:
             del graph[module]
@@ -176,7 +176,7 @@ def test_no_call_with_many_positional_arguments() -> None:
     """A reader of a call sees what each argument is: beyond five positional ones they are named."""
     calls = {
         f"{module}:{node.lineno} {ast.unparse(node.func)}"
-        for module, tree in TREES.items()
+        for module, tree in modules().items()
         for node in ast.walk(tree)
         if isinstance(node, ast.Call)
         and len(node.args) > MAX_POSITIONAL_ARGUMENTS

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,7 @@ def known() -> dict[str, set[str]]:
             "all": {"judge"},
             "suite": {"suite"},
             "judge": {"judge"},
+            "segment": {"segment", "value", "judge"},
             "ragwatch": set(),
         }
         labels |= level[rule["record"].partition(":")[0]]
@@ -51,7 +53,8 @@ def known() -> dict[str, set[str]]:
 
 def records() -> list[dict[str, Any]]:
     """All recording rules."""
-    groups: Any = [group for file in prometheus(PLAN).values() for group in file["groups"]]
+    files = prometheus(replace(PLAN, segments=True))
+    groups: Any = [group for file in files.values() for group in file["groups"]]
     return [rule for group in groups for rule in group["rules"] if "record" in rule]
 
 

@@ -14,8 +14,9 @@ from zipfile import ZipFile
 
 import pytest
 
+from ragwatch import __version__
+
 ROOT = Path(__file__).parents[2]
-VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
 MAX_BASE_BYTES = 2_000_000
 
 pytestmark = pytest.mark.costly
@@ -45,7 +46,7 @@ def test_the_wheel_of_ragwatch_is_small_and_holds_no_model(tmp_path: Path) -> No
     with built(ROOT, tmp_path) as wheel:
         assert not [name for name in wheel.namelist() if name.endswith(".onnx") or "reader" in name.split("/")[0]]
         assert [name for name in wheel.namelist() if name.endswith("ragwatch.1")] == [
-            f"ragwatch_exporter-{VERSION}.data/data/share/man/man1/ragwatch.1"
+            f"ragwatch_exporter-{__version__}.data/data/share/man/man1/ragwatch.1"
         ]
         assert sum(entry.compress_size for entry in wheel.infolist()) < MAX_BASE_BYTES
         name, dependencies = metadata(wheel)
