@@ -16,6 +16,7 @@ import pytest
 import structlog
 from hypothesis import HealthCheck, settings
 from structlog.testing import LogCapture
+from support.draws import EXAMPLES
 from support.patience import TIMEOUT
 
 from ragwatch.stores.sqlite.store import SqliteStore
@@ -30,7 +31,7 @@ settings.register_profile(
     deadline=None,
     database=None,
     suppress_health_check=[HealthCheck.too_slow],
-    max_examples=int(os.environ.get("EXAMPLES", "15")),  # fewer under other Pythons, many in `make slow`
+    max_examples=EXAMPLES,
 )
 settings.load_profile("house")
 

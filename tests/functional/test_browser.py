@@ -8,12 +8,19 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
+import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from functional.daemon import RagwatchProcess, record, write_config
 from support.chromium import DESK, PHONE, Browser, chromium
+from support.oncall_cases import PLAN
+from support.oncall_links import filled
+
+from ragwatch.rules import alerts
 
 ANSWERS, FAILING = 60, 20
 PAGES = (
@@ -32,26 +39,33 @@ PAGES = (
 NEITHER = "document.querySelector('mark.not_in_context, mark.contradicted')"
 
 
-def rows() -> str:
-    """A log of two releases, of which the second one invents."""
-    lines = []
+def rows() -> list[str]:
+    """Lines of a log of two releases, of which the second one invents."""
+    lines, start = [], time.time() - 15 * ANSWERS
     for number in range(ANSWERS):
         new = number >= ANSWERS - FAILING
         answer = {"answer": "It was sold to a baker in Paris."} if new else {}
         metadata = {"trace_id": f"{number:032x}", "release": f"v{1 + new}"}
-        lines.append(record(number, metadata=metadata, **answer) + "\n")
-    return "".join(lines)
+        lines.append(record(number, at=start + number, metadata=metadata, **answer) + "\n")
+    return lines
 
 
 @pytest.fixture(scope="module")
 def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RagwatchProcess]:
-    """A ragwatch that has judged all answers."""
+    """A ragwatch that has judged all answers, of which the last ones have raised an alarm of drift."""
     folder = tmp_path_factory.mktemp("browser")
-    config = write_config(folder, thresholds="{faithfulness: 0.85}")
-    (folder / "log" / "app.jsonl").write_text(rows())
+    drift = "{reference: 30, reference_time: 1s, quantities: [faithfulness], traffic: {signals: []}}"
+    config = write_config(folder, thresholds="{faithfulness: 0.85}", drift=drift)
+    log, lines = folder / "log" / "app.jsonl", rows()
+    log.write_text("".join(lines[:-FAILING]))
     with RagwatchProcess(config) as process:
         process.wait_until_serving()
+        # The second release comes after the reference: none is learnt on a route whose mean is below its threshold.
+        process.wait_for('ragwatch_drift_alarm{quantity="faithfulness",route="search"}', 0.0)
+        with log.open("a") as appended:
+            appended.write("".join(lines[-FAILING:]))
         process.wait_for('ragwatch_samples_judged_total{judge="embedded",route="search"}', ANSWERS)
+        process.wait_for('ragwatch_drift_alarm{quantity="faithfulness",route="search"}', 1.0)
         yield process
 
 
@@ -86,12 +100,24 @@ def choose(browser: Browser, *keys: str) -> None:
     browser.press("Enter", loads=True)
 
 
+def link_of_alert(pages: str) -> str:
+    """The link to the causes in the alert of a bad mean, as the rules write it and Prometheus fills it in."""
+    plan = replace(PLAN, links=replace(PLAN.links, pages=pages))
+    (alert,) = (alert for alert in alerts(plan) if alert.name == "RagwatchQualityBad")
+    rule: Any = alert.rule(plan)
+    return filled(
+        rule["annotations"]["causes_url"], {"route": "search", "judge": "embedded", "quantity": "faithfulness"}
+    )
+
+
 def test_from_an_alert_to_the_claim_and_to_its_label(daemon: RagwatchProcess, browser: Browser) -> None:
     """The link of an alert names the release; one click leads to a failing answer with its claim marked.
 
-    There the answer is labelled by keys alone, and the count rises; undo takes it back; other answers follow.
+    There the answer is labelled by keys alone, and the count rises; undo takes it back; other answers follow. The alarm
+    of drift on the overview is acknowledged by two clicks.
     """
-    browser.open(f"{daemon.address}/causes?route=search")
+    browser.open(link_of_alert(daemon.address))
+    assert "below=0.9" in browser.address
     assert "release v2" in browser.text
     browser.click('article.cause a[href^="samples/"]')
     assert browser.ask(f"{NEITHER}.textContent") == "It was sold to a baker in Paris."
@@ -127,6 +153,14 @@ def test_from_an_alert_to_the_claim_and_to_its_label(daemon: RagwatchProcess, br
     assert browser.ask("document.getElementById('help').open")
     browser.press("Enter")
     assert "Press Enter again" in browser.text
+    browser.open(f"{daemon.address}/")
+    browser.click('a[href^="acknowledge?"]')
+    assert "Acknowledge the drift alarm?" in browser.text
+    browser.click("button.main")
+    assert "faithfulness on search" in browser.text
+    daemon.wait_for('ragwatch_drift_alarm{quantity="faithfulness",route="search"}', 0.0)
+    browser.open(f"{daemon.address}/")
+    assert browser.ask("document.querySelector('a[href^=\"acknowledge?\"]')") is None
     assert browser.foreign(daemon.address) == []
 
 

@@ -12,6 +12,7 @@ import pytest
 from functional.daemon import RagwatchProcess, write_config
 from functional.forked import run_forked
 from support.bm25 import Bm25
+from support.patience import SCALE
 from support.retrievers import FaultyRetriever, free_port, serving
 
 from ragwatch.commands.check import check_all
@@ -97,7 +98,7 @@ def test_each_fault_is_a_counted_reason_and_no_score(tmp_path: Path, index: Bm25
     items = [{"query": fault, "expected": ["d1"], "name": fault} for fault in (*FAULTS, "cats")]
     with serving(*faulty.routes()) as wrong, serving(index.route()) as right:
         suites = [
-            suite("faulty", items, f"{wrong}/search", timeout=2.0),
+            suite("faulty", items, f"{wrong}/search", timeout=4.0 * SCALE),
             suite("down", items[:2], f"http://127.0.0.1:{free_port()}/search"),
             suite("docs", ITEMS, f"{right}/search"),
         ]

@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 from functional.daemon import RagwatchProcess, write_config
 from support.kit import a_draw, a_verdict, an_admission
-from support.patience import DEADLINE
+from support.patience import DEADLINE, SCALE
 
 from ragwatch.stores.sqlite.store import SqliteStore
 
 RESIDENT = 256 << 20
-WITHIN = 5.0  # seconds until health and figures are there, on a busy machine
+WITHIN = 5.0 * SCALE  # seconds until health and figures are there
 ANSWERS = 400
 LARGE = "/api/v1/samples?limit=500&texts=true"
 

@@ -16,7 +16,7 @@ from statistics import fmean
 from typing import Any
 
 from functional.daemon import parse_series
-from support.patience import DEADLINE
+from support.patience import DEADLINE, SCALE
 
 from ragwatch.demo.breakage import vanishes
 from ragwatch.demo.corpus import read_corpus
@@ -24,7 +24,7 @@ from ragwatch.interrupts import INTERRUPTED
 
 HEALTHY, LASTING, RATE = 3, 5, 16
 LAST = "v4-prompt"
-NAMED_WITHIN = 60.0  # seconds, of a bad release
+NAMED_WITHIN = 60.0 * SCALE  # seconds, of a bad release
 
 
 @dataclass(frozen=True)

@@ -211,14 +211,14 @@ def _anchored(stage: Stage, ragwatch: RagwatchProcess) -> bool:
     return bool(stage.ask(f'ragwatch_judge_drift_flips_ratio{{job="{SINGLE}"}}'))
 
 
-ELSEWHERE = {Feature.MIXED, Feature.JOINED, Feature.TRACES, Feature.EXPORT}
+ELSEWHERE = {Feature.MIXED, Feature.JOINED, Feature.TRACES, Feature.EXPORT, Feature.SEGMENTS, Feature.CRITERIA}
 
 
 def every_panel_has_series(stage: Stage, fleet: Fleet) -> Took:
     """Every expression of a panel or annotation, and every variable, finds something at some time of the play.
 
     Of the colours of a panel of figures of now, one is enough. Nothing there has a cluster or a namespace. Panels of
-    other kinds of sources and of the export are left out: the play has one log.
+    other kinds of sources, the export, segments and criteria are left out: the play has one log.
     """
     known: dict[str, Any] = dict(boards(BoardPlan(features=frozenset(Feature) - ELSEWHERE)))
     filled = {

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.draws import draws
 from support.patience import DEADLINE
 
 from ragwatch.emit import AnswerHandler, AnswerLog, _close_all, _encoded, _File
@@ -51,7 +52,7 @@ def test_a_logged_answer_is_read_as_the_same_sample(tmp_path: Path) -> None:
     ]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=draws(30), deadline=None)
 @given(JSON, st.text())
 def test_any_value_becomes_one_line(value: object, text: str) -> None:
     """Whatever the metadata of a service holds, exactly one line is written, and it is JSON without NaN."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.draws import draws
 
 from ragwatch.core.chunks import (
     are_neighbours,
@@ -80,7 +81,7 @@ def test_copies_beyond_a_bucket_are_still_one_group() -> None:
     assert near_duplicates([LONG] * 50) == [tuple(range(50))]
 
 
-@settings(max_examples=30)
+@settings(max_examples=draws(30))
 @given(st.lists(st.text(max_size=60), max_size=12))
 def test_groups_are_disjoint_and_hold_equal_texts_together(texts: list[str]) -> None:
     """Every text is in at most one group, and equal texts with a word are in the same one."""
@@ -92,7 +93,7 @@ def test_groups_are_disjoint_and_hold_equal_texts_together(texts: list[str]) -> 
             assert any({index, index + len(texts)} <= set(group) for group in groups)
 
 
-@settings(max_examples=50)
+@settings(max_examples=draws(50))
 @given(st.lists(st.sampled_from("ab"), max_size=9), st.lists(st.sampled_from("ab"), max_size=9))
 def test_overlap_is_the_longest_one(before: list[str], after: list[str]) -> None:
     """The same as trying every length."""

@@ -8,6 +8,7 @@ import random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.draws import draws
 
 from ragwatch.core.drift.bands import HedgedBand
 from ragwatch.core.drift.day_band import DAY, DayBand, from_dict, to_dict
@@ -62,7 +63,7 @@ def test_weights_count() -> None:
 
 
 @pytest.mark.costly
-@settings(max_examples=20)
+@settings(max_examples=draws(20))
 @given(st.integers(0, 400))
 def test_a_restart_changes_nothing(cut: int) -> None:
     """Kept as JSON after any score, it goes on as it would have."""

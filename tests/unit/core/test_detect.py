@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.draws import draws
 
 from ragwatch.core.drift.detect import (
     DetectorState,
@@ -70,7 +71,7 @@ def test_learns_watches_and_latches() -> None:
 
 
 @pytest.mark.costly
-@settings(max_examples=25)
+@settings(max_examples=draws(25))
 @given(st.integers(0, 1199))
 def test_a_kill_changes_nothing(cut: int) -> None:
     """Stopped after any score, kept as JSON and restored, the watch is what it would have been."""
@@ -80,7 +81,7 @@ def test_a_kill_changes_nothing(cut: int) -> None:
 
 
 @pytest.mark.costly
-@settings(max_examples=15)
+@settings(max_examples=draws(15))
 @given(st.lists(st.integers(0, 1199), max_size=20))
 def test_replays_and_failures_move_nothing(places: list[int]) -> None:
     """Readings that were taken already, and ones without a score, leave the watch as it is."""

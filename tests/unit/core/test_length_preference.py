@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
+from support.draws import draws
 from support.kit import a_judge_context, a_sample
 
 from ragwatch.core.labels.agreement import TooFewLabels
@@ -24,7 +25,7 @@ def found(rows: list[LengthScore], minimum: int = 4) -> LengthPreference:
     return result
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=draws(25), deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(1, 9)), min_size=6, max_size=40))
 def test_one_label_gives_spearmans_correlation(pairs: list[tuple[int, int]]) -> None:
     """With equal labels it is Spearman's rho, ties included, as scipy computes it, inside its interval."""

@@ -7,6 +7,7 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.draws import draws
 
 from ragwatch.core.relevance_estimate import _pairs, alpha, consensus, ordinal_alpha, report
 from ragwatch.core.relevance_pool import TOP, UNRETRIEVED, Candidate, Grade, PoolSizes, QueryPool, draw_pool
@@ -35,7 +36,7 @@ def test_agreement_is_unknown_without_a_second_annotator_or_a_second_grade() -> 
     assert alone.low == alone.value == alone.high
 
 
-@settings(max_examples=15)
+@settings(max_examples=draws(15))
 @given(
     st.integers(0, 60),
     st.integers(0, 30),
@@ -83,7 +84,7 @@ def simulated(
     return pools, grades, inside / relevant_contexts
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=draws(6), deadline=None)
 @given(st.integers(0, 2**32), st.integers(1, 3))
 def test_the_interval_covers_the_true_recall(seed: int, annotators: int) -> None:
     """Over simulated annotators, intervals of 99.9 % contain the recall of all pairs, most of which nobody judged."""

@@ -46,7 +46,7 @@ def life(start: Start, telemetry: Telemetry) -> Life:
 
 
 async def test_all_are_read_for_half_the_price(life: Life) -> None:
-    """Ten draws go out together; when the batch has ended each has its scores, and the price is half."""
+    """Ten draws go out together; when the batch has ended each has its scores and its reply, and the price is half."""
     life.admit(*names(10))
     assert await life.loop.step() is True
     assert [len(entries) for entries in life.provider.taken.values()] == [10]
@@ -59,6 +59,7 @@ async def test_all_are_read_for_half_the_price(life: Life) -> None:
     assert worst > life.spent().usd
     verdict = life.store.find(Query(limit=1))[0].verdict
     assert verdict.scores[Quantity.ANSWER_RELEVANCY] == 1.0
+    assert {life.store.replies(entry.seq) for entry in life.store.entries(Query())} == {('{"address":"fully"}',)}
 
 
 async def test_few_draws_wait_a_while_for_others(life: Life) -> None:

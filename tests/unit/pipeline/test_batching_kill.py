@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.batched import FULLY, PRICE, Life, Provider, names
 from support.callers import failed, said
+from support.draws import draws
 from support.kit import JUDGE
 from support.mortal import KilledError
 
@@ -68,7 +69,7 @@ def test_a_kill_at_any_instant_costs_nothing_twice(step: int) -> None:
 
 
 @pytest.mark.costly
-@settings(max_examples=12)
+@settings(max_examples=draws(12))
 @given(st.lists(st.integers(0, 60), min_size=2, max_size=4))
 def test_any_number_of_kills_costs_nothing_twice(kills: list[int]) -> None:
     """Killed again and again."""

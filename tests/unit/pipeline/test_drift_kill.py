@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.draws import draws
 from support.kit import AT, JUDGE, Clock
 from support.mortal import Fate, KilledError, MortalConnection
 from support.watched import faithful, settle
@@ -61,7 +62,7 @@ def uninterrupted() -> tuple[Any, ...]:
 
 
 @pytest.mark.costly
-@settings(max_examples=8)
+@settings(max_examples=draws(8))
 @given(st.lists(st.tuples(st.integers(1, 90), st.none() | st.integers(0, 11)), max_size=12))
 def test_a_kill_changes_nothing(lives: Sequence[tuple[int, int | None]]) -> None:
     """Some answers come, and the process dies at some write, or never; in the end all is as in one life."""

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from structlog.testing import LogCapture
+from support.draws import draws
 from support.kit import AT, Clock, an_admission
 from support.mortal import Fate, KilledError, MortalConnection
 
@@ -153,7 +154,7 @@ def lived(folder: Path, deaths: Collection[int], instants: int) -> tuple[Any, ..
 
 
 @pytest.mark.costly
-@settings(max_examples=10)
+@settings(max_examples=draws(10))
 @given(st.sets(st.integers(0, len(STORY) - 1), max_size=6), st.integers(0, 12))
 def test_a_kill_changes_nothing(deaths: set[int], instants: int) -> None:
     """The same warning, once, as in one life."""

@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.draws import draws
 
 from ragwatch.core.causes.evalues import Counts, log_e_value, selected
 
@@ -48,7 +49,7 @@ def best_stop(cells: Cells, shares: Sequence[tuple[float, float]]) -> float:
     return value(())
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=draws(10), deadline=None)
 @given(
     cells=st.lists(st.tuples(st.integers(0, 1), st.booleans()), min_size=2, max_size=ANSWERS),
     outside=st.lists(st.floats(0.01, 0.99), min_size=2, max_size=2),

@@ -9,6 +9,7 @@ from dataclasses import asdict
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.draws import draws
 from support.slices import BEGIN, an_answer, traffic
 
 from ragwatch.core.causes.search import MAX_SHOWN, Findings, Table, causes_of, find_causes
@@ -132,7 +133,7 @@ def test_every_shown_slice_passes_for_the_number_of_all_that_were_looked_at() ->
     assert causes_of(table, [release, *few], rate=5.0 * math.exp(-log)) == ()
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=draws(6), deadline=None)
 @given(st.integers(0, 99), st.sampled_from([0.05, 0.3, 0.6]), st.randoms(use_true_random=False))
 def test_laws_of_findings(seed: int, share: float, order: random.Random) -> None:
     """The order of answers and a common factor of probabilities change nothing; shares lie in their intervals."""
