@@ -5,6 +5,8 @@ BIN := .venv/bin
 MINUTES ?= 5
 # More workers than the two cores of a small machine: tests of daemons spend most of their time waiting.
 WORKERS ?= 8
+# Examples of each property that Hypothesis draws; `make slow` draws 400.
+EXAMPLES ?= 10
 # Where this is set, each of the hundreds of Pythons that the tests start compiles every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -64,7 +66,7 @@ test: .venv/dev.stamp
 
 measured-tests: .venv/dev.stamp
 	@rm -f .coverage .coverage.*
-	$(BIN)/coverage run -m pytest -m "not slow" --workers $(WORKERS)
+	EXAMPLES=$(EXAMPLES) $(BIN)/coverage run -m pytest -m "not slow" --workers $(WORKERS)
 
 .venv/oracles.stamp: .venv/dev.stamp requirements-oracles.lock
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements-oracles.lock

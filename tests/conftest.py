@@ -17,10 +17,13 @@ import structlog
 from hypothesis import HealthCheck, settings
 from structlog.testing import LogCapture
 from support.draws import EXAMPLES
+from support.parsed import trees
 from support.patience import TIMEOUT
 
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
+
+_HOUSE = Path(__file__).parent / "house"
 
 collect_ignore = ["traced"]  # programs that run in an environment of their own, with the frameworks that they use
 pytest_plugins = ("support.isolation", "support.workers", "support.alone", "support.counting", "support.postgres")
@@ -41,6 +44,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(TIMEOUT))
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Parse the package before workers are forked, if several modules of house tests will look at its code."""
+    if len({item.path for item in session.items if item.path.parent == _HOUSE}) > 1:
+        trees()
 
 
 @pytest.fixture

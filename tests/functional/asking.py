@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -12,7 +11,7 @@ from typing import Any, Self
 
 from functional.daemon import RagwatchProcess, record, write_config
 from loopback.process import LoopbackProcess
-from support.patience import DEADLINE
+from support.patience import DEADLINE, pauses
 
 from ragwatch.ports import Query
 from ragwatch.stores.sqlite.store import SqliteStore
@@ -93,10 +92,9 @@ class AskingProcess(RagwatchProcess):
 
 def wait_for(ragwatch: RagwatchProcess, values: dict[str, float], *, named: str | None = None) -> dict[str, float]:
     """Scrape until these series have these values, and another one is there."""
-    end = time.monotonic() + DEADLINE
-    while True:
+    series: dict[str, float] = {}
+    for _ in pauses():
         series = ragwatch.series()
         if all(series.get(name) == value for name, value in values.items()) and (named is None or named in series):
             return series
-        assert time.monotonic() < end, {name: series.get(name) for name in values}
-        time.sleep(0.1)
+    raise AssertionError({name: series.get(name) for name in values})

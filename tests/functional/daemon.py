@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Self
 
 from functional.forked import ForkedProcess
-from support.patience import DEADLINE
+from support.patience import DEADLINE, pauses
 
 
 def record(number: int, **changes: object) -> str:
@@ -111,11 +111,11 @@ class RagwatchProcess:
 
     def wait_for(self, name: str, value: float) -> dict[str, float]:
         """Scrape until a series has this value."""
-        end = time.monotonic() + DEADLINE
-        while (series := self.series()).get(name) != value:
-            assert time.monotonic() < end, f"{name} is {series.get(name)}, not {value}"
-            time.sleep(0.05)
-        return series
+        series: dict[str, float] = {}
+        for _ in pauses():
+            if (series := self.series()).get(name) == value:
+                return series
+        raise AssertionError(f"{name} is {series.get(name)}, not {value}")
 
     def signal(self, number: signal.Signals) -> None:
         """Send a signal."""

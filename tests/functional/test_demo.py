@@ -16,7 +16,7 @@ from statistics import fmean
 from typing import Any
 
 from functional.daemon import parse_series
-from support.patience import DEADLINE, SCALE
+from support.patience import DEADLINE, SCALE, pauses
 
 from ragwatch.demo.breakage import vanishes
 from ragwatch.demo.corpus import read_corpus
@@ -99,16 +99,15 @@ def _cause(address: str, release: str) -> dict[str, Any] | None:
 
 def _wait_until_judged(address: str) -> None:
     """Wait until as many answers are judged as are seen now."""
-    seen, end = None, time.monotonic() + DEADLINE
-    while True:
+    seen, judged = None, 0.0
+    for _ in pauses():
         with urllib.request.urlopen(f"{address}/metrics", timeout=DEADLINE) as reply:
             series = parse_series(reply.read().decode())
         seen = seen or series['ragwatch_requests_seen_total{source="demo"}']
         judged = sum(value for name, value in series.items() if name.startswith("ragwatch_samples_judged_total{"))
         if judged >= seen:
             return
-        assert time.monotonic() < end, f"{judged} of {seen} judged"
-        time.sleep(0.1)
+    raise AssertionError(f"{judged} of {seen} judged")
 
 
 def _samples(address: str) -> list[dict[str, Any]]:

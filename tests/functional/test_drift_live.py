@@ -6,14 +6,13 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
 import pytest
 from functional.daemon import RagwatchProcess, write_config
-from support.patience import DEADLINE
+from support.patience import pauses
 
 from ragwatch.demo import Demo
 from ragwatch.demo.breakage import Breakage
@@ -57,15 +56,14 @@ def demo(tmp_path: Path) -> Iterator[Demo]:
 
 def learnt(ragwatch: RagwatchProcess) -> dict[str, float]:
     """The series once a baseline is learnt, and so many answers more were watched."""
-    end, wanted = time.monotonic() + DEADLINE, None
-    while True:
+    series, wanted = {}, None
+    for _ in pauses():
         series = ragwatch.series()
         if wanted is None and PRECISION in series:
             wanted = series[JUDGED] + REFERENCE
         if wanted is not None and series[JUDGED] >= wanted:
             return series
-        assert time.monotonic() < end, series
-        time.sleep(0.1)
+    raise AssertionError(series)
 
 
 def pages(series: dict[str, float]) -> list[str]:
@@ -79,6 +77,7 @@ def anchors_read(ragwatch: RagwatchProcess) -> None:
     assert any('"anchors read"' in line for line in ragwatch.process.stderr)
 
 
+@pytest.mark.slow
 def test_a_harsher_judge_is_no_page_and_a_broken_retriever_is(demo: Demo, tmp_path: Path) -> None:
     """A reload brings a harsher judge: its own signal rises, nobody is called. Then the index breaks: somebody is."""
     with RagwatchProcess(configure(tmp_path, 0.5)).wait_until_serving() as ragwatch:

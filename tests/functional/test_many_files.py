@@ -17,7 +17,7 @@ from typing import Any, Self
 
 import pytest
 from functional.daemon import RagwatchProcess, record, write_config
-from support.patience import DEADLINE
+from support.patience import DEADLINE, pauses
 
 from ragwatch.stores.rows import unpack
 from ragwatch.stores.sqlite.store import SqliteStore
@@ -58,12 +58,12 @@ class LimitedProcess(RagwatchProcess):
 
     def wait_for(self, name: str, value: float) -> dict[str, float]:
         """Scrape until a series has this value; meanwhile everybody is served."""
-        end = time.monotonic() + DEADLINE
-        while (series := self.series()).get(name) != value:
+        series: dict[str, float] = {}
+        for _ in pauses():
             assert self.get("/-/healthy")[0] == 200
-            assert time.monotonic() < end, f"{name} is {series.get(name)}, not {value}"
-            time.sleep(0.2)
-        return series
+            if (series := self.series()).get(name) == value:
+                return series
+        raise AssertionError(f"{name} is {series.get(name)}, not {value}")
 
 
 def append(path: Path, number: int) -> None:

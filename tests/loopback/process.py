@@ -19,8 +19,9 @@ TESTS = Path(__file__).parent.parent
 
 
 def environment() -> dict[str, str]:
-    """The environment in which the package can be found."""
-    return os.environ | {"PYTHONPATH": str(TESTS)}
+    """The environment in which the package can be found. Coverage is not measured there: it is no test."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_PROCESS_")}
+    return inherited | {"PYTHONPATH": str(TESTS)}
 
 
 class LoopbackProcess:

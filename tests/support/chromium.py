@@ -10,14 +10,13 @@ import select
 import shutil
 import signal
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-from support.patience import DEADLINE
+from support.patience import DEADLINE, pauses
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 FLAGS = (
@@ -166,10 +165,10 @@ class Browser:
 
     def wait(self, expression: str) -> None:
         """Wait until an expression is true."""
-        end = time.monotonic() + DEADLINE
-        while not self.ask(expression):
-            assert time.monotonic() < end, f"{expression}: not true on {self.address}"
-            time.sleep(0.05)
+        for _ in pauses():
+            if self.ask(expression):
+                return
+        raise AssertionError(f"{expression}: not true on {self.address}")
 
     @property
     def address(self) -> str:

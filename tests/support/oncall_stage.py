@@ -7,7 +7,6 @@ import re
 import shutil
 import socket
 import subprocess
-import time
 import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,7 +21,7 @@ from typing import Any
 import pytest
 
 from ragwatch.rules import RulePlan, prometheus, yaml_text
-from support.patience import DEADLINE
+from support.patience import DEADLINE, pauses
 
 ROOT = Path(__file__).parents[2]
 SCRAPING = """
@@ -102,14 +101,12 @@ def running(log: Path, *command: str) -> Iterator[None]:
 
 def until(what: str, found: Callable[[], Any]) -> Any:
     """The first thing found that is not empty."""
-    end = time.monotonic() + DEADLINE
-    while time.monotonic() < end:
+    for _ in pauses():
         try:
             if thing := found():
                 return thing
         except OSError:
             pass  # it is still starting
-        time.sleep(0.1)  # other processes, other clocks: there is nothing to wait on
     return pytest.fail(f"{what}: not within {DEADLINE} s")
 
 

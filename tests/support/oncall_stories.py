@@ -251,16 +251,14 @@ def every_panel_has_series(stage: Stage, fleet: Fleet) -> Took:
             text = text.replace(name, value)
         return text
 
-    def empty() -> set[str]:
-        return {each for each in asked if not stage.ask(fill(each))} | {
-            each for each in variables if not stage.values_of(*_label_values(fill(each)))
-        }
-
     left = asked | variables
+
+    def has_series(text: str) -> bool:
+        return bool(stage.values_of(*_label_values(fill(text))) if text in variables else stage.ask(fill(text)))
 
     def all_found() -> bool:
         nonlocal left
-        left &= empty()
+        left = {text for text in left if not has_series(text)}
         return not left
 
     try:

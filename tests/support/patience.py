@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
-from time import perf_counter, process_time
+from collections.abc import Callable, Iterator
+from time import monotonic, perf_counter, process_time, sleep
 
 _FLOOR_SECONDS = 0.03  # for `_floor` on the machine where limits were chosen
 _MAX_MEASURED_SCALE = 8.0
+_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS, _PAUSE_GROWTH = 0.02, 0.4, 1.5
 _WORDS = " ".join(f"word{number} of {number * 7}." for number in range(2000))
 
 
@@ -37,6 +38,25 @@ DEADLINE = 120.0 * SCALE
 
 TIMEOUT = 600.0 * SCALE
 """Seconds until pytest-timeout ends a test."""
+
+
+def pauses() -> Iterator[None]:
+    """Yield before each look at a condition, for `DEADLINE` seconds; the pauses between looks grow.
+
+    A look at a daemon takes CPU that the daemon needs.
+
+        for _ in pauses():
+            if condition():
+                return
+        raise AssertionError("not in time")
+    """
+    end, pause = monotonic() + DEADLINE, _FIRST_PAUSE_SECONDS
+    while True:
+        yield
+        if monotonic() > end:
+            return
+        sleep(pause)
+        pause = min(pause * _PAUSE_GROWTH, _LONGEST_PAUSE_SECONDS)
 
 
 def cpu_limit(seconds: float) -> float:
