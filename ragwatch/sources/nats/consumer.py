@@ -321,7 +321,7 @@ def _reason(error: Exception) -> str:
         (("authorization", "authentication", "credentials"), f"the server refuses the login ({text}); {_LOGIN}"),
         (("permissions violation",), f"the user may not do this ({text}); allow the JetStream API, and _INBOX.>"),
         (("no response from stream",), "no stream takes dead letters; create one with the subject dead_letters"),
-        (("jetstream not enabled", "503"), f"the server has no JetStream at present ({text}); enable it"),
+        (("jetstream not enabled", "code=503"), f"the server has no JetStream at present ({text}); enable it"),
     )
     matching = (why for words, why in reasons if any(word in lower for word in words))
     return next(matching, f"the server cannot be reached ({text}); start it, or correct url")

@@ -13,6 +13,7 @@ from uuid import uuid4
 import nats
 import pytest
 from nats.js import api
+from nats.js.errors import ServiceUnavailableError
 from support.brokers import BrokerProcess, Worker, books, counted, nats_server, once
 from support.kit import a_line
 
@@ -20,6 +21,7 @@ from ragwatch.core.snapshot import Lag
 from ragwatch.core.tally import Tally
 from ragwatch.errors import ConfigError, SourceError
 from ragwatch.sources.nats import NatsSource, Options, build
+from ragwatch.sources.nats.consumer import _reason
 from ragwatch.sources.nats.loop_thread import LoopThread
 from ragwatch.stores.sqlite.store import SqliteStore
 
@@ -281,6 +283,13 @@ def test_what_is_wrong_is_said(new_stream: Callable[..., Stream]) -> None:
         stream.source().read()
     with pytest.raises(SourceError, match=r"cannot be reached .* start it, or correct url"):
         stream.source(url="nats://127.0.0.1:1").read()
+
+
+def test_a_port_with_503_in_it_says_nothing_of_jetstream() -> None:
+    """A server that is not there cannot be reached, whatever its port; one without JetStream answers with code 503."""
+    refused = ConnectionRefusedError(111, "Connect call failed ('127.0.0.1', 50307)")
+    assert _reason(refused).startswith("the server cannot be reached ([Errno 111]")
+    assert "no JetStream" in _reason(ServiceUnavailableError(code=503, err_code=10039))
 
 
 def test_a_wrong_password_is_said(tmp_path: Path) -> None:
