@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from support.canaries import a_canary, a_failure, a_reply
 from support.kit import AT, Clock
+from support.patience import DEADLINE, SCALE
 
 from ragwatch.core.canary.definition import Category, Retrieved
 from ragwatch.core.canary.history import changes, report_of
@@ -178,18 +179,19 @@ async def test_runs_never_overlap(store: SqliteStore, telemetry: Telemetry) -> N
 @pytest.mark.costly
 async def test_a_run_longer_than_its_right_to_run_is_not_joined(store: SqliteStore, telemetry: Telemetry) -> None:
     """The right is renewed while the run goes on; a slow retriever is not asked by two processes at once."""
-    probe = ScriptedProbe(GOOD)
+    probe, claim_seconds = ScriptedProbe(GOOD), 2.0 * SCALE  # a machine that stalls for longer lets the claim run out
     probe.gate = asyncio.Event()
     suite = canaries(probe, store, telemetry, time.time).suites["docs"]
     first, other = (
-        CanaryLoop([suite], store=store, telemetry=telemetry, holder=name, clock=time.time, claim_seconds=0.3)
+        CanaryLoop([suite], store=store, telemetry=telemetry, holder=name, clock=time.time, claim_seconds=claim_seconds)
         for name in ("me", "other")
     )
     under_way = asyncio.create_task(first.run("docs"))
     await probe.busy.wait()
-    end = time.monotonic() + 1.0
+    end = time.monotonic() + 1.5 * claim_seconds
     while time.monotonic() < end:
-        assert await other.run("docs") is None
+        assert await asyncio.wait_for(other.run("docs"), DEADLINE) is None
+        await asyncio.sleep(0.05)
     probe.gate.set()
     assert await under_way is not None
     assert await other.run("docs") is not None
