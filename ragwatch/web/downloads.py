@@ -32,6 +32,7 @@ _PLACE = ("key", "answered", "route", "judge", "version", "outcome", "reason", "
 _TEXTS = ("question", "answer")
 _END = ("probability", "trace_id", *_TEXTS, "truncated", "error")
 _FORMULA = "=+-@"
+_NARROW = "narrow the search, or download it in parts with `since` and `until`"
 
 Row = dict[str, Any]
 
@@ -51,13 +52,14 @@ def download_routes(
     def stream(pairs: Iterable[tuple[str, str]], name: str) -> ASGIApp:
         criteria = scope().criteria
         filters = [(name, value) for name, value in pairs if value and name != "limit"]
-        query = replace(samples.query_of(filters, now=clock(), criteria=criteria), limit=MAX_ROWS)
+        query = replace(samples.query_of(filters, now=clock(), criteria=criteria), limit=MAX_ROWS + 1)
         entries = iter(()) if store is None else store.entries(query)
+        since = None if store is None else samples.examined(store, query).get("examined_since")
         first = next(entries, None)  # a store that cannot be read is an error of the whole response
         whole = entries if first is None else chain([first], entries)
         quantities = (*map(str, Quantity), *criteria)
-        as_csv = name == CSV_PATH
-        chunks = csv_chunks(rows(whole), quantities) if as_csv else jsonl_chunks(rows(whole))
+        as_csv, lines = name == CSV_PATH, rows(whole, examined_since=since)
+        chunks = csv_chunks(lines, quantities) if as_csv else jsonl_chunks(lines)
         disposition = f'attachment; filename="{name.strip("/")}"'
         content_type = "text/csv; charset=utf-8" if as_csv else "application/x-ndjson"
         return limit.stream(chunks, {"content-type": content_type, "content-disposition": disposition})
@@ -69,18 +71,27 @@ def download_routes(
     return [Route(CSV_PATH, serve), Route(JSONL_PATH, serve)]
 
 
-def rows(entries: Iterable[PackedVerdict]) -> Iterator[Row]:
-    """Yields rows of a download. `error` says what cannot be read; if that is the store, it is the last row.
+def rows(
+    entries: Iterable[PackedVerdict], *, max_rows: int = MAX_ROWS, examined_since: float | None = None
+) -> Iterator[Row]:
+    """Yields rows of a download. `error` says what cannot be read; in the last row, why the download is not complete.
 
     Args:
         entries: Verdicts with their texts.
+        max_rows: Rows with a verdict; one more entry is a download that is not complete.
+        examined_since: Back to when answers were searched, in seconds since the epoch; None if all were.
     """
     try:
-        for entry in entries:
+        for number, entry in enumerate(entries):
+            if number == max_rows:
+                yield {"error": f"more than {max_rows:,} answers: {_NARROW}"}
+                break
             shown([entry.verdict.key])
             yield _row(entry)
     except StoreError as failure:
         yield {"error": f"the store cannot be read: {failure}"}
+    if examined_since is not None:
+        yield {"error": f"answers before {_instant(examined_since)} were not searched: {_NARROW}"}
 
 
 def _row(entry: PackedVerdict) -> Row:

@@ -90,6 +90,22 @@ def test_a_store_that_breaks_is_named_in_the_last_row(store: SqliteStore) -> Non
     assert (last["key"], last["error"]) == ("", "the store cannot be read: disk I/O error")
 
 
+@pytest.mark.parametrize(("limit", "told"), [(3, []), (2, ["more than 2 answers: narrow the search"])])
+def test_a_download_that_is_not_complete_says_so(store: SqliteStore, limit: int, told: list[str]) -> None:
+    """Its last row names the limit that it reached; a complete one has no such row."""
+    settle(store, ["a", "b", "c"])
+    lines = list(rows(store.entries(Query()), max_rows=limit))
+    assert [line["error"].partition(",")[0] for line in lines if "key" not in line] == told
+    assert sum("key" in line for line in lines) == limit
+
+
+def test_a_download_says_back_to_when_it_searched(store: SqliteStore) -> None:
+    """The last row, where words had more answers than are looked at."""
+    settle(store, ["a"])
+    (line,) = [line for line in rows(store.entries(Query()), examined_since=0.0) if "key" not in line]
+    assert line["error"].startswith("answers before 1970-01-01T00:00:00+00:00 were not searched: narrow the search")
+
+
 async def test_a_wrong_search_and_a_closed_store_are_errors(tmp_path: Path) -> None:
     """400 and 503, not a file."""
     store = SqliteStore(tmp_path)
