@@ -160,7 +160,9 @@ def test_no_turn_supports_a_claim(sample: Sample) -> None:
         alone = JUDGE.evidence(sample._replace(question=full, history=()))
         assume(len(alone.claims) == len(evidence.claims))  # a bare "no" claims what is asked
     for claim, plain in zip(evidence.claims, alone.claims, strict=True):
-        assert (claim.verdict, claim.support, claim.cells) == (plain.verdict, plain.support, plain.cells)
+        assert (claim.verdict, claim.cells) == (plain.verdict, plain.cells)
+        # The words of a user's turn weigh a little less than those of a question that says all of it.
+        assert claim.support == plain.support or len(words) < ELLIPTIC
         assert not (claim.said_by_user and (claim.verdict is not ClaimVerdict.NOT_IN_CONTEXT or any(claim.cells)))
     assert evidence.used == alone.used
     before, after = faithfulness(alone), faithfulness(evidence)
