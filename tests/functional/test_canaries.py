@@ -12,7 +12,7 @@ import pytest
 from functional.daemon import RagwatchProcess, write_config
 from functional.forked import run_forked
 from support.bm25 import Bm25
-from support.patience import SCALE
+from support.patience import SCALE, pauses
 from support.retrievers import FaultyRetriever, free_port, serving
 
 from ragwatch.commands.check import check_all
@@ -52,6 +52,16 @@ def config(folder: Path, address: str) -> Path:
     return write_config(folder, canaries=json.dumps([suite("docs", ITEMS, f"{address}/search")]))
 
 
+def run_again(ragwatch: RagwatchProcess) -> tuple[int, str]:
+    """Run the suites by the hook, once the run that was just counted has ended: its claim is released after it."""
+    reply = (0, "")
+    for _ in pauses():
+        reply = ragwatch.get("/-/canaries/run", method="POST")
+        if "is running already" not in reply[1]:
+            break
+    return reply
+
+
 def test_a_lost_document_shows_within_one_run(tmp_path: Path, index: Bm25) -> None:
     """Exactly its canary degrades; the hook runs the suite; the document's return heals it; a restart hides nothing."""
     with serving(index.route()) as address:
@@ -61,7 +71,7 @@ def test_a_lost_document_shows_within_one_run(tmp_path: Path, index: Bm25) -> No
             ragwatch.wait_for('ragwatch_canary_degraded{suite="docs"}', 0)
             assert ragwatch.series()['ragwatch_canary_recall_ratio{k="3",suite="docs"}'] == 1
             index.delete(["refunds"])
-            assert ragwatch.get("/-/canaries/run", method="POST") == (200, "docs: 3 asked, 1 degraded, 0 failed\n")
+            assert run_again(ragwatch) == (200, "docs: 3 asked, 1 degraded, 0 failed\n")
             series = ragwatch.wait_for('ragwatch_canary_degraded{suite="docs"}', 1)
             assert series['ragwatch_canary_success{canary="refunds",suite="docs"}'] == 0
             assert series['ragwatch_canary_success{canary="shipping",suite="docs"}'] == 1
@@ -72,7 +82,7 @@ def test_a_lost_document_shows_within_one_run(tmp_path: Path, index: Bm25) -> No
         ).wait_until_serving() as again:
             again.wait_for('ragwatch_canary_degraded{suite="docs"}', 1)
             index.restore(TEXTS)
-            again.get("/-/canaries/run", method="POST")
+            run_again(again)
             again.wait_for('ragwatch_canary_degraded{suite="docs"}', 0)
             assert again.series()['ragwatch_canary_runs_total{suite="docs"}'] == 3
 
