@@ -3,8 +3,9 @@
     python bench/judge_command.py [--answers N] [--rounds N]
 
 Both have 16 calls in flight against the same loopback server, at a lognormal latency of 1 s. The command is a process
-of its own, and its start is part of its time; the bare call starts from a warm client, with its pages at hand. Figures
-are medians of interleaved rounds.
+of its own, and its start is part of its time; the bare call starts from a warm client, with its pages at hand. Answers
+in which a prompt injection is suspected are left out: we read those again, in five more calls each. Figures are medians
+of interleaved rounds.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from judge_speed import samples
 from ragwatch.core.sample import Sample
 from ragwatch.core.scores import Quantity
 from ragwatch.judges.llm.prompt.parts import parts_of
-from ragwatch.judges.llm.prompt.reading import start_reading
+from ragwatch.judges.llm.prompt.reading import Reading, start_reading
 
 HOME = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(HOME / "tests"))
@@ -68,10 +69,20 @@ async def bare_seconds(server: LoopbackProcess, bodies: Sequence[dict[str, Any]]
         return time.perf_counter() - start
 
 
+def reading_of(sample: Sample) -> Reading:
+    """How we read a sample: every quantity in one call."""
+    return start_reading(sample, parts=parts_of(frozenset(Quantity), reference=False), reading="joint", seed=sample.id)
+
+
+def plain(count: int) -> list[Sample]:
+    """So many answers of which each is read once."""
+    found = [sample for sample in samples(count + count // 10) if not reading_of(sample).instructions]
+    return found[:count]
+
+
 def bodies_of(answers: Sequence[Sample]) -> list[dict[str, Any]]:
     """The same page and schema as ours, without the rubric."""
-    parts = parts_of(frozenset(Quantity), reference=False)
-    prompts = (start_reading(sample, parts=parts, reading="joint", seed=sample.id).prompts()[0] for sample in answers)
+    prompts = (reading_of(sample).prompts()[0] for sample in answers)
     return [
         {
             "model": "claude-haiku-5-5",
@@ -89,7 +100,7 @@ def main() -> None:
     parser.add_argument("--answers", type=int, default=240)
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
-    answers = samples(options.answers)
+    answers = plain(options.answers)
     bodies = bodies_of(answers)
     ours, bare = [], []
     with LoopbackProcess(KEY) as server, tempfile.NamedTemporaryFile("w", suffix=".jsonl") as file:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import sys
 
-from ragwatch import interrupts
+from ragwatch import imports, interrupts
 
 
 def main() -> None:
     """Run the command line. `ragwatch --help` documents the exit codes."""
     interrupts.exit_on_interrupt()
     # Imported afterwards, so that an interrupt during the import ends the process without a traceback.
-    from ragwatch.commands import runner, streams  # noqa: PLC0415 - see above
+    with imports.without_garbage_collection():
+        from ragwatch.commands import runner, streams  # noqa: PLC0415 - see above
 
     streams.prepare()
     code = runner.run()
     interrupts.ignore()
+    imports.skip_garbage_at_exit()
     sys.exit(code)
 
 

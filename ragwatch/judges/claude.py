@@ -16,6 +16,7 @@ from pydantic import Field, model_validator
 
 from ragwatch.core.verdict import NO_USAGE
 from ragwatch.errors import ConfigError
+from ragwatch.imports import without_garbage_collection
 from ragwatch.judges.llm.batch_judge import BatchLLMJudge
 from ragwatch.judges.llm.calls.failures import CallError, CallFailure, error_of_response, safe_code, sanitize_message
 from ragwatch.judges.llm.calls.known_models import Thinking, known_model
@@ -304,7 +305,8 @@ def build(
     Raises:
         ConfigError: The key is missing, or the price of the model is unknown.
     """
-    from anthropic import AsyncAnthropic  # noqa: PLC0415 - a second of CPU time that only this kind needs
+    with without_garbage_collection():
+        from anthropic import AsyncAnthropic  # noqa: PLC0415 - a second of CPU time that only this kind needs
 
     if options.api_key is None or not options.api_key.get_secret_value():
         raise ConfigError(f'judges.{name}.api_key: is missing; give "${{ANTHROPIC_API_KEY}}" or file:PATH')

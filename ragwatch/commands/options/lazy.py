@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from ragwatch.imports import without_garbage_collection
 from ragwatch.interrupts import interruptible
 
 CONFIG = click.Path(path_type=Path)
@@ -33,7 +34,8 @@ def import_and_call(work: str, first_line: str | None = None, /, **options: obje
     """
     if first_line is not None:
         click.echo(first_line, err=True)
-    function = import_function(work)
+    with without_garbage_collection():
+        function = import_function(work)
     with interruptible():
         return function(**options)
 

@@ -1,0 +1,54 @@
+"""Large packages are imported without garbage collection, and collection goes on afterwards."""
+
+from __future__ import annotations
+
+import gc
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ragwatch.imports import without_garbage_collection
+
+
+def test_collection_is_paused_within_and_goes_on_afterwards() -> None:
+    """No collection within the context, and collection on after it."""
+    with without_garbage_collection():
+        assert not gc.isenabled()
+    assert gc.isenabled()
+
+
+def test_collection_goes_on_after_an_import_that_failed() -> None:
+    """An ImportError ends the pause, too."""
+    with pytest.raises(ImportError), without_garbage_collection():
+        raise ImportError("no module")
+    assert gc.isenabled()
+
+
+def test_collection_that_was_off_stays_off() -> None:
+    """The context does not switch on what the caller has switched off."""
+    gc.disable()
+    try:
+        with without_garbage_collection():
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+
+
+def test_a_command_runs_with_collection_on_and_skips_it_at_exit(tmp_path: Path) -> None:
+    """The command itself runs with collection; when Python shuts down, no object is left to collect."""
+    code = (
+        "import atexit, gc, sys\n"
+        "from ragwatch.commands import judge\n"
+        "judge.judge_named = lambda *_: sys.exit(3 + gc.isenabled())\n"
+        "atexit.register(lambda: open('frozen', 'w').write(str(gc.get_freeze_count())))\n"
+        "from ragwatch.__main__ import main\n"
+        "sys.argv = ['ragwatch', 'judge']\n"
+        "main()\n"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, input="", capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 4, done.stderr
+    assert int((tmp_path / "frozen").read_text(encoding="utf-8")) > 0
