@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import fcntl
 import os
-import tempfile
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 
-from support.isolation import COMPANION_VARIABLE, RUN_VARIABLE
+from support.isolation import COMPANION_VARIABLE, LOCKS_VARIABLE
 
 _holds = pytest.StashKey[tuple[str, ExitStack]]()
 
@@ -25,8 +24,7 @@ _holds = pytest.StashKey[tuple[str, ExitStack]]()
 @contextmanager
 def _locked(name: str, how: int) -> Iterator[None]:
     """Hold one of the locks of this test run."""
-    path = Path(tempfile.gettempdir()) / f"ragwatch-tests-{os.environ[RUN_VARIABLE]}-{name}"
-    with path.open("a") as file:
+    with (Path(os.environ[LOCKS_VARIABLE]) / f"{name}.lock").open("a") as file:
         fcntl.flock(file, how)
         yield
 

@@ -56,7 +56,7 @@ class Browser:
         self._process = os.posix_spawn(
             path,
             [path, *FLAGS, f"--user-data-dir={self._profile.name}", "about:blank"],
-            os.environ,
+            {**os.environ, "TMPDIR": self._profile.name},  # it leaves folders there
             file_actions=[
                 (os.POSIX_SPAWN_DUP2, silent, 2),
                 (os.POSIX_SPAWN_DUP2, high[0], 3),

@@ -21,6 +21,7 @@ from uuid import uuid4
 import pytest
 
 RUN_VARIABLE = "RAGWATCH_TEST_RUN"
+LOCKS_VARIABLE = "RAGWATCH_TEST_LOCKS"
 COMPANION_VARIABLE = "RAGWATCH_TEST_COMPANION"
 """Set in the worker whose tests go on beside tests that are marked `alone`."""
 KILL_AFTER_SECONDS = 5.0
@@ -57,6 +58,7 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.pop(COMPANION_VARIABLE, None)  # of a worker that starts a test run of its own
     home = Path(tempfile.mkdtemp(prefix="ragwatch-tests-home-"))
     config.stash[_home_key] = home
+    os.environ[LOCKS_VARIABLE] = str(home)
     for name, folder in _HOME_VARIABLES.items():
         os.environ[name] = str(home / folder)
 
