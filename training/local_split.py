@@ -1,12 +1,12 @@
-"""Attempt 5 of the local judge's reader: two heads, taught human inference data beside the made pairs.
+"""Attempts 5 and 6 of the local judge's reader: two heads, taught human inference data beside the made pairs.
 
     python training/local_split.py --work FOLDER train    # resumes where it was stopped
     python training/local_split.py --work FOLDER figures  # what the last checkpoint says of what it was not taught
     python training/local_split.py --work FOLDER export WEIGHTS  # reader.onnx of a checkpoint
 
-It starts from the graph in the package, whose weights are read back from int8, so that an hour of one core suffices
-(the shipped reader was begun from the one before it, of three verdicts: commit 9e86c07). Support and contradiction
-then have a hidden layer each, so that neither moves the other.
+It starts from the graph in the package, whose weights are read back from int8, so that an hour of two cores suffices
+(attempt 5 began from the reader of three verdicts, commit 9e86c07, attempt 6 from attempt 5's, commit a44fa91).
+Support and contradiction have a hidden layer each, so that neither moves the other.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from local_first import broken, sentences  # noqa: E402
 from local_human import kept, taught  # noqa: E402
 from local_model import LAYERS, WIDTH, Reader, pooled_of, states_of  # noqa: E402
 from local_pairs import CONTRADICTED, SUPPORTED, UNSUPPORTED, Pair, judged, others, read  # noqa: E402
+from local_team import Team, together  # noqa: E402
 from local_train import HEADS_FASTER, PIECES, Average, Coded, batches, code, tensors  # noqa: E402
 from onnx import numpy_helper  # noqa: E402
 from tokenizers import Tokenizer  # noqa: E402
@@ -38,14 +39,16 @@ from torch.nn import functional  # noqa: E402
 from ragwatch.judges.lexical.evidence import BUDGET  # noqa: E402
 
 SHIPPED = HERE.parent / "reader" / "ragwatch_reader" / "model"
-SEED, RATE, WARM, MICRO = 5, 4e-5, 0.05, 2
+SEED, RATE, WARM, MICRO = 5, 4e-5, 0.05, 1
 RESIDUAL = 0.4
 """Share of the lexical logit in the loss of support, as in stage two."""
 SMOOTHING, TOKENS, AGAINST = 0.03, 0.4, 1.0
-SYNTHETIC, BROKEN, SENTENCES, OTHERS, JUDGED = 4_000, 2_000, 1_500, 2_000, 3_000
+SYNTHETIC, BROKEN, SENTENCES, OTHERS, JUDGED = 12_000, 6_000, 4_000, 3_000, 8_000
 """Pairs of each kind that are shown again."""
-SAVED_EVERY, LONGEST = 180.0, 2_750.0
+SAVED_EVERY, LONGEST = 120.0, 2_400.0
 """Seconds between checkpoints, and of the run."""
+PROCESSES = 2
+HEADS = ("hidden", "verdict", "tokens")
 
 
 class SplitReader(Reader):
@@ -159,15 +162,18 @@ def loss_of(verdict: torch.Tensor, marks: torch.Tensor, batch: list[Coded]) -> t
 
 
 def train(work: Path) -> None:
-    """Train, or go on with it; the mean of the last weights is in each checkpoint."""
-    torch.set_num_threads(1)
+    """Train, or go on with it, in a process for each core; the mean of the last weights is in each checkpoint."""
+    pairs(work)
+    together(PROCESSES, member, work)
+
+
+def member(team: Team, work: Path) -> None:
+    """What a process of the team does: its share of the batches, and a step with the others."""
     torch.manual_seed(SEED)
     reader = shipped()
-    coded = code(pairs(work), tokenizer())
-    order = list(batches(coded, random.Random(SEED)))
-    heads = [value for name, value in reader.named_parameters() if name.split(".")[0] in ("hidden", "verdict", "tokens")]  # noqa: E501  # fmt: skip
-    known = {id(value) for value in heads}
-    body = [value for value in reader.parameters() if value.requires_grad and id(value) not in known]
+    order = list(batches(code(pairs(work), tokenizer()), random.Random(SEED)))
+    order = order[: len(order) // team.size * team.size]
+    body, heads = _parts(reader)
     weights = [*body, *heads]
     groups = [{"params": body, "lr": RATE}, {"params": heads, "lr": HEADS_FASTER * RATE}]
     optimiser = torch.optim.AdamW(groups, weight_decay=0.01, fused=True)
@@ -179,34 +185,47 @@ def train(work: Path) -> None:
         optimiser.load_state_dict(state["optimiser"])
         mean.restore(state["mean"], state["steps"])
         done, spent = state["done"], state["spent"]
-    print(f"{len(coded)} pairs, {len(order)} batches, {done} done, {spent:.0f} s spent", flush=True)
+    if team.rank == 0:
+        print(f"{sum(map(len, order))} pairs, {len(order)} batches, {done} done, {spent:.0f} s spent", flush=True)
     reader.train()
     begun = saved = time.monotonic()
     losses: list[float] = []
-    while done < len(order) and spent + time.monotonic() - begun < LONGEST:
-        for batch in order[done : done + MICRO]:
+    while done < len(order):
+        taken = team.sum(time.monotonic() - begun) / team.size + spent  # the same number in every process
+        if taken >= LONGEST:
+            break
+        for batch in order[done + team.rank : done + MICRO * team.size : team.size]:
             with torch.autocast("cpu", torch.bfloat16):
                 verdict, marks = reader(*tensors(batch))
             loss = loss_of(verdict, marks, batch)
             (loss / MICRO).backward()
             losses.append(loss.item())
-        done += MICRO
-        shown = max(done / len(order), (spent + time.monotonic() - begun) / LONGEST)
+        done = min(len(order), done + MICRO * team.size)
+        shown = max(done / len(order), taken / LONGEST)
         rate = min(1.0, shown / WARM + 0.02) * max(0.0, 1.0 - shown)
         for group, most in zip(optimiser.param_groups, (RATE, HEADS_FASTER * RATE), strict=True):
             group["lr"] = most * rate
+        team.share(weights, 1)
         torch.nn.utils.clip_grad_norm_(weights, 1.0)
         optimiser.step()
         optimiser.zero_grad(set_to_none=True)
         mean.take()
-        if time.monotonic() - saved > SAVED_EVERY or done >= len(order):
+        if team.rank == 0 and (time.monotonic() - saved > SAVED_EVERY or done >= len(order)):
             saved = time.monotonic()
-            taken = spent + saved - begun
             print(f"{done}/{len(order)} batches, {taken:.0f} s, loss {np.mean(losses):.3f}", flush=True)
             losses.clear()
-            _save(path, reader, optimiser, mean, done=done, spent=taken)
-    _save(path, reader, optimiser, mean, done=done, spent=spent + time.monotonic() - begun)
-    print("done", flush=True)
+            _save(path, reader, optimiser, mean, done=done, spent=spent + saved - begun)
+    if team.rank == 0:
+        _save(path, reader, optimiser, mean, done=done, spent=spent + time.monotonic() - begun)
+        print("done", flush=True)
+
+
+def _parts(reader: SplitReader) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
+    """(weights of the body that are trained, weights of the heads)."""
+    heads = [value for name, value in reader.named_parameters() if name.split(".")[0] in HEADS]
+    known = {id(value) for value in heads}
+    body = [value for value in reader.parameters() if value.requires_grad and id(value) not in known]
+    return body, heads
 
 
 def _save(
@@ -232,9 +251,7 @@ def averaged(work: Path) -> SplitReader:
     reader = shipped()
     state = torch.load(work / "split.checkpoint", weights_only=False)
     reader.load_state_dict(state["reader"])
-    heads = [value for name, value in reader.named_parameters() if name.split(".")[0] in ("hidden", "verdict", "tokens")]  # noqa: E501  # fmt: skip
-    known = {id(value) for value in heads}
-    body = [value for value in reader.parameters() if value.requires_grad and id(value) not in known]
+    body, heads = _parts(reader)
     mean = Average([*body, *heads])
     mean.restore(state["mean"], state["steps"])
     mean.put()
