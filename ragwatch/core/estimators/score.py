@@ -154,7 +154,7 @@ def interval(moments: SampleMoments, confidence: float = 0.95) -> tuple[float, f
     [0.827, 0.946]
     """
     mean, n_eff = moments.mean, moments.n_eff
-    if n_eff < MIN_EFFECTIVE:  # too few to show the dispersion of scores: as wide as for yes/no scores
+    if n_eff < MIN_EFFECTIVE * (1.0 - _ROUNDING):  # too few to show the dispersion of scores: as wide as for yes/no
         return clopper_pearson(mean, n_eff, confidence)
     test = _ScoreTest.of(moments, confidence)
     low, high = test.end(1.0), test.end(-1.0)

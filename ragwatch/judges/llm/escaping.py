@@ -46,12 +46,14 @@ def escape(text: str) -> str:
 
 def _escaped(match: re.Match[str]) -> str:
     short = _SHORT.get(match.group())
-    return f"{_SIGN}{short}" if short else f"{_SIGN}{ord(match.group()):x};"
+    return f"{_SIGN}{short}" if short else f"{_SIGN}{ord(match.group()):02x};"  # `¤0b;`: `¤b` is a bar
 
 
 def unescape(text: str) -> str:
     r"""Undo `escape`. Invalid escapes stay as they are.
 
+    >>> unescape(escape("\x0b")) == "\x0b"
+    True
     >>> unescape("a¤nb kqv.1¤b c ¤200b; ¤¤ ¤z ¤110000;")
     'a\nb kqv.1| c \u200b ¤ ¤z ¤110000;'
     """

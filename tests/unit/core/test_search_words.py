@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -29,10 +31,20 @@ def test_searches_are_words_and_phrases(search: str, phrases: tuple[tuple[str, .
 
 @given(st.text())
 def test_words_are_letters_and_digits(text: str) -> None:
-    """No character that means something to a search engine is left, and words divide into themselves."""
+    """No character that means something to a search engine is left, and words divide into themselves.
+
+    A vowel sign of a script without spaces is a word, as each of its letters is.
+    """
     words = words_of(text)
-    assert all(word.replace("_", "?").isalnum() for word in words)
+    assert all(word.isalnum() or unicodedata.category(word)[0] == "M" for word in words)
     assert words_of(" ".join(words)) == words
+
+
+@pytest.mark.parametrize("symbol", ["\u0e3f", "\u0e4f", "\u3040", "\u30fb", "\u104a"])
+def test_symbols_of_scripts_without_spaces_are_no_words(symbol: str) -> None:
+    """A currency sign, ends of paragraphs and an unassigned code point divide words, as `$` and `.` do."""
+    assert words_of(f"a{symbol}b") == ["a", "b"]
+    assert words_of("\u0e01\u0e31\u0e19") == ["\u0e01", "\u0e31", "\u0e19"]
 
 
 def test_long_texts_are_cut() -> None:
