@@ -13,7 +13,8 @@ from functional.daemon import RagwatchProcess, write_config
 from functional.forked import run_forked
 from support.bm25 import Bm25
 from support.patience import SCALE, pauses
-from support.retrievers import FaultyRetriever, free_port, serving
+from support.ports import free_port
+from support.retrievers import FaultyRetriever, serving
 
 from ragwatch.commands.check import check_all
 from ragwatch.config import load

@@ -17,7 +17,7 @@ from functional.daemon import RagwatchProcess, write_config
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from support.kit import JUDGE, Clock
 from support.patience import DEADLINE
-from support.retrievers import free_port
+from support.ports import free_port
 from support.spans import JSON, PROTOBUF, a_request, export_request, joined, json_of, single_spans
 from support.traces import openinference
 

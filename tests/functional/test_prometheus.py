@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -18,6 +17,7 @@ from typing import Any
 import httpx
 import pytest
 from support.patience import DEADLINE
+from support.ports import free_port
 from support.snapshots import JUDGE, KEY, ROUTES, TRACE, small
 
 from ragwatch.board import Board
@@ -58,12 +58,6 @@ def lived() -> Telemetry:
     telemetry.judge_spent(JUDGE, "lexical", [("input", 3), ("output", 1)], 0.01)
     telemetry.step_failed("judging", RuntimeError("once"))
     return telemetry
-
-
-def free_port() -> int:
-    """A port that was free a moment ago."""
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return int(probe.getsockname()[1])
 
 
 def lint(text: str) -> tuple[int, str, str]:

@@ -19,9 +19,10 @@ import httpx
 import pytest
 from functional.daemon import RagwatchProcess, record, write_config
 from functional.forked import run_forked
-from functional.test_prometheus import free_port, program, until
+from functional.test_prometheus import program, until
 from support.certificates import Authority
 from support.patience import DEADLINE
+from support.ports import free_port
 
 PASSWORD, TOKEN = "correct horse", "0123456789abcdef0123456789abcdef"
 FILE = """

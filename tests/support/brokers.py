@@ -21,15 +21,9 @@ from ragwatch.ports import Batch, Source, Store
 from ragwatch.telemetry import Telemetry
 from support.kit import AT, JUDGE, Clock
 from support.patience import DEADLINE
+from support.ports import free_port
 
 SOURCE = "app"
-
-
-def free_port() -> int:
-    """A port that nothing listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def wait_until(holds: Callable[[], object], what: str) -> None:

@@ -39,13 +39,6 @@ def serving(*routes: Route, **tls: Any) -> Iterator[str]:
             thread.join(10)
 
 
-def free_port() -> int:
-    """A port on which nothing listens."""
-    with socket.create_server((LOOPBACK, 0)) as listener:
-        port: int = listener.getsockname()[1]
-    return port
-
-
 class FaultyRetriever:
     """A retriever that goes wrong as the question asks: `slow`, `status`, `not_json`, `redirect`, `huge` ...
 

@@ -10,7 +10,8 @@ from typing import Any
 import click
 import pytest
 from click.testing import CliRunner, Result
-from support.retrievers import FaultyRetriever, free_port, serving
+from support.ports import free_port
+from support.retrievers import FaultyRetriever, serving
 
 from ragwatch.commands import cli
 from ragwatch.errors import ConfigError

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import redis
-from support.brokers import free_port, redis_server
+from support.brokers import redis_server
 from support.kit import a_line
+from support.ports import free_port
 
 from ragwatch.commands.check import FAILED, OK, WARNING, Finding, check_all
 from ragwatch.config import parse

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 from support.bm25 import Bm25
-from support.retrievers import free_port, serving
+from support.ports import free_port
+from support.retrievers import serving
 
 from ragwatch.commands import cli
 from ragwatch.errors import ConfigError

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from support.retrievers import FaultyRetriever, free_port, serving
+from support.ports import free_port
+from support.retrievers import FaultyRetriever, serving
 
 from ragwatch.commands import cli
 from ragwatch.commands.relevance_file import RelevanceFile, pool_record, qrels, suite_lines

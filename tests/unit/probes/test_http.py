@@ -9,7 +9,8 @@ import pytest
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
-from support.retrievers import FaultyRetriever, asked, free_port, options, serving
+from support.ports import free_port
+from support.retrievers import FaultyRetriever, asked, options, serving
 
 from ragwatch.core.canary.definition import Direction, Failure, Hit
 from ragwatch.core.canary.mark import CanaryMarks

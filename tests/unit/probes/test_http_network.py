@@ -8,7 +8,8 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from support.retrievers import FaultyRetriever, asked, free_port, options
+from support.ports import free_port
+from support.retrievers import FaultyRetriever, asked, options
 
 from ragwatch.core.canary.definition import Failure, Hit, Retrieved
 from ragwatch.errors import ConfigError

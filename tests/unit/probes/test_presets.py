@@ -24,7 +24,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from support.patience import DEADLINE
-from support.retrievers import LOOPBACK, free_port, serving
+from support.ports import free_port
+from support.retrievers import LOOPBACK, serving
 
 from ragwatch.core.canary.definition import Direction, Failure, Hit, Retrieved
 from ragwatch.probes.http import Options, build

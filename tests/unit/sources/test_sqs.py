@@ -19,8 +19,9 @@ from moto.server import ThreadedMotoServer
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
-from support.brokers import Worker, books, counted, free_port, once
+from support.brokers import Worker, books, counted, once
 from support.kit import a_line
+from support.ports import free_port
 from support.retrievers import serving
 
 from ragwatch.core.tally import Tally
