@@ -1,4 +1,4 @@
-"""What `ragwatch check` says of settings that need no test: how many series segments are, and who reads criteria."""
+"""What `ragwatch check` says of settings that need no test: series of segments, who reads criteria, long windows."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from ragwatch.config import Config
 from ragwatch.judges.llm.calls.options import is_llm
 
+DAY = 86400.0
+
 
 def setting_notes(config: Config) -> Iterator[tuple[str, bool, str]]:
     """Describe settings: each key, whether all is well, and a text for people."""
@@ -14,6 +16,20 @@ def setting_notes(config: Config) -> Iterator[tuple[str, bool, str]]:
         yield "segments", True, config.describe_segments()
     if config.settings.criteria:
         yield "criteria", *_criteria(config)
+    if (text := _long_windows(config)) is not None:
+        yield "estimates.windows", False, text
+
+
+def _long_windows(config: Config) -> str | None:
+    """Which windows are longer than verdicts are kept."""
+    days = config.settings.retention.days
+    names = [name for name, seconds in config.settings.estimates.windows.items() if seconds > days * DAY]
+    if not names:
+        return None
+    return (
+        f"retention.days deletes verdicts after {days:g} days: after a restart, estimates over {', '.join(names)} "
+        "contain only these days; set retention.days to the longest window, or give shorter windows"
+    )
 
 
 def _criteria(config: Config) -> tuple[bool, str]:

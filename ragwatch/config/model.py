@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 DRAW_LEASE_SECONDS = 300.0
 MIN_WINDOW_SECONDS = 60.0  # windows are aggregated by the minute
+MAX_WINDOW_SECONDS = 3650 * 86400.0  # with sums of each minute in memory
 
 
 class SamplingOptions(FrozenOptions):
@@ -71,6 +72,8 @@ def _check_windows(windows: dict[str, float]) -> dict[str, float]:
     for name, seconds in windows.items():
         if seconds < MIN_WINDOW_SECONDS:
             raise ValueError(f"{name} is shorter than a minute; windows are summed up by the minute, give 1m or more")
+        if seconds > MAX_WINDOW_SECONDS:
+            raise ValueError(f"{name} is longer than ten years; give 3650d or less")
     return windows
 
 
