@@ -43,12 +43,14 @@ SHARES = {
     "nli/fm2": 0.4,
     "nli/mnli": 0.2,
     "nli/negation_nli": 0.2,
-    "nli/fever": 0.8,
-    "nli/feverous": 0.4,
+    "nli/snli_counterfactual": 0.4,
+    "planted_mtrag": 0.8,
 }
-"""Say of each family in the weights: real answers first, some contradictions so that `c_high` has its say."""
-FEVER = ("nli/fever", "nli/feverous", "nli/vitaminc_sample", "fever_symmetric", "fever_symmetric_dev")
-"""One family, left out as one."""
+"""Say of each family in the weights: real answers first, some contradictions so that `s_low` and `c_high` have theirs.
+
+FEVER's family (with FEVER-symmetric, FEVEROUS and VitaminC) has none, so that its figures are of a family left out."""
+FEVER = ("nli/fever", "nli/feverous", "nli/vitaminc_sample")
+"""Its pairs choose the threshold of contradictions only."""
 BEFORE = {"lexical": 1.0, "s": 0.123371, "c": -0.284063, "t_max": -0.284136, "t_mean": -0.259319}
 """Weights of version 1, fitted on claims, to compare with."""
 CALIBRATED = {"attributionbench": 2.0, "expertqa": 1.0, "wice": 1.0, "mtrag": 1.0, "nli/fm2": 0.3, "nli/mnli": 0.2}
@@ -68,7 +70,7 @@ AGAINST = {
     "mtrag": 1.0,
 }
 AGAINST_SIGNS = {"s": -1, "c": 1, "t_mean": 1}
-FALSE_CONTRADICTIONS = 0.045
+FALSE_CONTRADICTIONS = 0.0375
 """Of supported claims at most this share may be called contradicted where the threshold is chosen; the bar is .05."""
 RANKED_ON = ("judge/dev/attributionbench", "judge/dev/wice")
 """Beginnings of the names of sets whose rows the weights were chosen on, besides those that a reader was taught."""
@@ -165,7 +167,7 @@ def _curve(bias: float, weights: Vector, points: list[list[float]]) -> dict[str,
 
 def against(said: Sequence[Saying]) -> dict[str, Any]:
     """The contradiction curve."""
-    kept = [one for one in said if one.family in AGAINST and not (one.family == "mtrag" and one.bad)]
+    kept = [one for one in said if one.family in AGAINST and not (one.bad and one.refuted is None)]
     counts = {name: sum(len(one.claims) for one in kept if one.family == name) for name in AGAINST}
     x = np.array([claim for one in kept for claim in one.claims])
     positive = np.array([bool(one.refuted) for one in kept for _ in one.claims])
@@ -181,7 +183,7 @@ def against(said: Sequence[Saying]) -> dict[str, Any]:
 
 def contradicted_from(said: Sequence[Saying], content: dict[str, Any]) -> float:
     """Least threshold at which few supported claims of FEVER's family, but FEVER-symmetric, are called contradicted."""
-    some = [one for one in said if one.family in FEVER and one.family.startswith("nli/")]
+    some = [one for one in said if one.family in FEVER]
     for step in range(30, 100):
         content["thresholds"]["contradicted"] = step / 100
         if false_alarms(some, content) <= FALSE_CONTRADICTIONS:
@@ -195,9 +197,7 @@ def figures(said: Sequence[Saying], some: Mapping[str, Family]) -> dict[str, Any
     words, before = _weights({"lexical": 1.0}), _weights(BEFORE)
     print("weights", dict(zip(NAMES, weights.tolist(), strict=True)))
     content = {"support": table(some, weights)}
-    without = {name: climbed(some, (name,)) for name in SHARES if name not in FEVER}
-    without |= dict.fromkeys(FEVER, climbed(some, FEVER))
-    print("without FEVER", without[FEVER[0]].tolist())
+    without = {name: climbed(some, (name,)) for name in SHARES}
     for name, part in some.items():
         own = without.get(name, weights)
         level = np.array([interpolate(table(some, own)["knots"], one) for one in part.least(own)])

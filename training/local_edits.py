@@ -144,10 +144,18 @@ def word(claim: str, passage: str, rng: random.Random) -> Edit | None:
 
 
 KINDS: Sequence[Callable[[str, str, random.Random], Edit | None]] = (number, name, roles, negation, opposite, word)
+SWAPS = (name, roles, number)
+"""Edits that put a name or a number where another belongs; words alone see little of them."""
 
 
-def edits(claim: str, passage: str, rng: random.Random, most: int) -> list[Edit]:
+def edits(
+    claim: str,
+    passage: str,
+    rng: random.Random,
+    most: int,
+    among: Sequence[Callable[[str, str, random.Random], Edit | None]] = KINDS,
+) -> list[Edit]:
     """Up to `most` edits of a claim, of different kinds."""
-    kinds = rng.sample(KINDS, len(KINDS))
+    kinds = rng.sample(among, len(among))
     made = [found for kind in kinds if (found := kind(claim, passage, rng)) and found.text != claim]
     return made[:most]

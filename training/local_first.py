@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import random
 import re
 from collections.abc import Iterator
 
-from local_edits import edits
+from local_edits import SWAPS, edits
 from local_pairs import ABSENT, CONTRADICTED, SUPPORTED, UNSUPPORTED, Pair, human_answers, parsed, read, said
 from sets import DATA, load
 
@@ -21,6 +22,10 @@ PAGES = ("relevance/hotpotqa/sample100", "relevance/musique/sample100")
 CORPORA = ("chunking_eval", "hotpotqa", "musique")
 DENIES = frozenset({"number", "negation", "opposite"})
 """Edits that contradict; another name or word may as well be something nobody spoke of."""
+FEWEST_WORDS, MOST_WORDS, LETTERS = 6, 45, 0.6
+"""Of a sentence that becomes a claim: words, and the share of its characters that are letters."""
+OF_PEOPLE = 0.3
+"""Share of the swaps that are made in claims that people wrote."""
 _ASIDE = re.compile(r"\s*\([^)]*\)")
 
 
@@ -65,7 +70,7 @@ def sentences(budget: int, rng: random.Random, count: int) -> Iterator[Pair]:
             continue
         start, end = rng.choice(offsets)
         claim = " ".join(text[start:end].split())
-        if not 6 <= len(claim.split()) <= 45 or sum(letter.isalpha() for letter in claim) < 0.6 * len(claim):
+        if not FEWEST_WORDS <= len(claim.split()) <= MOST_WORDS or sum(map(str.isalpha, claim)) < LETTERS * len(claim):
             continue
         made += 1
         yield from _sentence(_shorter(claim, rng), text, (start, end), budget, rng)
@@ -78,6 +83,47 @@ def _shorter(claim: str, rng: random.Random) -> str:
     parts = claim.split(", ")
     head = ", ".join(parts[:-1])
     return f"{head.rstrip('.')}." if draw < 0.5 and len(parts) > 2 and len(head.split()) >= 5 else claim
+
+
+def swapped(budget: int, rng: random.Random, count: int) -> Iterator[Pair]:
+    """Claims as written, and with names or numbers swapped: people's (but of `is_planted`), sentences of passages."""
+    people = [
+        (question, contexts, claim)
+        for _, question, contexts, claim in human_answers()
+        if not is_planted(question) and len(claim.split()) >= FEWEST_WORDS
+    ]
+    texts = passages()
+    made = 0
+    while made < count:
+        question, contexts, claim = rng.choice(people) if rng.random() < OF_PEOPLE else _quoted(rng.choice(texts), rng)
+        changes = edits(claim, " ".join(contexts), rng, 2, SWAPS)
+        if not claim or not changes:
+            continue
+        for text, verdict, spans in [
+            (claim, SUPPORTED, ()),
+            *((edit.text, CONTRADICTED if edit.kind in DENIES else UNSUPPORTED, edit.spans) for edit in changes),
+        ]:
+            evidence, lexical = read(text, contexts, budget, question)
+            made += 1
+            yield Pair("swap", f"swap:{made}", text, evidence, verdict, lexical, spans)
+
+
+def is_planted(question: str) -> bool:
+    """Whether swaps in the claims of a question are kept for figures."""
+    return hashlib.sha256(question.encode()).digest()[0] % 3 == 0
+
+
+def _quoted(text: str, rng: random.Random) -> tuple[str, list[str], str]:
+    """A sentence of a passage, shortened or begun elsewhere, over the whole passage; no claim where none fits."""
+    start, end = rng.choice(parsed(text).offsets or ((0, 0),))
+    claim = " ".join(text[start:end].split())
+    if not FEWEST_WORDS <= len(claim.split()) <= MOST_WORDS or sum(map(str.isalpha, claim)) < LETTERS * len(claim):
+        return "", [text], ""
+    claim = _shorter(claim, rng)
+    parts = claim.split(", ", 1)
+    if len(parts) > 1 and len(parts[0].split()) <= 7 and len(parts[1].split()) >= FEWEST_WORDS and rng.random() < 0.5:
+        claim = f"{parts[1].rstrip('.')}, {parts[0][:1].lower()}{parts[0][1:]}."  # "In 1905, he ..." said last
+    return "", [text], claim
 
 
 def _sentence(claim: str, text: str, place: tuple[int, int], budget: int, rng: random.Random) -> Iterator[Pair]:

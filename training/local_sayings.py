@@ -7,8 +7,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from local_edits import KINDS, edits
+from local_first import DENIES, is_planted
 from local_human import OUTSIDE, is_kept, surrounded
 from local_human import rows as human_rows
+from local_pairs import human_answers
 from sets import SEED, load
 
 from ragwatch.core.sample import Context, Sample
@@ -34,7 +37,7 @@ SAMPLED = ("begin/wow_dev", "q2_wow/cross_annotation", "halueval_qa/sample", "fa
 
 
 class Row(NamedTuple):
-    """A labelled answer: its family, whether something in it is unsupported, and whether it is contradicted."""
+    """A labelled answer: its family, whether something is unsupported, and whether it is contradicted, if known."""
 
     family: str
     question: str | None
@@ -100,6 +103,7 @@ def rows() -> Iterator[Row]:
     yield from (_row(record, "fever_symmetric_dev") for record in load("judge/train/fever_symmetric/dev"))
     yield from (_row(one, "expertqa_answers") for one in load("judge/train/expertqa/all") if one["label"]["faithful"] is not None)  # noqa: E501  # fmt: skip
     yield from people()
+    yield from planted()
     for name in SAMPLED:
         some = [one for one in load(f"judge/train/{name}") if one["label"]["faithful"] is not None]
         yield from (_row(one, name.split("/")[0]) for one in random.Random(SEED).sample(some, min(MOST, len(some))))
@@ -136,6 +140,17 @@ def _with_cut(family: str, record: dict[str, Any]) -> Iterator[Row]:
         left.append(" ".join(one for one in sentences if recall_of(claim, claim.rarity.keys() & set(terms(one))) < CUT))
     if sum(map(len, left)) < sum(map(len, record["contexts"])):
         yield Row(family, question, [text for text in left if text], answer, bad=True)
+
+
+def planted() -> Iterator[Row]:
+    """People's claims whose swaps no reader was taught, as written and with one edit of each kind."""
+    rng = random.Random(SEED)
+    for family, question, contexts, claim in human_answers():
+        if is_planted(question):
+            yield Row(f"planted_{family}", question, contexts, claim, bad=False, refuted=False)
+            for edit in edits(claim, " ".join(contexts), rng, len(KINDS)):
+                refuted = True if edit.kind in DENIES else None
+                yield Row(f"planted_{family}", question, contexts, edit.text, bad=True, refuted=refuted)
 
 
 def inferences(name: str) -> Iterator[Row]:

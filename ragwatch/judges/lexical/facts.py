@@ -98,23 +98,13 @@ class Sources:
             if self._held.isdisjoint((term(month), term(word))) and month not in self._stated.forms
         }
         names = names_of(claim, self._tables.rarity.keys(), self._tables.names)
-        others = (
-            missing(names.others, self._held, self._prefixes)
-            if any(name not in self._held for name in names.others)
-            else set()
-        )
-        subject = (
-            missing(names.subject, self._held, self._prefixes)
-            if any(name not in self._held for name in names.subject)
-            else set()
-        )
-        subject -= others
+        others = self._lost(names.others)
         strict = "=" not in claim
         return MissingFacts(
             numbers=strict * (sum(amount.strict for amount in lost) + len(months)),
             counts=sum(not (strict and amount.strict) for amount in lost),
             names=len(others),
-            subjects=len(subject),
+            subjects=len(self._lost(names.subject) - others),
         )
 
     def _lost(self, names: Mapping[str, str]) -> set[str]:
