@@ -17,7 +17,7 @@ from sets import SEED, load
 from ragwatch.core.sample import Context, Sample
 from ragwatch.judges.lexical.claims import claims_of
 from ragwatch.judges.lexical.evidence import window
-from ragwatch.judges.lexical.facts import WEIGHTS, sources_of
+from ragwatch.judges.lexical.facts import missing_weight, sources_of
 from ragwatch.judges.lexical.features import claim_words, missing_run, recall_of
 from ragwatch.judges.lexical.limits import unlimited
 from ragwatch.judges.lexical.passages import passages_of
@@ -78,7 +78,7 @@ def _saying(row: Row, model: PairModel, budget: int) -> Saying | None:
     pairs = [(" ".join(one.claim.words.split()), window(one.words, passages, row.contexts, budget=budget).text) for one in found]  # noqa: E501  # fmt: skip
     signals = iter(model.read(model.pairs([pair for pair in pairs if pair[1]])))
     claims = [_numbers(one, next(signals) if pair[1] else None) for one, pair in zip(found, pairs, strict=True)]
-    return Saying(row.family, row.bad, row.refuted, tuple(claims), tuple(map(_cost, found)))
+    return Saying(row.family, row.bad, row.refuted, tuple(claims), tuple(missing_weight(one.missing) for one in found))
 
 
 def _numbers(row: ClaimRow, signals: ModelSignals | None) -> tuple[float, ...]:
@@ -86,10 +86,6 @@ def _numbers(row: ClaimRow, signals: ModelSignals | None) -> tuple[float, ...]:
     return numbers(
         logit(row.by_words), signals or ModelSignals(-2.0, -2.0, 2.0, 1.0), missing_run(row.words, row.matches)
     )
-
-
-def _cost(row: ClaimRow) -> float:
-    return sum(cost * min(2, count) for cost, count in zip(WEIGHTS, row.missing[:4], strict=True))
 
 
 def rows() -> Iterator[Row]:

@@ -140,21 +140,40 @@ def sources_of(
     return Sources(texts, question, frozenset(terms(question)).union(*held), tables, check)
 
 
-def lowered(probability: float, missing: MissingFacts) -> float:
-    """A probability of support, lowered by the facts that no source holds.
+def missing_weight(missing: MissingFacts) -> float:
+    """What facts that no source holds take from the logit of support.
 
     The weights are chosen by measurement (`training/README.md`), not fitted: a number that no source states makes a
     claim unsupported whatever its other words; a name weighs as it does to people.
 
+    >>> missing_weight(MissingFacts(counts=5, names=1))
+    2.5
+    """
+    counts = missing[: len(WEIGHTS)]
+    return math.fsum(cost * min(_MOST, count) for cost, count in zip(WEIGHTS, counts, strict=True))
+
+
+def lowered(probability: float, missing: MissingFacts) -> float:
+    """A probability of support by words, lowered by the facts that no source holds.
+
     >>> round(lowered(0.9, MissingFacts(names=1)), 2), round(lowered(0.99, MissingFacts(numbers=1)), 2)
     (0.67, 0.3)
     """
-    weight = math.fsum(cost * min(_MOST, count) for cost, count in zip(WEIGHTS, missing[:4], strict=True))
+    weight = missing_weight(missing)
     if not weight:
         return probability
     clipped = min(1.0 - _CLIP, max(_CLIP, probability))
     low = 1.0 / (1.0 + math.exp(weight - math.log(clipped / (1.0 - clipped))))
-    return min(probability, low, UNSUPPORTED if missing.numbers else 1.0)
+    return capped(min(probability, low), missing)
+
+
+def capped(probability: float, missing: MissingFacts) -> float:
+    """A probability of support, at most `UNSUPPORTED` if no source states a number of the claim.
+
+    >>> capped(0.9, MissingFacts(numbers=1)), capped(0.9, MissingFacts(names=1))
+    (0.3, 0.9)
+    """
+    return min(probability, UNSUPPORTED) if missing.numbers else probability
 
 
 def below(probability: float, missing: MissingFacts, threshold: float) -> float:

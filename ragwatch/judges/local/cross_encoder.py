@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ragwatch.core.evidence import Cell, ClaimVerdict
 from ragwatch.judges.lexical.atomic_facts import weakest
 from ragwatch.judges.lexical.evidence import window
-from ragwatch.judges.lexical.facts import below, lowered
+from ragwatch.judges.lexical.facts import below, capped, missing_weight
 from ragwatch.judges.lexical.features import missing_run
 from ragwatch.judges.lexical.limits import Check, Deadline
 from ragwatch.judges.lexical.passages import PreparedPassage
@@ -182,7 +182,8 @@ class CrossEncoderPass:
         if signals is None:
             return None
         values = numbers(logit(row.by_words), signals, missing_run(row.words, row.matches))
-        support = lowered(self._artefact.support.probability(values), row.missing)
+        # Before the curve, as the weights were fitted: after it the same weight would count twice as much.
+        support = capped(self._artefact.support.probability(values, missing_weight(row.missing)), row.missing)
         support = below(support, row.missing, self._rules.supported_from)
         against = self._artefact.contradiction.probability(values)
         verdict = ClaimVerdict.SUPPORTED

@@ -81,14 +81,14 @@ class FittedCurve:
         """The weighted sum of what `numbers` returns."""
         return math.fsum((self.bias, *(weight * x for weight, x in zip(self.weights, values, strict=True))))
 
-    def probability(self, values: Sequence[float]) -> float:
-        """The calibrated probability of a claim with these `numbers`.
+    def probability(self, values: Sequence[float], less: float = 0.0) -> float:
+        """The calibrated probability of a claim with these `numbers`, after `less` is taken from its logit.
 
         >>> half = FittedCurve(0.0, (1.0, *[0.0] * 7), ((-1.0, 0.25), (1.0, 0.75)))
         >>> [half.probability(numbers(x, ModelSignals(0.0, 0.0, 0.0, 0.0), 0.0)) for x in (-9.0, 0.0, 0.5, 9.0)]
         [0.25, 0.5, 0.625, 0.75]
         """
-        return interpolate(self.knots, self.logit(values))
+        return interpolate(self.knots, self.logit(values) - less)
 
 
 def interpolate(knots: Sequence[tuple[float, float]], x: float) -> float:

@@ -18,7 +18,19 @@ from ragwatch.core.evidence import ClaimVerdict, Evidence
 from ragwatch.core.sample import Context, Sample
 from ragwatch.core.scores import Quantity, score_all
 from ragwatch.judges.lexical import judge as lexical
+from ragwatch.judges.lexical.claims import claims_of
+from ragwatch.judges.lexical.evidence import window
+from ragwatch.judges.lexical.facts import UNSUPPORTED, missing_weight, sources_of
+from ragwatch.judges.lexical.features import missing_run
+from ragwatch.judges.lexical.limits import unlimited
+from ragwatch.judges.lexical.passages import passages_of
+from ragwatch.judges.lexical.rows import Thresholds, prepared_question, rows_of
+from ragwatch.judges.lexical.tables import logit, shipped
+from ragwatch.judges.local.artefact import load
+from ragwatch.judges.local.cross_encoder import CrossEncoderPass, CrossEncoderRules
+from ragwatch.judges.local.fusion import numbers
 from ragwatch.judges.local.judge import LocalJudge, Options, build
+from ragwatch.judges.local.session import PairModel
 from ragwatch.telemetry import Telemetry
 
 TINY = Path(__file__).parents[2] / "data" / "local"
@@ -241,3 +253,29 @@ def test_a_claim_that_shares_no_word_is_not_even_asked_about() -> None:
     found = a_judge(telemetry).evidence(a_sample("Zebras sleep.", LAMP)).claims[0]
     assert (found.verdict, found.evidence) == (ABSENT, None)
     assert left(telemetry) == {"language": 0, "too_many": 0}
+
+
+@pytest.mark.parametrize(
+    ("answer", "cap"),
+    [
+        ("The museum of London opens at nine in summer.", 1.0),
+        ("The museum of 1971 opens at nine in summer.", UNSUPPORTED),
+    ],
+)
+def test_missing_facts_count_as_the_weights_were_fitted(answer: str, cap: float) -> None:
+    """A name or a number that no context holds is taken from the logit, before the curve."""
+    texts, tables = [MUSEUM], shipped()
+    passages = passages_of(texts, unlimited)
+    question = prepared_question(a_sample(answer, *texts), passages, tables)
+    sources = sources_of(texts, "", [passage.terms for passage in passages], tables)
+    claims = claims_of(answer, None)
+    bars = Thresholds()
+    (row,) = rows_of(claims, passages, question, tables, sources=sources, thresholds=bars, check=unlimited)
+    artefact = load(TINY)
+    model = PairModel(artefact)
+    rules = CrossEncoderRules(bars, 0.5, 0.9, 10)
+    (ruling,) = CrossEncoderPass(artefact, model, rules, lambda _: None)([row], passages, texts)
+    (signals,) = model.read(model.pairs([(answer, window(row.words, passages, texts, budget=artefact.budget).text)]))
+    values = numbers(logit(row.by_words), signals, missing_run(row.words, row.matches))
+    assert missing_weight(row.missing) > 0
+    assert ruling.support == min(cap, artefact.support.probability(values, missing_weight(row.missing)))

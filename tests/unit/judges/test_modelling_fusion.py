@@ -122,3 +122,13 @@ def test_english_is_read(text: str) -> None:
 def test_what_is_not_english_is_left_to_words(text: str) -> None:
     """Other scripts by their letters, other languages and tables by what they lack."""
     assert not is_english(text)
+
+
+@given(NUMBERS, st.floats(0.0, 12.0))
+def test_what_is_missing_is_taken_from_the_logit(lexical: float, less: float) -> None:
+    """It counts as so much less by words, whose weight is 1, and never raises the probability."""
+    curve, still = FittedCurve(0.0, (1.0, *[0.0] * 7), KNOTS), ModelSignals(0.0, 0.0, 0.0, 0.0)
+    whole = curve.probability(numbers(lexical, still, 0.0))
+    taken = curve.probability(numbers(lexical, still, 0.0), less)
+    assert taken == pytest.approx(curve.probability(numbers(lexical - less, still, 0.0)))
+    assert taken <= whole
