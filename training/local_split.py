@@ -2,6 +2,7 @@
 
     python training/local_split.py --work FOLDER train    # resumes where it was stopped
     python training/local_split.py --work FOLDER train --without summedits  # a fold, from MiniLM's weights
+    python training/local_split.py --work OTHER train --without summedits --start WEIGHTS  # its second run
     python training/local_split.py --work FOLDER figures  # what the last checkpoint says of what it was not taught
     python training/local_split.py --work FOLDER export WEIGHTS  # reader.onnx of a checkpoint
 
@@ -51,7 +52,7 @@ SMOOTHING, TOKENS, AGAINST = 0.03, 0.4, 1.0
 SYNTHETIC, BROKEN, SENTENCES, SWAPPED, OTHERS, JUDGED = 9_000, 5_000, 2_000, 15_000, 3_000, 8_000
 """Pairs of each kind that are shown again."""
 SAVED_EVERY, LONGEST = 120.0, 2_700.0
-"""Seconds between checkpoints, and of the run."""
+"""Seconds between checkpoints, and of a run."""
 FROM_BASE = 2e-4
 """Rate of a fold, which is that of stage one."""
 PROCESSES = 2
@@ -183,17 +184,18 @@ def loss_of(verdict: torch.Tensor, marks: torch.Tensor, batch: list[Coded]) -> t
     return total + TOKENS * (marked * chosen).sum() / chosen.sum().clamp(min=1.0)
 
 
-def train(work: Path, without: Sequence[str] = ()) -> None:
+def train(work: Path, without: Sequence[str], start: Path | None, longest: float) -> None:
     """Train, or go on with it, in a process for each core; the mean of the last weights is in each checkpoint."""
     pairs(work)
-    together(PROCESSES, member, work, tuple(without))
+    together(PROCESSES, member, work, tuple(without), start, longest)
 
 
-def member(team: Team, work: Path, without: Sequence[str]) -> None:
+def member(team: Team, work: Path, without: Sequence[str], start: Path | None, longest: float) -> None:
     """What a process of the team does: its share of the batches, and a step with the others."""
     torch.manual_seed(SEED)
-    reader, most = (untaught(), FROM_BASE) if without else (shipped(), RATE)
-    order = list(batches(code(pairs(work, without), tokenizer()), random.Random(SEED)))
+    reader = shipped(start or SHIPPED) if start or not without else untaught()
+    most = FROM_BASE if without else RATE
+    order = list(batches(code(pairs(work, without), tokenizer()), random.Random(SEED + bool(start))))
     order = order[: len(order) // team.size * team.size]
     body, heads = _parts(reader)
     weights = [*body, *heads]
@@ -214,7 +216,7 @@ def member(team: Team, work: Path, without: Sequence[str]) -> None:
     losses: list[float] = []
     while done < len(order):
         taken = team.sum(time.monotonic() - begun) / team.size + spent  # the same number in every process
-        if taken >= LONGEST:
+        if taken >= longest:
             break
         for batch in order[done + team.rank : done + MICRO * team.size : team.size]:
             with torch.autocast("cpu", torch.bfloat16):
@@ -223,7 +225,7 @@ def member(team: Team, work: Path, without: Sequence[str]) -> None:
             (loss / MICRO).backward()
             losses.append(loss.item())
         done = min(len(order), done + MICRO * team.size)
-        shown = max(done / len(order), taken / LONGEST)
+        shown = max(done / len(order), taken / longest)
         rate = min(1.0, shown / WARM + 0.02) * max(0.0, 1.0 - shown)
         for group, faster in zip(optimiser.param_groups, (1.0, HEADS_FASTER), strict=True):
             group["lr"] = most * faster * rate
@@ -330,10 +332,12 @@ def main() -> None:
     parser.add_argument("step", choices=("train", "figures", "export"))
     parser.add_argument("weights", nargs="?", type=Path)
     parser.add_argument("--without", nargs="+", default=(), metavar="FAMILY", help="families that are not taught")
+    parser.add_argument("--start", type=Path, help="folder of the graph to begin with")
+    parser.add_argument("--seconds", type=float, default=LONGEST, help="of the run")
     options = parser.parse_args()
     options.work.mkdir(parents=True, exist_ok=True)
     if options.step == "train":
-        train(options.work, options.without)
+        train(options.work, options.without, options.start, options.seconds)
     elif options.step == "figures":
         figures(options.work)
     else:
