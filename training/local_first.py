@@ -31,7 +31,8 @@ _ASIDE = re.compile(r"\s*\([^)]*\)")
 
 def broken(budget: int, rng: random.Random) -> Iterator[Pair]:
     """Claims that people made from passages, each with one small thing changed in up to four ways."""
-    source = [(question, contexts, claim, 4) for _, question, contexts, claim in human_answers()]
+    people = [part for part in human_answers() if not is_planted(part[1])]
+    source = [(question, contexts, claim, 4) for _, question, contexts, claim in people]
     for name in TALK:
         for row in load(name):
             if row["label"]["faithful"]:
@@ -109,7 +110,7 @@ def swapped(budget: int, rng: random.Random, count: int) -> Iterator[Pair]:
 
 
 def is_planted(question: str) -> bool:
-    """Whether swaps in the claims of a question are kept for figures."""
+    """Whether edits of the claims of a question are kept for figures."""
     return hashlib.sha256(question.encode()).digest()[0] % 3 == 0
 
 

@@ -139,7 +139,7 @@ def _with_cut(family: str, record: dict[str, Any]) -> Iterator[Row]:
 
 
 def planted() -> Iterator[Row]:
-    """People's claims whose swaps no reader was taught, as written and with one edit of each kind."""
+    """People's claims whose edits are kept from training, as written and with one edit of each kind."""
     rng = random.Random(SEED)
     for family, question, contexts, claim in human_answers():
         if is_planted(question):
