@@ -16,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE
 help:
 	@echo "make run     the demo: a small real RAG service under ragwatch, no key"
 	@echo "make test    everything that must hold: lint, types, layers, all tests, coverage"
-	@echo "make interpreters  tests of the core and the embedded judge under the oldest and newest other version of Python here; part of make test"
+	@echo "make interpreters  tests of the core and the embedded judge under the oldest and the newest version of Python here that is not the own one; part of make test"
 	@echo "make check   the quick part of it, in a minute: lint, types, layers, unit, contract and house tests that cost little"
 	@echo "make fix     format and repair what can be repaired"
 	@echo "make slow    statistics and kill loops at high counts"

@@ -140,20 +140,25 @@ def _tested(interpreter: Interpreter) -> tuple[bool, str]:
     return True, f"tested: {interpreter}: {last} ({seconds})"
 
 
-def oldest_and_newest(pythons: Sequence[Interpreter], own: tuple[int, int]) -> list[Interpreter]:
-    """Those of the oldest and of the newest other version; 3.11.2 and 3.11.7 are one version."""
-    others = [python for python in pythons if python.version[:2] != own]
-    return [*others[:1], *others[1:][-1:]]
+def ends_of_the_range(pythons: Sequence[Interpreter], own: tuple[int, int]) -> list[Interpreter]:
+    """Those of the oldest and of the newest version, unless that is `own`, under which everything is tested.
+
+    Versions between the two, and other patches of the own one (3.11.2 beside 3.11.7), are left to `make slow`.
+    """
+    versions = {own, *(python.version[:2] for python in pythons)}
+    wanted = {min(versions), max(versions)} - {own}
+    first = {python.version[:2]: python for python in reversed(pythons)}
+    return [first[version] for version in sorted(wanted)]
 
 
 def main() -> int:
-    """Test under the oldest and the newest other version than that which runs this, or under all Pythons (`--all`)."""
+    """Test under the oldest and the newest version, unless that is this one, or under all Pythons (`--all`)."""
     others = [python for python in interpreters() if python.prefix != sys.base_prefix]
     if "--all" not in sys.argv[1:]:
-        chosen = oldest_and_newest(others, sys.version_info[:2])
+        chosen = ends_of_the_range(others, sys.version_info[:2])
         for python in others:
             if python not in chosen:
-                print(f"left out: {python}: neither the oldest nor the newest other version; `make slow` tests it")
+                print(f"left out: {python}: neither the oldest nor the newest version; `make slow` tests it")
         others = chosen
     if not others:
         print("no other Python of version 3.11 or later was found: PATH, the system's folders and pyenv were looked at")

@@ -27,6 +27,8 @@ from ragwatch.errors import JudgeError
 from ragwatch.judges import KINDS
 from ragwatch.ports import Judge
 
+pytestmark = pytest.mark.uncounted
+
 WEIGHTS = Path(__file__).parents[1] / "data" / "local"
 TINY = "local, the small model of the tests"
 CASES = (*sorted(KINDS), TINY)

@@ -20,6 +20,8 @@ from ragwatch.core.tally import Tally
 from ragwatch.core.verdict import Judged, Verdict
 from ragwatch.ports import Query, Retention, Store
 
+pytestmark = pytest.mark.uncounted
+
 NAMES = st.lists(st.sampled_from([f"r{index}" for index in range(12)]), max_size=5)
 
 

@@ -22,6 +22,8 @@ from ragwatch.core.sample import Draw
 from ragwatch.core.tally import Tally
 from ragwatch.ports import Assignment, FollowUp, Retention, Store
 
+pytestmark = pytest.mark.uncounted
+
 PAID = "paid"
 SPAN = 3600.0
 CAPS = (SpendingCap(SPAN, usd=1.0), SpendingCap(2 * SPAN, usd=1.5, tokens=500))

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from interpreters import Interpreter, interpreters, oldest_and_newest
+from interpreters import Interpreter, ends_of_the_range, interpreters
 from support.patience import DEADLINE
 from support.readings import BARE, FIGURES
 
@@ -24,17 +24,19 @@ def test_reads_and_redacts_alike(python: Interpreter) -> None:
 
 
 @pytest.mark.parametrize(
-    ("versions", "chosen"),
+    ("own", "versions", "chosen"),
     [
-        ([], []),
-        ([(3, 11, 2)], []),
-        ([(3, 13, 0)], [(3, 13, 0)]),
-        ([(3, 11, 2), (3, 12, 1), (3, 13, 0)], [(3, 12, 1), (3, 13, 0)]),
+        ((3, 11), [], []),
+        ((3, 11), [(3, 11, 2)], []),
+        ((3, 11), [(3, 13, 0)], [(3, 13, 0)]),
+        ((3, 11), [(3, 11, 2), (3, 12, 1), (3, 13, 0), (3, 13, 5)], [(3, 13, 0)]),
+        ((3, 12), [(3, 11, 2), (3, 12, 1), (3, 13, 0)], [(3, 11, 2), (3, 13, 0)]),
+        ((3, 13), [(3, 11, 2), (3, 11, 7), (3, 12, 1)], [(3, 11, 2)]),
     ],
 )
-def test_a_short_run_is_under_other_versions(
-    versions: list[tuple[int, int, int]], chosen: list[tuple[int, int, int]]
+def test_a_short_run_is_under_both_ends_of_the_range(
+    own: tuple[int, int], versions: list[tuple[int, int, int]], chosen: list[tuple[int, int, int]]
 ) -> None:
-    """Another patch of the version that runs everything adds nothing to it."""
+    """What passes under the oldest and the newest version is not run under those between."""
     pythons = [Interpreter(Path("python3"), version, "/usr") for version in versions]
-    assert [python.version for python in oldest_and_newest(pythons, (3, 11))] == chosen
+    assert [python.version for python in ends_of_the_range(pythons, own)] == chosen

@@ -9,6 +9,8 @@ import pytest
 
 from ragwatch.core.alphabet import unicode14
 
+pytestmark = pytest.mark.uncounted
+
 LATE = "\U0001e4d0\U00011f04\U00031350\u2ffc\u1c89"  # of Unicode 15.0, 15.0, 15.0, 15.1 and 16.0
 
 

@@ -20,6 +20,8 @@ from support.mortal import KilledError
 from ragwatch.core.invariants import Invariant, violations
 from ragwatch.core.tally import Tally
 
+pytestmark = pytest.mark.uncounted
+
 DRAWS = 5
 
 

@@ -25,6 +25,8 @@ from ragwatch.pipeline.drift.scores import KIND, ScoreDriftLoop
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
+pytestmark = pytest.mark.uncounted
+
 ANSWERS = faithful(320, 80)
 RULES = DriftRules(
     JUDGE, "scripted-1", (Quantity.FAITHFULNESS, Quantity.TOP_RANKED_IGNORED), ("search", "other"), reference=250

@@ -21,6 +21,8 @@ from ragwatch.pipeline.labels.tasks import LabelTasks
 from ragwatch.pipeline.labels.verdicts import LabelRules
 from ragwatch.stores.sqlite.store import SqliteStore
 
+pytestmark = pytest.mark.uncounted
+
 F = Quantity.FAITHFULNESS
 HOSTILE = 200
 

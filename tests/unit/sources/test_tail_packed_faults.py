@@ -14,6 +14,8 @@ from support.tail_reader import Reader, append, lines_of, pack, rotate
 from ragwatch.errors import SourceError
 from ragwatch.sources.tail.gzip import ContentOpener
 
+pytestmark = pytest.mark.uncounted
+
 LIVE = "app.jsonl"
 
 

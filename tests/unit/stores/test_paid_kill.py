@@ -14,6 +14,8 @@ from ragwatch.core.invariants import Invariant, violations
 from ragwatch.ports import Query
 from ragwatch.stores.sqlite.store import SqliteStore
 
+pytestmark = pytest.mark.uncounted
+
 NAMES = tuple("abcdefg")
 WORST, ACTUAL = 0.25, 0.125
 CAP = SpendingCap(86400.0, usd=100.0)

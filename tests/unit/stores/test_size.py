@@ -17,6 +17,8 @@ from ragwatch.ports import Query, Retention
 from ragwatch.stores.sqlite import schema
 from ragwatch.stores.sqlite.store import MAX_LEASED_CHARS, SqliteStore
 
+pytestmark = pytest.mark.uncounted
+
 WORDS = [
     f"{first}{middle}{last}"
     for first in ("ra", "ko", "mil")
