@@ -121,6 +121,46 @@ async def test_the_example_of_the_seed_has_four_facts_and_one_is_missing(
     assert score_by_reference(evidence)[ReferenceQuantity.CORRECTNESS] == 1.0
 
 
+STEPS = """To deploy to AKS:
+1. Build your Docker image
+2. Push the image to Azure Container Registry
+3. Create an AKS cluster using az aks create
+4. Configure kubectl to connect to your cluster
+5. Create Kubernetes deployment YAML
+6. Apply the deployment using kubectl apply"""  # seed 001, as are its contexts
+STEPS_CONTEXTS = (
+    "Azure Container Registry (ACR) stores Docker images. Push with: docker push myacr.azurecr.io/myapp:v1",
+    "Create AKS cluster: az aks create --resource-group myRG --name myAKS --node-count 3",
+    "Kubectl connects to clusters. Get credentials: az aks get-credentials --name myAKS",
+)
+QUOTES = {
+    "Push the image to Azure Container Registry": "Azure Container Registry (ACR) stores Docker images",
+    "Create an AKS cluster using az aks create": "Create AKS cluster: az aks create",
+    "Configure kubectl to connect to your cluster": "Kubectl connects to clusters",
+}
+
+
+@pytest.mark.parametrize("reading", ["joint", "isolated"])
+def test_the_walk_through_of_seed_001_finds_three_of_six_steps(model: Any, ask_about: Any, reading: str) -> None:
+    """Steps of a list are one fact each: three are quoted from a context each, and recall names the other three."""
+
+    def quote(step: str, context: str) -> str | None:
+        words = QUOTES.get(step)
+        return words if words is not None and words in context else None
+
+    asked = ask_about("How?", "Push the image.", *STEPS_CONTEXTS, reference=STEPS, reading=reading)
+    evidence = model(quote).read(asked)
+    assert evidence.reference is not None
+    assert score_by_reference(evidence)[ReferenceQuantity.CONTEXT_RECALL] == 0.5
+    assert [fact.text for fact in evidence.reference if not any(fact.cells)] == [
+        "Build your Docker image",
+        "Create Kubernetes deployment YAML",
+        "Apply the deployment using kubectl apply",
+    ]
+    cells = [[rank for rank, cell in enumerate(fact.cells) if cell] for fact in evidence.reference]
+    assert cells == [[], [0], [1], [2], [], []]
+
+
 def verdicts(evidence: Evidence) -> list[tuple[str, str]]:
     """Text and verdict of each claim."""
     return [(claim.text, str(claim.verdict)) for claim in evidence.claims]
