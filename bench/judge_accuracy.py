@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,6 +34,7 @@ from accuracy.use import (
     first_of_expertqa,
     first_used,
     gauge_errors,
+    least_error,
 )
 from rich.console import Console
 from rich.progress import Progress
@@ -43,6 +45,7 @@ from ragwatch.judges.local.artefact import TABLE, released_folder
 FITTED_LEXICAL = ("judge/train/attributionbench", *RELEVANCE)
 RELEVANCE_BARS = {RELEVANCE[0]: 0.92, RELEVANCE[1]: 0.85, RELEVANCE[2]: 0.95}
 Read = Callable[[Iterable[Row]], Iterator[dict[str, Reading]]]
+Tried = tuple[LabelledSet, Sequence[Reading]]
 
 
 @dataclass
@@ -192,6 +195,12 @@ def uses(limit: int | None, reading: Read, report: Report) -> None:
                 report.line(
                     f"{EXPERTQA}: {name} cited, is a cell", judge, figure, ">= .80" if name == "one" else ">= .85"
                 )
+    gauges(limit, reading, report)
+
+
+def gauges(limit: int | None, reading: Read, report: Report) -> None:
+    """Whether the first context was used: AUROC, the error of the gauge, and the least that recalibration can leave."""
+    tried: dict[str, list[Tried]] = defaultdict(list)
     for of, bar in ((first_of_clapnq(limit), ">= .92"), (first_of_expertqa(limit), ">= .80")):
         found = watched(of, reading, report.console)
         for judge in (LEXICAL, LOCAL):
@@ -202,6 +211,11 @@ def uses(limit: int | None, reading: Read, report: Report) -> None:
                     for rate, error in zip(RATES, errors, strict=True):
                         what = f"{of.name}: gauge at {rate:.0%} ignored, {name}"
                         report.line(what, judge, Figure(error), "error <= .03")
+                tried[judge].append((of, mine))
+    for judge, both in tried.items():
+        for some in (*([one] for one in both), both):
+            what = f"{' and '.join(of.name for of, _ in some)}: least error of any recalibration"
+            report.line(what, judge, Figure(least_error(some)), "error <= .03")
 
 
 def watched(of: LabelledSet, reading: Read, console: Console) -> list[dict[str, Reading]]:

@@ -17,11 +17,13 @@ from accuracy import figures
 from accuracy.figures import Figure
 from accuracy.readings import Reading
 from accuracy.rows import DATA, CitedClaim, LabelledSet, Row, records, related, row_of, thinned
+from scipy.optimize import linprog  # type: ignore[import-untyped]
 
 EXPERTQA = "judge/train/expertqa/all"
 CLAPNQ = "relevance/clapnq/dev"
 RATES = (0.05, 0.1, 0.2, 0.4)
 DRAWN = 2000
+BINS = 80
 SEED = 7
 
 
@@ -106,6 +108,35 @@ def gauge_errors(of: LabelledSet, readings: Sequence[Reading]) -> dict[str, list
         for name, measure in measures.items():
             errors[name].append(float(measure(places)) - rate)
     return errors
+
+
+def least_error(tried: Sequence[tuple[LabelledSet, Sequence[Reading]]]) -> float:
+    """The least error that recalibrated expectations can have at every one of `RATES` on every one of some sets.
+
+    The recalibration is a rising function of the expectation, constant in `BINS` quantiles and the same for all sets.
+    It is chosen on the very answers that it is tried on (a linear programme): one that is learnt elsewhere is worse.
+    """
+    sides = []
+    for of, readings in tried:
+        labels, values, _ = _columns(_known(of, readings))
+        sides.append((1.0 - values[labels], 1.0 - values[~labels]))
+    edges = np.unique(
+        np.quantile(np.concatenate([side for pair in sides for side in pair]), np.linspace(0, 1, BINS + 1))
+    )
+    used, ignored = (
+        np.array([np.histogram(pair[place], edges)[0] / len(pair[place]) for pair in sides]) for place in (0, 1)
+    )
+    rates = np.repeat(RATES, len(sides))
+    shares = np.concatenate([(1 - rate) * used + rate * ignored for rate in RATES])
+    error, bins = np.ones((len(rates), 1)), shares.shape[1]
+    rising = np.pad(np.eye(bins - 1), ((0, 0), (0, 2))) - np.pad(np.eye(bins - 1), ((0, 0), (1, 1)))
+    found = linprog(
+        [0.0] * bins + [1.0],
+        A_ub=np.vstack([np.hstack([shares, -error]), np.hstack([-shares, -error]), rising]),
+        b_ub=np.concatenate([rates, -rates, np.zeros(bins - 1)]),
+        bounds=[(0, 1)] * bins + [(0, None)],
+    )
+    return float(found.fun)
 
 
 def _known(of: LabelledSet, readings: Sequence[Reading]) -> list[tuple[Row, Reading]]:
