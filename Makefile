@@ -52,7 +52,7 @@ lint: .venv/dev.stamp
 	$(BIN)/codespell docs ragwatch README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md config.example.yaml
 
 check: lint
-	EXAMPLES=10 $(BIN)/python -m pytest -q -m "not slow and not uncounted and not costly" --workers $(WORKERS) tests/unit tests/contract tests/house ragwatch
+	EXAMPLES=10 $(BIN)/python -m pytest -q -m "not slow and not uncounted and not costly and not servers" --workers $(WORKERS) tests/unit tests/contract tests/house ragwatch
 
 interpreters: .venv/dev.stamp
 	@$(BIN)/python tests/interpreters.py

@@ -25,6 +25,8 @@ from ragwatch.emit import AnswerHandler, AnswerLog, _close_all, _encoded, _File
 from ragwatch.formats import canonical
 from ragwatch.formats.record import parse
 
+pytestmark = pytest.mark.servers
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.floats() | st.text() | st.integers(),
     lambda parts: st.lists(parts, max_size=3) | st.dictionaries(st.text(max_size=5), parts, max_size=3),

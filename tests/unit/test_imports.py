@@ -11,6 +11,8 @@ import pytest
 
 from ragwatch.imports import without_garbage_collection
 
+pytestmark = pytest.mark.servers
+
 
 def test_collection_is_paused_within_and_goes_on_afterwards() -> None:
     """No collection within the context, and collection on after it."""

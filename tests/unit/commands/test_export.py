@@ -35,6 +35,8 @@ from ragwatch.stores.sqlite.days import DAYS
 from ragwatch.stores.sqlite.reader import ReadConnection
 from ragwatch.stores.sqlite.store import SqliteStore
 
+pytestmark = pytest.mark.servers
+
 DAY = 86400.0
 FIRST = AT - AT % DAY
 EVERY = "* REPLACE (epoch_us(answered_at) AS answered_at)"  # DuckDB needs a library to convert it

@@ -15,6 +15,8 @@ from ragwatch.demo.endpoint import Endpoint
 from ragwatch.demo.service import RagService
 from ragwatch.errors import RagwatchError
 
+pytestmark = pytest.mark.servers
+
 
 @pytest.fixture
 def endpoint(tmp_path: Path) -> Iterator[Endpoint]:

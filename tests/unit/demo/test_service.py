@@ -14,6 +14,8 @@ from ragwatch.demo.answerer import ABSTENTION
 from ragwatch.demo.breakage import Breakage, vanishes
 from ragwatch.demo.service import DEFAULT_K, RagService
 
+pytestmark = pytest.mark.servers
+
 QUESTION = "How do I remove any common leading whitespace from every line in a text?"
 NONSENSE = "How do I descale an espresso machine with vinegar?"
 

@@ -22,6 +22,8 @@ from ragwatch.pipeline.budget_account import InMemoryBudget
 from ragwatch.ports import JudgeContext
 from ragwatch.telemetry import Telemetry
 
+pytestmark = pytest.mark.servers
+
 
 def a_chat(form: str | None = "json_schema", **parts: Any) -> dict[str, Any]:
     """A chat request about the page."""

@@ -22,6 +22,8 @@ from ragwatch.core.canary.definition import Canary, Category, Direction, Expecte
 from ragwatch.core.canary.report import CanaryOutcome, evaluate
 from ragwatch.probes.http import Options, build
 
+pytestmark = pytest.mark.servers
+
 SCHEMA = """
 CREATE TABLE documents (id text PRIMARY KEY, content text NOT NULL, embedding float8[] NOT NULL);
 INSERT INTO documents VALUES

@@ -25,6 +25,8 @@ from ragwatch.sources.nats.consumer import _reason
 from ragwatch.sources.nats.loop_thread import LoopThread
 from ragwatch.stores.sqlite.store import SqliteStore
 
+pytestmark = pytest.mark.servers
+
 SECRET = "hunter22"  # noqa: S105 - a made up one
 
 

@@ -26,6 +26,8 @@ from ragwatch.ports import Batch
 from ragwatch.sources.redis_streams import Options, RedisStreamsSource, build
 from ragwatch.stores.sqlite.store import SqliteStore
 
+pytestmark = pytest.mark.servers
+
 DEAD = "{}:dead"
 SECRET = "hunter22"  # noqa: S105 - a made up one
 

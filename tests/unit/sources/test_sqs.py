@@ -30,6 +30,8 @@ from ragwatch.ports import Batch
 from ragwatch.sources.sqs import Options, SqsSource, build
 from ragwatch.stores.sqlite.store import SqliteStore
 
+pytestmark = pytest.mark.servers
+
 SECRET = "hunter22"  # noqa: S105 - a made up one
 KEYS = {"access_key_id": "AKIA", "secret_access_key": SECRET, "region": "eu-central-1"}
 

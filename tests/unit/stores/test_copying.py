@@ -19,6 +19,8 @@ from ragwatch.stores.copying import copy_state
 from ragwatch.stores.postgres.store import PostgresStore
 from ragwatch.stores.sqlite.store import SqliteStore
 
+pytestmark = pytest.mark.servers
+
 DAY = 86400.0
 
 

@@ -23,6 +23,8 @@ from ragwatch.ports import AnswerQuery, Part, Query, RecordedEvent, TrendQuery
 from ragwatch.stores.sqlite import schema
 from ragwatch.stores.sqlite.store import SqliteStore
 
+pytestmark = pytest.mark.servers
+
 OLD = Path(__file__).parents[2] / "data" / "state"
 
 

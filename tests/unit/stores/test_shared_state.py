@@ -23,6 +23,8 @@ from ragwatch.ports import Query, RecordedEvent, StoredRun
 from ragwatch.stores.postgres.schema import VERSION
 from ragwatch.stores.postgres.store import PostgresStore
 
+pytestmark = pytest.mark.servers
+
 CONFIG = """\
 state: {state}
 sources: [{{kind: tail, name: app, path: {state}.jsonl}}]

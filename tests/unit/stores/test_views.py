@@ -26,6 +26,8 @@ from ragwatch.ports import Feedback, RecordedEvent, Retention
 from ragwatch.stores.postgres.schema import prepare
 from ragwatch.stores.postgres.store import PostgresStore
 
+pytestmark = pytest.mark.servers
+
 DAY = 86400.0
 
 
