@@ -33,6 +33,7 @@ from accuracy.use import (
     first_of_clapnq,
     first_of_expertqa,
     first_used,
+    first_used_by_model,
     gauge_errors,
     least_error,
 )
@@ -110,7 +111,7 @@ def main() -> None:
         if not options.files:
             extras(options.limit, reading, report, known)
         if not options.files or options.use:
-            uses(options.limit, reading, report)
+            uses(options.limit, reading, report, options.weights or released_folder())
     if options.svg:
         options.svg.write_text(plot(report.scores, "AUROC of unfaithful answers and claims, by set"), encoding="utf-8")
     if options.json:
@@ -184,7 +185,7 @@ def extras(
                 )
 
 
-def uses(limit: int | None, reading: Read, report: Report) -> None:
+def uses(limit: int | None, reading: Read, report: Report, weights: Path) -> None:
     """Use of contexts: cited passages among the cells, and whether the first was used, with the error of its gauge."""
     of = cited(limit)
     found = watched(of, reading, report.console)
@@ -195,10 +196,10 @@ def uses(limit: int | None, reading: Read, report: Report) -> None:
                 report.line(
                     f"{EXPERTQA}: {name} cited, is a cell", judge, figure, ">= .80" if name == "one" else ">= .85"
                 )
-    gauges(limit, reading, report)
+    gauges(limit, reading, report, weights)
 
 
-def gauges(limit: int | None, reading: Read, report: Report) -> None:
+def gauges(limit: int | None, reading: Read, report: Report, weights: Path) -> None:
     """Whether the first context was used: AUROC, the error of the gauge, and the least that recalibration can leave."""
     tried: dict[str, list[Tried]] = defaultdict(list)
     for of, bar in ((first_of_clapnq(limit), ">= .92"), (first_of_expertqa(limit), ">= .80")):
@@ -212,6 +213,9 @@ def gauges(limit: int | None, reading: Read, report: Report) -> None:
                         what = f"{of.name}: gauge at {rate:.0%} ignored, {name}"
                         report.line(what, judge, Figure(error), "error <= .03")
                 tried[judge].append((of, mine))
+        if LOCAL in found[0]:
+            figure = first_used_by_model(of, weights, report.rounds)
+            report.line(f"{of.name}: was the first used, by the model alone", LOCAL, figure, ">= .90")
     for judge, both in tried.items():
         for some in (*([one] for one in both), both):
             what = f"{' and '.join(of.name for of, _ in some)}: least error of any recalibration"

@@ -75,6 +75,7 @@ FALSE_CONTRADICTIONS = 0.0375
 RANKED_ON = ("judge/dev/attributionbench", "judge/dev/wice")
 """Beginnings of the names of sets whose rows the weights were chosen on, besides those that a reader was taught."""
 RATES = (0.05, 0.2, 0.5)
+LOTS, SEED = 200, 1
 PLACES = {name: place for place, name in enumerate(NAMES)}
 
 
@@ -202,7 +203,7 @@ def figures(said: Sequence[Saying], some: Mapping[str, Family]) -> dict[str, Any
         own = without.get(name, weights)
         level = np.array([interpolate(table(some, own)["knots"], one) for one in part.least(own)])
         ranks = "  ".join("{:.3f} {:.3f}".format(*part.ranks(some)) for some in (words, before, own, weights))
-        shifted = " ".join(f"{rate:.0%}: {shifted_error(level, part.bad, rate):.3f} {100 * gap(level, part.bad, rate):+.1f}" for rate in RATES)  # noqa: E501  # fmt: skip
+        shifted = " ".join(f"{rate:.0%}: {shifted_error(level, part.bad, rate):.3f} ({chance_error(level, part.bad, rate):.3f}) {100 * gap(level, part.bad, rate):+.1f}" for rate in RATES)  # noqa: E501  # fmt: skip
         called = level < SUPPORTED_FROM
         print(f"{name:24s} {len(part.bad):4d} words, before, left out, all: {ranks}  called {called[~part.bad].mean():.2f} {called[part.bad].mean():.2f} {shifted}", flush=True)  # noqa: E501  # fmt: skip
     content["contradiction"] = against(said)
@@ -230,6 +231,21 @@ def shifted_error(level: Vector, bad: Vector, rate: float) -> float:
     places = np.minimum((told * 10).astype(int), 9)
     parts = [(weight[places == one], told[places == one], ~bad[places == one]) for one in range(10)]
     return float(sum(abs((share * (value - good)).sum()) for share, value, good in parts))
+
+
+def chance_error(level: Vector, bad: Vector, rate: float) -> float:
+    """What `shifted_error` would be in the mean of `LOTS` lots, were every probability exactly right.
+
+    A bin of few rows is off its mean by chance, so few rows never give an error of nothing.
+    """
+    told, rng = _told(level, rate), np.random.default_rng(SEED)
+    weight = np.where(bad, rate / bad.sum(), (1 - rate) / (~bad).sum())
+    places, found = np.minimum((told * 10).astype(int), 9), 0.0
+    for _ in range(LOTS):
+        chosen = rng.choice(len(told), len(told), p=weight)
+        off = told[chosen] - (rng.random(len(told)) < told[chosen])
+        found += float(np.abs(np.bincount(places[chosen], off, minlength=10)).sum()) / len(told)
+    return found / LOTS
 
 
 def _told(level: Vector, rate: float) -> Vector:

@@ -6,18 +6,19 @@ import hashlib
 import json
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from local_edits import SWAPS, edits
 from local_pairs import ABSENT, CONTRADICTED, SUPPORTED, UNSUPPORTED, Pair, human_answers, parsed, read, said
 from sets import DATA, load
 
-TALK = (
-    "judge/train/q2_wow/cross_annotation",
-    "judge/train/begin/wow_test",
-    "judge/train/begin/tc_dev",
-    "judge/train/begin/cmu_dev",
-)
+TALK = {
+    "judge/train/q2_wow/cross_annotation": "q2",
+    "judge/train/begin/wow_test": "begin",
+    "judge/train/begin/tc_dev": "begin",
+    "judge/train/begin/cmu_dev": "begin",
+}
+"""Sets of labelled talk, and their families."""
 PAGES = ("relevance/hotpotqa/sample100", "relevance/musique/sample100")
 CORPORA = ("chunking_eval", "hotpotqa", "musique")
 DENIES = frozenset({"number", "negation", "opposite"})
@@ -29,12 +30,18 @@ OF_PEOPLE = 0.3
 _ASIDE = re.compile(r"\s*\([^)]*\)")
 
 
-def broken(budget: int, rng: random.Random) -> Iterator[Pair]:
-    """Claims that people made from passages, each with one small thing changed in up to four ways."""
+def broken(budget: int, rng: random.Random, without: Collection[str] = ()) -> Iterator[Pair]:
+    """Claims that people made from passages, each with one small thing changed in up to four ways.
+
+    Args:
+        budget: Words of evidence.
+        rng: Of the changes.
+        without: Families of talk whose claims are left out.
+    """
     people = [part for part in human_answers() if not is_planted(part[1])]
     source = [(question, contexts, claim, 4) for _, question, contexts, claim in people]
-    for name in TALK:
-        for row in load(name):
+    for name, family in TALK.items():
+        for row in load(name) if family not in without else ():
             if row["label"]["faithful"]:
                 source += [(row["question"] or "", row["contexts"], claim, 3) for claim in said(row["answer"])]
     for number, (question, contexts, claim, most) in enumerate(source):

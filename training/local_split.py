@@ -51,6 +51,8 @@ RESIDUAL = 0.4
 SMOOTHING, TOKENS, AGAINST = 0.03, 0.4, 1.0
 SYNTHETIC, BROKEN, SENTENCES, SWAPPED, OTHERS, JUDGED = 9_000, 5_000, 2_000, 15_000, 3_000, 8_000
 """Pairs of each kind that are shown again."""
+FRESH_SYNTHETIC, FRESH_SWAPPED = 80_000, 25_000
+"""Of these two kinds in a fold, which begins before any made pair."""
 SAVED_EVERY, LONGEST = 120.0, 2_700.0
 """Seconds between checkpoints, and of a run."""
 FROM_BASE = 2e-4
@@ -132,28 +134,28 @@ def pairs(work: Path, without: Sequence[str] = ()) -> list[Pair]:
     path = work / "split.pairs"
     if not path.exists():
         rng = random.Random(SEED)
-        again = [pair for pair in judged(BUDGET) if pair.family != "fever_symmetric"]
-        talk = others(BUDGET)
+        again = [pair for pair in judged(BUDGET) if pair.family not in ("fever_symmetric", *without)]
+        talk = [pair for pair in others(BUDGET) if pair.family not in without]
         found = taught()
         found += rng.sample(again, min(JUDGED, len(again))) + rng.sample(talk, min(OTHERS, len(talk)))
-        edited = list(broken(60, rng))
+        edited = list(broken(60, rng, without))
         found += rng.sample(edited, min(BROKEN, len(edited))) + list(sentences(45, rng, SENTENCES))
-        found += list(swapped(BUDGET, rng, SWAPPED))
-        found += synthetic(rng)
+        found += list(swapped(BUDGET, rng, FRESH_SWAPPED if without else SWAPPED))
+        found += synthetic(rng, FRESH_SYNTHETIC if without else SYNTHETIC)
         rng.shuffle(found)
         path.write_bytes(pickle.dumps(found))
     found = pickle.loads(path.read_bytes())  # noqa: S301  # written a line above, by us
     return [pair for pair in found if pair.family not in without]
 
 
-def synthetic(rng: random.Random) -> list[Pair]:
-    """Made pairs; none without WordNet's files."""
+def synthetic(rng: random.Random, count: int) -> list[Pair]:
+    """So many made pairs; none without WordNet's files."""
     from synthesis import pairs as made  # noqa: PLC0415 - it needs WordNet's files
 
     verdicts = {"supported": SUPPORTED, "contradicted": CONTRADICTED, "not_in_context": 2}
     found = []
     try:
-        for item in made(SEED + 400, SYNTHETIC):
+        for item in made(SEED + 400, count):
             evidence, lexical = read(item.claim, item.passages, rng.choice((25, 45, 60, BUDGET)))
             pair = Pair("synthetic", item.group, item.claim, evidence, verdicts[item.verdict], lexical, item.spans)
             found.append(pair)
@@ -186,7 +188,7 @@ def loss_of(verdict: torch.Tensor, marks: torch.Tensor, batch: list[Coded]) -> t
 
 def train(work: Path, without: Sequence[str], start: Path | None, longest: float) -> None:
     """Train, or go on with it, in a process for each core; the mean of the last weights is in each checkpoint."""
-    pairs(work)
+    pairs(work, without)
     together(PROCESSES, member, work, tuple(without), start, longest)
 
 

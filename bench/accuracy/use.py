@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from accuracy import figures
@@ -19,12 +20,27 @@ from accuracy.readings import Reading
 from accuracy.rows import DATA, CitedClaim, LabelledSet, Row, records, related, row_of, thinned
 from scipy.optimize import linprog  # type: ignore[import-untyped]
 
+from ragwatch.core.sample import Sample
+from ragwatch.judges.lexical.claims import claims_of
+from ragwatch.judges.lexical.evidence import window
+from ragwatch.judges.lexical.features import claim_words
+from ragwatch.judges.lexical.limits import unlimited
+from ragwatch.judges.lexical.passages import passages_of
+from ragwatch.judges.lexical.tables import shipped
+from ragwatch.judges.local.artefact import ModelArtefact, load
+from ragwatch.judges.local.fusion import ModelSignals
+
+if TYPE_CHECKING:  # it imports the packages of an extra
+    from ragwatch.judges.local.session import PairModel
+
 EXPERTQA = "judge/train/expertqa/all"
 CLAPNQ = "relevance/clapnq/dev"
 RATES = (0.05, 0.1, 0.2, 0.4)
 DRAWN = 2000
 BINS = 80
 SEED = 7
+NOTHING_READ = ModelSignals(-6.0, -6.0, 4.0, 3.0)
+"""In the place of the model's outputs for a context that has no word of the claim."""
 
 
 def cited(limit: int | None = None) -> LabelledSet:
@@ -91,6 +107,37 @@ def first_used(of: LabelledSet, readings: Sequence[Reading], rounds: int) -> Fig
     known = _known(of, readings)
     labels, values, _ = _columns(known)
     return figures.interval([row.group for row, _ in known], figures.auroc, labels, values, rounds=rounds)
+
+
+def first_used_by_model(of: LabelledSet, weights: Path, rounds: int) -> Figure:
+    """AUROC of "was the first context used" by the model alone, of each claim beside each context by itself."""
+    from ragwatch.judges.local.session import PairModel  # noqa: PLC0415 - it imports the packages of an extra
+
+    artefact = load(weights)
+    model = PairModel(artefact)
+    known = [row for row in of.rows if row.first_used is not None and len(row.contexts) > 1]
+    leads = [(row, lead) for row in known if (lead := _lead_of_model(row.sample, model, artefact)) is not None]
+    labels, values = np.array([row.first_used for row, _ in leads], dtype=bool), np.array([lead for _, lead in leads])
+    return figures.interval([row.group for row, _ in leads], figures.auroc, labels, values, rounds=rounds)
+
+
+def _lead_of_model(sample: Sample, model: PairModel, artefact: ModelArtefact) -> float | None:
+    """The most, over the claims, by which the first context leads the best other one; None without claims.
+
+    In the logit of support less the mean logit that a word piece is not supported: the model's own two views of a pair.
+    """
+    texts = [context.text for context in sample.contexts]
+    passages = passages_of(texts, unlimited)
+    leads = []
+    for claim in claims_of(sample.answer, sample.question).claims:
+        words, said = claim_words(claim.words, shipped().rarity), " ".join(claim.words.split())
+        alone = []
+        for passage, text in zip(passages, texts, strict=True):
+            evidence = window(words, [passage], [text], budget=artefact.budget).text
+            signals = model.read(model.pairs([(said, evidence)]))[0] if evidence else NOTHING_READ
+            alone.append(signals.supported - signals.mean)
+        leads.append(alone[0] - max(alone[1:]))
+    return max(leads, default=None)
 
 
 def gauge_errors(of: LabelledSet, readings: Sequence[Reading]) -> dict[str, list[float]]:
