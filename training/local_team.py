@@ -5,6 +5,8 @@ One thread in each of four processes shows a third more pairs a second than four
 
 from __future__ import annotations
 
+import signal
+import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -46,9 +48,10 @@ ALONE = Team(0, 1)
 
 
 def together(size: int, work: Callable[..., None], *arguments: object) -> None:
-    """Run `work(team, *arguments)` in `size` processes of one thread each, and wait for them."""
+    """Run `work(team, *arguments)` in `size` processes of one thread each, and wait for them; SIGTERM ends them too."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     with tempfile.TemporaryDirectory() as folder:
-        multiprocessing.spawn(_member, (size, str(Path(folder) / "meeting"), work, arguments), nprocs=size)
+        multiprocessing.spawn(_member, (size, str(Path(folder) / "meeting"), work, arguments), nprocs=size, daemon=True)
 
 
 def _member(rank: int, size: int, meeting: str, work: Callable[..., None], arguments: tuple[object, ...]) -> None:
