@@ -15,8 +15,9 @@ from ragwatch.core.labels.label import Label
 from ragwatch.core.sample import Context
 from ragwatch.core.scores import Quantity
 from ragwatch.core.tally import Tally
+from ragwatch.core.trends import COARSE, HOUR, TrendKind, start_of
 from ragwatch.errors import StoreError
-from ragwatch.ports import Query, RecordedEvent, Retention, Store
+from ragwatch.ports import Query, RecordedEvent, Retention, Store, TrendQuery
 
 DAY = 86400.0
 AGES = Retention(days=30, failing_days=90, bytes=1 << 40)
@@ -119,6 +120,22 @@ def test_settling_twice_is_once(store: Store) -> None:
     assert store.tallies()[Tally.JUDGED, ("search", JUDGE)] == 1
     assert keys(store, Query()) == ["a"]
     assert store.pending() == {}
+
+
+def test_settling_twice_at_once_is_once(store: Store) -> None:
+    """Of two verdicts of a judge on a draw in one call the first counts: in tallies, trends, replies and searches."""
+    draw, other = a_draw("a"), a_draw("b")
+    store.admit(an_admission(draw, other))
+    first, second = an_evidence((1, 0), replies=("first",)), an_evidence((0, 0), replies=("second",))
+    assert store.settle([a_verdict(draw, first), a_verdict(other), a_verdict(draw, second)]) == 2
+    assert store.tallies()[Tally.JUDGED, ("search", JUDGE)] == 2
+    assert store.pending() == {}
+    hour = start_of(AT, HOUR)
+    trends = store.trends(TrendQuery(TrendKind.SCORE, "search", COARSE, HOUR, hour, hour + HOUR))
+    assert {row.sums.n for row in trends if row.series.name == "faithfulness"} == {2}
+    (found,) = [entry for entry in store.entries(Query()) if entry.place["key"] == draw.key]
+    assert found.verdict.scores[Quantity.FAITHFULNESS] == 1.0
+    assert store.replies(found.seq) == ("first",)
 
 
 def test_two_judges_settle_apart(store: Store) -> None:

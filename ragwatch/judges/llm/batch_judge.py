@@ -6,6 +6,7 @@ import asyncio
 import secrets
 from collections.abc import AsyncIterator, Collection, Mapping
 from dataclasses import replace
+from operator import attrgetter
 from typing import cast
 
 from ragwatch.core.budget import Cost
@@ -14,7 +15,7 @@ from ragwatch.core.sample import Sample
 from ragwatch.core.verdict import NO_USAGE, UnjudgedReason, Usage
 from ragwatch.errors import JudgeError
 from ragwatch.judges.llm.calls.caller import ReadingCost, check_completion, prompt_bytes
-from ragwatch.judges.llm.calls.failures import CallError
+from ragwatch.judges.llm.calls.failures import CallError, CallFailure
 from ragwatch.judges.llm.calls.prices import BATCH_DISCOUNT, worst_case
 from ragwatch.judges.llm.calls.provider import BatchProvider, Completion
 from ragwatch.judges.llm.judge import LLMJudge
@@ -96,18 +97,25 @@ class BatchLLMJudge(LLMJudge):
     async def results(
         self, batch: str, samples: Mapping[str, Sample], seed: str
     ) -> AsyncIterator[tuple[str, Collected]]:
-        """Results of these samples by custom id.
+        """Results of these samples by custom id. Of several results with one id, the first counts.
 
         Raises:
             JudgeError: They cannot be read (to the end) at present.
         """
+        missing, repeated = dict(samples), 0
         try:
             async for custom_id, result in self._batches.results(batch):
-                if custom_id in samples:
-                    yield custom_id, self._collected(result, samples[custom_id], seed)
+                sample = missing.pop(custom_id, None)
+                if sample is not None:
+                    yield custom_id, self._collected(result, sample, seed)
                     await asyncio.sleep(0)  # reading a download never blocks, so let other tasks run
+                elif custom_id in samples:
+                    repeated += 1
         except CallError as error:
             raise self._judge_error(error) from None
+        if repeated:
+            why = f"batch {batch}: results that repeat the id of another one, which counts: {repeated}"
+            self._context.telemetry.call_failed(self.name, self.model, CallFailure.PROTOCOL, why)
 
     def _collected(self, result: Completion | CallError, sample: Sample, seed: str) -> Collected:
         usage = result.usage
@@ -149,14 +157,19 @@ class BatchLLMJudge(LLMJudge):
     async def find(self, ids: Collection[str], since: float) -> str | None:
         """Find the batch with these custom ids. Returns its id at the provider; None when there is none.
 
+        It may have more entries, whose draws were erased since. An id is used in one batch only, so one decides.
+
         Raises:
             JudgeError: The provider cannot say at present, or a batch that has not ended yet may be it.
         """
+        if not ids:  # all were erased, so there is nothing to collect
+            return None
         running = 0
         try:
-            for batch in await self._batches.recent(since - _MAX_CLOCK_SKEW_SECONDS):
-                if batch.entries != len(ids):
-                    continue
+            recent = await self._batches.recent(since - _MAX_CLOCK_SKEW_SECONDS)
+            latest = since + _MAX_CLOCK_SKEW_SECONDS  # of later batches some may always run: nothing would be decided
+            candidates = [batch for batch in recent if batch.entries >= len(ids) and batch.created <= latest]
+            for batch in sorted(candidates, key=attrgetter("entries")):  # few are erased: the closest in size first
                 if not await self._batches.ended(batch.id):
                     running += 1
                 elif any([custom_id in ids async for custom_id, _ in self._batches.results(batch.id)]):

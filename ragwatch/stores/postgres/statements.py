@@ -99,22 +99,24 @@ def insert_work(writer: Writer, work: Sequence[tuple[str, Assignment, float]]) -
     )
 
 
-def settle(
-    writer: Writer, verdicts: Sequence[Verdict], counts: Tallies, *, seal: Seal, part: Part
-) -> set[tuple[str, str]]:
-    """Move draws from the queue to the verdicts, and count them. Returns (judge, key) of the new verdicts."""
+def settle(writer: Writer, verdicts: Sequence[Verdict], counts: Tallies, *, seal: Seal, part: Part) -> list[Verdict]:
+    """Move draws from the queue to the verdicts, and count them. Returns the new ones, the first on each draw."""
     if not verdicts:
-        return set()
+        return []
     judges = [verdict.reading.judge for verdict in verdicts]
     keys = [verdict.draw.key for verdict in verdicts]
     taken = set(writer.execute(_SETTLED, (judges, keys)).fetchall())
-    new = [verdict for verdict in verdicts if (verdict.reading.judge, verdict.draw.key) in taken]
+    new = []
+    for verdict in verdicts:
+        if (work := (verdict.reading.judge, verdict.draw.key)) in taken:
+            taken.remove(work)
+            new.append(verdict)
     if new:
         lock(writer, SEQUENCES)
         insert_verdicts(writer, new, seal, part)
     for verdict in new:
         counts.update(verdict_tallies(verdict))
-    return taken
+    return new
 
 
 def insert_verdicts(

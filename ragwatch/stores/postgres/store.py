@@ -154,12 +154,12 @@ class PostgresStore(PostgresSearch):
         counts: Tallies = Counter()
         self._parts.refresh()
         with self.transaction() as writer:
-            new = statements.settle(writer, verdicts, counts, seal=self.seal, part=self._parts.of)
+            settled = statements.settle(writer, verdicts, counts, seal=self.seal, part=self._parts.of)
+            new = {(verdict.reading.judge, verdict.draw.key) for verdict in settled}
             if new or not verdicts:
                 counts.update(tallies or {})
             caused = [follow_up for follow_up in follow_ups if (follow_up.after, follow_up.key) in new]
             statements.insert_follow_ups(writer, caused, counts)
-            settled = [one for one in verdicts if (one.reading.judge, one.draw.key) in new]
             replies.add(writer, settled, self._rules, self.seal)
             self._drop_texts(writer, {key for _, key in new})
             indexing.add(writer, settled, self._rules)

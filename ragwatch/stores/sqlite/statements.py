@@ -33,14 +33,14 @@ def insert_work(writer: sqlite3.Connection, key: str, assignments: Sequence[Assi
     )
 
 
-def settle(writer: sqlite3.Connection, verdicts: Sequence[Verdict], counts: Tallies) -> set[tuple[str, str]]:
-    """Move draws from the queue to the verdicts, and count them. Returns (judge, key) of the new verdicts."""
-    new = set()
+def settle(writer: sqlite3.Connection, verdicts: Sequence[Verdict], counts: Tallies) -> list[Verdict]:
+    """Move draws from the queue to the verdicts, and count them. Returns the new ones, the first on each draw."""
+    new = []
     for verdict in verdicts:
         work = (verdict.reading.judge, verdict.draw.key)
         if writer.execute("DELETE FROM work WHERE judge = ? AND key = ?", work).rowcount == 0:
             continue
-        new.add(work)
+        new.append(verdict)
         insert_verdict(writer, verdict)
         counts.update(verdict_tallies(verdict))
     return new

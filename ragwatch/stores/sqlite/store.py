@@ -192,13 +192,13 @@ class SqliteStore(SqliteSearch):
         """See `Store.settle`."""
         counts: Tallies = Counter()
         with self._transaction(self._judging_floor) as writer:
-            new = statements.settle(writer, verdicts, counts)
+            settled = statements.settle(writer, verdicts, counts)
+            new = {(verdict.reading.judge, verdict.draw.key) for verdict in settled}
             if new or not verdicts:
                 counts.update(tallies or {})
             caused = [follow_up for follow_up in follow_ups if (follow_up.after, follow_up.key) in new]
             statements.insert_follow_ups(writer, caused, counts)
             statements.add_tallies(writer, counts)
-            settled = [one for one in verdicts if (one.reading.judge, one.draw.key) in new]
             replies.add(writer, settled, self._rules)
             trends.add(writer, score_sums(settled))
             self._drop_texts(writer, {key for _, key in new})

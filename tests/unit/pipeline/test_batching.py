@@ -24,7 +24,7 @@ from ragwatch.judges.llm.prompt.reading import Prompt
 from ragwatch.pipeline.batching import LISTING_GRACE_SECONDS, MAX_OPEN_BATCHES, MAX_UNKNOWN_SECONDS, MAX_WAIT_SECONDS
 from ragwatch.pipeline.budget_account import StoredBudgetAccount
 from ragwatch.pipeline.self_tests import JudgeSelfTests
-from ragwatch.ports import JudgeContext, Query
+from ragwatch.ports import Erasure, JudgeContext, Query
 from ragwatch.ports.judging import Collected
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
@@ -206,11 +206,91 @@ async def test_results_that_break_off_are_read_on(life: Life) -> None:
     assert sum(tokens) == 5 * 110
 
 
-async def test_another_ones_batch_is_not_taken_for_ours(life: Life) -> None:
-    """A batch of the same size, sent by somebody else at the same time, is looked into and left alone."""
-    life.provider.taken["foreign"] = [(f"theirs-{index}", Prompt("", "", {}, 1, str)) for index in range(5)]
-    life.provider.created["foreign"] = AT
-    life.provider.told["foreign"] = [(name, said(FULLY)) for name, _ in life.provider.taken["foreign"]]
+async def test_a_result_that_is_told_twice_counts_once(start: Start, telemetry: Telemetry, log: LogCapture) -> None:
+    """All draws are judged; the repeated ones are tested, paid and counted once, the first result holds; logged."""
+    life = start(trials=JudgeSelfTests(repeat=1.0), telemetry=telemetry)
+    life.provider.script = [said(FULLY) for _ in range(5)]
+    life.admit(*names(5))
+    await life.loop.step()
+    results = life.provider.told["batch-0"]
+    results[:0] = [(name, said("prose")) for name, _ in results[:2]]  # told last, as results come in reverse
+    await life.work(1)
+    assert (life.reasons(), life.store.batches(JUDGE)) == (dict.fromkeys(names(5)), [])
+    assert (life.provider.entries, len(life.provider.asked)) == (5, 5)
+    tokens = [value for (kind, _), value in telemetry.counts().items() if kind == "judge_tokens"]
+    assert sum(tokens) == 10 * 110  # five entries and five self-tests
+    (told,) = [each for each in log.entries if each["event"] == "judge call failed"]
+    assert (told["reason"], told["why"].partition(":")[0]) == ("protocol", "batch batch-0")
+
+
+def forget(life: Life, *names: str) -> None:
+    """Erase these answers."""
+    assert len(life.store.forget(Erasure(ids=frozenset(names))).keys) == len(names)
+
+
+async def test_an_unheard_batch_is_found_though_an_answer_was_forgotten(life: Life) -> None:
+    """Nothing is sent again, the forgotten answer gets no scores, and the books hold no less than the whole bill."""
+    life.provider.silent = True
+    life.admit(*names(5))
+    await life.loop.step()
+    worst = life.spent().usd / 5
+    forget(life, "r00x")
+    await life.work(4)
+    assert life.provider.entries == 5
+    assert life.reasons() == {**dict.fromkeys(names(5)[1:]), a_draw("r00x").key: "erased"}
+    assert life.spent().usd == pytest.approx(4 * PRICE + worst, rel=0.01)  # nobody pays for the forgotten one later
+    assert life.spent().usd >= 5 * PRICE
+
+
+async def test_unheard_batches_are_not_taken_for_each_other(life: Life) -> None:
+    """One from which an answer was forgotten has as many draws left as the other was sent with: ids decide."""
+    for few in (names(9)[:5], names(9)[5:]):
+        life.provider.silent = True
+        life.admit(*few)
+        await life.loop.step()
+    forget(life, "r00x")
+    await life.work(4)
+    assert life.provider.entries == 9
+    assert life.reasons() == {**dict.fromkeys(names(9)[1:]), a_draw("r00x").key: "erased"}
+    assert life.spent().usd >= 9 * PRICE
+
+
+async def test_an_unheard_batch_without_answers_is_closed(life: Life) -> None:
+    """All are forgotten: nothing is left to be collected, and what was set aside may have been paid."""
+    life.provider.silent = True
+    life.admit(*names(4))
+    await life.loop.step()
+    held = life.spent()
+    life.provider.looks["batch-0"] = -1_000_000  # it runs on
+    forget(life, *names(4))
+    await life.work(1)
+    assert (life.store.batches(JUDGE), life.store.pending(), life.spent()) == ([], {}, held)
+
+
+def foreign(life: Life, name: str, size: int, at: float) -> None:
+    """A batch that somebody else has sent with the same key."""
+    entries = [(f"theirs-{index}", Prompt("", "", {}, 1, str)) for index in range(size)]
+    life.provider.taken[name], life.provider.created[name] = entries, at
+    life.provider.told[name] = [(custom_id, said(FULLY)) for custom_id, _ in entries]
+
+
+async def test_later_batches_of_others_do_not_hold_ours_up(life: Life) -> None:
+    """Whether a batch was received is decided though somebody else has ones under way all the time."""
+    life.provider.refuses = [failed("timeout", usage=None)]
+    life.admit(*names(5))
+    await life.loop.step()
+    foreign(life, "later", 8, life.clock.now + 2 * 3600)
+    life.provider.looks["later"] = -1_000_000  # it never ends
+    life.clock.now += 3 * 3600
+    await life.work(1)
+    assert life.reasons() == dict.fromkeys(names(5))
+    assert life.spent().usd == pytest.approx(5 * PRICE)
+
+
+@pytest.mark.parametrize("size", [5, 8])
+async def test_another_ones_batch_is_not_taken_for_ours(life: Life, size: int) -> None:
+    """A batch of the same size or a larger one, sent by somebody else at the same time, is left alone."""
+    foreign(life, "foreign", size, AT)
     life.provider.refuses = [failed("timeout", usage=None)]
     life.admit(*names(5))
     await life.loop.step()
