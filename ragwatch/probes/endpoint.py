@@ -159,7 +159,8 @@ class RetrieverOptions(EndpointOptions):
 
     Attributes:
         contexts: JMESPath of a list of texts, or of objects with `id`, `text`, `score`; or one expression for each of
-            these fields, for responses that return them as separate lists.
+            these fields, for responses that return them as separate lists. A row that is null, or has neither id nor
+            text, fails the canary; `hits[?id]` leaves such rows out.
         score: Meaning of scores: `similarity` (more is better) or `distance` (less is better). Without it scores are
             displayed but not compared.
         concurrency: Maximum number of concurrent queries.

@@ -83,19 +83,27 @@ class HttpExchange:
         return await self._ask(addresses[-1], values)
 
     async def _ask(self, address: str, values: Mapping[str, Any]) -> bytes:
+        try:
+            request = self._request(address, values)
+        except (TypeError, ValueError, httpx.InvalidURL) as error:  # half of a surrogate pair, a URL too long
+            raise ExchangeError(
+                Failure.UNSENDABLE, f"no request can be made of the query: {_message(error)}"
+            ) from error
+        response = await self._client.send(request, stream=True)
+        try:
+            return await self._content(response)
+        finally:
+            await response.aclose()
+
+    def _request(self, address: str, values: Mapping[str, Any]) -> httpx.Request:
         endpoint = self._endpoint
-        request = self._client.build_request(
+        return self._client.build_request(
             endpoint.method,
             self._url.copy_with(host=address).copy_merge_params(fill(endpoint.params, values)),
             headers=self._headers(),
             content=None if endpoint.body is None else orjson.dumps(fill(endpoint.body, values)),
             extensions={"sni_hostname": self._host},  # the certificate is the name's, not the address's
         )
-        response = await self._client.send(request, stream=True)
-        try:
-            return await self._content(response)
-        finally:
-            await response.aclose()
 
     def _headers(self) -> dict[str, str]:
         headers = {"Accept": "application/json", "User-Agent": f"ragwatch/{__version__}"}

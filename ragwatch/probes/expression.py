@@ -4,17 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import isfinite
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import jmespath
 from jmespath.exceptions import JMESPathError
 from jmespath.functions import Functions
+from jmespath.visitor import TreeInterpreter
 
 from ragwatch.core.canary.definition import Hit
 from ragwatch.probes.failure import shape
 
+if TYPE_CHECKING:
+    from jmespath.visitor import _TreeNode
+
 Column = Literal["id", "text", "score"]
 MAX_HITS = 1000
+
+_ROW_FUNCTIONS = frozenset({"map", "not_null", "reverse", "sort", "sort_by", "to_array"})
+"""Functions of JMESPath that return the rows that they are given; all others make one value of them."""
 
 
 def valid_expression(expression: str) -> str:
@@ -36,14 +43,108 @@ def valid_expression(expression: str) -> str:
     return expression
 
 
-def search(expression: str, reply: object, key: str) -> Any:  # noqa: ANN401 - any JSON value
+class _Rows(TreeInterpreter):
+    """Evaluates an expression that finds rows, and keeps the null ones.
+
+    JMESPath drops nulls from a projection such as `hits[].id`. Where they are rows, those after them would move up:
+    ranks would be too high, and an id would stand beside the text of another row. Inside a row, in a condition, and
+    where one element is picked, nulls are dropped as everywhere in JMESPath: `join(' ', parts[].text)`,
+    `output[].results | [0]`.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._usual = TreeInterpreter()
+
+    def visit_projection(self, node: _TreeNode, value: object) -> list[Any] | None:
+        """Evaluate `rows[*].key`."""
+        return self._projected(node, self.visit(node["children"][0], value))
+
+    def visit_filter_projection(self, node: _TreeNode, value: object) -> list[Any] | None:
+        """Evaluate `rows[?condition].key`."""
+        rows, condition = self.visit(node["children"][0], value), node["children"][2]
+        if isinstance(rows, list):
+            rows = [row for row in rows if _is_true(self._usual.visit(condition, row))]
+        return self._projected(node, rows)
+
+    def visit_value_projection(self, node: _TreeNode, value: object) -> list[Any] | None:
+        """Evaluate `rows.*.key`."""
+        rows = self.visit(node["children"][0], value)
+        return self._projected(node, list(rows.values()) if isinstance(rows, dict) else None)
+
+    def visit_flatten(self, node: _TreeNode, value: object) -> object:
+        """Evaluate `rows[]`; a null beside lists is a missing list: in `groups[].rows[]`, a group without rows."""
+        (child,) = node["children"]
+        items, usual = self.visit(child, value), self._usual.visit(child, value)
+        if not isinstance(items, list):
+            return None
+        if not usual or any(isinstance(item, list) for item in usual):
+            items = [item for item in items if item is not None]
+        return [row for item in items for row in (item if isinstance(item, list) else [item])]
+
+    def visit_pipe(self, node: _TreeNode, value: object) -> object:
+        """Evaluate `rows | step`."""
+        rows, step = node["children"]
+        return self.visit(step, (self._usual if _picks(step) else self).visit(rows, value))
+
+    def visit_index_expression(self, node: _TreeNode, value: object) -> object:
+        """Evaluate `rows[0]` and `rows[:3]`."""
+        rows, step = node["children"]
+        return self.visit(step, (self._usual if step["type"] == "index" else self).visit(rows, value))
+
+    def visit_or_expression(self, node: _TreeNode, value: object) -> object:
+        """Evaluate `first || second`; rows that are all null give way to the second, as in JMESPath."""
+        first, second = node["children"]
+        return self.visit(first if _is_true(self._usual.visit(first, value)) else second, value)
+
+    def visit_function_expression(self, node: _TreeNode, value: object) -> object:
+        """Evaluate a function call."""
+        if node["value"] in _ROW_FUNCTIONS:
+            return super().visit_function_expression(node, value)
+        return self._usual.visit(node, value)
+
+    def visit_expref(self, node: _TreeNode, value: object) -> Any:  # noqa: ANN401 - a private class of jmespath
+        """Evaluate `&key`, which a function applies to each row."""
+        return self._usual.visit(node, value)
+
+    def visit_multi_select_dict(self, node: _TreeNode, value: object) -> object:
+        """Evaluate `{id: key}`, which is a row."""
+        return self._usual.visit(node, value)
+
+    def _projected(self, node: _TreeNode, rows: object) -> list[Any] | None:
+        return [self.visit(node["children"][1], row) for row in rows] if isinstance(rows, list) else None
+
+
+def _is_true(value: object) -> bool:
+    """Return whether JMESPath takes a value as true: zero is, and what is empty is not."""
+    return bool(value) or (isinstance(value, int | float) and value is not False)
+
+
+def _picks(step: _TreeNode) -> bool:
+    """Return whether a step begins by picking one element of a list, or makes one value of it."""
+    while step["type"] != "function_expression" and step["children"] and isinstance(step["children"][0], dict):
+        first = step["children"][0]
+        if step["type"] == "index_expression" and first["type"] in ("identity", "current"):
+            return step["children"][1]["type"] == "index"
+        step = first
+    return step["type"] == "function_expression" and step["value"] not in _ROW_FUNCTIONS
+
+
+def search(expression: str, reply: object, key: str, *, rows: bool = False) -> Any:  # noqa: ANN401 - any JSON value
     """Return what the expression finds; None if it finds nothing.
+
+    Args:
+        expression: JMESPath.
+        reply: Decoded JSON.
+        key: Name of the expression, for errors.
+        rows: Whether it finds rows, of which null ones are kept; see `_Rows`.
 
     Raises:
         ExchangeError: The expression fails on this response (`shape`); the message names `key`.
     """
     try:
-        return jmespath.compile(expression).search(reply)  # jmespath caches compiled expressions
+        tree = jmespath.compile(expression).parsed  # jmespath caches compiled expressions
+        return (_Rows() if rows else TreeInterpreter()).visit(tree, reply)
     except (JMESPathError, TypeError, ValueError, ArithmeticError) as error:  # some are not wrapped by jmespath
         raise shape(f"{key}: its expression fails on the reply ({type(error).__name__})") from error
 
@@ -60,9 +161,11 @@ def hits_of(expression: str | Mapping[Column, str], reply: object) -> tuple[Hit,
         ExchangeError: They are not found (`shape`). An empty list is a valid response.
     """
     if isinstance(expression, str):
-        rows = _list(search(expression, reply, "contexts"), "contexts")
+        rows = _list(search(expression, reply, "contexts", rows=True), "contexts")
     else:
-        columns = {name: _list(search(path, reply, name), f"contexts.{name}") for name, path in expression.items()}
+        columns = {
+            name: _list(search(path, reply, name, rows=True), f"contexts.{name}") for name, path in expression.items()
+        }
         if len({len(column) for column in columns.values()}) > 1:
             lengths = ", ".join(f"{len(column)} of {name}" for name, column in columns.items())
             raise shape(f"contexts: fields differ in length: {lengths}")

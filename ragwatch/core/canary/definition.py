@@ -61,7 +61,8 @@ class Direction(StrEnum):
 class Failure(StrEnum):
     """Reason why a run has no result for a canary. The values are label values of a series.
 
-    `NO_IDS`, `NO_TEXTS` and `NO_SCORES` mean that the reply lacks the field that the canary is compared by.
+    `NO_IDS`, `NO_TEXTS` and `NO_SCORES` mean that the reply lacks the field that the canary is compared by, and
+    `UNSENDABLE` that no request can be made of its query.
     """
 
     CONNECT = "connect"
@@ -75,6 +76,7 @@ class Failure(StrEnum):
     NO_IDS = "no_ids"
     NO_TEXTS = "no_texts"
     NO_SCORES = "no_scores"
+    UNSENDABLE = "unsendable"
 
 
 @dataclass(frozen=True, slots=True)

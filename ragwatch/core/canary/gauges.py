@@ -65,7 +65,7 @@ def sums_of(
     by_k = {"recall": run.recall, "precision": run.precision, "f1": run.f1, "ndcg": run.ndcg}
     figures = {f"{name}@{k}": figure(k) for name, figure in by_k.items() for k in run.ks}
     figures |= {"mrr": run.mrr, "coverage": run.coverage, "health": run.health}
-    figures["degraded"] = len(run.degraded) / len(run.reports) if run.replies else None
+    figures["degraded"] = len(run.degraded) / run.replies if run.replies else None
     figures |= {f"{quantity} ({contexts} contexts)": value for (_, (_, quantity, contexts)), value in answers.items()}
     sums: dict[BucketKey, Addends] = {}
     for name, figure in figures.items():

@@ -101,7 +101,10 @@ def evaluate(
     if cutoff < 1:
         raise ValueError(f"cutoff must be 1 or more, not {cutoff}")
     top = replace(retrieved, hits=retrieved.hits[:cutoff])
-    failure = retrieved.failure or _missing_field(canary, top)
+    failure = retrieved.failure
+    field = missing_field(top.hits, canary.expected) if failure is None else None
+    if field is not None:
+        failure, top = _NO_FIELD[field], replace(top, detail=_missing(top, field))
     if failure is not None:
         return CanaryReport(canary, at, cutoff, top, outcome=CanaryOutcome.FAILED, failure=failure)
     ranking = None if canary.negative else rank_passages(top.hits, canary.expected, similar, tau)
@@ -110,10 +113,10 @@ def evaluate(
     return CanaryReport(canary, at, cutoff, top, outcome=outcome, failure=no_scores, ranking=ranking)
 
 
-def _missing_field(canary: Canary, retrieved: Retrieved) -> Failure | None:
-    """Returns a failure if a passage lacks the id or the text by which the expected contexts are matched."""
-    field = missing_field(retrieved.hits, canary.expected)
-    return None if field is None else _NO_FIELD[field]
+def _missing(retrieved: Retrieved, field: MatchField) -> str:
+    """Returns which passage lacks the id or the text by which the expected contexts are matched, as text for people."""
+    index = next(index for index, hit in enumerate(retrieved.hits) if getattr(hit, field) is None)
+    return f"contexts[{index}].{field}: is missing, and the canary expects contexts by their {field}"
 
 
 def _outcome(canary: Canary, retrieved: Retrieved, ranking: Ranking) -> CanaryOutcome:
@@ -147,8 +150,8 @@ def _reaches_min_score(canary: Canary, retrieved: Retrieved, hit: Hit) -> bool |
 class SuiteReport:
     """Result of one run of a suite.
 
-    Means are over the canaries with a known ranking: negative and failed canaries are left out. A mean over no canary
-    is None.
+    Means are over the canaries with a known ranking: negative and failed canaries are left out, except one that failed
+    for want of a score only (`NO_SCORES`), whose ranking is known. A mean over no canary is None.
 
     Attributes:
         suite: Name of the suite.

@@ -149,6 +149,21 @@ def test_a_reply_that_cannot_be_compared_is_no_miss(canary: Any, hit: Hit, failu
     assert (report.failure, report.degraded, report.ranking) == (failure, False, None)
 
 
+@pytest.mark.parametrize(
+    ("canary", "hits", "detail"),
+    [
+        (a_canary("a"), [("b", "x"), (None, "y"), ("a", "z")], "contexts[1].id: is missing, and the canary expects"),
+        (a_canary(a_text("z")), [("b", None), ("a", "z")], "contexts[0].text: is missing, and the canary expects"),
+    ],
+)
+def test_what_cannot_be_compared_is_named(canary: Any, hits: list[tuple[str | None, str | None]], detail: str) -> None:
+    """The first passage that lacks the field, by its place in the reply."""
+    retrieved = Retrieved(tuple(Hit(*hit) for hit in hits), seconds=2.0)
+    report = a_report(canary, retrieved, similar=alike)
+    assert report.retrieved.detail.startswith(detail)
+    assert (report.retrieved.hits, report.retrieved.seconds) == (retrieved.hits, 2.0)
+
+
 def test_an_empty_reply_can_be_compared() -> None:
     """Nothing came, so nothing is there unseen."""
     assert a_report(a_canary(a_text("Cats.")), Retrieved(), similar=alike).reason == "missing_from_top_k"

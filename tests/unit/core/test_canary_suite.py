@@ -6,8 +6,8 @@ import pytest
 from support.canaries import a_canary, a_failure, a_reply, a_report
 
 from ragwatch.core.canary.definition import Category, Expected, Failure, Grade
-from ragwatch.core.canary.gauges import gauges_of
-from ragwatch.core.canary.report import SuiteReport, suite_line
+from ragwatch.core.canary.gauges import gauges_of, sums_of
+from ragwatch.core.canary.report import CanaryReport, SuiteReport, suite_line
 from ragwatch.core.snapshot import Gauge
 
 GOOD = a_report(a_canary("a", name="good"), a_reply("a", "x"))
@@ -133,3 +133,23 @@ def test_a_category_without_a_reply_has_no_figure() -> None:
     assert gauges[Gauge.CANARY_CATEGORY_DEGRADED, ("docs", "simple_factual")] == 0
     down = gauges_of(SuiteReport("docs", (5,), (DOWN,)), at=1.0, last_success=2.0)
     assert {gauge for gauge, _ in down} == {Gauge.CANARY_LAST_RUN, Gauge.CANARY_LAST_SUCCESS}
+
+
+@pytest.mark.parametrize(
+    ("reports", "share"),
+    [
+        ((HALF, *[DOWN] * 9), 1.0),
+        ((GOOD, HALF, NEGATIVE, NEGATIVE, DOWN), 0.75),
+        ((GOOD, DOWN), 0.0),
+        ((DOWN, DOWN), None),
+        ((), None),
+    ],
+)
+def test_the_trend_of_degraded_canaries_is_over_those_that_got_a_reply(
+    reports: tuple[CanaryReport, ...], share: float | None
+) -> None:
+    """Nine that failed say nothing of the tenth; the mean of a category and of the suite leave them out too."""
+    sums = sums_of(SuiteReport("docs", (5,), reports), 0.0)
+    assert {addends.wx for bucket, addends in sums.items() if bucket.series.name == "degraded"} == (
+        set() if share is None else {share}
+    )

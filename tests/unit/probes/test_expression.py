@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import jmespath
 import pytest
 
 from ragwatch.core.canary.definition import Failure, Hit
@@ -42,6 +43,7 @@ def test_passages(expression: Any, reply: Any, expected: tuple[Hit, ...]) -> Non
         (ROWS, {"results": []}, "contexts: no list was found"),
         (ROWS, [], "contexts: no list was found"),
         ("hits", {"hits": {"id": "a"}}, "contexts: no list was found"),
+        ("hits[?score > `0.5`]", {"hits": {"id": "a"}}, "contexts: no list was found"),
         ("hits", {"hits": [3]}, r"contexts\[0\]: is neither a text nor an object"),
         ("hits", {"hits": ["One.", None]}, r"contexts\[1\]: is neither a text nor an object"),
         (ROWS, {"hits": [{"id": 1.5}]}, r"contexts\[0\].id: is neither a text nor an integer"),
@@ -65,6 +67,136 @@ def test_what_is_no_reply_of_passages(expression: Any, reply: Any, message: str)
     with pytest.raises(ExchangeError, match=message) as caught:
         hits_of(expression, reply)
     assert caught.value.reason is Failure.SHAPE
+
+
+A, B = {"id": "a", "body": "One."}, {"id": "b", "body": "Two."}
+NO_ID, NO_BODY = {"body": "Of no document."}, {"id": "c"}
+MIDDLE = {"hits": [A, NO_ID, B]}
+GROUPS = {"groups": [{"hits": [A, NO_ID]}, {"name": "empty"}, {"hits": [B]}]}
+
+
+@pytest.mark.parametrize(
+    ("expression", "reply"),
+    [
+        ({"id": "hits[].id"}, MIDDLE),
+        ({"id": "hits[].id"}, {"hits": [A, {"id": None, "body": "Of no document."}, B]}),
+        ({"id": "hits[*].id"}, MIDDLE),
+        ({"id": "hits[:3].id"}, MIDDLE),
+        ({"id": "hits[].id | [:2]"}, MIDDLE),
+        ({"id": "hits[].id | [?@ != 'b']"}, MIDDLE),
+        ({"id": "reverse(hits[].id)"}, MIDDLE),
+        ({"id": "hits[].id | reverse(@)"}, MIDDLE),
+        ({"id": "hits[?body != 'Two.'].id"}, MIDDLE),
+        ({"id": "hits.*.id"}, {"hits": {"first": A, "second": NO_ID, "third": B}}),
+        ({"id": "hits[].id || hits[].key"}, MIDDLE),
+        ({"id": "results[].id || hits[].id"}, MIDDLE),
+        ({"id": "hits[].[id][]"}, MIDDLE),
+        ({"id": "hits[].meta[].id"}, {"hits": [{"meta": A}, {"meta": None}, {"meta": B}]}),
+        ({"id": "groups[].hits[].id"}, GROUPS),
+        ({"id": "groups[*].hits[*].id[]"}, GROUPS),
+        ({"id": "groups[].hits | [].id"}, GROUPS),
+        ({"id": "[groups[0].hits, groups[2].hits][].id"}, GROUPS),
+        ("hits[].{id: id, text: body}", {"hits": [A, None, B]}),
+        ("hits[].{id: id, text: join(' ', parts[].text)}", {"hits": [A | {"parts": []}, None]}),
+        ("hits[].meta.{id: id}", {"hits": [{"meta": A}, {}, {"meta": B}]}),
+        ("hits[]", {"hits": ["One.", None]}),
+        ("hits[]", {"hits": [None, None]}),
+        ("hits[].body", {"hits": [A, NO_BODY, B]}),
+    ],
+)
+def test_a_row_without_what_is_asked_for_is_no_passage(expression: Any, reply: Any) -> None:
+    """Its rank is told, and those after it do not move up."""
+    place = 0 if reply == {"hits": [None, None]} else 1
+    with pytest.raises(ExchangeError, match=rf"contexts\[{place}\]: (has neither id nor text|is neither)") as caught:
+        hits_of(expression, reply)
+    assert caught.value.reason is Failure.SHAPE
+
+
+@pytest.mark.parametrize(
+    ("expression", "reply", "expected"),
+    [
+        (
+            {"id": "hits[].id", "text": "hits[].body"},
+            {"hits": [A, NO_ID, NO_BODY, B]},
+            (Hit("a", "One."), Hit(None, "Of no document."), Hit("c"), Hit("b", "Two.")),
+        ),
+        ({"id": "hits[].id", "text": "hits[].body"}, {"hits": [NO_BODY]}, (Hit("c"),)),
+        (
+            {"id": "hits[].id", "score": "hits[].score"},
+            {"hits": [A, B | {"score": 0.5}]},
+            (Hit("a"), Hit("b", None, 0.5)),
+        ),
+    ],
+)
+def test_columns_stay_side_by_side(expression: Any, reply: Any, expected: tuple[Hit, ...]) -> None:
+    """A text stands beside the id of its own row, whatever other rows lack."""
+    assert hits_of(expression, reply) == expected
+
+
+@pytest.mark.parametrize(
+    ("expression", "reply", "expected"),
+    [
+        ({"id": "groups[].hits[].id"}, {"groups": [{}, {"hits": [A]}, {"hits": None}, {"hits": [B]}]}, ["a", "b"]),
+        ({"id": "groups[].hits | [].id"}, {"groups": [{}, {"hits": [A]}]}, ["a"]),
+        ({"id": "groups[].hits[].id"}, {"groups": [{}, {}]}, []),
+        ({"id": "[dense, sparse][].id"}, {"dense": [A]}, ["a"]),
+        ({"id": "*.documents[].id"}, {"retriever": {"documents": [A]}, "llm": {"replies": []}}, ["a"]),
+        ({"id": "(output[].hits | [0])[].id"}, {"output": [{"type": "reasoning"}, {"hits": [A]}]}, ["a"]),
+        ({"id": "output[].hits | @[0][].id"}, {"output": [{}, {"hits": [A]}]}, ["a"]),
+        ({"id": "(output[].hits)[-1][].id"}, {"output": [{"hits": [A]}, {}]}, ["a"]),
+        ({"id": "output[].hits | max_by(@, &length(@))[].id"}, {"output": [{}, {"hits": [A]}]}, ["a"]),
+        ({"id": "hits[].id || hits[].key"}, {"hits": [{"key": "a"}, {"key": "b"}]}, ["a", "b"]),
+        ({"id": "hits[?id].id"}, MIDDLE, ["a", "b"]),
+        ({"id": "hits[].join('-', parts[].n)"}, {"hits": [{"parts": [{"n": "a"}, {}, {"n": "b"}]}]}, ["a-b"]),
+        ({"id": "hits[].join('-', parts[].n) | [0:1]"}, {"hits": [{"parts": [{}, {"n": "b"}]}]}, ["b"]),
+        ("hits[].{id: tags[].name | [0]}", {"hits": [{"tags": [{}, {"name": "a"}]}]}, ["a"]),
+        ("hits[?tags[].name | [0] == 'a'].{id: id}", {"hits": [A | {"tags": [{}, {"name": "a"}]}]}, ["a"]),
+        (
+            "sort_by(hits, &max(days[].n))[].{id: id}",
+            {"hits": [B | {"days": [{"n": 2}, {}]}, A | {"days": [{"n": 1}]}]},
+            ["a", "b"],
+        ),
+    ],
+)
+def test_nulls_that_are_no_rows_are_dropped_as_in_jmespath(expression: Any, reply: Any, expected: list[str]) -> None:
+    """Groups without passages, elements that are not picked, parts of a passage, conditions and sort keys."""
+    assert [hit.id for hit in hits_of(expression, reply)] == expected
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "hits",
+        "hits[]",
+        "hits[*].{id: id}",
+        "hits[1:].{id: id}",
+        "hits[::-1]",
+        "hits[?score > `0.5` && !(id == 'a')].{id: id, text: body, score: score}",
+        "hits | [0:2] | [].body",
+        "sort_by(hits, &score)[:2].{id: id, text: join(' ', [id, body])}",
+        "map(&{id: id}, hits)",
+        "to_array(hits[0])",
+        "not_null(results, hits)[].body",
+        "values(by_id)",
+        "by_id.*.{id: id}",
+        "[hits[0], hits[1]][]",
+        "groups[].hits[].{id: id}",
+        "groups[*].hits[*].body[]",
+        "groups[1].hits",
+        "results || hits",
+        "hits && groups[0].hits",
+        "max_by(groups, &rank).hits",
+        '`["One."]`',
+    ],
+)
+def test_without_nulls_an_expression_means_what_jmespath_says(expression: str) -> None:
+    """Filters, slices, pipes, functions, fallbacks and selections."""
+    hits = [A | {"score": 0.9}, B | {"score": 0.8}, {"id": "c", "body": "Three.", "score": 0.4}]
+    groups = [{"hits": hits[:1], "rank": 1}, {"hits": hits[1:], "rank": 2}]
+    reply = {"hits": hits, "groups": groups, "by_id": {"a": hits[0], "b": hits[1]}}
+    rows = jmespath.search(expression, reply)
+    assert rows
+    assert hits_of(expression, reply) == hits_of("@", rows)
 
 
 def test_texts_and_vectors() -> None:

@@ -54,6 +54,22 @@ async def test_questions_arrive_as_they_are(probe: HttpProbe, retriever: FaultyR
     assert retriever.seen[0]["query"] == query
 
 
+async def test_a_query_that_cannot_be_sent_fails_alone(address: str, retriever: FaultyRetriever) -> None:
+    """Half of a surrogate pair is no JSON and no part of a URL, and a URL has a largest length: counted, not raised."""
+    by_url = {"method": "GET", "body": None, "params": {"query": "{{ query }}"}}
+    for made in (build(options(address), name="docs"), build(options(address, **by_url), name="docs")):
+        results = await asyncio.gather(*(made.ask(query, 5) for query in ("cats", "half \ud83d", "dogs")))
+        assert [result.failure for result in results] == [None, Failure.UNSENDABLE, None]
+        assert results[1].detail.startswith("no request can be made of the query: ")
+        await made.close()
+    result = await asked(build(options(address, **by_url), name="docs"), "x" * 100_000)
+    assert (result.failure, result.detail) == (
+        Failure.UNSENDABLE,
+        "no request can be made of the query: InvalidURL: URL component 'query' too long",
+    )
+    assert len(retriever.seen) == 4
+
+
 FAULTS = {
     "slow": Failure.TIMEOUT,
     "status": Failure.STATUS,
@@ -181,3 +197,22 @@ async def test_no_cookie_is_kept() -> None:
             assert (await made.ask("cats", 5)).failure is None
         await made.close()
     assert sent == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("contexts", "hits", "detail"),
+    [
+        ({"id": "hits[].id"}, [{"text": "Cats purr."}, {"id": "d1"}], "contexts[0]: has neither id nor text"),
+        ({"id": "hits[].id"}, [{"id": "d2"}, {"id": None}, {"id": "d1"}], "contexts[1]: has neither id nor text"),
+        ("hits[].{id: id, text: text}", [None, {"id": "d1"}], "contexts[0]: is neither a text nor an object"),
+    ],
+)
+async def test_a_passage_without_an_id_moves_no_other_up(contexts: object, hits: list[object], detail: str) -> None:
+    """The reply has another shape than the expression says: no rank is made of it."""
+
+    async def search(_: Request) -> Response:
+        return JSONResponse({"hits": hits})
+
+    with serving(Route("/search", search, methods=["POST"])) as address:
+        result = await asked(build(options(address, contexts=contexts), name="docs"))
+    assert (result.failure, result.hits, result.detail) == (Failure.SHAPE, (), detail)
