@@ -30,11 +30,11 @@ _IBAN_COUNTRIES = (
 _IBAN_LENGTHS = {entry[:2]: int(entry[2:]) for entry in _IBAN_COUNTRIES.split()}
 IBAN = re.compile(
     r"(?<![A-Za-z0-9])[A-Za-z]{2}\d{2}(?:[A-Za-z0-9]{11,30}(?![A-Za-z0-9])"
-    r"|(?:[ \xa0-][A-Za-z0-9]{4}){2,7}(?:[ \xa0-][A-Za-z0-9]{1,3}(?![A-Za-z0-9]))?)"
+    r"|(?:[ -][A-Za-z0-9]{4}){2,7}(?:[ -][A-Za-z0-9]{1,3}(?![A-Za-z0-9]))?)"
 )
 CARD = re.compile(
-    r"(?<![\w.+])(?:[3-6]\d{3}|2[2-7]\d\d)"
-    r"(?:\d{9,15}|(?P<sign>[ \xa0-])"
+    r"(?<![\w+])(?<!\d\.)(?:[3-6]\d{3}|2[2-7]\d\d)"  # `no.4111` has one, 3.4111 is a decimal number
+    r"(?:\d{9,15}|(?P<sign>[ -])"
     r"(?:\d{4}(?P=sign)\d{4}(?P=sign)\d{1,4}(?P<tail>(?P=sign)\d{3})?|\d{6}(?P=sign)\d{4,5}))(?!\w)"
 )
 _ISSUERS = re.compile(

@@ -24,6 +24,7 @@ from ragwatch.core.redaction.person_shapes import (
 )
 from ragwatch.core.redaction.rule import SensitiveKind, Taken, TextView
 
+_NEAR_PERSONS = ("id number", "id no", "citizen", "resident", "date of birth", "born", "patient")
 _GENERIC = (
     *(
         "national id",
@@ -31,13 +32,11 @@ _GENERIC = (
         "identity number",
         "identity no",
         "id card",
-        "id number",
-        "id no",
         "social security",
     ),
     *("personal number", "personal no", "personal code", "personal id", "tax id", "tax number", "tax no", "taxpayer"),
-    *("tax file", "citizen", "national insurance", "insurance number", "resident", "date of birth", "born", "patient"),
-    *("passport", "personalausweis"),
+    *("tax file", "national insurance", "insurance number", "passport", "personalausweis"),
+    *_NEAR_PERSONS,
 )
 _OTHER_NUMBERS = re.compile(
     r"(?i)\b(?:part|order|sku|serial|s/n|version|build|commit|invoice|ticket|issue|model|ref|reference|batch|lot|row|port|page|isbn|tracking"
@@ -225,6 +224,8 @@ PERSON_RULES: tuple[PersonIdRule, ...] = (
     _id("gr-amka", "Greek AMKA", "plain11", european.amka, "amka;\u03b1\u03bc\u03ba\u03b1"),
     _id("nz-ird", "New Zealand IRD number", "3 3 3;plain9;plain8", checks.ird, "ird"),
 )
+NAMES_OF_NUMBERS = frozenset(word for rule in PERSON_RULES for word in rule.words) - set(_NEAR_PERSONS)
+"""Words that stand near such numbers and are names of them."""
 
 
 class PersonIds:

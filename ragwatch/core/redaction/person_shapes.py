@@ -64,7 +64,7 @@ NUMBER_BY_DIGITS = {
     )
     for digits, names in SHAPES_BY_DIGITS.items()
 }
-NUMBER_START = re.compile(r"\d(?<![\w.+/-]\d)\d*")
+NUMBER_START = re.compile(r"\d(?<![\w+/-]\d)(?:(?<!\.\d)|(?i:(?<=n[or]\.\d)))\d*")  # behind a dot only as in `no.536`
 LETTERED_SHAPES = (
     ("codice", r"[A-Z]{6}[\dLMNP-V]{2}[A-EHLMPRST][\dLMNP-V]{2}[A-Z][\dLMNP-V]{3}[A-Z]"),
     ("curp", r"[A-Z][AEIOUX][A-Z]{2}\d{6}[HMX][A-Z]{5}[0-9A-Z]\d"),

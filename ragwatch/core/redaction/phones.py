@@ -4,27 +4,28 @@ from __future__ import annotations
 
 import re
 
+from ragwatch.core.redaction.amounts import is_amount
 from ragwatch.core.redaction.numbers import letters_and_digits
 from ragwatch.core.redaction.rule import RedactionRule, SensitiveKind, Span
 
 _PHONE = re.compile(
-    r"(?:\([2-9]\d\d\)[ \xa0-]?\d{3}[ \xa0.-]\d{4}"  # (415) 555-2671
-    r"|(?<![\w.+])(?P<world>\(?\+[ ]?[1-9](?:[ \xa0.()/-]{0,3}\d){6,14})"  # +49 (0)30 1..
-    r"|\([1-9]\d\)[ \xa0-]?9?\d{4}[ \xa0-]\d{4}"  # (11) 91234-5678
+    r"(?:\([2-9]\d\d\)[ -]?\d{3}[ .-]\d{4}"  # (415) 555-2671
+    r"|(?<![\w.+])(?P<world>\(?\+[ ]?[1-9](?:[ .()/-]{0,3}\d){6,14})"  # +49 (0)30 1..
+    r"|\([1-9]\d\)[ -]?9?\d{4}[ -]\d{4}"  # (11) 91234-5678
     r"|(?<![\w.,:/+-])(?:"
-    r"(?P<dialled>00[1-9]\d?(?:[ \xa0./-]{0,2}\(?\d){5,11})"  # 0049 30 1..
-    r"|1[ \xa0.-]\([2-9]\d\d\)[ \xa0-]?\d{3}[ \xa0.-]\d{4}"  # 1 (415) 555-2671
-    r"|(?:1[ \xa0.-])?[2-9]\d\d(?:[ \xa0./-]\d{3}-|\.\d{3}\.)\d{4}"  # 415-555-2671, 415.555.2671
-    r"|(?P<trunk>\(?0[1-9]\d{0,3}\)?[ \xa0/-]{1,3}\d{3,8}(?:[ \xa0-]\d{2,5}){0,2})"  # 030 1234567, 0151/23456789
-    r"|0[1-9](?:(?P<pair>[ \xa0.-])\d\d)(?:(?P=pair)\d\d){3}"  # 06 12 34 56 78
-    r"|0[1-9]\d{1,2}[ \xa0/]\d\d(?P<dot>[ \xa0.])\d\d(?P=dot)\d\d"  # 0470 12 34 56
-    r"|8[ \xa0-]\(?\d{3}\)?[ \xa0-]\d{3}-\d\d-\d\d"  # 8 (495) 123-45-67
-    r"|[1-9]\d[ \xa0]9\d{4}-\d{4}"  # 11 91234-5678
-    r"|1[3-9]\d(?P<china>[ \xa0-])\d{4}(?P=china)\d{4}"  # 138 0013 8000
+    r"(?P<dialled>00[1-9]\d?(?:[ ./-]{0,2}\(?\d){5,11})"  # 0049 30 1..
+    r"|1[ .-]\([2-9]\d\d\)[ -]?\d{3}[ .-]\d{4}"  # 1 (415) 555-2671
+    r"|(?:1[ .-])?[2-9]\d\d(?:[ ./-]\d{3}-|\.\d{3}\.)\d{4}"  # 415-555-2671, 415.555.2671
+    r"|(?P<trunk>\(?0[1-9]\d{0,3}\)?[ /-]{1,3}\d{3,8}(?:[ -]\d{2,5}){0,2})"  # 030 1234567, 0151/23456789
+    r"|0[1-9](?:(?P<pair>[ .-])\d\d)(?:(?P=pair)\d\d){3}"  # 06 12 34 56 78
+    r"|0[1-9]\d{1,2}[ /]\d\d(?P<dot>[ .])\d\d(?P=dot)\d\d"  # 0470 12 34 56
+    r"|8[ -]\(?\d{3}\)?[ -]\d{3}-\d\d-\d\d"  # 8 (495) 123-45-67
+    r"|[1-9]\d 9\d{4}-\d{4}"  # 11 91234-5678
+    r"|1[3-9]\d(?P<china>[ -])\d{4}(?P=china)\d{4}"  # 138 0013 8000
     r"))(?![\d_]|-\w)"
 )
 _PHONE_START = re.compile(r"[(+\d](?<![\w.,:/+-]\d)(?<![\w.+]\+)")
-_SEPARATED = r"\(?\+?\(?\d(?:[ \xa0.()/-]{0,2}\d){6,14}(?!\w)"
+_SEPARATED = r"\(?\+?\(?\d(?:[ .()/-]{0,2}\d){6,14}(?!\w)"
 _INTRODUCED = re.compile(
     r"(?i)\b(?:phone|tel(?:ephone|efon|\xe9phone|efono|\xe9fono|efone)?|t\xe9l|mobile|mobil|m\xf3vil|cell|cellulare|celular|fax|hotline|whatsapp|call"
     r"|handy|sms|telegram|signal|dial|ring|text|portable|movil)\b"
@@ -42,7 +43,7 @@ _NOT_PHONES = re.compile(
     r"|sizes|total|bytes|ms|error|page|pages|isbn|ip|chapter|section|release|commit|of)\b"
 )
 _DATE = re.compile(r"(?:\d{4}[-./]\d{1,2}[-./]\d{1,2}|\d{1,2}[-./]\d{1,2}[-./]\d{4})")
-_GROUPED = re.compile(r"\d[ \xa0./-]\d|\d\)[ \xa0]?\d")
+_GROUPED = re.compile(r"\d[ ./-]\d|\d\) ?\d")
 _GROUPS = re.compile(r"\d+")
 _FORMATTING = re.compile(r"\D")
 
@@ -58,7 +59,7 @@ def _phone(match: re.Match[str]) -> Span | None:
 
 def _world_phone(match: re.Match[str]) -> Span | None:
     value = match[0]
-    decimal = value.count(".") == 1 and not set(value) & set(" \xa0()/-")
+    decimal = value.count(".") == 1 and not set(value) & set(" ()/-")
     bare_id = value.startswith("00") and value.isdigit()
     enough = sum(map(str.isdigit, value)) >= 8
     return match.span() if enough and not decimal and not bare_id else None
@@ -68,33 +69,35 @@ def _trunk_phone(match: re.Match[str]) -> Span | None:
     """Accepts a number with a trunk prefix; groups after the twelfth digit belong to another number."""
     value = match[0]
     while (digits := len(value) - len(_FORMATTING.findall(value))) > 12:
-        value = value[: max(map(value.rfind, " \xa0-"))]
+        value = value[: max(map(value.rfind, " -"))]
     zip_code = len(value) == 10 and value[5] == "-"
     plausible = digits >= 9 and not zip_code and not _DATE.search(value)
     return (match.start(), match.start() + len(value)) if plausible else None
 
 
 def _introduced_phone(match: re.Match[str]) -> Span | None:
-    """Accepts a number that follows a word such as `phone` or `call`, unless it is a date or a decimal number."""
-    value = match["secret"]
-    return None if _DATE.match(value) or _decimal(value) else match.span("secret")
+    """Accepts a number that follows a word such as `phone` or `call`, unless it is a date, an amount or a decimal."""
+    value, span = match["secret"], match.span("secret")
+    return None if _DATE.match(value) or _decimal(value) or is_amount(match.string, *span) else span
 
 
 def _reached_phone(match: re.Match[str]) -> Span | None:
     """Accepts a number in groups near a word such as `reach` or `number`, with nothing between that means an id."""
-    value = match["secret"]
+    value, span = match["secret"], match.span("secret")
     digits = sum(map(str.isdigit, value))
     before = match.string[max(0, match.start() - 12) : match.start("secret")]
     if digits < 8 or digits > 13 or _DATE.search(value) or _NOT_PHONES.search(before) or _decimal(value):
         return None
+    if is_amount(match.string, *span):
+        return None
     groups = _GROUPS.findall(value)
     mobile = digits in (10, 11) and len(groups) == 1 and value[0] in "01" and value[:3] != "170"
     grouped = len(groups) > 1 and _GROUPED.search(value) and max(map(len, groups)) <= 8
-    return match.span("secret") if grouped or mobile else None
+    return span if grouped or mobile else None
 
 
 def _decimal(value: str) -> bool:
-    return value.count(".") == 1 and not set(value) & set(" \xa0()/-+")
+    return value.count(".") == 1 and not set(value) & set(" ()/-+")
 
 
 PHONE_RULES: tuple[RedactionRule, ...] = (

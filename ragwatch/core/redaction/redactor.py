@@ -13,8 +13,9 @@ from collections.abc import Iterator, Mapping
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
+from ragwatch.core.redaction.introductions import MAX_PATH_CHARS, introduction
 from ragwatch.core.redaction.places import OriginalPlaces
-from ragwatch.core.redaction.rule import Detector, SensitiveKind, Taken, TextView
+from ragwatch.core.redaction.rule import AsWritten, Detector, SensitiveKind, Taken, TextView
 from ragwatch.core.redaction.rules import DETECTORS, is_secret_name
 from ragwatch.core.sample import Context, RelevantContext, Sample
 
@@ -27,6 +28,7 @@ _TOKEN_CHARS = len("[:3f2a9c]")
 _MIN_SECRET_CHARS = 4  # of a value that is a secret by its key; the patterns of assignments have the same minimum
 # Longer numbers are ids of databases and times in ns, of which one in ten has a valid checksum.
 _CARD_NUMBERS = range(10**13, 10**16)
+_NAMED_NUMBERS = range(10**6, 10**15)  # of telephones and persons, where the key says that it is one
 _NOT_SECRET = re.compile(
     r"(?i)(?:(?:bearer|basic) )?\[[A-Z_]+:[0-9a-f]{6}\]"
     # The negative lookahead prevents backtracking into the first run, which would take ten times as long.
@@ -74,7 +76,7 @@ class Redactor:
 
     def __init__(self, salt: bytes = DEFAULT_SALT, custom: tuple[Detector, ...] = (), *, ids: bool = False) -> None:
         self._key = blake2b(salt, digest_size=32).digest()
-        self._detectors = (*custom, *DETECTORS)
+        self._detectors = (*(tried for rule in custom for tried in (AsWritten(rule), rule)), *DETECTORS)
         self._ids = ids
 
     def redact(self, text: str) -> str:
@@ -113,8 +115,8 @@ class Redactor:
             view, exposed = TextView(text), False
             for detector in self._detectors:
                 if taken := detector.taken(view):
-                    exposed = exposed or rounds > _MAX_ROUNDS_OF_LONG_TEXT or _any_glued(text, taken)
-                    text = self._replace(text, taken)
+                    exposed = exposed or rounds > _MAX_ROUNDS_OF_LONG_TEXT or _any_glued(view.text, taken)
+                    text = self._replace(view, taken)
                     view = TextView(text)
                     yield taken, text
             if not exposed:
@@ -136,12 +138,13 @@ class Redactor:
         )
         return redacted, counts
 
-    def _replace(self, text: str, taken: list[Taken]) -> str:
+    def _replace(self, view: TextView, taken: list[Taken]) -> str:
+        text = view.written
         parts: list[str] = []
         tokens: dict[tuple[SensitiveKind, str], str] = {}
         copied = 0
         for start, end, rule in taken:
-            value = text[start:end]
+            value = view.text[start:end]
             token = tokens.get((rule.kind, value))
             if token is None:
                 token = tokens[rule.kind, value] = self._token(rule.kind, rule.normalize(value))
@@ -177,7 +180,13 @@ class Redactor:
         return tuple(one._replace(text=self._redact_optional(one.text, counts)) for one in relevant)
 
     def _redact_metadata(
-        self, values: Mapping[str, Any], counts: Counter[SensitiveKind], depth: int, *, secret: bool = False
+        self,
+        values: Mapping[str, Any],
+        counts: Counter[SensitiveKind],
+        depth: int,
+        *,
+        secret: bool = False,
+        path: str = "",
     ) -> dict[str, Any]:
         redacted: dict[str, Any] = {}
         for key, value in values.items():
@@ -187,10 +196,13 @@ class Redactor:
             if key in TRACE_KEYS and not self._ids and not isinstance(value, (Mapping, list, tuple)):
                 redacted[name] = value
             else:
-                redacted[name] = self._redact_value(value, counts, depth, secret=secret or is_secret_name(key))
+                place = f"{path}.{key[-MAX_PATH_CHARS:]}"[-MAX_PATH_CHARS:]
+                redacted[name] = self._redact_value(
+                    value, counts, depth, secret=secret or is_secret_name(key), path=place
+                )
         return redacted
 
-    def _redact_value(self, value: Any, counts: Counter[SensitiveKind], depth: int, *, secret: bool) -> Any:  # noqa: ANN401  any JSON
+    def _redact_value(self, value: Any, counts: Counter[SensitiveKind], depth: int, *, secret: bool, path: str) -> Any:  # noqa: ANN401  any JSON
         """Redacts the texts in a value; None replaces what is nested too deeply.
 
         Args:
@@ -198,18 +210,25 @@ class Redactor:
             counts: Counts of replaced values, which are added to.
             depth: How many more levels of nesting are allowed.
             secret: Whether a key above the value is the name of a secret.
+            path: The keys above the value; the end of them if they are long.
         """
         if isinstance(value, str):
-            return self._redact_credential(value, counts) if secret else self._redact_text(value, counts)
+            return self._redact_credential(value, counts) if secret else self._redact_introduced(value, counts, path)
         if isinstance(value, int) and not isinstance(value, bool):
-            return self._redact_number(value, counts, secret=secret)
+            return self._redact_number(value, counts, secret=secret, path=path)
         if not isinstance(value, (Mapping, list, tuple)):
             return value
         if not depth:
             return None
         if isinstance(value, Mapping):
-            return self._redact_metadata(value, counts, depth - 1, secret=secret)
-        return [self._redact_value(item, counts, depth - 1, secret=secret) for item in value]
+            return self._redact_metadata(value, counts, depth - 1, secret=secret, path=path)
+        return [self._redact_value(item, counts, depth - 1, secret=secret, path=path) for item in value]
+
+    def _redact_introduced(self, text: str, counts: Counter[SensitiveKind], path: str) -> str:
+        """Redacts a value as in a text in which what its key says stands before it: `phone 4155552671`."""
+        if words := introduction(path):
+            return self._redact_text(f"{words} {text}", counts).removeprefix(f"{words} ")
+        return self._redact_text(text, counts)
 
     def _redact_credential(self, text: str, counts: Counter[SensitiveKind]) -> str:
         """Replaces the whole text, a secret by its key, with one token: the rules might replace a part of it only."""
@@ -220,9 +239,10 @@ class Redactor:
         counts[SensitiveKind.CREDENTIAL] += 1
         return self._token(SensitiveKind.CREDENTIAL, text)
 
-    def _redact_number(self, value: int, counts: Counter[SensitiveKind], *, secret: bool) -> int | str:
-        if value not in _CARD_NUMBERS and not (secret and abs(value) < _CARD_NUMBERS.stop):
+    def _redact_number(self, value: int, counts: Counter[SensitiveKind], *, secret: bool, path: str) -> int | str:
+        named = value in _NAMED_NUMBERS and introduction(path)
+        if value not in _CARD_NUMBERS and not named and not (secret and abs(value) < _CARD_NUMBERS.stop):
             return value
         text = str(value)
-        redacted = self._redact_credential(text, counts) if secret else self._redact_text(text, counts)
+        redacted = self._redact_credential(text, counts) if secret else self._redact_introduced(text, counts, path)
         return value if redacted == text else redacted

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
+from ragwatch.core.redaction.typography import as_typed
+
 Span = tuple[int, int]
 MAX_STARTS = 16
 """Places where a value is looked for within a false positive."""
@@ -42,17 +44,23 @@ class TextView:
     """A text with what the rules look at before they search it.
 
     Attributes:
-        text: The text.
-        folded: The text in lower case.
+        written: The text.
+        text: The text as rules read it, as long as it was, so that places are the same: `as_typed`.
+        folded: `text` in lower case.
         digits: Number of digits in the text.
+
+    Args:
+        text: The text.
+        typed: Whether `text` is as typed; else it is as written.
     """
 
-    __slots__ = ("digits", "folded", "text")
+    __slots__ = ("digits", "folded", "text", "written")
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, typed: bool = True) -> None:
         encoded = text.encode("utf-8", "surrogatepass")
-        self.text = text
-        self.folded = text.lower()
+        self.written = text
+        self.text = as_typed(text, encoded) if typed else text
+        self.folded = self.text.lower()
         self.digits = len(encoded) - len(encoded.translate(None, b"0123456789"))
 
 
@@ -246,6 +254,21 @@ class RuleGroup:
             more = rule.taken(view)
             taken = _merged(taken, more) if taken and more else taken or more
         return taken
+
+
+class AsWritten:
+    """Tries a rule of the configuration on a text as it is written: its pattern may contain dashes of typography.
+
+    Args:
+        rule: The rule.
+    """
+
+    def __init__(self, rule: Detector) -> None:
+        self._rule = rule
+
+    def taken(self, view: TextView) -> list[Taken]:
+        """All values in the text, in order, without overlaps; none if the text is as typed."""
+        return [] if view.text is view.written else self._rule.taken(TextView(view.written, typed=False))
 
 
 def _merged(first: list[Taken], second: list[Taken]) -> list[Taken]:

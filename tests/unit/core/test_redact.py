@@ -154,6 +154,9 @@ def test_leaves_alone(text: str) -> None:
         ("[2001:db8::5]:443", "[#]:443"),
         ("2024 4111 1111 1111 1111 12/27", "2024 # 12/27"),
         ("4111 1111 1111 1111 123", "# 123"),
+        ("card no.4111111111111111, not 3.4111111111111111", "card no.#, not 3.4111111111111111"),
+        ("Card No.4111 1111 1111 1111.", "Card No.#."),
+        ("SSN no.536-22-1234, Steuer-Nr.86 095 742 719, v.536-22-1234", "SSN no.#, Steuer-Nr.#, v.536-22-1234"),
         ("DE12 DE89 3704 0044 0532 0130 00 BIC", "DE12 # BIC"),
         ("DE89 3704 0044 0532 0130 00", "#"),
         ("0151 23456789 1234 5", "# 1234 5"),
@@ -197,6 +200,7 @@ PIECES = [value for values in SECRETS.values() for value in values] + [
     *("password=", 'secret: "', "Bearer ", "phone ", "://a:", "@", ".com", "sk-", "+", "0", "00", "(", ")", " ", "-"),
     *("[", "]", ":", "_", "/", "1", "0123 ", "4111 ", "DE89", "a", "x@y.com_", "-----", "'", '"', "\n", "::", "\\"),
     *HARMLESS[-1].split(),
+    *("\u2011", "\u202f", "\u2013", "415\u2011555\u20112671", "4111\u202f1111\u202f1111\u202f1111"),
 ]
 
 
@@ -229,6 +233,7 @@ def test_idempotent_on_any_text(text: str) -> None:
         ),
         *("sqlplus a/", "conn a/a", "@//", "a/b@c:1521", "a@:1521"),
         *("bearer aaaaaaaaaaaa=", "github_pat_", "eyJaaaaaaaa", "a'a", "%"),
+        *("phone 10 000 000 a", "phone 600 123 456 ", "\u2011", "1\u20131", "4111\u202f"),
     ],
 )
 @pytest.mark.uncounted

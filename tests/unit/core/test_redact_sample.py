@@ -96,6 +96,64 @@ def test_what_only_stands_beside_a_secret_stays() -> None:
     assert Redactor().redact_sample(Sample("1", None, (), "fine", metadata=plain))[0].metadata == plain
 
 
+@pytest.mark.parametrize(
+    ("metadata", "text"),
+    [
+        ({"phone": "4155552671"}, "phone 4155552671"),
+        ({"mobile": 4155552671}, "mobile 4155552671"),
+        ({"user": {"homePhone": "4155552671"}}, "phone 4155552671"),
+        ({"user.phone_number_2": "4155552671"}, "phone 4155552671"),
+        ({"phone": {"work": ["4155552671"]}}, "phone 4155552671"),
+        ({"phones": [4155552671]}, "phone 4155552671"),
+        ({"ssn": "536221234"}, "SSN 536221234"),
+        ({"customerSSN": 536221234}, "SSN 536221234"),
+        ({"social-security-number": "536 22 1234"}, "SSN 536 22 1234"),
+        ({"steuer_id_nr": 86095742719}, "Steuer-ID 86095742719"),
+        ({"passport_no": "L898902C3"}, "passport L898902C3"),
+    ],
+)
+def test_numbers_are_introduced_by_their_key(metadata: dict[str, object], text: str) -> None:
+    """A number that is taken behind a word is taken under a key with that name, and becomes the same token."""
+    clean, counts = Redactor().redact_sample(Sample("1", None, (), "fine", metadata=metadata))
+    value: object = clean.metadata
+    while isinstance(value, dict | list):
+        (value,) = value.values() if isinstance(value, dict) else value
+    token = re.search(r"\[.*\]", Redactor().redact(text))
+    assert token
+    assert value == token[0]
+    assert counts.total() == 1
+    assert Redactor().redact_sample(clean) == (clean, Counter())
+
+
+def test_other_numbers_stay_numbers() -> None:
+    """Keys that only begin with such a name, or name what stands near persons; values that are no such number."""
+    plain = {
+        "phone_verified_at": 1794010112,
+        "phoneModel": "12345678",
+        "phone": {"id": 12345678, "extension": 4711, "verified": True, "share": 0.5},
+        "call_id": 4155552671,
+        "text_bytes": 41555526,
+        "fax": None,
+        "mobile": 12,
+        "handy": "12 345 678 EUR",
+        "landline": "none",
+        "patient_created": 1794010112,
+        "id_number": 536221234,
+        "ssn": 12345678,
+        "tel": -4155552671,
+    }
+    clean, counts = Redactor().redact_sample(Sample("1", None, (), "fine", metadata=plain))
+    assert (clean.metadata, counts) == (plain, Counter())
+
+
+def test_text_under_such_a_key_keeps_what_is_no_number() -> None:
+    """Only the numbers are replaced, and what else is personal."""
+    metadata = {"phone": "4155552671 (Ann, ann@example.org)"}
+    clean, counts = Redactor().redact_sample(Sample("1", None, (), "fine", metadata=metadata))
+    assert re.sub(r"\[\w+:\w{6}\]", "#", clean.metadata["phone"]) == "# (Ann, #)"
+    assert counts == Counter({SensitiveKind.PHONE: 1, SensitiveKind.EMAIL: 1})
+
+
 def test_no_value_is_lost_behind_a_token() -> None:
     """Two keys that are the same secret stay two."""
     metadata = {"opened": {"ann@example.org": 3, "Ann@example.org": 4}}
@@ -106,6 +164,7 @@ def test_no_value_is_lost_behind_a_token() -> None:
 def test_x23_long_keys_and_values_take_linear_time() -> None:
     """Whoever writes the log writes its keys: none may be able to hold intake up."""
     metadata = {"secret" * 50_000: 1, "_expires" * 50_000: 1, "password": "!" * 300_000 + "x", "api_" * 50_000: "x"}
+    metadata |= {"phone" + "1" * 300_000: "4155552671", "phone no" * 50_000 + "!": 4155552671}
     clean, _ = Redactor().redact_sample(Sample("1", None, (), "fine", metadata=metadata))
     assert len(clean.metadata) == len(metadata)
 
