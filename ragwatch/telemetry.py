@@ -43,6 +43,7 @@ class EventCount(StrEnum):
     JUDGE_TOKENS = "judge_tokens"  # judge, model, direction
     JUDGE_COST = "judge_cost"  # judge, model
     JUDGE_RETRIES = "judge_retries"  # judge, model
+    JUDGE_CHECKED = "judge_checked"  # judge
     JUDGE_UNQUOTED = "judge_unquoted"  # judge
     JUDGE_LEFT_TO_WORDS = "judge_left_to_words"  # judge, reason
     INSTRUCTIONS = "instructions"  # judge, place
@@ -244,9 +245,10 @@ class Telemetry:
         with self._lock:
             self._levels[GaugeLevel.RATE_LIMIT_LEFT, (judge, limit)] = left
 
-    def unquoted(self, judge: str, cells: int) -> None:
-        """A judge called claims supported without a quote from the context; they count as not supported."""
-        self._add(EventCount.JUDGE_UNQUOTED, (judge,), cells)
+    def quotes_checked(self, judge: str, unquoted: int) -> None:
+        """The quotes of a reading were checked; `unquoted` claims called supported lack one, so they are not."""
+        self._add(EventCount.JUDGE_CHECKED, (judge,))
+        self._add(EventCount.JUDGE_UNQUOTED, (judge,), unquoted)
 
     def judge_fell_back(self, judge: str, version: str, why: str | None) -> None:
         """A judge was built; `why` says why the lexical judge reads instead, None if its model is loaded."""
@@ -283,10 +285,8 @@ class Telemetry:
     def step_failed(self, loop: str, error: BaseException) -> None:
         """A step of a loop failed and will be retried. Logs a traceback unless the error is a `RagwatchError`."""
         self._add(EventCount.STEP_FAILURES, (loop,))
-        expected = isinstance(error, RagwatchError)
-        self._log.error(
-            "step failed, will be repeated", loop=loop, why=str(error), exc_info=None if expected else error
-        )
+        unexpected = None if isinstance(error, RagwatchError) else error
+        self._log.error("step failed, will be repeated", loop=loop, why=str(error), exc_info=unexpected)
 
     def invariant_violated(self, invariant: str, figures: str) -> None:
         """An invariant between counters is violated, so figures may be wrong."""

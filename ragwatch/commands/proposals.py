@@ -10,7 +10,8 @@ from math import floor
 
 import click
 
-from ragwatch import stores
+from ragwatch.commands.state_reader import score_reader
+from ragwatch.commands.stored_scores import ScoreReader
 from ragwatch.config import Config
 from ragwatch.config.drift import lowest_probability
 from ragwatch.core.estimate import Addends
@@ -18,9 +19,10 @@ from ragwatch.core.estimators import hajek
 from ragwatch.core.sample import OTHER
 from ragwatch.core.scores import LOW_IS_GOOD, Quantity
 from ragwatch.daemon.runtime import sampling_plan
+from ragwatch.errors import ConfigError
 from ragwatch.pipeline.drift.loop import name_of
 from ragwatch.pipeline.drift.scores import KIND
-from ragwatch.ports import ScoreRow, Store
+from ragwatch.ports import ScoreRow
 from ragwatch.rules import RulePlan
 
 WEEK = 7 * 86400.0
@@ -50,12 +52,18 @@ class Proposal:
 
 
 def show(config: Config, plan: RulePlan) -> int:
-    """Print the proposals as YAML, and as comments what they would have paged. Returns 3 if there is no baseline."""
-    store: Store = stores.KINDS[config.store.kind].build(config.store.options, config.settings.state)
-    try:
+    """Print the proposals as YAML, and as comments what they would have paged. Returns 3 if there is no baseline.
+
+    Raises:
+        ConfigError: Baselines are of another judge than thresholds.
+    """
+    if plan.watcher != plan.judge:
+        raise ConfigError(
+            f"alerts.judge: thresholds are for scores of {plan.judge!r}, but baselines are learned from those of "
+            f"{plan.watcher!r}; write drift.judge: {plan.judge}, and ask again when /drift shows its baselines"
+        )
+    with score_reader(config) as store:
         proposals = list(proposals_of(config, plan, store))
-    finally:
-        store.close()
     if not proposals:
         click.echo("no baseline is learned yet; /drift shows how far it is", err=True)
         return 3
@@ -81,7 +89,7 @@ def _pages(times: Sequence[float]) -> str:
     return f"1 page, {first}" if len(times) == 1 else f"{len(times)} pages, the first {first}"
 
 
-def proposals_of(config: Config, plan: RulePlan, store: Store) -> Iterator[Proposal]:
+def proposals_of(config: Config, plan: RulePlan, store: ScoreReader) -> Iterator[Proposal]:
     """A proposal for each stored baseline.
 
     Raises:
@@ -94,7 +102,7 @@ def proposals_of(config: Config, plan: RulePlan, store: Store) -> Iterator[Propo
     probability = next(judge.place.probability for judge in config.judges if judge.place.name == plan.watcher)
     lowest = {route: lowest_probability(sampling, route, probability) for route in routes}
     rules = config.settings.drift.rules(plan.watcher, str(state["version"]), routes, lowest)
-    rows = [row for row in _rows(store) if row.judge == plan.judge and row.scores is not None]
+    rows = [row for row in _rows(store) if row.judge == plan.watcher and row.scores is not None]
     for quantity, route in rules.cells:
         stream = rules.stream(quantity, route)
         try:
@@ -122,7 +130,7 @@ def _rounded(baseline: float, quantity: Quantity) -> float:
     return 1.0 - floor((1.0 - baseline) * 100) / 100 if quantity in LOW_IS_GOOD else floor(baseline * 100) / 100
 
 
-def _rows(store: Store) -> Iterator[ScoreRow]:
+def _rows(store: ScoreReader) -> Iterator[ScoreRow]:
     """Score rows of the last week, counted from the newest."""
     rows: list[ScoreRow] = []
     while page := store.window(rows[-1].seq if rows else 0, 0.0, _PAGE_ROWS):

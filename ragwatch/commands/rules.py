@@ -94,8 +94,9 @@ def plan_of(config: Config) -> RulePlan:
             }
         ),
         burns=tuple(window.burn for window in options.burns),
-        drift_judge=settings.drift.judge,
+        drift_judge=settings.drift.judge or judges[0],  # as the daemon chooses it
         drift_quantities=settings.drift.quantities,
+        controlled=tuple(settings.drift.controls),
         severity=MappingProxyType(dict(options.severity)),
         windows=options.windows,
         window=options.window,
@@ -159,6 +160,7 @@ def _limits(options: Alerts) -> Limits:
         failures=options.failures,
         budget=options.budget,
         unquoted=options.unquoted,
+        fooled=options.fooled,
         free=options.free,
         degraded=options.degraded,
         canary_answers=options.canary_answers,

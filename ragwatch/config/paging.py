@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 from ragwatch.config import Config
 from ragwatch.core.scores import Quantity
 
@@ -16,6 +18,8 @@ def unpaged(config: Config) -> tuple[str, ...]:
         reasons.append("no threshold pages: `thresholds` is empty")
     if not set(settings.drift.quantities) - {Quantity.TOP_RANKED_IGNORED}:
         reasons.append("no drift pages: `drift.quantities` is empty")
+    else:
+        reasons += _without_baseline(settings.drift.controls)
     if not config.canaries:
         reasons.append("no broken retriever pages before users notice: `canaries` is empty")
     elif not any(suite.place.judge for suite in config.canaries):
@@ -29,3 +33,17 @@ def unpaged(config: Config) -> tuple[str, ...]:
         if severity != "critical":
             reasons.append(f"{name} does not page: `alerts.severity` makes it {severity}")
     return tuple(reasons)
+
+
+def _without_baseline(controls: Mapping[str, str]) -> Iterator[str]:
+    """Routes on which drift cannot page: a page compares the last hour with a baseline."""
+    for route, control in controls.items():
+        yield (
+            f"no drift pages on {route}: `drift.controls` compares it with {control}, not with a baseline, so its "
+            f"drift is a ticket; `thresholds.routes.{route}` can page"
+        )
+    for control in dict.fromkeys(controls.values()):
+        yield (
+            f"no drift pages on {control}: `drift.controls` makes it a control, which is not watched; "
+            f"`thresholds.routes.{control}` can page"
+        )

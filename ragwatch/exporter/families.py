@@ -149,15 +149,18 @@ def _histogram(series: SeriesDefinition, cells: Cells, allowed: AllowedLabels, e
 def _buckets(
     series: SeriesDefinition, values: Labels, row: Mapping[str, float], exemplars: Exemplars
 ) -> Iterator[Sample]:
-    """Builds the samples of one histogram: cells are accumulated, the last bucket is the count."""
+    """Builds the samples of one histogram: cells are accumulated, the last bucket is the count.
+
+    OpenMetrics allows `_count` and `_sum` only together, and a `_sum` that never goes down.
+    """
     labels = dict(zip(series.labels, values, strict=True))
     bounds = _BOUNDS[series.origin]
     totals = list(accumulate(row.get(bound, 0) for bound in bounds))
     for bound, total in zip(bounds, totals, strict=True):
         exemplar = _exemplar(exemplars.get((str(series.quantity), values[0], values[-1], bound)))
         yield Sample(f"{series.name}_bucket", {**labels, "le": bound}, total, None, exemplar)
-    yield Sample(f"{series.name}_count", labels, totals[-1])
-    if isfinite(row.get(SUM, 0.0)):
+    if not series.signed and isfinite(row.get(SUM, 0.0)):
+        yield Sample(f"{series.name}_count", labels, totals[-1])
         yield Sample(f"{series.name}_sum", labels, row.get(SUM, 0.0))
 
 

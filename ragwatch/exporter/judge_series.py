@@ -60,6 +60,14 @@ JUDGES: tuple[SeriesDefinition, ...] = (
         EventCount.JUDGE_RETRIES,
     ),
     SeriesDefinition(
+        "ragwatch_judge_checked_readings_total",
+        _C,
+        "Total number of readings whose quotes were checked (LLM judges, no self-tests), since the process started.",
+        ("judge",),
+        EventCount.JUDGE_CHECKED,
+        from_zero=True,
+    ),
+    SeriesDefinition(
         "ragwatch_judge_unquoted_cells_total",
         _C,
         "Total number of claims called supported without a verbatim quote from the context, since the process started.",

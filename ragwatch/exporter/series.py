@@ -92,6 +92,8 @@ class SeriesDefinition:
         quantity: The quantity it is about, for the series that every quantity has.
         from_zero: Whether it is exported as 0 for every allowed combination of label values before the first event, so
             that `increase()` counts the first event.
+        signed: Whether a histogram is of values that may be negative. Then it has no `_sum`, which would go down, nor
+            `_count`, which OpenMetrics allows beside `_sum` only.
     """
 
     name: str
@@ -101,3 +103,4 @@ class SeriesDefinition:
     origin: Origin
     quantity: Quantity | None = None
     from_zero: bool = False
+    signed: bool = False

@@ -73,7 +73,7 @@ TRAFFIC: tuple[SeriesDefinition, ...] = (
     SeriesDefinition(
         "ragwatch_requests_seen_total",
         _C,
-        "Total number of records read from a source, including rejected and without skipped ones.",
+        "Total number of records read from a source, with rejected ones and those of canaries, without skipped ones.",
         ("source",),
         Tally.SEEN,
         from_zero=True,
@@ -104,7 +104,7 @@ TRAFFIC: tuple[SeriesDefinition, ...] = (
     SeriesDefinition(
         "ragwatch_requests_of_canaries_total",
         _C,
-        "Total number of records of canary queries (metadata key canary), which all other series exclude.",
+        "Total number of records of canary queries (metadata key canary), which count as seen, but not as traffic.",
         ("source",),
         Tally.OF_CANARIES,
         from_zero=True,
@@ -295,9 +295,10 @@ TRAFFIC: tuple[SeriesDefinition, ...] = (
     SeriesDefinition(
         "ragwatch_traffic_top_context_score",
         _H,
-        "Retriever score of the top-ranked context, in the unit of the retriever, over all traffic.",
+        "Score of the top-ranked context, in the retriever's unit, over all traffic; buckets only: it may be negative.",
         ("route",),
         Tally.TOP_SCORE,
+        signed=True,
     ),
     SeriesDefinition(
         "ragwatch_traffic_answer_chars",

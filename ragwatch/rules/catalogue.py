@@ -40,13 +40,14 @@ CATALOGUE: tuple[AlertEntry, ...] = (
     AlertEntry(
         "QualityDrift",
         "The drift alarm of a quality metric is active, and the last hour is worse than the baseline: at the start the "
-        "whole interval, later the mean.",
+        "whole interval, later the mean. Not on routes with a control (`drift.controls`): they have no baseline.",
         "see the table of delays in [statistics](statistics.md); no hold",
         "the alarm: one in `drift.false_alarm_every` (30 d) over all detectors, guaranteed",
     ),
     AlertEntry(
         "QualityDriftStanding",
-        "A drift alarm has not been acknowledged, and no page tells of it, or the page ended 12 hours ago.",
+        "A drift alarm has not been acknowledged, and no page tells of it, or the page ended 12 hours ago. For routes "
+        "with a control (`drift.controls`) it is the only alert on drift.",
         _HOLD,
         "as QualityDrift",
     ),
@@ -116,11 +117,14 @@ CATALOGUE: tuple[AlertEntry, ...] = (
         "documents about language models contain such texts; therefore it notifies nobody",
     ),
     AlertEntry(
-        "SourceSilent", "A source that delivered records delivers none.", f"1 h (`alerts.silent`), then {_HOLD}", _EXACT
+        "SourceSilent",
+        "A source that delivered records of users delivers none. Those of canaries do not count.",
+        f"1 h (`alerts.silent`), then {_HOLD}",
+        _EXACT,
     ),
     AlertEntry(
         "RouteSilent",
-        "A route that answers regularly at this time answers nothing.",
+        "A route that answers regularly at this time answers nothing; `other` only if no route answers.",
         f"15 min from 120 answers an hour on, else 1 h; then {_HOLD}",
         "below 1e-12 per hour if answers come independently; once where a daily pause is new",
     ),
@@ -137,7 +141,10 @@ CATALOGUE: tuple[AlertEntry, ...] = (
     ),
     AlertEntry("CoverageLow", "Less than 80 % of the draws are judged.", f"1 h window, then {_HOLD}", _EXACT),
     AlertEntry(
-        "NoFreshSamples", "A judge has scored no answer of a route for 6 h, although it read some.", "6 h", _EXACT
+        "NoFreshSamples",
+        "A judge has scored no answer of a route for 6 h, although it read some.",
+        f"6 h (`alerts.stale`) and 15 min, then {_HOLD}",
+        _EXACT,
     ),
     AlertEntry("Absent", "Prometheus has no series of ragwatch; nothing is monitored.", _HOLD, _EXACT),
     AlertEntry("Down", "An instance of ragwatch cannot be scraped.", _HOLD, _EXACT),

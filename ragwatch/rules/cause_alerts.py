@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
+from ragwatch.core.sample import OTHER
 from ragwatch.rules.alert import PERCENT, Alert, Area, Severity
 from ragwatch.rules.plan import RulePlan
-from ragwatch.rules.promql import pick, span
+from ragwatch.rules.promql import gain, pick, span
 
 _AGE = "{{ $value | humanizeDuration }}"
 _COUNT = '{{ $value | printf "%.0f" }}'
@@ -170,17 +172,20 @@ def _replies(plan: RulePlan) -> Iterator[Alert]:
     """Alerts on prompt injection, and on quotes that cannot be verified."""
     limits, window = plan.limits, span(plan.window)
     unquoted = f"sum by (job, judge) (increase(ragwatch_judge_unquoted_cells_total[{window}]))"
-    judged = f"sum by (job, judge) (increase(ragwatch_samples_judged_total[{window}]))"
+    checked = f"sum by (job, judge) (increase(ragwatch_judge_checked_readings_total[{window}]))"
     yield _judge(
         "RagwatchJudgeUnverifiedQuotes",
-        f"{unquoted}\n  / ({judged} >= {limits.samples}) > {limits.unquoted:g}",
+        f"{unquoted}\n  / ({checked} >= {limits.samples}) > {limits.unquoted:g}",
         f"{_JUDGE}: the judge calls claims supported without a verbatim quote from the context.",
         'Judge {{ $labels.judge }}: {{ $value | printf "%.2f" }} such claims per answer; they count as not supported.',
     )
+    fooled, probes = (
+        f"sum by (job, judge, version) (ragwatch_judge_{name}_total)" for name in ("probes_fooled", "probes")
+    )
+    in_force = "and on (job, judge, version) ragwatch_judge_info"  # the totals of earlier versions stay
     yield _judge(
         "RagwatchJudgeFooled",
-        "max by (job, judge) (ragwatch_judge_probe_fooled_ratio) > "
-        f"{limits.fooled:g}\n  and sum by (job, judge) (ragwatch_judge_probes_total) >= {_MIN_PROBES}",
+        f"max by (job, judge) (\n  {fooled}\n  / ({probes} >= {_MIN_PROBES})\n  {in_force}\n) > {limits.fooled:g}",
         f"{_JUDGE}: the judge accepts invented claims when a prompt injection tells it to.",
         "Judge {{ $labels.judge }} accepted {{ $value | humanizePercentage }} of the known-bad answers given to it as "
         "a test; its scores may be higher than the answers deserve.",
@@ -220,18 +225,7 @@ def _judge(
 
 def _sources(plan: RulePlan) -> Iterator[Alert]:
     limits, window = plan.limits, span(plan.window)
-    silent = span(limits.silent)
-    seen = "sum by (job, source) (increase(ragwatch_requests_seen_total[{}]))"
-    ever = "sum by (job, source) (ragwatch_requests_seen_total{})"
-    # Fires however long the silence lasts: the state directory keeps the total; without one, the last day counts.
-    yield _source(
-        "RagwatchSourceSilent",
-        f"{seen.format(silent)} == 0\nand ({ever.format('')} > 0 or {ever.format('')} == 0 and {seen.format('1d')} > 0)"
-        f"\nand {ever.format(f' offset {silent}')} >= 0",  # otherwise ragwatch itself was down
-        f"{_SOURCE}: the source has delivered no record for {silent} or longer.",
-        f"ragwatch has read no record from source {{{{ $labels.source }}}} for {silent} or longer; "
-        "the source delivered records before.",
-    )
+    yield _silent_source(plan)
     yield _source(
         "RagwatchSourceLag",
         f"max by (job, source) (ragwatch_source_lag_seconds) > {limits.lag:g}",
@@ -244,14 +238,37 @@ def _sources(plan: RulePlan) -> Iterator[Alert]:
         f"{_SOURCE}: {_COUNT} files cannot be read.",
         "ragwatch cannot read {{ $value }} files of source {{ $labels.source }}; their records are not measured.",
     )
-    rejected = f"sum by (job, source) (increase(ragwatch_requests_rejected_total[{window}]))"
+    rejected, seen = (
+        f"sum by (job, source) (increase(ragwatch_requests_{name}_total[{window}]))" for name in ("rejected", "seen")
+    )
     yield _source(
         "RagwatchSourceRejects",
-        f"{rejected}\n  / ({seen.format(window)} >= {limits.samples}) > {limits.rejects:g}",
+        f"{rejected}\n  / ({seen} >= {limits.samples}) > {limits.rejects:g}",
         f"{_SOURCE}: {PERCENT} of the records were rejected in the last {window}.",
         f"{PERCENT} of the records of source {{{{ $labels.source }}}} were rejected in the last {window}.",
     )
     yield _incomplete(plan)
+
+
+def _silent_source(plan: RulePlan) -> Alert:
+    """Fires however long the silence lasts: the state directory keeps the total; without one, the last day counts."""
+    silent = span(plan.limits.silent)
+
+    def of_users(figure: Callable[[str], str]) -> str:
+        seen, canaries = (figure(f"ragwatch_requests_{name}_total") for name in ("seen", "of_canaries"))
+        return f"(sum by (job, source) ({seen})\n  - sum by (job, source) ({canaries}))"
+
+    ever = of_users(str)
+    now, today = (of_users(partial(gain, window=window)) for window in (silent, "1d"))
+    return _source(
+        "RagwatchSourceSilent",
+        f"{now} == 0\nand {ever} + {today} > 0\n"
+        # otherwise ragwatch itself was down
+        f"and sum by (job, source) (ragwatch_requests_seen_total offset {silent}) >= 0",
+        f"{_SOURCE}: the source has delivered no record of users for {silent} or longer.",
+        f"ragwatch has read no record from source {{{{ $labels.source }}}} for {silent} or longer, except of canaries; "
+        "the source delivered records of users before.",
+    )
 
 
 def _incomplete(plan: RulePlan) -> Alert:
@@ -278,7 +295,8 @@ def _silent_route(plan: RulePlan) -> Alert:
 
     Either it answered until now at a rate at which a quarter of the window is not empty by chance; or it answered in
     the same window of another day: a week ago, or yesterday where there is no week yet. Where the same window of
-    another day was empty too, the route rests at this time of the day or week.
+    another day was empty too, the route rests at this time of the day or week. The route `other` is what no other
+    route takes, and a new route takes from it: it is silent only where no route answers.
     """
     limits, answers = plan.limits, "ragwatch_traffic_contexts_count"
     long, short = span(limits.silent), span(limits.silent / 4)
@@ -286,15 +304,19 @@ def _silent_route(plan: RulePlan) -> Alert:
     def grown(window: str, offset: str = "") -> str:
         return f"sum by (job, route) (increase({answers}[{window}]{f' offset {offset}' if offset else ''}))"
 
+    def silent(window: str) -> str:
+        elsewhere = f'sum by (job) (increase({answers}{{route!="{OTHER}"}}[{window}])) > 0'
+        return f'({grown(window)} == 0\n    unless label_replace({elsewhere}, "route", "{OTHER}", "", ""))'
+
     rests = " or ".join(f"{grown(long, day)} == 0" for day in ("1d", "7d"))
-    recently = f"{grown(short)} == 0\n  and {grown(long, short)} >= {4 * limits.samples}\n  unless ({rests})"
+    recently = f"{silent(short)}\n  and {grown(long, short)} >= {4 * limits.samples}\n  unless ({rests})"
     usually = (
-        f"{grown(long)} == 0\n"
+        f"{silent(long)}\n"
         f"  and ({grown(long, '7d')} >= {limits.samples} or {grown(long, '1d')} >= {limits.samples})\n"
         f"  unless {grown(long, '7d')} < {limits.samples}"
     )
     firing = 'ALERTS{alertname="RagwatchRouteSilent",alertstate="firing"}'
-    lasting = f"{grown(short)} == 0\n  and on (job, route) {firing}\n  unless ({rests})"
+    lasting = f"{silent(short)}\n  and on (job, route) {firing}\n  unless ({rests})"
     return Alert(
         "RagwatchRouteSilent",
         severity=Severity.WARNING,
@@ -324,14 +346,19 @@ def _coverage(plan: RulePlan) -> Iterator[Alert]:
         f"Judge {{{{ $labels.judge }}}} judged {PERCENT} of its draws on route {{{{ $labels.route }}}} in the last "
         f"{window}.",
     )
-    newest = '{__name__=~"ragwatch_(faithfulness|context_use)_last_sample_timestamp_seconds"}'
-    settled = f'increase({{__name__=~"ragwatch_samples_(judged|unjudged)_total"}}[{stale}])'
+    given = '{__name__=~"ragwatch_samples_(judged|unjudged)_total"}'
+    # A score of any quantity counts. `increase` drops names: the recorded sums tell quantities apart by a label.
+    scored = pick("route:ragwatch_quality_weight:increase", window=span(plan.windows[0]))
+    series = f"increase({given}[{stale}])", f"max_over_time({scored}[{stale}])", given, f"{given} offset {stale}"
+    grown, fresh, now, before = (f"sum by (job, route, judge) ({figure})" for figure in series)
     yield _unmeasured(
         "RagwatchNoFreshSamples",
-        f"time() - max by (job, route, judge) ({newest}) > {limits.stale:g}\n"
-        f"and sum by (job, route, judge) ({settled}) >= {_MIN_COUNT}",
-        f"{_ROUTE}: judge {_JUDGE} last scored an answer {_AGE} ago.",
-        f"The newest answer on route {{{{ $labels.route }}}} scored by judge {{{{ $labels.judge }}}} is {_AGE} old.",
+        f"{grown} >= {_MIN_COUNT}\nunless {fresh} > 0\n"
+        f"and {now} + {before} >= 0",  # both are there: the judge has not just begun, and is still configured
+        f"{_ROUTE}: judge {_JUDGE} has scored no answer for {stale} or longer.",
+        f"Judge {_JUDGE} was given about {_COUNT} answers on route {_ROUTE} in {stale} and scored none of them. "
+        "ragwatch_samples_unjudged_total and ragwatch_scores_unknown_total tell the reasons.",
+        samples="",
     )
 
 
@@ -348,7 +375,7 @@ def _source(name: str, expr: str, summary: str, description: str) -> Alert:
     )
 
 
-def _unmeasured(name: str, expr: str, summary: str, description: str) -> Alert:
+def _unmeasured(name: str, expr: str, summary: str, description: str, *, samples: str = "&outcome=unjudged") -> Alert:
     return Alert(
         name,
         severity=Severity.WARNING,
@@ -358,5 +385,5 @@ def _unmeasured(name: str, expr: str, summary: str, description: str) -> Alert:
         description=description,
         board="judges",
         labels=("job", "route", "judge"),
-        samples="&outcome=unjudged",
+        samples=samples,
     )

@@ -37,8 +37,8 @@ class Limits:
         samples: Minimum effective sample size of a quality alert.
         hold: Time that most conditions must hold before the alert fires (`for`).
         coverage: Minimum judged share of the draws.
-        stale: Age of the newest scored answer.
-        silent: Time without any record from a source, or without an answer on a route.
+        stale: Time without a scored answer, on a route that a judge reads.
+        silent: Time without any record of users from a source, or without an answer on a route.
         lag: Age of the oldest unread record, and of the exported figures.
         rejects: Share of records rejected.
         canaries: Age of the last run of a suite that runs at least twice as often; for others, the delay of a run.
@@ -82,6 +82,7 @@ class RulePlan:
         route_objectives: By route: objectives that take precedence; None for no objective on that route.
         drift_judge: Judge whose scores are watched for drift; None for `judge`.
         drift_quantities: Quantities that are watched for drift.
+        controlled: Routes that are compared with a control instead of a baseline; their drift is a ticket, not a page.
         severity: Severity by name of the alert, instead of the default.
         burns: Burn rates of the error budget 1 - objective that raise an alert.
         windows: Windows of the recording rules in seconds, ascending. The first is for sudden changes, the last is what
@@ -108,6 +109,7 @@ class RulePlan:
         Quantity.CONTEXT_PRECISION,
         Quantity.ANSWER_RELEVANCY,
     )
+    controlled: tuple[str, ...] = ()
     severity: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     burns: tuple[BurnRate, ...] = BURNS
     windows: tuple[float, ...] = WINDOWS

@@ -40,6 +40,14 @@ def _judged(alarm: str, plan: RulePlan) -> str:
     return f'label_replace({alarm}, "judge", "{plan.watcher}", "", "")'
 
 
+def _compared(plan: RulePlan, baseline: str, control: str) -> str:
+    """Template text: `control` on a route that is compared with a control (`drift.controls`), else `baseline`."""
+    routes = " ".join(f'"{route}"' for route in plan.controlled)
+    if not routes:
+        return baseline
+    return f"{{{{ if eq $labels.route {routes} }}}}{control}{{{{ else }}}}{baseline}{{{{ end }}}}"
+
+
 def _bad(plan: RulePlan) -> Alert:
     """One alert per route, however many quantities are bad: they usually drop together, and one page is enough."""
     window, limit = span(plan.window), "route:ragwatch_quality:threshold"
@@ -143,7 +151,9 @@ def _standing(plan: RulePlan) -> Alert:
     cell = "job='%s',route='%s',quantity='%s'"
     arguments = "$labels.job $labels.route $labels.quantity"
     baseline = texts.asked(f"max(ragwatch_drift_baseline_ratio{{{cell}}})", arguments, f" {texts.TWO_DIGITS}")
+    limit = _compared(plan, f"its baseline{baseline}", "its control (drift.controls)")
     route = "--route '{{ $labels.route }}' --quantity {{ $labels.quantity }}"
+    intended = _compared(plan, "add --renew", "take the route out of drift.controls")
     return Alert(
         name="RagwatchQualityDriftStanding",
         severity=Severity.WARNING,
@@ -151,8 +161,8 @@ def _standing(plan: RulePlan) -> Alert:
         expr=(f"{_judged(_alarm(_OTHERS), plan)}\nunless on (job, route) max by (job, route) (max_over_time({pages}))"),
         summary="{{ $labels.route }}: the drift alarm of {{ $labels.quantity }} awaits acknowledgement.",
         description=(
-            f"{{{{ $labels.quantity }}}} on route {{{{ $labels.route }}}} has drifted beyond its baseline{baseline}. "
-            f"After the mend: ragwatch acknowledge {route}. If the new level is intended: add --renew."
+            f"{{{{ $labels.quantity }}}} on route {{{{ $labels.route }}}} has drifted beyond {limit}. "
+            f"After the mend: ragwatch acknowledge {route}. If the new level is intended: {intended}."
             f"{texts.stage()}"
         ),
         board="overview",
@@ -177,7 +187,10 @@ def _ignored(plan: RulePlan) -> Alert:
         area=Area.QUALITY,
         expr=_judged(_alarm(f'quantity="{_IGNORED}"'), plan),
         summary="{{ $labels.route }}: more answers than before do not use the top-ranked context.",
-        description=(f"The drift alarm of top_ranked_ignored is active: the share rose beyond its baseline.{fault}"),
+        description=(
+            "The drift alarm of top_ranked_ignored is active: the share rose beyond "
+            f"{_compared(plan, 'its baseline', 'its control (drift.controls)')}.{fault}"
+        ),
         board="retrieval",
         labels=("job", "route", "judge"),
         samples=f"&quantity={_IGNORED}&sort=worst",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,8 +40,14 @@ def climb(first: float, by: float, steps: int) -> str:
     return f"{first}+{by}x{steps - 1}"
 
 
-def _seen(values: str) -> dict[str, str]:
-    return {'ragwatch_requests_seen_total{job="ragwatch",instance="a",source="app"}': values}
+def _seen(values: str, canaries: str | None = None, instance: str = "a") -> dict[str, str]:
+    """Records of a source; as many of canaries as told, else none, scraped at the same times."""
+    place = f'{{job="ragwatch",instance="{instance}",source="app"}}'
+    none = re.sub(r"\d+(\+\d+)?x", "0x", values)
+    return {
+        f"ragwatch_requests_seen_total{place}": values,
+        f"ragwatch_requests_of_canaries_total{place}": none if canaries is None else canaries,
+    }
 
 
 def _pod(number: int) -> dict[str, str]:
@@ -61,23 +68,43 @@ def _suite(name: str, failures: str, last_run: str, last_success: str | None = N
     return found
 
 
-def _reading(route: str, *, unscored: str) -> dict[str, str]:
-    """A route that was scored at the beginning only, with draws of all, and answers of one judge without a score."""
+def _reading(route: str, *, judged: str, scored: str = flat(0, 3 * HOUR)) -> dict[str, str]:
+    """Draws of a route, what a judge has read of them, and how much of that has a score for answer relevancy.
+
+    The newest score of another quantity, which was watched earlier, is of the beginning.
+    """
     place = f'job="ragwatch",instance="a",route="{route}"'
     return {
         f'ragwatch_faithfulness_last_sample_timestamp_seconds{{{place},judge="claude"}}': flat(0, 3 * HOUR),
+        f'ragwatch_answer_relevancy_weight_total{{{place},judge="claude"}}': scored,
         f"ragwatch_samples_drawn_total{{{place}}}": climb(0, 1, 3 * HOUR),
         f'ragwatch_samples_unjudged_total{{{place},judge="claude",reason="timeout"}}': flat(0, 3 * HOUR),
-        f'ragwatch_samples_judged_total{{{place},judge="claude"}}': unscored,
+        f'ragwatch_samples_judged_total{{{place},judge="claude"}}': judged,
     }
 
 
-def _answers(values: str) -> dict[str, str]:
-    return {'ragwatch_traffic_contexts_count{job="ragwatch",instance="a",route="search"}': values}
+def _never_scored(judged: str) -> dict[str, str]:
+    """A judge that reads a route in a language that it does not know: no series of a quantity is there."""
+    return {'ragwatch_samples_judged_total{job="ragwatch",instance="a",route="search",judge="embedded"}': judged}
+
+
+def _answers(values: str, route: str = "search") -> dict[str, str]:
+    return {f'ragwatch_traffic_contexts_count{{job="ragwatch",instance="a",route="{route}"}}': values}
+
+
+def _tested(version: str, probes: str, fooled: str, in_force: str) -> dict[str, str]:
+    """A version of a judge that is tested with known-bad answers."""
+    place = f'job="ragwatch",instance="a",judge="claude",version="{version}"'
+    return {
+        f"ragwatch_judge_probes_total{{{place}}}": probes,
+        f"ragwatch_judge_probes_fooled_total{{{place}}}": fooled,
+        f'ragwatch_judge_info{{{place},kind="claude"}}': in_force,
+    }
 
 
 DAY = 24 * HOUR
 INJECTIONS = 'ragwatch_judge_instructions_total{job="ragwatch",instance="a",judge="claude",place="context"}'
+FOOLED_RATIO = 'ragwatch_judge_probe_fooled_ratio{job="ragwatch",instance="a",judge="claude"}'
 SCENES = {
     "a rollout of many pods": Scene(
         "RagwatchDown",
@@ -110,10 +137,18 @@ SCENES = {
     ),
     "a rollout after which nothing is read any more": Scene(
         "RagwatchSourceSilent",
-        _seen(f"{climb(0, 10, 60)} {gone(200)}")
-        | {'ragwatch_requests_seen_total{job="ragwatch",instance="b",source="app"}': f"{gone(60)} {flat(0, 200)}"},
+        _seen(f"{climb(0, 10, 60)} {gone(200)}") | _seen(f"{gone(60)} {flat(0, 200)}", instance="b"),
         quiet=(60, 100),
         firing=(130, 200),
+    ),
+    "a source that delivers nothing but our canaries from now on": Scene(
+        "RagwatchSourceSilent",
+        _seen(f"{climb(0, 10, 60)} {climb(592, 2, 120)} {climb(840, 10, 30)}", climb(0, 2, 210)),
+        quiet=(60, 100, 200),
+        firing=(130, 175),
+    ),
+    "a service that nobody but our canaries has asked yet": Scene(
+        "RagwatchSourceSilent", _seen(climb(0, 2, 200), climb(0, 2, 200)), quiet=(70, 130, 190)
     ),
     "a busy route that answers nothing from now on, on its first day": Scene(
         "RagwatchRouteSilent",
@@ -130,11 +165,64 @@ SCENES = {
         quiet=tuple(range(DAY, 2 * DAY + HOUR, 30)),
         firing=(2 * DAY + 2 * HOUR + 10, 2 * DAY + 5 * HOUR),
     ),
+    "a route that is added, and takes its answers from the rest": Scene(
+        "RagwatchRouteSilent",
+        _answers(f"{climb(0, 3, 120)} {flat(357, 200)}", "other")
+        | _answers(f"{gone(120)} {climb(0, 3, 120)} {flat(357, 80)}"),
+        quiet=tuple(range(120, 240, 10)),
+        firing=(261, 300),  # the new route
+    ),
+    "a route that is added to one of few answers, and then none is answered": Scene(
+        "RagwatchRouteSilent",
+        _answers(f"{climb(0, 1, DAY)} {flat(DAY - 1, 300)}", "other")
+        | _answers(f"{gone(DAY)} {climb(0, 1, 180)} {flat(179, 120)}"),
+        quiet=tuple(range(DAY + 60, DAY + 240, 10)),
+        firing=(DAY + 250, DAY + 290),  # the rest: yesterday it answered at this time, and the new route did not yet
+    ),
     "a judge that reads a share, and has not read this route": Scene(
-        "RagwatchNoFreshSamples", _reading("search", unscored=flat(7, 3 * HOUR)), quiet=(90, 150)
+        "RagwatchNoFreshSamples", _reading("search", judged=flat(7, 3 * HOUR)), quiet=(90, 150)
     ),
     "a judge that reads the route, and scores nothing": Scene(
-        "RagwatchNoFreshSamples", _reading("search", unscored=climb(7, 1, 3 * HOUR)), quiet=(30,), firing=(90, 150)
+        "RagwatchNoFreshSamples", _reading("search", judged=climb(7, 1, 3 * HOUR)), quiet=(30,), firing=(90, 150)
+    ),
+    "a judge that has never scored an answer": Scene(
+        "RagwatchNoFreshSamples", _never_scored(climb(0, 1, 3 * HOUR)), quiet=(30, 60), firing=(70, 150)
+    ),
+    "a judge that is taken out of the configuration": Scene(
+        "RagwatchNoFreshSamples",
+        _never_scored(f"{climb(0, 1, 100)} {gone(80)}"),
+        quiet=(101, 130, 170),
+        firing=(70, 99),
+    ),
+    "a judge of other quantities than before": Scene(
+        "RagwatchNoFreshSamples",
+        _reading("search", judged=climb(7, 1, 3 * HOUR), scored=climb(0, 1, 3 * HOUR)),
+        quiet=(30, 70, 90, 150),
+    ),
+    "a judge that is put right": Scene(
+        "RagwatchNoFreshSamples",
+        _reading("search", judged=climb(7, 1, 3 * HOUR), scored=f"{flat(0, 100)} {climb(1, 1, 80)}"),
+        quiet=(102, 150),
+        firing=(70, 99),
+    ),
+    "a new version of a judge, of which little is known": Scene(
+        "RagwatchJudgeFooled",
+        {FOOLED_RATIO: f"{flat(0, 10)} {flat(1, 80)}"}
+        | _tested("1", flat(500, 90), flat(0, 90), f"{flat(1, 10)} {gone(80)}")
+        | _tested(
+            "2", f"{gone(10)} {flat(1, 40)} {flat(20, 40)}", f"{gone(10)} {flat(1, 80)}", f"{gone(10)} {flat(1, 80)}"
+        ),
+        quiet=(9, 20, 45, 80),
+    ),
+    "a new version of a judge that accepts what it should not": Scene(
+        "RagwatchJudgeFooled",
+        {FOOLED_RATIO: flat(0.1, 90)}
+        | _tested("1", flat(500, 90), flat(0, 90), f"{flat(1, 10)} {gone(80)}")
+        | _tested(
+            "2", f"{gone(10)} {flat(10, 40)} {flat(20, 40)}", f"{gone(10)} {flat(2, 80)}", f"{gone(10)} {flat(1, 80)}"
+        ),
+        quiet=(9, 20, 45),
+        firing=(56, 80),
     ),
     "canaries at the start, before the service listens": Scene(
         "RagwatchCanariesFailing",
@@ -194,5 +282,5 @@ def test_an_alert_tells_trouble_from_ordinary_life(name: str, tmp_path: Path) ->
             for minute in (*scene.quiet, *scene.firing)
         ],
     }
-    code, output = run(Case(scene.alert, {}, {}, {}, {}), tmp_path, [test], MINUTE)
+    code, output = run(Case(scene.alert, {}, dict.fromkeys(scene.series), {}, {}), tmp_path, [test], MINUTE)
     assert code == 0, output

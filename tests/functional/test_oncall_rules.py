@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.oncall_cases import CASES, PLAN, STEP, STEPS, Case, Phase, series
+from support.oncall_cases import CASES, PLAN, STEP, STEPS, Case, Climb, Phase, series
 from support.patience import DEADLINE
 
 from ragwatch.core.scores import Quantity
@@ -99,6 +99,24 @@ def test_an_alert_fires_once_holds_its_peace_and_resolves(case: Case, tmp_path: 
             *silent,
         ],
     )
+    assert code == 0, told
+
+
+def test_a_rejudge_is_no_alert_on_quotes(tmp_path: Path) -> None:
+    """Unquoted claims of all readings are divided by these, and not by the few live answers judged meanwhile."""
+    (case,) = (each for each in CASES if each.alert == "RagwatchJudgeUnverifiedQuotes")
+    readings, live = "ragwatch_judge_checked_readings_total", "ragwatch_samples_judged_total"
+    own = '{judge="embedded"}'
+    rejudge = {
+        f"ragwatch_judge_unquoted_cells_total{own}": Climb(30),
+        f"{readings}{own}": Climb(300),
+        f"{live}{own}": Climb(10),
+    }
+    end = case.after * STEP
+    code, told = run(case, tmp_path, [firing(case, [rejudge], end, ["a", "b"], fires=False)])
+    assert code == 0, told
+    weak = {**rejudge, f"{readings}{own}": Climb(100)}
+    code, told = run(case, tmp_path, [firing(case, [weak], end, ["a", "b"], fires=True)])
     assert code == 0, told
 
 

@@ -14,6 +14,8 @@ import yaml
 from functional.test_oncall_rules import needed, promtool
 from support.oncall_cases import PLAN, Climb, Flat, Phase, Shape, scores, series
 
+from ragwatch.commands.rules import plan_of
+from ragwatch.config import parse
 from ragwatch.core.scores import Quantity
 from ragwatch.rules import BurnRate, RulePlan, yaml_text
 
@@ -167,6 +169,47 @@ def test_a_threshold_page_that_ends_is_not_followed_by_one_about_drift(tmp_path:
     checks = [firing(BAD, 2 * PHASE - 5, 1), *(firing(DRIFT, minute, 0) for minute in ended), firing(BAD, ended[-1], 0)]
     told = play(tmp_path, [HEALTHY, late_alarm, mended], {"promql_expr_test": checks})
     assert "FAILED" not in told, told
+
+
+TWO_JUDGES = [{"kind": "lexical", "name": "embedded"}, {"kind": "lexical", "name": "strict"}]
+
+
+def test_a_page_of_drift_is_about_the_judge_that_is_watched(tmp_path: Path) -> None:
+    """Another judge pages for thresholds; what it reads lower than the watched one at all times is no drift."""
+    source = {"kind": "tail", "name": "app", "path": "/x"}
+    plan = plan_of(parse({"sources": [source], "judges": TWO_JUDGES, "alerts": {"judge": "strict"}}, folder=Path()))
+    rules(plan, [DRIFT], tmp_path, texts=False)
+    good, worse = (scores("faithfulness", mean, 100) | drift(0.96, 1) for mean in (0.99, 0.80))
+    strict = scores("faithfulness", 0.80, 100, judge="strict")
+    told = f'count by (judge) (ALERTS{{alertname="{DRIFT}",alertstate="firing"}})'
+    paged = [{"labels": '{judge="embedded"}', "value": 1}]
+    checks = [
+        {"expr": told, "eval_time": f"{minute}m", "exp_samples": expected}
+        for minute, expected in ((PHASE - 5, []), (PHASE + 90, paged))
+    ]
+    said = play(tmp_path, [good | strict, worse | strict], {"promql_expr_test": checks})
+    assert "FAILED" not in said, said
+
+
+@pytest.mark.parametrize(
+    ("route", "limit", "intended"),
+    [
+        ("search", "its baseline 0.96", "add --renew"),
+        ("canary", "its control (drift.controls)", "take the route out of drift.controls"),
+    ],
+)
+def test_the_ticket_of_drift_says_what_a_route_is_compared_with(
+    route: str, limit: str, intended: str, tmp_path: Path
+) -> None:
+    """A route with a control has no baseline, neither to be beyond nor to renew."""
+    rules(replace(PLAN, controlled=("faq", "canary")), [STANDING], tmp_path)
+    place = f'{{quantity="faithfulness",route="{route}"}}'
+    drifted: Phase = {f"ragwatch_drift_alarm{place}": Flat(1)}
+    drifted |= {f"ragwatch_drift_baseline_ratio{place}": Flat(0.96)} if route == "search" else {}
+    expected = [{"alertname": STANDING, "eval_time": "60m", "exp_alerts": []}]
+    said = annotations(play(tmp_path, [drifted], {"alert_rule_test": expected}))
+    assert f"faithfulness on route {route} has drifted beyond {limit}. " in said["description"]
+    assert said["description"].endswith(f"If the new level is intended: {intended}.")
 
 
 def test_a_warning_holds_no_page_back(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from support.snapshots import JUDGE, KEY, ROUTES, TRACE, small
 
 from ragwatch.board import Board
 from ragwatch.core.snapshot import Snapshot
+from ragwatch.core.tally import Tally, observe
 from ragwatch.exporter import Exporter
 from ragwatch.telemetry import Telemetry
 from ragwatch.web import Server, build_app
@@ -60,6 +61,14 @@ def lived() -> Telemetry:
     return telemetry
 
 
+def with_negative_scores(at: float) -> Snapshot:
+    """A Snapshot of a retriever whose scores have a negative sum."""
+    snapshot = small(at=at)
+    for score in (-0.75, 0.25):
+        observe(snapshot.tallies, Tally.TOP_SCORE, ("search",), score)
+    return snapshot
+
+
 def lint(text: str) -> tuple[int, str, str]:
     """Exit code and what `promtool check metrics` says of a text."""
     command = [program("promtool"), "check", "metrics"]
@@ -69,7 +78,7 @@ def lint(text: str) -> tuple[int, str, str]:
 
 def test_promtool_finds_no_fault() -> None:
     """`promtool check metrics` accepts the text format, lint included."""
-    text = exporter(small(), lived()).text()
+    text = exporter(with_negative_scores(time()), lived()).text()
     assert lint(text) == (0, "", "")
 
 
@@ -145,7 +154,7 @@ async def value(client: httpx.AsyncClient, expression: str) -> tuple[dict[str, s
 async def test_prometheus_stores_what_we_show(tmp_path: Path) -> None:
     """Gauges, counters, histograms and exemplars are in Prometheus after a scrape, negotiated as OpenMetrics."""
     now = time()
-    ears = Ears(exporter(small(at=now), lived()))
+    ears = Ears(exporter(with_negative_scores(now), lived()))
     async with serving(ears) as scraped:
         port = free_port()
         with prometheus(tmp_path, port, scraped):
@@ -157,8 +166,11 @@ async def test_prometheus_stores_what_we_show(tmp_path: Path) -> None:
                 assert (await value(client, 'ragwatch_faithfulness_score_bucket{le="0.8"}'))[1] == 2.0
                 assert (await value(client, 'ragwatch_requests_rejected_total{reason="torn_json"}'))[1] == 2.0
                 assert (await value(client, "ragwatch_judge_info"))[0]["version"] == "lexical-1"
-                absent = await client.get("/api/v1/query", params={"query": "ragwatch_need_recall_ratio"})
-                assert absent.json()["data"]["result"] == []
+                assert (await value(client, 'ragwatch_traffic_top_context_score_bucket{le="0.0"}'))[1] == 1.0
+                assert (await value(client, 'ragwatch_traffic_top_context_score_bucket{le="+Inf"}'))[1] == 2.0
+                for name in ("ragwatch_need_recall_ratio", "ragwatch_traffic_top_context_score_sum"):
+                    absent = await client.get("/api/v1/query", params={"query": name})
+                    assert absent.json()["data"]["result"] == []
                 (stored,) = await until(
                     client,
                     "/api/v1/query_exemplars",

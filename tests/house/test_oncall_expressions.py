@@ -30,7 +30,8 @@ def known() -> dict[str, set[str]]:
     for row in CATALOGUE:
         labels = {*row.labels, *TARGET}
         if row.kind is MetricType.HISTOGRAM:
-            found |= {f"{row.name}_bucket": {*labels, "le"}, f"{row.name}_count": labels, f"{row.name}_sum": labels}
+            found[f"{row.name}_bucket"] = {*labels, "le"}
+            found |= {} if row.signed else {f"{row.name}_count": labels, f"{row.name}_sum": labels}
         else:
             found[row.name] = labels
     for rule in records():

@@ -95,9 +95,9 @@ def series(phases: Iterable[Phase], instances: Iterable[str] = ("a",)) -> list[d
     return found
 
 
-def scores(quantity: str, mean: float, count: float = 5) -> dict[str, Shape]:
+def scores(quantity: str, mean: float, count: float = 5, judge: str = "embedded") -> dict[str, Shape]:
     """Counters of a quantity whose answers score 1 or 0, `count` answers a step, all of weight 1."""
-    place = '{route="search",judge="embedded"}'
+    place = f'{{route="search",judge="{judge}"}}'
     sums = {
         "weight": count,
         "squared_weight": count,
@@ -131,6 +131,7 @@ def _level(alert: str, name: str, own: str, *values: float, severity: str | None
 
 _SEARCH = {"route": "search", "judge": "embedded"}
 _SEEN = 'ragwatch_requests_seen_total{source="app"}'
+_OF_CANARIES = 'ragwatch_requests_of_canaries_total{source="app"}'
 _JOINED, _ORPHANED = (
     f'ragwatch_source_parts_total{{source="app",outcome="{outcome}"}}' for outcome in ("joined", "orphaned")
 )
@@ -138,15 +139,17 @@ _ASSEMBLED, _ROOTLESS = (
     f'ragwatch_otlp_requests_total{{source="app",outcome="{outcome}"}}' for outcome in ("assembled", "incomplete")
 )
 _REJECTED = 'ragwatch_requests_rejected_total{source="app",reason="torn_json"}'
-_FOOLED = 'ragwatch_judge_probe_fooled_ratio{judge="claude"}'
+_FOOLED = 'ragwatch_judge_probes_fooled_total{judge="claude",version="v"}'
 _PROBES = 'ragwatch_judge_probes_total{judge="claude",version="v"}'
+_VERSION = 'ragwatch_judge_info{judge="claude",kind="claude",version="v"}'
 _CALLS = 'ragwatch_judge_calls_total{judge="claude",model="m"}'
 _FAILED = 'ragwatch_judge_call_failures_total{judge="claude",model="m",reason="timeout"}'
 _JUDGED = 'ragwatch_samples_judged_total{route="search",judge="embedded"}'
 _UNJUDGED = 'ragwatch_samples_unjudged_total{route="search",judge="embedded",reason="timeout"}'
 _UNQUOTED = 'ragwatch_judge_unquoted_cells_total{judge="embedded"}'
+_CHECKED = 'ragwatch_judge_checked_readings_total{judge="embedded"}'
 _SPOKEN = 'ragwatch_judge_instructions_total{judge="claude",place="context"}'
-_FRESH = 'ragwatch_context_use_last_sample_timestamp_seconds{route="search",judge="embedded"}'
+_SCORED = 'ragwatch_answer_relevancy_weight_total{route="search",judge="embedded"}'
 _RUN = 'ragwatch_canary_last_run_timestamp_seconds{suite="docs"}'
 _WHOLE = 'ragwatch_canary_last_success_timestamp_seconds{suite="docs"}'
 _ASKED = 'ragwatch_canary_failures_total{suite="docs",reason="timeout"}'
@@ -286,23 +289,23 @@ CASES: tuple[Case, ...] = (
     Case(
         "RagwatchJudgeUnverifiedQuotes",
         {"judge": "embedded"},
-        {_UNQUOTED: Climb(3), _JUDGED: Climb(10)},
-        {_UNQUOTED: Climb(2), _JUDGED: Climb(10)},
-        {_UNQUOTED: Climb(0), _JUDGED: Climb(10)},
+        {_UNQUOTED: Climb(3), _CHECKED: Climb(10)},
+        {_UNQUOTED: Climb(2), _CHECKED: Climb(10)},
+        {_UNQUOTED: Climb(0), _CHECKED: Climb(10)},
     ),
     Case(
         "RagwatchJudgeFooled",
         {"judge": "claude"},
-        {_FOOLED: Flat(0.06), _PROBES: Flat(20)},
-        {_FOOLED: Flat(0.05), _PROBES: Flat(20)},
-        {_FOOLED: Flat(0.0), _PROBES: Flat(20)},
+        {_FOOLED: Flat(6), _PROBES: Flat(100), _VERSION: Flat(1)},
+        {_FOOLED: Flat(5), _PROBES: Flat(100), _VERSION: Flat(1)},
+        {_FOOLED: Flat(0), _PROBES: Flat(100), _VERSION: Flat(1)},
     ),
     Case(  # too few to say
         "RagwatchJudgeFooled",
         {"judge": "claude"},
-        {_FOOLED: Flat(0.5), _PROBES: Flat(20)},
-        {_FOOLED: Flat(0.5), _PROBES: Flat(19)},
-        {_FOOLED: Flat(0.0), _PROBES: Flat(20)},
+        {_FOOLED: Flat(10), _PROBES: Flat(20), _VERSION: Flat(1)},
+        {_FOOLED: Flat(10), _PROBES: Flat(19), _VERSION: Flat(1)},
+        {_FOOLED: Flat(0), _PROBES: Flat(20), _VERSION: Flat(1)},
     ),
     Case(
         "RagwatchPromptInjection",
@@ -314,10 +317,10 @@ CASES: tuple[Case, ...] = (
     Case(
         "RagwatchSourceSilent",
         {"source": "app"},
-        {_SEEN: Climb(0)},
-        {_SEEN: Climb(1)},
-        {_SEEN: Climb(1)},
-        before={_SEEN: Climb(1)},
+        {_SEEN: Climb(1), _OF_CANARIES: Climb(1)},
+        {_SEEN: Climb(2), _OF_CANARIES: Climb(1)},
+        {_SEEN: Climb(2), _OF_CANARIES: Climb(1)},
+        before={_SEEN: Climb(2), _OF_CANARIES: Climb(1)},
     ),
     _level("RagwatchSourceLag", "ragwatch_source_lag_seconds", "source=app", 901, 900, 0),
     _level("RagwatchSourceUnreadable", "ragwatch_source_unreadable_files", "source=app", 1, 0, 0),
@@ -352,9 +355,16 @@ CASES: tuple[Case, ...] = (
     Case(
         "RagwatchNoFreshSamples",
         _SEARCH,
-        {_FRESH: Behind(_LEAST.stale + 1), _UNJUDGED: Climb(1)},
-        {_FRESH: Behind(_LEAST.stale), _UNJUDGED: Climb(1)},
-        {_FRESH: Behind(0), _UNJUDGED: Climb(1)},
+        {_SCORED: Climb(0), _UNJUDGED: Climb(1)},
+        {_SCORED: Climb(0.1), _UNJUDGED: Climb(1)},
+        {_SCORED: Climb(1), _UNJUDGED: Climb(1)},
+    ),
+    Case(  # too few draws to say
+        "RagwatchNoFreshSamples",
+        _SEARCH,
+        {_SCORED: Climb(0), _JUDGED: Climb(0.5)},
+        {_SCORED: Climb(0), _JUDGED: Climb(0.4)},
+        {_SCORED: Climb(1), _JUDGED: Climb(1)},
     ),
     Case("RagwatchAbsent", {}, {_BUILD: None}, {_BUILD: Flat(1)}, {_BUILD: Flat(1)}, before={_BUILD: Flat(1)}),
     _level("RagwatchDown", "up", "", 0, 1, 1),

@@ -30,6 +30,7 @@ SHARES = {
     "wait": 2,
     "rotate": 2,
     "rotate_under_eyes": 2,
+    "replace": 2,
     "kill": 2,
     "judge": 2,
 }
@@ -177,6 +178,11 @@ class Machine(RuleBasedStateMachine):
         """Somebody removes a log; the next write makes it anew."""
         self.disk.delete(name)
 
+    @rule(name=PLAIN, count=st.integers(0, 3))
+    def replace(self, name: str, count: int) -> None:
+        """Somebody saves a log in an editor."""
+        self.disk.replace(name, count)
+
     @rule(name=PLAIN)
     def compress(self, name: str) -> None:
         """The newest rotation is compressed."""
@@ -247,6 +253,7 @@ class Machine(RuleBasedStateMachine):
         finally:
             with suppress(Exception):
                 self.daemon.stop()
+            self.disk.close()
             self._room.cleanup()
 
     def _drain(self) -> None:

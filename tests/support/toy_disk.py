@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -53,7 +54,7 @@ class ToyDisk:
         kept: Numbers of the records that are stored.
         places: Places of the stored cursors.
         reuse: Whether the inode of an unlinked file may be given to another one. Which one gets it is up to the file
-            system, so examples that are to be the same every time keep a link to every file in a morgue.
+            system, so examples that are to be the same every time hold every unlinked file open in a morgue.
     """
 
     def __init__(
@@ -75,9 +76,7 @@ class ToyDisk:
         self._last = 0
         self._headers = 0
         self._target = 0
-        self._morgue = None if reuse else root.with_name("morgue")
-        if self._morgue:
-            self._morgue.mkdir()
+        self._morgue = None if reuse else ExitStack()
         (root / "pool").mkdir(parents=True)
 
     @property
@@ -150,6 +149,21 @@ class ToyDisk:
             self._give_up_torn(self.names[name])
             self._unlink(name)
 
+    def replace(self, name: str, count: int) -> None:
+        """Put a copy in the place of the file, with further records at its end, as rsync, `sed -i` and editors do."""
+        if name not in self.names:
+            return
+        old, copy = self.names[name], self.root / "temporary"
+        copy.write_bytes((self.root / name).read_bytes())
+        new = self._content(copy.name, list(old.lines))
+        new.torn = old.torn
+        self._give_up_torn(old)
+        self._unlink(name)
+        copy.rename(self.root / name)
+        self.names[name] = new
+        if count:
+            self.write(name, count, header=False)
+
     def compress(self, name: str) -> None:
         """Turn the newest rotation into a .gz, as `compress` of logrotate."""
         plain, packed = f"{name}.1", f"{name}.1.gz"
@@ -180,6 +194,11 @@ class ToyDisk:
             content.gone = True
         self._unlinked.clear()
         self._forget_targets()
+
+    def close(self) -> None:
+        """Close the morgue."""
+        if self._morgue:
+            self._morgue.close()
 
     def lost(self) -> list[set[int]]:
         """For each content that was taken away: its lines that a tail knew of, and that are stored nowhere."""
@@ -269,8 +288,11 @@ class ToyDisk:
             self._unlinked.append(content)
         else:
             content.gone = True
-        if self._morgue:
-            (self._morgue / str(content.ino)).hardlink_to(self.root / name)
+        if self._morgue:  # opened by another name, because what is opened by its own is the tail's
+            grave = self.root.with_name("grave")
+            grave.hardlink_to(self.root / name)
+            self._morgue.enter_context(grave.open("rb"))
+            grave.unlink()
         (self.root / name).unlink()
 
     def _take_away(self, content: Content, path: Path) -> None:

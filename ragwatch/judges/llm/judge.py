@@ -215,9 +215,8 @@ class LLMJudge:
         return [(prompt.system, prompt.user) for prompt in self.start_reading(sample, seed).prompts()]
 
     def report(self, reading: Reading) -> None:
-        """Count the invalid quotes and prompt injections of a reading that is complete."""
-        if reading.unquoted:
-            self._context.telemetry.unquoted(self.name, reading.unquoted)
+        """Count a reading that is complete, with its invalid quotes and prompt injections."""
+        self._context.telemetry.quotes_checked(self.name, reading.unquoted)
         for place in reading.instructions:
             self._context.telemetry.instructions_seen(self.name, place)
 

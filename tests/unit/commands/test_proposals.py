@@ -18,8 +18,10 @@ from ragwatch.commands.proposals import pages
 from ragwatch.commands.rules import plan_of
 from ragwatch.config import load
 from ragwatch.core.scores import Quantity
+from ragwatch.errors import ConfigError, StoreError
 from ragwatch.pipeline.drift.scores import ScoreDriftLoop
 from ragwatch.ports import ScoreRow
+from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
 HOUR = 3600.0
@@ -106,8 +108,26 @@ async def test_a_baseline_becomes_a_threshold_of_its_route(tmp_path: Path) -> No
     assert taken.settings.route_thresholds["search"][Quantity.FAITHFULNESS] == proposed
 
 
+def test_baselines_of_one_judge_are_no_thresholds_of_another(tmp_path: Path) -> None:
+    """They are refused: a threshold of a judge that reads higher would page for the other one all the time."""
+    judges = [{"kind": "lexical", "name": name} for name in (JUDGE, "strict")]
+    refused = asked(a_config(tmp_path, judges=judges, alerts={"judge": "strict"}))
+    assert isinstance(refused.exception, ConfigError)
+    assert "write drift.judge: strict" in str(refused.exception)
+
+
 def test_without_a_baseline_there_is_no_proposal(tmp_path: Path) -> None:
     """Exit code 3, and where to look."""
-    shown = asked(a_config(tmp_path))
+    store = SqliteStore(tmp_path / "state")
+    shown = asked(a_config(tmp_path))  # the daemon may be running
+    store.close()
     assert shown.return_value == 3
     assert "no baseline is learned yet" in shown.stderr
+
+
+def test_no_state_is_made(tmp_path: Path) -> None:
+    """Where there is none, the path is probably wrong, and one of another user would keep the daemon out."""
+    shown = asked(a_config(tmp_path))
+    assert isinstance(shown.exception, StoreError)
+    assert "ragwatch.db does not exist" in str(shown.exception)
+    assert not (tmp_path / "state").exists()

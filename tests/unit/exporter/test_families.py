@@ -133,6 +133,18 @@ def test_cells_become_cumulative_buckets() -> None:
     assert value(families, "ragwatch_faithfulness_score_sum", **SCORED) == pytest.approx(1.8)
 
 
+def test_scores_that_may_be_negative_have_buckets_only() -> None:
+    """A sum of them goes down and is no counter; OpenMetrics allows no `_count` without it. Others keep both."""
+    snapshot = small()
+    for score in (-0.5, 0.25, 3.0):
+        observe(snapshot.tallies, Tally.TOP_SCORE, ("search",), score)
+    (histogram,) = (each for each in of_snapshot(snapshot, NAMES) if each.name == "ragwatch_traffic_top_context_score")
+    assert {sample.name for sample in histogram.samples} == {"ragwatch_traffic_top_context_score_bucket"}
+    counts = {sample.labels["le"]: sample.value for sample in histogram.samples}
+    assert (counts["0.0"], counts["0.3"], counts["5.0"], counts["+Inf"]) == (1, 2, 3, 3)
+    assert {series.name for series in CATALOGUE if series.signed} == {histogram.name}
+
+
 def test_an_exemplar_names_trace_and_sample() -> None:
     """The bucket that an exemplar fell in carries it, no other does."""
     buckets = samples(of_snapshot(small(), NAMES), "ragwatch_faithfulness_score_bucket")
@@ -269,6 +281,8 @@ def test_x9_what_is_not_finite_is_absent(odd: float) -> None:
     families = of_snapshot(replace(small(), estimates=(row,), tallies=tallies), NAMES)
     assert samples(families, "ragwatch_faithfulness_ratio") == []
     assert samples(families, "ragwatch_traffic_contexts_sum") == []
+    assert samples(families, "ragwatch_traffic_contexts_count") == []  # OpenMetrics allows it beside the sum only
+    assert value(families, "ragwatch_traffic_contexts_bucket", route="search", le="+Inf") == 1
     assert all(math.isfinite(sample.value) for family in families for sample in family.samples)
 
 
@@ -280,6 +294,8 @@ def test_our_own_life() -> None:
     telemetry.call_failed("embedded", "lexical", "timeout", "too slow")
     telemetry.judge_spent("embedded", "lexical", [("input", 10), ("output", 2)], 0.25)
     telemetry.judge_called("retired", "lexical", 0.002)
+    telemetry.quotes_checked("embedded", 0)
+    telemetry.quotes_checked("embedded", 3)
     telemetry.step_failed("judging", RuntimeError("no"))
     telemetry.configured(AT)
     families = of_telemetry(telemetry, NAMES)
@@ -291,6 +307,8 @@ def test_our_own_life() -> None:
     assert value(families, "ragwatch_judge_call_duration_seconds_sum", **call) == pytest.approx(100.002)
     assert value(families, "ragwatch_judge_tokens_total", **call, direction="input") == 10
     assert value(families, "ragwatch_judge_cost_dollars_total", **call) == 0.25
+    assert value(families, "ragwatch_judge_checked_readings_total", judge="embedded") == 2
+    assert value(families, "ragwatch_judge_unquoted_cells_total", judge="embedded") == 3
     assert value(families, "ragwatch_step_failures_total", loop="judging") == 1
     assert value(families, "ragwatch_config_last_reload_successful") == 1
     assert value(families, "ragwatch_config_last_reload_success_timestamp_seconds") == AT

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
+from dataclasses import replace
+
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as parse_text
@@ -9,6 +13,7 @@ from support.snapshots import AT, KEY, ROUTES, small
 
 from ragwatch.board import Board
 from ragwatch.core.snapshot import Snapshot
+from ragwatch.core.tally import Tally, observe
 from ragwatch.exporter import Exporter
 from ragwatch.exporter.render import negotiated
 from ragwatch.telemetry import Telemetry
@@ -41,6 +46,24 @@ def test_openmetrics_has_exemplars_and_an_end() -> None:
     assert f'# {{sample_id="{KEY}",trace_id="4bf92f3577b34da6"}} 0.05 {AT - 90.0}' in body.decode()
     assert body.endswith(b"# EOF\n")
     assert "ragwatch_faithfulness_score" in {family.name for family in parse_openmetrics(body.decode())}
+
+
+@pytest.mark.parametrize(
+    ("histogram", "name", "values"),
+    [
+        (Tally.TOP_SCORE, "ragwatch_traffic_top_context_score", (-0.9, 0.4, -0.2)),
+        (Tally.TOP_SCORE, "ragwatch_traffic_top_context_score", (0.9, 0.4, -0.2)),
+        (Tally.CONTEXTS, "ragwatch_traffic_contexts", (1, math.inf)),
+    ],
+)
+def test_openmetrics_is_valid_whatever_was_observed(histogram: Tally, name: str, values: tuple[float, ...]) -> None:
+    """A parser refuses the whole scrape for one negative `_sum`, and for a `_count` without `_sum`."""
+    tallies = Counter(small().tallies)
+    for value in values:
+        observe(tallies, histogram, ("search",), value)
+    body, _ = exporter(replace(small(), tallies=tallies)).render(OPENMETRICS)
+    families = {family.name: family for family in parse_openmetrics(body.decode())}
+    assert {sample.name for sample in families[name].samples} == {f"{name}_bucket"}
 
 
 def test_no_created_series() -> None:

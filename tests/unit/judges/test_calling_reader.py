@@ -13,6 +13,7 @@ from support.kit import a_judge_context, a_sample
 
 from ragwatch.core.budget import SpendingCap
 from ragwatch.core.scores import Quantity
+from ragwatch.core.self_tests import SELF_TEST_KEY
 from ragwatch.errors import ConfigError, JudgeError
 from ragwatch.judges import claude
 from ragwatch.judges.llm.calls.options import CallOptions
@@ -20,7 +21,7 @@ from ragwatch.judges.llm.judge import MAX_FAILURES_PER_SAMPLE, LLMJudge
 from ragwatch.judges.llm.prompt.reading import PROMPT_VERSION
 from ragwatch.pipeline.budget_account import InMemoryBudget
 from ragwatch.ports import JudgeContext
-from ragwatch.telemetry import Telemetry
+from ragwatch.telemetry import EventCount, Telemetry
 
 BASE = "http://127.0.0.1:9"
 ADDRESS_ONLY = frozenset({Quantity.ANSWER_RELEVANCY})
@@ -156,8 +157,21 @@ async def test_what_the_page_holds_and_the_model_makes_up_is_counted(
     assert not any(claim.contexts for claim in evidence.claims)
     counts = {(str(kind), *labels): value for (kind, labels), value in judge._context.telemetry.counts().items()}
     assert counts["judge_unquoted", "mine"] == 2
+    assert counts["judge_checked", "mine"] == 1
     assert counts["instructions", "mine", "context"] == 1
     await judge.close()
+
+
+async def test_every_reading_is_counted_but_self_tests() -> None:
+    """What unquoted claims are divided by: readings that succeeded, whatever they were for, with or without claims."""
+    judge = a_judge(fully(), fully(), fully(), failed("timeout", retry=False))
+    for sample in (a_sample("live"), a_sample("again"), a_sample("probe", metadata={SELF_TEST_KEY: "fooled"})):
+        await judge.read(sample)
+    with pytest.raises(JudgeError):
+        await judge.read(a_sample("lost"))
+    counts = judge._context.telemetry.counts()
+    assert counts[EventCount.JUDGE_CHECKED, ("mine",)] == 2
+    assert counts[EventCount.JUDGE_UNQUOTED, ("mine",)] == 0
 
 
 @pytest.mark.costly
