@@ -4,7 +4,7 @@ The test uses the variance that the estimate would have *at p* (Wilson 1927), no
 observed variance is too small just when the estimate is too high or too low. All inputs are sums (`SampleMoments`):
 
 - The variance of a score is c p (1 - p), where c <= 1 is the observed dispersion: 1 for yes/no scores, less for finer
-  ones.
+  ones, more than observed if the scores hardly differ.
 - The variance of the mean needs the mean over w^2. It differs from the mean over w if the traffic with a low inclusion
   probability is better or worse than the rest. The difference used is the observed one minus the part that the
   deviation of the estimate from p explains: both deviate together, with regression coefficient
@@ -37,6 +37,7 @@ from ragwatch.core.estimators.root import crossing
 NAME = "score"
 MIN_EFFECTIVE = 5.0
 _ERROR_SHARE = 0.2  # of the standard error of c is added to c: failures not yet seen may differ from those seen
+_ALIKE = 0.01  # a smaller dispersion is that of scores that hardly differ
 _MIN_SHARE = 0.25  # the mean over w^2 is taken to be at least this share of p
 _ROUNDING = 1e-9  # what rounding may leave of the variance of equal scores
 _MIN_VARIANCE = 1e-30  # a smaller variance is that of a mean at 0 or 1
@@ -100,7 +101,7 @@ class SampleMoments:
             mean=clip(addends.wx / w),
             n_eff=n_eff,
             heavy=heavy,
-            dispersion=_dispersion(heavy, clip(addends.w2x2 / w2), n),
+            dispersion=_dispersion(heavy, clip(addends.w2x2 / w2), n, n_eff),
             cubes=w3 / w2**1.5,
             pull=pull,
             rest=rest if rest > _ROUNDING * w4 / (w2 * w2) else 0.0,
@@ -132,18 +133,27 @@ class SampleMoments:
         return clip(p + shrunk) - p
 
 
-def _dispersion(mean: float, square: float, n: int) -> float:
+def _dispersion(mean: float, square: float, n: int, n_eff: float) -> float:
     """Return the variance of a score over mean (1 - mean), slightly more with few failures; 1 if there is no variance.
 
-    >>> round(_dispersion(0.5, 0.3, 1000), 3), _dispersion(0.5, 0.5, 10), _dispersion(0.3, 0.09, 10)
+    Scores that hardly differ are like equal ones: they do not show how far a rare other one lies from them. Up to
+    3 / n_eff of the answers may be of a kind that none of n_eff answers showed (rule of three: Hanley and Lippman-Hand
+    1983), and it may lie at the far end. The more scores differ, the less of that is added: nothing from `_ALIKE` on.
+
+    >>> round(_dispersion(0.5, 0.3, 1000, 1000.0), 3), _dispersion(0.5, 0.5, 10, 10.0), _dispersion(0.3, 0.09, 10, 10.0)
     (0.2, 1.0, 1.0)
+    >>> [round(_dispersion(0.007, 0.00005, n, n), 2) for n in (20, 200, 2000)]
+    [0.95, 0.67, 0.17]
     """
     bound = mean * (1.0 - mean)
     variance = square - mean * mean
     if bound <= _ROUNDING or variance <= _ROUNDING * bound:
         return 1.0
     ratio = min(1.0, variance / bound)
-    return ratio + (1.0 - ratio) * _ERROR_SHARE * math.sqrt(ratio) / (1.0 + n * bound)
+    observed = ratio + (1.0 - ratio) * _ERROR_SHARE * math.sqrt(ratio) / (1.0 + n * bound)
+    unseen = min(1.0, 3.0 / n_eff) * max(0.0, 1.0 - ratio / _ALIKE)
+    far = unseen * (1.0 - unseen) * max(mean, 1.0 - mean) ** 2
+    return max(observed, (variance + far) / (bound + far))
 
 
 def interval(moments: SampleMoments, confidence: float = 0.95) -> tuple[float, float]:

@@ -108,8 +108,12 @@ def _unread(sample: Sample, answer: AnswerClaims, reason: UnreadReason) -> Evide
 
 
 def _first_used(claims: Sequence[Claim], rows: Sequence[ClaimRow], tables: FittedTables) -> float | None:
-    """Calibrated probability that the first context is used by a claim that scores count; None without one."""
-    counted = [row.whole for claim, row in zip(claims, rows, strict=True) if not claim.said_by_user]
+    """Calibrated probability that the first context is used by a claim that scores count; None without one.
+
+    Claims that use no context do not count: the probability compares the first context with the others, and where it
+    found nothing in any of them it would call the first one used, as in most answers.
+    """
+    counted = [row.whole for claim, row in zip(claims, rows, strict=True) if claim.uses and not claim.said_by_user]
     if not counted or not counted[0].matches:
         return None
     return tables.first_used.probability(lead_of_first([(whole.matches, whole.alone) for whole in counted]))

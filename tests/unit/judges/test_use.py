@@ -97,6 +97,23 @@ def test_no_claims_and_no_contexts_have_no_expectations() -> None:
     assert Quantity.TOP_RANKED_IGNORED not in expected_scores(read(LEXICAL, KELLER))
 
 
+@JUDGES
+def test_an_answer_that_uses_no_context_is_no_evidence_that_the_first_was_used(judge: LexicalJudge) -> None:
+    """Without an expectation the hard call is averaged: the first context was ignored."""
+    evidence = read(judge, "Violins were played by nine sailors at the harbour.", KELLER, OPENING)
+    assert not any(evidence.used)
+    assert (top_ranked_ignored(evidence), expected_scores(evidence)) == (1.0, {})
+
+
+@JUDGES
+def test_an_invented_claim_does_not_hide_that_the_first_context_was_ignored(judge: LexicalJudge) -> None:
+    """It uses no context, so the expectation is that of the claims that use one."""
+    alone = read(judge, KELLER, OPENING, KELLER)
+    beside = read(judge, f"{KELLER} Violins were played by nine sailors at the harbour.", OPENING, KELLER)
+    assert alone.used == beside.used == (False, True)
+    assert expected_scores(beside) == expected_scores(alone)
+
+
 WORDS = ["kettle", "boils", "water", "lamp", "dims", "Paris", "Vortex", "granite", "1971", "harbour", "violin", "tax"]
 SENTENCE = st.lists(st.sampled_from(WORDS), min_size=1, max_size=8).map(lambda words: f"The {' '.join(words)}.")
 CONTEXTS = st.lists(SENTENCE, min_size=1, max_size=5)
