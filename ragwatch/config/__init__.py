@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -17,11 +17,12 @@ from ragwatch import judges, sources, stores
 from ragwatch.config.canaries import SuiteConfig, suites
 from ragwatch.config.criteria import names_in
 from ragwatch.config.drift import check_routes, read_anchors
+from ragwatch.config.fields import boolean_numbers, models_in
 from ragwatch.config.judge_options import JudgeOptions
 from ragwatch.config.model import Settings
 from ragwatch.config.options import CRITERIA
 from ragwatch.config.segments import describe
-from ragwatch.config.text import explain_all, load_text, resolve_secrets
+from ragwatch.config.text import explain_all, load_text, naming, resolve_secrets
 from ragwatch.core.sample import OTHER
 from ragwatch.errors import ConfigError
 from ragwatch.pipeline.drift.anchors import Anchor
@@ -139,10 +140,15 @@ def parse(data: Mapping[str, Any], *, folder: Path) -> Config:
         ),
         store=_kind(stores.KINDS, data.get("store", {"kind": "sqlite"}), "store"),
         canaries=suites(data.get("canaries", []), folder, model=_model, kind=_kind),
-        anchors=() if settings.anchors is None else read_anchors(folder / settings.anchors.file),
+        anchors=() if settings.anchors is None else _anchors(folder / settings.anchors.file),
     )
     _check_references(config)
     return config
+
+
+def _anchors(path: Path) -> tuple[Anchor, ...]:
+    with naming("anchors.file"):
+        return read_anchors(path)
 
 
 _PATHS = (("store", "encryption", "key_file"), ("audit", "file"), ("export", "otlp", "ca_file"))
@@ -201,7 +207,11 @@ def _kind(
     if not isinstance(kind, str) or kind not in kinds:
         raise ConfigError(f"{where}.kind: {kind!r} is not known; use one of: {', '.join(sorted(kinds))}")
     options = {key: value for key, value in item.items() if key != "kind"}
-    return KindConfig(kind, _model(kinds[kind].Options, options, where, extra={*extra, "kind"}))
+    model = kinds[kind].Options
+    if booleans := list(boolean_numbers(model, options)):  # which pydantic would read as 1 and 0
+        lines = (f"{where}.{path}: {str(value).lower()} is not a number; write one" for path, value in booleans)
+        raise ConfigError("\n".join(lines))
+    return KindConfig(kind, _model(model, options, where, extra={*extra, "kind"}))
 
 
 def _model(
@@ -223,12 +233,10 @@ def _model(
 def _valid_keys(model: type[BaseModel], path: Sequence[object], extra: AbstractSet[str]) -> list[str]:
     """List the valid keys of the mapping that contains the last key of a path."""
     for part in path[:-1]:
-        field = model.model_fields.get(str(part))
-        annotation = None if field is None else field.annotation
-        for inner in (annotation, *get_args(annotation)):  # an optional section is a union
-            if isinstance(inner, type) and issubclass(inner, BaseModel):
-                model, extra = inner, frozenset()
-    return sorted({*model.model_fields, *extra})
+        fields = (field for name, field in model.model_fields.items() if part in (name, field.alias))
+        for inner in (inner for field in fields for inner in models_in(field.annotation)):
+            model, extra = inner, frozenset()
+    return sorted({*(field.alias or name for name, field in model.model_fields.items()), *extra})
 
 
 def _check_references(config: Config) -> None:

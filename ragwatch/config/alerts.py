@@ -7,7 +7,16 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from ragwatch.config.options import AnyQuantity, Bytes, FrozenOptions, Route, Seconds, StrictRatio, split_routes
+from ragwatch.config.options import (
+    AnyQuantity,
+    Bytes,
+    FrozenOptions,
+    InnerError,
+    Route,
+    Seconds,
+    StrictRatio,
+    split_routes,
+)
 from ragwatch.rules import BurnRate, Limits, impossible
 from ragwatch.rules.burn import BURNS
 from ragwatch.rules.catalogue import NAMES, PREFIX
@@ -94,18 +103,20 @@ class Alerts(FrozenOptions):
     @model_validator(mode="after")
     def _check_windows(self) -> Self:
         if list(self.windows) != sorted(set(self.windows)):
-            raise ValueError("windows must rise, such as [15m, 1h, 1d]")
+            raise InnerError("windows: must rise, such as [15m, 1h, 1d]")
         if self.window not in self.windows or self.window == self.windows[-1]:
-            raise ValueError("window must be one of windows, and not the longest, which is the baseline")
+            raise InnerError(
+                "window: is not one of `windows`, or the longest, which is the baseline; write another one of them"
+            )
         slos = {f"slos.{quantity}": slo for quantity, slo in self.slos.items()}
         for route, own in self.route_slos.items():
             slos |= {f"slos.routes.{route}.{quantity}": slo for quantity, slo in own.items() if slo is not None}
         for pair in self.burns if slos else ():
             if not {pair.long, pair.short} <= set(self.windows) or pair.short >= pair.long:
-                raise ValueError("burns: long and short must be of windows, and short the shorter one")
+                raise InnerError("burns: long and short must be of `windows`, and short the shorter one")
         for key, slo in slos.items():
             for index, pair in enumerate(self.burns):
                 reason = impossible(slo.objective, pair.burn)
                 if reason is not None:
-                    raise ValueError(f"{key}: burns[{index}] {reason}")
+                    raise InnerError(f"{key}: burns[{index}] {reason}")
         return self

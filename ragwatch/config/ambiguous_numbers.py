@@ -19,7 +19,7 @@ def reject_ambiguous_numbers(root: yaml.Node | None) -> None:
     Raises:
         ConfigError: The first such number: its path, its value in YAML, and what to write instead.
     """
-    for path, node in _scalars(root):
+    for path, node in scalars(root):
         text = node.value
         if node.tag in (_INT, _FLOAT) and ":" in text:
             raise ConfigError(
@@ -34,7 +34,7 @@ def reject_ambiguous_numbers(root: yaml.Node | None) -> None:
             )
 
 
-def _scalars(root: yaml.Node | None) -> Iterator[tuple[str, yaml.ScalarNode]]:
+def scalars(root: yaml.Node | None) -> Iterator[tuple[str, yaml.ScalarNode]]:
     """Iterate over all scalars with their paths, in the order of the file; aliases are visited once."""
     stack: list[tuple[str, yaml.Node]] = [] if root is None else [("", root)]
     seen: set[int] = set()

@@ -13,6 +13,7 @@ from ragwatch import probes
 from ragwatch.config import crontab
 from ragwatch.config.options import FrozenOptions, Name
 from ragwatch.config.suites import canaries, read_suite
+from ragwatch.config.text import naming
 from ragwatch.core.canary.definition import Canary
 from ragwatch.core.ranking import TAU
 from ragwatch.core.units import duration_seconds
@@ -112,6 +113,7 @@ def _read_canaries(item: Mapping[str, Any], where: str, folder: Path) -> tuple[C
         raise ConfigError(f"{where}: give either `file` or `items`, one of them")
     if "items" in item:
         return canaries(item["items"], f"{where}.items")
-    if not isinstance(item["file"], str) or "\0" in item["file"]:
+    if not isinstance(item["file"], str) or not item["file"] or "\0" in item["file"]:
         raise ConfigError(f"{where}.file: {item['file']!r} is not a path; write one")
-    return read_suite(folder / item["file"])
+    with naming(f"{where}.file"):
+        return read_suite(folder / item["file"])

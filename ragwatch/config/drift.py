@@ -9,7 +9,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from ragwatch import formats
-from ragwatch.config.options import DAY, AnyQuantity, FrozenOptions, Name, Seconds, StrictRatio
+from ragwatch.config.options import DAY, AnyQuantity, FilePath, FrozenOptions, InnerError, Name, Seconds, StrictRatio
 from ragwatch.core.sampling import SamplingPlan
 from ragwatch.core.scores import Quantity
 from ragwatch.errors import ConfigError, FormatError
@@ -57,11 +57,11 @@ class DriftOptions(FrozenOptions):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if (self.threshold is None) != (self.detector == "betting"):
-            raise ValueError(
+            raise InnerError(
                 "threshold: is for cusum and page_hinkley, which need one; betting has its own, from false_alarm_every"
             )
         if both := set(self.controls) & set(self.controls.values()):
-            raise ValueError(f"controls: {min(both)!r} is a control and has one; name a route that has none")
+            raise InnerError(f"controls: {min(both)!r} is a control and has one; name a route that has none")
         return self
 
     def rules(
@@ -108,7 +108,7 @@ class DriftOptions(FrozenOptions):
 class AnchorsOptions(FrozenOptions):
     """Fixed samples that a judge reads at intervals, to distinguish its own drift from that of the service."""
 
-    file: Path
+    file: FilePath
     judge: Name | None = None
     every: Seconds = DAY
     quantity: AnyQuantity = Quantity.FAITHFULNESS
@@ -118,7 +118,9 @@ class AnchorsOptions(FrozenOptions):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.every >= self.false_alarm_every:
-            raise ValueError("false_alarm_every: is not longer than `every`; each reading would be an alarm")
+            raise InnerError(
+                "false_alarm_every: is not longer than `every`, so that each reading would be an alarm; write more"
+            )
         return self
 
     @property

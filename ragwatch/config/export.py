@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Annotated, Self
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field, SecretStr, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_validator
 
-from ragwatch.config.options import DAY, AnyQuantity, FrozenOptions, Seconds
+from ragwatch.config.options import DAY, AnyQuantity, FrozenOptions, Seconds, reject_empty_path
 from ragwatch.core.scores import Quantity
 from ragwatch.pipeline.export.rules import ExportRules, ExportTarget, Signal
 
@@ -66,7 +66,7 @@ class OtlpExportOptions(FrozenOptions):
     max_age: Seconds = DAY
     batch: int = Field(200, ge=1, le=1000)
     timeout: Annotated[Seconds, AfterValidator(_check_timeout)] = 10.0
-    ca_file: str | None = None
+    ca_file: Annotated[str, BeforeValidator(reject_empty_path)] | None = None
 
     @model_validator(mode="after")
     def _check_signals(self) -> Self:

@@ -8,7 +8,7 @@ from typing import Annotated, Self
 
 from pydantic import BeforeValidator, Field, PlainValidator, ValidationInfo, model_validator
 
-from ragwatch.config.options import FrozenOptions, StrictRatio, criteria_of
+from ragwatch.config.options import FrozenOptions, InnerError, StrictRatio, criteria_of
 from ragwatch.core.gate import GateRules, GateSeverity, Metric, MetricLimit, metric_of
 from ragwatch.core.reference import ReferenceQuantity
 from ragwatch.core.scores import Quantity
@@ -56,7 +56,7 @@ MetricKey = Annotated[Metric, PlainValidator(_parse_metric)]
 
 
 def _parse_limit(value: object) -> object:
-    return {"threshold": value} if isinstance(value, int | float) and not isinstance(value, bool) else value
+    return {"threshold": value} if isinstance(value, int | float | str) and not isinstance(value, bool) else value
 
 
 Metrics = dict[MetricKey, Annotated[MetricLimitOptions, BeforeValidator(_parse_limit)] | None]  # null removes a metric
@@ -74,7 +74,7 @@ class GateOptions(FrozenOptions):
     def _check_thresholds(self) -> Self:
         for metric, limit in self.metrics.items():
             if limit is not None and limit.threshold is None and metric not in DEFAULTS:
-                raise ValueError(f"metrics.{metric} has no threshold; give one, such as {{threshold: 0.8}}")
+                raise InnerError(f"metrics.{metric}: has no threshold; give one, such as {{threshold: 0.8}}")
         return self
 
 

@@ -13,7 +13,18 @@ from ragwatch.config.drift import AnchorsOptions, DriftOptions
 from ragwatch.config.export import ExportOptions
 from ragwatch.config.gate import LIVE_DEFAULTS, GateOptions, MetricKey
 from ragwatch.config.labels import LabelsOptions
-from ragwatch.config.options import AnyQuantity, Bytes, FrozenOptions, Probability, Ratio, Route, Seconds, split_routes
+from ragwatch.config.options import (
+    AnyQuantity,
+    Bytes,
+    FilePath,
+    FrozenOptions,
+    InnerError,
+    Probability,
+    Ratio,
+    Route,
+    Seconds,
+    split_routes,
+)
 from ragwatch.config.rollout import RolloutOptions
 from ragwatch.config.segments import SegmentMap
 from ragwatch.config.web import WebOptions
@@ -57,7 +68,7 @@ class JudgingOptions(FrozenOptions):
     @model_validator(mode="after")
     def _check_lease(self) -> Self:
         if self.lease is not None and self.lease < self.timeout:
-            raise ValueError("lease is shorter than timeout, so that a draw could be read and paid twice; give 5m")
+            raise InnerError("lease: is shorter than timeout, so that a draw could be read and paid twice; give 5m")
         return self
 
     @property
@@ -87,7 +98,7 @@ class EstimateOptions(FrozenOptions):
     windows: Annotated[dict[str, float], BeforeValidator(_parse_windows), AfterValidator(_check_windows)] = Field(
         default_factory=lambda: {"15m": 900.0, "1h": 3600.0, "1d": 86400.0}
     )
-    confidence: float = Field(0.95, gt=0.5, lt=1.0)
+    confidence: float = Field(0.95, gt=0.5, le=0.9999)
     every: Seconds = 5.0
 
 
@@ -154,10 +165,16 @@ class FeedbackOptions(FrozenOptions):
         return FeedbackReader(self.field, scale)
 
 
+def _check_file(path: Path) -> Path:
+    if not path.name:
+        raise ValueError(f"{str(path)!r} is a directory; write the path of a file")
+    return path
+
+
 class AuditOptions(FrozenOptions):
     """Log of who has read which sample and who has changed what."""
 
-    file: Path | None = None
+    file: Annotated[FilePath, AfterValidator(_check_file)] | None = None
 
 
 class EventOptions(FrozenOptions):
@@ -176,7 +193,7 @@ class LogOptions(FrozenOptions):
 class Settings(FrozenOptions):
     """All sections of the configuration file except those of kinds."""
 
-    state: Path = Path("/var/lib/ragwatch")
+    state: FilePath = Path("/var/lib/ragwatch")
     web: WebOptions = WebOptions()
     routes: tuple[Route, ...] = ()
     sampling: SamplingOptions = SamplingOptions()

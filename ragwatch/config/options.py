@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
 
+from ragwatch.config.fields import is_number
 from ragwatch.core.scores import Quantity, quantity_of
 from ragwatch.core.units import duration_seconds, size_bytes
 
 HOUR, DAY = 3600.0, 86400.0
 
 
+class InnerError(ValueError):
+    """What is wrong with a key of the mapping that is validated; the message begins with the key."""
+
+
 class FrozenOptions(BaseModel):
-    """An immutable section of the configuration. Forbids unknown keys, and the numbers `.nan` and `.inf`."""
+    """An immutable section of the configuration.
+
+    Forbids unknown keys, the numbers `.nan` and `.inf`, and true and false in place of a number.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def reject_boolean_number(cls, value: object, info: ValidationInfo) -> object:
+        """Reject true and false where the field is a number."""
+        field = cls.model_fields[info.field_name or ""]
+        return reject_boolean(value) if is_number(field) else value
 
 
 def split_routes(data: object, key: str) -> object:
@@ -36,6 +52,13 @@ def reject_boolean(value: object) -> object:
     """Reject true and false: YAML reads yes, no, on and off as booleans, and pydantic reads booleans as 1 and 0."""
     if isinstance(value, bool):
         raise ValueError(f"{str(value).lower()} is not a number; write one")  # noqa: TRY004 - pydantic wants ValueError
+    return value
+
+
+def reject_empty_path(value: object) -> object:
+    """Reject an empty text, such as that of an empty variable: as a path it is the working directory."""
+    if value == "":
+        raise ValueError("is empty; write a path, or remove this key")
     return value
 
 
@@ -60,6 +83,7 @@ CRITERIA = "criteria"
 """Key of the context of a validation that has the names of the configured criteria."""
 AnyQuantity = Annotated[Quantity, BeforeValidator(_quantity)]
 _Number = BeforeValidator(reject_boolean)
+FilePath = Annotated[Path, BeforeValidator(reject_empty_path)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
 # Prometheus allows any label value; characters that need escapes in PromQL, URLs or YAML are left out.
 Route = Annotated[str, Field(pattern=r"^[A-Za-z0-9_./:{}~-]{1,128}$")]

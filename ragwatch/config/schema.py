@@ -18,7 +18,7 @@ from ragwatch import judges, probes, sources, stores
 from ragwatch.config.canaries import SuitePlace
 from ragwatch.config.judge_options import JudgeOptions
 from ragwatch.config.model import Settings
-from ragwatch.config.options import reject_boolean
+from ragwatch.config.options import FrozenOptions, reject_boolean, reject_empty_path
 from ragwatch.config.suites import CanaryItemOptions
 from ragwatch.core.units import duration_seconds, size_bytes
 from ragwatch.ports import Kind
@@ -30,6 +30,8 @@ _UNITS = {
     duration_seconds: {"type": "string", "pattern": r"^\s*[0-9.]+\s*(ms|[smhdw])\s*$|\$\{"},
     size_bytes: {"type": "string", "pattern": r"^\s*[0-9.]+\s*([kKMGT]i?)?B?\s*$|\$\{"},
 }
+_CHECKS = {check.__name__ for check in (reject_boolean, reject_empty_path, FrozenOptions.reject_boolean_number)}
+"""Validators that refuse some values and convert none."""
 _SPLIT = ("thresholds", "slos")
 """Sections whose key `routes` is read by a field of its own (`config/options.py: split_routes`)."""
 
@@ -62,7 +64,7 @@ class _Generator(GenerateJsonSchema):
         if function in _UNITS:
             return {"anyOf": [inner, _UNITS[function]]}
         belongs_to_model = schema["schema"]["type"] == "model-fields"  # such a validator rearranges keys
-        return inner if belongs_to_model or function is reject_boolean else {}
+        return inner if belongs_to_model or function.__name__ in _CHECKS else {}
 
     def function_plain_schema(self, schema: core_schema.PlainValidatorFunctionSchema) -> JsonSchemaValue:  # noqa: ARG002
         """Anything: the function does not declare what it takes."""

@@ -5,6 +5,7 @@ A suite file is not configuration: `${NAME}` and `file:` in a query are not repl
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -160,7 +161,7 @@ def _read_jsonl(path: Path) -> tuple[list[int], list[Any]]:
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
     numbers, items, errors = [], [], []
-    for number, line in enumerate(content.splitlines(), start=1):
+    for number, line in enumerate(content.removeprefix(BOM_UTF8).splitlines(), start=1):
         if not line.strip():
             continue
         try:

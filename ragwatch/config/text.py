@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from ragwatch.config.ambiguous_numbers import reject_ambiguous_numbers
+from ragwatch.config.ambiguous_numbers import reject_ambiguous_numbers, scalars
+from ragwatch.config.options import InnerError
+from ragwatch.config.surrogates import join_surrogates
+from ragwatch.config.wording import message_of
 from ragwatch.errors import ConfigError
 
 MAX_BYTES = 1 << 20
@@ -85,11 +89,20 @@ def _load_yaml(text: str) -> Any:  # noqa: ANN401 - any YAML value
     try:
         root = loader.get_single_node()
         reject_ambiguous_numbers(root)
+        join_surrogates(root)
+        _reject_nul(root)
         return None if root is None else loader.construct_document(root)
     except ValueError as error:  # such as the date 2026-13-45, or an integer of 5000 digits
         raise ConfigError(f"holds a value that cannot be read: {str(error).partition(';')[0]}; quote it") from error
     finally:
         loader.dispose()
+
+
+def _reject_nul(root: yaml.Node | None) -> None:
+    for path, node in scalars(root):
+        if "\0" in node.value:
+            place = path.replace("\0", r"\0")
+            raise ConfigError(f"{place}: contains the character NUL, which no path or header can hold; leave it out")
 
 
 def value_of(text: str) -> object:
@@ -151,6 +164,8 @@ def _resolve_text(value: str, where: str, folder: Path) -> str:
         replacement = os.environ.get(match[1], match[2])
         if replacement is None:
             raise ConfigError(f"{where}: environment variable {match[1]} is not set; set it, or remove this key")
+        if not replacement.isascii() and any("\ud800" <= char <= "\udfff" for char in replacement):
+            raise ConfigError(f"{where}: environment variable {match[1]} is not UTF-8 text; set it to one that is")
         return replacement
 
     return _VARIABLE.sub(variable, value)
@@ -158,13 +173,6 @@ def _resolve_text(value: str, where: str, folder: Path) -> str:
 
 _MEMBER = re.compile(r"(str|int|float|bool|(list|dict|tuple|set)\[.*|(constrained|lax|function|nullable)-.*)")
 """Parts that pydantic adds to the path of an error for members of a union; no key of the configuration matches."""
-_WORDING: Mapping[str, Callable[[dict[str, Any]], str]] = {
-    "missing": lambda _: "is missing; add it",
-    "literal_error": lambda error: f"{error['input']!r} is not known; use {error['ctx']['expected']}",
-    "string_pattern_mismatch": lambda error: (
-        f"{error['input']!r} does not look right; it must match {error['ctx']['pattern']}"
-    ),
-}
 
 
 def explain(error: dict[str, Any], where: str, valid_keys: list[str]) -> str:
@@ -181,15 +189,39 @@ def explain(error: dict[str, Any], where: str, valid_keys: list[str]) -> str:
             continue
         place += f"[{part}]" if isinstance(part, int) else f".{part}" if place else str(part)
     if error["type"] == "extra_forbidden":
-        similar = get_close_matches(str(error["loc"][-1]), valid_keys, n=1, cutoff=MIN_SIMILARITY)
-        suggestion = f"did you mean `{similar[0]}`?" if similar else f"use one of: {', '.join(valid_keys)}"
-        return f"{place}: is not a known key; {suggestion}"
+        return f"{place}: is not a known key; {_suggestion(place, str(error['loc'][-1]), valid_keys)}"
     cause = error.get("ctx", {}).get("error")
-    if isinstance(cause, ValueError) and isinstance(cause.__cause__, ConfigError):  # it names a key of the mapping
-        return f"{place}.{cause}"
-    wording = _WORDING.get(error["type"])
-    message = wording(error) if wording else error["msg"].removeprefix("Value error, ")
+    if isinstance(cause, InnerError) or (isinstance(cause, ValueError) and isinstance(cause.__cause__, ConfigError)):
+        return f"{place}.{cause}"  # it names a key of the mapping
+    message = message_of(error)
     return f"{place}: {message[0].lower() + message[1:] if message[1:2].islower() else message}"
+
+
+def _suggestion(place: str, key: str, valid_keys: Sequence[str]) -> str:
+    """The valid key that is most similar to an unknown one, or all of them.
+
+    >>> _suggestion("alerts.route_slo", "route_slo", ["job", "slos", "slos.routes"])
+    'did you mean `alerts.slos.routes`?'
+    """
+    paths = {_words(valid): valid for valid in valid_keys if "." in valid}  # of keys that stand inside another one
+    if similar := get_close_matches(_words(key), paths, n=1, cutoff=MIN_SIMILARITY):
+        return f"did you mean `{place.removesuffix(key)}{paths[similar[0]]}`?"
+    similar = get_close_matches(key, valid_keys, n=1, cutoff=MIN_SIMILARITY)
+    return f"did you mean `{similar[0]}`?" if similar else f"use one of: {', '.join(valid_keys)}"
+
+
+def _words(key: str) -> str:
+    """The words of a key in alphabetical order."""
+    return " ".join(sorted(re.split(r"[._]", key)))
+
+
+@contextmanager
+def naming(where: str) -> Iterator[None]:
+    """Begin errors about the content of a file with the key that names the file."""
+    try:
+        yield
+    except ConfigError as error:
+        raise ConfigError("\n".join(f"{where}: {line}" for line in str(error).splitlines())) from error
 
 
 def explain_all(
@@ -207,8 +239,11 @@ def explain_all(
     """
     lines: dict[str, list[str]] = {}
     for error in errors:
+        if error["type"] == "too_short" and len(error["input"]) >= error["ctx"]["min_length"]:
+            continue  # pydantic counts the valid items only, and says of each other one what is wrong with it
         line = explain(dict(error), where, valid_keys(error["loc"]))
-        place, _, message = line.partition(": ")
+        place, _, message = line[len(where) :].partition(": ")  # `where` may hold the name of a file and a colon
+        place = where + place
         if any(isinstance(part, str) and _MEMBER.fullmatch(part) for part in error["loc"]):
             lines = {other: messages for other, messages in lines.items() if not place.startswith(f"{other}[")}
         lines.setdefault(place, []).append(message)

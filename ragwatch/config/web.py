@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, SecretStr
 
-from ragwatch.config.options import FrozenOptions, Name
+from ragwatch.config.options import FilePath, FrozenOptions, Name
 from ragwatch.ports.addresses import PATTERN, checked_port, host_of, is_loopback
 
 MIN_TOKEN_CHARS = 16
@@ -68,7 +67,7 @@ class WebOptions(FrozenOptions):
     external_url: str | None = Field(None, pattern=r"^https?://")
     trace_url: Annotated[str, AfterValidator(_check_trace_url)] | None = None
     hosts: tuple[Annotated[str, AfterValidator(_check_host)], ...] = ()
-    config_file: Path | None = None
+    config_file: FilePath | None = None
     open: tuple[RightName, ...] = ()
     users: dict[str, tuple[RightName, ...]] = Field(default_factory=dict)
     tokens: tuple[TokenOptions, ...] = ()

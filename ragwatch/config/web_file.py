@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError, model_validator
 
-from ragwatch.config.options import FrozenOptions
+from ragwatch.config.options import FrozenOptions, reject_boolean
 from ragwatch.config.text import explain_all, load_text
 from ragwatch.core.units import duration_seconds
 from ragwatch.errors import ConfigError
@@ -131,7 +131,7 @@ class HttpServerConfig(FrozenOptions):
 class RateLimitOptions(FrozenOptions):
     """The section `rate_limit`: a token bucket over all requests."""
 
-    interval: Annotated[float, BeforeValidator(_interval_seconds), Field(ge=0.0)] = 0.0
+    interval: Annotated[float, BeforeValidator(_interval_seconds), BeforeValidator(reject_boolean), Field(ge=0.0)] = 0.0
     burst: int = Field(0, ge=0)
 
 

@@ -116,6 +116,17 @@ def test_what_cannot_page_is_known() -> None:
         assert key in told
 
 
+def test_routes_on_which_drift_cannot_page_are_known() -> None:
+    """A route with a control has no baseline, and the control itself is not watched; both are told with a key."""
+    controls = {"controls": {"new": "old", "beta": "old"}}
+    reasons = unpaged(a_config(routes=["new", "old", "beta", "faq"], drift=controls))
+    told = {reason.partition(":")[0]: reason for reason in reasons if "`drift.controls`" in reason}
+    assert list(told) == [f"no drift pages on {route}" for route in ("new", "beta", "old")]
+    assert all(f"`thresholds.routes.{name.rpartition(' ')[2]}` can page" in reason for name, reason in told.items())
+    none = a_config(routes=["new", "old", "beta"], drift={**controls, "quantities": []})
+    assert [reason for reason in unpaged(none) if "drift" in reason] == ["no drift pages: `drift.quantities` is empty"]
+
+
 def test_windows_may_have_names() -> None:
     """A mapping names windows."""
     assert a_config(estimates={"windows": {"day": 86400}}).settings.estimates.windows == {"day": 86400.0}

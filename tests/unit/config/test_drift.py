@@ -49,7 +49,7 @@ def test_a_detector_without_a_guarantee_needs_a_threshold() -> None:
         ({"detector": "adwin"}, "'betting', 'cusum' or 'page_hinkley'"),
         ({"controls": {"search": "support", "support": "other"}}, "'support' is a control and has one"),
         ({"tolerance": 1.0}, "less than 1"),
-        ({"tolerance": True}, "valid number"),
+        ({"tolerance": True}, "true is not a number; write one"),
         ({"false_alarm_every": "often"}, "is not a duration"),
         ({"reference": 10}, "greater than or equal to 30"),
         ({"quantities": ["quality"]}, "'faithfulness'"),

@@ -64,7 +64,7 @@ def test_the_gate_has_the_last_word() -> None:
         ({"fidelity": 0.5}, "'fidelity' is not a metric"),
         ({"faithfulness": 1.5}, "less than or equal to 1"),
         ({"faithfulness": True}, "valid dictionary"),
-        ({"correctness": {"severity": "block"}}, "metrics.correctness has no threshold"),
+        ({"correctness": {"severity": "block"}}, "metrics.correctness: has no threshold"),
         ({"faithfulness": {"treshold": 0.5}}, "Extra inputs"),
     ],
 )

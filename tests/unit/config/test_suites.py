@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from codecs import BOM_UTF8
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +114,28 @@ def test_questions_are_left_as_they_stand(tmp_path: Path) -> None:
     path = write(tmp_path, 'items: [{query: "What does ${HOME} mean?", expected: ["file:x"]}]', name="suite.yaml")
     (canary,) = read_suite(path)
     assert (canary.query, canary.expected[0].id) == ("What does ${HOME} mean?", "file:x")
+
+
+def test_suites_that_a_json_encoder_wrote(tmp_path: Path) -> None:
+    """It writes an emoji as a pair of escapes, which mean one character in YAML too."""
+    item = {"query": "Where is my parcel 😀?", "expected": [{"id": "🦆-1", "text": "𝄞"}], "name": "💡", "tags": ["🗂"]}
+    (canary,) = read_suite(write(tmp_path, {"items": [item]}, name="suite.yaml"))
+    assert r"\ud83d\ude00" in (tmp_path / "suite.yaml").read_text()
+    assert (canary.query, canary.expected, canary.name, canary.tags) == (
+        item["query"],
+        (Expected("🦆-1", "𝄞"),),
+        "💡",
+        ("🗂",),
+    )
+    assert read_suite(write(tmp_path, item)) == (canary,)
+
+
+def test_a_byte_order_mark_is_no_content(tmp_path: Path) -> None:
+    """Editors on Windows write one at the start of a file."""
+    path = write(tmp_path, {"query": "a", "expected": ["x"]})
+    expected = read_suite(path)
+    path.write_bytes(BOM_UTF8 + path.read_bytes())
+    assert read_suite(path) == expected
 
 
 def test_sizes_have_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

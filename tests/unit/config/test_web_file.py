@@ -53,9 +53,9 @@ WRONG = {
     f"tls_server_config: {{{PAIR}, client_allowed_sans: [a]}}": "tls_server_config.client_allowed_sans: needs",
     "basic_auth_users: {alice: secret}": "basic_auth_users.alice: is not a bcrypt hash; write what `htpasswd",
     "http_server_config: {headers: {Server: a}}": "http_server_config.headers: 'Server' cannot be set; use one of",
-    "http_server_config: {headers: {X-Frame-Options: no}}": "http_server_config.headers.X-Frame-Options: input should",
+    "http_server_config: {headers: {X-Frame-Options: no}}": "http_server_config.headers.X-Frame-Options: is not a text",
     "http_server_config: {headers: {X-Frame-Options: all}}": "http_server_config.headers: X-Frame-Options is 'all'",
-    "basic_auth_users: [a]": "basic_auth_users: input should be a valid dictionary",
+    "basic_auth_users: [a]": "basic_auth_users: is not a mapping; write its keys",
     "- a": "must be a mapping",
     "a: b: c": "not valid YAML",
 }
