@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 from urllib.error import HTTPError, URLError
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
 import click
 
+from ragwatch.commands.asking import query_of, reason_of
 from ragwatch.commands.credentials import ADVICE, authorize, certificate_advice, read_token
 from ragwatch.commands.terminal import printable
 from ragwatch.errors import ConfigError, ExternalError
 
 PATH = "/-/drift/acknowledge"
 TIMEOUT_SECONDS = 30.0
-UNAUTHORIZED = 401
+BAD_REQUEST, UNAUTHORIZED = 400, 401
 _MAX_BYTES = 100_000
 
 
@@ -28,17 +29,18 @@ def acknowledge(
     if judge is not None and (quantity is not None or route is not None):
         raise ConfigError("--judge: anchors have no quantity and no route; leave those out")
     parameters = {"quantity": quantity, "route": route, "judge": judge, "renew": "true" if renew else None}
-    query = urlencode({name: value for name, value in parameters.items() if value is not None})
-    request = Request(f"{url.rstrip('/')}{PATH}?{query}", data=b"", method="POST")  # noqa: S310 - scheme is checked above
+    request = Request(f"{url.rstrip('/')}{PATH}?{query_of(parameters)}", data=b"", method="POST")  # noqa: S310 - scheme is checked above
     authorize(request, read_token(token_file))
     try:
         with urlopen(request, timeout=TIMEOUT_SECONDS) as response:  # noqa: S310 - the same
             click.echo(printable(response.read(_MAX_BYTES).decode("utf-8", "replace")), nl=False)
     except HTTPError as error:
         with error:
-            body = error.read(_MAX_BYTES).decode("utf-8", "replace").strip()
+            reason = reason_of(error.read(_MAX_BYTES))
+        if error.code == BAD_REQUEST:
+            raise ConfigError(f"{url} refused: {reason}") from error
         advice = f" {ADVICE}" if error.code == UNAUTHORIZED else ""
-        raise ExternalError(f"{url} refused: {error.code} {body}{advice}") from error
+        raise ExternalError(f"{url} refused: {error.code} {reason}{advice}") from error
     except (URLError, OSError) as error:
         reason = f"{getattr(error, 'reason', error)}{certificate_advice(error)}"
         raise ExternalError(f"{url} cannot be reached: {reason}") from error

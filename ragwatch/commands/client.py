@@ -15,6 +15,7 @@ from random import SystemRandom
 from typing import Any, Protocol
 
 from ragwatch import stores
+from ragwatch.commands.asking import query_of, reason_of
 from ragwatch.commands.credentials import ADVICE, authorize, certificate_advice, read_token
 from ragwatch.config import Config
 from ragwatch.config.web_file import load_web_file
@@ -28,7 +29,7 @@ from ragwatch.ports import Query, Store
 
 TIMEOUT_SECONDS = 30.0
 FORGET_SECONDS = 1800.0
-UNAUTHORIZED = 401
+BAD_REQUEST, UNAUTHORIZED = 400, 401
 _WILDCARD_HOSTS = ("0.0.0.0", "[::]", "::")  # noqa: S104 - nothing is bound
 
 
@@ -133,9 +134,10 @@ class ApiClient:
         """Return the verdict line of the first answer of a search, such as the worst one; None if there is none.
 
         Raises:
+            ConfigError: It refuses a parameter.
             RagwatchError: It cannot be asked, or the response is not that of a ragwatch of this version.
         """
-        path = f"/api/v1/samples?{urllib.parse.urlencode({**parameters, 'limit': '1'})}"
+        path = f"/api/v1/samples?{query_of({**parameters, 'limit': '1'})}"
         try:
             rows = self._request(path)["samples"]
             return dict(rows[0]["verdict"]) if rows else None
@@ -175,6 +177,8 @@ class ApiClient:
             with error:
                 if error.code == 404 and absent is not None:
                     return absent
+                if error.code == BAD_REQUEST:
+                    raise ConfigError(f"{self._address} refused: {_refusal(error)}") from error
                 raise RagwatchError(f"{self._address}{path}: {error.code}: {_refusal(error)}") from error
         except (OSError, ValueError) as error:
             raise RagwatchError(
@@ -308,12 +312,5 @@ def _chars(sample: Mapping[str, Any] | None) -> int | None:
 
 
 def _refusal(error: urllib.error.HTTPError) -> str:
-    reason = _reason(error.read())
+    reason = reason_of(error.read())
     return f"{reason} {ADVICE}" if error.code == UNAUTHORIZED else reason
-
-
-def _reason(body: bytes) -> str:
-    try:
-        return str(json.loads(body)["error"])
-    except (ValueError, KeyError, TypeError):
-        return body.decode("utf-8", "replace").strip()[:200]

@@ -114,7 +114,8 @@ def _show(line: dict[str, Any]) -> None:
             console.print(f"{metric['metric']}: {escape(metric['reason'])}")
     for route, figures in line["routes"].items():
         shown = ", ".join(f"{row['metric']} {row['value']:.3f}" for row in figures)
-        console.print(f"route {escape(route)} ({max(row['n'] for row in figures)} cases): {shown}")
+        cases = max((row["n"] for row in figures), default=0)
+        console.print(f"route {escape(route)} ({cases} cases): {shown or 'unknown, no case could be ranked'}")
     unread = ", ".join(f"{reason} {count}" for reason, count in line["unread"].items())
     console.print(f"{line['judged']} samples judged by {escape(line['judge'])}; not judged: {unread or 'none'}")
     if line["unranked"]:

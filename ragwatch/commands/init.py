@@ -13,8 +13,10 @@ from pathlib import Path
 import click
 
 from ragwatch.commands.check import check
+from ragwatch.commands.log_routes import LogRoutes, log_routes, names_of, refused_lines
 from ragwatch.commands.map import SourceProposal, propose_source
-from ragwatch.core.sample import Sample
+from ragwatch.commands.terminal import printable
+from ragwatch.core.sample import OTHER, Sample
 from ragwatch.errors import ConfigError, RagwatchError
 
 SHARES = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
@@ -23,7 +25,6 @@ JUDGED_PER_DAY = 2000
 DEFAULT_PER_DAY = 20_000
 SMALL_LOG_BYTES = 1_000_000
 """Size of all logs up to which a service is taken to give, in a day, as many answers as they hold."""
-MAX_ROUTES = 20
 DAY_SECONDS = 86_400.0
 SYSTEM_STATE = Path("/var/lib/ragwatch")
 LISTEN = "127.0.0.1:10477"
@@ -53,6 +54,8 @@ def init(*, logs: Sequence[Path], receive: str | None, out: Path, state: Path | 
         raise ConfigError("init: give the log files of the service, or --receive push or otlp without files")
     if str(out) != "-" and out.exists():
         raise ConfigError(f"--out {out}: already exists and is not overwritten; name another file")
+    for log in logs:
+        _check_name(str(log), log.resolve())
     proposal = _propose(logs) if logs else None
     if logs and proposal is None:
         return 1
@@ -61,9 +64,9 @@ def init(*, logs: Sequence[Path], receive: str | None, out: Path, state: Path | 
         answers = _ask(samples, state, yes=yes, is_small=0 < sum(map(_size, logs)) <= SMALL_LOG_BYTES)
     except click.Abort as error:
         raise ConfigError("init: standard input ended before all questions were answered; or give --yes") from error
-    routes = sorted({sample.route for sample in samples if sample.route})
+    _check_encoding("--state", answers.state)
     source = list(_received(str(receive))) if proposal is None else list(_tailed(proposal, logs))
-    text = "\n".join(_configuration(source, routes, answers)) + "\n"
+    text = "\n".join(_configuration(source, log_routes(samples), answers)) + "\n"
     if str(out) == "-":
         click.echo(text, nl=False)
         return 0
@@ -74,6 +77,30 @@ def init(*, logs: Sequence[Path], receive: str | None, out: Path, state: Path | 
     code = _check(out)
     click.echo("\n".join(_next_steps(out)))
     return code
+
+
+def _check_name(shown: str, path: Path) -> None:
+    """Refuse the name of a log that a configuration cannot hold.
+
+    Raises:
+        ConfigError: It cannot.
+    """
+    _check_encoding(shown, path)
+    if "${" in str(path):
+        raise ConfigError(
+            f"{shown}: the path {path} has ${{, which names environment variables in a configuration; rename the "
+            "file or directory"
+        )
+
+
+def _check_encoding(shown: str, path: Path) -> None:
+    try:
+        str(path).encode()
+    except UnicodeEncodeError as error:
+        raise ConfigError(
+            f"{printable(shown)}: the path {printable(str(path))} is not UTF-8, as a configuration must be; rename the "
+            "file or directory"
+        ) from error
 
 
 def _propose(logs: Sequence[Path]) -> SourceProposal | None:
@@ -151,7 +178,7 @@ def _item(lines: Sequence[str]) -> Iterator[str]:
             is_first = False
 
 
-def _configuration(source: Sequence[str], routes: Sequence[str], answers: _Answers) -> Iterator[str]:
+def _configuration(source: Sequence[str], routes: LogRoutes, answers: _Answers) -> Iterator[str]:
     share = share_of(answers.per_day)
     yield "# Configuration of ragwatch. config.example.yaml and docs/reference.md list all keys. Editors complete them"
     yield "# after `ragwatch config schema > ragwatch.schema.json` if this file begins with the line"
@@ -160,8 +187,11 @@ def _configuration(source: Sequence[str], routes: Sequence[str], answers: _Answe
     yield "# Database and lock file. On a local disk, used by one process."
     yield f"state: {_text(str(answers.state))}"
     yield ""
-    yield '# Values of the label `route`; any other route counts as "other".'
-    yield f"routes: {json.dumps(routes[:MAX_ROUTES], ensure_ascii=False)}"
+    yield f'# Values of the label `route`; any other route counts as "{OTHER}".'
+    if routes.more:
+        yield f"# The log has these routes too; list those that you want to see apart: {names_of(routes.more)}"
+    yield from refused_lines(routes)
+    yield f"routes: {json.dumps(routes.listed)}"
     yield ""
     yield "sources:"
     yield from source

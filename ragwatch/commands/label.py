@@ -14,16 +14,17 @@ import click
 from rich.console import Console
 from rich.text import Text
 
+from ragwatch.commands.asking import require_utf8
 from ragwatch.commands.client import LabelClient, label_client
 from ragwatch.commands.label_relevance import RelevanceOptions, label_relevance
+from ragwatch.commands.label_rows import label_record, parse_row
 from ragwatch.commands.terminal import file_name_in_errors, printable
 from ragwatch.config import Config, load
 from ragwatch.core.evidence import ClaimVerdict
-from ragwatch.core.labels.label import Label, parse_label
+from ragwatch.core.labels.label import Label
 from ragwatch.core.labels.questions import CLAIM, label_questions
 from ragwatch.core.labels.selection import scores_of
-from ragwatch.core.sampling import key_of
-from ragwatch.core.scores import Quantity, quantity_of
+from ragwatch.core.scores import Quantity
 from ragwatch.errors import ConfigError, RagwatchError
 from ragwatch.telemetry import configure_logging
 
@@ -81,6 +82,8 @@ def label(  # noqa: PLR0913 - one parameter for each option
 ) -> int:
     """Label answers, so that the estimates can be corrected for errors of the judges; or the relevance of contexts."""
     configure_logging("error")
+    for option, value in (("--annotator", annotator), ("--revoke", revoke)):
+        require_utf8(option, value or "")
     if revoke is not None:
         return _revoke(load(path), revoke, annotator, url, token_file)
     if annotator is None:
@@ -92,7 +95,8 @@ def label(  # noqa: PLR0913 - one parameter for each option
         return label_relevance(load(path), relevance, annotator, options, count=count, read_line=_line_or_none)
     if out is not None and rows is not None:
         raise ConfigError("--export and --import: give only one of them")
-    with label_client(load(path), url, token_file) as client:
+    config = load(path)
+    with label_client(config, url, token_file) as client:
         if out is not None:
             with file_name_in_errors(out.name):
                 out.writelines(json.dumps(record) + "\n" for record in client.labels())
@@ -100,7 +104,7 @@ def label(  # noqa: PLR0913 - one parameter for each option
             return 0
         if rows is not None:
             with file_name_in_errors(rows.name):
-                return _import(client, rows, annotator)
+                return _import(client, rows, annotator, config.settings.quantities)
         return _session(client, annotator, count, whole=whole)
 
 
@@ -223,46 +227,18 @@ def underlined_claims(answer: str, claims: Sequence[Mapping[str, Any]]) -> Itera
             yield Text.assemble((before, "dim"), (printable(answer[start:end]), "underline"), (after, "dim"))
 
 
-def _import(client: LabelClient, rows: BinaryIO, annotator: str) -> int:
+def _import(client: LabelClient, rows: BinaryIO, annotator: str, quantities: Sequence[Quantity]) -> int:
     records, unreadable = [], 0
     for number, line in enumerate(rows, start=1):
         if line.strip():
             try:
-                records.append(label_record(json.loads(line), annotator, time.time()))
-            except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+                records.append(label_record(parse_row(line), annotator, time.time(), quantities))
+            except ValueError as error:
                 unreadable += 1
-                click.echo(printable(f"{rows.name}:{number}: {type(error).__name__}: {error}"), err=True)
+                click.echo(printable(f"{rows.name}:{number}: {error}"), err=True)
     total = {"new": 0, "replaced": 0, "unmatched": 0}
     for start in range(0, len(records), BATCH_SIZE):
         for name, count in client.put(records[start : start + BATCH_SIZE]).items():
             total[name] += count
     click.echo(", ".join(f"{count} {name}" for name, count in total.items()) + f", {unreadable} unreadable", err=True)
     return FAILURE if unreadable else 0
-
-
-def label_record(row: Mapping[str, Any], annotator: str, now: float) -> dict[str, Any]:
-    """Convert a row of an imported file to the record of a label.
-
-    Args:
-        row: Has `key`, or `source` and `id`; `scores`, `claims` or both; the other fields of a label are optional.
-        annotator: Used if the row names none.
-        now: Used if the row has no time, in seconds since the epoch.
-
-    Raises:
-        KeyError, ValueError, TypeError, AttributeError: The row is not a label.
-    """
-    key = row["key"] if "key" in row else key_of(str(row["source"]), str(row["id"]))
-    claims = tuple(None if verdict is None else ClaimVerdict(verdict) for verdict in row.get("claims") or ())
-    scores = {quantity_of(name): float(score) for name, score in (row.get("scores") or {}).items()}
-    probability = row.get("probability")
-    label = Label(
-        key=str(key),
-        annotator=str(row.get("annotator", annotator)),
-        at=float(row.get("at", now)),
-        scores={**scores_of(claims, {}), **scores},
-        claims=claims,
-        probability=None if probability is None else float(probability),
-        note=str(row.get("note", "")),
-    )
-    kept = {name: row[name] for name in ("owner", "without", "revoked", "earlier") if name in row}  # of an export
-    return parse_label(label.to_record() | kept, now).to_record()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -29,6 +30,7 @@ from ragwatch.pipeline.canaries.loop import CanarySuite
 
 GRADES = MappingProxyType({"n": Grade.NOT_RELEVANT, "r": Grade.RELEVANT, "h": Grade.HIGHLY_RELEVANT})
 SKIP, QUIT = "-", "q"
+FAILURE = 1
 HELP = (
     "How relevant is each context to its query? [n]ot, [r]elevant: it has a part of the answer, [h]ighly relevant: "
     "it answers alone. - to skip, q to quit. Each judgement is saved at once. The order says nothing of ranks."
@@ -64,11 +66,14 @@ def label_relevance(
 ) -> int:
     """Judge contexts of the pools in a file, which are drawn first if it has none; or write what was judged.
 
+    Returns the exit code: 0; 1 if the retriever gave no contexts for some queries.
+
     Raises:
         ConfigError: The suite is not configured, or a file cannot be read or written.
     """
     suite = _suite(config, options.suite)
     file = RelevanceFile.read(path)
+    left_out: Counter[str] = Counter()
     confidence = config.settings.estimates.confidence
     if options.qrels is not None or options.suite_out is not None:
         if options.qrels is not None:
@@ -78,26 +83,40 @@ def label_relevance(
                 raise ConfigError(f"--suite-out {options.suite_out}: give a name that ends in .jsonl")
             _write("--suite-out", options.suite_out, suite_lines(suite.canaries, file.pools, file.grades))
     else:
-        _add_pools(suite, file, options)
-        _session(file, annotator, count, read_line)
+        left_out = _add_pools(suite, file, options)
+        _session(file, annotator, count, read_line, all_asked=not left_out)
     pools = list(file.pools.values())
     _show(report(pools, file.grades, confidence), max(suite.ks), pairs_to_judge(pools))
-    return 0
+    if not left_out:
+        return 0
+    reasons = ", ".join(f"{reason} {count}" for reason, count in left_out.items())
+    click.echo(
+        f"{left_out.total()} of {len(suite.canaries)} queries were left out: {reasons}; "
+        "the next run asks the retriever for them again",
+        err=True,
+    )
+    return FAILURE
 
 
 def _suite(config: Config, name: str | None) -> CanarySuite:
     for suite in config.canaries:
         if name in (None, suite.place.suite):
             return suite_of(suite, readable_secret(config.settings.state))
-    names = ", ".join(suite.place.suite for suite in config.canaries) or "none is"
-    raise ConfigError(f"--suite {name or ''}: is not configured; use one of: {names} (key `canaries`)")
+    if not config.canaries:
+        raise ConfigError("canaries: none is configured; add a suite such as {suite: docs, file: ..., probe: {...}}")
+    names = ", ".join(suite.place.suite for suite in config.canaries)
+    raise ConfigError(f"--suite {name}: is not configured; use one of: {names} (key `canaries`)")
 
 
-def _add_pools(suite: CanarySuite, file: RelevanceFile, options: RelevanceOptions) -> None:
-    """Ask the retriever for each query without a pool, and append its pool. A failure is reported."""
+def _add_pools(suite: CanarySuite, file: RelevanceFile, options: RelevanceOptions) -> Counter[str]:
+    """Ask the retriever for each query without a pool, and append its pool.
+
+    A failure is reported. Returns how many queries were left out, by reason.
+    """
+    left_out: Counter[str] = Counter()
     queries = [canary.query for canary in suite.canaries if canary.query not in file.pools]
     if not queries:
-        return
+        return left_out
     k = max(suite.ks)
     depth = max(k, options.depth or 5 * k)
     corpus = list(_corpus(options.corpus)) if options.corpus is not None else []
@@ -109,7 +128,8 @@ def _add_pools(suite: CanarySuite, file: RelevanceFile, options: RelevanceOption
                 retrieved = await suite.probe.ask(query, depth)
                 hits = [(hit.id, hit.text or "") for hit in retrieved.hits if hit.id]
                 if retrieved.failure is not None or len(hits) < len(retrieved.hits):
-                    reason = retrieved.failure or "the reply has contexts without an id"
+                    reason = str(retrieved.failure or "the reply has contexts without an id")
+                    left_out[reason] += 1
                     click.echo(printable(f"{query}: left out: {reason} {retrieved.detail}".rstrip()), err=True)
                     continue
                 texts = dict(corpus)
@@ -119,6 +139,7 @@ def _add_pools(suite: CanarySuite, file: RelevanceFile, options: RelevanceOption
             await suite.probe.close()
 
     run_async(ask())
+    return left_out
 
 
 def _corpus(path: Path) -> Iterator[tuple[str, str]]:
@@ -135,11 +156,12 @@ def _corpus(path: Path) -> Iterator[tuple[str, str]]:
                 raise ConfigError(f'--corpus {path} line {number}: is not {{"id": ..., "text": ...}}') from error
 
 
-def _session(file: RelevanceFile, annotator: str, count: int, read_line: ReadLine) -> None:
+def _session(file: RelevanceFile, annotator: str, count: int, read_line: ReadLine, *, all_asked: bool) -> None:
     console = Console(soft_wrap=True, highlight=False)
     pairs = list(islice(file.open_pairs(annotator), count))
     if not pairs:
-        console.print("There is nothing to judge: you have judged every candidate of every query.")
+        judged, missing = "you have judged every candidate of every query", "some queries have no candidates"
+        console.print(f"There is nothing to judge: {judged if all_asked else missing}.")
         return
     console.print(Text(HELP, style="dim"))
     saved = 0

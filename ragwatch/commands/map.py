@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO
 
 import click
 
 from ragwatch.commands.log_head import FormatTrial, LogHead, read_head
+from ragwatch.commands.log_routes import log_routes, refused_lines
 from ragwatch.commands.map_join import JoinGuess, guess_join, join_yaml
 from ragwatch.commands.record_files import Rejects
 from ragwatch.commands.terminal import file_name_in_errors, printable
@@ -24,7 +25,6 @@ from ragwatch.formats.log_reader import LogReader, RecordRules
 from ragwatch.formats.prompts import has_prompt
 from ragwatch.formats.split import Splitter
 
-MAX_ROUTES_SHOWN = 20
 _SEPARATE = "# no answer is proposed: log an answer and its contexts in one record, then map again"
 _NOTHING = "# no field looks like a question, contexts or an answer: write a mapping by hand"
 
@@ -182,7 +182,8 @@ def _yaml(proposal: _Proposal, log: LogHead, *, brief: bool = False) -> list[str
     With `brief` without what is only to be known: the mapping that a format is the same as, and the routes.
     """
     best, trial = proposal.guess, proposal.trial
-    share = f"reads {len(trial.samples)} of {len(log.records)} records ({len(trial.samples) / len(log.records):.0%})"
+    total = len(log.records) + log.rejects.counts.total()
+    share = f"reads {len(trial.samples)} of {total} records ({len(trial.samples) / total:.0%})"
     lines = [f"# {share}", f"format: {best.format}"]
     bias = "" if best.format == CUSTOM else FORMATS[str(best.format)].KNOWN_BIAS
     if bias:
@@ -199,10 +200,16 @@ def _yaml(proposal: _Proposal, log: LogHead, *, brief: bool = False) -> list[str
         lines.append(f"split: {json.dumps(proposal.splitter.option, ensure_ascii=False)}")
     elif 2 * sum(map(has_prompt, trial.samples)) > len(trial.samples):
         lines.append("# the contexts look like whole prompts, which split cannot cut: log the passages as a list")
-    routes = sorted({sample.route for sample in trial.samples if sample.route})
-    if routes and not brief:
-        lines.append(f"# routes to list at the top level of the configuration: {_route_list(routes)}")
-    return lines
+    return lines if brief else [*lines, *_route_lines(trial.samples)]
+
+
+def _route_lines(samples: Sequence[Sample]) -> Iterator[str]:
+    """Comments that name the routes for the configuration, and those that it would refuse."""
+    routes = log_routes(samples)
+    if routes.listed:
+        more = f" and {len(routes.more)} more" if routes.more else ""
+        yield f"# routes to list at the top level of the configuration: {json.dumps(routes.listed)}{more}"
+    yield from refused_lines(routes)
 
 
 def _selection(proposal: _Proposal, log: LogHead) -> list[str]:
@@ -223,9 +230,3 @@ def _selection(proposal: _Proposal, log: LogHead) -> list[str]:
 
 def _mapping(mapping: Mapping[str, str], indent: str) -> list[str]:
     return [f"{indent}{key}: {json.dumps(expression)}" for key, expression in mapping.items()]
-
-
-def _route_list(routes: Sequence[str]) -> str:
-    """The first routes as a YAML list in one line."""
-    more = f" and {len(routes) - MAX_ROUTES_SHOWN} more" if len(routes) > MAX_ROUTES_SHOWN else ""
-    return json.dumps(routes[:MAX_ROUTES_SHOWN], ensure_ascii=False) + more

@@ -298,7 +298,11 @@ def _chars(task: Mapping[str, Any]) -> int:
 
 
 def _label(record: Mapping[str, Any], now: float) -> Label:
+    if not isinstance(record.get("key"), str) or not record["key"]:
+        raise ValueError("key: is missing or no text; give the key of the answer")
     try:
         return parse_label(record, now)
-    except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"this is not a label: {type(error).__name__} {error}") from error
+    except KeyError as error:
+        raise ValueError(f"{error.args[0]}: is missing; add it") from error
+    except (TypeError, AttributeError) as error:
+        raise ValueError("a field has a value of the wrong type; see `ragwatch label --export`") from error

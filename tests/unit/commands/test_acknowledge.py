@@ -38,7 +38,7 @@ class Handler(BaseHTTPRequestHandler):
         parameters = dict(parse_qsl(parts.query))
         self.server.requests.append((parts.path, parameters))
         refused = parameters.get("route") == "gone"
-        body = b"route: 'gone' is not known\n" if refused else b"faithfulness/search: acknowledged\n"
+        body = b'{"error":"route: \'gone\' is not known"}\n' if refused else b"faithfulness/search: acknowledged\n"
         self.send_response(400 if refused else 200)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -82,10 +82,10 @@ def test_asks_for_what_was_said(listener: Listener, arguments: list[str], reques
 
 
 def test_a_refusal_is_told(listener: Listener) -> None:
-    """The error has the text of the response."""
+    """As a usage error with the reason in the response, without the JSON around it."""
     result = run("--url", listener.url, "--route", "gone")
-    assert isinstance(result.exception, ExternalError)
-    assert str(result.exception) == f"{listener.url} refused: 400 route: 'gone' is not known"
+    assert isinstance(result.exception, ConfigError)
+    assert str(result.exception) == f"{listener.url} refused: route: 'gone' is not known"
 
 
 def test_nobody_there_is_told() -> None:
@@ -102,6 +102,7 @@ def test_nobody_there_is_told() -> None:
     [
         (["--url", "file:///etc/passwd"], "is not a URL"),
         (["--judge", "claude", "--route", "search"], "anchors have no quantity and no route"),
+        (["--route", "caf\udce9"], "is not UTF-8"),
     ],
 )
 def test_what_makes_no_sense_is_not_sent(arguments: list[str], message: str) -> None:

@@ -153,3 +153,15 @@ def test_what_is_refused(tmp_path: Path, arguments: tuple[str, ...], message: st
     result = gate(*(each.format(folder=tmp_path) for each in arguments), rows=[GOOD])
     assert isinstance(result.exception, ConfigError)
     assert message in str(result.exception)
+
+
+@pytest.mark.parametrize("grade", [None, 0, -1])
+def test_a_route_without_anything_relevant_is_unknown(tmp_path: Path, grade: int | None) -> None:
+    """The verdict is printed all the same, and it is not that the gate failed."""
+    row = {"id": "q2", "question": "Which?", "retrieved_ids": ["c3"], "route": "b"}
+    qrels = tmp_path / "qrels.tsv"
+    qrels.write_text(f"q2\t0\tc3\t{grade}\n")
+    result = gate(rows=[row | {"relevant_ids": []}]) if grade is None else gate("--qrels", str(qrels), rows=[row])
+    assert result.return_value == 3, result.exception
+    assert "route b (0 cases): unknown, no case could be ranked" in result.stdout
+    assert "NOT_ENOUGH_DATA: " in result.stdout

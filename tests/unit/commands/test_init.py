@@ -165,3 +165,52 @@ def test_completion_scripts_name_the_program(shell: str) -> None:
     """Each shell gets a script that completes `ragwatch`."""
     result = CliRunner().invoke(cli, ["completion", shell], standalone_mode=False)
     assert "_RAGWATCH_COMPLETE" in result.stdout
+
+
+def _log_of(path: Path, *routes: str) -> Path:
+    row = {"question": "q", "contexts": ["c"], "answer": "a"}
+    path.write_text("".join(json.dumps(row | {"route": route}) + "\n" for route in routes), encoding="utf-8")
+    return path
+
+
+def test_routes_that_cannot_be_listed_are_named(tmp_path: Path) -> None:
+    """The configuration is valid: they count as "other", which a comment says."""
+    refused = ["my route", "s\u00fcd", "a" * 200, "x\ny\u2028z"]
+    log, out = _log_of(tmp_path / "app.jsonl", "ok/1", *refused), tmp_path / "ragwatch.yaml"
+    _init(log, "--yes", "--out", out, "--state", tmp_path / "state")
+    assert load(out).settings.routes == ("ok/1",)
+    (comment,) = (line for line in out.read_text(encoding="utf-8").split("\n") if "Not listed" in line)
+    assert comment.startswith('# Not listed, so that they count as "other": ')
+    for name in ('"my route"', '"s\u00fcd"', f'"{"a" * 40}..."', '"x\\ny\ufffdz"'):
+        assert name in comment
+
+
+def test_routes_beyond_the_first_twenty_are_named(tmp_path: Path) -> None:
+    """Twenty are listed; the others can be added by hand."""
+    log, out = _log_of(tmp_path / "app.jsonl", *(f"r{number:02}" for number in range(22))), tmp_path / "ragwatch.yaml"
+    _init(log, "--yes", "--out", out, "--state", tmp_path / "state")
+    assert len(load(out).settings.routes) == 20
+    assert 'list those that you want to see apart: "r20", "r21"\n' in out.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("${NOPE}", "names environment variables in a configuration; rename"), ("caf\udce9", "is not UTF-8")],
+)
+def test_a_path_that_a_configuration_cannot_hold_is_refused(tmp_path: Path, name: str, message: str) -> None:
+    """Before anything is written, so that the next attempt does not find a file."""
+    folder, out = tmp_path / name, tmp_path / "ragwatch.yaml"
+    folder.mkdir()
+    error = _init(_log_of(folder / "app.jsonl", "a"), "--yes", "--out", out).exception
+    assert isinstance(error, ConfigError)
+    assert message in str(error)
+    assert not out.exists()
+
+
+def test_a_state_that_is_not_utf8_is_refused(tmp_path: Path, log: Path) -> None:
+    """By its option, and nothing is written."""
+    out = tmp_path / "ragwatch.yaml"
+    error = _init(log, "--yes", "--out", out, "--state", "caf\udce9").exception
+    assert isinstance(error, ConfigError)
+    assert str(error).startswith("--state: the path caf\ufffd is not UTF-8")
+    assert not out.exists()

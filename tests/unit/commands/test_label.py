@@ -15,7 +15,8 @@ from support.kit import a_claim, a_draw, a_verdict, an_admission, an_evidence
 from support.labelled import World
 
 from ragwatch.commands import cli
-from ragwatch.commands.label import label_record, printable, underlined_claims
+from ragwatch.commands.label import printable, underlined_claims
+from ragwatch.commands.label_rows import label_record
 from ragwatch.core.labels.label import Label
 from ragwatch.core.scores import Quantity
 from ragwatch.errors import ConfigError, RagwatchError
@@ -109,8 +110,8 @@ def test_out_and_in(config: Path, tmp_path: Path) -> None:
         file.write('\n{"key": "k"\n[]\n{"source": "app", "id": "r9", "claims": ["supported", null]}\n')
     found = run(there, "--import", str(out))
     assert found.return_value == 1
-    assert ":5: JSONDecodeError" in found.stderr
-    assert ":6: TypeError" in found.stderr
+    assert ":5: is not JSON: Expecting" in found.stderr
+    assert ":6: is no JSON object" in found.stderr
     assert found.stderr.endswith("1 new, 3 replaced, 1 unmatched, 2 unreadable\n")
     assert isinstance(run(config, "--export", "-", "--import", str(out)).exception, ConfigError)
 
@@ -142,10 +143,53 @@ def test_a_file_of_another_making(config: Path, tmp_path: Path) -> None:
 def test_a_row_of_a_file() -> None:
     """A row may name its sample as the log does, and say what it knows."""
     row = {"source": "app", "id": "r1", "claims": ["supported", "contradicted"], "scores": {"answer_relevancy": 1}}
-    found = label_record(row | {"probability": 0.5, "note": "n"}, "ann", 7.0)
+    found = label_record(row | {"probability": 0.5, "note": "n"}, "ann", 7.0, tuple(Quantity))
     assert found["key"] == a_draw("r1").key
     assert found["scores"] == {"faithfulness": 0.5, "contradiction": 0.5, "answer_relevancy": 1.0}
     assert (found["annotator"], found["at"], found["probability"], found["note"]) == ("ann", 7.0, 0.5, "n")
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        (
+            '{"key": "k", "scores": {"faithfullness": 1}}',
+            "scores: 'faithfullness' is no quantity; use one of: faithful",
+        ),
+        ('{"key": "k", "scores": {"polite_tone": 1}}', "scores: 'polite_tone' is no quantity"),
+        ('{"key": "k", "scores": {"faithfulness": "good"}}', "scores.faithfulness: 'good' is no number"),
+        ('{"key": "k", "scores": {"faithfulness": null}}', "scores.faithfulness: None is no number"),
+        ('{"key": "k", "scores": [1]}', "scores: [1] is no JSON object"),
+        ('{"key": "k", "claims": {}, "at": "noon"}', "claims: {} is no list"),
+        ('{"key": "k", "claims": ["true"]}', "claims: 'true' is not known; use one of: supported"),
+        ('{"key": "k", "claims": [{}]}', "claims: {} is not known"),
+        ('{"key": "k", "at": "noon"}', "at: 'noon' is no number"),
+        ('{"key": "k", "earlier": [7]}', "earlier: 7 is no JSON object"),
+        ('{"key": "k", "without": 7}', "without: 7 is no JSON object"),
+        ('{"key": "k", "note": "torn', "is not JSON: Unterminated string starting at character"),
+        ('{"key": null, "scores": {"faithfulness": 1}}', "key: None is no text"),
+        ('{"id": "r1", "scores": {"faithfulness": 1}}', "names no answer; give its `key`, or `source` and `id`"),
+        (f'{{"key": "k", "at": {"9" * 400}}}', "at: 9999999"),
+    ],
+)
+def test_an_unreadable_row_holds_up_no_other(config: Path, tmp_path: Path, row: str, reason: str) -> None:
+    """It is counted with its reason in words; the rows around it come in."""
+    file = tmp_path / "rows.jsonl"
+    file.write_text(f'{{"key": "k1", "scores": {{"faithfulness": 1}}}}\n{row}\n{{"key": "k2", "note": null}}\n')
+    found = run(config, "--import", str(file))
+    assert found.return_value == 1, found.exception
+    assert f":2: {reason}" in found.stderr
+    assert "Error" not in found.stderr
+    assert found.stderr.endswith("2 new, 0 replaced, 2 unmatched, 1 unreadable\n")
+    assert [(label.key, label.note) for label in labels(config)] == [("k1", ""), ("k2", "")]
+
+
+def test_a_name_that_is_not_utf8_is_refused(config: Path) -> None:
+    """Before anything is asked, so that no label is lost."""
+    for option in ("--annotator", "--revoke"):
+        error = run(config, option, "caf\udce9").exception
+        assert isinstance(error, ConfigError)
+        assert f"{option} caf\udce9: is not UTF-8" in str(error)
 
 
 def test_nothing_to_label(config: Path, tmp_path: Path) -> None:

@@ -97,8 +97,10 @@ def test_a_retriever_that_is_down_gives_no_pool(tmp_path: Path) -> None:
     """The query is left out with the reason; the next run asks again."""
     config = written(tmp_path, f"http://127.0.0.1:{free_port()}")
     result = label(config)
+    assert result.return_value == 1
     assert "cats: left out: connect" in result.stderr
-    assert "There is nothing to judge" in result.stdout
+    assert "1 of 1 queries were left out: connect 1; the next run asks" in result.stderr
+    assert "There is nothing to judge: some queries have no candidates." in result.stdout
     assert "0 queries" in result.stdout
 
 
@@ -120,6 +122,16 @@ def test_what_cannot_be_read_or_written_is_named(tmp_path: Path) -> None:
     assert "line 2: is no pool and no judgement" in str(label(config).exception)
     file.write_bytes(b"\xff")
     assert "cannot be read" in str(label(config).exception)
+
+
+def test_no_suite_is_told(tmp_path: Path) -> None:
+    """By the key that has none."""
+    config = written(tmp_path, "http://127.0.0.1:1")
+    config.write_text(config.read_text().partition("canaries:")[0])
+    for arguments in ((), ("--suite", "docs")):
+        error = label(config, *arguments).exception
+        assert isinstance(error, ConfigError)
+        assert str(error).startswith("canaries: none is configured; add a suite")
 
 
 def test_a_file_that_cannot_be_appended_is_named(tmp_path: Path) -> None:

@@ -238,3 +238,16 @@ def test_a_document_is_read_as_a_whole(text: str) -> None:
     row = json.dumps(ROW)
     result = _map(text.replace("{}", row))
     assert "(100%)" in result.stdout
+
+
+def test_a_torn_line_counts_as_a_record() -> None:
+    """The share is one of all lines with an object."""
+    result = _map(_lines(*[RECORD] * 2) + '{"torn": "')
+    assert "reads 2 of 3 records (67%)" in result.stdout
+
+
+def test_routes_that_a_configuration_refuses_are_not_proposed() -> None:
+    """They are named, and count as "other"."""
+    result = _map(_lines(RECORD, RECORD | {"path": "my route"}))
+    assert 'routes to list at the top level of the configuration: ["/search"]\n' in result.stdout
+    assert '# Not listed, so that they count as "other": "my route".\n' in result.stdout

@@ -79,10 +79,14 @@ def test_nothing_fails(address: str) -> None:
 
 def test_a_wrong_word_is_told(address: str, tmp_path: Path) -> None:
     """By name: of the running ragwatch for quantities and times, of the configuration for routes."""
-    for more, named in ((["--quantity", "colour"], "quantity: not one of"), (["--since", "soon"], "since: not a time")):
+    for more, named in (
+        (["--quantity", "colour"], f"{address} refused: quantity: not one of"),
+        (["--since", "soon"], f"{address} refused: since: not a time"),
+        (["--route", "caf\udce9"], "--route caf\udce9: is not UTF-8"),
+    ):
         result = run("--url", address, *more)
-        assert isinstance(result.exception, RagwatchError)
-        assert named in str(result.exception)
+        assert isinstance(result.exception, ConfigError)
+        assert str(result.exception).startswith(named)
     config = tmp_path / "ragwatch.yaml"
     config.write_text(
         "sources: [{kind: tail, name: app, path: /nowhere/*}]\nroutes: [search]\n"
