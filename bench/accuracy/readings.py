@@ -14,6 +14,7 @@ from accuracy.rows import Row
 
 from ragwatch.core.evidence import ClaimVerdict
 from ragwatch.core.sample import Sample
+from ragwatch.core.scores import Quantity, expected_scores, top_ranked_ignored
 from ragwatch.judges.lexical import judge as lexical
 from ragwatch.judges.lexical.atomic_facts import facts_of
 from ragwatch.judges.lexical.judge import LexicalJudge
@@ -41,7 +42,8 @@ class Reading:
         relevance: Of each context; None where unknown.
         cells: Start and end of each claim, and the ranks of the contexts whose cells are marked.
         uses_first: Some claim uses the first context.
-        first_used: Probability of that; None where unknown.
+        first_used: Probability of that as the estimates average it, the hard call where the judge gives none; None
+            where unknown.
     """
 
     doubt: float
@@ -92,6 +94,7 @@ def reading(judge: LexicalJudge, sample: Sample) -> Reading:
         return rulings
 
     evidence = read(sample, facts_of(sample.answer, sample.question), shipped(), Thresholds(), ruled)
+    ignored = expected_scores(evidence).get(Quantity.TOP_RANKED_IGNORED, top_ranked_ignored(evidence))
     return Reading(
         doubt=max((1.0 - ruling.support for ruling in rulings), default=0.0),
         flagged=any(ruling.verdict is not ClaimVerdict.SUPPORTED for ruling in rulings),
@@ -102,7 +105,7 @@ def reading(judge: LexicalJudge, sample: Sample) -> Reading:
             for claim in evidence.claims
         ),
         uses_first=any(evidence.used[:1]),
-        first_used=evidence.first_used,
+        first_used=None if ignored is None else 1.0 - ignored,
     )
 
 

@@ -44,7 +44,7 @@ class Limits:
         canaries: Age of the last run of a suite that runs at least twice as often; for others, the delay of a run.
         failures: Share of a judge's calls that failed.
         budget: Remaining share of a judge's budget.
-        unquoted: Claims called supported without a verbatim quote, per judged answer.
+        unquoted: Claims called supported without a verbatim quote, per reading.
         fooled: Share of known-bad answers that a judge accepts.
         free: Free bytes on the disk of the state directory.
         degraded: Share of the canaries of a suite that are degraded, above which the alert is critical.
