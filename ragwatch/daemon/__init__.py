@@ -14,12 +14,12 @@ from ragwatch import __version__, stores
 from ragwatch.audit import AuditLog
 from ragwatch.board import Board
 from ragwatch.config import Config, load
-from ragwatch.config.paging import unpaged
 from ragwatch.config.web import WebOptions
 from ragwatch.daemon.actions import actions
 from ragwatch.daemon.changes import record_judges, record_reload
 from ragwatch.daemon.grpc_listeners import GrpcListeners
-from ragwatch.daemon.loops import StopSignal, repeat
+from ragwatch.daemon.loops import StopSignal, repeat, retry
+from ragwatch.daemon.page_scope import page_scope
 from ragwatch.daemon.process import limit_malloc_arenas, log_library_warnings, raise_file_limit, settle
 from ragwatch.daemon.prompts import rebuilt_prompts
 from ragwatch.daemon.rejudging import rejudge_with
@@ -29,13 +29,14 @@ from ragwatch.daemon.runtime_loops import runtime_loops
 from ragwatch.daemon.schedule import JobSchedule
 from ragwatch.daemon.shared import Clock, SharedState
 from ragwatch.daemon.state_secret import state_secret
+from ragwatch.daemon.stored_places import check_places
 from ragwatch.daemon.web_access import WebAccess
 from ragwatch.errors import ConfigError, RagwatchError
 from ragwatch.pipeline.leadership import Leadership
 from ragwatch.ports import Erased, Erasure, RecordedEvent
 from ragwatch.ports.receiving import Handler
 from ragwatch.telemetry import Telemetry
-from ragwatch.web import PageScope, RequestPolicy, Server, allowed_hosts, build_app
+from ragwatch.web import RequestPolicy, Server, allowed_hosts, build_app
 
 FORGET_PATIENCE_SECONDS = 10.0  # for pages that are being read
 EXIT_CODE_OF_SECOND_SIGNAL = 1
@@ -179,7 +180,7 @@ class Daemon:
             board=self.board,
             store=self.store,
             render=self._render,
-            scope=self._scope,
+            scope=lambda: page_scope(self._runtime),
             ready=self.ready,
             actions=actions(self._reloads.request, self.in_force, self.record, self._leadership.taken),
             labels=lambda: self._runtime.labelling,
@@ -204,27 +205,6 @@ class Daemon:
     async def _begin_to_lead(self) -> None:
         await asyncio.to_thread(self._runtime.resume_led)
         self._schedule.catch_up()
-
-    def _scope(self) -> PageScope:
-        config = self._runtime.config
-        return PageScope(
-            sources=tuple(intake.source.name for intake in self._runtime.intakes),
-            routes=config.settings.routes,
-            judges=tuple(judge.place.name for judge in config.judges),
-            suites=tuple(suite.place.suite for suite in config.canaries),
-            windows=tuple(config.settings.estimates.windows),
-            thresholds={str(quantity): value for quantity, value in config.settings.live_thresholds.items()},
-            route_thresholds={
-                route: {str(quantity): value for quantity, value in limits.items()}
-                for route, limits in config.settings.route_thresholds.items()
-            },
-            unpaged=unpaged(config),
-            texts=config.texts,
-            confidence=config.settings.estimates.confidence,
-            segments=config.settings.segments,
-            criteria=tuple(criterion.name for criterion in config.settings.criteria),
-            trace_url=config.settings.web.trace_url,
-        )
 
     def _receivers(self) -> dict[str, dict[str, Handler]]:
         return self._runtime.receivers()  # of the active runtime, not of the first one
@@ -254,10 +234,8 @@ class Daemon:
             successor.inherit(self._runtime)
             if self._while_nothing_runs is not None:
                 await self._while_nothing_runs()
-            leads = self._leadership.leads
-            await asyncio.to_thread(
-                successor.resume, self.store, leads=leads
-            )  # may wait for a writer; the event loop must not
+            if not await self._resume_successor(successor):
+                return
             await asyncio.to_thread(self._record_judges, successor)
             with suppress(ConfigError):  # a file that has become wrong since `_build_successor`: the old rules stay
                 self._access.use(successor.config.settings.web)
@@ -267,6 +245,16 @@ class Daemon:
         self._failing.clear()
         self._stop_loops = StopSignal()
         self._swapped.set()
+
+    async def _resume_successor(self, successor: Runtime) -> bool:
+        """Load what is stored, until it works: the other runtime is closed. False if ragwatch stops first."""
+
+        async def resume() -> None:
+            leads = self._leadership.leads
+            await asyncio.to_thread(successor.resume, self.store, leads=leads)  # may wait for a writer
+
+        self._stop_loops = StopSignal()
+        return not self.stopping and await retry("reload", resume, self._stop_loops, self.telemetry, self._failing)
 
     def _record_judges(self, runtime: Runtime) -> None:
         versions = {judging.judge.name: judging.judge.version for judging in runtime.judgings}
@@ -306,8 +294,11 @@ class Daemon:
     async def reload(self) -> None:
         """Reload the configuration; one that is not valid changes nothing.
 
+        Returns when it is active. If the store fails after the old runtime was closed, that is when the store works.
+
         Raises:
             ConfigError: The new configuration is not valid; the old one stays active.
+            StoreError: The store cannot be read; the old one stays active.
         """
         async with self._reloading:  # one at a time, so that every runtime is closed
             if self.stopping:  # the task that replaces the runtime may have ended
@@ -345,7 +336,7 @@ class Daemon:
 
         Raises:
             ConfigError: ragwatch is stopping.
-            StoreError: The store cannot be written.
+            StoreError: The store cannot be read or written.
         """
         redactor = self._runtime.config.settings.redaction.redactor()
         wanted = erasure if redactor is None else erasure.redacted(redactor.redact)
@@ -360,10 +351,15 @@ class Daemon:
                 outcomes.append(error)
 
         async with self._reloading:
-            successor = await asyncio.to_thread(build, self._runtime.config, self._shared, self._problems)
+            if self.stopping:
+                raise ConfigError("ragwatch is stopping")
+            successor = await asyncio.to_thread(self._build, self._runtime.config)
             self._while_nothing_runs = erase
             try:
                 await self._replace(successor)
+            except ConfigError:
+                if not outcomes:  # else ragwatch stops after the erasure, whose outcome is known
+                    raise
             finally:
                 self._while_nothing_runs = None
         (outcome,) = outcomes
@@ -382,6 +378,11 @@ class Daemon:
                 "restart to change them"
             )
         self._access.check(config.settings.web)
+        return self._build(config)
+
+    def _build(self, config: Config) -> Runtime:
+        """Build a runtime that can take the place of the active one."""
+        check_places(config, self.store, self._runtime.config)
         return build(config, self._shared, self._problems)
 
     def listen_to_signals(self) -> None:

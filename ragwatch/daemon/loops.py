@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from ragwatch.telemetry import Telemetry
 
 MAX_PAUSE_SECONDS = 30.0
+RETRY_SECONDS = 1.0
 MAX_DOUBLINGS = 10  # of the pause, to avoid a float overflow
 
 
@@ -79,3 +80,20 @@ async def repeat(loop: Loop, stop: StopSignal, telemetry: Telemetry, problems: d
             await asyncio.sleep(0)
         else:
             await stop.pause(loop.idle_seconds, loop.wake)
+
+
+async def retry(
+    name: str, action: Callable[[], Awaitable[None]], stop: StopSignal, telemetry: Telemetry, problems: dict[str, str]
+) -> bool:
+    """Repeat an action until it succeeds once, as `repeat` does, and then set `stop`. False if stopped before."""
+    done = False
+
+    async def step() -> bool:
+        nonlocal done
+        await action()
+        done = True
+        stop.set()
+        return False
+
+    await repeat(Loop(name, step, RETRY_SECONDS), stop, telemetry, problems)
+    return done

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
-from ragwatch.errors import ConfigError
+from ragwatch.errors import RagwatchError
 from ragwatch.web import BusyError
 
 MAX_RELOADS = 2  # one running and one waiting
@@ -31,6 +31,7 @@ class ReloadQueue:
         Raises:
             BusyError: A reload is waiting already.
             ConfigError: The new configuration is not valid; the old one stays active.
+            StoreError: The store cannot be read; the old configuration stays active.
         """
         if self._count >= MAX_RELOADS:
             raise BusyError(
@@ -51,7 +52,7 @@ class ReloadQueue:
         task.add_done_callback(self._signals.discard)
 
     async def _run_for_signal(self) -> None:
-        with suppress(ConfigError):  # `reload` logs it and sets the gauge
+        with suppress(RagwatchError):  # `reload` logs it and sets the gauge
             await self._run()
 
     async def _run(self) -> None:

@@ -20,11 +20,12 @@ from ragwatch.core.snapshot import Gauge, Gauges, Lag
 from ragwatch.daemon.events import RECENT_SECONDS, last_events
 from ragwatch.daemon.exports import export_loops
 from ragwatch.daemon.figures import digest_loop, label_rules, labelling
+from ragwatch.daemon.left_batches import CollectsBatches, LeftBatchesLoop
 from ragwatch.daemon.process import free_disk_bytes
 from ragwatch.daemon.shared import Clock, SharedState
+from ragwatch.daemon.stored_places import place_of, resume_source
 from ragwatch.daemon.suites import canary_loop
 from ragwatch.daemon.watchers import Watchers, build_watchers
-from ragwatch.errors import StoreError
 from ragwatch.exporter import Exporter
 from ragwatch.pipeline.batching import MAX_BATCH_SECONDS, BatchJudgingLoop
 from ragwatch.pipeline.budget_account import StoredBudgetAccount
@@ -34,13 +35,14 @@ from ragwatch.pipeline.feedback_rules import FeedbackRules
 from ragwatch.pipeline.intake import IntakeLoop, IntakeRules
 from ragwatch.pipeline.judging import Follower, JudgingLoop, JudgingRules, give_up
 from ragwatch.pipeline.labels.tasks import LabelTasks
+from ragwatch.pipeline.leadership import Leadership
 from ragwatch.pipeline.named_versions import NamedVersions
 from ragwatch.pipeline.retention import RetentionLoop
 from ragwatch.pipeline.sampling_control import JudgePlan, SamplingControl, SamplingLoop
 from ragwatch.pipeline.self_tests import JudgeSelfTests
 from ragwatch.pipeline.vocabularies import Vocabularies
 from ragwatch.ports import Judge, JudgeContext, Retention, Source, Store
-from ragwatch.ports.capabilities import HasFallback, HasName, HoldsParts, ReceivesRequests, log_reader, uses_batches
+from ragwatch.ports.capabilities import HasFallback, HasName, ReceivesRequests, log_reader, uses_batches
 from ragwatch.ports.receiving import Handler
 
 if TYPE_CHECKING:
@@ -71,26 +73,21 @@ class Runtime:
     def resume(self, store: Store, *, leads: bool = True) -> None:
         """Load the stored state: cursors of sources, canaries and, in the leader, drift detection.
 
+        A source resumes once, so all is read before: if the store fails, this can be called again.
+
         Raises:
-            StoreError: A stored cursor is not valid.
+            ConfigError: A source cannot continue from its stored place.
+            StoreError: The store cannot be read.
         """
-        for intake in self.intakes:
-            cursors = store.cursors(intake.source.name)
-            try:
-                intake.source.resume(cursors)
-                if isinstance(intake.source, HoldsParts):
-                    intake.source.restore(store.parts(intake.source.name))
-            except (ValueError, KeyError, TypeError, AttributeError) as error:
-                raise StoreError(
-                    f"state: the stored place in source {intake.source.name} is damaged: {error}; "
-                    "restore a copy of the state, or move ragwatch.* away to start from scratch"
-                ) from error
+        places = [place_of(intake.source, store) for intake in self.intakes]
         if leads:
             self.resume_led()
         else:
             self.canaries.resume()
             self.watchers.resume_vocabularies()
         self.sampling.update()
+        for intake, place in zip(self.intakes, places, strict=True):
+            resume_source(intake.source, place, self.config)
 
     def resume_led(self) -> None:
         """Load the state of what only the leader does.
@@ -158,11 +155,19 @@ class Runtime:
         return {judge.name: judge.fallback is not None if isinstance(judge, HasFallback) else None for judge in active}
 
     def inherit(self, old: Runtime) -> None:
-        """Take over the verdicts that a closed runtime could not store: they may have cost money."""
+        """Take over what a closed runtime has and the store has not.
+
+        These are verdicts that could not be stored, which may have cost money, and what the budgets of judges that read
+        as before are paced by: how many draws arrive, and what a reading costs.
+        """
         predecessors = {judging.judge.name: judging for judging in old.judgings}
         for judging in self.judgings:
             if judging.judge.name in predecessors:
                 judging.inherit(predecessors[judging.judge.name])
+        versions = {judge.name: judge.version for judge in old.judges}
+        self.sampling.inherit(
+            old.sampling, [judge.name for judge in self.judges if versions.get(judge.name) == judge.version]
+        )
 
     async def close(self) -> None:
         """Close files and clients."""
@@ -320,8 +325,16 @@ def _judging(
         segments=config.settings.segment_rules,
     )
     self_tests = JudgeSelfTests(judge_config.place.repeat, judge_config.place.known_bad)
-    loop: type[JudgingLoop] = BatchJudgingLoop if batched else JudgingLoop
+    loop = _judging_kind(judge, batched=batched, leadership=shared.leadership)
     return loop(judge, rules, store=shared.store, telemetry=shared.telemetry, clock=shared.clock, self_tests=self_tests)
+
+
+def _judging_kind(judge: Judge, *, batched: bool, leadership: Leadership | None) -> Callable[..., JudgingLoop]:
+    if batched:
+        return BatchJudgingLoop
+    if isinstance(judge, CollectsBatches):  # some may be left from when it was `relaxed`
+        return LeftBatchesLoop if leadership is None else partial(LeftBatchesLoop, led=leadership.led)
+    return JudgingLoop
 
 
 def _follower(options: JudgeOptions, shares: SamplingControl) -> Follower:

@@ -3,6 +3,8 @@
 Suites with `at_start` also run when ragwatch starts, and after a reload that changes them. If the service does not
 accept connections yet, such a run is retried with exponential backoff until it does.
 
+A reload moves no times: a job whose schedule is the same runs next when it would have run without the reload.
+
 Of several workers that share a store, the leader runs them: intervals then count from midnight UTC of 1970, so that all
 workers have the same times, and a leader that begins makes up for the last run if its predecessor has missed it.
 """
@@ -10,7 +12,7 @@ workers have the same times, and a leader that begins makes up for the last run 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
@@ -51,6 +53,7 @@ class JobSchedule:
         self._tasks: set[asyncio.Task[object]] = set()
         self._runtime: Runtime | None = None
         self._reached: dict[str, SuiteConfig] = {}  # suites that have reached the service, as configured then
+        self._schedules: dict[str, object] = {}  # by name of the job
 
     @property
     def tasks(self) -> frozenset[asyncio.Task[object]]:
@@ -61,13 +64,15 @@ class JobSchedule:
         """Start the jobs of a runtime in place of all others, and run new or changed suites with `at_start`."""
         self._remember_reached()
         self._runtime = runtime
-        self._scheduler.remove_all_jobs()
-        self._add("memory", lambda: asyncio.to_thread(trim_heap), IntervalTrigger(seconds=TRIM_HEAP_SECONDS))
-        self._add("keeping", self._leadership.led(runtime.retention.step), retention_trigger(datetime.now(UTC)))
+        suites = (f"canaries {suite.place.suite}" for suite in runtime.config.canaries)
+        self._remove_others({"memory", "keeping", *suites})
+        self._put("memory", lambda: asyncio.to_thread(trim_heap), IntervalTrigger(seconds=TRIM_HEAP_SECONDS))
+        self._put("keeping", self._leadership.led(runtime.retention.step), retention_trigger(datetime.now(UTC)))
         for suite in runtime.config.canaries:
             options = suite.place
             trigger = trigger_of(options.schedule, options.jitter, aligned=self._leadership.is_shared)
-            self._add(f"canaries {options.suite}", self._scheduled(runtime, options), trigger)
+            schedule = (options.schedule, options.jitter)
+            self._put(f"canaries {options.suite}", self._scheduled(runtime, options), trigger, schedule)
             if options.at_start and self._reached.get(options.suite) != suite:
                 run = self._leadership.led(partial(self._run_at_start, runtime, options.suite))
                 self._start_task(f"canaries {options.suite}", run)
@@ -124,13 +129,28 @@ class JobSchedule:
         """Stop the scheduler."""
         self._scheduler.shutdown(wait=False)
 
-    def _add(self, name: str, step: Callable[[], Awaitable[object]], trigger: BaseTrigger) -> None:
+    def _remove_others(self, names: Collection[str]) -> None:
+        """Remove all jobs but these, and with them the retries of runs at the start."""
+        for job in self._scheduler.get_jobs():
+            if job.id not in names:
+                self._schedules.pop(job.id, None)
+                job.remove()
+
+    def _put(
+        self, name: str, step: Callable[[], Awaitable[object]], trigger: BaseTrigger, schedule: object = None
+    ) -> None:
+        """Add a job. One with the same schedule runs this step from now on, at the times that it has."""
         self._telemetry.repeating(name)
+        if self._scheduler.get_job(name) is not None and self._schedules.get(name) == schedule:
+            self._scheduler.modify_job(name, args=(name, step))
+            return
+        self._schedules[name] = schedule
         self._scheduler.add_job(
             self._run,
             trigger,
             args=(name, step),
             id=name,
+            replace_existing=True,
             misfire_grace_time=int(MISFIRE_GRACE_SECONDS),
             coalesce=True,
             max_instances=1,

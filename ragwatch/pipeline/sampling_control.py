@@ -7,7 +7,7 @@ that estimates stay unbiased: no draw is preferred because it came first.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from ragwatch.core.budget import Cost, SpendingCap, SpendingForecast, remaining
@@ -49,6 +49,14 @@ class SamplingControl:
         self._forecasts = {name: SpendingForecast() for name, plan in self._plans.items() if plan.caps}
         self._factors = dict.fromkeys(self._plans, 1.0)
         self._remaining: dict[str, float] = {}
+
+    def inherit(self, old: SamplingControl, judges: Collection[str]) -> None:
+        """Take over factors and forecasts of these judges from before a reload, where their plans have not changed."""
+        for name in judges:
+            if name in self._plans and self._plans[name] == old._plans.get(name):
+                self._factors[name] = old._factors[name]
+                if name in old._forecasts:
+                    self._forecasts[name] = old._forecasts[name]
 
     def factor(self, judge: str) -> float:
         """Factor on the judge's probability at present, in (0, 1]."""
@@ -110,6 +118,10 @@ class SamplingLoop:
         self._control = control
         self._store = store
         self._clock = clock
+
+    def inherit(self, old: SamplingLoop, judges: Collection[str]) -> None:
+        """See `SamplingControl.inherit`."""
+        self._control.inherit(old._control, judges)
 
     async def step(self) -> bool:
         """Set the factors once. Always False: no more work is waiting.

@@ -22,6 +22,7 @@ from functional.asking import (
 from functional.daemon import record
 from functional.forked import run_forked
 from loopback.fixture import LoopbackProcess, loopback, loopback_process  # noqa: F401 - fixtures
+from support.patience import pauses
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "judge" / "train"
 JUDGED = 'ragwatch_samples_judged_total{judge="claude",route="search"}'
@@ -196,6 +197,28 @@ def test_a_relaxed_daemon_that_is_killed_pays_nothing_twice(
         wait_for(ragwatch, {PENDING: 0.0, JUDGED: 12.0})
     sent = [each["body"]["requests"] for each in loopback.requests("/v1/messages/batches") if each["body"]]
     assert list(map(len, sent)) == [12]
+
+
+def test_a_batch_is_collected_after_a_reload_to_normal_urgency(
+    tmp_path: Path,
+    loopback: LoopbackProcess,  # noqa: F811
+) -> None:
+    """It is paid for: no sample of it is asked again, and what is logged afterwards is asked at once."""
+    loopback.control(batch={"polls": 1_000_000})
+    write_log(tmp_path, records(12))
+    configure(tmp_path, an_llm(loopback, urgency="relaxed"), judging="{batch: 12}")
+    with AskingProcess(tmp_path / "ragwatch.yaml") as ragwatch:
+        for _ in pauses():
+            if loopback.requests("/v1/messages/batches"):
+                break
+        configure(tmp_path, an_llm(loopback), judging="{batch: 12}")
+        assert ragwatch.get("/-/reload", method="POST")[0] == 200
+        write_log(tmp_path, records(15)[12:], "more.jsonl")
+        wait_for(ragwatch, {PENDING: 12.0, JUDGED: 3.0})
+        loopback.change()
+        wait_for(ragwatch, {PENDING: 0.0, JUDGED: 15.0})
+    sent = [each["body"]["requests"] for each in loopback.requests("/v1/messages/batches") if each["body"]]
+    assert (list(map(len, sent)), len(loopback.requests())) == ([12], 3)
 
 
 def test_a_relaxed_judge_is_asked_at_once_by_a_run_that_ends(tmp_path: Path, loopback: LoopbackProcess) -> None:  # noqa: F811

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable
 import pytest
 from structlog.testing import LogCapture
 
-from ragwatch.daemon.loops import MAX_PAUSE_SECONDS, Loop, StopSignal, repeat
+from ragwatch.daemon.loops import MAX_PAUSE_SECONDS, RETRY_SECONDS, Loop, StopSignal, repeat, retry
 from ragwatch.errors import SourceError
 from ragwatch.telemetry import EventCount, Telemetry
 
@@ -119,3 +119,28 @@ async def test_a_pause_hears_halt_and_wake() -> None:
 async def test_a_pause_ends_by_itself() -> None:
     """Without news it lasts as long as it should."""
     await StopSignal().pause(0.0)
+
+
+async def test_an_action_is_retried_until_it_succeeds_once(telemetry: Telemetry) -> None:
+    """With longer and longer pauses; meanwhile its error is among the problems."""
+    script: list[Exception] = [SourceError("away"), SourceError("away")]
+    problems: dict[str, str] = {}
+    shown, halt = list[dict[str, str]](), NotedHalt(5)
+
+    async def act() -> None:
+        shown.append(dict(problems))
+        if script:
+            raise script.pop()
+
+    assert await retry("x", act, halt, telemetry, problems) is True
+    assert halt.pauses[:2] == [2 * RETRY_SECONDS, 4 * RETRY_SECONDS]
+    assert (shown, problems) == ([{}, {"x": "away"}, {"x": "away"}], {})
+
+
+async def test_an_action_that_fails_ends_with_the_stop(telemetry: Telemetry) -> None:
+    """And it is told that it has not succeeded."""
+
+    async def fail() -> None:
+        raise SourceError("away")
+
+    assert await retry("x", fail, NotedHalt(3), telemetry, {}) is False

@@ -11,11 +11,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from support.kit import Clock
+from support.kit import AT, JUDGE, Clock, a_draw, an_admission
 from support.patience import DEADLINE
 
 from ragwatch.board import Board
 from ragwatch.config import parse
+from ragwatch.core.sampling import key_of
 from ragwatch.daemon.once import OneShotRun
 from ragwatch.daemon.runtime import _shares, build
 from ragwatch.daemon.shared import SharedState
@@ -62,6 +63,31 @@ async def test_clients_that_wait_at_the_end_are_told_at_once(
     reply = await asyncio.wait_for(waiting, DEADLINE)
     assert (reply.status, reply.headers["Retry-After"]) == (503, "5")
     await runtime.close()
+
+
+@pytest.mark.parametrize(
+    ("judge", "left"),
+    [
+        ({"kind": "claude", "urgency": "relaxed"}, 1),
+        ({"kind": "claude"}, 1),
+        ({"kind": "openai", "model": "m", "allow_unknown_price": True}, 0),
+        ({"kind": "lexical"}, 0),
+    ],
+    ids=["claude, relaxed", "claude", "openai", "lexical"],
+)
+async def test_batches_stay_open_where_they_can_be_collected(
+    tmp_path: Path, store: SqliteStore, telemetry: Telemetry, judge: dict[str, object], left: int
+) -> None:
+    """They are paid for; where a judge without batches has taken the name, their draws return to the queue."""
+    address = {} if judge["kind"] == "lexical" else {"base_url": "http://127.0.0.1:9/v1", "api_key": "k"}
+    settings = {"sources": sources(tmp_path), "judges": [{"name": JUDGE, **judge, **address}]}
+    store.admit(an_admission(a_draw("a")))
+    store.prepare_batch(JUDGE, {key_of("app", "a"): 1}, "seed", now=AT)
+    runtime = build(parse(settings, folder=tmp_path), SharedState(store, Board(), telemetry, Clock()), tuple)
+    await runtime.expire()
+    await runtime.close()
+    assert len(store.batches(JUDGE)) == left
+    assert len(store.lease(JUDGE, 10, now=AT, seconds=1.0)) == 1 - left
 
 
 class _Flaky(BaseHTTPRequestHandler):

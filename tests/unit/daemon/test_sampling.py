@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
-from support.kit import AT, Clock, a_draw, an_admission
+from support.kit import AT, JUDGE, Clock, a_draw, a_reading, a_verdict, an_admission
 
+from ragwatch.board import Board
 from ragwatch.config import parse
+from ragwatch.core.budget import Cost
 from ragwatch.daemon import Daemon
+from ragwatch.daemon.runtime import Runtime, build
 from ragwatch.daemon.runtime_loops import runtime_loops
+from ragwatch.daemon.shared import SharedState
 from ragwatch.pipeline.windows import SlidingWindows
+from ragwatch.stores.sqlite.store import SqliteStore
+from ragwatch.telemetry import Telemetry
 
 WAITING = 100
 
@@ -68,3 +75,48 @@ async def test_the_first_snapshot_has_budgets(tmp_path: Path) -> None:
     assert snapshot is not None
     assert snapshot.budgets == {"second": 1.0}
     assert snapshot.shares["second"] < snapshot.shares["first"] == 1.0
+
+
+def paced(folder: Path, store: SqliteStore, telemetry: Telemetry, clock: Clock, **judge: Any) -> Runtime:
+    """A runtime with one judge that has a budget."""
+    data = {
+        "sources": [{"kind": "tail", "name": "log", "path": str(folder / "app.jsonl")}],
+        "judges": [{"name": JUDGE, "kind": "lexical", "budget": {"usd_per_day": 1.0}, **judge}],
+    }
+    return build(parse(data, folder=folder), SharedState(store, Board(), telemetry, clock), tuple)
+
+
+def share(runtime: Runtime) -> float:
+    """The factor on the probability of its judge."""
+    return runtime.intakes[0].rules.share(JUDGE)
+
+
+@pytest.mark.parametrize(
+    ("judge", "known"),
+    [({}, True), ({"budget": {"usd_per_day": 2.0}}, False), ({"support": 0.4}, False)],
+    ids=["the same", "another budget", "reads in another way"],
+)
+async def test_a_reload_goes_on_pacing(
+    tmp_path: Path, store: SqliteStore, telemetry: Telemetry, judge: dict[str, Any], *, known: bool
+) -> None:
+    """What a judge is given and what a reading costs is known after a reload, unless its budget or readings change."""
+    clock = Clock(AT)
+    old = paced(tmp_path, store, telemetry, clock)
+    old.resume(store)
+    draws = [a_draw(f"r{index}") for index in range(WAITING)]
+    store.admit(an_admission(*draws))
+    clock.now += 30.0
+    reservation = store.reserve(JUDGE, Cost(0.1), (), now=clock.now)
+    assert reservation is not None
+    store.pay(reservation, Cost(0.1))
+    store.settle([a_verdict(draw, reading=a_reading(JUDGE, old.judges[0].version)) for draw in draws])
+    clock.now += 60.0
+    await old.sampling.step()
+    assert share(old) < 0.1
+    new = paced(tmp_path, store, telemetry, clock, **judge)
+    await old.close()
+    new.inherit(old)
+    clock.now += 1.0
+    new.resume(store)
+    assert share(new) == (pytest.approx(share(old), rel=0.1) if known else 1.0)
+    await new.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 from support.canaries import a_canary, a_failure, a_reply
 from support.kit import Clock
+from support.patience import DEADLINE
 
 from ragwatch.board import Board
 from ragwatch.config import parse
@@ -184,3 +186,49 @@ async def test_a_reload_runs_suites_that_failed_to_connect(stage: Stage) -> None
         await stage.ended()
         asked.append(service.asked)
     assert asked == [1, 1, 1, 0]
+
+
+def times_of(stage: Stage) -> dict[str, datetime]:
+    """When each job runs next."""
+    return {job.id: job.next_run_time for job in stage.schedule._scheduler.get_jobs()}
+
+
+@pytest.mark.parametrize("cron", [False, True])
+async def test_a_reload_moves_no_times(stage: Stage, *, cron: bool) -> None:
+    """Jobs run when they would have run without it, also a suite whose queries have changed."""
+    schedule = "0 6 * * *" if cron else "1h"
+    stage.schedule.start(stage.runtime(Service(), schedule=schedule, jitter="1m"))
+    before = times_of(stage)
+    assert set(before) == {"memory", "keeping", "canaries docs"}
+    for place in ({}, {"tau": 0.9}):
+        stage.schedule.start(stage.runtime(Service(), schedule=schedule, jitter="1m", **place))
+        assert times_of(stage) == before
+
+
+async def test_a_changed_schedule_starts_anew(stage: Stage) -> None:
+    """So does a suite that was taken out for a while; the other jobs stay."""
+    stage.schedule.start(stage.runtime(Service(), jitter="0s"))
+    first = times_of(stage)
+    stage.schedule.start(stage.runtime(Service(), schedule="2d", jitter="0s"))
+    changed = times_of(stage)
+    assert changed["canaries docs"] - first["canaries docs"] >= timedelta(days=1)
+    stage.schedule.start(stage.runtime(Service(), suite="others", schedule="2d"))
+    other = times_of(stage)
+    stage.schedule.start(stage.runtime(Service(), schedule="2d", jitter="0s"))
+    again = times_of(stage)
+    assert "canaries docs" not in other
+    assert again["canaries docs"] > changed["canaries docs"]
+    assert {at["keeping"] for at in (first, changed, other, again)} == {first["keeping"]}
+
+
+@pytest.mark.costly
+async def test_a_suite_runs_between_reloads(stage: Stage) -> None:
+    """Reloads that come more often than the suite runs do not keep it from running, and the newest runtime runs it."""
+    old, new = Service(), Service()
+    end = time.monotonic() + DEADLINE
+    stage.schedule.start(stage.runtime(old, schedule="1s", jitter="0s", at_start=False))
+    while not new.asked:
+        assert time.monotonic() < end
+        stage.schedule.start(stage.runtime(new, schedule="1s", jitter="0s", at_start=False))
+        await asyncio.sleep(0.2)
+    assert old.asked == 0

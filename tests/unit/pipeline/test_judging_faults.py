@@ -91,7 +91,7 @@ async def test_what_goes_back_at_the_end_waits_for_nobody(store: SqliteStore, te
 
 
 async def test_draws_in_a_batch_are_not_pending_for_ever(store: SqliteStore, telemetry: Telemetry) -> None:
-    """A reload from urgency relaxed to normal while a batch is out: its draws are read, or expire."""
+    """A judge that takes no batches has the name of one with a batch out: its draws are read, or expire."""
     store.admit(an_admission(a_draw("a")))
     store.prepare_batch(JUDGE, {key_of("app", "a"): 1}, "seed", now=AT)
     clock = Clock(AT + 10 * 86400.0)
