@@ -17,10 +17,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ragwatch import stores
 from ragwatch.commands.chart import chart
 from ragwatch.commands.replay import DetectorTrace, ScoredAnswer, lowest_probabilities, read_answers, replay, routes_of
-from ragwatch.commands.terminal import file_name_in_errors
+from ragwatch.commands.state_reader import score_reader
 from ragwatch.config import Config, JudgeConfig, load
 from ragwatch.config.drift import DriftOptions, check_routes, lowest_probability
 from ragwatch.config.options import CRITERIA
@@ -32,7 +31,7 @@ from ragwatch.daemon.runtime import sampling_plan
 from ragwatch.errors import ConfigError, FormatError
 from ragwatch.formats.times import epoch_seconds
 from ragwatch.pipeline.drift.rules import DriftRules
-from ragwatch.ports import ScoreRow, Store
+from ragwatch.ports import ScoreRow
 from ragwatch.telemetry import configure_logging
 
 NOT_ENOUGH_DATA = 3
@@ -74,16 +73,24 @@ def backtest(
         answers = _stored_answers(config, _judge(config, options).place.name)
     else:
         raise ConfigError("FILE: is missing; name one, or give --config to use the scores in its store")
+    if not answers:
+        click.echo(f"no scores in {file or 'the store'}", err=True)
     answers, rules = _rules(answers, options, config)
     traces = replay(rules, answers, dates.acknowledged_after)
     if svg is not None and traces:
-        with file_name_in_errors(str(svg)):
-            svg.write_text(chart(traces), encoding="utf-8")
+        _write(svg, chart(traces))
     if as_json:
         click.echo(json.dumps(_summary(traces, dates)))
     else:
         _show(traces, dates)
     return 0 if any(trace.points for trace in traces) else NOT_ENOUGH_DATA
+
+
+def _write(svg: Path, picture: str) -> None:
+    try:
+        svg.write_text(picture, encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"--svg {svg}: cannot be written: {error.strerror}") from error
 
 
 def _known_dates(acknowledge_after: str, quiet_until: str | None) -> _KnownDates:
@@ -149,13 +156,10 @@ def _judge(config: Config, options: DriftOptions) -> JudgeConfig:
 
 def _stored_answers(config: Config, judge: str) -> list[ScoredAnswer]:
     """The scores by the newest version of a judge, in the order in which they were stored."""
-    store: Store = stores.KINDS[config.store.kind].build(config.store.options, config.settings.state)
-    try:
-        rows: list[ScoreRow] = []
-        while page := store.window(rows[-1].seq if rows else 0, 0.0, _PAGE_ROWS):
+    rows: list[ScoreRow] = []
+    with score_reader(config) as reader:
+        while page := reader.window(rows[-1].seq if rows else 0, 0.0, _PAGE_ROWS):
             rows += page
-    finally:
-        store.close()
     by_judge = [row for row in rows if row.judge == judge]
     return [
         ScoredAnswer(index, row.at, row.route, row.probability, row.scores)

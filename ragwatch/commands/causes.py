@@ -17,7 +17,7 @@ from ragwatch.config import Config, load
 from ragwatch.core.sample import OTHER
 from ragwatch.errors import ConfigError
 from ragwatch.telemetry import configure_logging
-from ragwatch.web.causes import causes_view, question_of
+from ragwatch.web.causes import DEFAULT_WINDOW, CauseQuestion, causes_view, question_of
 from ragwatch.web.samples import ParameterError
 from ragwatch.web.scope import PageScope
 
@@ -43,6 +43,9 @@ def causes(
     routes = (*config.settings.routes, OTHER)
     if route not in (None, *routes):
         raise ConfigError(f"--route {route}: is not configured; use one of: {', '.join(routes)}")
+    judges = [one.place.name for one in config.judges]
+    if judge not in (None, *judges):
+        raise ConfigError(f"--judge {judge}: is not configured; use one of: {', '.join(judges)}")
     scope = page_scope(config)
     given = {"route": route, "judge": judge, "quantity": quantity, "below": below, "above": above}
     given |= {"window": window, "since": since, "until": until}
@@ -51,6 +54,7 @@ def causes(
         question = question_of(pairs, scope, now=time.time())
     except ParameterError as error:
         raise ConfigError(f"--{error}") from error
+    _check(question, given)
     with answer_pages(config) as page:
         view = causes_view(page, question, scope, confidence=config.settings.estimates.confidence)
     if as_json:
@@ -58,6 +62,22 @@ def causes(
     else:
         _show(view)
     return 0 if view["answers"] else NOT_ENOUGH_DATA
+
+
+def _check(question: CauseQuestion, given: Mapping[str, str | None]) -> None:
+    """Refuse limits that no score is beyond, and times that no answer is of.
+
+    Raises:
+        ConfigError: They are such.
+    """
+    if question.limit is not None and not 0.0 <= question.limit <= 1.0:
+        name = "above" if given["below"] is None else "below"
+        raise ConfigError(f"--{name} {given[name]}: is no score; write a number from 0 to 1")
+    if question.until is not None and question.until <= question.since:
+        begin = (
+            f"--window {given['window'] or DEFAULT_WINDOW}" if given["since"] is None else f"--since {given['since']}"
+        )
+        raise ConfigError(f"--until {given['until']}: is not later than the start of {begin}; give an earlier --since")
 
 
 def page_scope(config: Config) -> PageScope:

@@ -17,6 +17,7 @@ from ragwatch import sources
 from ragwatch.audit import verify
 from ragwatch.commands.check_export import export_test
 from ragwatch.commands.check_settings import setting_notes
+from ragwatch.commands.check_state import check_state
 from ragwatch.commands.check_traces import traces_so_far
 from ragwatch.commands.check_web import NOBODY_SENDS, address_state, may_send, web_state
 from ragwatch.commands.event_loop import run_async
@@ -95,7 +96,7 @@ def check_all(config: Config) -> Iterator[Finding]:
     yield Finding("configuration", OK, "every key is known and valid")
     yield from _alerts(config)
     yield from (Finding(subject, OK if well else WARNING, text) for subject, well, text in setting_notes(config))
-    yield _run_test("state", lambda: _state(config.settings.state))
+    yield _run_test("state", lambda: _state(config))
     owner = lock_owner(config.settings.state)
     yield _run_test("web.listen", lambda: _address("web.listen", config.settings.web.listen, owner))
     yield _run_test("web", lambda: _web(config.settings.web, config.grpc_listeners))
@@ -143,13 +144,15 @@ def _run_test(subject: str, test: Callable[[], Finding]) -> Finding:
         return Finding(subject, FAILED, str(error))
 
 
-def _state(directory: Path) -> Finding:
+def _state(config: Config) -> Finding:
+    directory = config.settings.state
     owner = lock_owner(directory)
     if owner is not None:
         return Finding("state", WARNING, f"{directory} is in use by a running ragwatch (process {owner})")
     existing = directory if directory.exists() else next(parent for parent in directory.parents if parent.exists())
     with tempfile.TemporaryFile(dir=existing):
-        return Finding("state", OK, f"{existing} can be written")
+        check_state(config)
+    return Finding("state", OK, f"{existing} can be written")
 
 
 _CONSEQUENCES = {

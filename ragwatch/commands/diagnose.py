@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,7 +17,7 @@ from ragwatch.commands.event_loop import run_async
 from ragwatch.commands.relevance import read_qrels
 from ragwatch.commands.state_reader import verdicts
 from ragwatch.commands.suite_runs import run_suites, stored_runs
-from ragwatch.commands.terminal import escape_line
+from ragwatch.commands.terminal import escape_line, printable
 from ragwatch.config import Config, load
 from ragwatch.core.canary.report import SuiteReport
 from ragwatch.core.checklist.definition import Chunk, Question, RelevanceSource, Status
@@ -64,8 +64,11 @@ def diagnose(*, path: Path, route: str | None, answers: int, k: int | None, qrel
         click.echo(json.dumps(line))
     else:
         _show(line)
+    failed = _tell_failures(suites)
     if any(finding.status is Status.PROBLEM for finding in findings):
         return PROBLEMS
+    if failed and k is not None:
+        return NOT_ENOUGH_DATA  # what was asked for was not measured
     return 0 if any(finding.status is Status.FINE for finding in findings) else NOT_ENOUGH_DATA
 
 
@@ -78,6 +81,18 @@ def _suites(config: Config, k: int | None) -> list[SuiteReport]:
     ks = tuple(sorted({*(cutoff for cutoff in KS if cutoff < k), k}))
     secret = readable_secret(config.settings.state)
     return run_async(run_suites([replace(suite_of(suite, secret), ks=ks) for suite in config.canaries]))
+
+
+def _tell_failures(suites: Sequence[SuiteReport]) -> bool:
+    """Tell on standard error which suites have failed queries, with the first reason. Returns whether any has."""
+    failed = [suite for suite in suites if suite.failures]
+    for suite in failed:
+        first = next(report for report in suite.reports if report.failure is not None)
+        why = f"{first.failure}: {first.retrieved.detail}" if first.retrieved.detail else str(first.failure)
+        count = suite.failures.total()
+        line = f"suite {suite.suite}: {count} of {len(suite.reports)} queries failed; {first.canary.name}: {why}"
+        click.echo(printable(line), err=True)
+    return bool(failed)
 
 
 def question_of(verdict: VerdictRecord, sample: Mapping[str, Any], qrels: Qrels = NO_QRELS) -> Question:

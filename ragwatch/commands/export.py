@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
-from ragwatch.commands.export_failing import RegressionOptions, export_failing
+from ragwatch.commands.export_failing import RegressionOptions, export_failing, known_routes
 from ragwatch.commands.parquet_files import ParquetDataset, Written
 from ragwatch.commands.parquet_rows import RowRules
 from ragwatch.commands.state_reader import day_reader
@@ -43,6 +44,7 @@ def export(  # noqa: PLR0913 - one argument for each option of the command line
     configure_logging("error")
     _check_kinds(parquet, kind, failing=failing, out=out)
     config = load(path)
+    known_routes(config, routes)
     if kind is not None:
         options = RegressionOptions(
             kind, out=out, judge=judge, quantity=quantity, routes=routes, since=since, limit=limit
@@ -64,6 +66,14 @@ def _check_kinds(parquet: Path | None, kind: str | None, *, failing: bool, out: 
         raise ConfigError(f"{missing}: is missing; {given} needs it")
     if parquet is not None and (failing or out is not None):
         raise ConfigError("--parquet: writes all verdicts to its directory; leave --failing, --as and --out out")
+    if parquet is not None and (useless := _given("judge", "quantity", "limit")):
+        raise ConfigError(f"--{useless[0]}: is for --failing, and --parquet writes all verdicts; leave it out")
+
+
+def _given(*names: str) -> list[str]:
+    """Return which options of these stand on the command line, whatever their defaults are."""
+    context = click.get_current_context()
+    return [name for name in names if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
 
 
 def _export_parquet(config: Config, parquet: Path, rules: RowRules, routes: Sequence[str], since: str | None) -> int:

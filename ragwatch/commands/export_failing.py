@@ -71,10 +71,6 @@ def _query(config: Config, options: RegressionOptions) -> FailingQuery:
     judges = [judge.place.name for judge in config.judges]
     if options.judge not in (None, *judges):
         raise ConfigError(f"--judge {options.judge}: is not configured; use one of: {', '.join(judges)}")
-    routes = (*config.settings.routes, OTHER)
-    for route in options.routes:
-        if route not in routes:
-            raise ConfigError(f"--route {route}: is not configured; use one of: {', '.join(routes)}")
     names = (*map(str, Quantity), *(criterion.name for criterion in config.settings.criteria))
     if options.quantity not in (None, *names):
         raise ConfigError(f"--quantity {options.quantity}: is not a quantity; use one of: {', '.join(names)}")
@@ -85,6 +81,18 @@ def _query(config: Config, options: RegressionOptions) -> FailingQuery:
         since=None if options.since is None else _start(options.since),
         limit=options.limit,
     )
+
+
+def known_routes(config: Config, routes: Sequence[str]) -> None:
+    """Refuse routes that are not configured.
+
+    Raises:
+        ConfigError: One is not.
+    """
+    known = (*config.settings.routes, OTHER)
+    for route in routes:
+        if route not in known:
+            raise ConfigError(f"--route {route}: is not configured; use one of: {', '.join(known)}")
 
 
 def _start(since: str) -> float:

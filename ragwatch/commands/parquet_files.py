@@ -87,10 +87,14 @@ class ParquetDataset:
 
         Raises:
             StoreError: Another run writes to it.
+            ConfigError: It cannot be made.
             OSError: It cannot be written.
         """
         table = self._folder / TABLE
-        table.mkdir(parents=True, exist_ok=True)
+        try:
+            table.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ConfigError(f"--parquet {self._folder}: cannot be written: {error.strerror}") from error
         with (table / LOCK).open("wb") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

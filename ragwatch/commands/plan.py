@@ -26,7 +26,8 @@ from ragwatch.errors import ConfigError
 from ragwatch.telemetry import configure_logging
 
 RATES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
-TOO_SLOW = 1
+TOO_SLOW, NOT_ENOUGH_DATA = 1, 3
+MAX_PER_DAY, MAX_PRICE = 1e9, 1e6  # far above any service; the figures stay finite, and the simulation short
 _DAY, _HOUR = 86400.0, 3600.0
 _RUNS, _SEED = 100, 1
 _SIMULATED_SCORES, _MIN_CLAIMS, _MAX_CLAIMS = 2000, 2, 8
@@ -47,9 +48,15 @@ def plan(
 ) -> int:
     """Show, per sampling rate: judged samples and cost per day, detection delay for a drop, interval width."""
     configure_logging("error")
+    for option, value, most in (("--per-day", per_day, MAX_PER_DAY), ("--price", price, MAX_PRICE)):
+        if value > most:
+            raise ConfigError(f"{option} {value:g}: is too much; write a number up to {most:,.0f}")
     limit = _hours(within)
     options, detectors = _drift_options(path)
     past = simulated_scores(mean) if scores is None else _past_scores(scores, Quantity(quantity))
+    if not past:
+        click.echo(f"no scores in {scores}", err=True)
+        return NOT_ENOUGH_DATA
     tolerance = _tolerance(past, options)
     answers: dict[float, PowerAnswer] = {}
     for rate in sorted(set(rates or RATES)):
@@ -81,11 +88,12 @@ def simulated_scores(mean: float) -> list[float]:
 
 
 def _past_scores(file: Path, quantity: Quantity) -> list[float]:
-    """Past scores of a quantity, inverted if low is good, as the detector expects."""
-    scores = [score for answer in read_answers(file) if (score := answer.scores.get(quantity)) is not None]
+    """Past scores of a quantity, inverted if low is good, as the detector expects; none if the file has no row."""
+    answers = read_answers(file)
+    scores = [score for answer in answers if (score := answer.scores.get(quantity)) is not None]
     if quantity in LOW_IS_GOOD:
         scores = [1.0 - score for score in scores]
-    if not scores:
+    if answers and not scores:
         raise ConfigError(f"{file.name}: has no score of {quantity}; name another --quantity")
     return scores
 

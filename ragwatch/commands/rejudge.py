@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 
 import click
@@ -71,9 +72,15 @@ def rejudge(  # noqa: PLR0913 - one argument for each option of the command line
 
 def _instant(option: str, text: str, now: float) -> float:
     try:
-        return float(moment({option: text}, option, now) or 0.0)
+        at = float(moment({option: text}, option, now) or 0.0)
+        datetime.fromtimestamp(at, UTC)
     except ParameterError as error:
         raise ConfigError(str(error)) from error
+    except (ValueError, OverflowError, OSError) as error:
+        raise ConfigError(
+            f"{option} {text}: is not in the years 1 to 9999; write 30d (ago), or 2026-01-31T12:00"
+        ) from error
+    return at
 
 
 def _confirm() -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from io import StringIO
 from pathlib import Path
+from reprlib import repr as excerpt
 from typing import Any
 
 import orjson
@@ -18,6 +20,8 @@ from ragwatch.formats.times import epoch_seconds
 from ragwatch.pipeline.drift.rules import Cell, DriftRules
 
 DAY = 86400.0
+_Row = tuple[int, int, Mapping[str, Any]]
+"""Number of its line, index and values."""
 MIN_PROBABILITY = 1e-12
 """A weight is 1 / probability: below this, powers of it overflow. The configuration allows 1e-6 twice."""
 
@@ -106,7 +110,8 @@ def read_answers(path: Path, quantities: Iterable[Quantity] = tuple(Quantity)) -
     """Read the rows of a CSV file with a header, or of JSON objects, sorted by time.
 
     Columns: `at` (ISO 8601 or seconds), one for each quantity, and optionally `route` and `probability`. Others are
-    ignored; scores may also be in an object `scores`, as in the output of `ragwatch judge`.
+    ignored; scores may also be in an object `scores`, as in the output of `ragwatch judge`. A header without rows gives
+    no answers.
 
     Args:
         path: The file.
@@ -119,35 +124,39 @@ def read_answers(path: Path, quantities: Iterable[Quantity] = tuple(Quantity)) -
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, ValueError) as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from error
-    rows = _json_rows(text) if text.lstrip().startswith("{") else _csv_rows(text)
-    answers, wanted = [], tuple(dict.fromkeys(quantities))
-    for number, index, row in rows:
-        try:
-            answers.append(_answer(index, row, wanted))
-        except (FormatError, ValueError) as error:
-            raise ConfigError(f"{path.name} line {number}: {error}") from error
-    if not any(answer.scores for answer in answers):
+    wanted, is_json = tuple(dict.fromkeys(quantities)), text.lstrip().startswith("{")
+    csv.field_size_limit(max(csv.field_size_limit(), len(text)))  # a column that is ignored may hold whole answers
+    table = csv.DictReader(StringIO("" if is_json else text, newline=""))
+    answers = []
+    try:
+        for number, index, row in _json_rows(text, path.name) if is_json else _csv_rows(table):
+            try:
+                answers.append(_answer(index, row, wanted))
+            except (FormatError, ValueError) as error:
+                raise ConfigError(f"{path.name} line {number}: {error}") from error
+    except csv.Error as error:
+        raise ConfigError(f"{path.name} line {table.line_num}: is not CSV: {error}") from error
+    if not any(answer.scores for answer in answers) and not set(wanted).intersection(table.fieldnames or ()):
         raise ConfigError(f"{path.name}: no column is a quantity; name one of: {', '.join(wanted)}")
     return sorted(answers, key=lambda answer: answer.at)
 
 
-def _json_rows(text: str) -> Iterator[tuple[int, int, Mapping[str, Any]]]:
-    lines = ((number, line) for number, line in enumerate(text.splitlines(), start=1) if line.strip())
+def _json_rows(text: str, name: str) -> Iterator[_Row]:
+    lines = ((number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip())
     for index, (number, line) in enumerate(lines):
         try:
             row = orjson.loads(line)
         except orjson.JSONDecodeError as error:
-            raise ConfigError(f"line {number}: is not JSON: {error}") from error
+            raise ConfigError(f"{name} line {number}: is not JSON: {error}") from error
         if not isinstance(row, dict):
-            raise ConfigError(f"line {number}: is not an object with `at` and scores")
+            raise ConfigError(f"{name} line {number}: is not an object with `at` and scores")
         scores = row.get("scores")
         yield number, index, {**row, **scores} if isinstance(scores, dict) else row
 
 
-def _csv_rows(text: str) -> Iterator[tuple[int, int, Mapping[str, Any]]]:
-    reader = csv.DictReader(text.splitlines())
-    for index, row in enumerate(reader):
-        yield reader.line_num, index, row
+def _csv_rows(table: csv.DictReader[str]) -> Iterator[_Row]:
+    for index, row in enumerate(table):
+        yield table.line_num, index, row
 
 
 def _answer(index: int, row: Mapping[str, Any], quantities: Iterable[Quantity]) -> ScoredAnswer:
@@ -177,7 +186,7 @@ def _ratio(value: object, name: str) -> float | None:
             number = -1.0
         if 0.0 <= number <= 1.0:
             return number
-    raise ValueError(f"{name}: must be a number from 0 to 1, or empty, not {value!r}")
+    raise ValueError(f"{name}: must be a number from 0 to 1, or empty, not {excerpt(value)}")
 
 
 def routes_of(answers: Iterable[ScoredAnswer]) -> tuple[str, ...]:

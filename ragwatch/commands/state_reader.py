@@ -12,6 +12,7 @@ from typing import Any
 import orjson
 
 from ragwatch.commands.shared_state import is_shared, shared_days, shared_store, walk
+from ragwatch.commands.stored_scores import ScoreConnection, ScoreReader
 from ragwatch.config import Config
 from ragwatch.core.labels.label import Label, from_record
 from ragwatch.core.tally import Tally
@@ -26,6 +27,7 @@ from ragwatch.stores.sqlite.notes import LABELS, RUNS
 from ragwatch.stores.sqlite.reader import ReadConnection
 from ragwatch.stores.sqlite.rejudging import RejudgeConnection
 from ragwatch.stores.sqlite.retention import PRUNED_UNTIL
+from ragwatch.stores.sqlite.schema import VERSION
 from ragwatch.stores.sqlite.search import answers_statement, statement
 from ragwatch.stores.sqlite.store import Options
 from ragwatch.stores.traits import answer_of
@@ -103,6 +105,25 @@ def rejudge_reader(config: Config) -> Iterator[RejudgeReader]:
     connection = _connect(config)
     try:
         yield RejudgeConnection(connection)
+    finally:
+        connection.close()
+
+
+@contextmanager
+def score_reader(config: Config) -> Iterator[ScoreReader]:
+    """Open what reads scores and saved states.
+
+    Raises:
+        ConfigError: The kind of store cannot be read.
+        StoreError: There is no state yet, or it cannot be read.
+    """
+    if is_shared(config.store):
+        with shared_store(config.store) as store:
+            yield store
+        return
+    connection = _connect(config)
+    try:
+        yield ScoreConnection(connection)
     finally:
         connection.close()
 
@@ -270,8 +291,22 @@ def _connect(config: Config) -> ReadConnection:
     cipher = options.cipher() if isinstance(options, Options) else None
     connection = ReadConnection(database, cipher=cipher)
     try:
+        refuse_newer(int(connection.rows("PRAGMA user_version")[0][0]))
         check_keys(connection.rows, cipher)
     except (ConfigError, StoreError):
         connection.close()
         raise
     return connection
+
+
+def refuse_newer(version: int) -> None:
+    """Raise an error if a database has a schema of a newer ragwatch: what it holds may mean something else.
+
+    Raises:
+        StoreError: It has.
+    """
+    if version > VERSION:
+        raise StoreError(
+            f"state: written by a newer ragwatch (schema {version}, this one knows {VERSION}); "
+            "run that version, or point `state` to an empty directory"
+        )

@@ -62,8 +62,9 @@ class PowerAnswer:
         usd_per_day: Their cost in US dollars.
         delay_scores: Mean number of judged answers from the drop to the alarm; None if it is not detected.
         delay_hours: The same delay in hours.
-        half_width_hour: Half-width of the interval over the scores of an hour; None with less than one score per hour.
-        half_width_day: Half-width of the interval over the scores of a day.
+        half_width_hour: Half-width of the interval over the scores of an hour; None with less than one score per hour,
+            or with a single past score.
+        half_width_day: The same over the scores of a day.
     """
 
     scores_per_day: float
@@ -102,12 +103,14 @@ def plan(question: PowerQuestion, scores: Sequence[float], rng: Random, *, runs:
 def half_width(scores: Sequence[float], count: float, confidence: float = 0.95) -> float | None:
     """Return the half-width of the interval of a mean over `count` scores like these; None below one score.
 
+    None as well for a single past score, which does not tell how much scores scatter.
+
     z s / sqrt(count) (Cochran 1977, section 2.7), an approximation for planning.
 
     >>> round(half_width([0.0, 1.0], 100), 3)           # 1.96 * .5 / 10
     0.098
     """
-    if count < 1.0:
+    if count < 1.0 or len(scores) < 2:
         return None
     return NormalDist().inv_cdf(0.5 + confidence / 2.0) * pstdev(scores) / math.sqrt(count)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from ragwatch.commands.options.finite import FiniteRange
 from ragwatch.commands.options.lazy import CONFIG, OUT, lazy_command
 from ragwatch.core.scores import Quantity
 
@@ -29,13 +30,11 @@ def backtest() -> None:
 
 
 @lazy_command("ragwatch.commands.plan:plan")
-@click.option("--per-day", type=click.FloatRange(min=0, min_open=True), required=True, help="Requests per day.")
-@click.option(
-    "--price", type=click.FloatRange(min=0), default=0.0, show_default=True, help="US dollars per judged sample."
-)
+@click.option("--per-day", type=FiniteRange(min=0, min_open=True), required=True, help="Requests per day.")
+@click.option("--price", type=FiniteRange(min=0), default=0.0, show_default=True, help="US dollars per judged sample.")
 @click.option(
     "--drop",
-    type=click.FloatRange(0, 1, min_open=True),
+    type=FiniteRange(0, 1, min_open=True),
     default=0.1,
     show_default=True,
     help="Drop of the mean that must be detected.",
@@ -45,7 +44,7 @@ def backtest() -> None:
     "--probability",
     "rates",
     multiple=True,
-    type=click.FloatRange(0, 1, min_open=True),
+    type=FiniteRange(0, 1, min_open=True),
     help="Sampling rate to evaluate; may be given several times.",
 )
 @click.option("--config", "path", type=CONFIG, help="Configuration file; its key `drift` is used.")
@@ -60,7 +59,7 @@ def backtest() -> None:
     help="Quantity to take from --scores.",
 )
 @click.option(
-    "--mean", type=click.FloatRange(0.05, 0.99), default=0.9, show_default=True, help="Mean of the simulated scores."
+    "--mean", type=FiniteRange(0.05, 0.99), default=0.9, show_default=True, help="Mean of the simulated scores."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 def plan() -> None:

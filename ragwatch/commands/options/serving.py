@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from ragwatch.commands.options.finite import FiniteRange
 from ragwatch.commands.options.lazy import CONFIG, lazy_command
 
 LLM_JUDGES = ("claude", "openai")
@@ -32,15 +33,13 @@ def run() -> None:
     "ragwatch.commands.demo:demo", first_line="starting the demo: a small RAG service, monitored by ragwatch ..."
 )
 @click.option("--port", default=10477, show_default=True, help="Port of ragwatch; 0 for any free port.")
-@click.option("--seconds", type=click.FloatRange(min=1), help="Stop after this many seconds; default: on Ctrl-C.")
+@click.option("--seconds", type=FiniteRange(min=1), help="Stop after this many seconds; default: on Ctrl-C.")
+@click.option("--degrade-after", type=FiniteRange(min=1), help="Break the service on purpose after this many seconds.")
 @click.option(
-    "--degrade-after", type=click.FloatRange(min=1), help="Break the service on purpose after this many seconds."
+    "--breakage-seconds", default=20.0, show_default=True, type=FiniteRange(min=1), help="Duration of each fault."
 )
 @click.option(
-    "--breakage-seconds", default=20.0, show_default=True, type=click.FloatRange(min=1), help="Duration of each fault."
-)
-@click.option(
-    "--rate", default=8.0, show_default=True, type=click.FloatRange(min=0.1, max=200), help="Questions per second."
+    "--rate", default=8.0, show_default=True, type=FiniteRange(min=0.1, max=200), help="Questions per second."
 )
 @click.option(
     "--chunk-words",

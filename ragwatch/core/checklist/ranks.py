@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import combinations, pairwise
 from statistics import median
@@ -30,6 +31,7 @@ MAX_MISSED = 0.1
 MAX_GAP = 0.5  # of the typical difference between the scores of two chunks of one question
 KS = (1, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
 _ORDERED = 0.95  # share of neighbouring ranks whose scores follow one direction
+_REPAIR = "`ragwatch canary` shows why; repair that, and run them again"
 _MAX_COMPARED = 500  # questions whose chunks are compared with one another
 
 
@@ -225,12 +227,13 @@ def embedding(questions: Sequence[Question]) -> Finding:
 def recall(questions: Sequence[Question], suites: Sequence[SuiteReport]) -> Finding:
     """Checks recall of the canaries at rising k: chunks found further down were ranked, others not indexed or embedded.
 
-    Without canaries, the judge only says for which questions no chunk is relevant.
+    Without canaries that got a reply, the judge only says for which questions no chunk is relevant.
     """
     reports = [report for suite in suites for report in suite.reports if report.ranking is not None]
     expected = sum(len(report.ranks) for report in reports)
     if expected < MIN_EXPECTED:
-        return _nothing_relevant(questions)
+        return _nothing_relevant(questions, failed_queries(suites))
+    failed = failed_queries(suites)
     used = usual_k(questions) or min(5, *(report.cutoff for report in reports))
     deepest = min(report.cutoff for report in reports)
     below = [report for report in reports if any(rank is not None and rank > used for rank in report.ranks)]
@@ -248,11 +251,25 @@ def recall(questions: Sequence[Question], suites: Sequence[SuiteReport]) -> Find
         MAX_MISSED,
         f"{far + lost} of {expected} expected chunks ({percent(share)}) are not among the first {used}: "
         f"{_cause(far, lost, deepest if deepest > used else None)}",
-        evidence=[f"recall of {len(reports)} canaries: {', '.join(f'@{k} {value:.3f}' for k, value in curve.items())}"],
+        evidence=[
+            f"recall of {len(reports)} canaries: {', '.join(f'@{k} {value:.3f}' for k, value in curve.items())}",
+            *([f"{failed}, and are left out"] if failed else []),
+        ],
         figures={"expected": expected, "used_k": used, "ranked_below": far, "not_found": lost, "deepest_k": deepest}
         | {f"recall@{k}": value for k, value in curve.items()},
         examples=(report.canary.name for report in (*absent, *below)),
     )
+
+
+def failed_queries(suites: Iterable[SuiteReport]) -> str:
+    """Returns how many queries of canaries failed, and why, as text for people; empty if none did."""
+    suites = tuple(suites)
+    failures = sum((suite.failures for suite in suites), Counter())
+    if not failures:
+        return ""
+    total = sum(len(suite.reports) for suite in suites)
+    reasons = ", ".join(f"{failure} {count}" for failure, count in failures.most_common())
+    return f"{failures.total()} of {total} queries of canaries failed ({reasons})"
 
 
 def _cause(far: int, lost: int, deepest: int | None) -> str:
@@ -270,7 +287,7 @@ def usual_k(questions: Iterable[Question]) -> int | None:
     return int(median(counts)) or None if counts else None
 
 
-def _nothing_relevant(questions: Sequence[Question]) -> Finding:
+def _nothing_relevant(questions: Sequence[Question], failed: str) -> Finding:
     read = [
         question
         for question in questions
@@ -278,9 +295,8 @@ def _nothing_relevant(questions: Sequence[Question]) -> Finding:
         and (not question.chunks or any(chunk.relevant is not None for chunk in question.chunks))
     ]
     if len(read) < MIN_QUESTIONS:
-        return not_measurable(
-            Check.RECALL, "no canary with expected chunks has run, and no judge has read enough answers; add `canaries`"
-        )
+        why, remedy = (failed, _REPAIR) if failed else ("no canary with expected chunks has run", "add `canaries`")
+        return not_measurable(Check.RECALL, f"{why}, and no judge has read enough answers; {remedy}")
     empty = [question for question in read if not any(chunk.relevant for chunk in question.chunks)]
     share = len(empty) / len(read)
     return measured(
@@ -289,7 +305,11 @@ def _nothing_relevant(questions: Sequence[Question]) -> Finding:
         MAX_MISSED,
         f"no retrieved chunk is relevant to {len(empty)} of {len(read)} questions ({percent(share)}; "
         f"relevance by {_by(read[0].relevance)})",
-        evidence=["whether ranking or indexing is the cause takes canaries with expected chunks: add `canaries`"],
+        evidence=[
+            f"{failed}: {_REPAIR}"
+            if failed
+            else "whether ranking or indexing is the cause takes canaries with expected chunks: add `canaries`"
+        ],
         figures={"questions": len(read), "nothing_relevant": len(empty)},
         examples=(question.id for question in empty),
     )

@@ -22,7 +22,7 @@ from ragwatch.commands.chart import chart
 from ragwatch.commands.replay import ScoredAnswer, lowest_probabilities, replay
 from ragwatch.config.drift import DriftOptions
 from ragwatch.core.scores import Quantity
-from ragwatch.errors import ConfigError
+from ragwatch.errors import ConfigError, StoreError
 from ragwatch.pipeline.drift.rules import DriftRules
 from ragwatch.pipeline.drift.scores import KIND, ScoreDriftLoop
 from ragwatch.stores.sqlite.store import SqliteStore
@@ -192,13 +192,14 @@ def test_the_picture_of_a_beginning_says_that_it_is_one() -> None:
         ("", "no column is a quantity"),
         ("at,faithfulness\n1,1.5\n", "scores line 2: faithfulness: must be a number from 0 to 1"),
         ("at,faithfulness\n1,good\n", "scores line 2: faithfulness: must be a number from 0 to 1"),
+        (f"at,faithfulness\n1,{'x' * 200_000}\n", "or empty, not 'xxxxxxxxxxxx...xxxxxxxxxxxxx'"),
         ("at,faithfulness\n,1\n", "scores line 2: at: is missing"),
         ("at,faithfulness\nyesterday,1\n", "scores line 2: at: must be ISO 8601"),
         ("at,faithfulness,probability\n1,1,0\n", "scores line 2: probability: must be at least 1e-12"),
         ("at,faithfulness,probability\n1,1,1e-320\n", "scores line 2: probability: must be at least 1e-12"),
         ('{"at": 1, "faithfulness": true}\n', "must be a number from 0 to 1"),
-        ('{"at": 1, "faithfulness": 1}\n{"at"\n', "line 2: is not JSON"),
-        ('{"at": 1}\n[]\n', "line 2: is not an object"),
+        ('{"at": 1, "faithfulness": 1}\n{"at"\n', "scores line 2: is not JSON"),
+        ('{"at": 1}\n[]\n', "scores line 2: is not an object"),
     ],
 )
 def test_what_is_wrong_in_a_file_is_named(tmp_path: Path, text: str, message: str) -> None:
@@ -261,6 +262,52 @@ def test_the_store_replays_as_the_daemon_would(tmp_path: Path) -> None:
     result = run("--config", a_config(tmp_path), "--json", "--set", "reference=300", "--set", "reference_time=1s")
     [alarm] = [each for each in json.loads(result.stdout)["alarms"] if each["quantity"] == "faithfulness"]
     assert (alarm["at"], alarm["evidence"], alarm["route"]) == (raised.at, raised.body["evidence"], "search")
+
+
+def test_the_store_of_a_running_daemon_is_read(tmp_path: Path) -> None:
+    """The daemon keeps its lock; nothing is written."""
+    store = SqliteStore(tmp_path / "state")
+    settle(store, faithful(50), probability=0.5)
+    result = run("--config", a_config(tmp_path), "--json")
+    store.close()
+    assert (result.return_value, result.exception) == (3, None)
+    assert json.loads(result.stdout)["scores"] > 0
+
+
+def test_no_state_is_made(tmp_path: Path) -> None:
+    """Where there is none, the path is probably wrong, and one of another user would keep the daemon out."""
+    result = run("--config", a_config(tmp_path))
+    assert isinstance(result.exception, StoreError)
+    assert "ragwatch.db does not exist" in str(result.exception)
+    assert not (tmp_path / "state").exists()
+
+
+def test_columns_may_hold_whole_answers(tmp_path: Path) -> None:
+    """However long they are, and whatever separates their lines."""
+    file = tmp_path / "scores"
+    file.write_text(f'answer,at,faithfulness\n"{"x" * 200_000}",1,1\n"a\u2028b\n\x85c",2,1\n', encoding="utf-8")
+    assert json.loads(run(file, "--json").stdout)["scores"] == 2
+    row = json.dumps({"at": 1, "faithfulness": 1, "answer": "a\u2028b\x85c"}, ensure_ascii=False)
+    file.write_text(f"{row}\n{row}\n", encoding="utf-8")
+    assert json.loads(run(file, "--json").stdout)["scores"] == 2
+
+
+def test_a_header_without_rows_is_no_data(tmp_path: Path) -> None:
+    """Its columns are right, so the file is not wrong."""
+    file = tmp_path / "scores.csv"
+    file.write_text("at,faithfulness\n")
+    result = run(file, "--json")
+    assert (result.return_value, result.stderr) == (3, f"no scores in {file}\n")
+    assert json.loads(result.stdout)["scores"] == 0
+
+
+def test_a_picture_that_cannot_be_written_is_a_usage_error(tmp_path: Path) -> None:
+    """With the option and the path."""
+    file, picture = tmp_path / "scores.csv", tmp_path / "nowhere" / "out.svg"
+    file.write_text(as_csv(rows(10, 0)))
+    result = run(file, "--svg", picture)
+    assert isinstance(result.exception, ConfigError)
+    assert str(result.exception) == f"--svg {picture}: cannot be written: No such file or directory"
 
 
 def test_a_file_is_watched_as_configured(tmp_path: Path) -> None:

@@ -69,6 +69,14 @@ def test_the_table_says_why(tmp_path: Path, address: str, item: dict[str, Any], 
     assert message in " ".join(result.stdout.split())
 
 
+def test_an_emoji_that_json_escaped(tmp_path: Path, address: str) -> None:
+    """A suite that a program wrote with `json.dumps` is asked as it was meant."""
+    items = [{"query": "cats 😀", "expected": ["d1"]}, {"query": "dogs", "expected": ["d1"]}]
+    result = canary("--config", a_config(tmp_path, docs=(address, items)), "--json")
+    assert (result.return_value, result.exception) == (0, None)
+    assert [item["query"] for item in json.loads(result.stdout)["suites"][0]["items"]] == ["cats 😀", "dogs"]
+
+
 def test_no_text_commands_the_terminal(tmp_path: Path, address: str) -> None:
     """Escape sequences in names, replies and texts are shown as what they are not; brackets are no markup."""
     item = {"query": "cats", "name": "a\x1b[2Jcat", "expected": ["[bold]d9\x1b]0;owned\x07"]}

@@ -96,6 +96,11 @@ def test_wrong_words_are_refused(tmp_path: Path) -> None:
         (("--route", "nowhere"), "--route nowhere: is not configured"),
         (("--quantity", "charm"), "--quantity: not one of"),
         (("--window", "soon"), "--window: not a duration"),
+        (("--judge", "nope"), f"--judge nope: is not configured; use one of: {JUDGE}"),
+        (("--quantity", "faithfulness", "--below", "5"), "--below 5: is no score; write a number from 0 to 1"),
+        (("--quantity", "contradiction", "--above", "-1"), "--above -1: is no score"),
+        (("--since", "1d", "--until", "2d"), "--until 2d: is not later than the start of --since 1d"),
+        (("--until", "30d"), "--until 30d: is not later than the start of --window 24h"),
     ):
         result = causes(config, *arguments)
         assert isinstance(result.exception, ConfigError)

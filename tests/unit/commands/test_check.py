@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import socket
+import sqlite3
 from collections import Counter
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -261,3 +263,42 @@ def test_canaries_with_an_unusual_number_of_contexts_are_named(tmp_path: Path) -
     assert "how-0 expects 1, procedural queries 5 to 10" in said
     assert "and 3 more. Complete `expected`, or correct `category`" in said
     assert "canaries[0].category" not in _said(_check(tmp_path, GOOD))
+
+
+def _newer(state: Path) -> None:
+    with closing(sqlite3.connect(state / "ragwatch.db")) as database:
+        database.execute("PRAGMA user_version=9999")
+
+
+def _as_directory(state: Path) -> None:
+    (state / "ragwatch.db").unlink()
+    (state / "ragwatch.state").unlink()
+    (state / "ragwatch.db").mkdir()
+
+
+@pytest.mark.parametrize(
+    ("breaks", "message"),
+    [
+        (lambda state: (state / "ragwatch.db").unlink(), "was created here and is missing or empty"),
+        (lambda state: (state / "ragwatch.db").write_bytes(b"x"), "was created here and is missing or empty"),
+        (lambda state: (state / "ragwatch.db").write_bytes(b"damaged" * 5000), "file is not a database"),
+        (_as_directory, "Is a directory"),
+        (_newer, "written by a newer ragwatch (schema 9999"),
+        (lambda state: (state / "ragwatch.secret").write_text(""), "is damaged: it holds no 64 hexadecimal digits"),
+    ],
+)
+def test_a_state_with_which_nothing_starts_fails(
+    tmp_path: Path, breaks: Callable[[Path], object], message: str
+) -> None:
+    """As `run` finds out, in its words; nothing is changed. A good one passes."""
+    state = tmp_path / "state" / "deep"
+    SqliteStore(state).close()
+    assert _check(tmp_path, GOOD).return_value == 0
+    breaks(state)
+    before = sorted(state.iterdir())
+    result = _check(tmp_path, GOOD)
+    assert result.return_value == 1
+    assert message in _said(result)
+    assert [path for path in sorted(state.iterdir()) if not path.name.endswith(("-shm", "-wal"))] == [
+        path for path in before if not path.name.endswith(("-shm", "-wal"))
+    ]

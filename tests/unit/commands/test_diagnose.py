@@ -118,6 +118,18 @@ def test_canaries_can_be_asked_now(tmp_path: Path) -> None:
     assert "--k: no suite is configured; add `canaries`" in str(error)
 
 
+def test_a_run_that_fails_is_told(tmp_path: Path) -> None:
+    """Canaries are configured, and their endpoint is down: neither fine nor a reason to add some."""
+    SqliteStore(tmp_path / "state").close()
+    result = diagnose(a_config(tmp_path), "--k", "5", "--json")
+    assert result.return_value == 3
+    assert "suite docs: 12 of 12 queries failed; what-about-" in result.stderr
+    assert ": connect: " in result.stderr
+    recall = next(finding for finding in json.loads(result.stdout)["findings"] if finding["check"] == "recall")
+    assert "12 of 12 queries of canaries failed (connect 12)" in recall["summary"]
+    assert "add `canaries`" not in result.stdout
+
+
 @pytest.mark.usefixtures("store")
 def test_judgements_in_a_file(tmp_path: Path) -> None:
     """They replace the verdict on the answers that they name."""

@@ -200,12 +200,26 @@ def test_store_texts_is_respected(store: SqliteStore, tmp_path: Path) -> None:
 def test_routes_and_days_can_be_chosen(store: SqliteStore, tmp_path: Path) -> None:
     """Other files stay as they are; what is left out now is added by a later run."""
     config, out = configured(tmp_path), tmp_path / "out"
+    config.write_text(f"{config.read_text()}routes: [search, support]\n")
     settle(store, "r1")
     settle(store, "r2", route="support")
+    assert written(config, out, "--route", "nope") == (
+        1,
+        "--route nope: is not configured; use one of: search, support, other",
+    )
     assert written(config, out, "--route", "support") == (0, "1 verdicts added, 1 files written, 0 unchanged\n")
     assert written(config, out, "--since", "2d")[0] == 3
     assert "--since soon" in written(config, out, "--since", "soon")[1]
     assert written(config, out) == (0, "1 verdicts added, 1 files written, 1 unchanged\n")
+
+
+def test_options_without_a_meaning_for_files_are_refused(tmp_path: Path) -> None:
+    """They would seem to select what is written. So is a directory that cannot be made."""
+    config, out = configured(tmp_path), tmp_path / "out"
+    for name, value in (("judge", "embedded"), ("quantity", "faithfulness"), ("limit", "200")):
+        assert f"--{name}: is for --failing" in written(config, out, f"--{name}", value)[1]
+    SqliteStore(tmp_path / "state").close()
+    assert written(config, config / "out") == (1, f"--parquet {config / 'out'}: cannot be written: Not a directory")
 
 
 def test_files_of_another_store_are_refused(tmp_path: Path) -> None:

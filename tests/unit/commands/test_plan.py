@@ -7,6 +7,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 
@@ -115,6 +116,44 @@ def test_what_cannot_be_planned_is_named(tmp_path: Path, text: str, arguments: t
     result = run("--per-day", 100, "--scores", file, *arguments)
     assert isinstance(result.exception, ConfigError)
     assert message in str(result.exception)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--per-day", "nan"), "'--per-day': nan is not a finite number"),
+        (("--per-day", "inf"), "'--per-day': inf is not a finite number"),
+        (("--per-day", "1e300"), "--per-day 1e+300: is too much; write a number up to 1,000,000,000"),
+        (("--per-day", "100", "--price", "1e300"), "--price 1e+300: is too much"),
+        (("--per-day", "100", "--drop", "nan"), "'--drop': nan is not a finite number"),
+        (("--per-day", "100", "--probability", "nan", "--json"), "'--probability': nan is not a finite number"),
+        (("--per-day", "100", "--mean", "nan"), "'--mean': nan is not a finite number"),
+    ],
+)
+def test_what_is_no_number_is_refused(arguments: tuple[str, ...], message: str) -> None:
+    """As a usage error, before anything is computed."""
+    refused = run(*arguments).exception
+    assert isinstance(refused, ConfigError | click.UsageError)
+    assert message in (refused.format_message() if isinstance(refused, click.UsageError) else str(refused))
+
+
+def test_the_demo_takes_numbers_only() -> None:
+    """Endless seconds would never end."""
+    for option in ("--seconds", "--degrade-after", "--breakage-seconds", "--rate"):
+        refused = CliRunner().invoke(cli, ["demo", option, "nan"], standalone_mode=False).exception
+        assert isinstance(refused, click.UsageError)
+        assert "nan is not a finite number" in refused.format_message()
+
+
+def test_a_single_score_tells_no_width(tmp_path: Path) -> None:
+    """How much scores scatter is then unknown, not 0; and a file without any is no data."""
+    file = tmp_path / "scores.csv"
+    file.write_text("at,faithfulness\n1,0.9\n")
+    (found,) = rates("--per-day", 10_000, "--probability", 0.5, "--scores", file)
+    assert (found["half_width_hour"], found["half_width_day"]) == (None, None)
+    file.write_text("at,faithfulness\n")
+    result = run("--per-day", 100, "--scores", file)
+    assert (result.return_value, result.stderr) == (3, f"no scores in {file}\n")
 
 
 def test_typical_scores_have_the_mean_that_was_asked_for() -> None:

@@ -180,6 +180,8 @@ def test_money_is_not_spent_unasked(tmp_path: Path) -> None:
         (["--of", "second"], "--judge second: has read its own answers already"),
         (["--route", "unknown"], "--route unknown: is not configured"),
         (["--since", "soon"], "--since: not a time"),
+        (["--since", "800000d"], "--since 800000d: is not in the years 1 to 9999"),
+        (["--until", "1e300"], "--until 1e300: is not in the years 1 to 9999"),
         (["--until", "2000d"], "--until 2000d: is not later than --since"),
     ],
 )

@@ -36,6 +36,7 @@ def test_what_tolerance_swallows_is_not_noticed() -> None:
     answer = plan(PowerQuestion(20, 0.5, drop=0.005), SCORES, random.Random(1), runs=5)
     assert (answer.delay_scores, answer.delay_hours, answer.half_width_hour) == (None, None, None)
     assert half_width(SCORES, 0.5) is None
+    assert half_width([0.9], 100.0) is None  # one score does not tell how much they scatter
 
 
 def test_a_run_given_up_is_no_delay() -> None:

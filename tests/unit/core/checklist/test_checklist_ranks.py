@@ -168,6 +168,20 @@ def test_recall_without_canaries() -> None:
     assert (nothing.status, nothing.share) == (Status.NOT_MEASURABLE, None)
 
 
+def test_failed_queries_are_told() -> None:
+    """They are why nothing is known, or are left out of what is; more canaries would not help."""
+    down = SuiteReport("down", (10,), tuple(a_report(a_canary("d1", name=f"f{n}"), a_failure(), 10) for n in range(5)))
+    unknown = ranks.recall([], [down])
+    assert unknown.summary == (
+        "not measurable here because 5 of 5 queries of canaries failed (timeout 5), and no judge has read enough"
+        " answers; `ragwatch canary` shows why; repair that, and run them again"
+    )
+    poor = ranks.recall(some_questions(), [down])
+    assert poor.evidence[0].startswith("5 of 5 queries of canaries failed (timeout 5): `ragwatch canary` shows why")
+    known = ranks.recall(some_questions(), [runs(*[TOP] * 5), down])
+    assert known.evidence[1] == "5 of 10 queries of canaries failed (timeout 5), and are left out"
+
+
 def test_findings_are_ordered_by_importance() -> None:
     """Problems first, the most important one first, then what is fine, then what is unknown; all in the line."""
     lost = runs(*[NEVER] * 8)
