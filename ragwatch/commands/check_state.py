@@ -13,7 +13,7 @@ from ragwatch.daemon.state_secret import stored_secret
 from ragwatch.errors import StoreError
 from ragwatch.stores.sqlite import Options
 from ragwatch.stores.sqlite.disk import FAILURES, advice, reason, refuse_network
-from ragwatch.stores.sqlite.opening import MARKER, _check, _refuse_missing  # what the daemon checks, in its words
+from ragwatch.stores.sqlite.opening import MARKER, check_content, refuse_missing
 from ragwatch.stores.sqlite.schema import version_of
 
 
@@ -33,12 +33,12 @@ def check_state(config: Config) -> None:
 def _check_database(path: Path) -> None:
     marker = path.with_name(MARKER)
     try:
-        _refuse_missing(path, marker)
+        refuse_missing(path, marker)
         if not path.exists():
             return
         os.close(os.open(path, os.O_RDWR | os.O_CLOEXEC))  # whether it could be written
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as reader:
-            _check(reader, path, marker)
+            check_content(reader, path, marker)
             refuse_newer(version_of(reader))
     except FAILURES as error:
         raise StoreError(f"state: cannot open {path}: {reason(error)}; {advice(error)}") from error

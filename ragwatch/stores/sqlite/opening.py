@@ -32,12 +32,12 @@ def open_writer(path: Path, cipher: TextCipher | None = None) -> sqlite3.Connect
     """
     marker = path.with_name(MARKER)
     try:
-        _refuse_missing(path, marker)
+        refuse_missing(path, marker)
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))  # its WAL gets the same mode
         path.chmod(0o600)
         writer = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         try:
-            _check(writer, path, marker)
+            check_content(writer, path, marker)
             prepare(writer)
             _register_keys(writer, cipher)
             _write_marker(marker)
@@ -53,7 +53,7 @@ def open_writer(path: Path, cipher: TextCipher | None = None) -> sqlite3.Connect
     return writer
 
 
-def _refuse_missing(path: Path, marker: Path) -> None:
+def refuse_missing(path: Path, marker: Path) -> None:
     """Raise an error if the database existed before: counters must not restart from zero unnoticed."""
     wal = path.with_name(f"{path.name}-wal")
     if not _has_content(path) and (marker.exists() or _has_content(wal)):
@@ -72,7 +72,7 @@ def _has_content(path: Path) -> bool:
     return path.exists() and path.stat().st_size > 0
 
 
-def _check(writer: sqlite3.Connection, path: Path, marker: Path) -> None:
+def check_content(writer: sqlite3.Connection, path: Path, marker: Path) -> None:
     """Check for damage before anything is counted: every page, unless the database is too large."""
     if version_of(writer) == 0:
         if marker.exists():  # SQLite takes a file truncated to one byte for a new database
