@@ -39,7 +39,7 @@ from ragwatch.daemon.state_secret import readable_secret
 from ragwatch.daemon.suites import suite_of
 from ragwatch.daemon.web_access import read_rules
 from ragwatch.errors import FormatError, RagwatchError
-from ragwatch.formats.feedback import FEEDBACK_FOR
+from ragwatch.formats.feedback import is_feedback
 from ragwatch.judges.lexical.readable import unread_language
 from ragwatch.ports import Batch, Source
 from ragwatch.ports.capabilities import HasFallback, HasLogFiles, ReadsCriteria, SupportsPeek, SupportsProbe, log_reader
@@ -301,7 +301,7 @@ def _content(options: object, batch: Batch, subject: str, settings: Settings | N
             if isinstance(parsed, SkipReason):
                 skipped[parsed] += 1
                 continue
-            if FEEDBACK_FOR not in parsed[0]:
+            if not is_feedback(parsed[0]):
                 samples.append(reader.read(parsed[0], str(number)))
         except FormatError as error:
             errors.append(f"{batch.file}:{number}: {error.reason}: {error}")

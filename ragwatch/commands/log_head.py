@@ -10,7 +10,7 @@ from ragwatch.commands.record_files import Rejects, records
 from ragwatch.core.sample import Sample, SkipReason
 from ragwatch.errors import FormatError
 from ragwatch.formats import RecordReader
-from ragwatch.formats.feedback import FEEDBACK_FOR
+from ragwatch.formats.feedback import is_feedback
 from ragwatch.formats.record import Parse, parse
 from ragwatch.formats.selection import line_parser
 from ragwatch.sources.tail.framing import Framing, detect, frame_of
@@ -93,7 +93,7 @@ def _remove_framing(line: bytes, framing: Framing) -> bytes:
 def _add(log: LogHead, number: int, line: bytes, after_prefix: Parse) -> None:
     try:
         record = parse(line)[0]
-        if FEEDBACK_FOR not in record:  # no answer, but what a user says of one
+        if not is_feedback(record):  # no answer, but what a user says of one
             log.records.append((number, record))
     except FormatError as error:
         if line.lstrip().startswith(b"{"):

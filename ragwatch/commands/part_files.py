@@ -10,7 +10,7 @@ from pathlib import Path
 import orjson
 
 from ragwatch.core.sample import SkipReason
-from ragwatch.formats.feedback import FEEDBACK_FOR
+from ragwatch.formats.feedback import is_feedback
 from ragwatch.formats.log_reader import LogReader
 from ragwatch.formats.record import Parsed
 from ragwatch.ports.capabilities import HasLogFiles, record_rules
@@ -47,7 +47,7 @@ class PartFiles:
 
         def add(line: bytes) -> Parsed | None:
             parsed = parse(line)
-            if isinstance(parsed, SkipReason) or FEEDBACK_FOR in parsed[0]:
+            if isinstance(parsed, SkipReason) or is_feedback(parsed[0]):
                 return parsed
             joined = self._joiner.add(log.name, parsed[0], 0.0, 0.0)
             return None if joined is None else (orjson.loads(joined), parsed[1])

@@ -27,7 +27,7 @@ from ragwatch.core.sampling import key_of
 from ragwatch.core.scores import Quantity
 from ragwatch.core.verdict import Unjudged, UnjudgedReason, Verdict
 from ragwatch.errors import ConfigError, FormatError
-from ragwatch.formats.feedback import FEEDBACK_FOR
+from ragwatch.formats.feedback import is_feedback
 from ragwatch.formats.log_reader import LogReader
 from ragwatch.formats.shape import Record
 from ragwatch.judges import KINDS
@@ -77,7 +77,7 @@ class SampleFiles:
                 if isinstance(parsed, SkipReason):
                     self.skipped[parsed] += 1
                     continue
-                if FEEDBACK_FOR in parsed[0]:  # no answer, but what a user says of one
+                if is_feedback(parsed[0]):  # no answer, but what a user says of one
                     continue
                 sample = self._read(reader, self._complete(parsed[0], folder), f"{name}:{number}")
             except FormatError as error:

@@ -21,6 +21,15 @@ FEEDBACK_FOR = "feedback_for"
 _BARE = ("score", "value")  # names that say enough in a record of feedback, but not in one of an answer
 
 
+def is_feedback(record: Mapping[str, object]) -> bool:
+    """Return whether a record is feedback on an answer: where `feedback_for` is null, it is the answer itself.
+
+    >>> is_feedback({"feedback_for": "r1", "thumbs": "up"}), is_feedback({"feedback_for": None, "answer": "so"})
+    (True, False)
+    """
+    return record.get(FEEDBACK_FOR) is not None
+
+
 class FeedbackRecord(NamedTuple):
     """What a user says of an answer.
 

@@ -10,6 +10,7 @@ import orjson
 
 from ragwatch.core.sample import NO_METADATA, Context, RejectReason, Sample, Turn
 from ragwatch.errors import FormatError
+from ragwatch.formats.record import decode
 from ragwatch.formats.shape import Record
 from ragwatch.formats.times import epoch_seconds
 
@@ -69,12 +70,18 @@ def identity(value: object, path: str) -> str | None:
 
 
 def first(record: Record, keys: Sequence[str]) -> tuple[str, Any]:
-    """Return the first of `keys` that has a value, and that value; the last key and None if there is none."""
+    """Return the first of `keys` that has a value, and that value; the last key and None if there is none.
+
+    An empty text is a value only where there is no other.
+
+    >>> first({"text": "", "content": "c"}, TEXT_KEYS), first({"text": ""}, TEXT_KEYS)
+    (('content', 'c'), ('text', ''))
+    """
     for key in keys:
         value = record.get(key)
-        if value is not None:
+        if value is not None and value != "":
             return key, value
-    return keys[-1], None
+    return next(((key, "") for key in keys if record.get(key) == ""), (keys[-1], None))
 
 
 def embedded(value: object) -> object:
@@ -86,7 +93,7 @@ def embedded(value: object) -> object:
     if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "["):
         return value
     try:
-        return orjson.loads(value)
+        return decode(value)
     except orjson.JSONDecodeError:
         return value
 
@@ -112,7 +119,13 @@ def contexts(value: object, path: str) -> tuple[Context, ...]:
                 pass
             else:
                 # Excludes infinity and NaN: score - score is 0 for every finite number.
-                if type(passage) is str and type(name) is str and type(score) is float and score - score == 0.0:
+                if (
+                    type(passage) is str
+                    and passage
+                    and type(name) is str
+                    and type(score) is float
+                    and score - score == 0.0
+                ):
                     parsed.append(_tuple(Context, (passage, name, score)))
                     continue
         parsed.append(context(item, path, len(parsed)))
@@ -229,7 +242,7 @@ def assemble(
         history: The turns before the question.
     """
     id_key, id_value = "id", record.get("id")
-    if id_value is None:
+    if id_value is None or id_value == "":
         id_key, id_value = first(record, ID_KEYS)
     time_key, time_value = "at", record.get("at")
     if time_value is None:

@@ -1,28 +1,19 @@
 r"""The turns of a conversation before its question, from the spellings in which services log them.
 
-| one item of the list                                                   | turns                                     |
-|------------------------------------------------------------------------|-------------------------------------------|
-| `{"role": "user", "content": "..."}`; `text`, `blocks` or parts        | one                                       |
-| `{"type": "human", ...}`, `data` or constructor form (LangChain)       | one                                       |
-| `["user", "..."]` (role and text)                                      | one                                       |
-| `["...", "..."]` (what the user and what the assistant said)           | two                                       |
-| `"..."`                                                                | one, of role `other`                      |
-
-Instead of a list, a text such as `Human: ...\nAI: ...` is split at the names of the speakers. Messages without a text
-and messages of the system and of tools are no turns. Only the last `MAX_TURNS` turns are kept, the first
-`MAX_TURN_CHARS` characters of each, and no turn before `MAX_CHARS` characters: the rest is not stored and not judged.
+The items of a list are those of `messages`. A text such as `Human: ...\nAI: ...` is split at the names of the speakers,
+and a list that was logged as text is decoded. Messages without a text and messages of the system and of tools are no
+turns. Only the last `MAX_TURNS` turns are kept, the first `MAX_TURN_CHARS` characters of each, and no turn before
+`MAX_CHARS` characters: the rest is not stored and not judged.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from types import MappingProxyType
-from typing import Any
 
 from ragwatch.core.sample import Role, Turn
 from ragwatch.formats import fields
-from ragwatch.formats.messages import content_text
+from ragwatch.formats.messages import ROLES, last_asked, said
 from ragwatch.formats.shape import Record
 
 MAX_TURNS = 20
@@ -30,13 +21,6 @@ MAX_TURN_CHARS = 4_000
 MAX_CHARS = 20_000
 KEYS = ("chat_history", "history")
 
-_ROLES = MappingProxyType(
-    dict.fromkeys(("user", "human", "customer", "humanmessage"), Role.USER)
-    | dict.fromkeys(("assistant", "ai", "agent", "bot", "chatbot", "model", "aimessage"), Role.ASSISTANT)
-)
-_NO_SPEAKERS = frozenset({"system", "developer", "tool", "function", "systemmessage", "toolmessage"})
-_ROLE_KEYS = ("role", "type", "speaker")
-_TEXT_KEYS = ("content", "text", "blocks", "message")
 _SPEAKER = re.compile(r"^(human|user|ai|assistant):[ \t]*", re.IGNORECASE | re.MULTILINE)
 _MAX_TRANSCRIPT_CHARS = 200_000
 
@@ -90,18 +74,13 @@ def logged(*records: Record, question: str | None, answer: str) -> tuple[Turn, .
 
 
 def before_question(messages: object) -> tuple[Turn, ...]:
-    """Return the turns before the last message of the user, in a conversation that contains the question.
+    """Return the turns before the last message of the user with a text, in a conversation that contains the question.
 
     >>> before_question([{"role": "user", "content": "a"}, {"role": "user", "content": "b"}, {"role": "tool"}])
     (Turn(role=<Role.USER: 'user'>, text='a'),)
     """
-    if not isinstance(messages, list):
-        return ()
-    for position in range(len(messages) - 1, 0, -1):
-        message = messages[position]
-        if isinstance(message, dict) and _role(message) is Role.USER:
-            return turns(messages[:position])
-    return ()
+    asked = last_asked(messages)
+    return turns(messages[: asked[0]]) if asked is not None and isinstance(messages, list) else ()
 
 
 def _same(text: str, other: str | None) -> bool:
@@ -110,66 +89,24 @@ def _same(text: str, other: str | None) -> bool:
 
 def _newest_first(value: object, path: str | None) -> Iterator[Turn]:
     if isinstance(value, str):
-        yield from reversed(_transcript(value))
-        return
+        decoded = fields.embedded(value)
+        if not isinstance(decoded, list):
+            yield from reversed(_transcript(value))
+            return
+        value = decoded
     if not isinstance(value, list):
         if path is not None:
             raise fields.wrong(path, "a list of turns", value)
         return
     for position in range(len(value) - 1, -1, -1):
-        said = _said(value[position])
-        if said is None:
+        texts = said(value[position])
+        if texts is None:
             if path is not None:
                 raise fields.wrong(f"{path}[{position}]", "an object with role and text", value[position])
             continue
-        for role, text in reversed(said):
+        for role, text in reversed(texts):
             if text.strip():
                 yield Turn(role, text)
-
-
-def _said(item: object) -> list[tuple[Role, str]] | None:
-    """Return what one item of a conversation says, oldest first; None if it is no item of a conversation."""
-    if isinstance(item, str):
-        return [(Role.OTHER, item)]
-    if isinstance(item, dict):
-        role, text = _role(item), _text(item)
-        return [(role, text)] if role is not None and text is not None else []
-    if not isinstance(item, list) or len(item) != 2 or not all(isinstance(part, str) for part in item):
-        return None
-    name = item[0].lower()
-    if name in _ROLES or name in _NO_SPEAKERS:
-        return [(_ROLES[name], item[1])] if name in _ROLES else []
-    return [(Role.USER, item[0]), (Role.ASSISTANT, item[1])]
-
-
-def _role(message: dict[str, Any]) -> Role | None:
-    """Return who wrote a message; None for the system and for tools."""
-    for part in (message, _inner(message)):
-        for key in _ROLE_KEYS:
-            name = part.get(key)
-            name = name.lower() if isinstance(name, str) else ""
-            if name in _NO_SPEAKERS:
-                return None
-            if name in _ROLES:
-                return _ROLES[name]
-    constructor = message.get("id")
-    name = constructor[-1] if isinstance(constructor, list) and constructor else None
-    name = name.lower() if isinstance(name, str) else ""
-    return None if name in _NO_SPEAKERS else _ROLES.get(name, Role.OTHER)
-
-
-def _text(message: dict[str, Any]) -> str | None:
-    inner = _inner(message)
-    return content_text(fields.first(inner, _TEXT_KEYS)[1])
-
-
-def _inner(message: dict[str, Any]) -> dict[str, Any]:
-    """Return the part of a message with its content: LangChain nests it in `data`, or in `kwargs` of a constructor."""
-    for key in ("kwargs", "data"):
-        part = message.get(key)
-        if isinstance(part, dict):
-            return part
-    return message
 
 
 def _transcript(text: str) -> list[Turn]:
@@ -179,5 +116,5 @@ def _transcript(text: str) -> list[Turn]:
     if not names:
         return [Turn(Role.OTHER, text.strip())] if text.strip() else []
     ends = [*(name.start() for name in names[1:]), len(text)]
-    said = [(_ROLES[name[1].lower()], text[name.end() : end].strip()) for name, end in zip(names, ends, strict=True)]
-    return [Turn(role, words) for role, words in said if words]
+    spoken = [(ROLES[name[1].lower()], text[name.end() : end].strip()) for name, end in zip(names, ends, strict=True)]
+    return [Turn(role, words) for role, words in spoken if words]

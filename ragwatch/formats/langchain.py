@@ -92,10 +92,13 @@ def _output(record: Record) -> tuple[str, Record]:
 
 
 def _question(record: Record) -> str | None:
-    question = _input(record)
-    if isinstance(question, dict):
-        question = fields.first(question, _QUESTION_KEYS)[1]
-    return question_text(question)
+    return question_text(_asked(_input(record)))
+
+
+def _asked(inputs: object) -> object:
+    """The question or the conversation in an input, which may be one of its fields."""
+    asked = fields.first(inputs, (*_QUESTION_KEYS, "messages"))[1] if isinstance(inputs, dict) else inputs
+    return inputs if asked is None else asked
 
 
 def _input(record: Record) -> object:
@@ -105,8 +108,7 @@ def _input(record: Record) -> object:
 def _history(record: Record, output: Record, question: str | None, answer: str) -> tuple[Turn, ...]:
     inputs = _input(record)
     fields_of_input = inputs if isinstance(inputs, dict) else NO_METADATA
-    asked = fields.first(fields_of_input, _QUESTION_KEYS)[1] if fields_of_input else inputs
-    return before_question(asked) or logged(record, fields_of_input, output, question=question, answer=answer)
+    return before_question(_asked(inputs)) or logged(record, fields_of_input, output, question=question, answer=answer)
 
 
 def _contexts(documents: object, path: str) -> tuple[Context, ...]:

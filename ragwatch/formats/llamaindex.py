@@ -43,6 +43,8 @@ def read(record: Record, fallback_id: str) -> Sample:
     if not isinstance(nodes, list):
         raise fields.wrong(f"{path}source_nodes", "a list", nodes)
     conversation = fields.first(record, _QUESTION_KEYS)[1]
+    if isinstance(conversation, dict):  # a QueryBundle
+        conversation = fields.first(conversation, ("query_str", "messages"))[1] or conversation
     question = question_text(conversation)
     answer = fields.text(fields.required(body, "response"), f"{path}response")
     return fields.assemble(

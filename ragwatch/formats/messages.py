@@ -1,12 +1,30 @@
-"""Lists of chat messages, `[{"role": "user", "content": "..."}]`, as several libraries log them."""
+r"""Lists of chat messages, as several libraries log them.
+
+| one message                                                            | says                                      |
+|------------------------------------------------------------------------|-------------------------------------------|
+| `{"role": "user", "content": "..."}`; `text`, `blocks` or parts        | one text                                  |
+| `{"type": "human", ...}`, `data` or constructor form (LangChain)       | one text                                  |
+| `["user", "..."]` (role and text)                                      | one text                                  |
+| `["...", "..."]` (what the user and what the assistant said)           | two texts                                 |
+| `"..."`                                                                | one text, of role `other`                 |
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from types import MappingProxyType
 from typing import Any
 
-_USER_ROLES = frozenset({"user", "human"})
+from ragwatch.core.sample import Role
+from ragwatch.formats import fields
+
+ROLES = MappingProxyType(
+    dict.fromkeys(("user", "human", "customer", "humanmessage"), Role.USER)
+    | dict.fromkeys(("assistant", "ai", "agent", "bot", "chatbot", "model", "aimessage"), Role.ASSISTANT)
+)
+_NO_SPEAKERS = frozenset({"system", "developer", "tool", "function", "systemmessage", "toolmessage"})
+_ROLE_KEYS = ("role", "type", "speaker")
+_TEXT_KEYS = ("content", "text", "blocks", "message")
 _ROLE_PROMPT = re.compile(r"(?i:you are|you're|act as|your (?:name|role|task|job) is) (?:an? |the |to |[A-Z])")
 _INSTRUCTION = re.compile(
     r"(?i)[\s#*\d.)-]*(?:you (?:are|must|should|will|always|never|only|speak|help)|you're|your (?:answers?|replies"
@@ -35,38 +53,93 @@ def content_text(content: object) -> str | None:
     return "".join(texts) if texts else None
 
 
-def with_role(messages: object, roles: Iterable[str]) -> list[dict[str, Any]]:
-    """Return the messages with one of `roles` (the `type` in LangChain's messages), in order."""
-    selected = frozenset(roles)
+def said(item: object) -> list[tuple[Role, str]] | None:
+    """Return what one item of a conversation says, oldest first; None if it is no item of a conversation.
+
+    >>> said({"type": "human", "data": {"content": "Why?"}}), said({"role": "tool", "content": "ten"}), said(3)
+    ([(<Role.USER: 'user'>, 'Why?')], [], None)
+    """
+    if isinstance(item, str):
+        return [(Role.OTHER, item)]
+    if isinstance(item, dict):
+        role, text = speaker(item), content_text(fields.first(inner(item), _TEXT_KEYS)[1])
+        return [(role, text)] if role is not None and text is not None else []
+    if not isinstance(item, list) or len(item) != 2 or not all(isinstance(part, str) for part in item):
+        return None
+    name = item[0].lower()
+    if name in ROLES or name in _NO_SPEAKERS:
+        return [(ROLES[name], item[1])] if name in ROLES else []
+    return [(Role.USER, item[0]), (Role.ASSISTANT, item[1])]
+
+
+def speaker(message: dict[str, Any]) -> Role | None:
+    """Return who wrote a message; None for the system and for tools."""
+    for part in (message, inner(message)):
+        for key in _ROLE_KEYS:
+            name = part.get(key)
+            name = name.lower() if isinstance(name, str) else ""
+            if name in _NO_SPEAKERS:
+                return None
+            if name in ROLES:
+                return ROLES[name]
+    constructor = message.get("id")
+    name = constructor[-1] if isinstance(constructor, list) and constructor else None
+    name = name.lower() if isinstance(name, str) else ""
+    return None if name in _NO_SPEAKERS else ROLES.get(name, Role.OTHER)
+
+
+def inner(message: dict[str, Any]) -> dict[str, Any]:
+    """Return the part of a message with its content: LangChain nests it in `data`, or in `kwargs` of a constructor."""
+    for key in ("kwargs", "data"):
+        part = message.get(key)
+        if isinstance(part, dict):
+            return part
+    return message
+
+
+def with_role(messages: object, role: str) -> list[dict[str, Any]]:
+    """Return the messages with a role (the `type` in LangChain's messages), in order."""
     if not isinstance(messages, list):
         return []
-    return [message for message in messages if isinstance(message, dict) and _role(message) in selected]
+    return [message for message in messages if isinstance(message, dict) and _role(message) == role]
 
 
 def _role(message: dict[str, Any]) -> str | None:
     role = message.get("role") or message.get("type")
-    return role if isinstance(role, str) else None
+    return role.lower() if isinstance(role, str) else None
 
 
 def of_last_turn(messages: object, role: str) -> list[dict[str, Any]]:
-    """Return the messages of a role since the last user message, or all of that role if there are none since.
+    """Return the messages of a role since the last question, or all of that role if there are none since.
 
     Each log entry repeats the whole conversation: passages retrieved for earlier questions do not belong to this one.
     """
-    turns = with_role(messages, {role, *_USER_ROLES})
-    since = max((position for position, message in enumerate(turns, 1) if _role(message) in _USER_ROLES), default=0)
-    return turns[since:] or [message for message in turns if _role(message) == role]
+    asked = last_asked(messages)
+    since = [] if asked is None or not isinstance(messages, list) else with_role(messages[asked[0] :], role)
+    return since or with_role(messages, role)
 
 
-def last_question(messages: object) -> str | None:
-    """Return the text of the last user message; None if there is none."""
-    questions = with_role(messages, _USER_ROLES)
-    return content_text(questions[-1].get("content")) if questions else None
+def last_asked(messages: object) -> tuple[int, str] | None:
+    """Return position and text of the last message of the user that has a text; None if there is none.
+
+    >>> last_asked([{"role": "User", "content": "Why?"}, {"role": "user", "content": [{"type": "image_url"}]}])
+    (0, 'Why?')
+    """
+    if not isinstance(messages, list):
+        return None
+    for position in range(len(messages) - 1, -1, -1):
+        match said(messages[position]):
+            case [(Role.USER, text)] if text.strip():
+                return position, text
+    return None
 
 
 def question_text(value: object) -> str | None:
-    """Return the text of a question that was logged as text or as a conversation."""
-    return value if isinstance(value, str) else last_question(value)
+    """Return the text of a question that was logged as text, as a message or as a conversation."""
+    if isinstance(value, str):
+        return value
+    asked = last_asked([value] if isinstance(value, dict) else value)
+    return None if asked is None else asked[1]
 
 
 def only_instructs(text: str) -> bool:

@@ -130,7 +130,7 @@ def _contexts(
     if isinstance(added, dict) and isinstance(added.get("citations"), list):
         return fields.contexts(added["citations"], "choices[0].message.context.citations")
     for role in ("tool", "system", "developer"):
-        turns = of_last_turn(conversation, role) if role == "tool" else with_role(conversation, (role,))
+        turns = of_last_turn(conversation, role) if role == "tool" else with_role(conversation, role)
         texts = [content_text(turn.get("content")) for turn in turns]
         if role != "tool":
             texts = [text for text in texts if text and not only_instructs(text)]

@@ -59,6 +59,21 @@ def parse(line: Line) -> tuple[dict[str, Any], bool]:
     return _parse_carefully(line) if b"\\" in line and _NUL_ESCAPE.search(line) else (value, False)
 
 
+def decode(text: str) -> Any:  # noqa: ANN401  a JSON value is any value
+    """Decode JSON that a record holds as text, with the same characters replaced as in the record itself.
+
+    Raises:
+        JSONDecodeError: It is no JSON.
+    """
+    try:
+        if "\\u0000" not in text:
+            return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        if "\\u" not in text:
+            raise
+    return orjson.loads(_ESCAPE.sub(_repaired, text))
+
+
 def _parse_carefully(line: bytes) -> tuple[dict[str, Any], bool]:
     if b"\x00" in line:
         raise FormatError(RejectReason.BINARY, "", "contains NUL bytes: a binary file, or a gap left by a crash")
@@ -116,7 +131,7 @@ def _error_of(text: str) -> FormatError:
     except _RefusedRecord as refused:
         return FormatError(refused.reason, "", str(refused))
     except json.JSONDecodeError as error:
-        return FormatError(RejectReason.TORN_JSON, "", f"not JSON: {error.msg} at character {error.pos}")
+        return FormatError(RejectReason.TORN_JSON, "", f"not JSON: {error.msg.removesuffix(' at')} at character {error.pos}")
     except RecursionError:
         pass
     # json accepts it: it is nested deeper than the 1024 levels of orjson.

@@ -23,7 +23,7 @@ from ragwatch.core.redaction.linear_time import check_linear_time
 from ragwatch.core.sample import SkipReason
 from ragwatch.errors import ConfigError, FormatError
 from ragwatch.formats.expressions import predicate
-from ragwatch.formats.feedback import FEEDBACK_FOR
+from ragwatch.formats.feedback import is_feedback
 from ragwatch.formats.record import Line, Parse, Parsed, parse
 
 AUTO = "auto"
@@ -64,7 +64,7 @@ def line_parser(where: str | None = None, prefix: str | None = None) -> Parse:
                 return SkipReason.NO_JSON
             line = line[position:] if position else line
         decoded = parse(line)
-        if selects is None or FEEDBACK_FOR in decoded[0]:
+        if selects is None or is_feedback(decoded[0]):
             return decoded
         try:
             return decoded if selects(decoded[0]) else SkipReason.WHERE

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from ragwatch.core.sample import Context
+from ragwatch.core.sample import Context, Role
 from ragwatch.errors import FormatError
 from ragwatch.formats import fields, langchain
-from ragwatch.formats.messages import content_text, question_text, with_role
+from ragwatch.formats.messages import content_text, inner, question_text, said, speaker
 from ragwatch.formats.shape import Record
+from ragwatch.formats.times import epoch_seconds
 
 _QUESTION_KEYS = ("input", "question", "query", "user_input", "prompt", "text")
 _ANSWER_KEYS = ("answer", "output", "result", "response", "completion", "content", "text")
@@ -28,7 +30,7 @@ class TracedRun(NamedTuple):
         name: Name of the run.
         input: What it was called with.
         output: What it returned.
-        start: When it started, in a form that sorts.
+        start: When it started, as it was logged; empty if that is unknown.
     """
 
     id: str
@@ -48,7 +50,15 @@ def root_of(runs: Sequence[TracedRun]) -> TracedRun | None:
 
 def in_order(runs: Iterable[TracedRun]) -> list[TracedRun]:
     """Return runs in the order of their start."""
-    return sorted(runs, key=lambda run: (run.start, run.id))
+    return sorted(runs, key=lambda run: (_seconds(run.start), run.start, run.id))
+
+
+def _seconds(start: str) -> float:
+    """The time of a start; before all others if it is none."""
+    try:
+        return epoch_seconds(start, "start")
+    except FormatError:
+        return -math.inf
 
 
 def question_of(value: object, depth: int = _MAX_DEPTH) -> str | None:
@@ -58,9 +68,10 @@ def question_of(value: object, depth: int = _MAX_DEPTH) -> str | None:
         return question_text(value)
     messages = value.get("messages")
     if isinstance(messages, list):
-        return question_text(messages[-1] if messages and isinstance(messages[-1], list) else messages)
-    key, inner = fields.first(value, _QUESTION_KEYS)
-    return None if inner is None or key not in value else question_of(inner, depth - 1)
+        batched = bool(messages) and isinstance(messages[-1], list) and said(messages[-1]) is None
+        return question_text(messages[-1] if batched else messages)
+    part = fields.first(value, _QUESTION_KEYS)[1]
+    return question_text(value) if part is None else question_of(part, depth - 1)
 
 
 def answer_of(value: object, depth: int = _MAX_DEPTH) -> str | None:
@@ -69,14 +80,17 @@ def answer_of(value: object, depth: int = _MAX_DEPTH) -> str | None:
     if isinstance(value, str) or not depth:
         return value if isinstance(value, str) else None
     if isinstance(value, list):
-        answers = with_role(value, ("assistant", "ai")) or [item for item in value if isinstance(item, dict)]
+        messages = [item for item in value if isinstance(item, dict)]
+        answers = [message for message in messages if speaker(message) is Role.ASSISTANT] or messages
         return answer_of(answers[-1], depth - 1) if answers else content_text(value)
     if not isinstance(value, dict):
         return None
-    key, inner = fields.first(value, (*_ANSWER_KEYS, *_MESSAGE_KEYS))
-    if key == "content" and isinstance(inner, list):
-        return content_text(inner)
-    return None if inner is None else answer_of(inner, depth - 1)
+    key, part = fields.first(value, (*_ANSWER_KEYS, *_MESSAGE_KEYS))
+    if part is None and inner(value) is not value:
+        return answer_of(inner(value), depth - 1)
+    if key == "content" and isinstance(part, list):
+        return content_text(part)
+    return None if part is None else answer_of(part, depth - 1)
 
 
 def documents_of(value: object) -> tuple[Context, ...] | None:

@@ -11,8 +11,8 @@ from typing import Any
 
 from ragwatch.core.sample import Context, Sample, Turn
 from ragwatch.formats import fields
-from ragwatch.formats.history import turns
-from ragwatch.formats.messages import content_text
+from ragwatch.formats.history import before_question
+from ragwatch.formats.messages import content_text, question_text
 from ragwatch.formats.shape import Record
 
 NAME = "vertex"
@@ -74,12 +74,9 @@ def _asked(contents: object) -> tuple[str | None, tuple[Turn, ...]]:
         return contents, ()
     items = contents if isinstance(contents, list) else [contents]
     messages: list[dict[str, Any]] = [
-        {"role": item.get("role", "user"), "content": _text(item)} for item in items if isinstance(item, dict)
+        {"role": item.get("role") or "user", "content": _text(item)} for item in items if isinstance(item, dict)
     ]
-    asked = [place for place, message in enumerate(messages) if message["role"] == "user"]
-    if not asked:
-        return None, ()
-    return messages[asked[-1]]["content"], turns(messages[: asked[-1]])
+    return question_text(messages), before_question(messages)
 
 
 def _contexts(record: Record, request: Record, candidate: Record) -> tuple[Context, ...]:

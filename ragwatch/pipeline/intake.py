@@ -18,7 +18,7 @@ from ragwatch.core.signals import SignalCounter
 from ragwatch.core.snapshot import Lag
 from ragwatch.core.tally import Tallies, Tally, lines_read
 from ragwatch.errors import FormatError, ReceivedMeanwhileError
-from ragwatch.formats.feedback import FEEDBACK_FOR
+from ragwatch.formats.feedback import is_feedback
 from ragwatch.formats.record import Parse, parse
 from ragwatch.pipeline.feedback_rules import FeedbackRules
 from ragwatch.pipeline.named_versions import NamedVersions
@@ -270,7 +270,7 @@ class IntakeLoop:
                     skipped[parsed] += 1
                     continue
                 record, repaired = parsed
-                if FEEDBACK_FOR in record:
+                if is_feedback(record):
                     self._read_feedback(record, result)
                     result.tallies[Tally.SEEN, (name,)] -= 1  # it is no request
                     continue

@@ -1,14 +1,17 @@
 """Limits the number of connections, in total and per client.
 
 A new connection is never refused because of idle ones: the one that has been idle for longest is closed, starting with
-those that have sent no request. Health checks and scrapes are always answered; other requests are refused while too
-many are in progress.
+those that have sent no request. A client with more than its part loses none that was opened just now, until the total
+is reached: its request may have arrived unread, and gets a response that says when to retry. Health checks and scrapes
+are always answered; other requests are refused while too many are in progress.
 """
 
 from __future__ import annotations
 
 import resource
+import time
 from collections import Counter
+from collections.abc import Callable
 from typing import Protocol
 
 MAX_CONNECTIONS = 256
@@ -16,6 +19,8 @@ MIN_CONNECTIONS = 16
 RESERVED = 16  # beyond the limit, for health checks and scrapes
 CLIENT_DIVISOR = 4  # limit per client: the limit / 4; behind a proxy all users are one client
 DESCRIPTOR_DIVISOR = 8  # limit: file descriptors of the process / 8; the others are for logs and the state
+UNUSED = 0  # rank of connections that have sent no request
+NEW_SECONDS = 1.0  # in which the request of a new connection is read
 MONITORING_PATHS = frozenset({"/metrics", "/-/healthy", "/-/ready"})
 
 
@@ -42,9 +47,11 @@ class Connections:
 
     Args:
         limit: Maximum number; health checks and scrapes get `RESERVED` more.
+        clock: The time of the idle times.
     """
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
         self._limit = limit
         self._per_client = max(limit // CLIENT_DIVISOR, 1)
         self._open: dict[Connection, None] = {}
@@ -56,7 +63,7 @@ class Connections:
         self._open[connection] = None
         of_client = [other for other in self._open if other.host == connection.host]
         if len(of_client) > self._per_client:
-            self._close_idlest(of_client, connection)
+            self._close_idlest(of_client, connection, spares_new=len(self._open) <= self._limit)
         if len(self._open) > self._limit:
             made_room = self._close_idlest(list(self._open), connection)
             if not made_room and len(self._open) > self._limit + RESERVED:
@@ -85,7 +92,7 @@ class Connections:
             if not self._clients[connection.host]:
                 del self._clients[connection.host]
 
-    def _close_idlest(self, candidates: list[Connection], new: Connection) -> bool:
+    def _close_idlest(self, candidates: list[Connection], new: Connection, *, spares_new: bool = False) -> bool:
         idle = [
             (since, position, connection)
             for position, connection in enumerate(candidates)
@@ -93,7 +100,10 @@ class Connections:
         ]
         if not idle:
             return False
-        self._close(min(idle, key=lambda entry: entry[:2])[2])
+        (rank, start), _, idlest = min(idle, key=lambda entry: entry[:2])
+        if spares_new and rank == UNUSED and self._clock() - start < NEW_SECONDS:
+            return False
+        self._close(idlest)
         return True
 
     def _close(self, connection: Connection) -> None:

@@ -59,11 +59,23 @@ def test_feedback_waits_for_its_answer(opened: Callable[[], Store]) -> None:
     """Feedback that arrives first is joined when its answer arrives, whichever source that comes from, and once."""
     opened().admit(admitting(said("a", 0.25, sources=("app", "other")), said("a", 0.5, at=AT + 1)))
     store = opened()
-    assert (scores(store, "a"), outcomes(store)) == ([None], {})
+    assert (scores(store, "a"), outcomes(store)) == ([None], {"replaced": 1})
     store.admit(admitting(draws=(a_draw("a"),)))
-    assert (scores(store, "a"), outcomes(store)) == ([0.5], {"joined": 1})
+    assert (scores(store, "a"), outcomes(store)) == ([0.5], {"replaced": 1, "joined": 1})
     store.prune(Retention(30, 30, 1 << 40), now=AT + 2 * HOUR)
-    assert outcomes(store) == {"joined": 1}
+    assert outcomes(store) == {"replaced": 1, "joined": 1}
+
+
+def test_all_feedback_that_arrives_early_is_counted(store: Store) -> None:
+    """As when it arrives after its answer; also if it is said of fewer or more sources, and if no answer comes."""
+    both = ("app", "other")
+    store.admit(admitting(said("a", 1.0, at=AT + 1), said("a", 0.0, at=AT + 5), said("a", 1.0, at=AT + 2)))
+    store.admit(admitting(said("a", 0.0, at=AT + 6), said("b", 1.0), said("b", 0.0, at=AT + 1, sources=both)))
+    assert outcomes(store) == {"replaced": 2, "repeated": 2}
+    store.admit(admitting(draws=(a_draw("a"),)))
+    store.prune(Retention(30, 30, 1 << 40), now=AT + HOUR + 1)
+    assert scores(store, "a") == [0.0]
+    assert outcomes(store) == {"replaced": 2, "repeated": 2, "joined": 1, "unknown_answer": 1}
 
 
 def test_feedback_on_an_unknown_answer_is_counted_and_not_kept(store: Store) -> None:

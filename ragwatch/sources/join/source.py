@@ -26,7 +26,7 @@ from ragwatch.core.snapshot import Lag
 from ragwatch.core.tally import Tally, TallyKey
 from ragwatch.errors import FormatError, SourceError
 from ragwatch.formats.expressions import extractor, predicate
-from ragwatch.formats.feedback import FEEDBACK_FOR
+from ragwatch.formats.feedback import is_feedback
 from ragwatch.formats.log_reader import LogReader
 from ragwatch.formats.record import Line, Parse
 from ragwatch.formats.shape import Record
@@ -192,7 +192,7 @@ class JoinSource:
                     continue
                 record, repaired = parsed
                 tallies[Tally.REPAIRED, (self.name,)] += repaired
-                whole = line if FEEDBACK_FOR in record else self._joiner.add(name, record, now, at)
+                whole = line if is_feedback(record) else self._joiner.add(name, record, now, at)
             except FormatError as error:
                 rejections.append(Rejection(RejectReason(error.reason), batch.file, number, error.field, str(error)))
                 continue

@@ -8,6 +8,8 @@ from typing import Any
 
 import orjson
 
+from ragwatch.formats.record import decode
+
 MAX_DEPTH = 32
 MAX_INDEX_DIGITS = 6
 _REPR = re.compile(
@@ -41,7 +43,7 @@ def decoded(value: object) -> Any:  # noqa: ANN401  a JSON value is any value
     if not isinstance(value, str) or value.lstrip()[:1] not in _JSON_START:
         return value
     try:
-        return orjson.loads(value)
+        return decode(value)
     except orjson.JSONDecodeError:
         return value
 

@@ -9,9 +9,10 @@ from typing import NoReturn, overload
 
 import orjson
 
+from ragwatch.errors import FormatError
 from ragwatch.formats.feedback import FEEDBACK_FOR
 from ragwatch.formats.fields import ID_KEYS
-from ragwatch.formats.record import Line
+from ragwatch.formats.record import Line, parse
 from ragwatch.sources.requests.refusal import RefusedError
 
 MAX_VALUES = 300_000
@@ -149,20 +150,16 @@ def as_feedback(record: Line) -> Line:
     """Return a record that was sent as feedback in the form that a log has: `feedback_for` names the answer.
 
     >>> as_feedback(b'{"id": "r1", "thumbs": "up"}')
-    {'feedback_for': 'r1', 'thumbs': 'up'}
+    {'thumbs': 'up', 'feedback_for': 'r1'}
     """
-    fields: object = record
-    if isinstance(record, bytes):
-        if has_too_many_values(record) or _has_nul(record):
-            return record
-        try:
-            fields = orjson.loads(record)
-        except orjson.JSONDecodeError:  # intake says why
-            return record
-    if not isinstance(fields, dict):
+    if isinstance(record, bytes) and has_too_many_values(record):
         return record
-    given = next((fields.pop(name) for name in (FEEDBACK_FOR, *ID_KEYS) if fields.get(name) is not None), None)
-    return {FEEDBACK_FOR: given, **fields}
+    try:
+        fields, _ = parse(record)
+    except FormatError:  # intake says why
+        return record
+    given = next((fields.pop(name) for name in (FEEDBACK_FOR, *ID_KEYS) if fields.get(name) not in (None, "")), "")
+    return {**fields, FEEDBACK_FOR: given}
 
 
 class ContentHashes(Sequence[int]):

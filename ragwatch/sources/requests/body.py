@@ -5,17 +5,16 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from io import BytesIO
 from types import MappingProxyType
 from typing import Protocol
 
 from ragwatch.ports.receiving import IncomingRequest
 from ragwatch.sources.requests.refusal import BUSY_SECONDS, RefusedError
 
-_BLOCK = 64 * 1024
 _DISCARDED = 4  # times the limit
 _GZIP_WINDOW = 16 + zlib.MAX_WBITS
 _ZSTD_WINDOW = 8 << 20
+_DEFLATED_PIECE, _ZSTD_PIECE = 4096, 256  # bytes that are unpacked at once: to 4 MiB and 8 MiB at most
 
 
 class ByteBudget:
@@ -120,18 +119,32 @@ class Body:
         )
 
 
-def _inflated(body: bytes, name: str, window: int) -> Iterator[bytes]:
-    rest = body
-    try:
+class _Unpacker(Protocol):
+    """Unpacks one member of gzip, or one frame of zstd."""
+
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    def decompress(self, data: bytes, /) -> bytes: ...
+
+
+def _members(body: bytes, name: str, start: Callable[[], _Unpacker], piece: int) -> Iterator[bytes]:
+    """Unpack all members of a body in pieces: what is behind a member is copied, and there may be many members."""
+    unpacker: _Unpacker | None = None
+    for place in range(0, len(body), piece):
+        rest = body[place : place + piece]
         while rest:
-            unpacker = zlib.decompressobj(window)
-            while not unpacker.eof:
-                block = unpacker.decompress(rest, _BLOCK)
-                yield block
-                rest = unpacker.unconsumed_tail
-                if not block and not rest and not unpacker.eof:
-                    raise RefusedError(400, f"the {name} body is cut off")
-            rest = unpacker.unused_data
+            unpacker = unpacker or start()
+            yield unpacker.decompress(rest)
+            rest, unpacker = (unpacker.unused_data, None) if unpacker.eof else (b"", unpacker)
+    if unpacker is not None:
+        raise RefusedError(400, f"the {name} body is cut off")
+
+
+def _inflated(body: bytes, name: str, window: int) -> Iterator[bytes]:
+    try:
+        yield from _members(body, name, partial(zlib.decompressobj, window), _DEFLATED_PIECE)
     except zlib.error as error:
         raise RefusedError(400, f"the body is not valid {name}: {error}") from None
 
@@ -144,17 +157,10 @@ def _unpacked_zstd(body: bytes) -> Iterator[bytes]:
             415, "zstd is not installed here: pip install 'ragwatch-exporter[zstd]', or let the client use gzip"
         ) from None
     try:
-        reader: _Reader = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW).stream_reader(
-            BytesIO(body), read_across_frames=True
-        )
-        while block := reader.read(_BLOCK):
-            yield block
+        start = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW).decompressobj
+        yield from _members(body, "zstd", start, _ZSTD_PIECE)
     except zstandard.ZstdError as error:
         raise RefusedError(400, f"the body is not valid zstd: {error}") from None
-
-
-class _Reader(Protocol):
-    def read(self, size: int) -> bytes: ...
 
 
 _gunzipped = partial(_inflated, name="gzip", window=_GZIP_WINDOW)

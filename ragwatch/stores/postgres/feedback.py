@@ -27,6 +27,7 @@ RATED = (
 )
 
 _WAITING = "SELECT key FROM early_feedback WHERE key = ANY(%b::text[]) ORDER BY key FOR UPDATE"  # hardly ever any
+_EARLIER = "SELECT name, at, score FROM early_feedback WHERE key = ANY(%b::text[]) ORDER BY at DESC LIMIT 1"
 _EARLY = (
     "SELECT e.key, e.name, e.source, e.at, e.score, s.at FROM early_feedback e JOIN samples s USING (key)"
     " WHERE e.key = ANY(%b::text[]) ORDER BY e.key"
@@ -70,7 +71,7 @@ def join_late(writer: Writer, tallies: Tallies) -> None:
 
 
 def _add(writer: Writer, one: Feedback, received: float) -> FeedbackOutcome | None:
-    """Store one feedback. Returns what became of it; None while it waits for its answer."""
+    """Store one feedback. Returns what became of it; None while it waits for its answer, and no earlier one does."""
     samples = writer.execute(
         "SELECT key, at FROM samples WHERE key = ANY(%b::text[]) ORDER BY key", (list(one.keys),)
     ).fetchall()
@@ -80,14 +81,16 @@ def _add(writer: Writer, one: Feedback, received: float) -> FeedbackOutcome | No
     ((early,),) = writer.execute("SELECT COUNT(*) FROM early_feedback").fetchall()
     if early >= MAX_EARLY:
         return FeedbackOutcome.UNKNOWN_ANSWER
+    earlier = writer.execute(_EARLIER, (list(one.keys),)).fetchone()
+    name = one.keys[0] if earlier is None else earlier[0]
     writer.execute(
         "INSERT INTO early_feedback (key, name, source, at, score, received)"
         " SELECT DISTINCT k, %s, %s, %s::float8, %s::float8, %s::float8 FROM unnest(%b::text[]) AS k"
         " ON CONFLICT (key) DO UPDATE SET at = excluded.at, score = excluded.score"
         " WHERE excluded.at >= early_feedback.at",
-        (one.keys[0], one.source, one.at, one.score, received, list(one.keys)),
+        (name, one.source, one.at, one.score, received, list(one.keys)),
     )
-    return None
+    return None if earlier is None else joining_outcome(earlier[1:], one.at, one.score)
 
 
 def _store(writer: Writer, key: str, answered: float, *, at: float, score: float) -> FeedbackOutcome:

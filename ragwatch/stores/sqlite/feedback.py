@@ -48,7 +48,7 @@ def _join_early(writer: sqlite3.Connection, key: str, tallies: Tallies) -> None:
 
 
 def _add(writer: sqlite3.Connection, one: Feedback, received: float) -> FeedbackOutcome | None:
-    """Store one feedback. Returns what became of it; None while it waits for its answer."""
+    """Store one feedback. Returns what became of it; None while it waits for its answer, and no earlier one does."""
     marks = ", ".join("?" * len(one.keys))
     samples = writer.execute(f"SELECT key, at FROM samples WHERE key IN ({marks})", one.keys).fetchall()  # noqa: S608 - question marks
     if samples:
@@ -56,12 +56,15 @@ def _add(writer: sqlite3.Connection, one: Feedback, received: float) -> Feedback
         return outcomes[0]
     if writer.execute("SELECT COUNT(*) FROM early_feedback").fetchone()[0] >= MAX_EARLY:
         return FeedbackOutcome.UNKNOWN_ANSWER
+    waiting = f"SELECT name, at, score FROM early_feedback WHERE key IN ({marks}) ORDER BY at DESC LIMIT 1"  # noqa: S608 - question marks
+    earlier = writer.execute(waiting, one.keys).fetchone()
+    name = one.keys[0] if earlier is None else earlier[0]
     writer.executemany(
         "INSERT INTO early_feedback VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (key) DO UPDATE"
         " SET at = excluded.at, score = excluded.score WHERE excluded.at >= early_feedback.at",
-        [(key, one.keys[0], one.source, one.at, one.score, received) for key in one.keys],
+        [(key, name, one.source, one.at, one.score, received) for key in one.keys],
     )
-    return None
+    return None if earlier is None else joining_outcome(earlier[1:], one.at, one.score)
 
 
 def _store(writer: sqlite3.Connection, key: str, answered: float, *, at: float, score: float) -> FeedbackOutcome:

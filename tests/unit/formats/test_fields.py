@@ -64,6 +64,8 @@ def test_wrong_times(value: object) -> None:
         ({"id": ""}, "log:1"),
         ({"id": None}, "log:1"),
         ({"request_id": 7}, "7"),
+        ({"id": "", "request_id": 7}, "7"),
+        ({"id": None, "request_id": "", "run_id": "r"}, "r"),
         ({}, "log:1"),
     ],
 )
@@ -142,6 +144,21 @@ def test_text_aliases(key: str) -> None:
     assert read(contexts=[{key: "c"}]).contexts[0].text == "c"
 
 
+@pytest.mark.parametrize("more", [{}, {"id": "1", "score": 0.5}])
+def test_an_empty_text_hides_no_other(more: dict[str, object]) -> None:
+    """A column that is not filled is no passage, where another is; alone it is an empty passage."""
+    assert [one.text for one in read(contexts=[{"text": "", "content": "c", **more}]).contexts] == ["c"]
+    assert [one.text for one in read(contexts=[{"text": "", **more}]).contexts] == [""]
+
+
+@pytest.mark.parametrize("escape", [r"\u0000", r"\ud83d", r"\udc00"])
+def test_characters_that_cannot_be_stored_are_replaced_in_embedded_json(escape: str) -> None:
+    """JSON in a text is decoded as the record around it is: no store takes NUL, and half a pair is no character."""
+    assert fields.embedded(f'[{{"text": "a{escape}b\\u00e9"}}]') == [{"text": "a\ufffdbé"}]
+    assert fields.embedded(r'["\\u0000 \ud83d\ude00"]') == ["\\u0000 \U0001f600"]
+    assert fields.embedded(f"[{escape}") == f"[{escape}"
+
+
 @pytest.mark.parametrize(
     ("content", "expected"),
     [("a", "a"), (["a", {"text": "b"}, {"image": 1}], "ab"), ([], None), ([3], None), (None, None), ({}, None)],
@@ -155,9 +172,9 @@ def test_content_text(content: object, expected: str | None) -> None:
 def test_roles_that_are_none(role: object) -> None:
     """A role may be any JSON value; one that is no text is nobody's."""
     said = [{"role": role, "content": "q"}, {"type": role, "content": "q"}]
-    assert (with_role(said, ["user"]), question_text(said)) == ([], None)
+    assert (with_role(said, "user"), question_text(said)) == ([], None)
 
 
 def test_messages_that_are_none() -> None:
     """What is no conversation holds no question."""
-    assert (with_role("user", ["user"]), question_text(None), question_text([3])) == ([], None, None)
+    assert (with_role("user", "user"), question_text(None), question_text([3])) == ([], None, None)

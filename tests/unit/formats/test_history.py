@@ -110,6 +110,15 @@ def test_anything_is_read_or_left_out(logged: object) -> None:
 
 
 DOCUMENT = {"page_content": CONTEXT}
+CHOICE = {"message": {"content": ANSWER}}
+IMAGE = {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:"}}]}
+SPOKEN = [
+    {"role": role, "parts": [{"text": text}]}
+    for role, text in (("user", ASKED.text), ("model", SAID.text), ("user", QUESTION))
+]
+CALL = {"role": "model", "parts": [{"functionCall": {"name": "search"}}]}
+RETURNED = {"role": "user", "parts": [{"functionResponse": {"name": "search", "response": {"tickets": 3}}}]}
+SPOKEN_ANSWER = {"content": {"parts": [{"text": ANSWER}]}}
 RECORDS: list[tuple[str, dict[str, Any]]] = [
     ("canonical", {"question": QUESTION, "contexts": [CONTEXT], "answer": ANSWER, "history": PLAIN}),
     ("canonical", {"question": QUESTION, "contexts": [CONTEXT], "answer": ANSWER, "history": [*PLAIN, NOW]}),
@@ -136,6 +145,28 @@ RECORDS: list[tuple[str, dict[str, Any]]] = [
     ("llamaindex", {"query": QUESTION, "chat_history": PLAIN, "response": ANSWER, "source_nodes": [CONTEXT]}),
     ("llamaindex", {"query": [*PLAIN, NOW], "response": {"response": ANSWER, "source_nodes": [CONTEXT]}}),
     ("ragas", {"user_input": [*PLAIN, NOW], "response": ANSWER, "retrieved_contexts": [CONTEXT]}),
+    ("langchain", {"input": {"messages": [*PLAIN, NOW]}, "context": [DOCUMENT], "answer": ANSWER}),
+    ("llamaindex", {"query": {"messages": [*PLAIN, NOW]}, "response": ANSWER, "source_nodes": [CONTEXT]}),
+    (
+        "canonical",
+        {"question": QUESTION, "contexts": [CONTEXT], "answer": ANSWER, "history": orjson.dumps(PLAIN).decode()},
+    ),
+    *(
+        (name, record)
+        for now in (
+            {"type": "human", "data": {"content": QUESTION}},
+            {"lc": 1, "type": "constructor", "id": ["langchain", "HumanMessage"], "kwargs": {"content": QUESTION}},
+            {"role": "User", "content": QUESTION},
+            ["human", QUESTION],
+        )
+        for name, record in (
+            ("langchain", {"input": [*CONSTRUCTED, now], "context": [DOCUMENT], "answer": ANSWER}),
+            ("ragas", {"user_input": [*PLAIN, now], "response": ANSWER, "retrieved_contexts": [CONTEXT]}),
+            ("openai", {"messages": [*PLAIN, now], "documents": [CONTEXT], "choices": [CHOICE]}),
+        )
+    ),
+    ("openai", {"messages": [*PLAIN, NOW, IMAGE], "documents": [CONTEXT], "choices": [CHOICE]}),
+    ("vertex", {"contents": [*SPOKEN, CALL, RETURNED], "documents": [CONTEXT], "candidates": [SPOKEN_ANSWER]}),
 ]
 
 
@@ -154,6 +185,8 @@ def test_mapping(expression: str) -> None:
     messages = [{"role": "system", "content": "Be brief."}, *PLAIN, NOW]
     record = {"q": QUESTION, "c": [CONTEXT], "a": ANSWER, "req": {"messages": messages}}
     assert reader.read(record, "log:1").history == (ASKED, SAID)
+    as_text = build("custom", {"question": "q", "contexts": "c", "answer": "a", "history": "h"})
+    assert as_text.read({**record, "h": orjson.dumps(messages).decode()}, "log:1").history == (ASKED, SAID)
     assert reader.read(record | {"req": None}, "log:1").history == ()
 
 

@@ -255,6 +255,14 @@ def test_a_refusal_is_an_answer(more: list[Any]) -> None:
     assert sample.answer == "I can't help with that."
 
 
+@pytest.mark.parametrize("asked", [{"query_str": "q", "custom_embedding_strs": None}, {"role": "user", "content": "q"}])
+def test_a_question_that_is_an_object(asked: dict[str, Any]) -> None:
+    """A QueryBundle of LlamaIndex, or a single message."""
+    assert build("auto").read({"query": asked, "response": "a", "source_nodes": ["c"]}, "log:1").question == "q"
+    if "role" in asked:
+        assert build("auto").read({"input": asked, "answer": "a", "context": ["c"]}, "log:1").question == "q"
+
+
 def a_tool(text: str) -> dict[str, str]:
     """What a retriever returned, as a message."""
     return {"role": "tool", "content": text}

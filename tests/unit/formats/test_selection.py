@@ -92,6 +92,7 @@ def test_feedback_is_always_read() -> None:
     """What a user says of an answer is no answer, and no other line either."""
     line = b'{"feedback_for": "r1", "thumbs": "up"}'
     assert line_parser(where="event == 'answer'")(line) == ({"feedback_for": "r1", "thumbs": "up"}, False)
+    assert line_parser(where="event == 'answer'")(b'{"feedback_for": null, "thumbs": "up"}') is SkipReason.WHERE
 
 
 def test_a_condition_selects() -> None:

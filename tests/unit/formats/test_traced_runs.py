@@ -11,6 +11,8 @@ from ragwatch.formats import FORMATS, build
 from ragwatch.formats.traced_runs import TracedRun, answer_of, contexts_of, documents_of, question_of, root_of
 
 HUMAN = {"role": "user", "content": "q"}
+CONSTRUCTED = {"lc": 1, "type": "constructor", "id": ["langchain", "HumanMessage"], "kwargs": {"content": "q"}}
+REPLY = {"lc": 1, "type": "constructor", "id": ["langchain", "AIMessage"], "kwargs": {"content": "a"}}
 
 
 @pytest.mark.parametrize(
@@ -22,6 +24,11 @@ HUMAN = {"role": "user", "content": "q"}
         ([{"role": "system", "content": "x"}, HUMAN], "q"),
         ({"messages": [HUMAN]}, "q"),
         ({"messages": [[HUMAN]]}, "q"),
+        ({"messages": [[CONSTRUCTED]]}, "q"),
+        ({"messages": [CONSTRUCTED]}, "q"),
+        ({"messages": [["user", "q"]]}, "q"),
+        ({"input": CONSTRUCTED}, "q"),
+        ({"messages": [{"type": "human", "data": {"content": "q"}}]}, "q"),
         ({"messages": []}, None),
         ({"x": "q"}, None),
         ({"input": {"input": {"input": {"input": {"input": "q"}}}}}, None),
@@ -42,6 +49,10 @@ def test_questions(value: object, question: str | None) -> None:
         ({"generations": [{"text": "a"}]}, "a"),
         ({"messages": [HUMAN, {"role": "assistant", "content": "a"}]}, "a"),
         ({"choices": [{"message": {"content": [{"type": "text", "text": "a"}]}}]}, "a"),
+        ({"messages": [CONSTRUCTED, REPLY, {"type": "tool", "content": "d"}]}, "a"),
+        ({"messages": [HUMAN, {"type": "ai", "data": {"content": "a"}}]}, "a"),
+        ({"output": REPLY}, "a"),
+        ({"answer": "a", "data": {"content": "d"}}, "a"),
         (["x", "a"], "xa"),
         ({"output": {"output": {"output": {"output": {"output": "a"}}}}}, None),
         (3, None),
@@ -75,6 +86,18 @@ def test_contexts_of_several_retrievers() -> None:
     root = root_of(runs)
     assert root is not None
     assert (root.id, root_of([])) == ("root", None)
+
+
+@pytest.mark.parametrize(
+    "starts", [("2026-05-01T10:00:01Z", "2026-05-01T10:00:01.5Z"), ("9990", "10000"), ("", "9"), ("a", "b")]
+)
+def test_starts_are_times(starts: tuple[str, str]) -> None:
+    """Times are sorted as such, however they are written; what is none comes first, as text."""
+    first, second = (
+        TracedRun(name, "root", "retriever", "search", None, [text], start)
+        for name, text, start in zip("zy", ("c", "d"), starts, strict=True)
+    )
+    assert [context.text for context in contexts_of([second, first], ("retriever",)) or ()] == ["c", "d"]
 
 
 @pytest.mark.parametrize("name", ["azure", "bedrock", "file_search", "langfuse", "langserve", "langsmith", "vertex"])

@@ -103,6 +103,12 @@ async def test_every_feedback_is_counted_once(store: SqliteStore) -> None:
     assert stored == [(1.0, AT), (1.0, AT), None, (0.75, AT)]
 
 
+async def test_an_answer_with_an_empty_column_for_feedback_is_an_answer(store: SqliteStore) -> None:
+    """One table of both has the column in every row."""
+    counts = await read(store, [a_batch(a_line("a", feedback_for=None), feedback_line("a", id=None, thumbs="up"))])
+    assert counts == {"seen": 1, "joined": 1}
+
+
 async def test_feedback_on_what_was_not_drawn_is_only_counted(store: SqliteStore) -> None:
     """Where the hash says that an answer cannot have been drawn, its feedback is counted at once and not stored."""
     counts = await read(store, [a_batch(a_line("a", thumbs="up"), feedback_line("a", thumbs="up"))], plan=1e-12)

@@ -54,3 +54,19 @@ async def test_a_request_is_one_sample_across_a_restart(tmp_path: Path, telemetr
     outcomes = {outcome: tallies.get((Tally.PARTS, ("app", outcome)), 0) for outcome in PartOutcome}
     assert outcomes[PartOutcome.JOINED] == 4
     assert outcomes[PartOutcome.REPEATED] == 1
+
+
+async def test_a_part_with_an_empty_column_for_feedback_is_a_part(tmp_path: Path, telemetry: Telemetry) -> None:
+    """One table of answers and feedback has the column in every row."""
+    log = tmp_path / "app.jsonl"
+    rows = [{"rid": "r1", "question": "Where?", "contexts": []}, {"rid": "r1", "answer": "Here.", "feedback_for": None}]
+    log.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    inner = {"kind": "tail", "name": "log", "path": str(log), "scan_seconds": 0}
+    options = Options.model_validate({"name": "app", "of": [inner], "by": "rid", "start": "beginning"})
+    with closing(SqliteStore(tmp_path / "state")) as store:
+        intake = started(store, options, telemetry)
+        while await intake.step():
+            pass
+        intake.source.close()
+        (draw,) = store.lease(JUDGE, 10, now=AT, seconds=0)
+    assert (draw.sample.question, draw.sample.answer) == ("Where?", "Here.")

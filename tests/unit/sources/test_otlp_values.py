@@ -111,6 +111,7 @@ def test_arguments_of_functions() -> None:
     [
         ("Why?", "Why?"),
         ('{"question": "Why?"}', "Why?"),
+        ('{"question": "Why \\ud83d?"}', "Why \ufffd?"),
         ({"inputs": {"user_query": "Why?"}}, "Why?"),
         ({"input": [{"role": "user", "content": "Why?"}]}, "Why?"),
         ({"messages": [{"role": "assistant", "content": "x"}, ["user", "Why?"]]}, "Why?"),

@@ -13,6 +13,7 @@ from typing import Any
 
 import httpx
 import pytest
+import zstandard
 from support.kit import AT, JUDGE, Clock, a_sample
 from support.patience import DEADLINE
 
@@ -137,6 +138,11 @@ async def test_a_record_without_an_id_is_recognised_by_its_content(store: Sqlite
     assert again.json() == {"accepted": 1, "duplicates": 1, "rejected": 0}
 
 
+def zstd(body: bytes) -> bytes:
+    """One frame."""
+    return zstandard.ZstdCompressor().compress(body)
+
+
 @pytest.mark.parametrize(
     ("body", "kind", "headers", "status", "says"),
     [
@@ -147,6 +153,9 @@ async def test_a_record_without_an_id_is_recognised_by_its_content(store: Sqlite
         (b"{}", JSON, {"Content-Encoding": "br"}, 415, "use gzip, zstd, deflate or none"),
         (b"{}", JSON, {"Content-Encoding": "gzip"}, 400, "not valid gzip"),
         (gzip.compress(b"{}")[:-4], JSON, {"Content-Encoding": "gzip"}, 400, "cut off"),
+        (zstd(b"{}")[:-4], JSON, {"Content-Encoding": "zstd"}, 400, "the zstd body is cut off"),
+        (zstd(b"{}") + zstd(b"{}")[:3], JSON, {"Content-Encoding": "zstd"}, 400, "the zstd body is cut off"),
+        (gzip.compress(b"{}") * 150 + b"\x1f", JSON, {"Content-Encoding": "gzip"}, 400, "cut off"),
         (b"{" + b" " * 5000, JSON, {}, 413, "larger than 4096 bytes"),
         (gzip.compress(b"{" + b" " * 5000), JSON, {"Content-Encoding": "gzip"}, 413, "larger than 4096 bytes"),
         (b"[1,", JSON, {}, 400, "the array is not JSON"),

@@ -14,7 +14,7 @@ from ragwatch.core.sample import SkipReason
 from ragwatch.errors import FormatError
 from ragwatch.formats.record import Parse, parse
 from ragwatch.formats.selection import line_parser
-from ragwatch.sources.push.records import BYTES_PER_VALUE, MAX_RECORDS, ContentHashes, records_of
+from ragwatch.sources.push.records import BYTES_PER_VALUE, MAX_RECORDS, ContentHashes, as_feedback, records_of
 from ragwatch.sources.requests.refusal import RefusedError
 
 FILLER = "The old mill stands by the river. " * 20
@@ -79,3 +79,37 @@ def test_lines_are_bounded_before_they_are_split() -> None:
     for body in (b"{}\n" * (MAX_RECORDS + 1), b"{}" + b"\n" * (2 * MAX_RECORDS) + b"{}"):
         with pytest.raises(RefusedError, match=f"more than {MAX_RECORDS} records"):
             records_of(body, lines=True)
+
+
+@pytest.mark.parametrize(
+    ("body", "comment"),
+    [
+        (b'{"id": "r1", "comment": "a\\u0000b"}', "a\ufffdb"),
+        (b'{"id": "r1", "comment": "\\ud83d"}', "\ufffd"),
+        (b'{"id": "r1", "comment": "caf\xe9"}', "caf\ufffd"),
+        (b'\xef\xbb\xbf{"id": "r1", "comment": "a"}', "a"),
+        (b'[{"id": "r1", "comment": "a\\u0000b"}]', "a\ufffdb"),
+        (b'[{"id": "r1", "comment": "\\ud83d"}]', "\ufffd"),
+    ],
+)
+def test_feedback_is_repaired_as_in_a_log(body: bytes, comment: str) -> None:
+    """A character that cannot be stored makes feedback no unknown answer."""
+    (record,) = records_of(body, lines=False)
+    assert as_feedback(record) == {"feedback_for": "r1", "comment": comment}
+
+
+@pytest.mark.parametrize(
+    ("sent", "given"),
+    [
+        ({"feedback_for": None, "id": "r1"}, "r1"),
+        ({"feedback_for": "", "id": "", "request_id": 7}, 7),
+        ({"feedback_for": "r1", "id": "f9"}, "r1"),
+        ({"feedback_for": None}, ""),
+        ({}, ""),
+    ],
+)
+def test_feedback_is_for_the_first_id_that_is_one(sent: dict[str, Any], given: object) -> None:
+    """Null and empty columns hide no id; feedback without any is still feedback, and is refused as such."""
+    named = as_feedback(orjson.dumps(sent))
+    assert isinstance(named, dict)
+    assert named["feedback_for"] == given
