@@ -244,8 +244,15 @@ def _source(config: KindConfig, subject: str, whole: Config) -> Finding:
     if batch is None:
         patterns = options.patterns if isinstance(options, HasLogFiles) else ()
         reason = incomplete_file(patterns) or "no file matches, or all are empty"
-        return Finding(subject, WARNING, f"nothing to read yet: {reason}")
-    return _content(options, batch, subject, whole.settings)
+        finding = Finding(subject, WARNING, f"nothing to read yet: {reason}")
+    else:
+        finding = _content(options, batch, subject, whole.settings)
+    if not lag.unreadable:
+        return finding
+    name, why = next(iter(lag.unreadable.items()))
+    others = f" and {len(lag.unreadable) - 1} more" if len(lag.unreadable) > 1 else ""
+    state = WARNING if finding.state == OK else finding.state
+    return Finding(subject, state, f"{finding.detail}; cannot be read: {name}: {why}{others}")
 
 
 def _peek(source: Source, options: object, subject: str, settings: Settings) -> Finding:

@@ -131,7 +131,8 @@ def _error_of(text: str) -> FormatError:
     except _RefusedRecord as refused:
         return FormatError(refused.reason, "", str(refused))
     except json.JSONDecodeError as error:
-        return FormatError(RejectReason.TORN_JSON, "", f"not JSON: {error.msg.removesuffix(' at')} at character {error.pos}")
+        problem = error.msg.removesuffix(" at")
+        return FormatError(RejectReason.TORN_JSON, "", f"not JSON: {problem} at character {error.pos}")
     except RecursionError:
         pass
     # json accepts it: it is nested deeper than the 1024 levels of orjson.

@@ -85,14 +85,20 @@ class UnopenedFiles:
         if not match.paths[0].endswith(GZIP):
             self._files[identity] = (os.path.realpath(match.paths[0]), match)
 
-    def resolve(self) -> None:
-        """Follow files that were renamed before they could be opened; count those that were deleted."""
+    def resolve(self) -> bool:
+        """Follow files that were renamed before they could be opened; count those that were deleted.
+
+        Returns:
+            Whether one of them has a stored position, so that it has to be searched for.
+        """
+        known = any(identity in self._table.stored for identity in self._files)
         tracked = {position.identity for position in self._table.positions()}
         for identity, (path, match) in list(self._files.items()):
             if identity in tracked:
                 del self._files[identity]
             elif identity not in self._table.matched:
                 self._find(identity, path, match)
+        return known
 
     def _find(self, identity: FileIdentity, path: str, match: MatchedFile) -> None:
         listing = list_directory(os.path.dirname(path))  # noqa: PTH120 - a string stays a string

@@ -20,6 +20,7 @@ UNMOUNTED = (
     "no file matches, and the directory lies on another file system than the files that were read in it; "
     "mount that one again, or correct `path` in the configuration"
 )
+NOT_UTF8 = "its name is not UTF-8; rename it"
 
 _COMPRESSED = (".zst", ".bz2", ".xz", ".lz4", ".zip")
 _ROTATED = re.compile(r"(?P<name>.+?)[._-](?:\d[\dTZ.:_+-]*(?:\.backup)?|old|prev)")
@@ -42,7 +43,7 @@ def discover(patterns: Iterable[str]) -> tuple[dict[FileIdentity, MatchedFile], 
 
     Returns:
         The regular files in order of their paths; paths that match and are no text files; paths and directories that
-        cannot be accessed, with the reason: there may be files in them.
+        cannot be accessed, or whose name cannot be stored in a cursor, with the reason: there may be files in them.
     """
     files: dict[FileIdentity, MatchedFile] = {}
     skipped: set[str] = set()
@@ -54,10 +55,13 @@ def discover(patterns: Iterable[str]) -> tuple[dict[FileIdentity, MatchedFile], 
         except (FileNotFoundError, NotADirectoryError):
             continue  # deleted since it was listed, or a dangling link: the next scan sees
         except OSError as error:
-            unreadable[path] = error.strerror or str(error)
+            unreadable[printable(path)] = error.strerror or str(error)
             continue
         if not stat.S_ISREG(status.st_mode) or path.endswith(_COMPRESSED):
             skipped.add(path)
+            continue
+        if not is_utf8(path):
+            unreadable[printable(path)] = NOT_UTF8
             continue
         identity = FileIdentity(status.st_dev, status.st_ino)
         other_paths = files[identity].paths if identity in files else ()
@@ -65,6 +69,20 @@ def discover(patterns: Iterable[str]) -> tuple[dict[FileIdentity, MatchedFile], 
     for pattern in [pattern for pattern, paths in matches.items() if not paths]:
         unreadable |= _unlistable_directory(pattern)
     return files, skipped, unreadable
+
+
+def is_utf8(path: str) -> bool:
+    """Whether a path can be stored as text. Others hold bytes that Python shows as lone surrogates."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def printable(path: str) -> str:
+    r"""A path with its bytes that are not UTF-8 as escapes, such as `\xff`."""
+    return path.encode(errors="surrogateescape").decode(errors="backslashreplace")
 
 
 def _expand(pattern: str) -> list[str]:

@@ -17,8 +17,8 @@ from types import MappingProxyType
 from ragwatch.ports import Batch
 from ragwatch.sources.tail.content import Content
 from ragwatch.sources.tail.descriptors import DescriptorBudget
-from ragwatch.sources.tail.directories import DirectoryListing
-from ragwatch.sources.tail.disk import TIMESTAMP_SECONDS, MatchedFile, family, has_left
+from ragwatch.sources.tail.directories import DirectoryListing, list_directory
+from ragwatch.sources.tail.disk import TIMESTAMP_SECONDS, MatchedFile, family, has_left, printable
 from ragwatch.sources.tail.gzip import ContentOpener
 from ragwatch.sources.tail.identity import FileIdentity, FilePosition, load
 from ragwatch.sources.tail.reader import FollowedFile
@@ -73,6 +73,7 @@ class FileTable:
         self.adopted: AbstractSet[FileIdentity] = self._adopted
         self.unreadable: Mapping[str, str] = MappingProxyType(self._unreadable)
         self.matched: Mapping[FileIdentity, MatchedFile] = {}
+        self._left: Mapping[str, Sequence[FollowedFile]] = {}  # by path, as of the last scan
         self.opener = ContentOpener(clock, plan.rotate_wait_seconds, descriptors)
         self.since_ns = 0
         self.scanned_at = clock()
@@ -180,6 +181,8 @@ class FileTable:
     def follow(self, opened: OpenedFile, stream: str | None, *, rotated: bool = False) -> FollowedFile:
         """Follow a file. A rotated one is no longer at the path it was written under."""
         followed = FollowedFile(opened.path, opened.content, opened.position, stream, self._limits)
+        if stream is None and opened.content.packed is None:
+            followed.replaced = self.replaced_at(opened.position.path)
         self._active.append(followed)
         if rotated:
             followed.original_path, followed.rotated_since = opened.position.path, self.scanned_at
@@ -242,7 +245,22 @@ class FileTable:
             if followed.rotated_since is None:
                 followed.rotated_since = self.scanned_at
                 renamed.add(followed.position.path)
+        self._left = self.rotated()
         return renamed
+
+    def replaced_at(self, path: str) -> FollowedFile | None:
+        """The file that left this path last, if it was deleted, or renamed beside it in another way than rotations are.
+
+        Only such a file can have been replaced by a copy; after a rotation, equal lines are a header.
+        """
+        old = next((followed for followed in reversed(self._left.get(path, ())) if not followed.is_packed), None)
+        if old is None:
+            return None
+        listing = list_directory(os.path.dirname(path))  # noqa: PTH120 - a string stays a string
+        name = listing.paths.get(old.position.ino) if listing and listing.device == old.position.dev else None
+        if name is None:
+            return old if old.is_gone else None
+        return None if family(name) == family(path) else old
 
     def rotated(self) -> dict[str, list[FollowedFile]]:
         """Rotated files by the path they were written under, oldest first: they are read before its present file."""
@@ -281,7 +299,7 @@ class FileTable:
 
     def report_unreadable(self, path: str, error: OSError) -> None:
         """Report that this path cannot be read at present."""
-        self._unreadable[path] = error.strerror or str(error)
+        self._unreadable[printable(path)] = error.strerror or str(error)
 
     def close_unreadable(self, path: str, content: Content, error: OSError) -> None:
         """Close a file that was opened and cannot be read at present."""

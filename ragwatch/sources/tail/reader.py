@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from ragwatch.ports import Batch
@@ -56,6 +57,7 @@ class FollowedFile:
         drained_state: Size and modification time at which nothing more could be read, None when that is not known.
         superseded: Streams of contents that are gone, whose cursors are deleted after the next commit.
         lost_contents: Contents that are gone; a copy of them may exist.
+        replaced: The file whose place it took, until it is known which lines of that one it repeats.
     """
 
     def __init__(
@@ -70,6 +72,7 @@ class FollowedFile:
         self.drained_state: tuple[int, int] | None = None
         self.superseded: list[str] = []
         self.lost_contents: list[LostContent] = []
+        self.replaced: FollowedFile | None = None
         self._packed = content.packed
         self._limits = limits
         self._records = RecordReader(limits)
@@ -84,6 +87,7 @@ class FollowedFile:
         self._checked_at = 0.0
         self._grown_at = 0.0
         self._checked_since_left = self._written_since_left = False
+        self._copied_size = 0
 
     def reopen(self, path: str, content: Content) -> None:
         """Continue with a file that was closed."""
@@ -113,9 +117,19 @@ class FollowedFile:
         on_disk = drained and (drained[0] if self._packed is None else self._packed, drained[1])
         return self._drained_for_certain and on_disk == (size, mtime_ns)
 
-    def skip_to_end(self) -> None:
-        """Skip every complete line there is now, and a last record that lacks only its newline."""
+    @property
+    def is_drained(self) -> bool:
+        """Whether nothing more could be read when that was last tried, or it is closed."""
+        return self.content is None or self.drained_state is not None
+
+    def skip_to_end(self, end: int | None = None) -> None:
+        """Skip every complete line there is now, and a last record that lacks only its newline.
+
+        Args:
+            end: Bytes to skip at most; all by default.
+        """
         size, mtime_ns = self._opened.state()
+        size = size if end is None else min(size, end)
         offset = end_of_last_line(self._opened, size)
         edges = edges_at(self._opened, offset) or ContentEdges()
         self.position = replace(
@@ -131,6 +145,21 @@ class FollowedFile:
         if records is not None and records.lines.lines:
             self.position = self._step(records, rest, edges, (size, mtime_ns)).position
         self.stream = name_stream(self.position)
+
+    def continue_after(self, old: FollowedFile) -> None:
+        """Continue where reading stopped in another file, of which this one is a copy that may have more lines."""
+        own = self.position
+        self.position = replace(old.position, dev=own.dev, ino=own.ino, generation=own.generation)
+        self.stream = name_stream(self.position)
+        if old.content is not None:
+            with suppress(OSError):  # closed to save descriptors: nothing more is read of it
+                size = old.content.state()[0]
+                if edges_at(old.content, size) == edges_at(self._opened, size):
+                    old._copied_size = size
+
+    def count_replaced(self) -> None:
+        """Count, with the next step, that this file took the place of one with other lines."""
+        self._resets["replaced"] += 1
 
     def check(self, now: float) -> tuple[int, int]:
         """Size and modification time at present. Records when bytes arrived."""
@@ -218,6 +247,11 @@ class FollowedFile:
             self.superseded.remove(stream)
 
     @property
+    def is_gone(self) -> bool:
+        """Whether it is deleted, or closed after it has left its path, so that nobody can open it there."""
+        return self.content is None or self.content.handle.fd is None or self.content.handle.is_deleted
+
+    @property
     def written_after_deletion(self) -> bool:
         """Whether it was deleted, and its writer goes on writing to it: after a restart, nobody can read that."""
         return (
@@ -234,12 +268,15 @@ class FollowedFile:
         return self.rotated_since is not None and now - max(self.rotated_since, self._grown_at) >= seconds
 
     def reject_rest(self) -> ReadStep | None:
-        """Reject the unterminated end of a rotated file, so that it is never joined with another line."""
+        """Reject the unterminated end of a rotated file, so that it is never joined with another line.
+
+        Not where the file that took its place has that end as well: there it may yet be completed.
+        """
         state = self._opened.state()
         offset = self.position.offset
         rest = self._opened.pread(self._limits.window if self._records.framed else self._limits.line + 1, offset)
         edges = edges_at(self._opened, offset)
-        if not rest or not self.position.fits(edges):
+        if not rest or not self.position.fits(edges) or state[0] <= self._copied_size:
             return None
         records = self._records.parse_rest(rest, self.position, self.path)
         return self._step(records, rest, edges or ContentEdges(), state)

@@ -13,10 +13,12 @@ from ragwatch.sources.tail.copies import CopyDetector
 from ragwatch.sources.tail.directories import DirectoryWatch, list_directory
 from ragwatch.sources.tail.disk import (
     GZIP,
+    NOT_UTF8,
     MatchedFile,
     directories_of,
     discover,
     family,
+    is_utf8,
     missing_directories,
     origins_of_rotations,
     rotated_name,
@@ -98,7 +100,7 @@ class FileScanner:
             since = {path: since[path] for path in changed}
         if since or unread or search.due:
             search.follow_new_rotations(unread | since)
-        self._unopened.resolve()
+        search.incomplete |= self._unopened.resolve()
         for path, flaw in table.opener.new_flaws():
             table.delete_cursor("refused", path, {flaw: 1})
         self._skip_existing = False
@@ -130,7 +132,7 @@ class FileScanner:
         rotated = {os.path.realpath(path) for pattern in changed for path in origins_of_rotations(pattern)}
         active = {followed.position.identity for followed in self._table.active}
         new = [match for identity, match in self._table.matched.items() if identity not in active]
-        return self._real_paths(new) | rotated
+        return {path for path in self._real_paths(new) | rotated if is_utf8(path)}
 
     def _real_paths(self, files: Iterable[MatchedFile]) -> set[str]:
         """Real paths of these files, and of patterns without wildcards."""
@@ -154,25 +156,29 @@ class FileScanner:
             or self._must_wait(identity, path)
         ):
             return False
+        real_path = os.path.realpath(path)
+        if not is_utf8(real_path):  # a link leads there
+            table.report_unreadable(real_path, OSError(NOT_UTF8))
+            return False
         content = table.open(path, identity)
         if content is None:
             self._unopened.add(identity, match)
             return False
         try:
-            return self._follow(identity, path, content)
+            return self._follow(identity, path, real_path, content)
         except OSError as error:
             table.close_unreadable(path, content, error)
             return False
 
-    def _follow(self, identity: FileIdentity, path: str, content: Content) -> bool:
+    def _follow(self, identity: FileIdentity, path: str, real_path: str, content: Content) -> bool:
         """Follow an opened file, unless it is a copy. Returns whether it was not known in this process."""
         table, finished = self._table, self._table.finished.get(identity)
-        if finished and finished.position.fits(edges_at(content, finished.position.offset)):
+        same = finished and finished.position.fits(edges_at(content, finished.position.offset))
+        if finished and same and table.replaced_at(real_path) is None:
             table.reopen(finished, path, content)
             return False
         if finished:  # its inode was reused
             self._search.forget_finished(finished)
-        real_path = os.path.realpath(path)
         origin = family(real_path)
         if origin != real_path and not self._is_new_rotation(identity, origin, content):
             content.close()

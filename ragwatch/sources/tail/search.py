@@ -41,7 +41,7 @@ class LostFileSearch:
         table: The files; it is updated with the results.
 
     Attributes:
-        incomplete: Whether a known file could not be opened in the last search.
+        incomplete: Whether a known file could not be opened in the last search, or before it was renamed.
     """
 
     def __init__(self, table: FileTable) -> None:
@@ -239,13 +239,25 @@ class LostFileSearch:
         if not self._continue_in_copy(position, stream, since=position.mtime_ns) and stream is not None:
             self._table.delete_cursor(stream, followed.path)
 
-    def _continue_in_copy(self, lost: FilePosition, stream: str | None, since: int = 0) -> bool:
-        """Find a copy of lost content and continue in it as the same stream. Returns whether there is one."""
+    def is_packed(self, lost: FilePosition) -> bool:
+        """Whether a compressed rotation of the same path has the content that was read."""
+        opened = self._find_copy(lost, since=lost.mtime_ns)
+        if opened is None:
+            return False
+        opened.content.close()
+        return opened.content.packed is not None
+
+    def _find_copy(self, lost: FilePosition, since: int = 0) -> OpenedFile | None:
+        """Open a rotation of the same path with the content that was read, where that stopped."""
         table = self._table
         listing = list_directory(os.path.dirname(lost.path))  # noqa: PTH120 - a string stays a string
         if listing is None:
-            return False
-        opened = find_copy(listing, lost, table.tracked(), table.opener, on_error=self._report_unreadable, since=since)
+            return None
+        return find_copy(listing, lost, table.tracked(), table.opener, on_error=self._report_unreadable, since=since)
+
+    def _continue_in_copy(self, lost: FilePosition, stream: str | None, since: int = 0) -> bool:
+        """Find a copy of lost content and continue in it as the same stream. Returns whether there is one."""
+        table, opened = self._table, self._find_copy(lost, since)
         if opened is None:
             return False
         with suppress(OSError):  # the next read raises it again

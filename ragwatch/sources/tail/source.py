@@ -3,7 +3,8 @@
 A file that was rotated and gzip-compressed before it was read to its end is read from the compressed file, once that is
 complete and its checksum matches. Other events of files are counted by reason in `Batch.resets`:
 
-    truncated, replaced           the file was emptied or rewritten, and is read from its first byte
+    truncated, replaced           the file was emptied or rewritten, and is read from its first byte; or another file
+                                  took its place and does not go on with its lines (see `replaced`)
     truncated_unread              ... and bytes that were seen and not read are in no rotation: lost
     deleted_unread                the same for a file that was deleted, or could never be opened
     gz_truncated, gz_damaged      a compressed file is incomplete for longer than `rotate_wait_seconds`, or is damaged
@@ -29,10 +30,11 @@ from ragwatch.core.units import size_bytes
 from ragwatch.errors import SourceError
 from ragwatch.ports import Batch
 from ragwatch.sources.record_options import LineOptions
-from ragwatch.sources.tail.descriptors import SHARED_BUDGET, DescriptorBudget, FileGoneError
+from ragwatch.sources.tail.descriptors import SHARED_BUDGET, DescriptorBudget, FileGoneError, FileHandle
 from ragwatch.sources.tail.file_table import FileTable, FollowPlan
 from ragwatch.sources.tail.reader import FollowedFile, ReadStep
 from ragwatch.sources.tail.records import ReadLimits
+from ragwatch.sources.tail.replaced import ReplacedFiles
 from ragwatch.sources.tail.scanner import FileScanner
 from ragwatch.sources.tail.search import LostFileSearch
 
@@ -111,6 +113,7 @@ class TailSource:
         self._files = FileTable(plan, clock, descriptors)
         self._search = LostFileSearch(self._files)
         self._scanner = FileScanner(plan, clock, self._files, self._search)
+        self._replaced = ReplacedFiles(self._files, self._search, options.rotate_wait_seconds)
         self._turn = 0
         self._pending: _FileStep | Batch | None = None
 
@@ -223,20 +226,30 @@ class TailSource:
             return None
         now = self._clock()
         try:
+            if not self._replaced.begin(followed, now):
+                return None
             step = followed.read(now)
             while followed.lost_contents:  # a step from before the search may be in a copy that was found by it
                 self._search.continue_in_copies(followed)
                 step = followed.read(now)
-            if step is None and followed.idle(now, self._rotate_wait_seconds):
+            done = step is None and followed.idle(now, self._rotate_wait_seconds)
+            if done and not self._replaced.is_compared(followed):
                 step = followed.reject_rest()
                 if step is None:
-                    self._files.finish(followed)
+                    self._finish(followed, followed.content.handle)
         except FileGoneError:
             return None  # the next scan finds it under another name, or counts what is lost
         except OSError as error:
             self._files.suspend(followed, error)
             return None
         return step
+
+    def _finish(self, followed: FollowedFile, handle: FileHandle) -> None:
+        """Close a rotated file that was read to its end. A deleted one is forgotten before its inode is reused."""
+        is_deleted = handle.is_deleted
+        self._files.finish(followed)
+        if is_deleted:
+            self._search.forget_finished(followed)
 
 
 def _batch_of(pending: _FileStep | Batch) -> Batch:

@@ -72,6 +72,15 @@ def test_nothing_to_read_yet_is_a_warning(tmp_path: Path) -> None:
     assert "nothing to read yet" in _said(result)
 
 
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    """Beside one that can: the first of them, and how many there are."""
+    for name in (b"caf\xe9.jsonl", b"caf\xea.jsonl"):
+        (tmp_path / os.fsdecode(name)).write_text("{}\n")
+    result = _check(tmp_path, GOOD, path=f"{tmp_path}/*.jsonl")
+    assert result.return_value == 0
+    assert r"caf\xe9.jsonl: its name is not UTF-8; rename it and 1 more" in _said(result)
+
+
 def test_existing_records_that_will_not_be_read_are_told(tmp_path: Path) -> None:
     """With `start: end` and no state yet, how many they are; not once the daemon has begun, or with `beginning`."""
     result = _check(tmp_path, GOOD, GOOD, GOOD)

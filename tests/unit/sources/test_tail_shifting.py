@@ -190,3 +190,19 @@ def test_a_link_that_is_named_like_a_rotation_is_none(tmp_path: Path) -> None:
     assert len(reader.settle()) == 6
     reader.restart()
     assert len(reader.settle()) == 6
+
+
+@pytest.mark.parametrize("after", range(0, 12, 2))
+def test_a_log_is_renamed_before_a_start_has_opened_it(tmp_path: Path, after: int) -> None:
+    """It was found under its name, has a stored position, and no new log follows: the rest of it is read."""
+    live = tmp_path / LIVE
+    append(live, *lines_of("a", 9))
+    append(tmp_path / "other.jsonl", b"other")
+    reader = Reader(tmp_path / "*.jsonl", read_bytes=40)
+    for _ in range(3):
+        reader.step()
+    reader.stop()
+    reader.start()
+    with interleaved(tmp_path, shift(live, create=False), after=after, pace=9):
+        reader.step()
+    assert sorted(reader.settle()) == sorted([b"other", *lines_of("a", 9)])

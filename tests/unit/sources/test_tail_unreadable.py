@@ -220,3 +220,76 @@ def test_a_finished_file_with_a_bad_sector_stops_no_other(tmp_path: Path, scratc
     scratched.clear()
     append(path, b"three")
     assert {b"late", b"three"} <= set(reader.settle())
+
+
+BAD = os.fsdecode(b"caf\xe9.jsonl")
+
+
+@pytest.mark.parametrize("pattern", ["*.jsonl", "**/*.jsonl*"])
+@pytest.mark.parametrize("start", ["beginning", "end"])
+def test_a_name_that_is_not_utf8_stops_no_other(tmp_path: Path, pattern: str, start: str) -> None:
+    """It cannot be stored in a cursor. It is named, escaped, and its rotations are not read either; others are."""
+    reader = Reader(tmp_path / pattern, start=start)
+    reader.drain()
+    append(tmp_path / BAD, b"one")
+    append(tmp_path / "good.jsonl", b"first")
+    (tmp_path / os.fsdecode(b"\xff")).mkdir()
+    append(tmp_path / os.fsdecode(b"\xff") / "app.jsonl", b"one")
+    names = {r"caf\xe9.jsonl"} | ({"app.jsonl"} if "**" in pattern else set())
+    assert reader.settle() == [b"first"]
+    assert {Path(name).name for name in reader.source.lag().unreadable} == names
+    assert set(reader.source.unreadable.values()) == {"its name is not UTF-8; rename it"}
+    rotate(tmp_path / BAD)
+    append(tmp_path / BAD, b"two")
+    append(tmp_path / "good.jsonl", b"second")
+    assert reader.settle() == [b"first", b"second"]
+    reader.restart()
+    (tmp_path / BAD).rename(tmp_path / "cafe.jsonl")
+    (tmp_path / f"{BAD}.1").unlink()
+    assert reader.settle() == [b"first", b"second", b"two"]
+    assert (reader.resets, {Path(name).name for name in reader.source.unreadable}) == ({}, names - {r"caf\xe9.jsonl"})
+
+
+def test_a_name_that_is_not_utf8_alone(tmp_path: Path) -> None:
+    """With no other file, the source says what is wrong; it goes on once the file is gone and another one is there."""
+    append(tmp_path / BAD, b"one")
+    reader = Reader(tmp_path / "*.jsonl")
+    with pytest.raises(SourceError, match=r"caf\\xe9.jsonl: its name is not UTF-8; rename it$"):
+        reader.drain()
+    (tmp_path / BAD).unlink()
+    append(tmp_path / "good.jsonl", b"first")
+    assert reader.drain() == [b"first"]
+    assert reader.source.unreadable == {}
+
+
+def test_a_link_to_a_name_that_is_not_utf8(tmp_path: Path) -> None:
+    """The link's own name does not help: cursors hold the path of the file itself."""
+    (tmp_path / "elsewhere").mkdir()
+    target = tmp_path / "elsewhere" / BAD
+    append(target, b"one")
+    (tmp_path / "link.jsonl").symlink_to(target)
+    append(tmp_path / "good.jsonl", b"first")
+    reader = Reader(tmp_path / "*.jsonl")
+    assert reader.settle() == [b"first"]
+    assert {Path(name).name for name in reader.source.unreadable} == {r"caf\xe9.jsonl"}
+    rotate(target)
+    append(target, b"two")
+    assert reader.settle() == [b"first"]
+
+
+def test_a_log_that_gets_a_name_that_is_not_utf8(tmp_path: Path) -> None:
+    """It is read to its end, and named; what is written to it afterwards is read once it has a good name again."""
+    path = tmp_path / "app.jsonl"
+    append(tmp_path / "other.jsonl", b"other")
+    append(path, *lines_of("a", 9))
+    reader = Reader(tmp_path / "*.jsonl")
+    reader.drain()
+    append(path, b"late")
+    path.rename(tmp_path / BAD)
+    assert reader.settle()[10:] == [b"late"]
+    assert {Path(name).name for name in reader.source.unreadable} == {r"caf\xe9.jsonl"}
+    reader.restart()
+    append(tmp_path / BAD, b"later")
+    reader.settle()
+    (tmp_path / BAD).rename(path)
+    assert reader.settle()[10:] == [b"late", b"later"]

@@ -1,0 +1,366 @@
+"""Another file takes the place of a log while it is read: `sed -i`, an editor, rsync. Every line is read once."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from support.tail_reader import Reader, append, copytruncate, pack
+
+from ragwatch.sources.tail import content, replaced
+
+LIVE = "app.jsonl"
+PAD = b"x" * 70
+HEADER = b'{"log":"opened by the service","format":1,"note":"the same at the top of every file, and long enough"}'
+
+
+def rows(name: str, count: int, first: int = 0) -> list[bytes]:
+    """Records that are all different, and long enough to be told apart by their first bytes."""
+    return [b'{"id":"%s-%d","answer":"%s"}' % (name.encode(), number, PAD) for number in range(first, first + count)]
+
+
+def text(lines: list[bytes]) -> bytes:
+    """The content of a file with these lines."""
+    return b"".join(line + b"\n" for line in lines)
+
+
+def copy_of(path: Path, *lines: bytes) -> Path:
+    """A temporary file beside the log with its content, and further lines."""
+    copy = path.with_name("temporary")
+    shutil.copyfile(path, copy)
+    append(copy, *lines)
+    return copy
+
+
+def renamed_over(path: Path, copy: Path) -> None:
+    """As rsync, `sed -i`, and whoever writes a temporary file first."""
+    copy.replace(path)
+
+
+def after_a_backup(path: Path, copy: Path) -> None:
+    """As `sed -i.bak` and Emacs."""
+    path.rename(path.with_name(f"{path.name}.bak"))
+    copy.rename(path)
+
+
+def deleted_first(path: Path, copy: Path) -> None:
+    """As `cp --remove-destination`."""
+    path.unlink()
+    copy.rename(path)
+
+
+WAYS = pytest.mark.parametrize("put", [renamed_over, after_a_backup, deleted_first])
+Put = Callable[[Path, Path], None]
+
+
+@WAYS
+@pytest.mark.parametrize("start", ["beginning", "end"])
+@pytest.mark.parametrize("scan_seconds", [0, 1])
+def test_a_copy_goes_on_with_the_lines_of_the_log(tmp_path: Path, put: Put, start: str, scan_seconds: int) -> None:
+    """Several times, with new lines and without; nothing is counted as replaced, and a restart reads nothing again."""
+    path = tmp_path / LIVE
+    append(path, *(written := rows("old", 5)))
+    reader = Reader(path, start=start, scan_seconds=scan_seconds)
+    reader.drain()
+    read = written if start == "beginning" else []
+    for turn in range(4):
+        put(path, copy_of(path, *(more := rows(f"turn{turn}", turn))))
+        read += more
+        reader.now += 2
+        assert reader.drain() == read
+        append(path, *(more := rows(f"after{turn}", 2)))
+        read += more
+        assert reader.settle(2 + 6 * (turn % 2)) == read
+    reader.restart()
+    assert reader.settle() == read
+    assert (reader.resets, reader.reasons, len(set(reader.places))) == ({}, [], len(read))
+    assert set(reader.files) == {LIVE}
+
+
+def test_a_log_that_is_written_anew_with_every_record(tmp_path: Path) -> None:
+    """A service that replaces its log by a longer one, from its first record on, several times within a scan or not."""
+    path = tmp_path / LIVE
+    reader = Reader(path, scan_seconds=1)
+    written = rows("r", 20)
+    for count in range(1, 21):
+        (tmp_path / "temporary").write_bytes(text(written[:count]))
+        (tmp_path / "temporary").replace(path)
+        reader.now += 0.4
+        reader.drain()
+    reader.settle()
+    assert reader.settle() == written
+    assert (reader.resets, len(reader.cursors)) == ({}, 1)
+
+
+@pytest.mark.parametrize("put", [renamed_over, deleted_first])
+def test_lines_that_the_tail_had_not_read_yet(tmp_path: Path, put: Put) -> None:
+    """They are read once, in order, wherever a kill follows."""
+    for steps in range(12):
+        path = tmp_path / str(steps) / LIVE
+        path.parent.mkdir()
+        append(path, *rows("old", 9))
+        reader = Reader(path, read_bytes=200)
+        for _ in range(2):
+            reader.step()
+        put(path, copy_of(path, *rows("new", 3)))
+        for _ in range(steps):
+            reader.step()
+        reader.read()
+        reader.restart()
+        assert reader.settle() == rows("old", 9) + rows("new", 3), steps
+        assert reader.reasons == []
+
+
+@pytest.mark.parametrize("reopened", [True, False])
+@pytest.mark.parametrize("seen", [True, False])
+def test_lines_that_came_after_the_copy_was_made(tmp_path: Path, seen: bool, reopened: bool) -> None:  # noqa: FBT001
+    """The old file has lines that the copy lacks, read before or not; its writer goes on there, or in the copy."""
+    path = tmp_path / LIVE
+    append(path, *(old := rows("old", 9)))
+    reader = Reader(path)
+    reader.drain()
+    with path.open("ab", buffering=0) as writer:
+        copy = copy_of(path)
+        append(path, *(late := rows("late", 2)))
+        if seen:
+            reader.drain()
+        copy.replace(path)
+        reader.drain()
+        target = path.open("ab", buffering=0) if reopened else writer
+        target.write(text(more := rows("more", 2)))
+        target.close()
+    assert reader.settle(20) == old + late + more
+    reader.restart()
+    append(path, *(last := rows("last", 2)))
+    assert reader.settle() == old + late + more + last
+    assert reader.resets.keys() <= {"replaced"}
+
+
+def test_what_goes_on_in_both_files(tmp_path: Path) -> None:
+    """The writer holds the old file, and somebody else appends to the copy: all lines of both."""
+    path = tmp_path / LIVE
+    append(path, *(written := rows("old", 9)))
+    reader = Reader(path)
+    reader.drain()
+    with path.open("ab", buffering=0) as writer:
+        copy_of(path).replace(path)
+        for turn in range(3):
+            append(path, *(one := rows(f"new{turn}", 2)))
+            writer.write(text(other := rows(f"held{turn}", 2)))
+            written += one + other
+            assert sorted(reader.settle(1)) == sorted(written)
+    assert reader.resets == {"replaced": 1}
+
+
+def test_a_copy_in_the_making(tmp_path: Path) -> None:
+    """An editor that writes under the log's own name: the file is empty, then incomplete, whenever somebody looks."""
+    path = tmp_path / LIVE
+    append(path, *(written := rows("old", 9)))
+    reader = Reader(path)
+    reader.drain()
+    whole = path.read_bytes()
+    path.unlink()
+    for end in (0, 10, 100, 250, len(whole) - 1, len(whole)):
+        path.write_bytes(whole[:end])
+        assert reader.settle(0.1) == written
+    append(path, *rows("new", 1))
+    assert reader.settle() == written + rows("new", 1)
+    assert (reader.resets, reader.reasons) == ({}, [])
+
+
+@pytest.mark.parametrize("complete", [True, False])
+def test_a_line_without_its_end(tmp_path: Path, complete: bool) -> None:  # noqa: FBT001
+    """The next copy has the rest of it: the line is read once, and not counted as torn, as with rsync of a live log."""
+    path = tmp_path / LIVE
+    *old, last = rows("old", 9)
+    append(path, *old)
+    append(path, last if complete else last[:20], end=b"")
+    reader = Reader(path)
+    reader.drain()
+    copy = copy_of(path)
+    append(copy, b"" if complete else last[20:], *rows("new", 1))
+    copy.replace(path)
+    assert reader.settle() == [*old, last, *rows("new", 1)]
+    reader.restart()
+    assert len(reader.settle()) == 10
+    assert (reader.resets, reader.reasons) == ({}, [])
+
+
+def test_a_line_that_ends_in_the_old_file_alone(tmp_path: Path) -> None:
+    """Its writer holds the old file: the line is read there; what the copy has of it is no record yet."""
+    path = tmp_path / LIVE
+    append(path, *(old := rows("old", 9)))
+    reader = Reader(path)
+    with path.open("ab", buffering=0) as writer:
+        writer.write(b'{"id":"to')
+        reader.drain()
+        copy_of(path).replace(path)
+        reader.drain()
+        writer.write(b'rn"}\n')
+        assert reader.settle() == [*old, b'{"id":"torn"}']
+        writer.write(b'{"id":"tor')
+        reader.settle()
+    reader.settle(4000)
+    assert (reader.resets, reader.reasons) == ({}, ["partial_at_rotation"])
+
+
+@WAYS
+@pytest.mark.parametrize("header", [True, False])
+def test_other_content_is_read_from_its_beginning(tmp_path: Path, put: Put, header: bool) -> None:  # noqa: FBT001
+    """Nothing is lost; a log that was deleted for it is counted as replaced, once."""
+    path = tmp_path / LIVE
+    top = [HEADER] * header
+    append(path, *top, *rows("old", 1))
+    reader = Reader(path)
+    reader.drain()
+    append(tmp_path / "other", *top, *rows("new", 9))
+    put(path, tmp_path / "other")
+    assert reader.settle() == [*top, *rows("old", 1), *top, *rows("new", 9)]
+    reader.restart()
+    assert len(reader.settle()) == 2 * header + 10
+    assert reader.resets == ({} if put is after_a_backup else {"replaced": 1})
+
+
+def test_a_log_begun_anew_with_its_header_alone(tmp_path: Path) -> None:
+    """A header is no copy of the log, whether or not the wait for more is over when the first record follows."""
+    for seconds in (0, 1, 10):
+        path = tmp_path / str(seconds) / LIVE
+        path.parent.mkdir()
+        append(path, HEADER, *rows("old", 3))
+        reader = Reader(path)
+        reader.drain()
+        path.unlink()
+        append(path, HEADER)
+        reader.settle(seconds)
+        append(path, *rows("new", 3))
+        assert reader.settle() == [HEADER, *rows("old", 3), HEADER, *rows("new", 3)], seconds
+
+
+def test_a_log_with_some_lines_changed(tmp_path: Path) -> None:
+    """What stands before the first change is not read again; that the rest is, is counted."""
+    path = tmp_path / LIVE
+    append(path, *(old := rows("old", 9)))
+    reader = Reader(path)
+    reader.drain()
+    append(tmp_path / "edited", *old[:6], *old[7:])
+    (tmp_path / "edited").replace(path)
+    assert reader.settle() == old + old[7:]
+    append(path, *rows("new", 1))
+    reader.restart()
+    assert reader.settle() == old + old[7:] + rows("new", 1)
+    assert reader.resets == {"replaced": 1}
+
+
+def test_a_log_with_lines_changed_and_none_longer(tmp_path: Path) -> None:
+    """Redacted in place by `sed -i`: the tail goes on where it was, as it does when it was stopped meanwhile."""
+    path = tmp_path / LIVE
+    append(path, *(old := rows("old", 30)))
+    reader = Reader(path)
+    reader.drain()
+    (tmp_path / "edited").write_bytes(path.read_bytes().replace(b"old-15", b"xxx-15"))
+    (tmp_path / "edited").replace(path)
+    append(path, *rows("new", 1))
+    assert reader.settle() == old + rows("new", 1)
+    assert reader.resets == {}
+
+
+@pytest.mark.parametrize("lines", [[HEADER], [b"{}"]])
+def test_a_log_that_was_rotated_and_compressed_at_once(tmp_path: Path, lines: list[bytes]) -> None:
+    """The next log begins with all that was in it. It is new: the old one lies beside it, compressed."""
+    path = tmp_path / LIVE
+    append(path, *lines)
+    reader = Reader(path)
+    reader.drain()
+    path.rename(tmp_path / f"{LIVE}.1")
+    pack(tmp_path / f"{LIVE}.1")
+    append(path, *lines, *rows("new", 1))
+    assert reader.settle() == [*lines, *lines, *rows("new", 1)]
+    assert reader.resets == {}
+
+
+def test_a_log_that_was_rotated_with_nothing_but_its_header(tmp_path: Path) -> None:
+    """Renamed as rotations are: the next log is read from its header on."""
+    path = tmp_path / LIVE
+    append(path, HEADER)
+    reader = Reader(path)
+    reader.drain()
+    path.rename(tmp_path / f"{LIVE}.1")
+    append(path, HEADER, *rows("new", 1))
+    assert reader.settle() == [HEADER, HEADER, *rows("new", 1)]
+    assert reader.resets == {}
+
+
+@pytest.mark.parametrize("late", [0, 2])
+def test_a_replaced_log_was_closed(tmp_path: Path, late: int) -> None:
+    """One file may be open: the old one was closed to save descriptors, and cannot be compared."""
+    path = tmp_path / "a.jsonl"
+    append(path, *(old := rows("a", 9)))
+    reader = Reader(tmp_path / "*.jsonl", open_files=1)
+    reader.settle()
+    append(tmp_path / "b.jsonl", *rows("b", 9))
+    reader.settle()
+    append(path, *(more := rows("late", late)))
+    copy_of(path, *rows("new", 1)).replace(path)
+    assert reader.settle() == [*old, *rows("b", 9), *more, *rows("new", 1)]
+    reader.restart()
+    assert len(reader.settle()) == 19 + late
+    assert reader.resets == {}
+
+
+def test_the_old_file_stays_open_until_it_was_compared(tmp_path: Path) -> None:
+    """No wait for files that have left, and much to read: the comparison is not made too late."""
+    path = tmp_path / LIVE
+    append(path, *(old := rows("old", 40)))
+    reader = Reader(path, read_bytes=200, scan_seconds=1, rotate_wait_seconds=0)
+    reader.step()
+    copy_of(path, *rows("new", 2)).replace(path)
+    while reader.step() is not None:
+        reader.now += 0.3
+    assert reader.settle() == old + rows("new", 2)
+    assert reader.resets == {}
+
+
+def test_the_new_file_is_gone_before_it_was_compared(tmp_path: Path) -> None:
+    """It was rotated while the old one was still being read: it is open, and nothing of it is lost or read twice."""
+    path = tmp_path / LIVE
+    append(path, *(old := rows("old", 9)))
+    reader = Reader(path, read_bytes=200)
+    reader.step()
+    copy_of(path, *rows("new", 2)).replace(path)
+    reader.step()
+    path.rename(tmp_path / f"{LIVE}.1")
+    append(path, *rows("newest", 2))
+    reader.step()
+    (tmp_path / f"{LIVE}.1").unlink()
+    assert reader.settle() == old + rows("new", 2) + rows("newest", 2)
+    assert reader.resets == {}
+
+
+def test_long_logs_are_compared_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the first difference is does not depend on how much is read at once, nor on whether lines are counted."""
+    monkeypatch.setattr(replaced, "CHUNK_BYTES", 50)
+    for lines in (content.MAX_COUNTED_BYTES, 100):
+        monkeypatch.setattr(content, "MAX_COUNTED_BYTES", lines)
+        (tmp_path / str(lines)).mkdir()
+        test_a_log_with_some_lines_changed(tmp_path / str(lines))
+
+
+@pytest.mark.parametrize("copied", [True, False])
+def test_a_copy_that_was_rotated_before_it_was_seen(tmp_path: Path, copied: bool) -> None:  # noqa: FBT001
+    """Saved in an editor and rotated within one look: of the rotation, the lines are read that the log did not have."""
+    path = tmp_path / LIVE
+    append(path, *(old := rows("old", 9)))
+    reader = Reader(path)
+    reader.drain()
+    copy_of(path, *rows("new", 2)).replace(path)
+    if copied:
+        copytruncate(path, tmp_path / f"{LIVE}.1")
+    else:
+        path.rename(tmp_path / f"{LIVE}.1")
+    append(path, *rows("newest", 2))
+    assert reader.settle() == old + rows("new", 2) + rows("newest", 2)
+    reader.restart()
+    assert len(reader.settle()) == 13
+    assert reader.resets == {"replaced": 1}
