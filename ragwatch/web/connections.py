@@ -59,11 +59,13 @@ class Connections:
         self._clients: Counter[str] = Counter()
 
     def opened(self, connection: Connection) -> None:
-        """Registers a new connection; closes an idle one if there are too many."""
+        """Registers a new connection; closes idle ones if there are too many."""
         self._open[connection] = None
         of_client = [other for other in self._open if other.host == connection.host]
-        if len(of_client) > self._per_client:
-            self._close_idlest(of_client, connection, spares_new=len(self._open) <= self._limit)
+        while len(of_client) > self._per_client:
+            if not self._close_idlest(of_client, connection, spares_new=len(self._open) <= self._limit):
+                break
+            of_client = [other for other in of_client if other in self._open]
         if len(self._open) > self._limit:
             made_room = self._close_idlest(list(self._open), connection)
             if not made_room and len(self._open) > self._limit + RESERVED:

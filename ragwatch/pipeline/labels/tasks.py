@@ -298,6 +298,8 @@ def _chars(task: Mapping[str, Any]) -> int:
 
 
 def _label(record: Mapping[str, Any], now: float) -> Label:
+    if not isinstance(record, Mapping):
+        raise ValueError("is no label; write an object with key, annotator and scores")
     if not isinstance(record.get("key"), str) or not record["key"]:
         raise ValueError("key: is missing or no text; give the key of the answer")
     try:

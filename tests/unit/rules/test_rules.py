@@ -89,9 +89,9 @@ def test_what_to_write_instead_is_right() -> None:
     ("wrong", "told"),
     [
         ({"windows": ["1h", "15m"]}, "rise"),
-        ({"windows": ["15m", "1d"]}, "one of windows"),
-        ({"window": "3d"}, "not the longest"),
-        ({"slos": {"faithfulness": {"objective": 0.95}}, "windows": ["15m", "1h", "1d"]}, "must be of windows"),
+        ({"windows": ["15m", "1d"]}, "window: is not one of"),
+        ({"window": "3d"}, "or the longest, which is the baseline"),
+        ({"slos": {"faithfulness": {"objective": 0.95}}, "windows": ["15m", "1h", "1d"]}, "must be of `windows`"),
         ({"runbooks": "wiki"}, "pattern"),
         ({"hld": "5m"}, "Extra inputs"),
     ],
