@@ -299,7 +299,7 @@ def _chars(task: Mapping[str, Any]) -> int:
 
 def _label(record: Mapping[str, Any], now: float) -> Label:
     if not isinstance(record, Mapping):
-        raise ValueError("is no label; write an object with key, annotator and scores")
+        raise ValueError("is no label; write an object with key, annotator and scores")  # noqa: TRY004 - as for its fields
     if not isinstance(record.get("key"), str) or not record["key"]:
         raise ValueError("key: is missing or no text; give the key of the answer")
     try:
