@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -291,12 +292,20 @@ def _connect(config: Config) -> ReadConnection:
     cipher = options.cipher() if isinstance(options, Options) else None
     connection = ReadConnection(database, cipher=cipher)
     try:
-        refuse_newer(int(connection.rows("PRAGMA user_version")[0][0]))
+        version = int(connection.rows("PRAGMA user_version")[0][0])
+        _refuse_empty(version, database)
+        refuse_newer(version)
         check_keys(connection.rows, cipher)
     except (ConfigError, StoreError):
         connection.close()
         raise
     return connection
+
+
+def _refuse_empty(version: int, database: Path) -> None:
+    """Raise an error if a database has no table: the disk was full, or ragwatch was killed, when it was made."""
+    if version == 0:
+        raise StoreError(f"state: {database} holds nothing yet; run ragwatch until it has judged some samples")
 
 
 def refuse_newer(version: int) -> None:

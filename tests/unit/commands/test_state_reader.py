@@ -29,3 +29,16 @@ def test_a_state_of_a_newer_ragwatch_is_refused(tmp_path: Path, command: list[st
     with pytest.raises(StoreError, match="written by a newer ragwatch") as daemons:
         SqliteStore(tmp_path / "state")
     assert str(refused) == str(daemons.value)
+
+
+@pytest.mark.parametrize("command", [["causes"], ["export", "--failing", "--as", "gate"], ["backtest"], ["diagnose"]])
+def test_a_state_without_a_table_is_named(tmp_path: Path, command: list[str]) -> None:
+    """The disk was full, or the process was killed, while it was made."""
+    database = tmp_path / "state" / "ragwatch.db"
+    database.parent.mkdir()
+    database.touch()
+    config = tmp_path / "ragwatch.yaml"
+    config.write_text(json.dumps({"state": f"{tmp_path}/state", "sources": [{"kind": "push", "name": "app"}]}))
+    refused = CliRunner().invoke(cli, [*command, "--config", str(config)], standalone_mode=False).exception
+    assert isinstance(refused, StoreError)
+    assert str(refused) == f"state: {database} holds nothing yet; run ragwatch until it has judged some samples"
