@@ -41,27 +41,41 @@ class BrokerProcess:
         program: Name of the program.
         package: Debian package of it.
         arguments: What it is started with.
+        answers: Tells of a connection whether the server answers, and not only listens.
     """
 
-    def __init__(self, program: str, package: str, port: int, arguments: Sequence[str]) -> None:
+    def __init__(
+        self,
+        program: str,
+        package: str,
+        port: int,
+        arguments: Sequence[str],
+        answers: Callable[[socket.socket], bool] = lambda _: True,
+    ) -> None:
         path = shutil.which(program) or shutil.which(program, path="/usr/sbin:/usr/bin")
         if path is None:
             pytest.skip(f"{program} is missing: Debian package `{package}`")
         self.port = port
+        self._answers = answers
         self._command = [path, *arguments]
         self._process: subprocess.Popen[bytes] | None = None
         self.start()
 
     def start(self) -> None:
-        """Start it, and wait until it listens."""
+        """Start it, and wait until it answers."""
         self._process = subprocess.Popen(self._command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        wait_until(self._listens, f"{self._command[0]} listens")
+        wait_until(self._is_up, f"{self._command[0]} answers")
 
-    def _listens(self) -> bool:
+    def _is_up(self) -> bool:
         assert self._process is not None
         assert self._process.poll() is None, f"{self._command} ended with {self._process.returncode}"
         with socket.socket() as client:
-            return client.connect_ex(("127.0.0.1", self.port)) == 0
+            client.settimeout(1.0)
+            try:
+                client.connect(("127.0.0.1", self.port))
+                return self._answers(client)
+            except OSError:
+                return False
 
     @property
     def pid(self) -> int:
@@ -87,7 +101,13 @@ def redis_server(folder: Path, *options: str) -> BrokerProcess:
     port = free_port()
     listening = ("--port", str(port), "--bind", "127.0.0.1", "--dir", str(folder), "--save", "")
     durable = ("--appendonly", "yes", "--appendfsync", "always")
-    return BrokerProcess("redis-server", "redis-server", port, [*listening, *durable, *options])
+    return BrokerProcess("redis-server", "redis-server", port, [*listening, *durable, *options], _has_loaded)
+
+
+def _has_loaded(client: socket.socket) -> bool:
+    """A Redis server listens while it loads its data, and refuses every command."""
+    client.sendall(b"PING\r\n")
+    return not client.recv(64).startswith((b"-LOADING", b"-MASTERDOWN"))
 
 
 def nats_server(folder: Path, *options: str) -> BrokerProcess:
