@@ -18,6 +18,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import TextIO
@@ -101,7 +102,8 @@ class ForkedProcess:
     def send_signal(self, number: int) -> None:
         """Send a signal, unless it has ended."""
         if self.poll() is None:
-            os.kill(self.pid, number)
+            with suppress(ProcessLookupError):  # the server has waited for it, and has not told us yet
+                os.kill(self.pid, number)
 
     def terminate(self) -> None:
         """Send SIGTERM."""
