@@ -35,6 +35,8 @@ class Content:
         torn: Number of the line that has been begun and not ended, if any.
         gone: Nothing that is still unread in it can be demanded any more.
         seen: Lines that the stored cursor, when they were taken away, knew to be there and unread.
+        took_place: Whether it took the place of another file. Until something of it is read, it is not copied and
+            truncated: the tail could not know that the copy begins with lines of the first file.
     """
 
     ino: int
@@ -42,6 +44,7 @@ class Content:
     torn: int | None = None
     gone: bool = False
     seen: set[int] = field(default_factory=set)
+    took_place: bool = False
 
 
 class ToyDisk:
@@ -132,7 +135,7 @@ class ToyDisk:
 
     def copytruncate(self, name: str) -> list[Step]:
         """Copy, then truncate: the steps of it."""
-        if name not in self.names:
+        if name not in self.names or (self.names[name].took_place and not self._read(self.names[name])):
             return []
         self._give_up_torn(self.names[name])
         return [*self._shift(name), partial(self._copy, name, f"{name}.1"), partial(self._empty, name)]
@@ -156,7 +159,7 @@ class ToyDisk:
         old, copy = self.names[name], self.root / "temporary"
         copy.write_bytes((self.root / name).read_bytes())
         new = self._content(copy.name, list(old.lines))
-        new.torn = old.torn
+        new.torn, new.took_place = old.torn, True
         self._give_up_torn(old)
         self._unlink(name)
         copy.rename(self.root / name)

@@ -10,7 +10,7 @@ from glob import has_magic
 from ragwatch.sources.tail.closed import ClosedFiles, UnopenedFiles
 from ragwatch.sources.tail.content import Content, continues, edges_at
 from ragwatch.sources.tail.copies import CopyDetector
-from ragwatch.sources.tail.directories import DirectoryWatch, list_directory
+from ragwatch.sources.tail.directories import DirectoryListing, DirectoryWatch, list_directory
 from ragwatch.sources.tail.disk import (
     GZIP,
     NOT_UTF8,
@@ -246,14 +246,34 @@ class FileScanner:
             table.take_stored(identity)  # not before the content could be read
             if same:
                 return stream, position
-            self._search.handle_deleted(stream, position)  # its inode was reused
+            table.store_without_file(stream, position)  # its inode was reused; another file may have its content
         listing = list_directory(os.path.dirname(path)) if table.stored else None  # noqa: PTH120 - a string stays one
         for other, (stream, position) in table.stored.items():
-            gone = other not in table.matched and listing is not None and other.ino not in listing.paths
             same_path = position.path == path or (content.packed is not None and family(position.path) == path)
-            if gone and same_path and continues(content, position):
+            if same_path and listing and continues(content, position) and self._is_gone(listing, other, position):
                 table.take_stored(other)
                 moved = replace(position, dev=identity.dev, ino=identity.ino)
                 table.move_cursor(stream, path, moved)
                 return stream, moved
         return None, FilePosition(identity.dev, identity.ino, path, mtime_ns=table.matched[identity].mtime_ns)
+
+    def _is_gone(self, listing: DirectoryListing, identity: FileIdentity, position: FilePosition) -> bool:
+        """Whether the file of a stored position is no longer there, or its inode belongs to another file by now.
+
+        Raises:
+            OSError: That file cannot be read.
+        """
+        table = self._table
+        match = table.matched.get(identity)
+        if match:
+            content = table.open(match.paths[0], identity)
+            if content is None:
+                return False
+        elif (opened := table.open_in(listing, identity)) is not None:
+            content = opened[1]
+        else:
+            return identity.ino not in listing.paths
+        try:
+            return not position.fits(edges_at(content, position.offset))
+        finally:
+            content.close()

@@ -68,9 +68,7 @@ class LostFileSearch:
             for identity, (stream, position) in list(self._table.stored.items()):
                 if os.path.dirname(position.path) == directory and identity not in self._table.matched:  # noqa: PTH120
                     self._find_stored(listing, identity, stream, position)
-            for followed in list(self._table.finished.values()):
-                if os.path.dirname(followed.position.path) == directory:  # noqa: PTH120
-                    self._check_finished(listing, followed)
+            self._check_finished_in(listing)
 
     def follow_new_rotations(self, since_by_path: Mapping[str, int]) -> None:
         """Follow files that were created and rotated between two scans.
@@ -130,6 +128,9 @@ class LostFileSearch:
         while followed.lost_contents:
             lost = followed.lost_contents.pop()
             stream, position = lost.stream, lost.position
+            listing = list_directory(os.path.dirname(position.path))  # noqa: PTH120 - a string stays a string
+            if listing is not None:  # the oldest rotation was deleted just now, and the copy may have its inode
+                self._check_finished_in(listing)
             continued = lost.gone and self._continue_in_copy(position, stream)
             if continued:
                 followed.keep_stream(stream)
@@ -202,6 +203,12 @@ class LostFileSearch:
         """Report a possible copy that cannot be read at present, and so proves nothing."""
         if not isinstance(error, GzipRefusedError):
             self._table.report_unreadable(path, error)
+
+    def _check_finished_in(self, listing: DirectoryListing) -> None:
+        """Check all finished files that were written in a directory."""
+        for followed in list(self._table.finished.values()):
+            if os.path.dirname(followed.position.path) == listing.directory:  # noqa: PTH120 - a string stays a string
+                self._check_finished(listing, followed)
 
     def _check_finished(self, listing: DirectoryListing, followed: FollowedFile) -> None:
         """Forget a finished file that was deleted, unless it is compressed now; follow one that has grown."""

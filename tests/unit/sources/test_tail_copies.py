@@ -126,3 +126,29 @@ def test_a_packed_copy_goes_on_where_the_furthest_reader_stopped(tmp_path: Path)
     reader.start()
     assert len(reader.settle()) == 2 + 4 + 3 + 1
     assert len(reader.cursors) == 3
+
+
+@pytest.mark.parametrize("scan_seconds", [0, 1])
+@pytest.mark.parametrize("unread", [0, 2])
+def test_copies_get_the_inode_of_the_oldest_rotation(tmp_path: Path, scan_seconds: int, unread: int) -> None:
+    """Logrotate deletes the oldest rotation and then makes the copy, which ext4 gives the inode that became free."""
+    live, oldest, copy = tmp_path / LIVE, tmp_path / f"{LIVE}.1", tmp_path / "copy"
+    reader = Reader(live, scan_seconds=scan_seconds)
+    written: list[bytes] = []
+    for name in "abcdef":
+        append(live, *(lines := _rows(name, 5)))
+        reader.settle()
+        append(live, *(late := _rows(f"{name}-late", unread)))
+        written += lines + late
+        if oldest.exists():
+            oldest.rename(copy)
+            copy.write_bytes(b"")
+        else:
+            copy.touch()
+        copytruncate(live, copy)
+        copy.rename(oldest)
+        reader.drain()
+        assert sorted(reader.settle()) == sorted(written)
+        assert "truncated_unread" not in reader.resets
+    reader.restart()
+    assert sorted(reader.settle()) == sorted(written)

@@ -364,3 +364,40 @@ def test_a_copy_that_was_rotated_before_it_was_seen(tmp_path: Path, copied: bool
     reader.restart()
     assert len(reader.settle()) == 13
     assert reader.resets == {"replaced": 1}
+
+
+@pytest.mark.parametrize("other", ["a.jsonl", "z.jsonl", "app.tmp"])
+def test_its_inode_went_to_another_file_while_nobody_looked(tmp_path: Path, other: str) -> None:
+    """As rsync does with two logs while ragwatch is stopped: the second copy gets the inode of the first old file."""
+    path = tmp_path / LIVE
+    append(path, *(old := rows("old", 9)))
+    reader = Reader(tmp_path / "*.jsonl")
+    reader.settle()
+    reader.stop()
+    copy = copy_of(path, *rows("new", 2))
+    path.rename(tmp_path / other)
+    (tmp_path / other).write_bytes(text(rows("other", 3)))
+    copy.rename(path)
+    reader.start()
+    written = [*old, *rows("new", 2), *(rows("other", 3) if other.endswith(".jsonl") else ())]
+    assert sorted(reader.settle()) == sorted(written)
+    reader.restart()
+    assert len(reader.settle()) == len(written)
+    assert reader.resets == {}
+    assert len(reader.cursors) == (2 if other.endswith(".jsonl") else 1)
+
+
+def test_a_closed_log_was_deleted_and_its_inode_went_to_another_file(tmp_path: Path) -> None:
+    """One file may be open, so the inode was free; the log that was begun anew has an equal header, and is all new."""
+    path = tmp_path / "a.jsonl"
+    append(path, HEADER, *rows("old", 1))
+    reader = Reader(tmp_path / "*.jsonl", open_files=1, scan_seconds=1)
+    reader.settle()
+    append(tmp_path / "b.jsonl", *rows("b", 9))
+    reader.settle()
+    path.rename(tmp_path / "c.jsonl")
+    (tmp_path / "c.jsonl").write_bytes(text(rows("c", 9)))
+    append(path, HEADER, *rows("new", 3))
+    assert sorted(reader.settle()) == sorted(
+        [HEADER, *rows("old", 1), *rows("b", 9), *rows("c", 9), HEADER, *rows("new", 3)]
+    )
