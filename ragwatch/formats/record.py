@@ -74,6 +74,30 @@ def decode(text: str) -> Any:  # noqa: ANN401  a JSON value is any value
     return orjson.loads(_ESCAPE.sub(_repaired, text))
 
 
+def decode_body(body: bytes) -> Any:  # noqa: ANN401  a JSON value is any value
+    r"""Decode JSON that was sent by another program. Only where it is no JSON, what can be repaired is repaired.
+
+    One text that was cut within an emoji must not cost all others of a request or a reply.
+
+    >>> decode_body(rb'["whole", "cut \ud83d"]')
+    ['whole', 'cut �']
+
+    Raises:
+        JSONDecodeError: It is no JSON.
+    """
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        decoded = body.decode("utf-8", "replace").removeprefix(_BOM)
+        text = _ESCAPE.sub(_repaired, decoded)
+        if text == decoded and text.encode() == body:
+            raise
+        try:
+            return orjson.loads(text)
+        except orjson.JSONDecodeError:
+            raise error from None
+
+
 def _parse_carefully(line: bytes) -> tuple[dict[str, Any], bool]:
     if b"\x00" in line:
         raise FormatError(RejectReason.BINARY, "", "contains NUL bytes: a binary file, or a gap left by a crash")

@@ -14,6 +14,7 @@ import orjson
 from ragwatch import __version__
 from ragwatch.core.canary.definition import Failure
 from ragwatch.errors import ConfigError
+from ragwatch.formats.record import decode_body
 from ragwatch.probes.addresses import forbidden, resolve
 from ragwatch.probes.endpoint import EndpointOptions
 from ragwatch.probes.failure import ExchangeError
@@ -63,7 +64,7 @@ class HttpExchange:
         except (httpx.TransportError, OSError) as error:
             raise ExchangeError(Failure.CONNECT, _message(error)) from error
         try:
-            return orjson.loads(content)
+            return decode_body(content)
         except orjson.JSONDecodeError as error:
             raise ExchangeError(Failure.NOT_JSON, f"a reply of {len(content)} bytes is not JSON") from error
 

@@ -79,6 +79,7 @@ class FaultyRetriever:
             "huge": lambda: StreamingResponse(self._huge(), media_type="application/json"),
             "stalled": lambda: StreamingResponse(self._stalled(request), media_type="application/json"),
             "none": lambda: JSONResponse({"hits": []}),
+            "cut": lambda: Response(rb'{"hits": [{"id": "a", "text": "cut \ud83d", "score": 1}]}'),
         }
         return faults.get(query, lambda: JSONResponse({"hits": HITS}))()
 

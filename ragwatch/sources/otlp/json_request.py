@@ -7,6 +7,7 @@ from typing import Any
 
 import orjson
 
+from ragwatch.formats.record import decode_body
 from ragwatch.sources.otlp.request import (
     FAILED,
     MAX_VALUE_DEPTH,
@@ -29,7 +30,7 @@ def spans_of(body: bytes) -> Received:
         RefusedError: 400: it is not JSON, or not a request of this kind.
     """
     try:
-        request = orjson.loads(body) if body.strip() else {}
+        request = decode_body(body) if body.strip() else {}
     except orjson.JSONDecodeError as error:
         raise RefusedError(400, f"the body is not JSON: {error.msg} at character {error.pos}") from None
     if not isinstance(request, dict):

@@ -13,6 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, f
 
 from ragwatch.core.units import size_bytes
 from ragwatch.errors import SourceError
+from ragwatch.formats.record import decode_body
 from ragwatch.sources.otlp.documents import document, documents_in
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ class Resolver:
 def _text_of(body: bytes) -> str | None:
     """The text in a reply: of a JSON object, of its first document, or the reply itself."""
     try:
-        value = orjson.loads(body)
+        value = decode_body(body)
     except orjson.JSONDecodeError:
         return body.decode("utf-8", "replace").strip() or None
     if isinstance(value, str):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
@@ -12,7 +13,7 @@ import orjson
 from ragwatch.errors import FormatError
 from ragwatch.formats.feedback import FEEDBACK_FOR
 from ragwatch.formats.fields import ID_KEYS
-from ragwatch.formats.record import Line, parse
+from ragwatch.formats.record import Line, decode_body, parse
 from ragwatch.sources.requests.refusal import RefusedError
 
 MAX_VALUES = 300_000
@@ -93,8 +94,11 @@ def _is_one(text: bytes) -> bool:
     """Whether a text with several lines is one JSON value, and not JSONL."""
     if has_too_many_values(text):
         return False
+    is_indented = (
+        text.removeprefix(codecs.BOM_UTF8).partition(b"\n")[0].strip(_SPACE) == b"{"
+    )  # no line of JSONL is that
     try:
-        orjson.loads(text)
+        (decode_body if is_indented else orjson.loads)(text)
     except orjson.JSONDecodeError:
         return False
     return True

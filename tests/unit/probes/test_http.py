@@ -35,6 +35,12 @@ async def test_a_reply(probe: HttpProbe, retriever: FaultyRetriever) -> None:
     assert retriever.seen == [{"query": "cats", "k": 5}]
 
 
+async def test_a_passage_that_was_cut_within_an_emoji(probe: HttpProbe) -> None:
+    """Half of a surrogate pair in a text is replaced; the documents are there all the same."""
+    result = await probe.ask("cut", 5)
+    assert (result.failure, [hit.text for hit in result.hits]) == (None, ["cut \ufffd"])
+
+
 async def test_no_more_than_k(probe: HttpProbe) -> None:
     """A retriever that ignores k cannot raise recall."""
     assert (await probe.ask("cats", 1)).hits == HITS[:1]

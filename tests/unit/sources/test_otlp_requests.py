@@ -68,6 +68,17 @@ def test_both_encodings_mean_the_same() -> None:
         assert (received.spans, received.rejected) == (expected, 0)
 
 
+def test_a_text_that_was_cut_within_an_emoji_costs_no_other_span() -> None:
+    """JavaScript cuts texts between the halves of a surrogate pair, and writes the half as an escape."""
+    spans = [
+        {"traceId": "ab" * 16, "spanId": f"{number:016x}", "attributes": [{"key": "a", "value": {"stringValue": "@"}}]}
+        for number in range(1, 4)
+    ]
+    body = json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]})
+    received = json_request.spans_of(body.replace("@", r"cut \ud83d", 1).replace("@", r"\ud83d\ude00", 1).encode())
+    assert [span.attributes["a"] for span in received.spans] == ["cut \ufffd", "\U0001f600", "@"]
+
+
 def test_json_is_read_leniently() -> None:
     """Unknown fields are ignored, 64-bit integers may be numbers or text, and upper-case ids are the same ids."""
     span: dict[str, Any] = {"traceId": "AB" * 16, "spanId": "CD" * 8, "parentSpanId": "", "flags": "768", "new": [1]}

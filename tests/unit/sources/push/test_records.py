@@ -84,6 +84,8 @@ def test_lines_are_bounded_before_they_are_split() -> None:
 @pytest.mark.parametrize(
     ("body", "comment"),
     [
+        (b'{\n  "id": "r1",\n  "comment": "\\ud83d"\n}', "\ufffd"),
+        (b'\xef\xbb\xbf{\r\n  "id": "r1",\r\n  "comment": "caf\xe9"\r\n}', "caf\ufffd"),
         (b'{"id": "r1", "comment": "a\\u0000b"}', "a\ufffdb"),
         (b'{"id": "r1", "comment": "\\ud83d"}', "\ufffd"),
         (b'{"id": "r1", "comment": "caf\xe9"}', "caf\ufffd"),
