@@ -204,11 +204,11 @@ async def get(asked: Starlette, path: str) -> httpx.Response:
 
 async def test_the_endpoints(store: SqliteStore) -> None:
     """Page and JSON say the same, under the same headers; a store that cannot be read is 503, not an empty page."""
-    keep(store, a_report(SHIPPING, a_reply("x")))
+    keep(store, a_report(SHIPPING, a_reply("x")), a_report(REFUNDS, a_failure()))
     html, data = await get(app(store), "/canaries"), await get(app(store), "/api/v1/canaries")
     assert (html.status_code, data.status_code) == (200, 200)
     assert "default-src 'none'" in html.headers["content-security-policy"]
-    assert "1 of 1 canaries are degraded" in html.text
+    assert "1 of 2 canaries is degraded; 1 got no usable reply, so its state is unknown." in html.text
     assert data.json()["suites"][0]["degraded"][0]["canary"] == "shipping"
     assert (await get(app(None), "/canaries")).status_code == 200
     assert (await get(app(Broken()), "/canaries")).status_code == 503
