@@ -35,7 +35,7 @@ class Content:
         torn: Number of the line that has been begun and not ended, if any.
         gone: Nothing that is still unread in it can be demanded any more.
         seen: Lines that the stored cursor, when they were taken away, knew to be there and unread.
-        took_place: Whether it took the place of another file. Until something of it is read, it is not copied and
+        took_place: Whether it took the place of another file. Until the tail has compared the two, it is not copied and
             truncated: the tail could not know that the copy begins with lines of the first file.
     """
 
@@ -135,7 +135,9 @@ class ToyDisk:
 
     def copytruncate(self, name: str) -> list[Step]:
         """Copy, then truncate: the steps of it."""
-        if name not in self.names or (self.names[name].took_place and not self._read(self.names[name])):
+        if name not in self.names:
+            return []
+        if self.names[name].took_place and self.names[name].ino not in {place.ino for place in self._places()}:
             return []
         self._give_up_torn(self.names[name])
         return [*self._shift(name), partial(self._copy, name, f"{name}.1"), partial(self._empty, name)]
