@@ -1,0 +1,168 @@
+"""What users see of a fixed log: scrape, pages, verdict lines, help and exit codes, held against files.
+
+Rules and dashboards are held by `tests/house/test_oncall_files.py` and `test_dashboards.py`, keys by docs/reference.md.
+A change of the structure of the code changes none of these files. `UPDATE_GOLDENS=1` writes them anew; the diff is then
+what users will see. Times, durations, ports and versions are masked.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from functional.daemon import RagwatchProcess, write_config
+from functional.forked import run_forked
+
+FILES = Path(__file__).parent / "files"
+ANSWERS = json.loads((Path(__file__).parent / "answers.json").read_text())
+PAGES = ("/", "/canaries", "/samples", "/drift", "/changes", "/causes", "/trends", "/label", "/routes?route=search")
+MASKS = (
+    (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?( ?UTC|Z)?"), "TIME"),
+    (re.compile(r"\b\d{10}(\.\d+)?\b|\b1\.\d{6,}e\+09\b"), "TIME"),
+    (re.compile(r'"(age_seconds|seconds)": [^,}\n]+'), r'"\1": NUMBER'),
+    (re.compile(r"127\.0\.0\.1:\d+"), "ADDRESS"),
+    (re.compile(r"\b\d+(\.\d+)? (ms|s|min|seconds?|minutes?) ago\b"), "AGO"),
+    (re.compile(r"(?<![.\w])[0-9a-f]{16,64}\b"), "KEY"),
+    (re.compile(r"(\d\.\d{6})\d+"), r"\1"),
+    (re.compile(r"\b0\.\d+\.\d+(\.dev\d+)?\b"), "VERSION"),
+)
+# Values that depend on when the run took place, or on the machine.
+UNSTEADY = re.compile(
+    r"^(process_|python_)|_seconds(_bucket|_sum|{| )|_timestamp_seconds|_bytes|digest|lag_|build_info|_scrape|_leader|"
+    r"_connections|_threads|_queue"
+)
+
+
+def _write_log(path: Path) -> None:
+    now = time.time()
+    rows = [{**row, "at": now - 600 + number} for number, row in enumerate(ANSWERS)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+class _Text(HTMLParser):
+    """The text of a page, a line for each element that holds text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[str] = []
+        self._skipped = 0
+
+    def handle_starttag(self, tag: str, _: list[tuple[str, str | None]]) -> None:
+        self._skipped += tag in ("script", "style")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._skipped -= tag in ("script", "style")
+
+    def handle_data(self, data: str) -> None:
+        if not self._skipped and data.strip():
+            self.lines.append(" ".join(data.split()))
+
+
+def _masked(text: str) -> str:
+    for pattern, mask in MASKS:
+        text = pattern.sub(mask, text)
+    return text
+
+
+def _hold(name: str, text: str) -> None:
+    path = FILES / name
+    text = _masked(text)
+    if os.environ.get("UPDATE_GOLDENS"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    assert text == path.read_text(), f"{name} changed; look at the difference, then run with UPDATE_GOLDENS=1"
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RagwatchProcess]:
+    """A daemon that has judged the whole log and computed its estimates."""
+    folder = tmp_path_factory.mktemp("golden")
+    config = write_config(folder)
+    _write_log(folder / "log" / "rag.jsonl")
+    with RagwatchProcess(config) as process:
+        process.wait_until_serving()
+        process.wait_for(
+            'ragwatch_faithfulness_samples{corrected="no",judge="embedded",route="search",window="1h"}', 10.0
+        )
+        process.wait_for('ragwatch_drift_band_ratio{quantity="top_ranked_ignored",route="support"}', 0.0)
+        yield process
+
+
+def test_scrape(daemon: RagwatchProcess) -> None:
+    """Names, types, HELP, labels and values of all series."""
+    text = daemon.get("/metrics")[1]
+    lines = [line for line in text.splitlines() if not UNSTEADY.search(line) or line.startswith("#")]
+    _hold("scrape.txt", "\n".join(lines) + "\n")
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_page(daemon: RagwatchProcess, path: str) -> None:
+    """The text of a page, line by line."""
+    status, html = daemon.get(path)
+    text = _Text()
+    text.feed(html)
+    _hold(f"pages/{path.strip('/').partition('?')[0] or 'overview'}.txt", "\n".join((str(status), *text.lines)) + "\n")
+
+
+def test_replies(daemon: RagwatchProcess) -> None:
+    """Keys and values of the API, and the document that describes it."""
+    for name in ("snapshot", "canaries", "samples", "drift", "routes?route=search", "openapi.json"):
+        status, body = daemon.get(f"/api/v1/{name}")
+        text = json.dumps(json.loads(body), indent=1, sort_keys=True, ensure_ascii=False)
+        _hold(f"api/{name.partition('?')[0].partition('.')[0]}.txt", f"{status}\n{text}\n")
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    """A configuration over the log, and the log as canonical samples."""
+    path = write_config(tmp_path)
+    _write_log(tmp_path / "log" / "rag.jsonl")
+    return path
+
+
+def test_verdict_lines(config: Path) -> None:
+    """A verdict line for each answer, by the lexical judge."""
+    done = run_forked("judge", "--config", config, config.parent / "log" / "rag.jsonl")
+    lines = [json.dumps(json.loads(line), sort_keys=True, ensure_ascii=False) for line in done.stdout.splitlines()]
+    _hold("verdicts.jsonl", "".join(line + "\n" for line in lines))
+    assert done.returncode == 0
+
+
+COMMANDS: dict[str, tuple[str, ...]] = {
+    "gate": ("gate", "LOG", "--config", "CONFIG", "--json"),
+    "gate_text": ("gate", "LOG", "--config", "CONFIG"),
+    "check": ("check", "--config", "CONFIG"),
+    "map": ("map", "LOG"),
+    "once": ("run", "--once", "--config", "CONFIG"),
+    "causes_empty": ("causes", "--config", "CONFIG", "--json"),
+    "diagnose_empty": ("diagnose", "--config", "CONFIG", "--json"),
+    "unknown_option": ("run", "--nonsense"),
+    "no_config": ("run", "--config", "missing.yaml"),
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_command(config: Path, name: str) -> None:
+    """Exit code and output of a command."""
+    places = {"CONFIG": str(config), "LOG": str(config.parent / "log" / "rag.jsonl")}
+    wide = {**os.environ, "COLUMNS": "400"}
+    done = run_forked(*(places.get(word, word) for word in COMMANDS[name]), cwd=config.parent, env=wide)
+    output = f"{done.stdout}\n{done.stderr}" if name != "once" else ""  # a scrape, which `test_scrape` holds
+    text = f"exit {done.returncode}\n{output}\n".replace(str(config.parent), "FOLDER")
+    text = re.sub(r" +[│┃]$|─+|━+", "", text, flags=re.MULTILINE)  # tables are as wide as the folder's name
+    _hold(f"commands/{name}.txt", text)
+
+
+@pytest.mark.parametrize(
+    "command", ["", "run", "judge", "gate", "rules", "init", "map", "label", "export", "store copy"]
+)
+def test_help(command: str) -> None:
+    """Help of a command."""
+    done = run_forked(*command.split(), "--help")
+    _hold(f"help/{command.replace(' ', '_') or 'ragwatch'}.txt", done.stdout)
