@@ -20,9 +20,10 @@ from accuracy.rows import DATA
 
 from ragwatch.core.evidence import Evidence
 from ragwatch.core.sample import Context, Sample
-from ragwatch.core.scores import Quantity, score_all
+from ragwatch.core.scores import score_all
 from ragwatch.formats.history import turns
 from ragwatch.judges.lexical.words import terms
+from ragwatch.model.quantities import Quantity
 
 FILE = DATA / "relevance" / "mtrag_answerability.jsonl"
 SHORT_TERMS = 3  # content words of a question that is told apart

@@ -27,13 +27,14 @@ from statistics import fmean
 from ragwatch.config.drift import DriftOptions
 from ragwatch.core.drift.detect import DetectorState, Score, begin, step
 from ragwatch.core.sample import OTHER, Context, Sample
-from ragwatch.core.scores import Quantity, score_all
+from ragwatch.core.scores import score_all
 from ragwatch.demo.answerer import ABSTENTION
 from ragwatch.demo.breakage import invented
 from ragwatch.demo.driver import endless
 from ragwatch.demo.questions import questions
 from ragwatch.demo.service import RagService
 from ragwatch.judges.lexical.judge import LexicalJudge, Options, build
+from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.budget_account import InMemoryBudget
 from ragwatch.pipeline.drift.rules import DriftRules
 from ragwatch.pipeline.drift.signals import Signal

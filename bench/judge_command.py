@@ -26,9 +26,9 @@ import httpx
 from judge_speed import samples
 
 from ragwatch.core.sample import Sample
-from ragwatch.core.scores import Quantity
 from ragwatch.judges.llm.prompt.parts import parts_of
 from ragwatch.judges.llm.prompt.reading import Reading, start_reading
+from ragwatch.model.quantities import Quantity
 
 HOME = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(HOME / "tests"))

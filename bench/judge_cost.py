@@ -30,10 +30,10 @@ from typing import Any
 from anthropic import AsyncAnthropic
 
 from ragwatch.core.sample import Context, Sample
-from ragwatch.core.scores import Quantity
 from ragwatch.judges import KINDS
 from ragwatch.judges.llm.prompt.parts import parts_of
 from ragwatch.judges.llm.prompt.reading import start_reading
+from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.budget_account import StoredBudgetAccount
 from ragwatch.ports import Judge, JudgeContext
 from ragwatch.stores.sqlite.store import SqliteStore

@@ -16,8 +16,9 @@ from accuracy.rows import DATA, read
 
 from ragwatch.core.labels.agreement import TooFewLabels, share
 from ragwatch.core.labels.length_preference import LengthScore, length_preference
-from ragwatch.core.scores import Quantity, score_all
+from ragwatch.core.scores import score_all
 from ragwatch.core.self_tests import padded, scores_higher
+from ragwatch.model.quantities import Quantity
 
 HUMAN = (
     "judge/dev/attributionbench/test_id500",

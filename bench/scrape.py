@@ -18,10 +18,10 @@ from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
 from ragwatch.board import Board
 from ragwatch.core.estimate import Estimate
-from ragwatch.core.scores import Quantity
 from ragwatch.core.snapshot import EstimateRow, Snapshot
 from ragwatch.daemon.process import settle
 from ragwatch.exporter import Exporter
+from ragwatch.model.quantities import Quantity
 from ragwatch.telemetry import Telemetry
 from ragwatch.web import Server, build_app
 

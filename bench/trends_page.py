@@ -20,7 +20,6 @@ from contextlib import closing
 from pathlib import Path
 
 from ragwatch.core.estimate import Addends
-from ragwatch.core.scores import Quantity
 from ragwatch.core.snapshot import Snapshot
 from ragwatch.core.trends import (
     COARSE,
@@ -34,6 +33,7 @@ from ragwatch.core.trends import (
     estimate_of,
     start_of,
 )
+from ragwatch.model.quantities import Quantity
 from ragwatch.ports import Peak, Store, StoredRun
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.web import PageScope

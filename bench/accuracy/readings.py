@@ -14,7 +14,7 @@ from accuracy.rows import Row
 
 from ragwatch.core.evidence import ClaimVerdict
 from ragwatch.core.sample import Sample
-from ragwatch.core.scores import Quantity, expected_scores, top_ranked_ignored
+from ragwatch.core.scores import expected_scores, top_ranked_ignored
 from ragwatch.judges.lexical import judge as lexical
 from ragwatch.judges.lexical.atomic_facts import facts_of
 from ragwatch.judges.lexical.judge import LexicalJudge
@@ -24,6 +24,7 @@ from ragwatch.judges.lexical.reader import ClaimRuling, Thresholds, lexical_ruli
 from ragwatch.judges.lexical.tables import shipped
 from ragwatch.judges.lexical.words import terms
 from ragwatch.judges.local import judge as local
+from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.budget_account import InMemoryBudget
 from ragwatch.ports import JudgeContext
 from ragwatch.telemetry import Telemetry

@@ -25,11 +25,11 @@ from ragwatch.config.drift import DriftOptions, check_routes, lowest_probability
 from ragwatch.config.options import CRITERIA
 from ragwatch.config.text import explain_all, value_of
 from ragwatch.core.sample import OTHER
-from ragwatch.core.scores import Quantity
 from ragwatch.core.units import duration_seconds
 from ragwatch.daemon.runtime import sampling_plan
 from ragwatch.errors import ConfigError, FormatError
 from ragwatch.formats.times import epoch_seconds
+from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.drift.rules import DriftRules
 from ragwatch.ports import ScoreRow
 from ragwatch.telemetry import configure_logging

@@ -28,9 +28,9 @@ from ragwatch.core.labels.calibration import (
 )
 from ragwatch.core.labels.label import Label, from_record
 from ragwatch.core.labels.length_preference import LengthPreference
-from ragwatch.core.scores import Quantity
 from ragwatch.core.verdict_line import VerdictRecord
 from ragwatch.errors import ConfigError
+from ragwatch.model.quantities import Quantity
 from ragwatch.telemetry import configure_logging
 
 NOT_ENOUGH_DATA = 3

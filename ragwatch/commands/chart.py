@@ -10,7 +10,7 @@ from html import escape
 from ragwatch.commands.replay import DAY, DetectorTrace, ScoredAnswer
 from ragwatch.core.estimate import Addends, Estimate
 from ragwatch.core.estimators import hajek
-from ragwatch.core.scores import Quantity, quantity_of
+from ragwatch.model.quantities import Quantity, quantity_of
 
 WIDTH, LEFT, RIGHT = 960, 64, 16
 _TITLE, _VALUE, _GAP, _EVIDENCE, _FOOT = 34, 150, 14, 80, 46

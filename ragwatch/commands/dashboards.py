@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from types import MappingProxyType
 
 import click
 
 from ragwatch.commands.terminal import file_name_in_errors
 from ragwatch.config import Config, JudgeConfig
-from ragwatch.core.scores import Quantity
+from ragwatch.model.quantities import Quantity
 from ragwatch.ports.capabilities import record_rules
 from ragwatch.rules import RulePlan
 from ragwatch.rules.dashboards import PLACEHOLDER, SQL_FILE, BoardPlan, Feature, Json, boards, sql_board
 from ragwatch.rules.promql import span
 from ragwatch.stores.postgres.options import Options as PostgresOptions
 
-_UNREAD: Mapping[str, frozenset[Quantity]] = MappingProxyType(
-    {"lexical": frozenset({Quantity.CONTRADICTION, Quantity.NEED_RECALL}), "local": frozenset({Quantity.NEED_RECALL})}
-)
-"""Quantities that a kind of judge never scores."""
 _FREE = frozenset({"lexical", "local"})
 
 
@@ -74,7 +69,7 @@ def board_plan_of(config: Config, plan: RulePlan) -> BoardPlan:
 
 def _scored(judge: JudgeConfig) -> frozenset[Quantity]:
     wanted = frozenset(Quantity) if judge.place.quantities is None else frozenset(judge.place.quantities)
-    return wanted - _UNREAD.get(judge.kind, frozenset())
+    return frozenset(quantity for quantity in wanted if judge.kind not in quantity.row.unread_by)
 
 
 def _features(config: Config) -> Iterator[Feature]:

@@ -20,14 +20,16 @@ from ragwatch.commands.event_loop import run_async
 from ragwatch.commands.streams import OUTPUT
 from ragwatch.config import parse
 from ragwatch.config.drift import DriftOptions
+from ragwatch.config.gate import LIVE_DEFAULTS
 from ragwatch.core.estimate import Estimate
-from ragwatch.core.scores import LOW_IS_GOOD, Quantity
 from ragwatch.core.snapshot import EstimateRow, Gauge, Snapshot
-from ragwatch.core.stage import Stage
 from ragwatch.core.tally import Tally
 from ragwatch.daemon import Daemon
 from ragwatch.demo import RECOVERED, Demo
 from ragwatch.errors import AddressError, ConfigError
+from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
+from ragwatch.model.quantity_row import Better
+from ragwatch.model.stages import Stage
 from ragwatch.telemetry import configure_logging
 
 REFRESH_SECONDS = 1.0
@@ -35,14 +37,7 @@ REFERENCE = 80  # scores: few, so that the demo is short; its faults are large
 KEYS = {"claude": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
 DOLLARS_PER_HOUR = 1.0
 INTERVAL_WIDTH = 5  # characters
-_STAGE_COLOURS = {
-    Stage.NONE: "green",
-    Stage.RETRIEVAL: "blue",
-    Stage.GENERATION: "red",
-    Stage.ALIGNMENT: "magenta",
-}
 _WATCHED = DriftOptions().quantities
-_NEUTRAL = {Quantity.CONTEXT_USE, Quantity.CONTEXT_SENTENCE_PRECISION}
 
 
 def demo(
@@ -159,12 +154,7 @@ class DemoRun:
                 "reference_time": "10s",
                 "traffic": {"requests": 1000, "reference": "1m"},
             },
-            "thresholds": {
-                "faithfulness": 0.85,
-                "answer_relevancy": 0.75,
-                "context_precision": 0.7,
-                "top_ranked_ignored": 0.3,
-            },
+            "thresholds": dict(LIVE_DEFAULTS),
         }
         self.daemon = Daemon(parse(data, folder=folder))
 
@@ -293,7 +283,7 @@ def _cell(rows: list[EstimateRow], quantity: Quantity, route: str) -> str:
 
 
 def _colour(quantity: Quantity, value: float) -> str:
-    if quantity in _NEUTRAL:
+    if quantity.row.better is Better.NEITHER:
         return "default"
     good = 1.0 - value if quantity in LOW_IS_GOOD else value
     return "green" if good >= 0.8 else "yellow" if good >= 0.6 else "bold red"
@@ -315,5 +305,5 @@ def _stages(snapshot: Snapshot) -> str:
         if tally is Tally.STAGE and labels[1] == next(iter(snapshot.judges), labels[1]):
             counts[labels[2]] += int(amount)
     total = sum(counts.values())
-    shares = [f"[{_STAGE_COLOURS[stage]}]{stage} {counts[stage] / total:.0%}[/]" for stage in Stage if counts[stage]]
+    shares = [f"[{stage.colour}]{stage} {counts[stage] / total:.0%}[/]" for stage in Stage if counts[stage]]
     return "stage at fault, since the start: " + "  ".join(shares) if shares else ""

@@ -26,13 +26,13 @@ from ragwatch.core.checklist.report import diagnose as make_checks
 from ragwatch.core.checklist.report import findings_line
 from ragwatch.core.evidence import ClaimVerdict
 from ragwatch.core.sample import OTHER
-from ragwatch.core.stage import Stage
 from ragwatch.core.verdict_line import VerdictRecord
 from ragwatch.daemon.state_secret import readable_secret
 from ragwatch.daemon.suites import suite_of
 from ragwatch.errors import ConfigError
 from ragwatch.formats.qrels import Qrels
 from ragwatch.judges.lexical.words import terms
+from ragwatch.model.stages import Stage
 from ragwatch.ports import Query
 from ragwatch.telemetry import configure_logging
 

@@ -14,9 +14,9 @@ from ragwatch.commands.failing_answers import FailingAnswers, FailingQuery, read
 from ragwatch.commands.regression_set import RegressionSet, regression_set
 from ragwatch.config import Config
 from ragwatch.core.sample import OTHER
-from ragwatch.core.scores import Quantity, quantity_of
 from ragwatch.core.units import duration_seconds
 from ragwatch.errors import ConfigError
+from ragwatch.model.quantities import Quantity, quantity_of
 from ragwatch.stores.kept_texts import Texts
 
 NOTHING_FAILS = 3

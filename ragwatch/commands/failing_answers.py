@@ -15,12 +15,12 @@ from ragwatch.core.compare import key_of
 from ragwatch.core.labels.label import Label
 from ragwatch.core.redaction.redactor import Redactor
 from ragwatch.core.sample import Sample
-from ragwatch.core.scores import LOW_IS_GOOD, Quantity
-from ragwatch.core.stage import FAULTS, Stage
 from ragwatch.core.suggest import MIN_FAITHFULNESS, MIN_RELEVANCY
 from ragwatch.core.verdict_line import VerdictRecord
 from ragwatch.errors import ConfigError, FormatError
 from ragwatch.formats import canonical
+from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
+from ragwatch.model.stages import FAULTS, Stage
 from ragwatch.ports import Query, StoredVerdict
 from ragwatch.stores.kept_texts import Texts
 from ragwatch.web.scope import PageScope

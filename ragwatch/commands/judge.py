@@ -20,10 +20,10 @@ from ragwatch.config import load
 from ragwatch.core.estimate import Addends
 from ragwatch.core.estimators import hajek
 from ragwatch.core.gate import score_of
-from ragwatch.core.reference import ReferenceQuantity
-from ragwatch.core.scores import Quantity
 from ragwatch.core.verdict import Judged, Verdict
 from ragwatch.core.verdict_line import verdict_line
+from ragwatch.model.quantities import Quantity
+from ragwatch.model.references import ReferenceQuantity
 from ragwatch.telemetry import configure_logging
 
 

@@ -24,8 +24,8 @@ from ragwatch.core.evidence import ClaimVerdict
 from ragwatch.core.labels.label import Label
 from ragwatch.core.labels.questions import CLAIM, label_questions
 from ragwatch.core.labels.selection import scores_of
-from ragwatch.core.scores import Quantity
 from ragwatch.errors import ConfigError, RagwatchError
+from ragwatch.model.quantities import Quantity
 from ragwatch.telemetry import configure_logging
 
 Meaning = TypeVar("Meaning")

@@ -10,7 +10,7 @@ from ragwatch.core.evidence import ClaimVerdict
 from ragwatch.core.labels.label import Label, parse_label
 from ragwatch.core.labels.selection import scores_of
 from ragwatch.core.sampling import key_of
-from ragwatch.core.scores import Quantity, quantity_of
+from ragwatch.model.quantities import Quantity, quantity_of
 
 
 def parse_row(line: bytes) -> object:

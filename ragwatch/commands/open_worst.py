@@ -16,9 +16,9 @@ from ragwatch.commands.credentials import read_token
 from ragwatch.commands.terminal import printable
 from ragwatch.config import load
 from ragwatch.core.sample import OTHER
-from ragwatch.core.scores import LOW_IS_GOOD, Quantity
-from ragwatch.core.stage import FAULTS
 from ragwatch.errors import ConfigError, RagwatchError
+from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
+from ragwatch.model.stages import FAULTS
 
 DEFAULT_URL = "http://127.0.0.1:10477"
 NOTHING_FAILS = 3

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ragwatch.core.reference import ReferenceQuantity
-from ragwatch.core.scores import Quantity
-from ragwatch.core.stage import Stage
 from ragwatch.core.verdict_line import ClaimRecord, VerdictRecord
+from ragwatch.model.quantities import Quantity
+from ragwatch.model.references import ReferenceQuantity
+from ragwatch.model.stages import Stage
 from ragwatch.stores.days import DayVerdict
 from ragwatch.stores.kept_texts import Texts
 

@@ -20,9 +20,9 @@ from ragwatch.config.drift import DriftOptions
 from ragwatch.core.power import PowerAnswer, PowerQuestion
 from ragwatch.core.power import plan as planned
 from ragwatch.core.sample import OTHER
-from ragwatch.core.scores import LOW_IS_GOOD, Quantity
 from ragwatch.core.units import duration_seconds
 from ragwatch.errors import ConfigError
+from ragwatch.model.quantities import LOW_IS_GOOD, Quantity, quantity_of
 from ragwatch.telemetry import configure_logging
 
 RATES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
@@ -53,7 +53,7 @@ def plan(
             raise ConfigError(f"{option} {value:g}: is too much; write a number up to {most:,.0f}")
     limit = _hours(within)
     options, detectors = _drift_options(path)
-    past = simulated_scores(mean) if scores is None else _past_scores(scores, Quantity(quantity))
+    past = simulated_scores(mean) if scores is None else _past_scores(scores, quantity_of(quantity))
     if not past:
         click.echo(f"no scores in {scores}", err=True)
         return NOT_ENOUGH_DATA

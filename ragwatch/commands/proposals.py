@@ -17,9 +17,9 @@ from ragwatch.config.drift import lowest_probability
 from ragwatch.core.estimate import Addends
 from ragwatch.core.estimators import hajek
 from ragwatch.core.sample import OTHER
-from ragwatch.core.scores import LOW_IS_GOOD, Quantity
 from ragwatch.daemon.runtime import sampling_plan
 from ragwatch.errors import ConfigError
+from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.pipeline.drift.loop import name_of
 from ragwatch.pipeline.drift.scores import KIND
 from ragwatch.ports import ScoreRow
@@ -110,7 +110,7 @@ def proposals_of(config: Config, plan: RulePlan, store: ScoreReader) -> Iterator
         except (KeyError, TypeError, ValueError):
             continue
         baseline = stream.baseline
-        if baseline is None or quantity is Quantity.TOP_RANKED_IGNORED:
+        if baseline is None or quantity.row.own_alert:
             continue
         threshold = _rounded(baseline, quantity)
         configured = plan.threshold(quantity, route)

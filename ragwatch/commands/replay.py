@@ -14,9 +14,9 @@ import orjson
 
 from ragwatch.core.drift.detect import Alarm, Score
 from ragwatch.core.sample import OTHER
-from ragwatch.core.scores import Quantity, quantity_of
 from ragwatch.errors import ConfigError, FormatError
 from ragwatch.formats.times import epoch_seconds
+from ragwatch.model.quantities import Quantity, quantity_of
 from ragwatch.pipeline.drift.rules import Cell, DriftRules
 
 DAY = 86400.0

@@ -35,11 +35,11 @@ from ragwatch.core.rollout.live import USER_METRIC, LiveAnswer, LiveRules, live_
 from ragwatch.core.rollout.report import exit_code, rollout_line
 from ragwatch.core.rollout.stages import JUDGED_METRICS, judged_stage, offline_stage, pick_questions, rankings_of
 from ragwatch.core.sample import Sample
-from ragwatch.core.scores import Quantity
 from ragwatch.core.verdict import Judged, Verdict
 from ragwatch.daemon.state_secret import readable_secret
 from ragwatch.daemon.suites import suite_of
 from ragwatch.errors import ConfigError
+from ragwatch.model.quantities import quantity_of
 from ragwatch.ports import Query, StoredVerdict
 from ragwatch.telemetry import configure_logging
 
@@ -182,7 +182,7 @@ class Rollout:
             version = version or (verdict.judge_version if verdict.judged else "")
             scores = {}
             if verdict.judged and verdict.judge_version == version:
-                known = ((name, verdict.scores[Quantity(name)]) for name in JUDGED_METRICS)
+                known = ((name, verdict.scores[quantity_of(name)]) for name in JUDGED_METRICS)
                 scores = {name: score for name, score in known if score is not None}
             else:
                 counts["could not be judged" if not verdict.judged else "were read by an earlier version"] += 1

@@ -24,13 +24,13 @@ from ragwatch.config.text import resolve_secrets, value_of
 from ragwatch.core.criteria import Criterion
 from ragwatch.core.sample import Draw, Sample, SkipReason
 from ragwatch.core.sampling import key_of
-from ragwatch.core.scores import Quantity
 from ragwatch.core.verdict import Unjudged, UnjudgedReason, Verdict
 from ragwatch.errors import ConfigError, FormatError
 from ragwatch.formats.feedback import is_feedback
 from ragwatch.formats.log_reader import LogReader
 from ragwatch.formats.shape import Record
 from ragwatch.judges import KINDS
+from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.budget_account import InMemoryBudget
 from ragwatch.pipeline.reading import Deferred, DrawReader
 from ragwatch.ports import Judge, JudgeContext

@@ -9,9 +9,9 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from ragwatch.config.options import FrozenOptions
 from ragwatch.core.criteria import MAX_CRITERIA, MAX_EXAMPLES, Criterion, Example
 from ragwatch.core.evidence import CriterionAnswer
-from ragwatch.core.scores import is_quantity_name, quantity_of
 from ragwatch.exporter.catalogue import CATALOGUE
 from ragwatch.exporter.quality import series_names
+from ragwatch.model.quantities import is_quantity_name, quantity_of
 
 _TAKEN = frozenset(series.name for series in CATALOGUE)
 

@@ -11,9 +11,9 @@ from pydantic import Field, model_validator
 from ragwatch import formats
 from ragwatch.config.options import DAY, AnyQuantity, FilePath, FrozenOptions, InnerError, Name, Seconds, StrictRatio
 from ragwatch.core.sampling import SamplingPlan
-from ragwatch.core.scores import Quantity
 from ragwatch.errors import ConfigError, FormatError
 from ragwatch.formats.record import parse
+from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.drift.anchors import Anchor, AnchorRules
 from ragwatch.pipeline.drift.rules import TOLERANCES, DriftRules
 from ragwatch.pipeline.drift.signals import Signal
@@ -36,12 +36,7 @@ class TrafficDrift(FrozenOptions):
 class DriftOptions(FrozenOptions):
     """Drift detection in scores."""
 
-    quantities: tuple[AnyQuantity, ...] = (
-        Quantity.FAITHFULNESS,
-        Quantity.CONTEXT_PRECISION,
-        Quantity.ANSWER_RELEVANCY,
-        Quantity.TOP_RANKED_IGNORED,
-    )
+    quantities: tuple[AnyQuantity, ...] = tuple(quantity for quantity in Quantity if quantity.row.drift)
     reference: int = Field(2000, ge=30)
     reference_time: Seconds = DAY
     tolerance: Tolerance = 0.02

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_validator
 
 from ragwatch.config.options import DAY, AnyQuantity, FrozenOptions, Seconds, reject_empty_path
-from ragwatch.core.scores import Quantity
+from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.export.rules import ExportRules, ExportTarget, Signal
 
 MAX_TIMEOUT_SECONDS = 120.0

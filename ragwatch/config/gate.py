@@ -9,22 +9,26 @@ from typing import Annotated, Self
 from pydantic import BeforeValidator, Field, PlainValidator, ValidationInfo, model_validator
 
 from ragwatch.config.options import FrozenOptions, InnerError, StrictRatio, criteria_of
-from ragwatch.core.gate import GateRules, GateSeverity, Metric, MetricLimit, metric_of
-from ragwatch.core.reference import ReferenceQuantity
-from ragwatch.core.scores import Quantity
+from ragwatch.core.gate import GateRules, JudgedMetric, Metric, MetricLimit, metric_of
+from ragwatch.model.quantities import Quantity
+from ragwatch.model.quantity_row import GateSeverity
+from ragwatch.model.references import ReferenceQuantity
 
+_METRICS: tuple[JudgedMetric, ...] = (*ReferenceQuantity, *Quantity)
 DEFAULTS: Mapping[Metric, tuple[float, GateSeverity]] = MappingProxyType(
     {
-        Quantity.FAITHFULNESS: (0.85, GateSeverity.BLOCK),
-        Quantity.ANSWER_RELEVANCY: (0.75, GateSeverity.BLOCK),
-        ReferenceQuantity.CONTEXT_RECALL: (0.80, GateSeverity.WARN),
-        Quantity.CONTEXT_PRECISION: (0.70, GateSeverity.WARN),
+        metric: (metric.row.threshold, severity)
+        for severity in GateSeverity
+        for metric in _METRICS
+        if metric.row.severity is severity and metric.row.threshold is not None
     }
 )
-
-
+"""Thresholds of the gate, those that block first."""
 LIVE_DEFAULTS: Mapping[Metric, float] = MappingProxyType(
-    {**{metric: threshold for metric, (threshold, _) in DEFAULTS.items()}, Quantity.TOP_RANKED_IGNORED: 0.30}
+    {
+        **{metric: threshold for metric, (threshold, _) in DEFAULTS.items()},
+        **{metric: metric.row.threshold for metric in _METRICS if metric.row.threshold is not None},
+    }
 )
 """Thresholds of live traffic where the configuration has none. That of top_ranked_ignored is for pages only."""
 

@@ -10,7 +10,7 @@ from pydantic import Field
 from ragwatch.config.judge_options import JudgeOptions
 from ragwatch.config.options import DAY, FrozenOptions, Name, Seconds
 from ragwatch.core.criteria import Criterion
-from ragwatch.core.scores import Quantity
+from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.labels.verdicts import LabelRules
 
 Share = Annotated[float, Field(ge=0.0, le=0.9, strict=True)]

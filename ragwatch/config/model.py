@@ -32,10 +32,10 @@ from ragwatch.core.criteria import Criterion
 from ragwatch.core.feedback import MAX_NUMBER, Scale
 from ragwatch.core.gate import Metric
 from ragwatch.core.redaction.linear_time import check_linear_time
-from ragwatch.core.scores import Quantity
 from ragwatch.core.segments import Segments
 from ragwatch.core.units import duration_seconds
 from ragwatch.formats.feedback import FeedbackReader
+from ragwatch.model.quantities import Quantity
 
 if TYPE_CHECKING:
     from ragwatch.core.redaction.redactor import Redactor
@@ -262,8 +262,4 @@ class Settings(FrozenOptions):
         """
         stated = {metric: value for metric, value in self.gate_thresholds.items() if isinstance(metric, Quantity)}
         own = {**stated, **self.route_thresholds.get(route, {})}
-        return {
-            quantity: value
-            for quantity, value in own.items()
-            if value is not None and quantity is not Quantity.TOP_RANKED_IGNORED
-        }
+        return {quantity: value for quantity, value in own.items() if value is not None and not quantity.row.own_alert}

@@ -8,8 +8,8 @@ from typing import Annotated
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
 
 from ragwatch.config.fields import is_number
-from ragwatch.core.scores import Quantity, quantity_of
 from ragwatch.core.units import duration_seconds, size_bytes
+from ragwatch.model.quantities import Quantity, quantity_of
 
 HOUR, DAY = 3600.0, 86400.0
 

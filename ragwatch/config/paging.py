@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ragwatch.config import Config
-from ragwatch.core.scores import Quantity
 
 _PAGES = ("QualityBad", "QualityDrift")
 
@@ -14,9 +13,9 @@ def unpaged(config: Config) -> tuple[str, ...]:
     """What cannot page under a configuration, each with the key that changes it."""
     settings, reasons = config.settings, []
     thresholds = {*settings.live_thresholds, *(name for own in settings.route_thresholds.values() for name in own)}
-    if not thresholds - {Quantity.TOP_RANKED_IGNORED}:
+    if all(metric.row.own_alert for metric in thresholds):
         reasons.append("no threshold pages: `thresholds` is empty")
-    if not set(settings.drift.quantities) - {Quantity.TOP_RANKED_IGNORED}:
+    if all(quantity.row.own_alert for quantity in settings.drift.quantities):
         reasons.append("no drift pages: `drift.quantities` is empty")
     else:
         reasons += _without_baseline(settings.drift.controls)

@@ -23,12 +23,12 @@ from ragwatch.core.compare import (
     unpaired,
 )
 from ragwatch.core.gate import JudgedMetric, score_of
-from ragwatch.core.reference import ReferenceQuantity
 from ragwatch.core.relevance import KS, RankedCase, RankingMetric, ranking_metrics
 from ragwatch.core.sample import Role
-from ragwatch.core.scores import LOW_IS_GOOD, Quantity
 from ragwatch.core.verdict import Judged, Verdict
 from ragwatch.core.verdict_line import VerdictRecord
+from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
+from ragwatch.model.references import ReferenceQuantity
 
 METRICS: tuple[JudgedMetric, ...] = (*Quantity, *ReferenceQuantity)
 ReportMetric = Callable[[CanaryReport], float | None]

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ragwatch.core.evidence import CriterionAnswer, CriterionReading
-from ragwatch.core.scores import Quantity, quantity_of
+from ragwatch.model.quantities import Quantity, quantity_of
 
 MAX_CRITERIA = 20
 MAX_QUESTION_CHARS, MAX_EXAMPLE_CHARS, MAX_EXAMPLES = 500, 500, 5

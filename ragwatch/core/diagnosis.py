@@ -9,49 +9,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from types import MappingProxyType
 
 from ragwatch.core.compare import Interval, change
-from ragwatch.core.gate import GateDecision, GateReport, GateSeverity, JudgedMetric, Metric, MetricFinding
-from ragwatch.core.reference import ReferenceQuantity
+from ragwatch.core.gate import GateDecision, GateReport, Metric, MetricFinding
 from ragwatch.core.relevance import RankingMetric
-from ragwatch.core.scores import LOW_IS_GOOD, Quantity
-from ragwatch.core.stage import Stage
+from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
+from ragwatch.model.quantity_row import GateSeverity
+from ragwatch.model.references import ReferenceQuantity
+from ragwatch.model.stages import Stage
 
-STAGES: Mapping[JudgedMetric, Stage] = MappingProxyType(
-    {
-        ReferenceQuantity.CONTEXT_RECALL: Stage.RETRIEVAL,
-        ReferenceQuantity.CONTEXT_PRECISION_WITH_REFERENCE: Stage.RETRIEVAL,
-        ReferenceQuantity.CONTEXT_F1: Stage.RETRIEVAL,
-        Quantity.NEED_RECALL: Stage.RETRIEVAL,
-        Quantity.CONTEXT_PRECISION: Stage.RETRIEVAL,
-        Quantity.CONTEXT_SENTENCE_PRECISION: Stage.RETRIEVAL,
-        Quantity.FAITHFULNESS: Stage.GENERATION,
-        Quantity.CONTRADICTION: Stage.GENERATION,
-        Quantity.ANSWER_RELEVANCY: Stage.GENERATION,
-        ReferenceQuantity.CORRECTNESS: Stage.GENERATION,
-        Quantity.TOP_RANKED_IGNORED: Stage.ALIGNMENT,
-        Quantity.CONTEXT_USE: Stage.ALIGNMENT,
-        Quantity.CITATION_PRECISION: Stage.GENERATION,
-    }
-)
-"""Stage at fault if a judged metric fails and nothing else is known."""
-
-_ADVICE = {
-    Stage.RETRIEVAL: "check the retriever first (index, embedding, chunking, k, reranker): "
-    "the generator cannot use contexts that were not retrieved",
-    Stage.GENERATION: "check the generator (prompt, model, temperature)",
-    Stage.ALIGNMENT: "check how contexts reach the generator (chunk size, reranker calibration, order in the prompt)",
-}
 RECALLS = (ReferenceQuantity.CONTEXT_RECALL, Quantity.NEED_RECALL, Quantity.CONTEXT_PRECISION)
 """Judged metrics of retrieval, in order of preference. The last one is no recall, and substitutes for it only."""
 
 
 def stage_of(metric: Metric) -> Stage:
     """Returns the stage at fault if a metric fails and nothing else is known."""
-    if isinstance(metric, Quantity) and metric.is_criterion:
-        return Stage.GENERATION
-    return Stage.RETRIEVAL if isinstance(metric, RankingMetric) else STAGES[metric]
+    return Stage.RETRIEVAL if isinstance(metric, RankingMetric) else metric.row.stage
 
 
 class Regression(StrEnum):
@@ -144,14 +117,14 @@ def _summary(report: GateReport) -> str:
         return "Every metric that blocks is on the right side of its threshold." + _warning(failed, report)
     stage = _stage(failed, report)
     names = ", ".join(map(_name, failed))
-    return f"{names} failed; the stage at fault is {stage}: {_ADVICE[stage]}.{_stage_shares(report)}"
+    return f"{names} failed; the stage at fault is {stage}: {stage.advice}.{_stage_shares(report)}"
 
 
 def _warning(failed: Sequence[MetricFinding], report: GateReport) -> str:
     if not failed:
         return ""
     stage = _stage(failed, report)
-    return f" Warning: {', '.join(map(_name, failed))} failed; {stage}: {_ADVICE[stage]}."
+    return f" Warning: {', '.join(map(_name, failed))} failed; {stage}: {stage.advice}."
 
 
 def _stage(failed: Sequence[MetricFinding], report: GateReport) -> Stage:

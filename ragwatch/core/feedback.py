@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 from ragwatch.core.estimate import Estimate
 from ragwatch.core.estimators.correlation import Correlation
-from ragwatch.core.scores import Quantity
+from ragwatch.model.quantities import Quantity
 
 NAME = "user_score"
 _GOOD = frozenset({"up", "yes", "good", "true", "like", "👍", "+1", "1", "positive", "helpful"}) | frozenset(

@@ -28,34 +28,23 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from ragwatch.core.compare import Interval, mean
-from ragwatch.core.reference import ReferenceQuantity, score_by_reference
+from ragwatch.core.reference import score_by_reference
 from ragwatch.core.relevance import KS, CaseKind, RankedCase, RankingMetric, ranking_metrics
-from ragwatch.core.scores import LOW_IS_GOOD, Quantity, is_quantity_name, quantity_of, why_unknown
-from ragwatch.core.stage import Stage
+from ragwatch.core.scores import why_unknown
 from ragwatch.core.verdict import Judged, Verdict
+from ragwatch.model.quantities import LOW_IS_GOOD, Quantity, is_quantity_name, quantity_of
+from ragwatch.model.quantity_row import GateSeverity
+from ragwatch.model.references import ReferenceQuantity
+from ragwatch.model.stages import Stage
 
 JudgedMetric = Quantity | ReferenceQuantity
 Metric = JudgedMetric | RankingMetric
 MIN_CERTAIN_SCORES = 5  # below, the quantile of the interval is a lower bound only (see `interval.quantile`)
 
 JUDGED_RETRIEVAL: frozenset[Metric] = frozenset(
-    {
-        Quantity.CONTEXT_PRECISION,
-        Quantity.CONTEXT_SENTENCE_PRECISION,
-        Quantity.NEED_RECALL,
-        ReferenceQuantity.CONTEXT_RECALL,
-        ReferenceQuantity.CONTEXT_PRECISION_WITH_REFERENCE,
-        ReferenceQuantity.CONTEXT_F1,
-    }
+    metric for metric in (*Quantity, *ReferenceQuantity) if metric.row.stage is Stage.RETRIEVAL
 )
 """Judged metrics of the retrieved contexts, which mean nothing for fixed contexts."""
-
-
-class GateSeverity(StrEnum):
-    """Effect of a failing metric."""
-
-    BLOCK = "block"
-    WARN = "warn"
 
 
 class GateDecision(StrEnum):
@@ -283,7 +272,7 @@ def metric_of(name: str, *, criteria: bool = False) -> Metric:
     """
     if name in set(Quantity) or (criteria and is_quantity_name(name)):
         return quantity_of(name)
-    return ReferenceQuantity(name) if name in set(ReferenceQuantity) else RankingMetric(name)
+    return ReferenceQuantity[name.upper()] if name in set(ReferenceQuantity) else RankingMetric(name)
 
 
 def score_of(verdict: Judged, metric: JudgedMetric) -> float | None:

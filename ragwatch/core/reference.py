@@ -9,23 +9,26 @@ share.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from enum import StrEnum
 from types import MappingProxyType
 
 from ragwatch.core.evidence import Evidence
 from ragwatch.core.ranking import f1
 from ragwatch.core.scores import average_precision
+from ragwatch.model.references import ReferenceQuantity
+
+ReferenceScore = Callable[[Evidence], float | None]
+_FUNCTIONS: dict[ReferenceQuantity, ReferenceScore] = {}
 
 
-class ReferenceQuantity(StrEnum):
-    """Quality metrics that need a reference."""
+def _score_of(quantity: ReferenceQuantity) -> Callable[[ReferenceScore], ReferenceScore]:
+    def register(function: ReferenceScore) -> ReferenceScore:
+        _FUNCTIONS[quantity] = function
+        return function
 
-    CONTEXT_RECALL = "context_recall"
-    CORRECTNESS = "correctness"
-    CONTEXT_PRECISION_WITH_REFERENCE = "context_precision_with_reference"
-    CONTEXT_F1 = "context_f1"
+    return register
 
 
+@_score_of(ReferenceQuantity.CONTEXT_RECALL)
 def context_recall(evidence: Evidence) -> float | None:
     """Context recall: claims of the reference that a context supports / claims of the reference; 0.0 without contexts.
 
@@ -40,6 +43,7 @@ def context_recall(evidence: Evidence) -> float | None:
     return sum(claim.facts for claim in evidence.reference if any(claim.cells)) / total
 
 
+@_score_of(ReferenceQuantity.CORRECTNESS)
 def correctness(evidence: Evidence) -> float | None:
     """Correctness: F1 of the claims that answer and reference share.
 
@@ -68,6 +72,7 @@ def _share(flags: Sequence[tuple[bool | None, int]]) -> float | None:
     return sum(weight for flag, weight in flags if flag) / sum(weight for _, weight in flags)
 
 
+@_score_of(ReferenceQuantity.CONTEXT_PRECISION_WITH_REFERENCE)
 def context_precision_with_reference(evidence: Evidence) -> float | None:
     """Average precision of the contexts that support a claim of the reference; None without contexts.
 
@@ -82,6 +87,7 @@ def context_precision_with_reference(evidence: Evidence) -> float | None:
     return average_precision([any(claim.cells[rank] for claim in evidence.reference) for rank in ranks])
 
 
+@_score_of(ReferenceQuantity.CONTEXT_F1)
 def context_f1(evidence: Evidence) -> float | None:
     """F1 of the contexts: 2pr / (p + r) of context precision with reference (p) and context recall (r).
 
@@ -95,13 +101,8 @@ def context_f1(evidence: Evidence) -> float | None:
     return f1(context_precision_with_reference(evidence), context_recall(evidence))
 
 
-REFERENCE_SCORES: Mapping[ReferenceQuantity, Callable[[Evidence], float | None]] = MappingProxyType(
-    {
-        ReferenceQuantity.CONTEXT_RECALL: context_recall,
-        ReferenceQuantity.CORRECTNESS: correctness,
-        ReferenceQuantity.CONTEXT_PRECISION_WITH_REFERENCE: context_precision_with_reference,
-        ReferenceQuantity.CONTEXT_F1: context_f1,
-    }
+REFERENCE_SCORES: Mapping[ReferenceQuantity, ReferenceScore] = MappingProxyType(
+    {quantity: _FUNCTIONS[quantity] for quantity in ReferenceQuantity}
 )
 
 

@@ -6,94 +6,28 @@ None means undefined or not read, never zero; `why_unknown` gives the reason tha
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
-from enum import StrEnum
-from functools import lru_cache
 from types import MappingProxyType
 
 from ragwatch.core.evidence import Address, ClaimVerdict, CriterionAnswer, CriterionReading, Evidence
+from ragwatch.model.quantities import Quantity, quantity_of
+from ragwatch.model.quantity_row import Need
+from ragwatch.model.reasons import UnknownReason
+from ragwatch.model.stages import Fault
+
+Score = Callable[[Evidence], float | None]
+_FUNCTIONS: dict[Quantity, Score] = {}
 
 
-class Quantity(StrEnum):
-    """The quality metrics of an answer. The values are parts of series names.
+def _score_of(quantity: Quantity) -> Callable[[Score], Score]:
+    def register(function: Score) -> Score:
+        _FUNCTIONS[quantity] = function
+        return function
 
-    That of a configured criterion (`core.criteria`) is a quantity too, which `quantity_of` returns: iteration and
-    `Quantity(name)` know those of ragwatch only.
-    """
-
-    FAITHFULNESS = "faithfulness"
-    CONTRADICTION = "contradiction"
-    CONTEXT_PRECISION = "context_precision"
-    CONTEXT_SENTENCE_PRECISION = "context_sentence_precision"
-    ANSWER_RELEVANCY = "answer_relevancy"
-    NEED_RECALL = "need_recall"
-    TOP_RANKED_IGNORED = "top_ranked_ignored"
-    CONTEXT_USE = "context_use"
-    CITATION_PRECISION = "citation_precision"
-
-    @property
-    def is_criterion(self) -> bool:
-        """Whether it is a criterion of the operator."""
-        return self not in _OF_RAGWATCH
+    return register
 
 
-_OF_RAGWATCH: frozenset[Quantity] = frozenset(Quantity)
-_NAME = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
-MAX_NAME_CHARS = 40
-RESERVED = frozenset(
-    {
-        *("correctness", "context_recall", "context_precision_with_reference", "context_f1"),  # with a reference
-        *("recall", "precision", "f1", "ndcg", "mrr", "user_score"),  # other metrics
-        *("expected", "segments", "criteria", "routes", "rejudged"),  # keys that stand beside names of quantities
-    }
-)
-"""Names that no criterion can have, beside those of quantities."""
-
-
-@lru_cache(256)
-def quantity_of(name: str) -> Quantity:
-    """Return the quantity of a name: one of ragwatch, or a criterion.
-
-    >>> quantity_of("faithfulness"), quantity_of("polite").is_criterion, quantity_of("polite") == "polite"
-    (<Quantity.FAITHFULNESS: 'faithfulness'>, True, True)
-
-    Raises:
-        ValueError: It is neither, and has not the form of the name of a criterion.
-    """
-    if name in _OF_RAGWATCH:
-        return Quantity(name)
-    if not is_quantity_name(name):
-        raise ValueError(
-            f"{name!r:.60} is no name of a quantity; use lower-case words with underscores, such as polite_tone, of at "
-            f"most {MAX_NAME_CHARS} characters, that ragwatch does not use itself"
-        )
-    criterion = str.__new__(Quantity, name)  # as `enum.Flag` makes its composite members
-    criterion._name_, criterion._value_ = name.upper(), name
-    return criterion
-
-
-def is_quantity_name(name: str) -> bool:
-    """Return whether a name is that of a quantity, or may be that of a criterion.
-
-    >>> [is_quantity_name(name) for name in ("faithfulness", "polite_tone", "Polite", "a__b", "expected")]
-    [True, True, False, False, False]
-    """
-    return len(name) <= MAX_NAME_CHARS and _NAME.fullmatch(name) is not None and name not in RESERVED
-
-
-LOW_IS_GOOD = frozenset({Quantity.CONTRADICTION, Quantity.TOP_RANKED_IGNORED})
-"""Quantities for which lower is better: their threshold is an upper limit, that of the others a lower limit."""
-
-
-class Fault(StrEnum):
-    """Why the top-ranked context was not used."""
-
-    RETRIEVER = "retriever"
-    GENERATOR = "generator"
-    REDUNDANT = "redundant"
-
-
+@_score_of(Quantity.FAITHFULNESS)
 def faithfulness(evidence: Evidence) -> float | None:
     """Return supported claims / claims, each for its number of facts; None if the answer has no claims.
 
@@ -110,6 +44,7 @@ def faithfulness(evidence: Evidence) -> float | None:
     return _share_of_claims(evidence, ClaimVerdict.SUPPORTED)
 
 
+@_score_of(Quantity.CONTRADICTION)
 def contradiction(evidence: Evidence) -> float | None:
     """Return contradicted claims / claims; None without claims, or if the judge does not read contradiction."""
     return _share_of_claims(evidence, ClaimVerdict.CONTRADICTED) if evidence.reads_contradiction else None
@@ -139,6 +74,7 @@ def average_precision(relevant: Sequence[bool]) -> float | None:
     return total / hits if hits else 0.0
 
 
+@_score_of(Quantity.CONTEXT_PRECISION)
 def context_precision(evidence: Evidence) -> float | None:
     """Return the average precision of the contexts; None without contexts, or if the relevance of one is not read."""
     relevant = [reading.relevant for reading in evidence.contexts]
@@ -146,6 +82,7 @@ def context_precision(evidence: Evidence) -> float | None:
     return average_precision(decided) if len(decided) == len(relevant) else None
 
 
+@_score_of(Quantity.CONTEXT_SENTENCE_PRECISION)
 def context_sentence_precision(evidence: Evidence) -> float | None:
     """Return relevant context sentences / context sentences; None if there are none, or the judge does not count them.
 
@@ -168,6 +105,7 @@ _ADDRESS_SCORE: Mapping[Address, float] = MappingProxyType(
 )
 
 
+@_score_of(Quantity.ANSWER_RELEVANCY)
 def answer_relevancy(evidence: Evidence) -> float | None:
     """Return 1 (fully), 0.5 (partially) or 0 (not at all); None for an abstention, or if not read.
 
@@ -177,6 +115,7 @@ def answer_relevancy(evidence: Evidence) -> float | None:
     return None if evidence.address is None else _ADDRESS_SCORE.get(evidence.address)
 
 
+@_score_of(Quantity.NEED_RECALL)
 def need_recall(evidence: Evidence) -> float | None:
     """Return sub-questions answerable from the contexts / sub-questions; None if there are none, or not read.
 
@@ -189,6 +128,7 @@ def need_recall(evidence: Evidence) -> float | None:
     return sum(need.answerable for need in evidence.needs) / len(evidence.needs)
 
 
+@_score_of(Quantity.TOP_RANKED_IGNORED)
 def top_ranked_ignored(evidence: Evidence) -> float | None:
     """Return 1.0 if no claim uses the first context; None without claims or contexts, or if abstained."""
     if not evidence.counted or not evidence.contexts or evidence.abstained:
@@ -211,6 +151,7 @@ def top_ranked_fault(evidence: Evidence) -> Fault | None:
     return Fault.GENERATOR
 
 
+@_score_of(Quantity.CONTEXT_USE)
 def context_use(evidence: Evidence) -> float | None:
     """Return contexts that a claim uses / contexts; None without claims or contexts, or if abstained."""
     if not evidence.counted or not evidence.contexts or evidence.abstained:
@@ -218,6 +159,7 @@ def context_use(evidence: Evidence) -> float | None:
     return sum(evidence.used) / len(evidence.used)
 
 
+@_score_of(Quantity.CITATION_PRECISION)
 def citation_precision(evidence: Evidence) -> float | None:
     """Return citations that are right / citations; None if nothing is cited, or if the answer abstains.
 
@@ -234,19 +176,7 @@ def citation_precision(evidence: Evidence) -> float | None:
     return sum(citation.supports for citation in evidence.citations) / len(evidence.citations)
 
 
-SCORES: Mapping[Quantity, Callable[[Evidence], float | None]] = MappingProxyType(
-    {
-        Quantity.FAITHFULNESS: faithfulness,
-        Quantity.CONTRADICTION: contradiction,
-        Quantity.CONTEXT_PRECISION: context_precision,
-        Quantity.CONTEXT_SENTENCE_PRECISION: context_sentence_precision,
-        Quantity.ANSWER_RELEVANCY: answer_relevancy,
-        Quantity.NEED_RECALL: need_recall,
-        Quantity.TOP_RANKED_IGNORED: top_ranked_ignored,
-        Quantity.CONTEXT_USE: context_use,
-        Quantity.CITATION_PRECISION: citation_precision,
-    }
-)
+SCORES: Mapping[Quantity, Score] = MappingProxyType({quantity: _FUNCTIONS[quantity] for quantity in Quantity})
 
 
 def criterion_score(reading: CriterionReading) -> float | None:
@@ -282,37 +212,18 @@ def expected_scores(evidence: Evidence) -> dict[Quantity, float]:
     return {Quantity.TOP_RANKED_IGNORED: 1.0 - evidence.first_used}
 
 
-class UnknownReason(StrEnum):
-    """Why a judged sample has no score for a quantity."""
-
-    NO_CLAIMS = "no_claims"
-    NO_CONTEXTS = "no_contexts"
-    ABSTAINED = "abstained"
-    NOT_READ = "not_read"
-    LANGUAGE = "language"
-    SHORT_ANSWER = "short_answer"
-    NO_CITATIONS = "no_citations"
-    DOES_NOT_APPLY = "does_not_apply"
-
-
-_NEEDS_CLAIMS = frozenset(
+_LACKS: Mapping[Need, Callable[[Evidence], UnknownReason | None]] = MappingProxyType(
     {
-        Quantity.FAITHFULNESS,
-        Quantity.CONTRADICTION,
-        Quantity.TOP_RANKED_IGNORED,
-        Quantity.CONTEXT_USE,
-        Quantity.CITATION_PRECISION,
+        Need.LANGUAGE: lambda read: UnknownReason[read.unread.upper()] if read.unread and not read.abstained else None,
+        Need.CONTRADICTION: lambda read: None if read.reads_contradiction else UnknownReason.NOT_READ,
+        Need.CLAIMS_READ: lambda read: None if read.reads_claims else UnknownReason.NOT_READ,
+        Need.AN_ANSWER: lambda read: UnknownReason.ABSTAINED if read.abstained else None,
+        Need.CLAIMS: lambda read: None if read.counted else UnknownReason.NO_CLAIMS,
+        Need.CITATIONS: lambda read: None if read.citations else UnknownReason.NO_CITATIONS,
+        Need.CONTEXTS: lambda read: None if read.contexts else UnknownReason.NO_CONTEXTS,
     }
 )
-_NEEDS_CONTEXTS = frozenset(
-    {
-        Quantity.CONTEXT_PRECISION,
-        Quantity.CONTEXT_SENTENCE_PRECISION,
-        Quantity.TOP_RANKED_IGNORED,
-        Quantity.CONTEXT_USE,
-    }
-)
-_NEEDS_ANSWER = _NEEDS_CLAIMS | {Quantity.ANSWER_RELEVANCY}
+"""By what a score needs, in the order in which a lack is told: the reason if it is not there."""
 
 
 def why_unknown(evidence: Evidence, quantity: Quantity) -> UnknownReason | None:
@@ -323,21 +234,10 @@ def why_unknown(evidence: Evidence, quantity: Quantity) -> UnknownReason | None:
     """
     if quantity.is_criterion:
         return _why_criterion_unknown(evidence, quantity)
-    return None if SCORES[quantity](evidence) is not None else _why_unread(evidence, quantity)
-
-
-def _why_unread(evidence: Evidence, quantity: Quantity) -> UnknownReason:
-    if evidence.unread and not evidence.abstained and quantity is not Quantity.NEED_RECALL:
-        return UnknownReason(evidence.unread)
-    unread_contradiction = quantity is Quantity.CONTRADICTION and not evidence.reads_contradiction
-    if unread_contradiction or (quantity in _NEEDS_CLAIMS and not evidence.reads_claims):
-        return UnknownReason.NOT_READ
-    if quantity in _NEEDS_ANSWER and evidence.abstained:
-        return UnknownReason.ABSTAINED
-    if quantity in _NEEDS_CLAIMS and (not evidence.counted or quantity is Quantity.CITATION_PRECISION):
-        return UnknownReason.NO_CITATIONS if evidence.counted else UnknownReason.NO_CLAIMS
-    lacks_contexts = quantity in _NEEDS_CONTEXTS and not evidence.contexts
-    return UnknownReason.NO_CONTEXTS if lacks_contexts else UnknownReason.NOT_READ
+    if SCORES[quantity](evidence) is not None:
+        return None
+    lacks = (lack(evidence) for need, lack in _LACKS.items() if need in quantity.row.needs)
+    return next((reason for reason in lacks if reason is not None), UnknownReason.NOT_READ)
 
 
 def _why_criterion_unknown(evidence: Evidence, quantity: Quantity) -> UnknownReason | None:

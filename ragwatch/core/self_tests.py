@@ -9,7 +9,7 @@ from itertools import islice
 
 from ragwatch.core.evidence import ClaimVerdict, Evidence
 from ragwatch.core.sample import Sample
-from ragwatch.core.scores import Quantity
+from ragwatch.model.quantities import Quantity
 
 SELF_TEST_KEY = "ragwatch_trial"
 """Metadata key of a synthetic sample, whose prompt injection does not come from the service."""

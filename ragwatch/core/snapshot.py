@@ -12,8 +12,8 @@ from typing import Any
 from ragwatch.core.estimate import Estimate
 from ragwatch.core.feedback import UserScores
 from ragwatch.core.labels.annotators import AnnotatorShares
-from ragwatch.core.scores import Quantity
 from ragwatch.core.tally import Tallies
+from ragwatch.model.quantities import Quantity
 
 _EMPTY: Mapping[Any, Any] = MappingProxyType({})
 

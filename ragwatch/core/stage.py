@@ -16,27 +16,12 @@ first row that applies names the stage:
 
 from __future__ import annotations
 
-from enum import StrEnum
-
 from ragwatch.core import scores
 from ragwatch.core.evidence import Evidence
-from ragwatch.core.scores import Fault
+from ragwatch.model.stages import Fault, Stage
 
 MIN_FAITHFULNESS = 0.85
 MIN_NEED_RECALL = 0.5
-
-
-class Stage(StrEnum):
-    """The stage at fault. Alignment: the generator does not use the relevant context that the retriever ranks first."""
-
-    NONE = "none"
-    RETRIEVAL = "retrieval"
-    GENERATION = "generation"
-    ALIGNMENT = "alignment"
-
-
-FAULTS = (Stage.RETRIEVAL, Stage.GENERATION, Stage.ALIGNMENT)
-"""The stages at fault of failing answers."""
 
 
 def stage(evidence: Evidence) -> Stage | None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from ragwatch.core.scores import Quantity
-from ragwatch.core.stage import Stage
+from ragwatch.model.quantities import Quantity
+from ragwatch.model.stages import Stage
 
 MIN_SAMPLES = 10
 IGNORED = "ignored"

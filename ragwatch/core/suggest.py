@@ -31,9 +31,9 @@ from ragwatch.core.question_kinds import (
     relative_spread,
     vocabulary_coverage,
 )
-from ragwatch.core.scores import Quantity
 from ragwatch.core.verdict_line import VerdictRecord
 from ragwatch.core.vocabulary import words_of
+from ragwatch.model.quantities import Quantity
 
 MIN_FAITHFULNESS, MIN_RELEVANCY = 0.95, 1.0
 MAX_SIMPLE_CONTEXTS = 2  # expected contexts of a simple question

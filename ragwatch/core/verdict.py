@@ -9,8 +9,10 @@ from enum import StrEnum
 from ragwatch.core.citations import with_citations
 from ragwatch.core.evidence import Evidence, ShapeError
 from ragwatch.core.sample import Draw
-from ragwatch.core.scores import Fault, Quantity, expected_scores, score_all, top_ranked_fault
-from ragwatch.core.stage import Stage, stage
+from ragwatch.core.scores import expected_scores, score_all, top_ranked_fault
+from ragwatch.core.stage import stage
+from ragwatch.model.quantities import Quantity
+from ragwatch.model.stages import Fault, Stage
 
 
 class UnjudgedReason(StrEnum):

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ragwatch.core.evidence import Cell, Claim, ClaimVerdict, CriterionAnswer, CriterionReading, Evidence
-from ragwatch.core.reference import ReferenceQuantity, score_by_reference
-from ragwatch.core.scores import Quantity, quantity_of
+from ragwatch.core.reference import score_by_reference
 from ragwatch.core.verdict import Judged, Reading, Verdict
+from ragwatch.model.quantities import Quantity, quantity_of
+from ragwatch.model.references import ReferenceQuantity
 
 _DIGITS = 6
 _JUDGED = "judged"

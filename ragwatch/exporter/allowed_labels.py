@@ -15,12 +15,12 @@ from ragwatch.core.criteria import Criterion
 from ragwatch.core.invariants import Invariant
 from ragwatch.core.relevance import NoRanking
 from ragwatch.core.sample import OTHER, LossReason, RejectReason, SkipReason
-from ragwatch.core.scores import Fault, Quantity
 from ragwatch.core.segments import Segments
-from ragwatch.core.stage import Stage
 from ragwatch.core.tally import PartOutcome, Tally
 from ragwatch.core.verdict import UnjudgedReason
 from ragwatch.exporter.series import SeriesDefinition
+from ragwatch.model.quantities import Quantity
+from ragwatch.model.stages import Fault, Stage
 
 _REASONS: Mapping[Tally, type[StrEnum]] = MappingProxyType(
     {

@@ -11,16 +11,16 @@ from dataclasses import replace
 from functools import lru_cache
 
 from ragwatch.core.criteria import Criterion
-from ragwatch.core.scores import Quantity
 from ragwatch.exporter.canary_series import CANARIES
 from ragwatch.exporter.drift_series import DRIFT
 from ragwatch.exporter.feedback_series import FEEDBACK
 from ragwatch.exporter.judge_series import JUDGES
 from ragwatch.exporter.own_series import OWN
-from ragwatch.exporter.quality import MEANINGS, TEMPLATES, of_quantity
+from ragwatch.exporter.quality import TEMPLATES, of_quantity
 from ragwatch.exporter.segment_series import SEGMENTS
 from ragwatch.exporter.series import GaugeSource, MetricType, SeriesDefinition
 from ragwatch.exporter.traffic_series import TRAFFIC
+from ragwatch.model.quantities import Quantity
 
 __all__ = ["CATALOGUE", "GaugeSource", "MetricType", "SeriesDefinition", "markdown", "with_criteria"]
 
@@ -45,13 +45,13 @@ def with_criteria(criteria: tuple[Criterion, ...]) -> tuple[SeriesDefinition, ..
 
 def markdown() -> str:
     """Renders the catalogue for the README, with `Q` for the quantity in series that every quantity has."""
-    quantities = (f"| `{quantity}` | {MEANINGS[quantity]} |" for quantity in Quantity)
+    quantities = (f"| `{quantity}` | {quantity.row.meaning} | {quantity.row.formula} |" for quantity in Quantity)
     return "\n".join(
         (
             "For each quantity Q:",
             "",
-            "| Q | meaning |",
-            "|---|---|",
+            "| Q | meaning | of one answer |",
+            "|---|---|---|",
             *quantities,
             "",
             *_table(_as_q(template) for template in TEMPLATES),

@@ -9,10 +9,10 @@ from types import MappingProxyType
 
 from ragwatch import __version__
 from ragwatch.core.estimate import Estimate
-from ragwatch.core.scores import Quantity
 from ragwatch.core.snapshot import EstimateRow, Snapshot
 from ragwatch.core.tally import Tally
 from ragwatch.exporter.series import GaugeSource
+from ragwatch.model.quantities import Quantity
 from ragwatch.telemetry import Telemetry
 
 Labels = tuple[str, ...]

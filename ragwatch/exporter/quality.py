@@ -2,27 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from types import MappingProxyType
 
-from ragwatch.core.scores import Quantity
 from ragwatch.core.tally import Tally
 from ragwatch.exporter.series import GaugeSource, MetricType, SeriesDefinition
-
-MEANINGS: Mapping[Quantity, str] = MappingProxyType(
-    {
-        Quantity.FAITHFULNESS: "share of the claims in an answer that the contexts support",
-        Quantity.CONTRADICTION: "share of the claims in an answer that the contexts contradict; lower is better",
-        Quantity.CONTEXT_PRECISION: "rank-weighted precision of the contexts, high if relevant ones rank first",
-        Quantity.CONTEXT_SENTENCE_PRECISION: "share of the sentences in the retrieved contexts that are relevant",
-        Quantity.ANSWER_RELEVANCY: "how completely an answer addresses its question; abstentions are excluded",
-        Quantity.NEED_RECALL: "share of the sub-questions of a question that the retrieved contexts can answer",
-        Quantity.TOP_RANKED_IGNORED: "share of answers that do not use the top-ranked context; lower is better",
-        Quantity.CONTEXT_USE: "share of the retrieved contexts that an answer uses",
-        Quantity.CITATION_PRECISION: "share of the cited contexts that support the claims citing them",
-    }
-)
+from ragwatch.model.quantities import Quantity
 
 _WINDOW = ("route", "judge", "window", "corrected")
 _PAIR = ("route", "judge")
@@ -154,7 +138,7 @@ def of_quantity(template: SeriesDefinition, quantity: Quantity, meaning: str = "
     >>> of_quantity(TEMPLATES[0], Quantity.CONTEXT_USE).name
     'ragwatch_context_use_ratio'
     """
-    described = f"{quantity} ({meaning or MEANINGS[quantity]})"
+    described = f"{quantity} ({meaning or quantity.row.meaning})"
     return replace(
         template, name=template.name.format(q=quantity), help=template.help.format(q=described), quantity=quantity
     )

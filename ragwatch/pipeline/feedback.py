@@ -13,7 +13,7 @@ from ragwatch.core.estimate import Addends
 from ragwatch.core.estimators import hajek
 from ragwatch.core.estimators.correlation import PairSums, correlate
 from ragwatch.core.feedback import JudgeCorrelation, UserScoreRow, UserScores
-from ragwatch.core.scores import Quantity
+from ragwatch.model.quantities import Quantity
 from ragwatch.ports import ScoreRow, Store
 
 MINUTE, HOUR = 60.0, 3600.0

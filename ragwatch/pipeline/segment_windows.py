@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping
 from ragwatch.core.estimate import Addends
 from ragwatch.core.estimators import hajek
 from ragwatch.core.sample import OTHER
-from ragwatch.core.scores import Quantity
 from ragwatch.core.segments import Segments
 from ragwatch.core.snapshot import SegmentRow
+from ragwatch.model.quantities import Quantity
 from ragwatch.ports import ScoreRow
 
 MINUTE, QUARTER = 60.0, 900.0

@@ -10,8 +10,8 @@ from enum import Enum
 from functools import cache
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from ragwatch.core.scores import Quantity, quantity_of
 from ragwatch.core.snapshot import Snapshot
+from ragwatch.model.quantities import Quantity, quantity_of
 
 
 def to_record(value: Any) -> Any:  # noqa: ANN401 - a field of any type

@@ -14,9 +14,9 @@ from types import MappingProxyType
 
 from ragwatch.core.estimate import Addends
 from ragwatch.core.estimators import hajek
-from ragwatch.core.scores import Quantity
 from ragwatch.core.snapshot import EstimateRow, Exemplar
 from ragwatch.core.tally import Tally, bucket_label
+from ragwatch.model.quantities import Quantity
 from ragwatch.ports import ScoreRow
 
 MINUTE = 60.0

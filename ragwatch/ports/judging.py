@@ -10,9 +10,9 @@ from ragwatch.core.budget import Cost
 from ragwatch.core.criteria import Criterion
 from ragwatch.core.evidence import Evidence
 from ragwatch.core.sample import Sample
-from ragwatch.core.scores import Quantity
 from ragwatch.core.verdict import Usage
 from ragwatch.errors import JudgeError
+from ragwatch.model.quantities import Quantity
 from ragwatch.telemetry import Telemetry
 
 

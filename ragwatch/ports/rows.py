@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from ragwatch.core.sample import Draw
-from ragwatch.core.scores import Quantity
-from ragwatch.core.stage import Stage
 from ragwatch.core.tally import Tallies
 from ragwatch.core.verdict_line import VerdictRecord
+from ragwatch.model.quantities import Quantity
+from ragwatch.model.stages import Stage
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import product
 from math import ceil
 
-from ragwatch.core.scores import LOW_IS_GOOD, Quantity
+from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.rules import texts
 from ragwatch.rules.alert import PERCENT, Alert, Area, Severity
 from ragwatch.rules.burn import PERIOD, BurnRate

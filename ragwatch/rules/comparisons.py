@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import ceil
 
-from ragwatch.core.scores import LOW_IS_GOOD, Quantity
+from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.rules.plan import RulePlan
 from ragwatch.rules.promql import matching, pick, span
 from ragwatch.rules.record import RecordingRule
@@ -22,7 +22,7 @@ _CELL = "job, route, quantity"
 def comparisons(plan: RulePlan) -> Iterator[RecordingRule]:
     """The rules of the group of `plan.window`."""
     yield from _shortfalls(plan)
-    watched = [quantity for quantity in plan.drift_quantities if quantity is not Quantity.TOP_RANKED_IGNORED]
+    watched = [quantity for quantity in plan.drift_quantities if not quantity.row.own_alert]
     if watched:
         yield RecordingRule("route:ragwatch_quality:drift", _beyond_baseline(plan, watched, _HIGH, _LOW))
         yield RecordingRule("route:ragwatch_quality:drift_mean", _beyond_baseline(plan, watched, _MEAN, _MEAN))

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from ragwatch.core.scores import Quantity
+from ragwatch.model.quantities import Quantity
 from ragwatch.rules.burn import BURNS, BurnRate
 
 WINDOWS = (900.0, 3600.0, 21600.0, 86400.0, 259200.0)
@@ -104,10 +104,8 @@ class RulePlan:
     objectives: Mapping[Quantity, float] = field(default_factory=lambda: MappingProxyType({}))
     route_objectives: RouteLimits = field(default_factory=lambda: MappingProxyType({}))
     drift_judge: str | None = None
-    drift_quantities: tuple[Quantity, ...] = (
-        Quantity.FAITHFULNESS,
-        Quantity.CONTEXT_PRECISION,
-        Quantity.ANSWER_RELEVANCY,
+    drift_quantities: tuple[Quantity, ...] = tuple(
+        quantity for quantity in Quantity if quantity.row.drift and not quantity.row.own_alert
     )
     controlled: tuple[str, ...] = ()
     severity: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))

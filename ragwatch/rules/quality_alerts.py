@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ragwatch.core.scores import Quantity
+from ragwatch.model.quantities import Quantity
 from ragwatch.rules import texts
 from ragwatch.rules.alert import Alert, Area, Severity
 from ragwatch.rules.plan import RulePlan
@@ -22,9 +22,9 @@ _TICKET_AFTER_PAGE = "12h"
 
 def alerts(plan: RulePlan) -> Iterator[Alert]:
     """Alerts on answer quality, the most severe first."""
-    if any(quantity is not Quantity.TOP_RANKED_IGNORED for quantity, _, _ in plan.limits_by_route):
+    if any(not quantity.row.own_alert for quantity, _, _ in plan.limits_by_route):
         yield _bad(plan)
-    if any(quantity is not Quantity.TOP_RANKED_IGNORED for quantity in plan.drift_quantities):
+    if any(not quantity.row.own_alert for quantity in plan.drift_quantities):
         yield _drift(plan)
         yield _standing(plan)
     yield _ignored(plan)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from statistics import NormalDist
 
-from ragwatch.core.scores import LOW_IS_GOOD, Quantity
+from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.rules.comparisons import comparisons
 from ragwatch.rules.plan import RulePlan
 from ragwatch.rules.promql import gain, matching, of_window, pick, span

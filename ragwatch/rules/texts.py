@@ -6,7 +6,7 @@ retriever changed too; where the failing answers are.
 
 from __future__ import annotations
 
-from ragwatch.core.scores import LOW_IS_GOOD
+from ragwatch.model.quantities import LOW_IS_GOOD
 from ragwatch.rules.plan import RulePlan
 from ragwatch.rules.promql import span
 

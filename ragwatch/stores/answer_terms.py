@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 from ragwatch.core.causes.traits import MAX_ID_CHARS, METADATA, traits_of
 from ragwatch.core.sample import Sample
 from ragwatch.core.search_words import words_of
-from ragwatch.core.stage import Stage
 from ragwatch.core.verdict import Judged, Verdict
 from ragwatch.errors import StoreError, UnsearchableError
+from ragwatch.model.stages import Stage
 from ragwatch.ports import Query
 from ragwatch.stores.encryption import TextCipher
 from ragwatch.stores.kept_texts import Texts

@@ -8,9 +8,9 @@ from typing import Any
 import orjson
 
 from ragwatch.core.labels.label import Label, from_record
-from ragwatch.core.scores import Quantity
 from ragwatch.core.verdict_line import VerdictRecord, parse_verdict_line
 from ragwatch.errors import StoreError
+from ragwatch.model.quantities import Quantity
 from ragwatch.ports import PackedVerdict, StoredRun, StoredVerdict
 from ragwatch.stores.rows import criteria_in, known_scores, number, raises_store_error, text, unpack
 from ragwatch.stores.texts import PackedText, damaged_text, excerpt

@@ -13,12 +13,12 @@ from typing import Any, TypeVar
 import orjson
 
 from ragwatch.core.sample import Context, Draw, RelevantContext, Role, Sample, Turn
-from ragwatch.core.scores import Quantity, is_quantity_name, quantity_of
-from ragwatch.core.stage import Stage
 from ragwatch.core.tally import Tallies, Tally, TallyKey
 from ragwatch.core.verdict import Judged, UnjudgedReason, Verdict
 from ragwatch.core.verdict_line import expected_of, verdict_line
 from ragwatch.errors import StoreError
+from ragwatch.model.quantities import Quantity, is_quantity_name, quantity_of
+from ragwatch.model.stages import Stage
 from ragwatch.ports import Part, Query, ScoreRow
 from ragwatch.stores.texts import damaged_text
 
@@ -216,7 +216,7 @@ def score_row(row: tuple[Any, ...]) -> ScoreRow:
         reason=reason,
         trace_id=trace_id,
         expected=expected,
-        stage=Stage(stage) if stage in _STAGES else None,
+        stage=Stage[stage.upper()] if stage in _STAGES else None,
         segments=segments,
     )
 

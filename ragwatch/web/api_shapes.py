@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ragwatch.core.evidence import ClaimVerdict
-from ragwatch.core.stage import Stage
+from ragwatch.model.stages import Stage
 from ragwatch.web.figure_shapes import figure_shapes
 from ragwatch.web.json_schema import (
     ANYTHING,

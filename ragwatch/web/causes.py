@@ -15,8 +15,8 @@ from ragwatch.core.causes.line import findings_line
 from ragwatch.core.causes.search import FALSE_DISCOVERY_RATE, find_causes
 from ragwatch.core.causes.slices import Answer
 from ragwatch.core.causes.traits import without_texts
-from ragwatch.core.scores import LOW_IS_GOOD, Quantity
-from ragwatch.core.stage import Stage
+from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
+from ragwatch.model.stages import Stage
 from ragwatch.ports import AnswerQuery, ScoreRow
 from ragwatch.web import samples
 from ragwatch.web.pages import clock as instant

@@ -14,8 +14,8 @@ from starlette.types import ASGIApp
 
 from ragwatch import __version__
 from ragwatch.core.sample import OTHER
-from ragwatch.core.scores import Quantity
 from ragwatch.errors import StoreError
+from ragwatch.model.quantities import Quantity
 from ragwatch.ports import Store
 from ragwatch.web.audit_trail import shown
 from ragwatch.web.causes import DEFAULT_WINDOW, CauseQuestion, causes_view, question_of

@@ -15,9 +15,9 @@ from starlette.types import ASGIApp
 from ragwatch import __version__
 from ragwatch.core.before_after import Sides, difference, sides_of
 from ragwatch.core.estimate import Addends
-from ragwatch.core.scores import LOW_IS_GOOD, Quantity
 from ragwatch.core.trends import DAY, HOUR, TrendKind, estimate_of, mean_of
 from ragwatch.errors import StoreError
+from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.ports import RecordedEvent, Store, TrendQuery, TrendSums
 from ragwatch.web.pages import page
 from ragwatch.web.reply import json_reply

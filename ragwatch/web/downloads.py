@@ -15,8 +15,8 @@ from starlette.requests import Request
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from ragwatch.core.scores import Quantity
 from ragwatch.errors import StoreError
+from ragwatch.model.quantities import Quantity
 from ragwatch.ports import PackedVerdict, Store
 from ragwatch.web import samples
 from ragwatch.web.audit_trail import shown

@@ -15,10 +15,10 @@ from starlette.types import ASGIApp
 
 from ragwatch import __version__
 from ragwatch.board import Board
-from ragwatch.core.scores import LOW_IS_GOOD
 from ragwatch.core.snapshot import Gauge, Gauges, Snapshot
 from ragwatch.core.trends import evidence_words
 from ragwatch.errors import StoreError
+from ragwatch.model.quantities import LOW_IS_GOOD
 from ragwatch.ports import RecordedEvent, Store, StoredRun
 from ragwatch.web.forms import FIELD, FORM_TOKEN
 from ragwatch.web.pages import page, refreshing

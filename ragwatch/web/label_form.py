@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 
 from ragwatch.core.evidence import ClaimVerdict
 from ragwatch.core.labels.label import Label
-from ragwatch.core.labels.questions import CLAIM, DEGREE, HOLDS, IGNORED, NAMES, label_questions
+from ragwatch.core.labels.questions import CLAIM, HOLDS, NAMES, REPLIES, label_questions
 from ragwatch.core.labels.selection import scores_of
-from ragwatch.core.scores import Quantity, quantity_of
+from ragwatch.model.quantities import Quantity, quantity_of
 from ragwatch.web.sample_page import (
     ANSWER_CHARS,
     CONTEXT_CHARS,
@@ -26,11 +26,6 @@ from ragwatch.web.samples import ParameterError
 Meaning = TypeVar("Meaning")
 MAX_NOTE_CHARS = 1000  # in a form, whose length is limited
 _COUNTED = 10_000  # claims of one answer
-_REPLIES: Mapping[str, Mapping[str, float | None]] = {
-    Quantity.FAITHFULNESS: DEGREE,
-    Quantity.ANSWER_RELEVANCY: DEGREE,
-    Quantity.TOP_RANKED_IGNORED: IGNORED,
-}
 CRITERION = "criterion."  # prefix of the names of fields
 
 
@@ -124,8 +119,8 @@ def label_record(values: Mapping[str, str], *, key: str, annotator: str, at: flo
     scores: dict[Quantity, float] = {}
     for name in values:
         is_criterion = name.startswith(CRITERION)
-        if is_criterion or name in _REPLIES:
-            score = _reply(values, name, HOLDS if is_criterion else _REPLIES[name])
+        if is_criterion or name in REPLIES:
+            score = _reply(values, name, HOLDS if is_criterion else REPLIES[name])
             if score is not None:
                 scores[quantity_of(name.removeprefix(CRITERION))] = score
     note = values.get("note", "").replace("\r\n", "\n")

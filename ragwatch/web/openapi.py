@@ -12,9 +12,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ragwatch import __version__
-from ragwatch.core.scores import Quantity
-from ragwatch.core.stage import Stage
 from ragwatch.core.trends import RANGES
+from ragwatch.model.quantities import Quantity
+from ragwatch.model.stages import Stage
 from ragwatch.web import samples
 from ragwatch.web.api_shapes import shapes
 from ragwatch.web.causes import PARAMETERS as CAUSE_PARAMETERS

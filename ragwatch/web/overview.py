@@ -11,22 +11,13 @@ from typing import Any
 from ragwatch.core.estimate import Estimate
 from ragwatch.core.labels.annotators import AnnotatorShares
 from ragwatch.core.sample import OTHER
-from ragwatch.core.scores import LOW_IS_GOOD, Quantity, UnknownReason, quantity_of
 from ragwatch.core.snapshot import EstimateRow, Gauge, Snapshot
-from ragwatch.core.stage import Stage
 from ragwatch.core.tally import PartOutcome, Tally, lines_read
+from ragwatch.model.quantities import LOW_IS_GOOD, Quantity, quantity_of
+from ragwatch.model.reasons import UnknownReason
+from ragwatch.model.stages import Stage
 from ragwatch.web.scope import PageScope
 
-_NO_SCORE_REASONS = {
-    UnknownReason.NO_CLAIMS: "the answers contain no claims",
-    UnknownReason.NO_CONTEXTS: "no contexts were retrieved",
-    UnknownReason.ABSTAINED: "the answers abstain",
-    UnknownReason.NOT_READ: "this judge does not score it",
-    UnknownReason.LANGUAGE: "this judge has no measured accuracy in the language of the answers",
-    UnknownReason.SHORT_ANSWER: "the answers are a bare yes or no, which this judge cannot decide",
-    UnknownReason.NO_CITATIONS: "the answers cite no contexts",
-    UnknownReason.DOES_NOT_APPLY: "the criterion does not apply to the answers",
-}
 _STATES = ("bad", "unsure", "good", "plain")  # the worst first
 _HEADLINES = {
     "bad": "Quality is worse than a threshold",
@@ -330,7 +321,7 @@ def _why(builder: _OverviewBuilder, quantity: Quantity, route: str, judge: str) 
         return f"no answer in the last {builder.window}" if builder.window else "no recent answer"
     times = {reason: builder.count(Tally.UNKNOWN, quantity, route, judge, reason) for reason in UnknownReason}
     if any(times.values()):
-        return _NO_SCORE_REASONS[max(times, key=times.__getitem__)]
+        return max(times, key=times.__getitem__).text
     if builder.count(Tally.DRAWN, route):
         return "no answer judged yet"
     return "no answer sampled yet"

@@ -17,12 +17,11 @@ from starlette.types import ASGIApp
 
 from ragwatch import __version__
 from ragwatch.board import Board
-from ragwatch.core.diagnosis import STAGES
 from ragwatch.core.feedback import NAME
-from ragwatch.core.scores import LOW_IS_GOOD, Quantity, quantity_of
 from ragwatch.core.snapshot import EstimateRow, Gauge, Snapshot
-from ragwatch.core.stage import Stage
 from ragwatch.core.tally import Tally
+from ragwatch.model.quantities import LOW_IS_GOOD, Quantity, quantity_of
+from ragwatch.model.stages import Stage
 from ragwatch.web.overview import overview
 from ragwatch.web.pages import page, refreshing
 from ragwatch.web.reply import json_reply
@@ -34,8 +33,8 @@ RESPONSE_SIZE = MIB  # approximate memory for one response
 RETRIEVAL, GENERATION, END_TO_END, CRITERIA = "retrieval", "generation", "end to end", "criteria"
 _NOT_FOUND = 404
 _QUANTITIES: Mapping[str, tuple[Quantity, ...]] = {
-    RETRIEVAL: tuple(quantity for quantity in Quantity if STAGES[quantity] is Stage.RETRIEVAL),
-    GENERATION: tuple(quantity for quantity in Quantity if STAGES[quantity] is not Stage.RETRIEVAL),
+    RETRIEVAL: tuple(quantity for quantity in Quantity if quantity.row.stage is Stage.RETRIEVAL),
+    GENERATION: tuple(quantity for quantity in Quantity if quantity.row.stage is not Stage.RETRIEVAL),
 }
 _HEADLINES = {
     RETRIEVAL: "Retrieval has become worse: look there first",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ragwatch.core.compare_line import ComparedAnswer, answer_of, compare_answers, compare_line
-from ragwatch.core.scores import Quantity
+from ragwatch.model.quantities import Quantity
 from ragwatch.ports import Query, Store
 
 MAX_ANSWERS = 200

@@ -11,10 +11,10 @@ from typing import Any
 
 from ragwatch.core.evidence import ClaimVerdict
 from ragwatch.core.labels.label import Label
-from ragwatch.core.scores import LOW_IS_GOOD, Fault
-from ragwatch.core.stage import Stage
 from ragwatch.core.verdict_line import ClaimRecord, ContextRecord, VerdictRecord, parse_verdict_line
 from ragwatch.errors import StoreError
+from ragwatch.model.quantities import LOW_IS_GOOD
+from ragwatch.model.stages import Fault, Stage
 from ragwatch.ports import PackedVerdict, Query, Store, StoredText
 from ragwatch.web.scope import PageScope
 
@@ -25,30 +25,6 @@ _BY_SEVERITY = (ClaimVerdict.SUPPORTED, ClaimVerdict.NOT_IN_CONTEXT, ClaimVerdic
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
 _UNREAD = ContextRecord(None, None, None, None)
 
-MEANINGS: Mapping[str, str] = MappingProxyType(
-    {
-        Stage.NONE: "The judge found no fault in this answer.",
-        Stage.RETRIEVAL: (
-            "The contexts do not contain what the question needs. Check the retriever first: index, embedding, "
-            "chunking, number of contexts, reranker. A generator cannot make up for missing contexts."
-        ),
-        Stage.GENERATION: (
-            "The contexts are sufficient, but the answer adds to them, contradicts them, or does not address the "
-            "question. Check the generator: prompt, model, temperature."
-        ),
-        Stage.ALIGNMENT: (
-            "Retrieval and generation work separately, but the answer ignores the best context. Check how contexts "
-            "enter the prompt: order, number, chunk size, position."
-        ),
-    }
-)
-FAULTS: Mapping[str, str] = MappingProxyType(
-    {
-        Fault.RETRIEVER: "The top-ranked context was not used because it is not relevant: the ranking is wrong.",
-        Fault.GENERATOR: "The top-ranked context is relevant but was not used; some claims have no supporting context.",
-        Fault.REDUNDANT: "The top-ranked context is relevant but was not used; other contexts support every claim.",
-    }
-)
 _STAGE_UNKNOWN = "The judge read too little to determine the stage at fault."
 _UNJUDGED = "This answer could not be judged. It is counted, and widens the worst-case (Manski) bounds of every figure."
 
@@ -203,8 +179,8 @@ def _meaning(verdict: VerdictRecord) -> dict[str, str | None]:
     if verdict.outcome == "unjudged":
         return {"meaning": _UNJUDGED, "fault_meaning": None}
     return {
-        "meaning": MEANINGS.get(verdict.stage or "", _STAGE_UNKNOWN),
-        "fault_meaning": FAULTS.get(verdict.fault or ""),
+        "meaning": _STAGE_UNKNOWN if verdict.stage is None else Stage[verdict.stage.upper()].text,
+        "fault_meaning": None if verdict.fault is None else Fault[verdict.fault.upper()].text,
     }
 
 

@@ -11,9 +11,9 @@ from math import isfinite
 from typing import Any
 from urllib.parse import urlencode
 
-from ragwatch.core.scores import Quantity, quantity_of
 from ragwatch.core.search_words import MAX_ASKED, phrases_of
-from ragwatch.core.stage import FAULTS, Stage
+from ragwatch.model.quantities import Quantity, quantity_of
+from ragwatch.model.stages import FAULTS, Stage
 from ragwatch.ports import PackedVerdict, Query, Store, StoredVerdict
 from ragwatch.web.audit_trail import shown
 

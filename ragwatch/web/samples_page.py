@@ -15,10 +15,10 @@ from starlette.types import ASGIApp
 
 from ragwatch import __version__
 from ragwatch.core.sample import OTHER
-from ragwatch.core.scores import LOW_IS_GOOD, Quantity, quantity_of
 from ragwatch.core.search_words import MAX_EXAMINED
-from ragwatch.core.stage import Stage
 from ragwatch.errors import StoreError, UnsearchableError
+from ragwatch.model.quantities import LOW_IS_GOOD, Quantity, quantity_of
+from ragwatch.model.stages import Stage
 from ragwatch.ports import Query, Store, StoredVerdict
 from ragwatch.web import samples
 from ragwatch.web.audit_trail import shown
@@ -30,7 +30,7 @@ from ragwatch.web.scope import PageScope
 
 FIELDS = samples.PARAMETERS
 LIMITS = ("25", "50", "100", "250", "500")
-COLUMNS = (Quantity.FAITHFULNESS, Quantity.CONTEXT_PRECISION, Quantity.ANSWER_RELEVANCY)
+COLUMNS = tuple(quantity for quantity in Quantity if quantity.row.listed)
 QUESTION_CHARS = 240
 LIST_SIZE, SAMPLE_SIZE = 8 * MIB, 16 * MIB  # approximate memory for one response
 _BAD_REQUEST, _NOT_FOUND, _SERVICE_UNAVAILABLE = 400, 404, 503

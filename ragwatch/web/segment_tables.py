@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ragwatch.core.sample import OTHER
-from ragwatch.core.scores import LOW_IS_GOOD
 from ragwatch.core.snapshot import SegmentRow, Snapshot
+from ragwatch.model.quantities import LOW_IS_GOOD
 from ragwatch.web.scope import PageScope
 
 

@@ -15,7 +15,6 @@ from starlette.types import ASGIApp
 from ragwatch import __version__
 from ragwatch.board import Board
 from ragwatch.core.estimate import Addends, Estimate
-from ragwatch.core.scores import LOW_IS_GOOD, Quantity
 from ragwatch.core.snapshot import Gauge, Snapshot
 from ragwatch.core.trends import (
     RANGES,
@@ -29,6 +28,7 @@ from ragwatch.core.trends import (
     steps_of,
 )
 from ragwatch.errors import StoreError
+from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.ports import RecordedEvent, Store, TrendQuery, TrendSums
 from ragwatch.web.canaries import suites_of
 from ragwatch.web.charts import Line, TimeAxis, bars, evidence_chart, marks, score_chart

@@ -13,10 +13,10 @@ from support.stores import open_store
 
 from ragwatch.core.labels.label import Label
 from ragwatch.core.sample import Context
-from ragwatch.core.scores import Quantity
 from ragwatch.core.tally import Tally
 from ragwatch.core.trends import COARSE, HOUR, TrendKind, start_of
 from ragwatch.errors import StoreError
+from ragwatch.model.quantities import Quantity
 from ragwatch.ports import Query, RecordedEvent, Retention, Store, TrendQuery
 
 DAY = 86400.0

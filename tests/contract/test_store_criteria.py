@@ -7,9 +7,9 @@ from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission, an_evidence
 
 from ragwatch.core.evidence import CriterionAnswer, CriterionReading
 from ragwatch.core.labels.label import Label
-from ragwatch.core.scores import Quantity, quantity_of
 from ragwatch.core.tally import Tally
 from ragwatch.core.verdict import Verdict
+from ragwatch.model.quantities import Quantity, quantity_of
 from ragwatch.ports import Query, Store
 
 POLITE, PRICED = quantity_of("polite"), quantity_of("names_price")

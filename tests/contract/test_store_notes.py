@@ -9,8 +9,8 @@ from support.kit import AT, a_draw, a_verdict, an_admission
 
 from ragwatch.core.evidence import ClaimVerdict
 from ragwatch.core.labels.label import Label, from_record
-from ragwatch.core.scores import Quantity
 from ragwatch.core.tally import Tally
+from ragwatch.model.quantities import Quantity
 from ragwatch.ports import Query, Retention, Store, StoredRun
 
 DAY = 86400.0

@@ -7,7 +7,7 @@ import json
 from support.kit import AT, a_draw, a_verdict, an_admission, an_evidence
 
 from ragwatch.core.labels.label import Label
-from ragwatch.core.scores import Quantity
+from ragwatch.model.quantities import Quantity
 from ragwatch.ports import PackedVerdict, Query, Store
 
 LONG = "Cats purr. " * 1000

@@ -13,6 +13,7 @@ from ragwatch.core.sample import Draw
 from ragwatch.core.tally import Tally
 from ragwatch.core.trends import COARSE, HOUR, TrendKind, start_of
 from ragwatch.core.verdict import Verdict
+from ragwatch.model.quantities import is_quantity_name
 from ragwatch.ports import Assignment, Erasure, FollowUp, Query, RejudgeQuery, Retention, Store, TrendQuery
 
 SECOND = "second"
@@ -131,6 +132,4 @@ def test_a_time_of_which_some_are_deleted_is_left_out(store: Store) -> None:
 @pytest.mark.parametrize("quantity", ["rejudged", "expected"])
 def test_no_criterion_has_the_name_of_the_mark(quantity: str) -> None:
     """The mark stands beside the scores."""
-    from ragwatch.core.scores import is_quantity_name  # noqa: PLC0415 - for this test only
-
     assert not is_quantity_name(quantity)

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from support.kit import AT, JUDGE, a_draw, a_reading, a_verdict, an_admission
 
-from ragwatch.core.scores import Quantity
 from ragwatch.core.verdict import Unjudged, UnjudgedReason
+from ragwatch.model.quantities import Quantity
 from ragwatch.ports import AnswerQuery, Erasure, Retention, Store
 
 ALL = AnswerQuery(0.0, AT + 1000)

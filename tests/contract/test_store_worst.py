@@ -8,7 +8,7 @@ from typing import Any
 from support.kit import AT, a_claim, a_draw, a_reading, a_verdict, an_admission, an_evidence
 
 from ragwatch.core.sample import Context, Draw
-from ragwatch.core.scores import LOW_IS_GOOD, Quantity
+from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.ports import Erasure, Query, Retention, Store
 
 DAY = 86400.0

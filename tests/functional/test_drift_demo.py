@@ -11,7 +11,6 @@ from support.kit import Clock, a_judge_context, an_admission
 
 from ragwatch.core.sample import OTHER, Draw
 from ragwatch.core.sampling import key_of
-from ragwatch.core.scores import Quantity
 from ragwatch.core.snapshot import Gauge
 from ragwatch.core.tally import Tally
 from ragwatch.core.verdict import Judged
@@ -21,6 +20,7 @@ from ragwatch.demo.questions import questions
 from ragwatch.demo.service import RagService
 from ragwatch.formats import canonical
 from ragwatch.judges.lexical.judge import LexicalJudge, Options, build
+from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.drift.anchors import Anchor, AnchorLoop, AnchorRules
 from ragwatch.pipeline.drift.rules import DriftRules
 from ragwatch.pipeline.drift.scores import ScoreDriftLoop

@@ -19,7 +19,7 @@ from support.kit import a_claim, a_draw, a_verdict, an_admission, an_evidence
 from support.patience import DEADLINE, SCALE
 
 from ragwatch.core.labels.label import Label
-from ragwatch.core.scores import Quantity
+from ragwatch.model.quantities import Quantity
 from ragwatch.stores.sqlite.store import SqliteStore
 
 MIB = 1 << 20

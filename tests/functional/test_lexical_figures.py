@@ -18,8 +18,9 @@ from support.kit import a_judge_context
 
 from ragwatch.core.evidence import Evidence
 from ragwatch.core.sample import Context, Sample
-from ragwatch.core.stage import Stage, stage
+from ragwatch.core.stage import stage
 from ragwatch.judges.lexical.judge import Options, build
+from ragwatch.model.stages import Stage
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 JUDGE = build(Options(), name="embedded", context=a_judge_context())

@@ -13,7 +13,7 @@ import pytest
 from support.oncall_cases import CASES, PLAN, STEP, STEPS, Case, Climb, Phase, series
 from support.patience import DEADLINE
 
-from ragwatch.core.scores import Quantity
+from ragwatch.model.quantities import Quantity
 from ragwatch.rules import RulePlan, prometheus, yaml_text
 
 PHASE = STEP * STEPS

@@ -16,7 +16,7 @@ from support.oncall_cases import PLAN, Climb, Flat, Phase, Shape, scores, series
 
 from ragwatch.commands.rules import plan_of
 from ragwatch.config import parse
-from ragwatch.core.scores import Quantity
+from ragwatch.model.quantities import Quantity
 from ragwatch.rules import BurnRate, RulePlan, yaml_text
 
 MINUTES = 5

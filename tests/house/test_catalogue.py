@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from ragwatch.core.scores import Quantity
 from ragwatch.exporter.catalogue import CATALOGUE, markdown
+from ragwatch.model.quantities import Quantity
 
 README = Path(__file__).parents[2] / "README.md"
 

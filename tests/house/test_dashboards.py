@@ -15,8 +15,8 @@ from house.test_oncall_expressions import known, promql, records, selectors
 from support.oncall_cases import PLAN
 from support.parsed import trees
 
-from ragwatch.core.scores import LOW_IS_GOOD, Quantity
 from ragwatch.daemon.events import EventKind
+from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.rules.dashboards import BoardPlan, boards
 from ragwatch.rules.dashboards.query import PLACE
 from ragwatch.web.samples import query_of

@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 from support.kit import a_judge_context
 
-from ragwatch.core.diagnosis import STAGES
-from ragwatch.core.reference import ReferenceQuantity
-from ragwatch.core.scores import Quantity
-from ragwatch.core.stage import Stage
 from ragwatch.judges.lexical.judge import LexicalJudge, Options, build
+from ragwatch.model.quantities import Quantity
+from ragwatch.model.references import ReferenceQuantity
+from ragwatch.model.stages import Stage
 
 PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"
 
@@ -37,7 +36,7 @@ def test_its_table_of_stages_is_that_of_the_program(stage: Stage) -> None:
     rows = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith(f"| {stage} |")]
     assert len(rows) == 1
     told = {name.strip(" `") for name in rows[0].split("|")[2].split(",")}
-    assert told == {str(metric) for metric, at_fault in STAGES.items() if at_fault is stage}
+    assert told == {str(metric) for metric in (*Quantity, *ReferenceQuantity) if metric.row.stage is stage}
 
 
 def test_every_metric_of_answers_is_told() -> None:

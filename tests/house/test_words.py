@@ -20,7 +20,7 @@ from support.parsed import trees
 
 from ragwatch.config.model import Settings
 from ragwatch.exporter.catalogue import CATALOGUE
-from ragwatch.exporter.quality import MEANINGS
+from ragwatch.model.quantities import Quantity
 from ragwatch.rules import alerts
 from ragwatch.rules.dashboards import BoardPlan, boards, sql_board
 
@@ -126,7 +126,7 @@ def help_texts() -> Iterator[Text]:
     """HELP of every series, and the meanings of the quantities in it."""
     for series in CATALOGUE:
         yield Text(series.name, series.help)
-    for quantity, meaning in MEANINGS.items():
+    for quantity, meaning in ((quantity, quantity.row.meaning) for quantity in Quantity):
         yield Text(str(quantity), meaning)
 
 

@@ -30,7 +30,7 @@ from ragwatch.board import Board
 from ragwatch.core.estimate import Estimate
 from ragwatch.core.sample import Draw
 from ragwatch.core.sampling import SamplingPlan, is_drawn, key_of
-from ragwatch.core.scores import Quantity
+from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.digest import DigestInputs, DigestLoop
 from ragwatch.pipeline.intake import placing
 from ragwatch.pipeline.sampling_control import SHED_AT, JudgePlan, SamplingControl

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 from support.labelled import ALONE, BOTH, NOW, World
 
-from ragwatch.core.scores import Quantity
+from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.labels.verdicts import LabelRules
 from ragwatch.stores.sqlite.store import SqliteStore
 

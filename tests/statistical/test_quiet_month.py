@@ -20,7 +20,7 @@ from ragwatch.config.drift import DriftOptions
 from ragwatch.core.drift.detect import DetectorState, Score, acknowledge, begin, step
 from ragwatch.core.estimators.interval import wilson
 from ragwatch.core.sample import OTHER
-from ragwatch.core.scores import LOW_IS_GOOD, Quantity
+from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.rules.burn import BURNS, BurnRate
 from ragwatch.rules.plan import Limits
 

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from ragwatch.core.budget import Cost, SpendingCap
-from ragwatch.core.scores import Quantity
 from ragwatch.judges.llm.batch_judge import BatchLLMJudge
 from ragwatch.judges.llm.calls.failures import CallError
 from ragwatch.judges.llm.calls.options import CallOptions
 from ragwatch.judges.llm.calls.provider import Completion, SentBatch
 from ragwatch.judges.llm.prompt.reading import Prompt
+from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.batching import BatchJudgingLoop
 from ragwatch.pipeline.budget_account import StoredBudgetAccount
 from ragwatch.pipeline.judging import JudgingRules

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from ragwatch.core.scores import Quantity
 from ragwatch.core.verdict import Verdict
+from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.export.client import OtlpClient
 from ragwatch.pipeline.export.loop import ExportLoop
 from ragwatch.pipeline.export.rules import ExportRules, ExportTarget, Signal

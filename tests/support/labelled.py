@@ -8,8 +8,8 @@ from random import Random
 
 from ragwatch.core.labels.label import Label
 from ragwatch.core.sample import Draw
-from ragwatch.core.scores import Quantity
 from ragwatch.core.verdict import Verdict
+from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.labels.correction import LabelCorrection
 from ragwatch.pipeline.labels.tasks import LabelTasks
 from ragwatch.pipeline.labels.verdicts import LabelRules

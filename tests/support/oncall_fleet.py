@@ -17,9 +17,9 @@ from functional.asking import AskingProcess, an_llm
 from functional.daemon import write_config
 from loopback.process import LoopbackProcess
 
-from ragwatch.core.scores import LOW_IS_GOOD, Quantity
 from ragwatch.daemon.state_secret import NAME
 from ragwatch.demo import Demo
+from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.rules import BurnRate, Limits, Links, RulePlan
 from ragwatch.rules.burn import PERIOD
 from support.oncall_stage import Stage, a_port

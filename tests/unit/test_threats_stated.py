@@ -21,12 +21,13 @@ from ragwatch.board import Board
 from ragwatch.core.redaction.redactor import Redactor
 from ragwatch.core.sample import Context, Sample
 from ragwatch.core.sampling import SamplingPlan
-from ragwatch.core.scores import Quantity, score_all
+from ragwatch.core.scores import score_all
 from ragwatch.errors import JudgeError, SourceError
 from ragwatch.formats import canonical
 from ragwatch.judges.lexical.judge import Options as LexicalOptions
 from ragwatch.judges.lexical.judge import build as build_lexical
 from ragwatch.judges.openai import Options, build
+from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.intake import IntakeLoop, IntakeRules
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry

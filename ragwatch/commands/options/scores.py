@@ -8,7 +8,7 @@ import click
 
 from ragwatch.commands.options.finite import FiniteRange
 from ragwatch.commands.options.lazy import CONFIG, OUT, lazy_command
-from ragwatch.core.scores import Quantity
+from ragwatch.model.quantities import Quantity
 
 
 @lazy_command("ragwatch.commands.backtest:backtest")

@@ -26,7 +26,7 @@ from ragwatch.core.labels.agreement import (
     reliability,
 )
 from ragwatch.core.labels.length_preference import LengthPreference, LengthScore, length_preference
-from ragwatch.core.scores import Quantity
+from ragwatch.model.quantities import Quantity
 
 CLASSES = tuple(ClaimVerdict)
 

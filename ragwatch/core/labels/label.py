@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ragwatch.core.evidence import ClaimVerdict
-from ragwatch.core.scores import Quantity, quantity_of
+from ragwatch.model.quantities import Quantity, quantity_of
 
 MIN_PROBABILITY = 1e-12
 """Keeps sums of squared weights within the range of floats; sampling probabilities are never as low."""

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from ragwatch.core.evidence import ClaimVerdict
-from ragwatch.core.scores import Quantity, quantity_of
+from ragwatch.model.quantities import Quantity, quantity_of
+from ragwatch.model.quantity_row import LabelQuestionRow, Reply
 
 SKIP = "-"
 CLAIM: Mapping[str, ClaimVerdict | None] = MappingProxyType(
@@ -15,7 +16,7 @@ CLAIM: Mapping[str, ClaimVerdict | None] = MappingProxyType(
 )
 DEGREE: Mapping[str, float | None] = MappingProxyType({"f": 1.0, "p": 0.5, "n": 0.0, SKIP: None})
 HOLDS: Mapping[str, float | None] = MappingProxyType({"y": 1.0, "n": 0.0, SKIP: None})
-IGNORED: Mapping[str, float | None] = MappingProxyType({"y": 0.0, "n": 1.0, SKIP: None})
+NOT_HOLDS: Mapping[str, float | None] = MappingProxyType({"y": 0.0, "n": 1.0, SKIP: None})
 NAMES: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
         "claim": MappingProxyType({"s": "supported", "c": "contradicted", "n": "not in the contexts", SKIP: "skip"}),
@@ -56,11 +57,23 @@ def label_questions(
     >>> [str(question.quantity) for question in label_questions(has_claims=False, has_contexts=True)]
     ['faithfulness', 'answer_relevancy', 'top_ranked_ignored']
     """
-    questions = []
-    if not has_claims:
-        questions.append(LabelQuestion(Quantity.FAITHFULNESS, "do the contexts support it?", DEGREE, "degree"))
-    questions.append(LabelQuestion(Quantity.ANSWER_RELEVANCY, "does it address the question?", DEGREE, "degree"))
-    if has_contexts:
-        questions.append(LabelQuestion(Quantity.TOP_RANKED_IGNORED, "does it make use of context 1?", IGNORED, "yes"))
-    questions += [LabelQuestion(quantity_of(name), text, HOLDS, "yes") for name, text in criteria]
-    return questions
+    questions = [
+        LabelQuestion(quantity, row.text, _replies(row), str(row.reply))
+        for quantity in Quantity
+        if (row := quantity.row.question) is not None
+        and not (row.unless_claims and has_claims)
+        and not (row.about_contexts and not has_contexts)
+    ]
+    return questions + [LabelQuestion(quantity_of(name), text, HOLDS, "yes") for name, text in criteria]
+
+
+def _replies(row: LabelQuestionRow) -> Mapping[str, float | None]:
+    if row.reply is Reply.DEGREE:
+        return DEGREE
+    return HOLDS if row.yes else NOT_HOLDS
+
+
+REPLIES: Mapping[str, Mapping[str, float | None]] = MappingProxyType(
+    {quantity: _replies(row) for quantity in Quantity if (row := quantity.row.question) is not None}
+)
+"""Score by reply, of each quantity that people are asked about."""

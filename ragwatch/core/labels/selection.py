@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from ragwatch.core.evidence import ClaimVerdict
 from ragwatch.core.sampling import SamplingHash, key_of
-from ragwatch.core.scores import Quantity
+from ragwatch.model.quantities import Quantity
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from ragwatch.core.compare import MIN_QUESTIONS, Conclusion, Difference, PairedS
 from ragwatch.core.compare_line import Comparison
 from ragwatch.core.ranking import Ranking, ndcg_at, recall_at, reciprocal_rank
 from ragwatch.core.rollout.definition import Decision, Measured, RolloutStep, StageReport, decided
-from ragwatch.core.scores import Quantity
+from ragwatch.model.quantities import Quantity
 
 JUDGED_METRICS: tuple[str, ...] = (str(Quantity.FAITHFULNESS), str(Quantity.ANSWER_RELEVANCY))
 """Metrics that decide the judged stage, and that can stop the live one."""

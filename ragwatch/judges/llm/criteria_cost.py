@@ -9,8 +9,8 @@ from ragwatch.core.sample import Sample
 from ragwatch.core.verdict import Usage
 from ragwatch.judges.llm.calls.prices import Prices
 from ragwatch.judges.llm.calls.provider import Provider, TokenCounter
-from ragwatch.judges.llm.prompt.parts import Part
 from ragwatch.judges.llm.prompt.reading import Prompt, start_reading
+from ragwatch.model.quantity_row import Part
 
 BYTES_PER_TOKEN = 4  # of English text, where the provider does not count
 

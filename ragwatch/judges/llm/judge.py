@@ -24,10 +24,11 @@ from ragwatch.judges.llm.calls.prices import worst_case
 from ragwatch.judges.llm.calls.provider import BatchProvider, Provider
 from ragwatch.judges.llm.calls.scheduler import CallScheduler, Clock, RealClock
 from ragwatch.judges.llm.criteria_cost import cost_of_criteria
-from ragwatch.judges.llm.prompt.parts import Part, parts_of
+from ragwatch.judges.llm.prompt.parts import parts_of
 from ragwatch.judges.llm.prompt.reading import PROMPT_VERSION, Prompt, Reading, criteria_version, start_reading
 from ragwatch.judges.llm.prompt.units import answer_of
 from ragwatch.judges.llm.second_reading import differing_criteria, to_confirm, unconfirmed, without_instructions
+from ragwatch.model.quantity_row import Part
 from ragwatch.ports import JudgeContext
 
 MAX_FAILURES_PER_SAMPLE = 3

@@ -19,9 +19,9 @@ from typing import Any
 from ragwatch.core.labels.agreement import VerdictFlips, flips, share
 from ragwatch.core.offset import offset
 from ragwatch.core.sample import Sample
-from ragwatch.core.scores import Quantity
 from ragwatch.core.snapshot import Gauge, Gauges
 from ragwatch.core.tally import Tallies
+from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.drift.rereading import AnchorReading, SampleSetReading
 from ragwatch.ports import Judge, NoteStore, StoredRun
 from ragwatch.telemetry import Telemetry

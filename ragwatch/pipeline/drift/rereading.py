@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from ragwatch.core.sample import OTHER, Draw, Sample
-from ragwatch.core.scores import Quantity
 from ragwatch.core.verdict import Judged, Verdict
+from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.reading import Deferred, DrawReader
 from ragwatch.ports import Judge
 from ragwatch.telemetry import Telemetry

@@ -14,14 +14,16 @@ from ragwatch.core.drift.detectors import KINDS
 from ragwatch.core.drift.detectors.betting import TwoSample
 from ragwatch.core.drift.detectors.control import ControlScheme
 from ragwatch.core.drift.detectors.reference import ReferenceScheme
-from ragwatch.core.scores import LOW_IS_GOOD, Quantity
+from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.pipeline.drift.streams import ControlStream, ReferenceStream, ScoreStream
 
 _EQUAL: Mapping[str, float] = MappingProxyType({})
 _NO_CONTROLS: Mapping[str, str] = MappingProxyType({})
 RISK = 0.05
 """Probability that the reference of any detector is not representative, so that the false alarm rate does not hold."""
-TOLERANCES: Mapping[Quantity, float] = MappingProxyType({Quantity.TOP_RANKED_IGNORED: 0.05})
+TOLERANCES: Mapping[Quantity, float] = MappingProxyType(
+    {quantity: quantity.row.tolerance for quantity in Quantity if quantity.row.tolerance is not None}
+)
 """Smallest change that is told, of quantities that move by a few points without any fault."""
 Cell = tuple[str, str]  # quantity, route
 

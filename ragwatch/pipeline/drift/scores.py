@@ -15,10 +15,10 @@ from typing import Any
 from ragwatch.core.drift import day_band
 from ragwatch.core.drift.day_band import DAY, DayBand
 from ragwatch.core.drift.detect import Alarm, Score
-from ragwatch.core.scores import quantity_of
 from ragwatch.core.snapshot import Gauge
 from ragwatch.core.tally import Tally
 from ragwatch.errors import StoreError
+from ragwatch.model.quantities import quantity_of
 from ragwatch.pipeline.drift.loop import Cell, DriftLoop, Figures, Standing, name_of
 from ragwatch.pipeline.drift.rules import DriftRules
 from ragwatch.pipeline.drift.stages import RouteStages

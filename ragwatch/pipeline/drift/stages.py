@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from ragwatch.core.scores import Quantity, quantity_of
-from ragwatch.core.stage import Stage
 from ragwatch.core.stage_change import IGNORED, StageChange, changed_stage, counted_stage, stage_shares
+from ragwatch.model.quantities import Quantity, quantity_of
+from ragwatch.model.stages import Stage
 from ragwatch.pipeline.drift.loop import Cell, name_of
 from ragwatch.ports import ScoreRow
 

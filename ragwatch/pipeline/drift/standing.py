@@ -7,8 +7,8 @@ from enum import StrEnum
 
 from ragwatch.board import Board
 from ragwatch.core.estimate import Estimate
-from ragwatch.core.scores import LOW_IS_GOOD, Quantity
 from ragwatch.core.snapshot import Gauge, Snapshot
+from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 
 MIN_EFFECTIVE = 30.0
 """Effective scores of an estimate, from which on it counts."""

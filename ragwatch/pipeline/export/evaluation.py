@@ -10,8 +10,9 @@ from hashlib import blake2b
 from typing import Any
 
 from ragwatch.core.evidence import ClaimVerdict
-from ragwatch.core.scores import LOW_IS_GOOD, Quantity
 from ragwatch.core.verdict_line import VerdictRecord
+from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
+from ragwatch.model.quantity_row import Explanation
 from ragwatch.pipeline.export.rules import ExportRules, Signal
 from ragwatch.ports import ScoreRow, StoredVerdict
 
@@ -167,20 +168,22 @@ def _label(quantity: Quantity, score: float, threshold: float | None) -> str | N
 
 def _explanation(quantity: Quantity, verdict: VerdictRecord) -> str | None:
     """What a score rests on, with texts of the answer; None where there is nothing to say."""
-    match quantity:
-        case Quantity.FAITHFULNESS:
+    match quantity.row.explanation:
+        case Explanation.UNSUPPORTED_CLAIMS:
             text = _claims("without support", verdict, {ClaimVerdict.NOT_IN_CONTEXT, ClaimVerdict.CONTRADICTED})
-        case Quantity.CONTRADICTION:
+        case Explanation.CONTRADICTED_CLAIMS:
             text = _claims("contradicted", verdict, {ClaimVerdict.CONTRADICTED})
-        case Quantity.NEED_RECALL:
+        case Explanation.MISSING_INFORMATION:
             text = "; ".join(verdict.missing) and f"not in the contexts: {'; '.join(verdict.missing)}"
-        case Quantity.CONTEXT_PRECISION:
+        case Explanation.RELEVANT_CONTEXTS:
             relevant = sum(context.relevant is True for context in verdict.contexts)
             text = f"{relevant} of {len(verdict.contexts)} contexts are relevant"
-        case Quantity.ANSWER_RELEVANCY:
+        case Explanation.ADDRESS:
             text = f"the answer addresses the question: {verdict.address}" if verdict.address else ""
-        case _:
+        case Explanation.QUOTE:
             text = next((f'"{one.quote}"' for one in verdict.criteria if one.name == quantity and one.quote), "")
+        case None:
+            text = ""
     return text[:MAX_EXPLANATION_CHARS] or None
 
 

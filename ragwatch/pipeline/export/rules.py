@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from ragwatch.core.scores import Quantity
+from ragwatch.model.quantities import Quantity
 
 
 class Signal(StrEnum):

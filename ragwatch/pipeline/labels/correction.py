@@ -21,8 +21,8 @@ from ragwatch.core.estimators.ppi import PpiSums
 from ragwatch.core.labels.annotators import WithoutAnnotator, shares_of, widened
 from ragwatch.core.labels.calibration import LabelledScore, error_rates, traffic_agreement
 from ragwatch.core.labels.label import Label
-from ragwatch.core.scores import Quantity
 from ragwatch.core.snapshot import EstimateRow, Gauge, Gauges
+from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.labels.sums import HOUR, LabelSums, Row, hours, labelled, less
 from ragwatch.pipeline.labels.verdicts import DAY, AnswerVerdicts, LabelRules, answer_verdicts
 from ragwatch.ports import Store
@@ -32,7 +32,6 @@ MAX_READS = 4  # of ROWS at a digest: a long history is read in several digests
 MIN_WINDOW_SECONDS = 6 * HOUR  # rounding to the hour would change a shorter window too much
 MIN_LABELS = 5  # of yes and of no, below which error rates are not known
 MAX_ANNOTATORS = 20  # left out one by one: those with most labels
-BINARY = frozenset({Quantity.TOP_RANKED_IGNORED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +209,7 @@ class LabelCorrection:
         done = {(row.quantity, row.route, row.window) for row in self._rows}
         for row in estimates:
             series = (row.quantity, row.route, row.window)
-            binary = row.quantity in BINARY or row.quantity.is_criterion
+            binary = row.quantity.row.binary
             if row.judge == first and binary and series not in done:
                 on_route = [answer for answer in answers if answer.verdicts.route == row.route]
                 pairs = pairs_of(on_route, first, row.quantity)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from ragwatch.core.estimators.ppi import PpiSums
-from ragwatch.core.scores import Quantity
+from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.labels.verdicts import AnswerVerdicts, LabelRules
 from ragwatch.ports import ScoreRow
 

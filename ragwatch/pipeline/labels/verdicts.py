@@ -9,8 +9,8 @@ from typing import Any
 
 from ragwatch.core.criteria import Criterion
 from ragwatch.core.labels.label import Label
-from ragwatch.core.scores import Quantity
 from ragwatch.core.verdict_line import VerdictRecord
+from ragwatch.model.quantities import Quantity
 from ragwatch.ports import Query, Store
 
 MAX_JUDGES = 50

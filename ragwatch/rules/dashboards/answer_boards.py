@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ragwatch.core.scores import Quantity
+from ragwatch.model.quantities import Quantity
+from ragwatch.model.quantity_row import Board
 from ragwatch.rules.dashboards import page
 from ragwatch.rules.dashboards.own_splits import by_segment, own_criteria
 from ragwatch.rules.dashboards.panel import LOGARITHMIC, Panel, Rows
@@ -20,14 +21,8 @@ from ragwatch.rules.dashboards.query import (
     windowed,
 )
 
-_HEADLINES = (
-    (Quantity.FAITHFULNESS, "Share of claims in answers that the contexts support."),
-    (Quantity.ANSWER_RELEVANCY, "How completely answers address their question."),
-    (Quantity.CONTEXT_PRECISION, "Rank-weighted precision of the contexts."),
-    (
-        Quantity.TOP_RANKED_IGNORED,
-        "Share of answers that do not use the top-ranked context; lower is better.",
-    ),
+_HEADLINES = tuple(
+    quantity for place in range(1, len(Quantity)) for quantity in Quantity if quantity.row.headline == place
 )
 _LOW_SCORES = ("0.3", "0.6", "0.9")
 
@@ -35,10 +30,10 @@ _LOW_SCORES = ("0.3", "0.6", "0.9")
 def overview() -> Rows:
     """Answer quality, the stage at fault, and how both have changed."""
     return (
-        ("Quality now, by route", tuple(now(quantity) for quantity, _ in _HEADLINES)),
-        ("Quality over time", tuple(over_time(quantity, text) for quantity, text in _HEADLINES)),
+        ("Quality now, by route", tuple(map(now, _HEADLINES))),
+        ("Quality over time", tuple(map(over_time, _HEADLINES))),
         ("Own criteria", own_criteria()),
-        ("Segments", by_segment([quantity for quantity, _ in _HEADLINES[:3]])),
+        ("Segments", by_segment([quantity for quantity in _HEADLINES if not quantity.row.own_alert])),
         ("Stage at fault and drift", (_stages(), _drift(), _coverage(), _alerts())),
         (
             "Today (valid at every look)",
@@ -117,19 +112,7 @@ def generation() -> Rows:
     return (
         (
             "Quality",
-            (
-                over_time(*_HEADLINES[0]),
-                over_time(
-                    Quantity.CONTRADICTION,
-                    "Share of claims in answers that the contexts contradict; lower is better.",
-                ),
-                over_time(*_HEADLINES[1]),
-                over_time(Quantity.CONTEXT_USE, "Share of the retrieved contexts that answers use."),
-                over_time(
-                    Quantity.CITATION_PRECISION,
-                    "Share of the cited contexts that support the claims citing them. Empty: answers cite nothing.",
-                ),
-            ),
+            tuple(over_time(quantity) for quantity in Quantity if quantity.row.board is Board.GENERATION),
         ),
         ("Scores", (_scores(), _effective_samples())),
         ("All traffic (no judge needed)", (_abstentions(), _lengths())),

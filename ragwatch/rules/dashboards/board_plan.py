@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ragwatch.core.scores import Quantity
+from ragwatch.model.quantities import Quantity
 
 PLACEHOLDER = "https://ragwatch.example.com"
 """URL of the pages where none is known: a reserved domain, which no reader takes for a real address."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ragwatch.core.scores import Quantity
+from ragwatch.model.quantities import Quantity
+from ragwatch.model.quantity_row import Board
 from ragwatch.rules.dashboards import page
 from ragwatch.rules.dashboards.board_plan import Feature
 from ragwatch.rules.dashboards.page import Page
@@ -55,12 +56,7 @@ def retrieval() -> Rows:
         (
             "Judged answers",
             (
-                over_time(Quantity.CONTEXT_PRECISION, "Rank-weighted precision of the contexts."),
-                over_time(Quantity.NEED_RECALL, "Share of the sub-questions that the contexts can answer."),
-                over_time(
-                    Quantity.TOP_RANKED_IGNORED,
-                    "Share of answers that do not use the top-ranked context; lower is better.",
-                ),
+                *(over_time(quantity) for quantity in Quantity if quantity.row.board is Board.RETRIEVAL),
                 _faults(),
             ),
         ),

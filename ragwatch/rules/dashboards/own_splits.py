@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ragwatch.core.scores import Quantity
+from ragwatch.model.quantities import Quantity
 from ragwatch.rules.dashboards import page
 from ragwatch.rules.dashboards.board_plan import Feature
 from ragwatch.rules.dashboards.page import Page

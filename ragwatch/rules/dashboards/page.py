@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from ragwatch.core.scores import LOW_IS_GOOD, Quantity
+from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 
 PAGES = "${pages:raw}"
 SHOWN_TIME = ("since=${__from:date:seconds}", "until=${__to:date:seconds}")

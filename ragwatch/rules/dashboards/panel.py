@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TypeAlias
 
-from ragwatch.core.scores import Quantity
+from ragwatch.model.quantities import Quantity
 from ragwatch.rules.dashboards.board_plan import BoardPlan, Feature
 from ragwatch.rules.dashboards.page import Page
 from ragwatch.rules.dashboards.query import Query, Style

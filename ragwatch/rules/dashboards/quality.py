@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ragwatch.core.scores import LOW_IS_GOOD, Quantity
+from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.rules.dashboards.page import WINDOW, scored
 from ragwatch.rules.dashboards.panel import TILES, Panel
 from ragwatch.rules.dashboards.query import JUDGE, ROUTE, Query, Style, grouped, keep, recorded, scraped, windowed
@@ -19,13 +19,14 @@ def title(quantity: Quantity) -> str:
     return quantity.replace("_", " ").capitalize()
 
 
-def over_time(quantity: Quantity, description: str, *, width: int = 12) -> Panel:
+def over_time(quantity: Quantity, *, width: int = 12) -> Panel:
     """Mean by route, mean of all routes with its interval, and thresholds."""
-    chosen = (JUDGE, f'quantity="{quantity}"')
+    chosen, meaning = (JUDGE, f'quantity="{quantity}"'), quantity.row.meaning
     ends = (("high", "upper end"), ("low", "lower end"))
     return Panel(
         title(quantity),
-        f"{description} Dotted: confidence interval over all routes, valid for a single look. Dashed: threshold.",
+        f"{meaning[0].upper()}{meaning[1:]}. Dotted: confidence interval over all routes, valid for a single look. "
+        "Dashed: threshold.",
         "percentunit",
         (
             Query(windowed("all:ragwatch_quality:mean", *chosen), (), "all routes"),

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ragwatch.core.scores import LOW_IS_GOOD, Quantity
+from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.rules.dashboards.board_plan import PLACEHOLDER
 from ragwatch.rules.dashboards.page import PAGES
 from ragwatch.rules.dashboards.panel import COLUMNS, Json

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ragwatch.core.scores import LOW_IS_GOOD, Quantity
+from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.ports import AnswerQuery, Query
 from ragwatch.stores import traits
 from ragwatch.stores.decoding import VERDICT_COLUMNS

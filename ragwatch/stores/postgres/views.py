@@ -12,8 +12,8 @@ from importlib.resources import files
 import psycopg
 from psycopg import sql
 
-from ragwatch.core.scores import Quantity
 from ragwatch.errors import StoreError
+from ragwatch.model.quantities import Quantity
 from ragwatch.stores.postgres.connections import Target, connect, store_errors
 from ragwatch.stores.postgres.locks import MIGRATION, locked
 

@@ -7,8 +7,8 @@ from itertools import chain
 from math import inf
 from typing import Any
 
-from ragwatch.core.scores import LOW_IS_GOOD, Quantity
 from ragwatch.core.search_words import MAX_EXAMINED
+from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.ports import AnswerQuery, Query
 from ragwatch.stores import traits
 from ragwatch.stores.decoding import VERDICT_COLUMNS

@@ -21,8 +21,8 @@ from ragwatch.commands import cli
 from ragwatch.commands.chart import chart
 from ragwatch.commands.replay import ScoredAnswer, lowest_probabilities, replay
 from ragwatch.config.drift import DriftOptions
-from ragwatch.core.scores import Quantity
 from ragwatch.errors import ConfigError, StoreError
+from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.drift.rules import DriftRules
 from ragwatch.pipeline.drift.scores import KIND, ScoreDriftLoop
 from ragwatch.stores.sqlite.store import SqliteStore

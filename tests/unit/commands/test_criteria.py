@@ -17,8 +17,8 @@ from support.labelled import World
 from ragwatch.commands import cli
 from ragwatch.commands.client import label_client
 from ragwatch.config import load
-from ragwatch.core.scores import quantity_of
 from ragwatch.errors import RagwatchError
+from ragwatch.model.quantities import quantity_of
 from ragwatch.stores.sqlite.store import SqliteStore
 
 CRITERIA = [

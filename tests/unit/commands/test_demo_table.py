@@ -9,9 +9,9 @@ from rich.console import Console
 from ragwatch.commands.demo import snapshot_table
 from ragwatch.core.estimate import Addends
 from ragwatch.core.estimators import hajek
-from ragwatch.core.scores import Quantity
 from ragwatch.core.snapshot import EstimateRow, Snapshot
 from ragwatch.core.tally import Tally
+from ragwatch.model.quantities import Quantity
 
 
 def _shown(snapshot: Snapshot | None) -> str:

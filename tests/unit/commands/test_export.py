@@ -25,8 +25,8 @@ from ragwatch.commands import cli
 from ragwatch.commands.parquet_files import ParquetDataset
 from ragwatch.commands.parquet_rows import COLUMNS, RowRules, row_of
 from ragwatch.core.evidence import CriterionAnswer, CriterionReading
-from ragwatch.core.scores import Quantity
 from ragwatch.errors import ConfigError, StoreError
+from ragwatch.model.quantities import Quantity
 from ragwatch.ports import Retention, Store
 from ragwatch.stores.days import DayReader, DayVerdict
 from ragwatch.stores.decoding import verdict_of

@@ -24,9 +24,9 @@ from ragwatch.core.canary.definition import Category, Expected, Grade
 from ragwatch.core.labels.label import Label
 from ragwatch.core.redaction.redactor import Redactor
 from ragwatch.core.sample import NO_METADATA, Context, RelevantContext, Role, Sample, Turn
-from ragwatch.core.scores import Quantity
 from ragwatch.errors import ConfigError, StoreError
 from ragwatch.formats.record import parse
+from ragwatch.model.quantities import Quantity
 from ragwatch.ports import StoredVerdict
 from ragwatch.stores.sqlite.store import SqliteStore
 

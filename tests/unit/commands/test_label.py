@@ -18,8 +18,8 @@ from ragwatch.commands import cli
 from ragwatch.commands.label import printable, underlined_claims
 from ragwatch.commands.label_rows import label_record
 from ragwatch.core.labels.label import Label
-from ragwatch.core.scores import Quantity
 from ragwatch.errors import ConfigError, RagwatchError
+from ragwatch.model.quantities import Quantity
 from ragwatch.ports import Query, Retention
 from ragwatch.stores.sqlite.store import SqliteStore
 

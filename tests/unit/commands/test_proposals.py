@@ -17,8 +17,8 @@ from ragwatch.commands import cli
 from ragwatch.commands.proposals import pages
 from ragwatch.commands.rules import plan_of
 from ragwatch.config import load
-from ragwatch.core.scores import Quantity
 from ragwatch.errors import ConfigError, StoreError
+from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.drift.scores import ScoreDriftLoop
 from ragwatch.ports import ScoreRow
 from ragwatch.stores.sqlite.store import SqliteStore

@@ -16,8 +16,8 @@ from ragwatch.config import load
 from ragwatch.config.suites import read_suite
 from ragwatch.core.labels.label import Label
 from ragwatch.core.sample import Context
-from ragwatch.core.scores import Quantity
 from ragwatch.errors import ConfigError, StoreError
+from ragwatch.model.quantities import Quantity
 from ragwatch.ports import Query, RecordedEvent
 from ragwatch.stores.sqlite.store import SqliteStore
 

@@ -9,9 +9,9 @@ import pytest
 
 from ragwatch.config import Config, load, parse
 from ragwatch.config.paging import unpaged
-from ragwatch.core.reference import ReferenceQuantity
-from ragwatch.core.scores import Quantity
 from ragwatch.errors import ConfigError
+from ragwatch.model.quantities import Quantity
+from ragwatch.model.references import ReferenceQuantity
 
 SOURCE = {"kind": "tail", "name": "app", "path": "app.jsonl"}
 

@@ -12,8 +12,8 @@ from ragwatch.commands.rules import plan_of
 from ragwatch.config import Config, parse
 from ragwatch.core.criteria import MAX_CRITERIA, Criterion, Example
 from ragwatch.core.evidence import CriterionAnswer
-from ragwatch.core.scores import Quantity, quantity_of
 from ragwatch.errors import ConfigError
+from ragwatch.model.quantities import Quantity, quantity_of
 from ragwatch.rules import prometheus, yaml_text
 
 POLITE = {"name": "polite", "question": "Is the tone polite?"}

@@ -10,8 +10,8 @@ from pydantic import ValidationError
 
 from ragwatch.config.drift import AnchorsOptions, DriftOptions, check_routes, lowest_probability, read_anchors
 from ragwatch.core.sampling import SamplingPlan
-from ragwatch.core.scores import Quantity
 from ragwatch.errors import ConfigError
+from ragwatch.model.quantities import Quantity
 
 ROUTES = ("search", "support", "other")
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from ragwatch.config import parse
-from ragwatch.core.scores import Quantity
 from ragwatch.errors import ConfigError
+from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.export.rules import Signal
 
 URL = "https://otel.example.org/api/public/otel/"

@@ -9,8 +9,8 @@ from pydantic import ValidationError
 
 from ragwatch.config.gate import GateOptions, rules_of
 from ragwatch.core.gate import Metric
-from ragwatch.core.reference import ReferenceQuantity
-from ragwatch.core.scores import Quantity
+from ragwatch.model.quantities import Quantity
+from ragwatch.model.references import ReferenceQuantity
 
 
 def limits(thresholds: dict[Metric, float] | None = None, **metrics: Any) -> dict[str, tuple[float, str]]:

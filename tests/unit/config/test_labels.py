@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from ragwatch.config.judge_options import JudgeOptions
 from ragwatch.config.labels import LabelsOptions, second_of
-from ragwatch.core.scores import Quantity
+from ragwatch.model.quantities import Quantity
 
 F = Quantity.FAITHFULNESS
 

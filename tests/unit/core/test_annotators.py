@@ -7,7 +7,7 @@ from dataclasses import replace
 from ragwatch.core.estimate import Estimate
 from ragwatch.core.labels.annotators import WithoutAnnotator, shares_of, widened
 from ragwatch.core.labels.label import MAX_EARLIER, Label, from_record
-from ragwatch.core.scores import Quantity
+from ragwatch.model.quantities import Quantity
 
 ALL = Estimate(0.3, 0.2, 0.4, n=90, n_eff=80.0, coverage=1.0, bound_low=0.3, bound_high=0.3, interval="ppi++")
 

@@ -8,7 +8,7 @@ from ragwatch.core.estimators.rogan_gladen import ErrorRates
 from ragwatch.core.evidence import ClaimVerdict
 from ragwatch.core.labels.agreement import Agreement, TooFewLabels
 from ragwatch.core.labels.calibration import LabelledClaim, LabelledScore, error_rates, report, traffic_agreement
-from ragwatch.core.scores import Quantity
+from ragwatch.model.quantities import Quantity
 
 F = Quantity.FAITHFULNESS
 YES, NO = ClaimVerdict.SUPPORTED, ClaimVerdict.NOT_IN_CONTEXT

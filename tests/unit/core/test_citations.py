@@ -16,11 +16,13 @@ from ragwatch.core.citation_markers import markers_of, without_markers
 from ragwatch.core.citations import MAX_CITATIONS, with_citations
 from ragwatch.core.evidence import Citation, Claim, ClaimVerdict, ContextReading, Evidence, ShapeError
 from ragwatch.core.phrases import without_leads
-from ragwatch.core.scores import Quantity, UnknownReason, citation_precision, why_unknown
+from ragwatch.core.scores import citation_precision, why_unknown
 from ragwatch.core.tally import Tally, verdict_tallies
 from ragwatch.core.verdict import judged
 from ragwatch.core.verdict_line import parse_verdict_line, verdict_line
 from ragwatch.judges.lexical import judge as lexical
+from ragwatch.model.quantities import Quantity
+from ragwatch.model.reasons import UnknownReason
 
 COLUMN = ContextReading(relevant=True)
 TEXTS = st.text(alphabet="[]()【】†^#0123,;:-–. \n`_axABsource document passage ref", max_size=200)

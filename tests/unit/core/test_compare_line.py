@@ -19,9 +19,9 @@ from ragwatch.core.compare_line import (
     compare_reports,
     compare_verdicts,
 )
-from ragwatch.core.reference import ReferenceQuantity
 from ragwatch.core.sample import Role, Turn
 from ragwatch.core.verdict import Verdict
+from ragwatch.model.references import ReferenceQuantity
 
 
 def answered(question: str | None, *, good: bool, name: str = "r", route: str = "", **parts: Any) -> Verdict:

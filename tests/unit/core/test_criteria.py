@@ -16,10 +16,12 @@ from ragwatch.core.evidence import CriterionAnswer, CriterionReading
 from ragwatch.core.gate import metric_of, score_of
 from ragwatch.core.labels.label import Label, from_record
 from ragwatch.core.labels.selection import JudgeScores, unsure
-from ragwatch.core.scores import MAX_NAME_CHARS, RESERVED, Quantity, UnknownReason, quantity_of, score_all, why_unknown
-from ragwatch.core.stage import Stage
+from ragwatch.core.scores import score_all, why_unknown
 from ragwatch.core.verdict import Judged
 from ragwatch.core.verdict_line import parse_verdict_line, verdict_line
+from ragwatch.model.quantities import MAX_NAME_CHARS, RESERVED, Quantity, quantity_of
+from ragwatch.model.reasons import UnknownReason
+from ragwatch.model.stages import Stage
 
 POLITE = quantity_of("polite")
 YES, NO, DOES_NOT_APPLY = CriterionAnswer

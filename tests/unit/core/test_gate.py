@@ -9,26 +9,24 @@ from typing import Any
 import pytest
 from support.kit import a_draw, a_sample, a_verdict, an_evidence, an_unjudged
 
-from ragwatch.core.diagnosis import STAGES
 from ragwatch.core.evidence import ReferenceClaim
 from ragwatch.core.gate import (
-    JUDGED_RETRIEVAL,
     GateDecision,
     GateReport,
     GateRules,
-    GateSeverity,
     MetricFinding,
     MetricLimit,
     gate,
     metric_of,
     score_of,
 )
-from ragwatch.core.reference import ReferenceQuantity
 from ragwatch.core.relevance import CaseKind, RankedCase, rank_sample
 from ragwatch.core.sample import Context, RelevantContext
-from ragwatch.core.scores import Quantity
-from ragwatch.core.stage import Stage
 from ragwatch.core.verdict import Judged, Verdict
+from ragwatch.model.quantities import Quantity
+from ragwatch.model.quantity_row import GateSeverity
+from ragwatch.model.references import ReferenceQuantity
+from ragwatch.model.stages import Stage
 
 GOOD, BAD = an_evidence((1, 0)), an_evidence((0, 0))
 FAITHFUL = MetricLimit(Quantity.FAITHFULNESS, 0.85)
@@ -229,8 +227,3 @@ def test_retrieval_and_generation_cases_are_never_averaged_together() -> None:
     assert both.kinds == {CaseKind.RETRIEVAL: 1, CaseKind.END_TO_END: 1, CaseKind.GENERATION: 40}
     alone = gate([live, *verdicts(40)], rules, cases=[a_ranked(answer="So.")])
     assert alone.findings[1].n == 41
-
-
-def test_judged_metrics_of_retrieval_are_those_of_the_diagnosis() -> None:
-    """A new metric of retrieval must not slip into the mean of fixed contexts."""
-    assert {metric for metric, stage in STAGES.items() if stage is Stage.RETRIEVAL} == JUDGED_RETRIEVAL

@@ -10,8 +10,8 @@ from support.kit import a_verdict, an_evidence, an_unjudged
 from ragwatch.core.diagnosis import attribute
 from ragwatch.core.gate import GateReport, GateRules, MetricLimit, gate
 from ragwatch.core.gate_line import baseline_of, figures_of, gate_line
-from ragwatch.core.reference import ReferenceQuantity
-from ragwatch.core.scores import Quantity
+from ragwatch.model.quantities import Quantity
+from ragwatch.model.references import ReferenceQuantity
 
 RULES = GateRules((MetricLimit(Quantity.FAITHFULNESS, 0.85), MetricLimit(ReferenceQuantity.CONTEXT_RECALL, 0.8)))
 

@@ -18,7 +18,7 @@ from ragwatch.core.labels.selection import (
     unsure,
 )
 from ragwatch.core.sampling import SamplingHash
-from ragwatch.core.scores import Quantity
+from ragwatch.model.quantities import Quantity
 
 RUNS = 4000
 

@@ -13,9 +13,10 @@ from support.kit import a_judge_context, a_sample
 
 from ragwatch.core.labels.agreement import TooFewLabels
 from ragwatch.core.labels.length_preference import LengthPreference, LengthScore, length_preference
-from ragwatch.core.scores import Quantity, score_all
+from ragwatch.core.scores import score_all
 from ragwatch.core.self_tests import PADDING, known_bad, padded, scores_higher
 from ragwatch.judges.lexical import judge as lexical
+from ragwatch.model.quantities import Quantity
 
 
 def found(rows: list[LengthScore], minimum: int = 4) -> LengthPreference:

@@ -11,13 +11,13 @@ from support.kit import a_claim, an_evidence
 
 from ragwatch.core.evidence import Evidence, ReferenceClaim, ShapeError
 from ragwatch.core.reference import (
-    ReferenceQuantity,
     context_f1,
     context_precision_with_reference,
     context_recall,
     correctness,
     score_by_reference,
 )
+from ragwatch.model.references import ReferenceQuantity
 
 
 def a_known(*cells: int, in_answer: bool | None = None) -> ReferenceClaim:

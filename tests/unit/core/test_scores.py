@@ -9,7 +9,9 @@ from support.kit import a_claim, an_evidence
 
 from ragwatch.core import scores
 from ragwatch.core.evidence import Cell, ContextReading, Evidence, ShapeError, UnreadReason
-from ragwatch.core.scores import Quantity, UnknownReason, score_all, top_ranked_fault, why_unknown
+from ragwatch.core.scores import score_all, top_ranked_fault, why_unknown
+from ragwatch.model.quantities import Quantity
+from ragwatch.model.reasons import UnknownReason
 
 CONTRADICTED = a_claim((0, 0), "contradicted")
 TOGETHER = replace(a_claim((1, 1)), cells=(Cell.JOINTLY, Cell.JOINTLY))

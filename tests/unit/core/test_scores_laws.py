@@ -8,8 +8,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from ragwatch.core.evidence import Address, Cell, Claim, ClaimVerdict, ContextReading, Evidence, Need
-from ragwatch.core.scores import Quantity, faithfulness, score_all, top_ranked_fault, why_unknown
+from ragwatch.core.scores import faithfulness, score_all, top_ranked_fault, why_unknown
 from ragwatch.core.stage import stage
+from ragwatch.model.quantities import Quantity
 
 ORDERLESS = (
     Quantity.FAITHFULNESS,

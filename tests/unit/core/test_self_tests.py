@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.kit import a_judge_context, a_sample, an_evidence
 
-from ragwatch.core.scores import Quantity
 from ragwatch.core.self_tests import fooled, known_bad, repeats
 from ragwatch.judges.lexical import judge as lexical
+from ragwatch.model.quantities import Quantity
 
 
 @given(st.integers())

@@ -6,7 +6,8 @@ import pytest
 from support.kit import a_claim, an_evidence
 
 from ragwatch.core.evidence import Evidence
-from ragwatch.core.stage import Stage, stage
+from ragwatch.core.stage import stage
+from ragwatch.model.stages import Stage
 
 MANY = [(1, 0)] * 9  # enough good claims that one bad one leaves faithfulness at 0.9
 

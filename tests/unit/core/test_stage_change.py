@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragwatch.core.scores import Quantity
-from ragwatch.core.stage import Stage
 from ragwatch.core.stage_change import IGNORED, MIN_SAMPLES, changed_stage, counted_stage, stage_shares
+from ragwatch.model.quantities import Quantity
+from ragwatch.model.stages import Stage
 
 FAULTS = [stage for stage in Stage if stage is not Stage.NONE]
 COUNTS = st.dictionaries(st.sampled_from([*map(str, Stage), IGNORED]), st.integers(0, 100))

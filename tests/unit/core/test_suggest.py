@@ -24,9 +24,9 @@ from ragwatch.core.question_kinds import (
     newest_date,
     vocabulary_coverage,
 )
-from ragwatch.core.scores import Quantity
 from ragwatch.core.suggest import TAG, CanarySuggestion, Proposal, propose, suite_text, summary_lines
 from ragwatch.core.verdict_line import ClaimRecord, VerdictRecord
+from ragwatch.model.quantities import Quantity
 
 Row = tuple[VerdictRecord, dict[str, Any] | None]
 

@@ -6,9 +6,10 @@ import pytest
 from support.kit import a_claim, a_draw, a_reading, an_evidence
 
 from ragwatch.core.evidence import ShapeError
-from ragwatch.core.scores import Fault, Quantity, score_all
-from ragwatch.core.stage import Stage
+from ragwatch.core.scores import score_all
 from ragwatch.core.verdict import judged
+from ragwatch.model.quantities import Quantity
+from ragwatch.model.stages import Fault, Stage
 
 
 def test_verdict_follows_from_evidence() -> None:

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from ragwatch.core.scores import Quantity
 from ragwatch.core.snapshot import Gauge
 from ragwatch.core.tally import Tally
 from ragwatch.exporter.catalogue import CATALOGUE, MetricType, SeriesDefinition, markdown
 from ragwatch.exporter.series import GaugeSource
+from ragwatch.model.quantities import Quantity
 from ragwatch.telemetry import EventCount, GaugeLevel
 
 # What a number is measured in: a base unit, or the plural of what is counted.

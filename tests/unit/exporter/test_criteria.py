@@ -9,11 +9,11 @@ from support.snapshots import JUDGE, counted, estimate, small
 
 from ragwatch.board import Board
 from ragwatch.core.criteria import Criterion
-from ragwatch.core.scores import quantity_of
 from ragwatch.core.snapshot import EstimateRow
 from ragwatch.exporter.catalogue import CATALOGUE, with_criteria
 from ragwatch.exporter.quality import TEMPLATES, series_names
 from ragwatch.exporter.render import Exporter
+from ragwatch.model.quantities import quantity_of
 from ragwatch.telemetry import Telemetry
 
 POLITE = Criterion("polite", "Is the tone polite?")

@@ -13,7 +13,6 @@ from support.snapshots import AT, KEY, ROUTES, estimate, large, small
 
 from ragwatch.core import sample as answered
 from ragwatch.core.estimate import Estimate
-from ragwatch.core.scores import Quantity
 from ragwatch.core.snapshot import EstimateRow, Gauge, Gauges, Lag, Snapshot
 from ragwatch.core.snapshot import Exemplar as Shown
 from ragwatch.core.tally import Tally, observe
@@ -21,6 +20,7 @@ from ragwatch.exporter.allowed_labels import AllowedLabels
 from ragwatch.exporter.catalogue import CATALOGUE
 from ragwatch.exporter.families import family, of_snapshot, of_telemetry
 from ragwatch.judges.llm.prompt.units import units_of
+from ragwatch.model.quantities import Quantity
 from ragwatch.telemetry import Telemetry
 
 NAMES = AllowedLabels.of(sources=["app"], routes=ROUTES, judges=["embedded"])

@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 from support.snapshots import AT, estimate, small
 
-from ragwatch.core.scores import Quantity
 from ragwatch.core.segments import Segments, series_of_segments
 from ragwatch.core.snapshot import SegmentRow, Snapshot
 from ragwatch.core.tally import Tally
 from ragwatch.exporter.allowed_labels import AllowedLabels
 from ragwatch.exporter.families import of_snapshot
+from ragwatch.model.quantities import Quantity
 
 SEGMENTS = Segments({"release": ("v1",), "tier": ("free", "paid")})
 WINDOWS = ("15m", "1h")

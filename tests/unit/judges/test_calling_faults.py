@@ -10,13 +10,13 @@ from pydantic import ValidationError
 from support.callers import PRICES, HandClock, ScriptedProvider, said
 from support.kit import a_draw, a_judge_context
 
-from ragwatch.core.scores import Quantity
 from ragwatch.core.verdict import Judged
 from ragwatch.judges import claude
 from ragwatch.judges.llm.calls.limits import parse_rate_limits
 from ragwatch.judges.llm.calls.options import CallOptions
 from ragwatch.judges.llm.calls.scheduler import CallScheduler
 from ragwatch.judges.llm.judge import LLMJudge
+from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.reading import DrawReader
 from ragwatch.pipeline.self_tests import JudgeSelfTests
 from ragwatch.telemetry import EventCount, Telemetry

@@ -12,13 +12,13 @@ from support.callers import PRICES, HandClock, ScriptedProvider, failed, said
 from support.kit import a_judge_context, a_sample
 
 from ragwatch.core.budget import SpendingCap
-from ragwatch.core.scores import Quantity
 from ragwatch.core.self_tests import SELF_TEST_KEY
 from ragwatch.errors import ConfigError, JudgeError
 from ragwatch.judges import claude
 from ragwatch.judges.llm.calls.options import CallOptions
 from ragwatch.judges.llm.judge import MAX_FAILURES_PER_SAMPLE, LLMJudge
 from ragwatch.judges.llm.prompt.reading import PROMPT_VERSION
+from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.budget_account import InMemoryBudget
 from ragwatch.ports import JudgeContext
 from ragwatch.telemetry import EventCount, Telemetry

@@ -10,12 +10,13 @@ from support.kit import a_judge_context
 
 from ragwatch.core.evidence import Address, Cell, ClaimVerdict, Evidence
 from ragwatch.core.sample import Context, Sample
-from ragwatch.core.scores import Fault, faithfulness, top_ranked_fault
-from ragwatch.core.stage import Stage, stage
+from ragwatch.core.scores import faithfulness, top_ranked_fault
+from ragwatch.core.stage import stage
 from ragwatch.core.verdict import Usage
 from ragwatch.errors import JudgeError
 from ragwatch.judges.lexical.judge import Options, build
 from ragwatch.judges.lexical.reference import READING_VERSION
+from ragwatch.model.stages import Fault, Stage
 from ragwatch.telemetry import Telemetry
 
 KETTLE = "The Vortex kettle boils one litre of water in 90 seconds. Its lid locks while the water is hot."

@@ -14,9 +14,9 @@ from support.draws import draws
 from support.kit import a_judge_context
 
 from ragwatch.core.evidence import ClaimVerdict, Evidence
-from ragwatch.core.reference import ReferenceQuantity, score_by_reference
+from ragwatch.core.reference import score_by_reference
 from ragwatch.core.sample import Context, Sample
-from ragwatch.core.scores import Quantity, score_all
+from ragwatch.core.scores import score_all
 from ragwatch.errors import JudgeError
 from ragwatch.judges.lexical import judge as lexical
 from ragwatch.judges.lexical.atomic_facts import MAX_CARRIED_CHARS, MAX_TOKENS, combine, facts_of
@@ -26,6 +26,8 @@ from ragwatch.judges.lexical.reader import Thresholds, read
 from ragwatch.judges.lexical.tables import shipped
 from ragwatch.judges.lexical.words import terms
 from ragwatch.judges.local import judge as local
+from ragwatch.model.quantities import Quantity
+from ragwatch.model.references import ReferenceQuantity
 
 TINY = Path(__file__).parents[2] / "data" / "local"
 WORDS = lexical.build(lexical.Options(), name="words", context=a_judge_context())

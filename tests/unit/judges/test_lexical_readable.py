@@ -6,12 +6,14 @@ import pytest
 
 from ragwatch.core.evidence import Evidence
 from ragwatch.core.sample import Context, Sample
-from ragwatch.core.scores import Quantity, UnknownReason, score_all, why_unknown
+from ragwatch.core.scores import score_all, why_unknown
 from ragwatch.judges.lexical.claims import claims_of
 from ragwatch.judges.lexical.language import language_of
 from ragwatch.judges.lexical.readable import readable
 from ragwatch.judges.lexical.reader import Thresholds, read
 from ragwatch.judges.lexical.tables import shipped
+from ragwatch.model.quantities import Quantity
+from ragwatch.model.reasons import UnknownReason
 
 FREE = "Shipping is free for orders above 50 euros."
 LANGUAGES = {

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 from support.kit import a_judge_context
 
-from ragwatch.core.reference import ReferenceQuantity, score_by_reference
+from ragwatch.core.reference import score_by_reference
 from ragwatch.core.sample import Context, Sample
 from ragwatch.judges.lexical.judge import Options, build
 from ragwatch.judges.lexical.steps import MAX_STEP_TERMS, actions, names_action
 from ragwatch.judges.lexical.words import terms
+from ragwatch.model.references import ReferenceQuantity
 
 JUDGE = build(Options(), name="embedded", context=a_judge_context())
 CONTEXTS = (

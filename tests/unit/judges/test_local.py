@@ -16,7 +16,7 @@ from support.kit import a_judge_context
 from ragwatch.core.cascade import uncertainty
 from ragwatch.core.evidence import ClaimVerdict, Evidence
 from ragwatch.core.sample import Context, Sample
-from ragwatch.core.scores import Quantity, score_all
+from ragwatch.core.scores import score_all
 from ragwatch.judges.lexical import judge as lexical
 from ragwatch.judges.lexical.claims import claims_of
 from ragwatch.judges.lexical.evidence import window
@@ -31,6 +31,7 @@ from ragwatch.judges.local.cross_encoder import CrossEncoderPass, CrossEncoderRu
 from ragwatch.judges.local.fusion import numbers
 from ragwatch.judges.local.judge import LocalJudge, Options, build
 from ragwatch.judges.local.session import PairModel
+from ragwatch.model.quantities import Quantity
 from ragwatch.telemetry import Telemetry
 
 TINY = Path(__file__).parents[2] / "data" / "local"

@@ -10,13 +10,14 @@ from support.kit import a_judge_context
 
 from ragwatch.core.evidence import Cell, ClaimVerdict, Evidence
 from ragwatch.core.sample import Context, Sample
-from ragwatch.core.scores import Quantity, context_use, expected_scores, top_ranked_fault, top_ranked_ignored
+from ragwatch.core.scores import context_use, expected_scores, top_ranked_fault, top_ranked_ignored
 from ragwatch.judges.lexical import judge as lexical
 from ragwatch.judges.lexical import reader
 from ragwatch.judges.lexical.claims import claims_of
 from ragwatch.judges.lexical.judge import LexicalJudge
 from ragwatch.judges.lexical.tables import shipped
 from ragwatch.judges.local import judge as local
+from ragwatch.model.quantities import Quantity
 
 LEXICAL = lexical.build(lexical.Options(), name="embedded", context=a_judge_context())
 LOCAL = local.build(local.Options(), name="reader", context=a_judge_context())

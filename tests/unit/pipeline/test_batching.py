@@ -13,7 +13,6 @@ from support.callers import PRICES, ScriptedProvider, failed, said
 from support.kit import AT, JUDGE, Clock, a_draw, an_admission, an_evidence
 
 from ragwatch.core.budget import Cost, SpendingCap
-from ragwatch.core.scores import Quantity
 from ragwatch.core.tally import Tally
 from ragwatch.core.verdict import NO_USAGE
 from ragwatch.errors import ConfigError
@@ -21,6 +20,7 @@ from ragwatch.judges.llm.batch_judge import BatchLLMJudge
 from ragwatch.judges.llm.calls.options import CallOptions
 from ragwatch.judges.llm.judge import LLMJudge
 from ragwatch.judges.llm.prompt.reading import Prompt
+from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.batching import LISTING_GRACE_SECONDS, MAX_OPEN_BATCHES, MAX_UNKNOWN_SECONDS, MAX_WAIT_SECONDS
 from ragwatch.pipeline.budget_account import StoredBudgetAccount
 from ragwatch.pipeline.self_tests import JudgeSelfTests

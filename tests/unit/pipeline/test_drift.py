@@ -9,9 +9,9 @@ from structlog.testing import LogCapture
 from support.kit import AT, JUDGE, Clock, a_draw, a_verdict, an_admission, an_evidence, an_unjudged
 from support.watched import MINUTE, faithful, settle
 
-from ragwatch.core.scores import Quantity
 from ragwatch.core.snapshot import Gauge, Gauges
 from ragwatch.core.tally import Tally
+from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.drift.rules import DriftRules
 from ragwatch.pipeline.drift.scores import KIND, ScoreDriftLoop
 from ragwatch.stores.sqlite.store import SqliteStore

@@ -18,8 +18,8 @@ from support.kit import AT, JUDGE, Clock
 from support.mortal import Fate, KilledError, MortalConnection
 from support.watched import faithful, settle
 
-from ragwatch.core.scores import Quantity
 from ragwatch.core.tally import Tally
+from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.drift.rules import DriftRules
 from ragwatch.pipeline.drift.scores import KIND, ScoreDriftLoop
 from ragwatch.stores.sqlite.store import SqliteStore

@@ -12,9 +12,9 @@ from support.watched import faithful, settle
 
 from ragwatch.board import Board
 from ragwatch.core.estimate import Estimate
-from ragwatch.core.scores import Quantity
 from ragwatch.core.snapshot import EstimateRow, Gauge, Gauges, Snapshot
 from ragwatch.core.tally import Tallies, Tally, observe
+from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.drift.rules import DriftRules
 from ragwatch.pipeline.drift.scores import ScoreDriftLoop
 from ragwatch.pipeline.drift.signals import Signal

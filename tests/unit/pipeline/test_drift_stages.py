@@ -9,9 +9,10 @@ from support.kit import AT, JUDGE, Clock, a_draw, a_reading, a_verdict, an_admis
 from support.watched import MINUTE
 
 from ragwatch.core.evidence import Evidence
-from ragwatch.core.scores import Quantity
 from ragwatch.core.snapshot import Gauge
-from ragwatch.core.stage import Stage, stage
+from ragwatch.core.stage import stage
+from ragwatch.model.quantities import Quantity
+from ragwatch.model.stages import Stage
 from ragwatch.pipeline.drift.rules import DriftRules
 from ragwatch.pipeline.drift.scores import KIND, ScoreDriftLoop
 from ragwatch.pipeline.drift.stages import NEWEST, RouteStages

@@ -8,9 +8,9 @@ import pytest
 from support.kit import AT, JUDGE, Clock
 from support.watched import MINUTE, faithful, settle
 
-from ragwatch.core.scores import Quantity
 from ragwatch.core.snapshot import Gauge
 from ragwatch.core.tally import Tally
+from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.drift.rules import DriftRules
 from ragwatch.pipeline.drift.scores import KIND, ScoreDriftLoop
 from ragwatch.stores.sqlite.store import SqliteStore

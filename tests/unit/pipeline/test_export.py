@@ -15,8 +15,8 @@ from support.kit import AT, Clock, a_claim, a_draw, a_reading, a_verdict, an_adm
 from support.otlp_backend import Fault, OtlpBackend, plain
 from support.spans import PROTOBUF, a_request
 
-from ragwatch.core.scores import Quantity
 from ragwatch.errors import ConfigError
+from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.export.client import OtlpClient
 from ragwatch.pipeline.export.rules import ExportRules, ExportTarget, Signal
 from ragwatch.pipeline.export.trial import try_endpoint

@@ -20,7 +20,7 @@ from support.kit import AT, a_draw, a_verdict
 from support.otlp_backend import Fault, OtlpBackend, plain
 from support.patience import DEADLINE
 
-from ragwatch.core.scores import Quantity
+from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.export.loop import MAX_PAUSE_SECONDS
 from ragwatch.pipeline.export.rules import ExportRules, Signal
 from ragwatch.ports import Retention

@@ -27,10 +27,10 @@ from ragwatch.core.estimate import Addends
 from ragwatch.core.estimators import hajek
 from ragwatch.core.feedback import Scale, UserScoreRow, UserScores
 from ragwatch.core.sampling import SamplingPlan, key_of
-from ragwatch.core.scores import Quantity
 from ragwatch.core.tally import Tally
 from ragwatch.formats import canonical
 from ragwatch.formats.feedback import FeedbackReader
+from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline import feedback as module
 from ragwatch.pipeline.feedback import FeedbackWindows
 from ragwatch.pipeline.feedback_rules import FeedbackRules

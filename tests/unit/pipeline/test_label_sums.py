@@ -10,7 +10,7 @@ from support.kit import AT, JUDGE, a_draw, a_reading, a_verdict, an_admission
 from support.labelled import BOTH, LLM
 
 from ragwatch.core.estimators.ppi import PpiSums
-from ragwatch.core.scores import Quantity
+from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.labels import sums as module
 from ragwatch.pipeline.labels.sums import HOUR, LabelSums, Place, hours
 from ragwatch.pipeline.labels.verdicts import answer_verdicts

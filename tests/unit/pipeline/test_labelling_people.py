@@ -10,7 +10,7 @@ from support.kit import JUDGE, a_draw, a_reading, a_verdict, an_admission, an_un
 from support.labelled import ALONE, BOTH, LLM, NOW, World
 
 from ragwatch.core.labels.label import Label
-from ragwatch.core.scores import Quantity
+from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.labels import tasks as module
 from ragwatch.pipeline.labels.tasks import LabelTasks
 from ragwatch.pipeline.labels.verdicts import LabelRules

@@ -15,8 +15,8 @@ from ragwatch.board import Board
 from ragwatch.core.estimate import Addends, Estimate
 from ragwatch.core.estimators import hajek
 from ragwatch.core.labels.label import Label
-from ragwatch.core.scores import Quantity
 from ragwatch.core.snapshot import EstimateRow, Gauge
+from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.digest import DigestInputs, DigestLoop
 from ragwatch.pipeline.labels.correction import LabelCorrection, answer_label, by_error_rates, pairs_of
 from ragwatch.pipeline.labels.verdicts import LabelRules, answer_verdicts

@@ -13,10 +13,10 @@ from support.patience import DEADLINE
 
 from ragwatch.core.budget import Cost, SpendingCap
 from ragwatch.core.evidence import Evidence
-from ragwatch.core.scores import Quantity
 from ragwatch.core.tally import Tallies, Tally
 from ragwatch.core.verdict import UnjudgedReason
 from ragwatch.errors import JudgeError
+from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.drift.rules import DriftRules
 from ragwatch.pipeline.drift.scores import ScoreDriftLoop
 from ragwatch.pipeline.rejudging import RejudgeOutcome, RejudgeRequest, Rejudging, outcome_of

@@ -12,9 +12,9 @@ from support.kit import JUDGE, Clock, ScriptedJudge, a_draw, an_admission
 
 from ragwatch.core.estimate import Addends
 from ragwatch.core.estimators import hajek
-from ragwatch.core.scores import Quantity
 from ragwatch.core.segments import Segments
 from ragwatch.core.tally import Tally
+from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.judging import JudgingLoop, JudgingRules
 from ragwatch.pipeline.segment_windows import SegmentWindows
 from ragwatch.ports import ScoreRow

@@ -11,8 +11,8 @@ from support.kit import JUDGE
 
 from ragwatch.core.estimate import Addends
 from ragwatch.core.estimators import hajek
-from ragwatch.core.scores import Quantity
 from ragwatch.core.snapshot import EstimateRow, Exemplar
+from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.windows import SlidingWindows
 from ragwatch.ports import ScoreRow
 

@@ -19,8 +19,8 @@ from ragwatch.commands.dashboards import board_plan_of
 from ragwatch.commands.rules import plan_of
 from ragwatch.config import parse
 from ragwatch.core.criteria import Criterion
-from ragwatch.core.scores import Quantity
 from ragwatch.exporter.catalogue import MetricType, with_criteria
+from ragwatch.model.quantities import Quantity
 from ragwatch.rules import Links, RulePlan, prometheus, yaml_text
 from ragwatch.rules.dashboards import PLACEHOLDER, BoardPlan, boards
 

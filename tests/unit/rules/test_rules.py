@@ -26,8 +26,8 @@ from ragwatch.config import parse
 from ragwatch.config.alerts import Alerts
 from ragwatch.core.estimate import Addends
 from ragwatch.core.estimators import hajek
-from ragwatch.core.scores import Quantity
 from ragwatch.errors import ConfigError
+from ragwatch.model.quantities import Quantity
 from ragwatch.rules import BurnRate, Links, RulePlan, alerts, impossible, operator, prometheus, yaml_text
 from ragwatch.rules.alert import Severity
 from ragwatch.rules.catalogue import CATALOGUE, NAMES

@@ -9,8 +9,8 @@ import pytest
 from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission
 
 from ragwatch.core.labels.label import Label
-from ragwatch.core.scores import Quantity
 from ragwatch.errors import StoreError
+from ragwatch.model.quantities import Quantity
 from ragwatch.ports import Part, Query, StoredRun
 from ragwatch.stores.sqlite.notes import MAX_RUNS_BYTES
 from ragwatch.stores.sqlite.reader import ReadConnection

@@ -9,8 +9,8 @@ from support.kit import AT, a_claim, a_draw, a_reading, a_verdict, an_admission,
 from support.stored_bytes import readable
 
 from ragwatch.core.labels.label import Label
-from ragwatch.core.scores import Quantity
 from ragwatch.core.tally import Tally
+from ragwatch.model.quantities import Quantity
 from ragwatch.ports import Assignment, FollowUp, Query, Retention
 from ragwatch.stores.kept_texts import Texts
 from ragwatch.stores.sqlite.store import SqliteStore

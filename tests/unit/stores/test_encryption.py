@@ -16,9 +16,9 @@ from support.kit import AT, a_claim, a_draw, a_verdict, an_admission, an_evidenc
 from support.stored_bytes import readable
 
 from ragwatch.core.labels.label import Label
-from ragwatch.core.scores import Quantity
 from ragwatch.core.tally import Tallies
 from ragwatch.errors import ConfigError, StoreError
+from ragwatch.model.quantities import Quantity
 from ragwatch.ports import Erasure, Query, StoredRun
 from ragwatch.stores.encryption import (
     FIRST_SEGMENT_BYTES,

@@ -14,9 +14,9 @@ from support.stored_bytes import readable
 
 from ragwatch.core.labels.label import Label
 from ragwatch.core.sample import Role, Turn
-from ragwatch.core.scores import Quantity
 from ragwatch.core.tally import Tallies, Tally
 from ragwatch.errors import StoreError
+from ragwatch.model.quantities import Quantity
 from ragwatch.ports import Erasure, Query, RecordedEvent, Retention, StoredRun
 from ragwatch.stores.sqlite.erasure import UNDER_WAY
 from ragwatch.stores.sqlite.store import SqliteStore

@@ -12,8 +12,8 @@ from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission, an_evidence,
 
 from ragwatch.core.budget import Cost, SpendingCap
 from ragwatch.core.labels.label import Label
-from ragwatch.core.scores import Quantity
 from ragwatch.core.tally import Tally
+from ragwatch.model.quantities import Quantity
 from ragwatch.ports import (
     Assignment,
     Erasure,

@@ -14,9 +14,9 @@ from support.stores import sql
 
 from ragwatch.core.budget import Cost, SpendingCap
 from ragwatch.core.labels.label import Label
-from ragwatch.core.scores import Quantity
 from ragwatch.core.tally import Tally
 from ragwatch.errors import ConfigError, StoreError
+from ragwatch.model.quantities import Quantity
 from ragwatch.ports import Assignment, Erasure, Feedback, FollowUp, Part, Query, RecordedEvent, Retention, StoredRun
 from ragwatch.stores.encryption import TextCipher
 from ragwatch.stores.kept_texts import Texts

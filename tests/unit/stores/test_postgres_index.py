@@ -12,8 +12,8 @@ from support.kit import AT, a_draw, a_verdict, an_admission, an_evidence
 from support.stores import sql
 
 from ragwatch.core.sample import Context, Draw
-from ragwatch.core.scores import Quantity
 from ragwatch.errors import UnsearchableError
+from ragwatch.model.quantities import Quantity
 from ragwatch.ports import Query, Retention
 from ragwatch.stores.answer_terms import asked_terms
 from ragwatch.stores.kept_texts import Texts

@@ -15,10 +15,10 @@ from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission
 
 from ragwatch.core.estimate import Addends
 from ragwatch.core.invariants import violations
-from ragwatch.core.scores import Quantity
 from ragwatch.core.tally import Tally
 from ragwatch.core.trends import SPANS, TrendKind, start_of
 from ragwatch.errors import StoreError
+from ragwatch.model.quantities import Quantity
 from ragwatch.ports import AnswerQuery, Part, Query, RecordedEvent, TrendQuery
 from ragwatch.stores.sqlite import schema
 from ragwatch.stores.sqlite.store import SqliteStore

@@ -7,7 +7,7 @@ import sqlite3
 import pytest
 from support.kit import JUDGE, a_draw, a_verdict, an_admission
 
-from ragwatch.core.scores import Quantity
+from ragwatch.model.quantities import Quantity
 from ragwatch.ports import Query
 from ragwatch.stores.sqlite.search import statement
 from ragwatch.stores.sqlite.store import SqliteStore

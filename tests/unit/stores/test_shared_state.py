@@ -16,9 +16,9 @@ from ragwatch.commands import cli, state_reader
 from ragwatch.commands.check import check_all
 from ragwatch.config import Config, load
 from ragwatch.core.labels.label import Label
-from ragwatch.core.scores import Quantity
 from ragwatch.core.tally import Tally
 from ragwatch.daemon.state_secret import state_secret
+from ragwatch.model.quantities import Quantity
 from ragwatch.ports import Query, RecordedEvent, StoredRun
 from ragwatch.stores.postgres.schema import VERSION
 from ragwatch.stores.postgres.store import PostgresStore

@@ -16,10 +16,10 @@ import pytest
 from support.kit import AT, JUDGE, a_claim, a_draw, a_reading, a_verdict, an_admission, an_evidence
 
 from ragwatch.core.sample import Draw
-from ragwatch.core.scores import Quantity
 from ragwatch.core.tally import Tally
 from ragwatch.core.trends import TrendKind
 from ragwatch.errors import StoreError
+from ragwatch.model.quantities import Quantity
 from ragwatch.ports import Query, RecordedEvent, Retention, TrendQuery
 from ragwatch.stores.answer_terms import asked_terms
 from ragwatch.stores.sqlite import schema, trends

@@ -13,9 +13,9 @@ from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission
 from ragwatch.core.budget import Cost
 from ragwatch.core.labels.label import Label
 from ragwatch.core.sample import Draw
-from ragwatch.core.scores import Quantity
 from ragwatch.errors import StoreError
 from ragwatch.judges.llm.calls.messages import parse_message
+from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.labels.verdicts import answer_verdicts
 from ragwatch.ports import Query, Retention, StoredRun
 from ragwatch.stores.rows import pack, unpack

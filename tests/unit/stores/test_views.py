@@ -20,8 +20,8 @@ from ragwatch.commands import cli
 from ragwatch.core.estimate import Addends
 from ragwatch.core.estimators import hajek
 from ragwatch.core.evidence import CriterionAnswer, CriterionReading
-from ragwatch.core.scores import Quantity
 from ragwatch.errors import RagwatchError
+from ragwatch.model.quantities import Quantity
 from ragwatch.ports import Feedback, RecordedEvent, Retention
 from ragwatch.stores.postgres.schema import prepare
 from ragwatch.stores.postgres.store import PostgresStore

@@ -18,8 +18,8 @@ from support.oncall_cases import PLAN
 from support.oncall_links import filled
 
 from ragwatch.core.sample import Draw
-from ragwatch.core.scores import Quantity, quantity_of
-from ragwatch.core.stage import Stage
+from ragwatch.model.quantities import Quantity, quantity_of
+from ragwatch.model.stages import Stage
 from ragwatch.ports import AnswerQuery, ScoreRow, Store
 from ragwatch.rules import alerts
 from ragwatch.stores.sqlite.store import SqliteStore

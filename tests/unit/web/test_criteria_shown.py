@@ -9,9 +9,9 @@ from support.kit import AT, a_draw, a_verdict, an_admission, an_evidence
 from support.snapshots import JUDGE, estimate, small
 
 from ragwatch.core.evidence import CriterionAnswer, CriterionReading
-from ragwatch.core.scores import quantity_of
 from ragwatch.core.snapshot import EstimateRow, Gauge
 from ragwatch.core.tally import Tally
+from ragwatch.model.quantities import quantity_of
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.web import PageScope
 from ragwatch.web.overview import overview

@@ -12,9 +12,9 @@ from support.snapshots import AT, JUDGE, estimate, small
 from ragwatch.board import Board
 from ragwatch.core.estimators.correlation import Correlation
 from ragwatch.core.feedback import JudgeCorrelation, UserScoreRow, UserScores
-from ragwatch.core.scores import Quantity
 from ragwatch.exporter.allowed_labels import AllowedLabels
 from ragwatch.exporter.families import of_snapshot
+from ragwatch.model.quantities import Quantity
 from ragwatch.ports import Feedback
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.web import PageScope, build_app

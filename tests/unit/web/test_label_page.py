@@ -19,8 +19,8 @@ from unit.web.test_labels import ACCESS, named
 from ragwatch.board import Board
 from ragwatch.core.criteria import Criterion
 from ragwatch.core.sample import Role, Turn
-from ragwatch.core.scores import Quantity
 from ragwatch.errors import ConfigError, StoreError
+from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.labels.tasks import STATE, LabelTasks
 from ragwatch.pipeline.labels.verdicts import LabelRules
 from ragwatch.stores.sqlite.store import SqliteStore

@@ -23,8 +23,8 @@ from ragwatch.core.canary.gauges import tallies_of
 from ragwatch.core.canary.history import to_record
 from ragwatch.core.canary.report import SuiteReport, suite_line
 from ragwatch.core.labels.label import Label
-from ragwatch.core.scores import Quantity
 from ragwatch.core.snapshot import Gauge
+from ragwatch.model.quantities import Quantity
 from ragwatch.ports import RecordedEvent, Store, StoredRun
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.web import Access, PageScope, RequestPolicy, Right, build_app

@@ -11,9 +11,9 @@ import pytest
 from support.snapshots import AT, JUDGE, estimate, small
 
 from ragwatch.core.sample import OTHER
-from ragwatch.core.scores import Quantity
 from ragwatch.core.snapshot import EstimateRow, Gauge, Lag, Snapshot
 from ragwatch.core.tally import Tally
+from ragwatch.model.quantities import Quantity
 from ragwatch.web.overview import overview
 from ragwatch.web.pages import overview_page
 from ragwatch.web.scope import PageScope

@@ -11,9 +11,9 @@ import pytest
 from support.snapshots import AT, JUDGE, estimate, small
 
 from ragwatch.board import Board
-from ragwatch.core.scores import Quantity
 from ragwatch.core.snapshot import EstimateRow, Gauge, SegmentRow, Snapshot
 from ragwatch.core.tally import Tally
+from ragwatch.model.quantities import Quantity
 from ragwatch.web import build_app
 from ragwatch.web.route_page import END_TO_END, GENERATION, RETRIEVAL, route_levels
 from ragwatch.web.scope import PageScope

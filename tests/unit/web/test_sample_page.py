@@ -18,9 +18,9 @@ from support.kit import AT, JUDGE, a_claim, a_draw, a_reading, a_verdict, an_adm
 from ragwatch.core.evidence import Cell
 from ragwatch.core.labels.label import Label
 from ragwatch.core.sample import Context, Role, Turn
-from ragwatch.core.scores import Quantity
 from ragwatch.core.verdict import Usage
 from ragwatch.core.verdict_line import parse_verdict_line
+from ragwatch.model.quantities import Quantity
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.web import PageScope
 from ragwatch.web.sample_page import ANSWER_CHARS, MAX_CLAIMS, MAX_CONTEXTS, MAX_TURNS, VerdictOnPage, segments, view

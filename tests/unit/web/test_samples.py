@@ -9,7 +9,7 @@ import pytest
 from support.kit import a_record
 from support.snapshots import AT
 
-from ragwatch.core.scores import Quantity
+from ragwatch.model.quantities import Quantity
 from ragwatch.ports import PackedVerdict, Query
 from ragwatch.stores.texts import PackedText
 from ragwatch.web.samples import ParameterError, json_query_of, next_address, query_of

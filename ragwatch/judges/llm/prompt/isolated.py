@@ -15,11 +15,11 @@ from ragwatch.core.criteria import Criterion
 from ragwatch.core.evidence import Evidence, Need
 from ragwatch.judges.llm.prompt.marks import RandomMarks
 from ragwatch.judges.llm.prompt.matrix import CheckedClaim, Findings, check_rows, evidence_of, merge_facts
-from ragwatch.judges.llm.prompt.parts import Part
 from ragwatch.judges.llm.prompt.prompt import Prompt, make_prompt
 from ragwatch.judges.llm.prompt.reply import ClaimRows, Reply
 from ragwatch.judges.llm.prompt.schema import PromptTurn
 from ragwatch.judges.llm.prompt.units import Cut, SampleUnits, parts_to_ask
+from ragwatch.model.quantity_row import Part
 
 _OF_ANSWER = frozenset({Part.NEEDS, Part.ADDRESS, Part.REFERENCE})
 _OF_CONTEXT = frozenset({Part.CLAIMS, Part.CONTEXTS, Part.NEEDS, Part.REFERENCE})

@@ -18,10 +18,10 @@ from ragwatch.core.evidence import (
 )
 from ragwatch.judges.llm.prompt.cells import CellReader
 from ragwatch.judges.llm.prompt.facts import content_of, left_out, locate
-from ragwatch.judges.llm.prompt.parts import Part
 from ragwatch.judges.llm.prompt.quotes import folded, is_similar, is_verbatim, quoted_text, shares_words
 from ragwatch.judges.llm.prompt.reply import ClaimRows, ReplyRow
 from ragwatch.judges.llm.prompt.units import Cut, SampleUnits
+from ragwatch.model.quantity_row import Part
 
 
 @dataclass(frozen=True, slots=True)

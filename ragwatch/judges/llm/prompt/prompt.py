@@ -11,10 +11,10 @@ from ragwatch.core.criteria import Criterion
 from ragwatch.judges.llm.prompt import rubric
 from ragwatch.judges.llm.prompt.marks import RandomMarks
 from ragwatch.judges.llm.prompt.page import MarkedText, PromptPage, claims, numbered, sentences, unnumbered
-from ragwatch.judges.llm.prompt.parts import Part
 from ragwatch.judges.llm.prompt.reply import MAX_NEEDS, PageIds, Reply, parse
 from ragwatch.judges.llm.prompt.schema import PromptTurn, keys, schema
 from ragwatch.judges.llm.prompt.units import SampleUnits
+from ragwatch.model.quantity_row import Part
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,11 @@ from ragwatch.core.evidence import Evidence
 from ragwatch.core.sample import Sample
 from ragwatch.judges.llm.prompt.isolated import IsolatedReading
 from ragwatch.judges.llm.prompt.joint import JointReading
-from ragwatch.judges.llm.prompt.parts import Part
 from ragwatch.judges.llm.prompt.prompt import Prompt
 from ragwatch.judges.llm.prompt.reply import ReplyError
 from ragwatch.judges.llm.prompt.rubric import PROMPT_VERSION, criteria_version
 from ragwatch.judges.llm.prompt.units import units_of
+from ragwatch.model.quantity_row import Part
 
 __all__ = ["PROMPT_VERSION", "Prompt", "Reading", "ReplyError", "criteria_version", "start_reading"]
 

@@ -14,7 +14,8 @@ from typing import Any, TypeVar
 import orjson
 
 from ragwatch.core.evidence import Address, ClaimVerdict, CriterionAnswer
-from ragwatch.judges.llm.prompt.parts import SUPPORTED_JOINTLY, Part, facts_key
+from ragwatch.judges.llm.prompt.parts import SUPPORTED_JOINTLY, facts_key
+from ragwatch.model.quantity_row import Part
 
 Kind = TypeVar("Kind")
 

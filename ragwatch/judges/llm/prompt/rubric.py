@@ -15,8 +15,9 @@ from types import MappingProxyType
 from typing import Any
 
 from ragwatch.core.criteria import Criterion
-from ragwatch.judges.llm.prompt.parts import Part, facts_key
+from ragwatch.judges.llm.prompt.parts import facts_key
 from ragwatch.judges.llm.prompt.schema import PromptTurn, keys, schema
+from ragwatch.model.quantity_row import Part
 
 _TEXTS: Mapping[PromptTurn, Mapping[Part, str]] = MappingProxyType(
     {

@@ -26,7 +26,8 @@ from functools import cache
 from typing import Any
 
 from ragwatch.core.evidence import Address, ClaimVerdict, CriterionAnswer
-from ragwatch.judges.llm.prompt.parts import SUPPORTED_JOINTLY, Part, facts_key
+from ragwatch.judges.llm.prompt.parts import SUPPORTED_JOINTLY, facts_key
+from ragwatch.model.quantity_row import Part
 
 _TEXT: Mapping[str, Any] = {"type": "string"}
 _TEXTS: Mapping[str, Any] = {"type": "array", "items": _TEXT}

@@ -16,8 +16,8 @@ from ragwatch.judges.lexical.conversation import Statement, repeats, statements_
 from ragwatch.judges.lexical.language import ENGLISH, language_of
 from ragwatch.judges.lexical.sentences import SentenceSpan, spans
 from ragwatch.judges.llm.injection import is_prompt_injection
-from ragwatch.judges.llm.prompt.parts import Part
 from ragwatch.judges.llm.prompt.quotes import GAP, folded
+from ragwatch.model.quantity_row import Part
 
 Cut = tuple[int, int]
 _claims_of = lru_cache(maxsize=64)(claims_of)  # splitting an answer takes most of the CPU time of a reading

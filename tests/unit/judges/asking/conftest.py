@@ -11,8 +11,8 @@ from support.page_lines import ForeignLine, page_lines
 
 from ragwatch.core.evidence import Evidence
 from ragwatch.core.sample import Context, Sample, Turn
-from ragwatch.judges.llm.prompt.parts import Part
 from ragwatch.judges.llm.prompt.reading import Prompt, Reading, start_reading
+from ragwatch.model.quantity_row import Part
 
 LIVE = frozenset(Part) - {Part.REFERENCE, Part.CRITERIA}
 Quote = Callable[[str, str], str | None]

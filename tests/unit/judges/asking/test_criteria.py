@@ -15,15 +15,16 @@ from support.page_lines import page_lines
 from ragwatch.core.criteria import Criterion, Example
 from ragwatch.core.evidence import CriterionAnswer, CriterionReading, Evidence
 from ragwatch.core.sample import Context, Role, Sample, Turn
-from ragwatch.core.scores import Quantity, quantity_of, score_all
+from ragwatch.core.scores import score_all
 from ragwatch.errors import JudgeError
 from ragwatch.judges import lexical
 from ragwatch.judges.llm.calls.options import CallOptions
 from ragwatch.judges.llm.judge import LLMJudge
 from ragwatch.judges.llm.prompt import rubric
-from ragwatch.judges.llm.prompt.parts import Part
 from ragwatch.judges.llm.prompt.reading import PROMPT_VERSION, ReplyError, criteria_version, start_reading
 from ragwatch.judges.llm.prompt.schema import PromptTurn, schema
+from ragwatch.model.quantities import Quantity, quantity_of
+from ragwatch.model.quantity_row import Part
 
 POLITE = Criterion(
     "polite",

@@ -14,13 +14,15 @@ from support.callers import HandClock, canned
 from support.kit import a_judge_context
 
 from ragwatch.core.evidence import Evidence
-from ragwatch.core.reference import ReferenceQuantity, score_by_reference
+from ragwatch.core.reference import score_by_reference
 from ragwatch.core.sample import Context, Sample
-from ragwatch.core.scores import Quantity, score_all
+from ragwatch.core.scores import score_all
 from ragwatch.judges.claude import Options, build
 from ragwatch.judges.llm.judge import LLMJudge
 from ragwatch.judges.llm.prompt.facts import left_out, locate
 from ragwatch.judges.llm.prompt.reply import MAX_FACTS, ReplyError
+from ragwatch.model.quantities import Quantity
+from ragwatch.model.references import ReferenceQuantity
 
 LINE = (
     "Einstein developed the theory of relativity in 1905 while working at the Swiss patent office in Bern."  # seed 000

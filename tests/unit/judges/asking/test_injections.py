@@ -22,8 +22,8 @@ from ragwatch.judges.lexical.claims import claims_of
 from ragwatch.judges.lexical.reader import Thresholds, read
 from ragwatch.judges.lexical.tables import shipped
 from ragwatch.judges.llm.injection import is_prompt_injection
-from ragwatch.judges.llm.prompt.parts import Part
 from ragwatch.judges.llm.prompt.units import units_of
+from ragwatch.model.quantity_row import Part
 
 CORPUS = Path(__file__).parents[3] / "data" / "injections.jsonl"
 INJECTIONS = [json.loads(line)["text"] for line in CORPUS.read_text(encoding="utf-8").splitlines()]

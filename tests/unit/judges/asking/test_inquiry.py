@@ -10,11 +10,15 @@ import pytest
 from support.page_lines import page_lines
 
 from ragwatch.core.evidence import Address, Cell, ClaimVerdict, ContextReading, Evidence, Need
-from ragwatch.core.reference import ReferenceQuantity, score_by_reference
+from ragwatch.core.reference import score_by_reference
 from ragwatch.core.sample import Role, Turn
-from ragwatch.core.scores import Quantity, UnknownReason, score_all, why_unknown
-from ragwatch.judges.llm.prompt.parts import Part, parts_of
+from ragwatch.core.scores import score_all, why_unknown
+from ragwatch.judges.llm.prompt.parts import parts_of
 from ragwatch.judges.llm.prompt.reading import Prompt, Reading
+from ragwatch.model.quantities import Quantity
+from ragwatch.model.quantity_row import Part
+from ragwatch.model.reasons import UnknownReason
+from ragwatch.model.references import ReferenceQuantity
 
 READINGS = ("joint", "isolated")
 QUESTION = "How long are refunds, and what does shipping cost?"

@@ -15,8 +15,8 @@ from ragwatch.core.evidence import Evidence
 from ragwatch.core.sample import Context, Sample
 from ragwatch.core.self_tests import fooled, known_bad
 from ragwatch.judges.lexical import judge as lexical
-from ragwatch.judges.llm.prompt.parts import Part
 from ragwatch.judges.llm.prompt.reading import start_reading
+from ragwatch.model.quantity_row import Part
 
 _ROWS = (Path(__file__).parents[3] / "data" / "readings" / "answers.jsonl").read_text(encoding="utf-8").splitlines()
 _WORD = re.compile(r"[^\W\d_]{4,}")

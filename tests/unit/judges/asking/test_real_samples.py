@@ -18,9 +18,9 @@ from ragwatch.judges.lexical.reader import Thresholds, read
 from ragwatch.judges.lexical.tables import shipped
 from ragwatch.judges.lexical.words import terms
 from ragwatch.judges.llm.injection import is_prompt_injection
-from ragwatch.judges.llm.prompt.parts import Part
 from ragwatch.judges.llm.prompt.quotes import folded, is_verbatim, shares_words
 from ragwatch.judges.llm.prompt.reading import Prompt, start_reading
+from ragwatch.model.quantity_row import Part
 
 DATA = Path(__file__).parents[5] / "shared" / "data" / "judge"
 SETS = ("train/expertqa/all", "train/attributionbench/dev")

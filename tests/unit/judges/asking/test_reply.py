@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragwatch.core.evidence import Address, ClaimVerdict
-from ragwatch.judges.llm.prompt.parts import Part
 from ragwatch.judges.llm.prompt.reading import PROMPT_VERSION, ReplyError
 from ragwatch.judges.llm.prompt.reply import PageIds, Reply, ReplyRow, parse
 from ragwatch.judges.llm.prompt.rubric import system
 from ragwatch.judges.llm.prompt.schema import PromptTurn, keys, schema
+from ragwatch.model.quantity_row import Part
 
 NAMES = PageIds(
     claims=("rwd.1", "rwd.2"),

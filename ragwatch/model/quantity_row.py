@@ -1,0 +1,137 @@
+"""What a row of the table of quantities holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ragwatch.model.stages import Stage
+
+
+class Better(StrEnum):
+    """Which values of a quantity are good. The threshold of one that is better when low is an upper limit."""
+
+    HIGH = "high"
+    LOW = "low"
+    NEITHER = "neither"
+
+
+class Part(StrEnum):
+    """A part of a reading, which an LLM is asked for. The values are keys of its reply."""
+
+    CLAIMS = "claims"
+    CONTEXTS = "contexts"
+    NEEDS = "needs"
+    ADDRESS = "address"
+    REFERENCE = "reference"
+    CRITERIA = "criteria"
+
+
+class Need(StrEnum):
+    """What an answer or a reading must have for a score, in the order in which a lack is told."""
+
+    LANGUAGE = "language"
+    CONTRADICTION = "contradiction"
+    CLAIMS_READ = "claims_read"
+    AN_ANSWER = "an_answer"
+    CLAIMS = "claims"
+    CITATIONS = "citations"
+    CONTEXTS = "contexts"
+
+
+class GateSeverity(StrEnum):
+    """Effect of a failing metric on a release."""
+
+    BLOCK = "block"
+    WARN = "warn"
+
+
+class Board(StrEnum):
+    """Dashboards on which quantities are shown over time."""
+
+    GENERATION = "generation"
+    RETRIEVAL = "retrieval"
+
+
+class Explanation(StrEnum):
+    """What a score rests on, as it is written beside the score in exported traces."""
+
+    UNSUPPORTED_CLAIMS = "unsupported_claims"
+    CONTRADICTED_CLAIMS = "contradicted_claims"
+    MISSING_INFORMATION = "missing_information"
+    RELEVANT_CONTEXTS = "relevant_contexts"
+    ADDRESS = "address"
+    QUOTE = "quote"
+
+
+class Reply(StrEnum):
+    """The form of a person's reply to the question of a quantity."""
+
+    DEGREE = "degree"
+    YES = "yes"
+
+
+@dataclass(frozen=True, slots=True)
+class LabelQuestionRow:
+    """What people are asked about an answer.
+
+    Attributes:
+        text: The question.
+        reply: The form of the reply.
+        yes: Score of the reply "yes".
+        unless_claims: Whether it is asked only where claims are not asked about one by one.
+        about_contexts: Whether it is asked only where something was retrieved.
+    """
+
+    text: str
+    reply: Reply
+    yes: float = 1.0
+    unless_claims: bool = False
+    about_contexts: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuantityRow:
+    """All that depends on the quantity alone. What has no default must be thought about; the rest is off until wanted.
+
+    Attributes:
+        name: Its name in series, verdict lines, keys, SQL and the API.
+        meaning: What it measures, for HELP, dashboards and documentation.
+        formula: How it is computed, for the documentation.
+        better: Which values are good.
+        stage: The stage at fault if it is bad and nothing else is known.
+        parts: What an LLM is asked for.
+        needs: What must be there for a score; a lack is the reason why the score is unknown.
+        unread_by: Kinds of judges that never score it.
+        binary: Whether the score of one answer is 0 or 1 alone, so that false alarms and misses are rates.
+        threshold: Default threshold of live traffic; None for none.
+        severity: What a failure means in `ragwatch gate` by default; None where the gate has no default threshold.
+        drift: Whether it is watched for drift by default.
+        tolerance: Smallest change that drift tells; None for `drift.tolerance`.
+        own_alert: Whether alerts of its own name its faults, so that the alerts of all other quantities leave it out.
+        listed: Whether the list of answers has a column for it.
+        headline: Its place at the top of the overview dashboard; None where it is not there.
+        board: The dashboard that shows it over time; None for none.
+        question: What people are asked about it; None for nothing.
+        explanation: What its score rests on; None where there is nothing to say.
+    """
+
+    name: str
+    meaning: str
+    formula: str
+    better: Better
+    stage: Stage
+    parts: frozenset[Part]
+    needs: frozenset[Need]
+    unread_by: frozenset[str]
+    binary: bool = False
+    threshold: float | None = None
+    severity: GateSeverity | None = None
+    drift: bool = False
+    tolerance: float | None = None
+    own_alert: bool = False
+    listed: bool = False
+    headline: int | None = None
+    board: Board | None = None
+    question: LabelQuestionRow | None = None
+    explanation: Explanation | None = None
