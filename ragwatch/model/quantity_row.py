@@ -28,7 +28,7 @@ class Part(StrEnum):
 
 
 class Need(StrEnum):
-    """What an answer or a reading must have for a score, in the order in which a lack is told."""
+    """What an answer or a reading must have for a score, in the order in which a lack is reported."""
 
     LANGUAGE = "language"
     CONTRADICTION = "contradiction"
@@ -112,7 +112,7 @@ class QuantityRow:
         listed: Whether the list of answers has a column for it.
         headline: Its place at the top of the overview dashboard; None where it is not there.
         board: The dashboard that shows it over time; None for none.
-        question: What people are asked about it; None for nothing.
+        question: What people are asked about it; None for no question.
         explanation: What its score rests on; None where there is nothing to say.
     """
 
