@@ -17,6 +17,8 @@ Any other exception is a bug: it is logged with its traceback, and the superviso
 
 from __future__ import annotations
 
+from json import JSONDecodeError
+
 
 class RagwatchError(Exception):
     """Base class of errors that are shown as one line instead of a traceback."""
@@ -82,6 +84,13 @@ class FormatError(RagwatchError):
         super().__init__(f"{field}: {message}" if field else message)
         self.reason = reason
         self.field = field
+
+
+class TooManyValuesError(JSONDecodeError):
+    """JSON that would take too much memory if it were decoded. Programs that refuse what is no JSON refuse it, too."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, "", 0)
 
 
 class StoreError(RagwatchError):

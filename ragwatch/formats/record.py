@@ -16,7 +16,8 @@ from typing import Any
 import orjson
 
 from ragwatch.core.sample import RejectReason, SkipReason
-from ragwatch.errors import FormatError
+from ragwatch.errors import FormatError, TooManyValuesError
+from ragwatch.formats.decoded_size import ADVICE, is_too_large
 
 Parsed = tuple[dict[str, Any], bool] | SkipReason
 """A record and whether characters in it were replaced, or why the line is skipped (see `selection`)."""
@@ -44,10 +45,12 @@ def parse(line: Line) -> tuple[dict[str, Any], bool]:
     ({'question': 'why?'}, False)
 
     Raises:
-        FormatError: torn_json, not_an_object, not_finite, number_too_large, too_deep or binary.
+        FormatError: torn_json, not_an_object, not_finite, number_too_large, too_deep, binary or line_too_long.
     """
     if isinstance(line, dict):
         return line, False
+    if is_too_large(line):
+        raise FormatError(RejectReason.LINE_TOO_LONG, "", ADVICE)
     try:
         value = orjson.loads(line)
     except orjson.JSONDecodeError:
@@ -84,7 +87,10 @@ def decode_body(body: bytes) -> Any:  # noqa: ANN401  a JSON value is any value
 
     Raises:
         JSONDecodeError: It is no JSON.
+        TooManyValuesError: It would take too much memory; nothing was built of it.
     """
+    if is_too_large(body):
+        raise TooManyValuesError(ADVICE)
     try:
         return orjson.loads(body)
     except orjson.JSONDecodeError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 from ragwatch.ports.receiving import IncomingRequest, Reply
 from ragwatch.sources.otlp import json_request, protobuf_request
@@ -11,6 +12,7 @@ from ragwatch.sources.otlp.pieces import Piece, pieces_of
 from ragwatch.sources.otlp.reply import accepted, refused
 from ragwatch.sources.otlp.request import Received
 from ragwatch.sources.requests.body import Body, ByteBudget
+from ragwatch.sources.requests.decoding import decoding
 from ragwatch.sources.requests.queue import RequestQueue
 from ragwatch.sources.requests.refusal import BUSY_SECONDS, RefusedError
 
@@ -19,7 +21,6 @@ METHOD = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 DEADLINE_SECONDS = 8.0
 """How long a client waits until its spans are stored; SDKs give up after 10 seconds."""
 
-_OVERHEAD_BYTES = 1_000  # of a request, in addition to its spans
 _SEND_LESS = "send fewer spans at once (OTEL_BSP_MAX_EXPORT_BATCH_SIZE)"
 
 
@@ -61,7 +62,7 @@ class TracesHandler:
             kind = content_type(request.headers.get("content-type", ""))
             sent = await body.read()
             async with self._decoding:
-                spans, pieces = await asyncio.to_thread(self._decoded, body, sent, kind)
+                spans, pieces = await asyncio.to_thread(decoding, partial(self._decoded, body, sent, kind))
             rejected, problem = spans.rejected, spans.problem
             del sent, spans  # not needed while the pieces wait
             body.free()
@@ -85,7 +86,7 @@ class TracesHandler:
         Raises:
             RefusedError: 429 or 503: the client should send them again.
         """
-        queued = self._queue.put(pieces, _OVERHEAD_BYTES + sum(len(piece.payload) for piece in pieces))
+        queued = self._queue.put(pieces, sum(piece.size for piece in pieces))
         self._wake.set()
         try:
             async with asyncio.timeout(self._deadline_seconds):

@@ -7,14 +7,17 @@ from typing import Any
 
 import orjson
 
+from ragwatch.errors import TooManyValuesError
 from ragwatch.formats.record import decode_body
 from ragwatch.sources.otlp.request import (
     FAILED,
+    MAX_SPANS,
     MAX_VALUE_DEPTH,
     Received,
     is_id,
     merged,
     remote_of,
+    too_many_spans,
     without_vectors,
 )
 from ragwatch.sources.otlp.span import Event, Span
@@ -27,10 +30,12 @@ def spans_of(body: bytes) -> Received:
     """Return the spans in a body.
 
     Raises:
-        RefusedError: 400: it is not JSON, or not a request of this kind.
+        RefusedError: 400: it is not JSON, or not a request of this kind; 413: it would take too much memory.
     """
     try:
         request = decode_body(body) if body.strip() else {}
+    except TooManyValuesError as error:
+        raise RefusedError(413, f"the request is too large: {error.msg}; send fewer spans at a time") from None
     except orjson.JSONDecodeError as error:
         raise RefusedError(400, f"the body is not JSON: {error.msg} at character {error.pos}") from None
     if not isinstance(request, dict):
@@ -39,6 +44,9 @@ def spans_of(body: bytes) -> Received:
     for resource_spans in _objects(request, "resourceSpans", "resource_spans"):
         resource = _attributes(_object(resource_spans, "resource"))
         for scope_spans in _objects(resource_spans, "scopeSpans", "scope_spans", "instrumentationLibrarySpans"):
+            sent = scope_spans.get("spans")
+            if isinstance(sent, list) and len(received.spans) + received.rejected + len(sent) > MAX_SPANS:
+                raise too_many_spans()
             scope = str(_object(scope_spans, "scope").get("name") or "")
             for span in _objects(scope_spans, "spans"):
                 _add(received, span, scope, resource)

@@ -12,6 +12,10 @@ from ragwatch.sources.otlp.span import Span, packed, unpacked
 _OF_EXPORT = "ragwatch.judge"  # an attribute of spans with scores that ragwatch itself has sent; see `pipeline.export`
 
 
+PIECE_BYTES, SPAN_BYTES = 2048, 160
+"""Memory of a trace with one piece, and of the id of a span, beside their payload."""
+
+
 class Piece(NamedTuple):
     """Spans of one trace that arrived together.
 
@@ -26,6 +30,11 @@ class Piece(NamedTuple):
     span_ids: frozenset[str]
     roots: frozenset[str]
     payload: bytes
+
+    @property
+    def size(self) -> int:
+        """The memory that it takes while it waits, in bytes."""
+        return len(self.payload) + PIECE_BYTES + SPAN_BYTES * len(self.span_ids)
 
     def without(self, known: frozenset[str]) -> Piece | None:
         """The spans that are not known; None if all are."""

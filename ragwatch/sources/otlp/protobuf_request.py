@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from google.protobuf.message import DecodeError
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
+from ragwatch.sources.otlp.protobuf_size import check_size
 from ragwatch.sources.otlp.request import (
     FAILED,
     MAX_VALUE_DEPTH,
@@ -30,8 +31,9 @@ def spans_of(body: bytes) -> Received:
     """Return the spans in a body.
 
     Raises:
-        RefusedError: 400: it is not a request of this kind.
+        RefusedError: 400: it is not a request of this kind; 413: it would take too much memory.
     """
+    check_size(body)
     request = ExportTraceServiceRequest()
     try:
         request.ParseFromString(body)

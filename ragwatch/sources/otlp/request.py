@@ -7,8 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ragwatch.sources.otlp.span import Span
+from ragwatch.sources.requests.refusal import RefusedError
 
 MAX_VALUE_DEPTH = 24
+MAX_SPANS = 50_000
+"""Spans of one request; each takes about a kilobyte until it is stored, whatever it says."""
 MAX_NUMBERS = 64
 HAS_REMOTE, IS_REMOTE = 0x100, 0x200
 FAILED = 2
@@ -34,6 +37,11 @@ class Received:
         """Count an invalid span."""
         self.rejected += 1
         self.problem = self.problem or problem
+
+
+def too_many_spans() -> RefusedError:
+    """The answer to a request with more than `MAX_SPANS`."""
+    return RefusedError(413, f"the request has more than {MAX_SPANS} spans; send fewer at a time")
 
 
 def is_wanted(key: str) -> bool:

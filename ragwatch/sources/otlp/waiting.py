@@ -32,7 +32,7 @@ class Waiting:
         span_ids: Spans that have arrived.
         roots: Those of them that are local roots.
         root_at: When the first of those has arrived, in monotonic seconds; None before.
-        size: Bytes of all pieces.
+        size: Memory of all pieces, in bytes.
         due: When it is complete or given up, in monotonic seconds.
         continued: Whether a request of this trace was completed before.
         too_large: Whether spans were left out because there are too many.
@@ -59,7 +59,7 @@ class WaitingTraces:
     Args:
         grace_seconds: How long to wait for spans after the last one, once the local root is there.
         wait_seconds: How long to wait for the local root after the last span.
-        max_bytes: Bytes of spans from which on the oldest traces wait no longer.
+        max_bytes: Memory of spans from which on the oldest traces wait no longer.
         max_trace_bytes: Bytes of one trace from which on its spans are left out.
     """
 
@@ -87,7 +87,7 @@ class WaitingTraces:
         fresh = piece.without(frozenset(trace.span_ids)) if trace.pieces else piece
         if fresh is None:
             return None, 0
-        if trace.size + len(fresh.payload) > self._max_trace_bytes or len(trace.span_ids) >= MAX_SPANS:
+        if trace.size + fresh.size > self._max_trace_bytes or len(trace.span_ids) >= MAX_SPANS:
             trace.too_large = True
             return None, 0
         self._insert(trace, fresh, now)
@@ -96,8 +96,8 @@ class WaitingTraces:
     def _insert(self, trace: Waiting, piece: Piece, now: float) -> None:
         trace.pieces.append(piece)
         trace.span_ids |= piece.span_ids
-        trace.size += len(piece.payload)
-        self.size += len(piece.payload)
+        trace.size += piece.size
+        self.size += piece.size
         trace.roots |= piece.roots
         if trace.roots:
             trace.root_at = now if trace.root_at is None else trace.root_at

@@ -11,9 +11,10 @@ import orjson
 from ragwatch.formats.record import Line
 from ragwatch.ports.receiving import IncomingRequest, Reply
 from ragwatch.sources.push.outcome import Outcome
-from ragwatch.sources.push.records import as_feedback, records_of
+from ragwatch.sources.push.records import as_feedback, records_of, waiting_size
 from ragwatch.sources.push.request import has_lines, refused
 from ragwatch.sources.requests.body import Body, ByteBudget
+from ragwatch.sources.requests.decoding import decoding
 from ragwatch.sources.requests.queue import RequestQueue
 from ragwatch.sources.requests.refusal import BUSY_SECONDS, RefusedError
 
@@ -55,6 +56,7 @@ class PushHandler:
         try:
             lines = has_lines(request.headers.get("content-type", ""))
             records, size = await self._split(body, await body.read(), lines=lines, feedback=request.path == FEEDBACK)
+            body.hold(size)
             outcome = await self._stored(records, size) if records else Outcome()
         except RefusedError as error:
             reply = refused(error)
@@ -71,12 +73,13 @@ class PushHandler:
         def split() -> tuple[Sequence[Line], int]:
             plain = body.unpacked(sent)
             records = records_of(plain, lines=lines)
-            return list(map(as_feedback, records)) if feedback else records, len(plain)
+            size = waiting_size(records, plain)
+            return list(map(as_feedback, records)) if feedback else records, size
 
         if len(sent) <= _INLINE_BYTES and not body.is_compressed:
             return split()
         async with self._splitting:
-            return await asyncio.to_thread(split)
+            return await asyncio.to_thread(decoding, split)
 
     async def _stored(self, records: Sequence[Line], size: int) -> Outcome:
         """Wait until records are stored.

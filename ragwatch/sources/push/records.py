@@ -11,19 +11,18 @@ from typing import NoReturn, overload
 import orjson
 
 from ragwatch.errors import FormatError
+from ragwatch.formats.decoded_size import ADVICE, decoded_size, is_too_large, objects_size
 from ragwatch.formats.feedback import FEEDBACK_FOR
 from ragwatch.formats.fields import ID_KEYS
 from ragwatch.formats.record import Line, decode_body, parse
 from ragwatch.sources.requests.refusal import RefusedError
 
-MAX_VALUES = 300_000
-UNCOUNTED_BYTES = 1 << 20
 MAX_RECORDS = 10_000
-BYTES_PER_VALUE = 32
-"""Bytes for each value from which on the elements of an array are kept decoded: less text, and they would take several
-times as much memory as the text while they wait."""
+RECORD_BYTES = 512
+"""Memory that a record takes beside its text while it waits and is read."""
+KEPT_DECODED = 3
+"""Elements of an array are kept decoded if their objects take at most so many times the memory of their text."""
 _SPACE = b" \t\r\n"
-_SEPARATORS = (b",", b"[", b"{")
 
 
 def records_of(body: bytes, *, lines: bool) -> Sequence[Line]:
@@ -42,6 +41,8 @@ def records_of(body: bytes, *, lines: bool) -> Sequence[Line]:
         RefusedError: 400: nothing can be read; 413: there are too many records.
     """
     text = body.strip(_SPACE)
+    if is_too_large(text):
+        raise RefusedError(413, f"the body is too large: {ADVICE}; send fewer records at a time")
     if not text:
         raise RefusedError(400, "the body is empty; send a JSON object, an array of objects, or JSONL")
     records: Sequence[Line]
@@ -73,17 +74,10 @@ def _lines(text: bytes) -> Iterator[bytes]:
     raise _too_many()
 
 
-def has_too_many_values(record: bytes) -> bool:
-    """Return whether a record may have so many JSON values that they would take much memory.
-
-    Commas and brackets in texts count as well. Short records are not counted, which takes longer than to decode them.
-    """
-    return len(record) > UNCOUNTED_BYTES and _values(record) > MAX_VALUES
-
-
-def _values(text: bytes) -> int:
-    """At least the number of JSON values in a text. `count` looks at every byte, and takes several times as long."""
-    return sum(len(text) - len(text.replace(separator, b"")) for separator in _SEPARATORS)
+def waiting_size(records: Sequence[Line], body: bytes) -> int:
+    """Return the memory that the records of a body take while they wait, in bytes."""
+    decoded = any(isinstance(record, dict) for record in records)
+    return (decoded_size(body) if decoded else len(body)) + RECORD_BYTES * len(records)
 
 
 def _has_nul(text: bytes) -> bool:
@@ -92,8 +86,6 @@ def _has_nul(text: bytes) -> bool:
 
 def _is_one(text: bytes) -> bool:
     """Whether a text with several lines is one JSON value, and not JSONL."""
-    if has_too_many_values(text):
-        return False
     is_indented = (
         text.removeprefix(codecs.BOM_UTF8).partition(b"\n")[0].strip(_SPACE) == b"{"
     )  # no line of JSONL is that
@@ -109,14 +101,19 @@ def _elements(text: bytes) -> list[Line]:
 
     Objects stay decoded unless this takes much memory, or characters in them have to be replaced.
     """
-    values = _values(text)
-    if len(text) > UNCOUNTED_BYTES and values > MAX_VALUES:
-        raise RefusedError(413, f"the array has more than {MAX_VALUES} values; send fewer records at a time, or JSONL")
-    keep = values * BYTES_PER_VALUE <= len(text) and not _has_nul(text)
+    keep = objects_size(text) <= KEPT_DECODED * len(text) and not _has_nul(text)
     try:
-        return [element if keep and type(element) is dict else orjson.dumps(element) for element in orjson.loads(text)]
+        elements = orjson.loads(text)
+        if len(elements) > MAX_RECORDS:
+            raise _too_many()
+        return [element if keep and type(element) is dict else _compact(element) for element in elements]
     except (orjson.JSONDecodeError, orjson.JSONEncodeError):  # NaN, half of a surrogate pair, a syntax error
         return list(_slices(text.decode("utf-8", "replace")))
+
+
+def _compact(element: object) -> bytes:
+    """Encode an element. orjson returns bytes in the kilobyte that it has reserved; a copy takes what it needs."""
+    return bytes(memoryview(orjson.dumps(element)))
 
 
 def _slices(text: str) -> Iterator[bytes]:
@@ -156,8 +153,6 @@ def as_feedback(record: Line) -> Line:
     >>> as_feedback(b'{"id": "r1", "thumbs": "up"}')
     {'thumbs': 'up', 'feedback_for': 'r1'}
     """
-    if isinstance(record, bytes) and has_too_many_values(record):
-        return record
     try:
         fields, _ = parse(record)
     except FormatError:  # intake says why

@@ -14,15 +14,14 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
-from ragwatch.core.sample import RejectReason
 from ragwatch.core.snapshot import Lag
 from ragwatch.core.units import size_bytes
 from ragwatch.formats.record import Line
-from ragwatch.ports import Batch, BatchReport, Rejection
+from ragwatch.ports import Batch, BatchReport
 from ragwatch.ports.receiving import Handler
 from ragwatch.sources.push.handler import DEADLINE_SECONDS, FEEDBACK, SAMPLES, PushHandler
 from ragwatch.sources.push.outcome import Outcome
-from ragwatch.sources.push.records import MAX_VALUES, ContentHashes, has_too_many_values
+from ragwatch.sources.push.records import ContentHashes
 from ragwatch.sources.record_options import RecordOptions
 from ragwatch.sources.requests.body import ByteBudget
 from ragwatch.sources.requests.queue import Queued, RequestQueue, answer
@@ -117,23 +116,14 @@ def build(options: Options) -> PushSource:
 def _reading(name: str, requests: tuple[Queued[Line, Outcome], ...]) -> _Reading:
     """The batch of some requests. The offset of a record is a hash of its content: its id if it has none."""
     records = [record for one in requests for record in one.items]
-    numbers = [
-        number
-        for number, record in enumerate(records, 1)
-        if not isinstance(record, bytes) or not has_too_many_values(record)
-    ]
-    lines = [records[number - 1] for number in numbers]
-    rejected = sorted(set(range(1, len(records) + 1)).difference(numbers)) if len(numbers) < len(records) else []
-    detail = f"has more than {MAX_VALUES} values"
     report = BatchReport()
     batch = Batch(
         stream="push",
         file=f"push {name}",
-        lines=lines,
-        offsets=ContentHashes(lines),
-        numbers=numbers,
+        lines=records,
+        offsets=ContentHashes(records),
+        numbers=range(1, len(records) + 1),
         cursor="",
-        rejections=[Rejection(RejectReason.LINE_TOO_LONG, f"push {name}", number, "", detail) for number in rejected],
         report=report,
     )
     return _Reading(batch, requests, report)

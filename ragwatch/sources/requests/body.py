@@ -18,7 +18,7 @@ _DEFLATED_PIECE, _ZSTD_PIECE = 4096, 256  # bytes that are unpacked at once: to 
 
 
 class ByteBudget:
-    """Bytes that the bodies of all requests may take together while they are received; on the event loop.
+    """Bytes that all requests of a source may take together while they are received and wait; on the event loop.
 
     Args:
         size: How many.
@@ -107,6 +107,16 @@ class Body:
     def is_compressed(self) -> bool:
         """Whether the body has to be unpacked."""
         return self._encoding not in ("", "identity")
+
+    def hold(self, size: int) -> None:
+        """Take what the records of the body need while they wait, instead of the bytes that were received.
+
+        Raises:
+            RefusedError: 429: others have taken too many.
+        """
+        self.free()
+        self._budget.take(size)
+        self._taken = size
 
     def free(self) -> None:
         """Give the bytes back."""

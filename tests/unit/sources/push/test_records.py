@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from ragwatch.core.sample import SkipReason
 from ragwatch.errors import FormatError
+from ragwatch.formats.decoded_size import objects_size
 from ragwatch.formats.record import Parse, parse
 from ragwatch.formats.selection import line_parser
-from ragwatch.sources.push.records import BYTES_PER_VALUE, MAX_RECORDS, ContentHashes, as_feedback, records_of
+from ragwatch.sources.push.records import KEPT_DECODED, MAX_RECORDS, ContentHashes, as_feedback, records_of
 from ragwatch.sources.requests.refusal import RefusedError
 
 FILLER = "The old mill stands by the river. " * 20
@@ -49,7 +50,7 @@ def test_objects_of_much_text_are_not_encoded_again() -> None:
     """What was decoded once stays so, unless it would take much more memory than its text, or holds NUL."""
     few, many = {"question": FILLER}, {str(number): number for number in range(500)}
     assert records_of(json.dumps([few, few]).encode(), lines=False) == [few, few]
-    assert len(json.dumps([many])) < 500 * BYTES_PER_VALUE
+    assert objects_size(json.dumps([many]).encode()) > KEPT_DECODED * len(json.dumps([many]))
     assert records_of(json.dumps([many]).encode(), lines=False) == [orjson.dumps(many)]
     (encoded,) = records_of(json.dumps([{"question": FILLER + "\x00"}]).encode(), lines=False)
     assert parse(encoded) == ({"question": FILLER + "\ufffd"}, True)
