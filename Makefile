@@ -7,8 +7,9 @@ MINUTES ?= 5
 WORKERS ?= 8
 # Examples of each property that Hypothesis draws; `make slow` draws 400.
 EXAMPLES ?= 10
-# Where this is set, each of the hundreds of Pythons that the tests start compiles every module again.
-unexport PYTHONDONTWRITEBYTECODE
+# With the first, each of the hundreds of Pythons that the tests start would compile every module again; with the second,
+# the demo would not find ragwatch in this folder.
+unexport PYTHONDONTWRITEBYTECODE PYTHONSAFEPATH
 
 .DEFAULT_GOAL := help
 .PHONY: help setup run test measured-tests interpreters check check-deploy sbom lint fix slow soak rules bench bench-judge bench-peers lock pin-images screenshots wheel docs
@@ -35,11 +36,17 @@ help:
 
 setup: .venv/dev.stamp
 
-.venv/run.stamp: requirements.lock tools/setup.sh
+.venv/run.stamp: requirements-demo.lock tools/setup.sh
 	@PYTHON="$(PYTHON)" sh tools/setup.sh run
 
 .venv/dev.stamp: requirements-dev.lock requirements-servers.lock tools/setup.sh
 	@PYTHON="$(PYTHON)" sh tools/setup.sh dev
+
+# Each an environment of its own in .venv/NAME, from requirements-NAME.lock: what it holds is nothing that ragwatch may import.
+PEERS := ragas deepeval trulens phoenix nli
+OWN_ENVIRONMENTS := build deploy docs tracers $(PEERS:%=peers-%)
+$(OWN_ENVIRONMENTS:%=.venv/%.stamp): .venv/%.stamp: requirements-%.lock tools/setup.sh
+	@PYTHON="$(PYTHON)" sh tools/setup.sh $*
 
 run: .venv/run.stamp
 	@$(BIN)/python -m ragwatch demo $(ARGS)
@@ -72,12 +79,6 @@ measured-tests: .venv/dev.stamp
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements-oracles.lock
 	@touch $@
 
-# Services with tracing, in an environment of their own: what they bring is nothing that ragwatch may import.
-.venv/tracers.stamp: .venv/dev.stamp requirements-tracers.lock
-	@$(BIN)/python -m venv .venv/tracers
-	@.venv/tracers/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements-tracers.lock
-	@touch $@
-
 slow: .venv/oracles.stamp .venv/tracers.stamp
 	$(BIN)/python tests/interpreters.py --all
 	$(BIN)/python -m pytest -m slow
@@ -96,12 +97,7 @@ rules: .venv/dev.stamp
 	  tests/house/test_catalogue.py tests/house/test_oncall.py tests/house/test_oncall_expressions.py tests/house/test_oncall_files.py \
 	  tests/house/test_dashboards.py
 
-.venv/deploy.stamp: .venv/dev.stamp requirements-deploy.lock
-	@$(BIN)/python -m venv .venv/deploy
-	@.venv/deploy/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements-deploy.lock
-	@touch $@
-
-check-deploy: .venv/deploy.stamp sbom
+check-deploy: .venv/dev.stamp .venv/deploy.stamp sbom
 	.venv/deploy/bin/hadolint deploy/Dockerfile
 	.venv/deploy/bin/check-jsonschema --builtin-schema vendor.compose-spec deploy/compose.yaml deploy/compose.secured.yaml deploy/compose.fleet.yaml
 	.venv/deploy/bin/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
@@ -128,7 +124,7 @@ check-deploy: .venv/deploy.stamp sbom
 # What an installation is made of, as CycloneDX: one file for each set of locked packages.
 sbom: .venv/deploy.stamp
 	@mkdir -p dist
-	@sed "s/^dynamic = .*/version = \"$$($(BIN)/python -c 'import ragwatch; print(ragwatch.__version__)')\"/" pyproject.toml > dist/pyproject.toml
+	@sed "s/^dynamic = .*/version = \"$$(sed -n 's/^__version__ = "\(.*\)"/\1/p' ragwatch/__init__.py)\"/" pyproject.toml > dist/pyproject.toml
 	.venv/deploy/bin/cyclonedx-py requirements --output-reproducible --validate --pyproject dist/pyproject.toml \
 	  --mc-type application -o dist/ragwatch.cdx.json requirements.lock
 	.venv/deploy/bin/cyclonedx-py requirements --output-reproducible --validate --pyproject dist/pyproject.toml \
@@ -139,14 +135,6 @@ bench: .venv/dev.stamp
 
 bench-judge: .venv/dev.stamp
 	@$(BIN)/python bench/judge_accuracy.py --svg docs/judge_accuracy.svg $(ARGS)
-
-# Other tools, each in an environment of its own: what they bring is nothing that ragwatch may import.
-PEERS := ragas deepeval trulens phoenix nli
-$(PEERS:%=.venv/peers-%.stamp): .venv/peers-%.stamp: requirements-peers-%.lock .venv/dev.stamp
-	@echo "installing $* into .venv/peers-$*; this may take minutes"
-	@$(BIN)/python -m venv .venv/peers-$*
-	@.venv/peers-$*/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r $<
-	@touch $@
 
 bench-peers: .venv/dev.stamp $(PEERS:%=.venv/peers-%.stamp)
 	@$(BIN)/python bench/peers/run.py $(ARGS)
@@ -159,36 +147,22 @@ pin-images: .venv/dev.stamp
 	@$(BIN)/python tools/pin_images.py $(ARGS)
 
 # Needs uv, which the lock itself does not: pip installs what is locked.
-lock:
-	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
-	  --extra encryption --extra grpc --extra kafka --extra nats --extra postgres --extra redis --extra sqs --extra zstd pyproject.toml tools/build.in -o requirements.lock
-	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
-	  --constraint requirements.lock --group dev pyproject.toml tools/build.in -o requirements-dev.lock
-	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
-	  --constraint requirements-dev.lock --extra encryption --extra grpc --extra kafka --extra nats --extra postgres --extra redis --extra sqs --extra zstd --extra local \
-	  --no-emit-package ragwatch-reader pyproject.toml tools/build.in -o requirements-local.lock
-	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
-	  --constraint requirements-dev.lock --group interpreters pyproject.toml -o requirements-interpreters.lock
-	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
-	  --constraint requirements-dev.lock --group oracles -o requirements-oracles.lock
-	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
-	  --constraint requirements-dev.lock --group tracers -o requirements-tracers.lock
-	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
-	  --constraint requirements-dev.lock --group deploy -o requirements-deploy.lock
-	for peer in ragas deepeval trulens phoenix; do \
-	  uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
-	    --group peers-$$peer -o requirements-peers-$$peer.lock || exit 1; done
-	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
-	  --constraint requirements-dev.lock --group peers-nli -o requirements-peers-nli.lock
-	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
-	  --constraint requirements-dev.lock --group docs -o requirements-docs.lock
-	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
-	  --no-deps --group servers -o requirements-servers.lock
+COMPILE := uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url
+EXTRAS := --extra encryption --extra grpc --extra kafka --extra nats --extra postgres --extra redis --extra sqs --extra zstd
 
-.venv/docs.stamp: .venv/dev.stamp requirements-docs.lock
-	@$(BIN)/python -m venv .venv/docs
-	@.venv/docs/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements-docs.lock
-	@touch $@
+lock:
+	$(COMPILE) $(EXTRAS) pyproject.toml tools/build.in -o requirements.lock
+	$(COMPILE) --constraint requirements.lock --group demo -o requirements-demo.lock
+	$(COMPILE) --constraint requirements.lock tools/build.in -o requirements-build.lock
+	$(COMPILE) --constraint requirements.lock --group dev pyproject.toml tools/build.in -o requirements-dev.lock
+	$(COMPILE) --constraint requirements-dev.lock $(EXTRAS) --extra local --no-emit-package ragwatch-reader \
+	  pyproject.toml tools/build.in -o requirements-local.lock
+	$(COMPILE) --constraint requirements-dev.lock --group interpreters pyproject.toml -o requirements-interpreters.lock
+	for group in oracles tracers deploy peers-nli docs; do \
+	  $(COMPILE) --constraint requirements-dev.lock --group $$group -o requirements-$$group.lock || exit 1; done
+	for group in peers-ragas peers-deepeval peers-trulens peers-phoenix; do \
+	  $(COMPILE) --group $$group -o requirements-$$group.lock || exit 1; done
+	$(COMPILE) --no-deps --group servers -o requirements-servers.lock
 
 docs: .venv/docs.stamp
 	@rm -rf dist/docs dist/prose
@@ -199,7 +173,6 @@ docs: .venv/docs.stamp
 screenshots: .venv/dev.stamp
 	@$(BIN)/python tools/screenshots.py dist/screenshots
 
-wheel: .venv/dev.stamp
-	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist . ./reader
-	$(BIN)/python -m hatchling build -t sdist -d dist
-	@ls dist/*.whl dist/*.tar.gz
+wheel: .venv/build.stamp
+	@.venv/build/bin/python -m hatchling build -d dist
+	@cd reader && ../.venv/build/bin/python -m hatchling build -t wheel -d ../dist

