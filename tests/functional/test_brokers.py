@@ -89,7 +89,7 @@ def test_nats_with_a_daemon_that_is_killed(tmp_path: Path, count: int, kills: in
     source = {"kind": "nats", "name": "app", "url": f"nats://127.0.0.1:{server.port}", "stream": "RAG"}
     config = write_config(tmp_path, sources=json.dumps([source | rest]))
     client = thread.run(nats.connect(f"nats://127.0.0.1:{server.port}", max_reconnect_attempts=-1), DEADLINE)
-    jetstream = client.jetstream(timeout=5)
+    jetstream = client.jetstream(timeout=DEADLINE)
 
     async def fill() -> None:
         await jetstream.add_stream(name="RAG", subjects=["rag"])

@@ -103,7 +103,7 @@ async def serving(ears: Ears) -> AsyncIterator[int]:
     port: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     task = asyncio.create_task(server.serve(started=port.set_result))
     try:
-        yield await asyncio.wait_for(port, 10)
+        yield await asyncio.wait_for(port, DEADLINE)
     finally:
         server.stop()
         await task

@@ -9,6 +9,7 @@ import sys
 
 import click
 import pytest
+from support.patience import DEADLINE
 
 from ragwatch.commands import cli
 from ragwatch.commands.demo import KEYS
@@ -57,7 +58,7 @@ def test_help_imports_no_library_that_does_work(words: list[str]) -> None:
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=DEADLINE,
     )
     assert "Usage: " in found.stdout
     names = {name.partition(".")[0] for name in found.stderr.split()}

@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 from support.oncall_cases import CASES, PLAN
 from support.oncall_links import filled
+from support.patience import DEADLINE
 
 from ragwatch.rules import alerts, prometheus, yaml_text
 from ragwatch.web.samples import query_of
@@ -24,7 +25,7 @@ def promtool(*arguments: str | Path) -> str:
     program = shutil.which("promtool")
     if program is None:
         pytest.skip("promtool is missing: Debian package `prometheus`")
-    done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False, timeout=300)
+    done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False, timeout=DEADLINE)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

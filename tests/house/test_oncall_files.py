@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 from support.oncall_cases import PLAN
+from support.patience import DEADLINE
 
 from ragwatch.config import parse
 from ragwatch.exporter.catalogue import CATALOGUE, MetricType
@@ -31,7 +32,7 @@ def tool(name: str, *arguments: str | Path, package: str) -> str:
     program = shutil.which(name)
     if program is None:
         pytest.skip(f"{name} is missing: Debian package `{package}`")
-    done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False, timeout=DEADLINE)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from support.parsed import trees
+from support.patience import DEADLINE
 
 ROOT = Path(__file__).parents[2]
 
@@ -62,7 +63,9 @@ def test_the_check_sees_what_it_looks_for() -> None:
 @pytest.mark.costly
 def test_no_possessive_quantifiers_and_no_atomic_groups() -> None:
     """Neither in a pattern that is compiled with a module, nor in one that is written where it is used."""
-    done = subprocess.run([sys.executable, "-c", LISTENING], capture_output=True, text=True, check=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-c", LISTENING], capture_output=True, text=True, check=True, timeout=DEADLINE
+    )
     heard = [(pattern, flags) for pattern, flags in json.loads(done.stdout)]
     assert len(heard) > 100
     assert [pattern for pattern, flags in heard if faulty(pattern, flags)] == []

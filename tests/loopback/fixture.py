@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import anthropic
 import httpx
 import pytest
+from support.patience import DEADLINE
 
 from loopback.process import KEY, LoopbackProcess
 
@@ -31,12 +32,14 @@ def loopback(loopback_process: LoopbackProcess) -> LoopbackProcess:
 @pytest.fixture
 def claude(loopback: LoopbackProcess) -> Iterator[anthropic.Anthropic]:
     """The real client, which repeats nothing."""
-    with anthropic.Anthropic(api_key=KEY, base_url=loopback.address, max_retries=0, timeout=20) as client:
+    with anthropic.Anthropic(api_key=KEY, base_url=loopback.address, max_retries=0, timeout=DEADLINE) as client:
         yield client
 
 
 @pytest.fixture
 def web(loopback: LoopbackProcess) -> Iterator[httpx.Client]:
     """A plain client with the key."""
-    with httpx.Client(base_url=loopback.address, headers={"authorization": f"Bearer {KEY}"}, timeout=20) as client:
+    with httpx.Client(
+        base_url=loopback.address, headers={"authorization": f"Bearer {KEY}"}, timeout=DEADLINE
+    ) as client:
         yield client

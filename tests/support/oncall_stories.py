@@ -25,6 +25,7 @@ from ragwatch.rules.dashboards.board_plan import Feature
 from ragwatch.rules.promql import span
 from support.oncall_fleet import FLEET, JOB, JUDGE, LONG, PAID, SINGLE, WINDOW, Fleet
 from support.oncall_stage import ROOT, Stage, get, until
+from support.patience import DEADLINE
 
 RECORDED, LABELS = 300, 30
 SUMS = ("weight", "weighted_score", "squared_weight", "squared_weight_score", "squared_weight_squared_score")
@@ -200,7 +201,7 @@ def _label(ragwatch: RagwatchProcess) -> None:
 
 def _post(ragwatch: RagwatchProcess, path: str, body: dict[str, Any]) -> dict[str, Any]:
     request = urllib.request.Request(ragwatch.address + path, json.dumps(body).encode())
-    with urllib.request.urlopen(request, timeout=10) as reply:
+    with urllib.request.urlopen(request, timeout=DEADLINE) as reply:
         found: dict[str, Any] = json.load(reply)
     return found
 

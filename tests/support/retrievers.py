@@ -16,6 +16,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response, Stream
 from starlette.routing import Route
 
 from ragwatch.probes.http import HttpProbe, Options
+from support.patience import DEADLINE
 
 LOOPBACK = "127.0.0.1"
 HITS = [{"id": "d1", "text": "Cats purr.", "score": 0.9}, {"id": "d2", "text": "Dogs bark.", "score": 0.4}]
@@ -36,7 +37,7 @@ def serving(*routes: Route, **tls: Any) -> Iterator[str]:
             yield f"{'https' if tls else 'http'}://{LOOPBACK}:{listener.getsockname()[1]}"
         finally:
             server.should_exit = True
-            thread.join(10)
+            thread.join(DEADLINE)
 
 
 class FaultyRetriever:

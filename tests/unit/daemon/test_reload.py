@@ -39,7 +39,7 @@ async def test_a_reload_after_the_loops_have_ended(tmp_path: Path) -> None:
     daemon.stop()
     await running
     with pytest.raises(ConfigError, match="stopping"):
-        await asyncio.wait_for(daemon.reload(), 10.0)
+        await asyncio.wait_for(daemon.reload(), DEADLINE)
 
 
 async def test_a_reload_closes_the_breakers(tmp_path: Path) -> None:
@@ -50,7 +50,7 @@ async def test_a_reload_closes_the_breakers(tmp_path: Path) -> None:
     await started.wait()
     daemon.telemetry.breaker("embedded", is_open=True, why="the key is wrong", seconds=60.0)
     daemon.telemetry.rate_limit("embedded", "requests", 0.0)
-    await asyncio.wait_for(daemon.reload(), 10.0)
+    await asyncio.wait_for(daemon.reload(), DEADLINE)
     shown = daemon.runtime.exporter.text()
     daemon.stop()
     await running
@@ -67,7 +67,7 @@ async def test_a_reload_takes_the_name_that_people_use(tmp_path: Path) -> None:
         assert (await client.get("/-/healthy")).status_code == 403
         path = tmp_path / "ragwatch.yaml"
         path.write_text(path.read_text().replace("web: {", "web: {external_url: 'https://rag.example.org/watch', "))
-        await asyncio.wait_for(daemon.reload(), 10.0)
+        await asyncio.wait_for(daemon.reload(), DEADLINE)
         assert (await client.get("/-/healthy")).status_code == 200
     daemon.stop()
     await running
@@ -137,7 +137,7 @@ async def test_reloads_take_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(ragwatch.daemon, "build", alone)
     async with running(daemon):
-        await asyncio.wait_for(asyncio.gather(*(daemon.reload() for _ in range(3))), 20.0)
+        await asyncio.wait_for(asyncio.gather(*(daemon.reload() for _ in range(3))), DEADLINE)
         assert len(built) == 3
         assert daemon.runtime is built[-1]
 
@@ -160,7 +160,7 @@ async def test_the_daemon_stops_while_a_runtime_is_built(tmp_path: Path, monkeyp
         assert await asyncio.to_thread(building.wait, 10.0)
     loaded.set()
     with pytest.raises(ConfigError, match="stopping"):
-        await asyncio.wait_for(reload, 10.0)
+        await asyncio.wait_for(reload, DEADLINE)
     assert daemon.runtime is before
 
 

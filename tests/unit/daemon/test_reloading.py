@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from support.patience import DEADLINE
 
 from ragwatch.daemon.reloading import ReloadQueue
 from ragwatch.errors import ConfigError
@@ -40,7 +41,7 @@ async def test_one_under_way_one_waiting() -> None:
             await reloading.request()
         assert refused.value.seconds > 0
         slow.go.set()
-        await asyncio.wait_for(asyncio.gather(*asked), 10.0)
+        await asyncio.wait_for(asyncio.gather(*asked), DEADLINE)
         slow.go.clear()
     assert slow.begun == 4
 

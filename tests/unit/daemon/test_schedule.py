@@ -150,7 +150,7 @@ async def test_a_service_that_does_not_listen_yet(stage: Stage, monkeypatch: pyt
     monkeypatch.setattr(schedule, "MIN_RETRY_SECONDS", 0.0)
     service = Service(refusals=5)
     stage.schedule.start(stage.runtime(service))
-    await asyncio.wait_for(service.heard.wait(), 10.0)
+    await asyncio.wait_for(service.heard.wait(), DEADLINE)
     await stage.ended()
     tallies = stage.shared.store.tallies()
     assert service.asked == 6

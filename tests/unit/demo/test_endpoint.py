@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from support.patience import DEADLINE
 
 from ragwatch.demo.endpoint import Endpoint
 from ragwatch.demo.service import RagService
@@ -31,7 +32,7 @@ def endpoint(tmp_path: Path) -> Iterator[Endpoint]:
 
 def call(endpoint: Endpoint, method: str, path: str, body: bytes | None = None, **headers: str) -> tuple[int, Any]:
     """Status and body, decoded where it is JSON."""
-    connection = HTTPConnection(urlsplit(endpoint.address).netloc, timeout=5)
+    connection = HTTPConnection(urlsplit(endpoint.address).netloc, timeout=DEADLINE)
     connection.request(method, path, body, headers)
     reply = connection.getresponse()
     text = reply.read().decode()

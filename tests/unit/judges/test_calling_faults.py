@@ -9,6 +9,7 @@ import pytest
 from pydantic import ValidationError
 from support.callers import PRICES, HandClock, ScriptedProvider, said
 from support.kit import a_draw, a_judge_context
+from support.patience import DEADLINE
 
 from ragwatch.core.verdict import Judged
 from ragwatch.judges import claude
@@ -35,7 +36,7 @@ async def test_no_header_stops_a_judge_for_months(telemetry: Telemetry) -> None:
     async with pool.slot(clock.now() + 25.0):  # the pace is heard when a call begins
         pass
     clock.at += 3601.0
-    async with asyncio.timeout(5.0), pool.slot(clock.now() + 25.0):
+    async with asyncio.timeout(DEADLINE), pool.slot(clock.now() + 25.0):
         pass
 
 

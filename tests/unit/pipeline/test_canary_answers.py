@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from support.canaries import a_canary, a_failure, a_reply
 from support.kit import AT, Clock, ScriptedJudge, a_judge_context
+from support.patience import DEADLINE
 
 from ragwatch.core.canary.definition import Canary, Category, Expected, Retrieved
 from ragwatch.core.evidence import Evidence
@@ -150,7 +151,7 @@ async def test_a_judge_is_given_as_many_as_it_reads_at_a_time(store: SqliteStore
     limited = AnswerJudging(judge, oracle=True, clock=Clock(), timeout_seconds=0.05)
     suite = CanarySuite("docs", CANARIES[:1], (5,), service, answers=limited)
     canaries = CanaryLoop([suite], store=store, telemetry=telemetry, holder="me", clock=Clock())
-    assert await asyncio.wait_for(canaries.run("docs"), 10.0) is not None
+    assert await asyncio.wait_for(canaries.run("docs"), DEADLINE) is not None
     kept = {answer.contexts: answer for answer in from_records(store.runs("canary", "docs", 1)[0].body["answers"])}
     assert (kept["retrieved"].scores, kept["retrieved"].why) == (None, "timeout: not read within 0.05 s")
     assert kept["gold"].scores is not None

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from support.patience import DEADLINE
 
 from ragwatch.commands import cli
 from ragwatch.commands.dashboards import board_plan_of
@@ -273,5 +274,5 @@ def test_every_query_tells_two_deployments_apart(tmp_path: Path) -> None:
         json.dumps({"rule_files": ["rules.yaml"], "evaluation_interval": "10m", "tests": [test]})
     )
     command = [promtool, "test", "rules", str(tmp_path / "test.json")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=DEADLINE)
     assert done.returncode == 0, (done.stdout + done.stderr)[:6000]

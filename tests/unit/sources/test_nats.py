@@ -16,10 +16,12 @@ from nats.js import api
 from nats.js.errors import ServiceUnavailableError
 from support.brokers import BrokerProcess, Worker, books, counted, nats_server, once
 from support.kit import a_line
+from support.patience import DEADLINE
 
 from ragwatch.core.snapshot import Lag
 from ragwatch.core.tally import Tally
 from ragwatch.errors import ConfigError, SourceError
+from ragwatch.ports import Batch
 from ragwatch.sources.nats import NatsSource, Options, build
 from ragwatch.sources.nats.consumer import _reason
 from ragwatch.sources.nats.loop_thread import LoopThread
@@ -46,7 +48,7 @@ class Stream:
         self.port = port
         self._thread = LoopThread("producer")
         self.client = self._thread.run(nats.connect(f"nats://127.0.0.1:{port}", max_reconnect_attempts=-1), 60)
-        self.manager: Any = self.client.jetstream(timeout=60)
+        self.manager: Any = self.client.jetstream(timeout=DEADLINE)
         self._sources: list[NatsSource] = []
         if create:
             self.create(**options)
@@ -81,6 +83,14 @@ class Stream:
     def worker(self, store: SqliteStore, **options: Any) -> Worker:
         """A worker that reads it."""
         return Worker(self.source(**options), store)
+
+    def end_time_of(self, batch: Batch, source: Any) -> None:
+        """Let the time be over after which the messages of a batch are delivered again."""
+        reading = source._reading
+        assert reading.batch is batch
+        for one in (*reading.good, *reading.dead):
+            self.do(self.client.publish(one.message.reply, b"-NAK"))
+        self.do(self.client.flush())
 
     def pending(self) -> int:
         """Messages that are not acknowledged."""
@@ -155,10 +165,11 @@ async def test_delivered_again_counts_once(stream: Stream, store: SqliteStore) -
 async def test_killed_before_acknowledging(stream: Stream, store: SqliteStore, *, stored: bool) -> None:
     """What a process has not acknowledged is delivered to another, and counts once, stored or not."""
     stream.add(*names(20))
-    killed = stream.worker(store, batch_records=8, ack_wait_seconds=0.1)
+    killed = stream.worker(store, batch_records=8)
     batch = killed.take()
     if stored:
         killed.admit(batch)
+    stream.end_time_of(batch, killed.source)
     other = stream.worker(store)
     await other.drain_until(lambda: books(store) == once(20) and not stream.pending(), "all are delivered again")
     assert counted(store, Tally.RESENT) == (8 if stored else 0)
@@ -167,8 +178,8 @@ async def test_killed_before_acknowledging(stream: Stream, store: SqliteStore, *
 async def test_stopped_past_the_waiting_time(stream: Stream, store: SqliteStore) -> None:
     """A worker that goes on after its messages were delivered to another counts none of them twice."""
     stream.add(*names(20))
-    stopped = stream.worker(store, batch_records=8, ack_wait_seconds=0.1)
-    stopped.take()
+    stopped = stream.worker(store, batch_records=8)
+    stream.end_time_of(stopped.take(), stopped.source)
     other = stream.worker(store)
     await other.drain_until(lambda: books(store) == once(20), "all are delivered again")
     await stopped.drain()
@@ -178,9 +189,10 @@ async def test_stopped_past_the_waiting_time(stream: Stream, store: SqliteStore)
 async def test_a_batch_that_waits_for_the_store_is_not_delivered_again(stream: Stream, store: SqliteStore) -> None:
     """While a batch cannot be stored, the server is asked to wait."""
     stream.add(*names(3))
-    worker = stream.worker(store, ack_wait_seconds=0.3)
+    worker = stream.worker(store, ack_wait_seconds=2.0)  # a busy machine may let this process wait for one second
     batch = worker.take()
-    for _ in range(30):
+    end = time.monotonic() + 3.0
+    while time.monotonic() < end:
         assert worker.source.read() is batch
         time.sleep(0.02)  # noqa: ASYNC251 - nothing else runs
     await worker.drain()
@@ -208,12 +220,13 @@ async def test_a_message_that_ends_every_process_is_given_up(stream: Stream, sto
     stream.add(*names(9))
     processes = 0
     while counted(store, Tally.SEEN) < 9:
-        worker = stream.worker(store, ack_wait_seconds=0.1, dead_letters=f"{stream.name}.dead", subject=stream.name)
+        worker = stream.worker(store, dead_letters=f"{stream.name}.dead", subject=stream.name)
         while counted(store, Tally.SEEN) < 9:
             batch = worker.source.read()
             if batch is None:
                 await asyncio.sleep(0.01)
             elif deadly in batch.lines:
+                stream.end_time_of(batch, worker.source)
                 break
             else:
                 await worker.intake.step()

@@ -5,7 +5,6 @@ moto keeps visibility timeouts, numbers of deliveries and receipt handles as SQS
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import sys
 from collections.abc import Iterator
@@ -154,12 +153,15 @@ async def test_killed_before_and_after_storing(queue: Queue, store: SqliteStore)
     """What was not deleted is delivered again, and counts once, stored or not; one without an id, too."""
     row = b'{"question": "q", "contexts": ["c"], "answer": "a", "route": "search"}'
     queue.add("r1", row, "r3")
-    for _ in range(2):
-        killed = queue.worker(store, visibility_seconds=1)
-        killed.admit(killed.take())
-        killed.source.close()
-    queue.worker(store, visibility_seconds=1).take()  # ends before it stores anything
-    await asyncio.sleep(1.1)
+    taken = []
+    for stored in (True, True, False):  # the last one ends before it stores anything
+        killed = queue.worker(store)
+        taken.append((batch := killed.take(), killed.source))
+        if stored:
+            killed.admit(batch)
+    for batch, source in taken:
+        queue.end_time_of(batch, source)
+        source.close()
     worker = queue.worker(store)
     await worker.drain_until(lambda: queue.left() == 0, "all are deleted")
     assert books(store) == once(3)
@@ -171,17 +173,17 @@ async def test_a_message_that_ends_every_process_is_given_up(queue: Queue, store
     queue.add("bad", *names(5))
     deaths = 0
     while deaths < 2:
-        process = queue.worker(store, visibility_seconds=1, max_deliveries=2, dead_letters=queue.dead)
+        process = queue.worker(store, max_deliveries=2, dead_letters=queue.dead)
         while True:
             batch = process.source.read()
             if batch is not None and any(b'"bad"' in line for line in batch.lines):
                 deaths += 1
+                queue.end_time_of(batch, process.source)
                 break
             if not await process.intake.step():
                 break
         process.source.close()
-        await asyncio.sleep(1.1)
-    worker = queue.worker(store, visibility_seconds=1, max_deliveries=2, dead_letters=queue.dead)
+    worker = queue.worker(store, max_deliveries=2, dead_letters=queue.dead)
     await worker.drain_until(lambda: queue.left() == 0, "nothing is left")
     assert books(store) == {**once(5), "seen": 6, "rejected": 1}
     assert counted(store, Tally.REJECTED, "undeliverable") == 1
@@ -194,28 +196,26 @@ async def test_a_message_that_ends_every_process_is_given_up(queue: Queue, store
 async def test_a_worker_that_is_stopped_past_the_visibility_timeout(queue: Queue, store: SqliteStore) -> None:
     """Another one reads its messages; when it goes on, they are known, and its late deletion is no error."""
     queue.add(*names(3))
-    stopped, other = queue.worker(store, visibility_seconds=1), queue.worker(store)
-    stopped.take()
-    await asyncio.sleep(1.1)
+    stopped, other = queue.worker(store), queue.worker(store)
+    queue.end_time_of(stopped.take(), stopped.source)
     await other.drain_until(lambda: counted(store, Tally.SEEN) == 3, "the other has counted all")
     await stopped.drain()
     assert books(store) == once(3)
     assert (counted(store, Tally.RESENT), queue.left()) == (1, 0)
 
 
-@pytest.mark.costly
-async def test_a_batch_that_waits_for_the_store_stays_with_its_worker(queue: Queue) -> None:
-    """Its visibility is extended while it cannot be stored."""
+def test_a_batch_that_waits_for_the_store_stays_with_its_worker(queue: Queue) -> None:
+    """Its visibility is extended while it cannot be stored: its time is over just before, and nobody else gets it."""
     queue.add("r1")
     seconds = iter([0.0, 0.0, 40.0, 40.0])
     source = SqsSource(
-        Options(name="app", queue_url=queue.url, endpoint_url=queue._address, visibility_seconds=2, **KEYS),
+        Options(name="app", queue_url=queue.url, endpoint_url=queue._address, **KEYS),
         monotonic=lambda: next(seconds, 40.0),
     )
     batch = source.read()
-    await asyncio.sleep(1.2)
+    assert batch is not None
+    queue.end_time_of(batch, source)
     assert source.read() is batch
-    await asyncio.sleep(1.0)  # beyond the first timeout
     assert queue.client.receive_message(QueueUrl=queue.url).get("Messages") is None
     source.close()
 

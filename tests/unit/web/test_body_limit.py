@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from starlette.exceptions import HTTPException
 from starlette.types import Message, Receive, Scope, Send
+from support.patience import DEADLINE
 
 from ragwatch.board import Board
 from ragwatch.web import Server, body_limit, build_app
@@ -47,7 +48,7 @@ async def door() -> AsyncIterator[int]:
     one = Server(build_app(board=Board(), render=lambda *_: (b"figures", ""), labels=lambda: words), "127.0.0.1", 0)
     port: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     task = asyncio.create_task(one.serve(started=port.set_result))
-    yield await asyncio.wait_for(port, 10)
+    yield await asyncio.wait_for(port, DEADLINE)
     one.stop()
     await task
 
@@ -64,7 +65,7 @@ async def test_a_body_that_does_not_come_is_ended(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(body_limit, "BODY_SECONDS", 0.05)
     async with door() as port:
         reader, writer = await begun(port)
-        text = await asyncio.wait_for(reader.read(), 10)
+        text = await asyncio.wait_for(reader.read(), DEADLINE)
         writer.close()
     assert text.startswith(b"HTTP/1.1 408 ")
     assert b"connection: close" in text.lower()
@@ -88,7 +89,7 @@ async def test_dripping_does_not_renew_the_deadline(monkeypatch: pytest.MonkeyPa
         text.append(message)
 
     with pytest.raises(HTTPException) as ended:
-        await asyncio.wait_for(RequestBodyLimit(app)({"type": "http"}, drip, send), 10)
+        await asyncio.wait_for(RequestBodyLimit(app)({"type": "http"}, drip, send), DEADLINE)
     assert ended.value.status_code == 408
 
 
@@ -98,16 +99,16 @@ async def test_one_too_many_is_refused_and_scrapes_go_on(monkeypatch: pytest.Mon
     async with door() as port:
         first, second = await begun(port), await begun(port)
         scrape, scraper = await begun(port, b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-        assert (await asyncio.wait_for(scrape.read(), 10)).endswith(b"figures")
+        assert (await asyncio.wait_for(scrape.read(), DEADLINE)).endswith(b"figures")
         refused, third = await begun(port)
-        text = await asyncio.wait_for(refused.read(), 10)
+        text = await asyncio.wait_for(refused.read(), DEADLINE)
         assert text.startswith(b"HTTP/1.1 503 ")
         assert b"retry-after: 30" in text.lower()
         for reader, writer in (first, second):
             writer.write(BODY[5:])
-            assert (await asyncio.wait_for(reader.readuntil(b"\r\n"), 10)).startswith(b"HTTP/1.1 200")
+            assert (await asyncio.wait_for(reader.readuntil(b"\r\n"), DEADLINE)).startswith(b"HTTP/1.1 200")
         again, fourth = await begun(port, POST + BODY)
-        assert (await asyncio.wait_for(again.readuntil(b"\r\n"), 10)).startswith(b"HTTP/1.1 200")
+        assert (await asyncio.wait_for(again.readuntil(b"\r\n"), DEADLINE)).startswith(b"HTTP/1.1 200")
         for client in (first[1], second[1], scraper, third, fourth):
             client.close()
 
@@ -125,7 +126,7 @@ async def test_whoever_leaves_gives_the_place_back(
                 await writer.wait_closed()
                 while True:  # until the server has noticed, a place is wanted in vain
                     reader, writer = await begun(port, POST + BODY)
-                    text = await asyncio.wait_for(reader.readuntil(b"\r\n"), 10)
+                    text = await asyncio.wait_for(reader.readuntil(b"\r\n"), DEADLINE)
                     writer.close()
                     if text.startswith(b"HTTP/1.1 200"):
                         break

@@ -46,7 +46,7 @@ async def test_unfinished_headers_are_hung_up_on(unfinished: bytes, monkeypatch:
     port, task = await running(one)
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(unfinished)
-    assert await asyncio.wait_for(reader.read(), 10) == b""
+    assert await asyncio.wait_for(reader.read(), DEADLINE) == b""
     writer.close()
     one.stop()
     await task
@@ -60,9 +60,9 @@ async def test_later_requests_have_a_deadline_as_well(monkeypatch: pytest.Monkey
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     for _ in range(2):
         writer.write(REQUEST + b"\r\n")
-        assert (await asyncio.wait_for(reader.readuntil(b"hello"), 10)).startswith(b"HTTP/1.1 200")
+        assert (await asyncio.wait_for(reader.readuntil(b"hello"), DEADLINE)).startswith(b"HTTP/1.1 200")
     writer.write(REQUEST)
-    assert await asyncio.wait_for(reader.read(), 10) == b""
+    assert await asyncio.wait_for(reader.read(), DEADLINE) == b""
     writer.close()
     one.stop()
     await task
@@ -78,9 +78,9 @@ async def test_a_body_nobody_reads_is_not_waited_for(monkeypatch: pytest.MonkeyP
     port, task = await running(one)
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(UNREAD)
-    assert (await asyncio.wait_for(reader.readuntil(b"hello"), 10)).startswith(b"HTTP/1.1 200")
+    assert (await asyncio.wait_for(reader.readuntil(b"hello"), DEADLINE)).startswith(b"HTTP/1.1 200")
     writer.write(b"drip")
-    assert await asyncio.wait_for(reader.read(), 10) == b""
+    assert await asyncio.wait_for(reader.read(), DEADLINE) == b""
     writer.close()
     one.stop()
     await task
@@ -93,9 +93,9 @@ async def test_a_connection_is_not_kept_for_ever_after_a_late_body(monkeypatch: 
     port, task = await running(one)
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(UNREAD)
-    assert (await asyncio.wait_for(reader.readuntil(b"hello"), 10)).startswith(b"HTTP/1.1 200")
+    assert (await asyncio.wait_for(reader.readuntil(b"hello"), DEADLINE)).startswith(b"HTTP/1.1 200")
     writer.write(b"the whole")
-    assert await asyncio.wait_for(reader.read(), 10) == b""
+    assert await asyncio.wait_for(reader.read(), DEADLINE) == b""
     writer.close()
     one.stop()
     await task
@@ -126,13 +126,13 @@ async def test_whoever_takes_nothing_is_hung_up_on(monkeypatch: pytest.MonkeyPat
     await asyncio.sleep(1.0)
     taken = 0
     with pytest.raises(ConnectionError):  # noqa: PT012 - it may come at any read
-        while piece := await asyncio.wait_for(reader.read(1 << 20), 10):
+        while piece := await asyncio.wait_for(reader.read(1 << 20), DEADLINE):
             taken += len(piece)
         raise ConnectionError
     assert taken < len(LARGE)
     writer.close()
     one.stop()
-    await asyncio.wait_for(task, 10)
+    await asyncio.wait_for(task, DEADLINE)
 
 
 @pytest.mark.costly
@@ -147,14 +147,14 @@ async def test_whoever_takes_too_little_is_hung_up_on(monkeypatch: pytest.Monkey
     writer.write(REQUEST + b"\r\n")
     taken = 0
     with pytest.raises(ConnectionError):  # noqa: PT012 - it may come at any read
-        while piece := await asyncio.wait_for(reader.read(16 << 10), 10):
+        while piece := await asyncio.wait_for(reader.read(16 << 10), DEADLINE):
             taken += len(piece)
             await asyncio.sleep(0.01)
         raise ConnectionError
     assert taken < len(LARGE)
     writer.close()
     one.stop()
-    await asyncio.wait_for(task, 10)
+    await asyncio.wait_for(task, DEADLINE)
 
 
 @pytest.mark.costly
@@ -168,13 +168,13 @@ async def test_whoever_takes_it_slowly_gets_all_of_it(monkeypatch: pytest.Monkey
     writer.write(REQUEST + b"Connection: close\r\n\r\n")
     head = await reader.readuntil(b"\r\n\r\n")
     taken = 0
-    while piece := await asyncio.wait_for(reader.read(256 << 10), 10):
+    while piece := await asyncio.wait_for(reader.read(256 << 10), DEADLINE):
         taken += len(piece)
         await asyncio.sleep(0.005)
     assert (head.startswith(b"HTTP/1.1 200"), taken) == (True, len(LARGE))
     writer.close()
     one.stop()
-    await asyncio.wait_for(task, 10)
+    await asyncio.wait_for(task, DEADLINE)
 
 
 async def test_one_too_many_is_told_and_health_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,16 +188,16 @@ async def test_one_too_many_is_told_and_health_is_answered(monkeypatch: pytest.M
     await asyncio.sleep(0.2)
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(REQUEST + b"\r\n")
-    text = await asyncio.wait_for(reader.read(), 10)
+    text = await asyncio.wait_for(reader.read(), DEADLINE)
     assert text.startswith(b"HTTP/1.1 503")
     assert b"retry-after: 5" in text.lower()
     healthy, asker = await asyncio.open_connection("127.0.0.1", port)
     asker.write(b"GET /-/healthy HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-    assert (await asyncio.wait_for(healthy.read(), 10)).startswith(b"HTTP/1.1 200")
+    assert (await asyncio.wait_for(healthy.read(), DEADLINE)).startswith(b"HTTP/1.1 200")
     for _, stream in (*stuck, (reader, writer), (healthy, asker)):
         stream.transport.abort()
     one.stop()
-    await asyncio.wait_for(task, 10)
+    await asyncio.wait_for(task, DEADLINE)
 
 
 @pytest.mark.costly

@@ -10,6 +10,7 @@ import pytest
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.types import Message, Scope
+from support.patience import DEADLINE
 
 from ragwatch.web.request_limit import CHUNK_BYTES, RequestLimit
 
@@ -62,7 +63,7 @@ async def test_those_who_wait_are_served_in_order() -> None:
     await asyncio.sleep(0.05)
     assert order == []
     large.cancel()
-    await asyncio.wait_for(asyncio.gather(large, return_exceptions=True), 10.0)
+    await asyncio.wait_for(asyncio.gather(large, return_exceptions=True), DEADLINE)
     third = asyncio.create_task(ask("third", 8))
     await asyncio.sleep(0.05)
 
@@ -70,7 +71,7 @@ async def test_those_who_wait_are_served_in_order() -> None:
         pass
 
     await held(SCOPE, nothing, send)
-    await asyncio.wait_for(asyncio.gather(small, third), 10.0)
+    await asyncio.wait_for(asyncio.gather(small, third), DEADLINE)
     assert order == ["small", "third"]
 
 
@@ -82,7 +83,7 @@ async def test_one_that_waited_in_vain_makes_room_for_those_behind() -> None:
     await asyncio.sleep(0.1)
     small = asyncio.create_task(turns.answer(lambda: Response(b""), 3))
     assert isinstance((await asyncio.gather(large, return_exceptions=True))[0], HTTPException)
-    await asyncio.wait_for(small, 10.0)
+    await asyncio.wait_for(small, DEADLINE)
 
 
 async def test_a_failure_gives_its_turn_back() -> None:
@@ -114,7 +115,7 @@ async def test_as_many_threads_as_said() -> None:
         at_work.release()
         return Response(b"")
 
-    await asyncio.wait_for(asyncio.gather(*(turns.answer(alone, 1) for _ in range(5))), 10.0)
+    await asyncio.wait_for(asyncio.gather(*(turns.answer(alone, 1) for _ in range(5))), DEADLINE)
 
 
 async def test_a_stream_is_made_while_it_is_sent() -> None:

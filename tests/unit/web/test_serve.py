@@ -10,6 +10,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
+from support.patience import DEADLINE
 
 from ragwatch.errors import ConfigError
 from ragwatch.web import Server
@@ -51,7 +52,7 @@ async def test_port_zero_is_a_real_port_and_stop_ends_it() -> None:
     assert b"server:" not in answer.lower()
     assert signal.getsignal(signal.SIGTERM) is before
     one.stop()
-    await asyncio.wait_for(task, 10)
+    await asyncio.wait_for(task, DEADLINE)
 
 
 async def test_a_cancelled_server_ends_cleanly() -> None:
