@@ -18,7 +18,6 @@ from hypothesis import HealthCheck, settings
 from structlog.testing import LogCapture
 from support.draws import EXAMPLES
 from support.parsed import trees
-from support.patience import TIMEOUT
 
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
@@ -26,7 +25,14 @@ from ragwatch.telemetry import Telemetry
 _HOUSE = Path(__file__).parent / "house"
 
 collect_ignore = ["traced"]  # programs that run in an environment of their own, with the frameworks that they use
-pytest_plugins = ("support.isolation", "support.workers", "support.alone", "support.counting", "support.postgres")
+pytest_plugins = (
+    "support.isolation",
+    "support.workers",
+    "support.alone",
+    "support.stuck",
+    "support.counting",
+    "support.postgres",
+)
 
 settings.register_profile(
     "house",
@@ -37,13 +43,6 @@ settings.register_profile(
     max_examples=EXAMPLES,
 )
 settings.load_profile("house")
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Stretch the limit of pytest-timeout like all others."""
-    for item in items:
-        if item.get_closest_marker("timeout") is None:
-            item.add_marker(pytest.mark.timeout(TIMEOUT))
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -172,7 +172,7 @@ def test_two_versions_side_by_side(server: Postgres, tmp_path: Path, retriever: 
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(3000)
+@pytest.mark.ends_after(3000)
 def test_four_workers_under_every_fault(server: Postgres, tmp_path: Path, retriever: str) -> None:
     """Each worker killed in turn, the database restarted, the leader stopped past every lease: all counts once."""
     fleet = Fleet(server, tmp_path, workers=4, samples=50_000, retriever=retriever)

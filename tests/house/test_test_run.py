@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -16,21 +15,65 @@ from support.patience import DEADLINE
 
 ROOT = Path(__file__).parents[2]
 
+STUCK_AFTER = 3.0
+"""Seconds; enough for tests that do nothing, on a machine that is busy."""
+
 QUIET = "def test_{number}():\n    pass\n"
 HANGS = """
 import subprocess
 import sys
-from pathlib import Path
+import threading
 
-CHILD = [sys.executable, "-c", "import time; print('up', flush=True); time.sleep(600)", "left-by-a-test"]
+CHILD = [sys.executable, "-c", "import time; print('up', flush=True); time.sleep(600)", "started-by-a-test"]
+
+def test_before():
+    pass
+
+def waits_in_a_thread():
+    threading.Event().wait()
+
+def test_hangs():
+    threading.Thread(target=waits_in_a_thread, name="beside", daemon=True).start()
+    with subprocess.Popen(CHILD, stdout=subprocess.PIPE) as child:  # which waits for it
+        child.stdout.readline()
+        child.stdout.read()
+
+def test_after():
+    pass
+"""
+IN_C = """
+import signal
+import time
 
 def test_before():
     pass
 
 def test_hangs():
-    child = subprocess.Popen(CHILD, stdout=subprocess.PIPE)
-    child.stdout.readline()
-    child.stdout.read()
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])
+    time.sleep(600)
+
+def test_after():
+    pass
+"""
+IN_TEARDOWN = """
+import threading
+
+import pytest
+
+@pytest.fixture
+def never_ends():
+    yield
+    while True:
+        try:
+            threading.Event().wait()
+        except BaseException:
+            pass
+
+def test_before():
+    pass
+
+def test_hangs(never_ends):
+    assert False
 
 def test_after():
     pass
@@ -70,32 +113,35 @@ def test_home_is_not_the_account():
 
 def write_suite(folder: Path, **tests: str) -> None:
     """A small test suite with the plugin of this one, and a few files that pass."""
-    (folder / "conftest.py").write_text('pytest_plugins = ("support.isolation", "support.workers")\n')
+    (folder / "conftest.py").write_text('pytest_plugins = ("support.isolation", "support.workers", "support.stuck")\n')
     for number in range(4):
         (folder / f"test_quiet_{number}.py").write_text(QUIET.format(number=number))
     for name, text in tests.items():
         (folder / f"test_{name}.py").write_text(text)
 
 
-def start_suite(folder: Path, *, ignore_sigint: bool = False) -> subprocess.Popen[str]:
-    """Run that suite as `make test` runs this one, with the options of pyproject.toml."""
+def start_suite(folder: Path, seconds: float, *, ignore_sigint: bool = False) -> subprocess.Popen[str]:
+    """Run that suite as `make test` runs this one, with the options of pyproject.toml; so long is no test stuck."""
     options = ["-c", str(ROOT / "pyproject.toml"), "--rootdir", str(folder), "-p", "no:cacheprovider"]
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "COV"))}
     home = folder / "home"
     home.mkdir()
     environment |= {"PYTHONPATH": str(ROOT / "tests"), "HOME": str(home), "HOME_OF_THE_ACCOUNT": str(home)}
-    command = [sys.executable, "-m", "pytest", "--workers", "2", *options, "-o", "timeout=3", str(folder)]
+    environment["RAGWATCH_TEST_PATIENCE"] = str(seconds / 600)
+    command = [sys.executable, "-m", "pytest", "--workers", "2", *options, str(folder)]
     handler = signal.signal(signal.SIGINT, signal.SIG_IGN) if ignore_sigint else None
     try:
-        return subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True)
+        return subprocess.Popen(
+            command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
     finally:
         if handler is not None:
             signal.signal(signal.SIGINT, handler)
 
 
-def run_suite(folder: Path, *, ignore_sigint: bool = False) -> tuple[int, str]:
+def run_suite(folder: Path, seconds: float = DEADLINE, *, ignore_sigint: bool = False) -> tuple[int, str]:
     """Exit code and output of that suite; it fails the test where it does not end."""
-    with start_suite(folder, ignore_sigint=ignore_sigint) as process:
+    with start_suite(folder, seconds, ignore_sigint=ignore_sigint) as process:
         try:
             output, _ = process.communicate(timeout=DEADLINE)
         except subprocess.TimeoutExpired:
@@ -106,17 +152,30 @@ def run_suite(folder: Path, *, ignore_sigint: bool = False) -> tuple[int, str]:
 
 @pytest.mark.costly
 def test_a_test_that_hangs_fails_alone(tmp_path: Path) -> None:
-    """The tests before and after it run, the run ends, and the process that it waited for is killed and named."""
+    """It is named, with the place of each thread and its process, which is ended; the tests around it run."""
     write_suite(tmp_path, hangs=HANGS)
-    code, output = run_suite(tmp_path)
+    code, output = run_suite(tmp_path, STUCK_AFTER)
     assert code == 1, output
     assert "1 failed, 6 passed" in output
-    pid = re.search(r"left behind: ([0-9]+) .*left-by-a-test", output)
-    assert pid, output
-    end = time.monotonic() + DEADLINE
-    while b"left-by-a-test" in command_line(int(pid[1])):  # killed, and perhaps not gone yet
-        assert time.monotonic() < end, output
-        time.sleep(0.05)
+    assert f"test_hangs.py::test_hangs is stuck: it has not ended within {STUCK_AFTER:.0f} s" in output
+    for place in ("in test_hangs", "in waits_in_a_thread", "Thread beside:"):
+        assert place in output
+        re.findall("in \\w+|Thread beside:", output)
+    ) == set()
+    assert re.search(r"ended now:\n.*[0-9]+ \(S, [0-9.]+ s of CPU\): .*started-by-a-test", output), output
+    assert "left behind" not in output
+
+
+@pytest.mark.costly
+@pytest.mark.parametrize(("text", "passed"), [(IN_C, 6), (IN_TEARDOWN, 6)], ids=["in C", "in a fixture that ends"])
+def test_a_test_that_nothing_interrupts_costs_its_worker(tmp_path: Path, text: str, passed: int) -> None:
+    """It fails by name, with the places of its threads; the tests around it run."""
+    write_suite(tmp_path, hangs=text)
+    code, output = run_suite(tmp_path, STUCK_AFTER)
+    assert code == 1, output
+    assert re.search(rf"[12] failed, {passed} passed", output), output
+    assert "worker crashed while running 'test_hangs.py::test_hangs'" in output
+    assert re.search(r"Timeout \(.*\)!(\n.*)+ in (test_hangs|never_ends)", output), output
 
 
 @pytest.mark.costly

@@ -29,7 +29,7 @@ def _locked(name: str, how: int) -> Iterator[None]:
         yield
 
 
-@pytest.hookimpl(wrapper=True, tryfirst=True)  # outside of pytest-timeout: waiting for a turn is no hanging
+@pytest.hookimpl(wrapper=True, tryfirst=True)  # outside of its limit: waiting for a turn is no hanging
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, object, object]:
     """Run a test beside those of other workers, or a module of tests alone."""
     stack = ExitStack()

@@ -90,7 +90,7 @@ def test_breakages_are_told_once(name: str, tmp_path: Path, capsys: pytest.Captu
         print("".join(f"\n  {what}: {answers:.0f}" for what, answers in took.items()), end="")
 
 
-@pytest.mark.timeout(60.0 + 15.0 * QUIET_WINDOWS + TIMEOUT)
+@pytest.mark.ends_after(60.0 + 15.0 * QUIET_WINDOWS + TIMEOUT)
 def test_quiet_traffic_notifies_nobody(tmp_path: Path) -> None:
     """Routes of different levels, for as long as 60 windows of the rules: no page, no ticket."""
     with watched(tmp_path, QUIET, 12.0) as (stage, ragwatch, writer):
