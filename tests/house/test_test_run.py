@@ -160,8 +160,6 @@ def test_a_test_that_hangs_fails_alone(tmp_path: Path) -> None:
     assert f"test_hangs.py::test_hangs is stuck: it has not ended within {STUCK_AFTER:.0f} s" in output
     for place in ("in test_hangs", "in waits_in_a_thread", "Thread beside:"):
         assert place in output
-        re.findall("in \\w+|Thread beside:", output)
-    ) == set()
     assert re.search(r"ended now:\n.*[0-9]+ \(S, [0-9.]+ s of CPU\): .*started-by-a-test", output), output
     assert "left behind" not in output
 
