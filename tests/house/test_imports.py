@@ -20,7 +20,11 @@ LIBRARIES: Mapping[str, tuple[str, ...]] = {
     "click": ("ragwatch.commands",),
     "confluent_kafka": ("ragwatch.sources.kafka.group",),
     "cryptography": ("ragwatch.stores.encryption",),
-    "google": ("ragwatch.pipeline.export.messages", "ragwatch.sources.otlp.protobuf_request"),
+    "google": (
+        "ragwatch.pipeline.export.messages",
+        "ragwatch.sources.otlp.protobuf_request",
+        "ragwatch.sources.otlp.protobuf_size",
+    ),
     "grpc": ("ragwatch.web.grpc_server",),
     "h11": ("ragwatch.web",),
     "httpx": (
@@ -37,6 +41,7 @@ LIBRARIES: Mapping[str, tuple[str, ...]] = {
     "opentelemetry": (
         "ragwatch.pipeline.export.messages",
         "ragwatch.sources.otlp.protobuf_request",
+        "ragwatch.sources.otlp.protobuf_size",
         "ragwatch.sources.otlp.reply",
     ),
     "orjson": (

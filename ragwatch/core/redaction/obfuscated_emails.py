@@ -35,8 +35,8 @@ _AT = re.compile(rf"(?i){_STRONG_AT}|{_WEAK_AT}")
 _LOCAL = re.compile(rf"(?i)[\w.%+{_HIDDEN}-]{{1,64}}(?:[ ](?:{_WORDS_FOR_DOT})[ ][\w%+-]{{1,64}}){{0,2}}\Z")
 _TOP = frozenset(
     """
-    ai app at be biz br ca cc ch cn co com cz de dev dk edu es eu fi fr gov gr hu ie in info int io it jp kr me mil mx net nl no org
-    pl pt ro ru se sk tech tr tv tw ua uk us xyz example test
+    ai app at be biz br ca cc ch cn co com cz de dev dk edu es eu fi fr gov gr hu ie in info int io it jp kr me mil mx
+    net nl no org pl pt ro ru se sk tech tr tv tw ua uk us xyz example test
     """.split()  # noqa: SIM905 - one a line would fill a page
 )
 _MAIL = re.compile(r"(?i)mail(?: address)?[ ]?[:=][ ]?\Z")

@@ -11,8 +11,8 @@ def _rows(text: str) -> tuple[str, ...]:
 PASSWORDS = _rows("""
     password, passwd, passcode, passphrase, pwd, security answer
     passwort, kennwort, losungswort, zugangscode, mdp, mot de passe, contrasena, senha, palavra-passe
-    parola d'ordine, wachtwoord, toegangscode, haslo, parola, parole, sifre, sifra, losenord, adgangskode, kodeord, passord, salasana
-    heslo, jelszo, geslo, lozinka, parool, slaptazodis, kata sandi, mat khau
+    parola d'ordine, wachtwoord, toegangscode, haslo, parola, parole, sifre, sifra, losenord, adgangskode, kodeord
+    passord, salasana, heslo, jelszo, geslo, lozinka, parool, slaptazodis, kata sandi, mat khau
 """)
 """Words that mean a password, wherever they stand."""
 FOREIGN_PASSWORDS = _rows("""
@@ -26,8 +26,9 @@ SHORT = ("pass", "clave", "pw")
 """Words that may mean much else or are part of another: they stand alone, or behind `_`, `-` or a dot."""
 CODES = _rows("""
     otp, totp, 2fa code, mfa code, one-time, one time code, one time pass, verification code, security code, login code
-    access code, auth code, authentication code, confirmation code, sms code, passcode, unlock code, pin, pincode, pinkod, tan, mtan
-    cvv, cvc, zugangscode, einmalcode, einmalpasswort, sicherheitscode, code d'acc, verificatiecode, toegangscode
+    access code, auth code, authentication code, confirmation code, sms code, passcode, unlock code, pin, pincode
+    pinkod, tan, mtan, cvv, cvc, zugangscode, einmalcode, einmalpasswort, sicherheitscode, code d'acc
+    verificatiecode, toegangscode
     beveiligingscode, codice di verifica, codice di sicurezza, codice di accesso, codice temporaneo, kod weryfikacyjny
     kod sms, kod dost, verifieringskod, bekreftelseskode, engangskode, vahvistuskoodi, kode verifikasi, kode otp
 """)

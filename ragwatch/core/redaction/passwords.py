@@ -30,7 +30,8 @@ def _any_of(words: tuple[str, ...]) -> str:
 def _stated(words: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile(
         rf"(?i)(?:{_any_of(words)}){_INFLECTED}(?:[_-][a-z]{{1,10}})?\\?[\"'`]?"
-        rf"(?:{_BETWEEN}[ ]{{0,3}}(?P<sign>{_SIGN})|{_BETWEEN}[ ]?(?P<is>{_IS})(?=[ \"'`!-~])(?:[ ]now(?=[ ]))?|(?P<bare>[ ]))"
+        rf"(?:{_BETWEEN}[ ]{{0,3}}(?P<sign>{_SIGN})|{_BETWEEN}[ ]?(?P<is>{_IS})(?=[ \"'`!-~])(?:[ ]now(?=[ ]))?"
+        rf"|(?P<bare>[ ]))"
         rf"[ \t]{{0,3}}{_VALUE}"
     )
 
@@ -40,7 +41,8 @@ _ALONE = re.compile(
     rf"(?:[ ]{{0,3}}(?P<sign>{_SIGN}|>)|[ ](?P<is>is|es)(?=[ ])|(?P<bare>[ ]))[ \t]{{0,3}}{_VALUE}"
 )
 _PAIR = re.compile(
-    r"(?i)(?:credentials?|zugangsdaten)[ ]?(?P<sign>[:=])[ ]?[\w.@+-]{1,64}[ ]?[/|:][ ]?(?P<plain>[^\s\"'`,;<>()\[\]{}/]{6,64})"
+    r"(?i)(?:credentials?|zugangsdaten)[ ]?(?P<sign>[:=])[ ]?[\w.@+-]{1,64}"
+    r"[ ]?[/|:][ ]?(?P<plain>[^\s\"'`,;<>()\[\]{}/]{6,64})"
 )
 _OPTION = re.compile(
     r"(?<!\S)--?(?:[a-z]{1,12}-)?pass(?:word|wd|phrase)?(?:[ ]|=)[\"']?"

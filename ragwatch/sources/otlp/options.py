@@ -69,7 +69,7 @@ class Options(BaseModel):
         32 << 20, gt=0, description="Bytes of requests that are not stored yet; further ones are refused with 429."
     )
     waiting_bytes: _Size = Field(
-        128 << 20, gt=0, description="Bytes of incomplete traces; above that the oldest wait no longer."
+        64 << 20, gt=0, description="Memory of incomplete traces; above that the oldest wait no longer."
     )
 
     @property

@@ -11,7 +11,14 @@ from typing import NoReturn, overload
 import orjson
 
 from ragwatch.errors import FormatError
-from ragwatch.formats.decoded_size import ADVICE, decoded_size, is_too_large, objects_size
+from ragwatch.formats.decoded_size import (
+    ADVICE,
+    MAX_DECODED_BYTES,
+    UNCOUNTED_BYTES,
+    decoded_size,
+    is_too_large,
+    objects_size,
+)
 from ragwatch.formats.feedback import FEEDBACK_FOR
 from ragwatch.formats.fields import ID_KEYS
 from ragwatch.formats.record import Line, decode_body, parse
@@ -20,7 +27,7 @@ from ragwatch.sources.requests.refusal import RefusedError
 MAX_RECORDS = 10_000
 RECORD_BYTES = 512
 """Memory that a record takes beside its text while it waits and is read."""
-KEPT_DECODED = 3
+KEPT_DECODED = 4
 """Elements of an array are kept decoded if their objects take at most so many times the memory of their text."""
 _SPACE = b" \t\r\n"
 
@@ -41,8 +48,6 @@ def records_of(body: bytes, *, lines: bool) -> Sequence[Line]:
         RefusedError: 400: nothing can be read; 413: there are too many records.
     """
     text = body.strip(_SPACE)
-    if is_too_large(text):
-        raise RefusedError(413, f"the body is too large: {ADVICE}; send fewer records at a time")
     if not text:
         raise RefusedError(400, "the body is empty; send a JSON object, an array of objects, or JSONL")
     records: Sequence[Line]
@@ -54,7 +59,15 @@ def records_of(body: bytes, *, lines: bool) -> Sequence[Line]:
         records = [text]
     if len(records) > MAX_RECORDS:
         raise _too_many()
+    # A record that is too large alone is rejected when it is read, and costs no other.
+    sizes = (decoded_size(one) for one in records if isinstance(one, bytes) and len(text) > UNCOUNTED_BYTES)
+    if sum(size for size in sizes if size <= MAX_DECODED_BYTES) > MAX_DECODED_BYTES:
+        raise _too_large()
     return records
+
+
+def _too_large() -> RefusedError:
+    return RefusedError(413, f"the body is too large: {ADVICE}; send fewer records at a time")
 
 
 def _too_many() -> RefusedError:
@@ -86,6 +99,8 @@ def _has_nul(text: bytes) -> bool:
 
 def _is_one(text: bytes) -> bool:
     """Whether a text with several lines is one JSON value, and not JSONL."""
+    if is_too_large(text):
+        return False
     is_indented = (
         text.removeprefix(codecs.BOM_UTF8).partition(b"\n")[0].strip(_SPACE) == b"{"
     )  # no line of JSONL is that
@@ -101,6 +116,8 @@ def _elements(text: bytes) -> list[Line]:
 
     Objects stay decoded unless this takes much memory, or characters in them have to be replaced.
     """
+    if is_too_large(text):
+        raise _too_large()
     keep = objects_size(text) <= KEPT_DECODED * len(text) and not _has_nul(text)
     try:
         elements = orjson.loads(text)

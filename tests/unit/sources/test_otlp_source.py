@@ -278,7 +278,7 @@ async def test_memory_is_bounded() -> None:
 
 def test_a_trace_is_bounded() -> None:
     """Spans beyond the limits of one trace are left out, and the trace is refused as incomplete."""
-    traces = WaitingTraces(GRACE, WAIT, 1 << 30, 2_000)
+    traces = WaitingTraces(GRACE, WAIT, 1 << 30, 6_000)
     whole = [piece_of(TRACE, [span]) for span in openinference()]
     assert [traces.add(one, AT)[0] is None for one in whole].count(True) > 0
     (trace,) = traces.complete(AT + WAIT)
