@@ -10,6 +10,7 @@ MAX_DECODED_BYTES = 96 << 20
 """Most memory that one body, record or reply may take once it is decoded."""
 _BRACE, _BRACKET, _COMMA = 200, 90, 100
 """Bytes of an object with its first entry, of an array with its first value, and of a further entry or value."""
+_SIZES = ((b"{", _BRACE), (b"[", _BRACKET), (b",", _COMMA))
 _WIDEST = 4
 """Bytes of a character in a text of which one character is outside the Basic Multilingual Plane."""
 UNCOUNTED_BYTES = MAX_DECODED_BYTES // (_BRACE + _WIDEST)
@@ -18,8 +19,11 @@ ADVICE = f"decoded it would take more than {MAX_DECODED_BYTES >> 20} MiB of memo
 
 
 def objects_size(text: bytes) -> int:
-    """Return the most memory that the objects of a JSON text can take, without the characters of its texts."""
-    return _BRACE * text.count(b"{") + _BRACKET * text.count(b"[") + _COMMA * text.count(b",")
+    """Return the most memory that the objects of a JSON text can take, without the characters of its texts.
+
+    `count` looks at every byte, and takes several times as long as `replace`.
+    """
+    return sum(size * (len(text) - len(text.replace(mark, b""))) for mark, size in _SIZES)
 
 
 def decoded_size(text: bytes) -> int:

@@ -14,7 +14,6 @@ from ragwatch.errors import FormatError
 from ragwatch.formats.decoded_size import (
     ADVICE,
     MAX_DECODED_BYTES,
-    UNCOUNTED_BYTES,
     decoded_size,
     is_too_large,
     objects_size,
@@ -60,9 +59,10 @@ def records_of(body: bytes, *, lines: bool) -> Sequence[Line]:
     if len(records) > MAX_RECORDS:
         raise _too_many()
     # A record that is too large alone is rejected when it is read, and costs no other.
-    sizes = (decoded_size(one) for one in records if isinstance(one, bytes) and len(text) > UNCOUNTED_BYTES)
-    if sum(size for size in sizes if size <= MAX_DECODED_BYTES) > MAX_DECODED_BYTES:
-        raise _too_large()
+    if is_too_large(text):
+        sizes = (decoded_size(one) for one in records if isinstance(one, bytes))
+        if sum(size for size in sizes if size <= MAX_DECODED_BYTES) > MAX_DECODED_BYTES:
+            raise _too_large()
     return records
 
 
