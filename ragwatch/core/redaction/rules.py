@@ -15,10 +15,8 @@ from ragwatch.core.redaction.credentials import (
 )
 from ragwatch.core.redaction.headers import BEARER_RULE
 from ragwatch.core.redaction.numbers import MONEY_RULES
-from ragwatch.core.redaction.obfuscated_emails import OBFUSCATED_EMAIL_RULE
 from ragwatch.core.redaction.oracle_logins import ORACLE_RULE
 from ragwatch.core.redaction.passports import PASSPORT_RULES
-from ragwatch.core.redaction.passwords import FOREIGN_PASSWORD_RULES, PASSWORD_RULES
 from ragwatch.core.redaction.person_ids import PERSON_RULES, PersonIds
 from ragwatch.core.redaction.phones import PHONE_RULES
 from ragwatch.core.redaction.private_keys import KEY_RULES
@@ -36,11 +34,8 @@ RULES: tuple[NamedRule, ...] = (
     *ASSIGNMENT_RULES,
     BEARER_RULE,
     *LOOSE_RULES,
-    *PASSWORD_RULES,
-    *FOREIGN_PASSWORD_RULES,
     ORACLE_RULE,
     _EMAIL,
-    OBFUSCATED_EMAIL_RULE,
     *MONEY_RULES,
     *PASSPORT_RULES,
     *PERSON_RULES,
@@ -53,11 +48,8 @@ DETECTORS: tuple[Detector, ...] = (
     RuleGroup(ASSIGNMENT_RULES, ASSIGNMENT_WORDS, signs=(":", "=", "|")),
     BEARER_RULE,
     RuleGroup(LOOSE_RULES, LOOSE_WORDS),
-    *PASSWORD_RULES,
-    *FOREIGN_PASSWORD_RULES,
     ORACLE_RULE,
     _EMAIL,
-    OBFUSCATED_EMAIL_RULE,
     *MONEY_RULES,
     *PASSPORT_RULES,
     PersonIds(PERSON_RULES),
