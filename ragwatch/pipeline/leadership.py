@@ -102,7 +102,8 @@ class Leadership:
     async def run(self, step: Step) -> bool:
         """Run a step of the leader; nothing, and False, in other workers, and where the term ends meanwhile."""
         if not self.leads:
-            self._end()
+            if self._until:  # else there is no term, or one that begins: what is stored is being loaded
+                self._end()
             return False
         self._steps += 1
         try:
@@ -131,7 +132,7 @@ class Leadership:
                 return
         asked = self._timer()
         term = await asyncio.to_thread(elections.lead, self._seconds, force=force)
-        if term is None:
+        if term is None or (term != self._term and self._steps):  # steps of an earlier term, as above
             self._end()
             return
         if term != self._term:
@@ -150,6 +151,7 @@ class Leadership:
         self._telemetry.leads(leads=True)
 
     def _end(self) -> None:
-        if self._term is not None:
-            self._term, self._until = None, 0.0
+        led = self._term is not None
+        self._term, self._until = None, 0.0
+        if led:
             self._telemetry.leads(leads=False)

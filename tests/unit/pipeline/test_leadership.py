@@ -26,17 +26,24 @@ class Worker:
         self.leadership.begin = self.begin
         self.begun = 0
         self.fails = False
-        self.paused = asyncio.Event()
+        self.beginning = False
+        self.overlaps = 0
+        self.paused, self.loaded = asyncio.Event(), asyncio.Event()
         self.paused.set()
+        self.loaded.set()
 
     async def begin(self) -> None:
         """A term begins."""
         if self.fails:
             raise StoreError("away")
+        self.beginning = True
+        await self.loaded.wait()
+        self.beginning = False
         self.begun += 1
 
     async def work(self) -> bool:
         """A step of the leader."""
+        self.overlaps += self.beginning
         await self.paused.wait()
         store: Any = self.leadership.store
         store.write(self.name)
@@ -81,6 +88,39 @@ async def test_a_step_that_outlives_its_term_writes_nothing() -> None:
     assert server.written == ["two"]
     await one.leadership.step()
     assert (one.leadership.leads, one.begun, server.term) == (True, 2, 3)
+
+
+async def test_no_step_runs_while_a_term_begins() -> None:
+    """A step that is due while the stored state is loaded waits; it would count anew what that state has counted."""
+    server = Server()
+    one = Worker(server, "one")
+    for _ in range(2):
+        one.loaded.clear()
+        election = asyncio.create_task(one.leadership.step())
+        for _ in range(20):
+            await asyncio.sleep(0.001)
+            await one.leadership.run(one.work)
+        one.loaded.set()
+        await election
+    assert (one.overlaps, one.begun, one.leadership.leads) == (0, 1, True)
+    assert await one.leadership.run(one.work) is True
+
+
+async def test_a_new_term_waits_for_steps_of_the_one_before() -> None:
+    """A renewal that comes late makes a new term: what is stored is loaded once the old steps have ended."""
+    server = Server()
+    one = Worker(server, "one")
+    await one.leadership.step()
+    one.paused.clear()
+    step = asyncio.create_task(one.leadership.run(one.work))
+    await asyncio.sleep(0)
+    server.until = server.now  # by the clock of the server, while this process believes in its term
+    await one.leadership.step()
+    assert (one.begun, one.leadership.leads, server.term) == (1, False, 2)
+    one.paused.set()
+    assert await step is False
+    await one.leadership.step()
+    assert (one.begun, one.leadership.leads, server.written) == (2, True, [])
 
 
 async def test_a_term_begins_with_what_is_stored() -> None:
