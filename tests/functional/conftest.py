@@ -12,6 +12,8 @@ from functional.endings import CommandLine, Stage
 from functional.forked import end_server
 from support.counting import uncounted
 
+from ragwatch.audit import AuditLog
+
 SUITE = "items:\n  - query: Where does the mill stand?\n    expected: [d1]\n"
 CANARIES = (
     "[{suite: docs, file: suite.yaml, at_start: false,"
@@ -54,6 +56,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
         (folder / "scores.jsonl").write_text("".join(json.dumps(row) + "\n" for row in scores))
         labels = [{"source": "app", "id": f"request-{n}", "scores": {"faithfulness": 1}} for n in range(9)]
         (folder / "labels.jsonl").write_text("".join(json.dumps(row) + "\n" for row in labels))
+        AuditLog(folder / "audit.jsonl").record(actor="anna", action="sample.read")
         found = Stage(run, folder, dead)
         for name in ("kept", "import"):
             ended = run(*found.argv(name))

@@ -115,7 +115,7 @@ class Stage:
 
     Attributes:
         run: Runs a command in the folder.
-        folder: Holds `ragwatch.yaml`, `state`, `log/rag.jsonl`, `scores.jsonl` and `labels.jsonl`.
+        folder: Holds `ragwatch.yaml`, `state`, `log/rag.jsonl`, `scores.jsonl`, `labels.jsonl` and `audit.jsonl`.
         dead: An address where nobody listens.
     """
 

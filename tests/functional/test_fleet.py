@@ -29,6 +29,7 @@ from support.patience import DEADLINE, SCALE
 from support.postgres import Postgres, new_server
 from support.retrievers import serving
 
+from ragwatch.config.model import DRAW_LEASE_SECONDS
 from ragwatch.core.invariants import violations
 from ragwatch.core.tally import Tally
 from ragwatch.pipeline.drift.scores import KIND
@@ -130,6 +131,7 @@ def code_of(commit: str, folder: Path) -> Path:
 
 
 @pytest.mark.slow
+@pytest.mark.ends_after(1800)
 @pytest.mark.parametrize("schema", BEFORE)
 def test_two_versions_side_by_side(server: Postgres, tmp_path: Path, retriever: str, schema: int) -> None:
     """A worker of a schema of before goes on while one of this version migrates and joins, restarts, and is replaced.
@@ -157,7 +159,7 @@ def test_two_versions_side_by_side(server: Postgres, tmp_path: Path, retriever: 
         fleet.workers[0] = fleet.started(old, code)
         fleet.until(800)
         fleet.replace(0)
-        fleet.until(fleet.samples)
+        fleet.until(fleet.samples, DEADLINE + DRAW_LEASE_SECONDS)  # a worker of before that is killed holds draws
         tallies, pending = fleet.store.tallies_and_pending()
         assert (violations(tallies, pending), sum(pending.values())) == ({}, 0)
         stored = fleet.store.find(Query(limit=5000, texts=False))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import faulthandler
 import os
 import random
 import shutil
@@ -17,7 +16,7 @@ import pytest
 from functional.daemon import RagwatchProcess, record, write_config
 from support.patience import DEADLINE
 
-LINES_A_SECOND = 400
+LINES_A_SECOND, LINES_A_SECOND_FOR_LONG = 400, 100
 SEEN = 'ragwatch_requests_seen_total{source="app"}'
 DRAWN = 'ragwatch_samples_drawn_total{route="search"}'
 JUDGED = 'ragwatch_samples_judged_total{judge="embedded",route="search"}'
@@ -26,9 +25,10 @@ JUDGED = 'ragwatch_samples_judged_total{judge="embedded",route="search"}'
 class Writer(threading.Thread):
     """Appends numbered lines, some in two pieces, and rotates by rename now and then. Files are never removed."""
 
-    def __init__(self, folder: Path, seed: int) -> None:
+    def __init__(self, folder: Path, seed: int, lines_a_second: int = LINES_A_SECOND) -> None:
         super().__init__()
         self._folder = folder
+        self._most_lines = 2 * lines_a_second // 50
         self._rng = random.Random(seed)
         self._ended = threading.Event()
         self.written = 0
@@ -38,7 +38,7 @@ class Writer(threading.Thread):
         """Write until ended."""
         while not self._ended.wait(0.02):
             with self.open() as log:
-                for _ in range(self._rng.randrange(2 * LINES_A_SECOND // 50)):
+                for _ in range(self._rng.randrange(self._most_lines)):
                     line = record(self.written) + "\n"
                     cut = self._rng.randrange(len(line)) if self._rng.random() < 0.3 else len(line)
                     for piece in (line[:cut], line[cut:]):
@@ -66,8 +66,8 @@ class Writer(threading.Thread):
 class LogrotateWriter(Writer):
     """The same service, its log rotated by Debian's logrotate whenever that pleases, in the middle of a batch too."""
 
-    def __init__(self, folder: Path, seed: int) -> None:
-        super().__init__(folder, seed)
+    def __init__(self, folder: Path, seed: int, lines_a_second: int = LINES_A_SECOND) -> None:
+        super().__init__(folder, seed, lines_a_second)
         self._program = shutil.which("logrotate") or pytest.skip("logrotate is missing: Debian package `logrotate`")
         self._rules = folder.parent / "logrotate.conf"
         self._rules.write_text(f"{folder}/rag.jsonl {{\n  rotate 5000\n  create 0644\n  missingok\n}}\n")
@@ -117,11 +117,6 @@ def _until_judged(ragwatch: RagwatchProcess, lines: int) -> dict[str, float]:
     return series
 
 
-def _patiently(minutes: float) -> None:
-    """This test takes longer than pytest's own alarm for tests that hang."""
-    faulthandler.dump_traceback_later(60 * minutes, exit=True)
-
-
 def _check(ragwatch: RagwatchProcess, writer: Writer, kills: int) -> None:
     """All books equal what was written; the figures are printed."""
     series = _until_judged(ragwatch, writer.written)
@@ -142,13 +137,13 @@ def _look_once(config: Path) -> None:
         ragwatch.wait_for('ragwatch_source_lag_bytes{source="app"}', 0)
 
 
-def _kill_at_random(tmp_path: Path, kills: int, kind: type[Writer]) -> None:
+def _kill_at_random(tmp_path: Path, kills: int, kind: type[Writer], lines_a_second: int = LINES_A_SECOND) -> None:
     rng = random.Random(kills)
     config = write_config(
         tmp_path, sources=f"[{{kind: tail, name: app, path: '{tmp_path}/log/rag.jsonl', start: beginning}}]"
     )
     _look_once(config)
-    writer = kind(tmp_path / "log", seed=kills)
+    writer = kind(tmp_path / "log", kills, lines_a_second)
     writer.start()
     try:
         for _ in range(kills):
@@ -171,17 +166,17 @@ def test_t01_kill_9_at_random(tmp_path: Path, kind: type[Writer], kills: int) ->
 
 
 @pytest.mark.slow
+@pytest.mark.ends_after(1800)
 def test_t01_kill_9_five_hundred_times(tmp_path: Path) -> None:
     """T1, the long loop, with logrotate running."""
-    _patiently(30)
-    _kill_at_random(tmp_path, 500, LogrotateWriter)
+    _kill_at_random(tmp_path, 500, LogrotateWriter, LINES_A_SECOND_FOR_LONG)
 
 
-def _stopped_for(tmp_path: Path, seconds: float) -> None:
+def _stopped_for(tmp_path: Path, seconds: float, lines_a_second: int = LINES_A_SECOND) -> None:
     config = write_config(
         tmp_path, sources=f"[{{kind: tail, name: app, path: '{tmp_path}/log/rag.jsonl', start: beginning}}]"
     )
-    writer = Writer(tmp_path / "log", seed=3)
+    writer = Writer(tmp_path / "log", 3, lines_a_second)
     with RagwatchProcess(config).wait_until_serving() as ragwatch:
         writer.start()
         try:
@@ -203,5 +198,4 @@ def test_a_daemon_that_was_stopped_for_a_while_catches_up(tmp_path: Path) -> Non
 @pytest.mark.slow
 def test_a_daemon_that_was_stopped_for_two_minutes_catches_up(tmp_path: Path) -> None:
     """The same for 120 s: longer than every timeout of its own."""
-    _patiently(15)
-    _stopped_for(tmp_path, 120.0)
+    _stopped_for(tmp_path, 120.0, LINES_A_SECOND_FOR_LONG)

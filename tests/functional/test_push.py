@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import http.client
 import json
 import random
 import threading
@@ -70,7 +71,7 @@ class Client(threading.Thread):
         self.attempts += 1
         try:
             status = post(self.address, body, **{"Content-Encoding": "gzip"}) if self.address else 0
-        except (OSError, ValueError):
+        except (OSError, ValueError, http.client.HTTPException):  # the last one: killed within its reply
             return False
         assert status in (0, 202, 429, 503), status
         return status == 202
