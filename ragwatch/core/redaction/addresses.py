@@ -19,9 +19,16 @@ _MIN_IPV6_CHARS = 5  # fewer have neither three groups, nor two with a long one:
 _LINE_START = re.compile(r"(?:\A|[\r\n])[ \t#*>-]{0,8}\Z")
 _NAME_BEFORE = re.compile(r"\b[A-Z][\w+-]{0,24} \Z")
 _HEADING = re.compile(r"[ \t]{1,4}[A-Z]")
+_SECTION = re.compile(
+    r"(?i)(?:\b(?:sections?|sect?|subsections?|chapters?|clauses?|paragraphs?|para|appendix|annex|figures?|fig|tables?|items?"
+    r"|steps?|articles?|rules?|requirements?|abschnitte?|kapitel|secci\xf3n|punkt)\b|\xa7)[.: \t]{0,3}"
+    r"(?:\d{1,3}(?:\.\d{1,3}){1,4}(?:,? (?:and|or|to|through) |, ?| ?[-\u2013] ?)){0,4}\Z"
+)
+_REFERRED = re.compile(r"(?i)\b(?:see|see also|cf\.?|in|of|per|under|from|to)[ (]{1,2}\Z")
 _OF_MACHINES = re.compile(
     r"(?i)\b(?:ips?|ipv4|address|addr|host|server|client|peer|node|gateway|dns|from|to|at|via|on|by|is|and|or) \Z"
 )
+_MAX_SECTION = 40
 _VERSION = re.compile(r"(?i)\b(?:version|release|build|ver|rev)\b[.:=# ]{0,3}\Z")
 
 
@@ -34,12 +41,23 @@ def _ipv4(match: re.Match[str]) -> Span | None:
     value = match[0]
     if not _OCTETS.fullmatch(value) or value.startswith(("0.", "127.", "169.254.", "255.")):
         return None
-    before = match.string[max(0, match.start() - 30) : match.start()]
-    numbered = len(value) == 7 and (
-        (_LINE_START.search(before) and _HEADING.match(match.string, match.end()))
-        or (_NAME_BEFORE.search(before) and not _OF_MACHINES.search(before))
-    )
-    return None if numbered or _VERSION.search(before) else match.span()
+    before = match.string[max(0, match.start() - 60) : match.start()]
+    named = len(value) == 7 and _NAME_BEFORE.search(before) and not _OF_MACHINES.search(before)
+    numbered = named or _VERSION.search(before) or (_of_sections(value) and _is_section(match, before))
+    return None if numbered else match.span()
+
+
+def _of_sections(value: str) -> bool:
+    """Whether the parts are as small as those of the number of a section, and none is 0."""
+    return all(0 < int(part) <= _MAX_SECTION for part in value.split("."))
+
+
+def _is_section(match: re.Match[str], before: str) -> bool:
+    """Whether a number of four parts stands where that of a section does, or the text names the section it is in."""
+    if _SECTION.search(before) or (_LINE_START.search(before) and _HEADING.match(match.string, match.end())):
+        return True
+    parent = match[0].rpartition(".")[0]
+    return _REFERRED.search(before) is not None and re.search(rf"(?<![\d.]){parent}(?!\.?\d)", match.string) is not None
 
 
 def _ipv6(match: re.Match[str]) -> Span | None:

@@ -93,6 +93,11 @@ _STRONG_PASSWORD = re.compile(
 _PLAIN = re.compile(r"[\d.:TZ+/-]+\Z|[A-Za-z]+\Z|[a-z]+(?:[_./-][a-z]+){1,20}\Z|[A-Z]+(?:[_./-][A-Z]+){1,20}\Z")
 _NEEDS_QUALIFIER = frozenset({"key", "token"})
 _JOINTS = frozenset(" _.-")
+_UUID = re.compile(r"(?i)[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
+_OF_REQUESTS = re.compile(
+    r"(?i)(?:client|request|idempoten(?:t|cy)|next|page|continuation|sync|creation)[ _.-]?token\Z"
+)
+_TYPE_NAME = re.compile(r"(?:[A-Z][a-z]{2,15}\d{0,2}){3,6}|[A-Z][a-z]{1,3}\d(?:[A-Z][a-z]{3,15}){2,5}")
 _HEX_DIGEST = re.compile(r"(?i)(?:sha\d{1,3}|md5|commit|digest|checksum|etag|fingerprint|public)\W{0,3}\Z")
 
 
@@ -161,7 +166,7 @@ def _assigned_value(match: re.Match[str]) -> Span | None:
         end = start + len(value)
     if len(value) < 4 or "://" in value or REFERENCE.match(value) or _END_OF_TOKEN.match(match.string, start):
         return None
-    if match["rest"] and _ATTRIBUTE_ENDINGS.search(match["rest"]):
+    if (match["rest"] and _ATTRIBUTE_ENDINGS.search(match["rest"])) or _names_a_request(match, value):
         return None
     following = match.string[end : end + 1]
     if not quoted and (_CODE.match(value) or (following in ("(", "[", "{") and _CALL.match(value))):
@@ -173,18 +178,24 @@ def _assigned_value(match: re.Match[str]) -> Span | None:
     return (start, end) if quoted or _PASSWORD_CHARS.search(value) else None
 
 
+def _names_a_request(match: re.Match[str], value: str) -> bool:
+    """Whether a UUID is a `ClientToken`, which makes a request happen once."""
+    before = match.string[max(0, match.start() - 16) : match.start() + 5]
+    return _UUID.fullmatch(value) is not None and _OF_REQUESTS.search(before) is not None
+
+
 def _loose_value(match: re.Match[str]) -> Span | None:
     """Accepts a value that looks random behind a word such as `token` or `key`."""
     start = match.start("secret")
     value = match["secret"].rstrip(".:?,=") if not match["secret"].endswith("==") else match["secret"]
     if match["secret"].endswith("=") and not match["secret"].endswith("=="):
         value = match["secret"]
-    if match["rest"] and _ATTRIBUTE_ENDINGS.search(match["rest"]):
+    if (match["rest"] and _ATTRIBUTE_ENDINGS.search(match["rest"])) or _names_a_request(match, value):
         return None
     before = match.string[max(0, match.start() - 16) : match.start()]
     if _PASSWORD_NAME.match(match[0]) and _STRONG_PASSWORD.fullmatch(value):
         return start, start + len(value)
-    if _HEX_DIGEST.search(before) or not _looks_random(value, 12):
+    if _HEX_DIGEST.search(before) or _TYPE_NAME.fullmatch(value) or not _looks_random(value, 12):
         return None
     return start, start + len(value)
 
@@ -346,55 +357,14 @@ LOOSE_RULES: tuple[RedactionRule, ...] = (
 )
 """Rules of what may stand behind a space."""
 ASSIGNMENT_WORDS = (
-    *("signature=", "session=", "jwt=", "ticket=", "pw="),
-    *(
-        "key",
-        "token",
-        "secret",
-        "passw",
-        "passphrase",
-        "passcode",
-        "pwd",
-        "auth",
-        "cookie",
-        "://",
-        "thin:",
-        "kennwort",
-        "mot de passe",
-        "contrase",
-        "senha",
-    ),
+    *("signature=", "session=", "jwt=", "ticket=", "pw=", "key", "token", "secret", "passw", "passphrase"),
+    *("passcode", "pwd", "auth", "cookie", "://", "thin:", "kennwort", "mot de passe", "contrase", "senha"),
     *("@tcp(", "@unix(", "@udp(", "@ssh("),
 )
 """Strings in lower case, of which every text with a value of `ASSIGNMENT_RULES` has one."""
 LOOSE_WORDS = (
-    *(
-        "key",
-        "token",
-        "secret",
-        "passw",
-        "pwd",
-        "bearer",
-        "basic",
-        "credential",
-        "webhook",
-        "license",
-        "dsn",
-        "connectionstring",
-    ),
-    *(
-        "sshpass",
-        "mysql",
-        "mariadb",
-        "curl ",
-        "wget ",
-        "redis-cli",
-        "sqlcmd",
-        "ldap",
-        "docker login",
-        "az login",
-        "helm ",
-        "svn ",
-    ),
+    *("key", "token", "secret", "passw", "pwd", "bearer", "basic", "credential", "webhook", "license", "dsn"),
+    *("connectionstring", "sshpass", "mysql", "mariadb", "curl ", "wget ", "redis-cli", "sqlcmd", "ldap"),
+    *("docker login", "az login", "helm ", "svn "),
 )
 """The same for `LOOSE_RULES`."""

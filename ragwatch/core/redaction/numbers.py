@@ -43,6 +43,13 @@ _ISSUERS = re.compile(
 )
 
 
+_OF_MACHINES = re.compile(
+    r"(?i)(?:seed|entropy|random|rng|nonce|hash|checksum|offset|timestamp|epoch|array|uint64|int64|snowflake)"
+    r"[^\W\d]{0,16}[^\d\n]{0,6}(?:\d{4,20}[, ]{1,3}){0,6}\Z"
+)
+_BEFORE_CHARS = 100
+
+
 def iban(match: re.Match[str]) -> Span | None:
     """Accepts an IBAN of the length of its country with a valid checksum (ISO 7064, mod 97-10)."""
     text, start = match[0], match.start()
@@ -55,10 +62,12 @@ def iban(match: re.Match[str]) -> Span | None:
 
 
 def card(match: re.Match[str]) -> Span | None:
-    """Accepts a number with the prefix and length of an issuer and a valid Luhn checksum.
+    """Accepts a number with the prefix and length of an issuer and a valid Luhn checksum, unless it is of a machine.
 
     Three digits after it are either part of the number or the security code of the card; both readings are tried.
     """
+    if not match["sign"] and _OF_MACHINES.search(match.string[max(0, match.start() - _BEFORE_CHARS) : match.start()]):
+        return None
     for value in (match[0], match[0][:-4]) if match["tail"] else (match[0],):
         digits = value.replace(match["sign"] or " ", "")
         if luhn(digits) and _ISSUERS.fullmatch(digits):

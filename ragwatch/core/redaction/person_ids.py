@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from ragwatch.core.redaction import european_checks as european
 from ragwatch.core.redaction import person_checks as checks
+from ragwatch.core.redaction.national_numbers import NATIONAL
 from ragwatch.core.redaction.numbers import letters_and_digits
 from ragwatch.core.redaction.person_shapes import (
     LETTERED,
@@ -43,6 +44,9 @@ _OTHER_NUMBERS = re.compile(
     r"|job|run|request|trace|offset|size|bytes|timestamp|epoch|error|code|revision|article|art|product|item|device|firmware|asset"
     r"|backup|snapshot|release|case|id|ids|key|hash|pn|p/n|component|shipment|container|node|host)\b[^\w]{0,4}(?:(?:no|nr|number|id|is|was)\b[^\w]{0,4})?\Z"
 )
+_BARE = frozenset({"gstin", "che", "npwp"})  # shapes that hardly anything else has
+_RUNS = re.compile(r"[a-z]{2,}")
+_START_CHARS = 4
 _CONTEXT_BEFORE, _CONTEXT_AFTER = 60, 24
 _MIN_DIGITS, _MIN_DIGITS_AND_LETTERS = 7, 4
 
@@ -223,6 +227,17 @@ PERSON_RULES: tuple[PersonIdRule, ...] = (
     _id("ee-isikukood", "Estonian and Lithuanian personal code", "plain11", european.isikukood, "isikukood;asmens kod"),
     _id("gr-amka", "Greek AMKA", "plain11", european.amka, "amka;\u03b1\u03bc\u03ba\u03b1"),
     _id("nz-ird", "New Zealand IRD number", "3 3 3;plain9;plain8", checks.ird, "ird"),
+    *(
+        PersonIdRule(
+            name=name,
+            about=about,
+            shapes=tuple(shapes.split(";")),
+            check=check,
+            words=tuple(words.split(";")),
+            bare=_BARE & {*shapes.split(";")},
+        )
+        for name, about, shapes, check, words in NATIONAL
+    ),
 )
 NAMES_OF_NUMBERS = frozenset(word for rule in PERSON_RULES for word in rule.words) - set(_NEAR_PERSONS)
 """Words that stand near such numbers and are names of them."""
@@ -237,6 +252,7 @@ class PersonIds:
 
     def __init__(self, rules: tuple[PersonIdRule, ...]) -> None:
         self._by_shape: dict[str, list[PersonIdRule]] = {}
+        self._words = _Words(rules)
         for rule in rules:
             for shape in rule.shapes:
                 self._by_shape.setdefault(shape, []).append(rule)
@@ -245,7 +261,7 @@ class PersonIds:
         """All numbers in the text, in order, without overlaps."""
         if view.digits < _MIN_DIGITS_AND_LETTERS:
             return []
-        scan = _Scan(view, self._by_shape)
+        scan = _Scan(view, self._by_shape, self._words)
         taken = scan.lettered()
         if view.digits >= _MIN_DIGITS:
             taken += scan.numbers()
@@ -253,14 +269,41 @@ class PersonIds:
         return taken
 
 
+class _Words:
+    """Which rules have one of their words in a text: each word is looked for once, and few of them at all.
+
+    Args:
+        rules: The rules.
+    """
+
+    def __init__(self, rules: tuple[PersonIdRule, ...]) -> None:
+        self._rules: dict[str, set[str]] = {}
+        for rule in rules:
+            for word in rule.words:
+                self._rules.setdefault(word, set()).add(rule.name)
+        self._by_start: dict[str, list[str]] = {}
+        self._anywhere = [word for word in self._rules if not word.isascii()]
+        for word in self._rules:
+            for start in _RUNS.findall(word)[:1] if word.isascii() else ():
+                self._by_start.setdefault(start[:_START_CHARS], []).append(word)
+
+    def mentioned(self, folded: str) -> set[str]:
+        """Names of the rules of which the text has a word."""
+        starts = {run[:_START_CHARS] for run in _RUNS.findall(folded)} & self._by_start.keys()
+        words = [word for start in starts for word in self._by_start[start] if word in folded]
+        if not folded.isascii():
+            words += [word for word in self._anywhere if word in folded]
+        return set().union(*(self._rules[word] for word in words))
+
+
 class _Scan:
     """One reading of one text. What the words of a rule and the check of a value say is asked once each."""
 
-    def __init__(self, view: TextView, by_shape: Mapping[str, list[PersonIdRule]]) -> None:
-        self._view, self._by_shape = view, by_shape
+    def __init__(self, view: TextView, by_shape: Mapping[str, list[PersonIdRule]], words: _Words) -> None:
+        self._view, self._by_shape, self._words = view, by_shape, words
         self._eligible: dict[tuple[str, int], tuple[str, list[PersonIdRule]]] = {}
         self._valid: dict[tuple[str, str], list[PersonIdRule]] = {}
-        self._words: dict[str, bool] = {}
+        self._mentioned: set[str] | None = None
 
     def lettered(self) -> list[Taken]:
         """Values that begin with letters."""
@@ -324,13 +367,9 @@ class _Scan:
         return _told_apart(rules, shape, match) if rules else None
 
     def _mentions(self, rule: PersonIdRule) -> bool:
-        return any(self._has_word(word) for word in rule.words)
-
-    def _has_word(self, word: str) -> bool:
-        known = self._words.get(word)
-        if known is None:
-            known = self._words[word] = word in self._view.folded
-        return known
+        if self._mentioned is None:
+            self._mentioned = self._words.mentioned(self._view.folded)
+        return rule.name in self._mentioned
 
 
 def _told_apart(rules: list[PersonIdRule], shape: str, match: re.Match[str]) -> PersonIdRule | None:
@@ -346,5 +385,9 @@ def _told_apart(rules: list[PersonIdRule], shape: str, match: re.Match[str]) -> 
 
 
 def _stands_alone(word: str, near: str) -> bool:
-    """Whether a word of up to four letters is no part of a longer one; longer ones may be."""
-    return len(word) > 4 or re.search(rf"(?<![^\W_]){re.escape(word)}(?![^\W\d_])", near) is not None
+    """Whether a word of up to four letters is no part of a longer one; longer ones, and those of East Asia, may be."""
+    return (
+        len(word) > 4
+        or word[0] >= "\u1100"
+        or re.search(rf"(?<![^\W_]){re.escape(word)}(?![^\W\d_])", near) is not None
+    )

@@ -196,8 +196,10 @@ class RedactionRule:
         spans: list[Span] = []
         match_at, accept, back, admits = self.pattern.match, self.accept, self.back, self.admits
         for anchor in self.anchors:
-            rejected = _Rejected()
             start = source.find(anchor)
+            if start < 0:  # mostly
+                continue
+            rejected = _Rejected()
             while start >= 0:
                 tried = start >= back and (admits is None or admits(text, start, anchor))
                 match = match_at(text, start - back) if tried else None
@@ -249,11 +251,22 @@ class RuleGroup:
             return []
         if not _contains_any(view.folded, self._words):
             return []
-        taken: list[Taken] = []
-        for rule in self._rules:
-            more = rule.taken(view)
-            taken = _merged(taken, more) if taken and more else taken or more
-        return taken
+        return _taken_by(self._rules, view)
+
+
+class NotAscii:
+    """Tries rules only on texts with characters that are not ASCII.
+
+    Args:
+        rules: The rules.
+    """
+
+    def __init__(self, rules: tuple[RedactionRule, ...]) -> None:
+        self._rules = rules
+
+    def taken(self, view: TextView) -> list[Taken]:
+        """All values in the text, in order; of two that overlap the one of the earlier rule."""
+        return [] if view.text.isascii() else _taken_by(self._rules, view)
 
 
 class AsWritten:
@@ -269,6 +282,15 @@ class AsWritten:
     def taken(self, view: TextView) -> list[Taken]:
         """All values in the text, in order, without overlaps; none if the text is as typed."""
         return [] if view.text is view.written else self._rule.taken(TextView(view.written, typed=False))
+
+
+def _taken_by(rules: tuple[RedactionRule, ...], view: TextView) -> list[Taken]:
+    """What rules take, in order; of two values that overlap the one of the earlier rule."""
+    taken: list[Taken] = []
+    for rule in rules:
+        more = rule.taken(view)
+        taken = _merged(taken, more) if taken and more else taken or more
+    return taken
 
 
 def _merged(first: list[Taken], second: list[Taken]) -> list[Taken]:

@@ -15,12 +15,14 @@ from ragwatch.core.redaction.credentials import (
 )
 from ragwatch.core.redaction.headers import BEARER_RULE
 from ragwatch.core.redaction.numbers import MONEY_RULES
+from ragwatch.core.redaction.obfuscated_emails import FOREIGN_EMAIL_RULES, OBFUSCATED_EMAIL_RULES
 from ragwatch.core.redaction.oracle_logins import ORACLE_RULE
 from ragwatch.core.redaction.passports import PASSPORT_RULES
+from ragwatch.core.redaction.passwords import FOREIGN_PASSWORD_RULES, PASSWORD_RULES
 from ragwatch.core.redaction.person_ids import PERSON_RULES, PersonIds
 from ragwatch.core.redaction.phones import PHONE_RULES
 from ragwatch.core.redaction.private_keys import KEY_RULES
-from ragwatch.core.redaction.rule import Detector, NamedRule, RedactionRule, RuleGroup, SensitiveKind
+from ragwatch.core.redaction.rule import Detector, NamedRule, NotAscii, RedactionRule, RuleGroup, SensitiveKind
 from ragwatch.core.redaction.vendor_keys import VENDOR_RULES, VendorKeys
 
 __all__ = ["DETECTORS", "RULES", "RedactionRule", "SensitiveKind", "is_secret_name"]
@@ -34,8 +36,12 @@ RULES: tuple[NamedRule, ...] = (
     *ASSIGNMENT_RULES,
     BEARER_RULE,
     *LOOSE_RULES,
+    *PASSWORD_RULES,
+    *FOREIGN_PASSWORD_RULES,
     ORACLE_RULE,
     _EMAIL,
+    *OBFUSCATED_EMAIL_RULES,
+    *FOREIGN_EMAIL_RULES,
     *MONEY_RULES,
     *PASSPORT_RULES,
     *PERSON_RULES,
@@ -48,8 +54,12 @@ DETECTORS: tuple[Detector, ...] = (
     RuleGroup(ASSIGNMENT_RULES, ASSIGNMENT_WORDS, signs=(":", "=", "|")),
     BEARER_RULE,
     RuleGroup(LOOSE_RULES, LOOSE_WORDS),
+    *PASSWORD_RULES,
+    NotAscii(FOREIGN_PASSWORD_RULES),
     ORACLE_RULE,
     _EMAIL,
+    *OBFUSCATED_EMAIL_RULES,
+    NotAscii(FOREIGN_EMAIL_RULES),
     *MONEY_RULES,
     *PASSPORT_RULES,
     PersonIds(PERSON_RULES),

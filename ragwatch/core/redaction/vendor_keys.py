@@ -1,9 +1,7 @@
 """Keys of vendors that are known by their prefix or by a fixed part in them.
 
-Names and shapes are facts, taken from the rule sets of gitleaks (MIT) and detect-secrets (Apache-2.0) and from the
-vendors' documentation, and written here as an anchor and the characters around it. Lengths are lower bounds: vendors
-make their keys longer from time to time. Keys without a fixed part are found by the name they are assigned to
-(`assignments`).
+Those with a prefix are rows of `vendor_table`; the others are written here as an anchor and the characters around it.
+Keys without a fixed part are found by the name they are assigned to (`credentials`).
 """
 
 from __future__ import annotations
@@ -11,10 +9,40 @@ from __future__ import annotations
 import re
 
 from ragwatch.core.redaction.rule import RedactionRule, SensitiveKind, Span, Taken, TextView
+from ragwatch.core.redaction.vendor_table import PREFIXED, UUID
 
 _MIN_KEY_CHARS = 16  # of the shortest key, which has no white space
 _GLUE = r"(?<![A-Za-z0-9_-])"
-_UUID = r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}"
+_PREFIX_PARTS = re.compile(r"[_-]")
+_FIRST_PART = re.compile(r"[A-Za-z0-9]+")
+_CASE_CHANGES = re.compile(r"[a-z0-9][A-Z]|[A-Z0-9][a-z]")
+_NAMES_OF_SECRETS = frozenset({"sk", "rk", "pat", "api", "apikey", "secret", "oauth", "tok", "token", "auth"})
+_NAMES_OF_KEYS = _NAMES_OF_SECRETS | frozenset(
+    {
+        "key",
+        "live",
+        "prod",
+        "test",
+        "access",
+        "v1",
+        "v2",
+        "sa",
+        "svc",
+        "service",
+        "org",
+        "personal",
+        "admin",
+        "inference",
+    }
+)
+_OTHERS_WITH_PREFIXES = frozenset(
+    """
+    cache hash sha1 sha256 sha384 sha512 md5 model request req build commit chatcmpl cmpl msg resp call file run
+    thread asst batch evt event trace span step item chunk doc node pod gen job task img image video ses session conv
+    blob etag ref rev
+    """.split()  # noqa: SIM905 - one a line would fill a page
+)
+_NOT_HEX = re.compile(r"[g-z].{0,60}[g-z]")
 _VARIED = re.compile(r"[0-9]|[a-z][A-Z]|[A-Z]{8}")
 
 
@@ -25,144 +53,20 @@ def _varied(match: re.Match[str]) -> Span | None:
     return span if _VARIED.search(value) else None
 
 
-# Rule, vendor, prefixes (separated by spaces), pattern of what follows.
-_PREFIXED: tuple[tuple[str, str, str, str], ...] = (
-    ("anthropic-key", "Anthropic", "sk-ant-", r"[A-Za-z0-9_-]{16,}"),
-    ("openai-key", "OpenAI and others with keys like it", "sk-", r"[A-Za-z0-9_-]{16,}"),
-    ("huggingface-token", "Hugging Face", "hf_ api_org_", r"[A-Za-z0-9]{20,}"),
-    ("groq-key", "Groq", "gsk_", r"[A-Za-z0-9]{20,}"),
-    ("replicate-token", "Replicate", "r8_", r"[A-Za-z0-9]{30,}"),
-    ("perplexity-key", "Perplexity", "pplx-", r"[A-Za-z0-9]{30,}"),
-    ("xai-key", "xAI", "xai-", r"[A-Za-z0-9]{40,}"),
-    ("nvidia-key", "NVIDIA", "nvapi-", r"[A-Za-z0-9_-]{40,}"),
-    ("fireworks-key", "Fireworks AI", "fw_", r"[A-Za-z0-9]{20,}"),
-    ("tavily-key", "Tavily", "tvly-", r"[A-Za-z0-9-]{20,}"),
-    ("pinecone-key", "Pinecone", "pcsk_", r"[A-Za-z0-9_]{30,}"),
-    ("langsmith-key", "LangSmith", "lsv2_pt_ lsv2_sk_ ls__", r"[A-Za-z0-9_]{24,}"),
-    ("langfuse-key", "Langfuse", "sk-lf- pk-lf-", _UUID),
-    ("github-token", "GitHub", "ghp_ gho_ ghu_ ghs_ ghr_", r"[A-Za-z0-9_]{20,}(?:\.[A-Za-z0-9_-]{4,}){0,4}"),
-    ("github-fine-grained-token", "GitHub", "github_pat_", r"[A-Za-z0-9_]{20,}"),
-    (
-        "gitlab-token",
-        "GitLab",
-        "glpat- glrt- glrtr- gldt- glptt- glft- glimt- glagent- glcbt- glsoat- gloas- glffct- glwt- GR1348941",
-        r"[A-Za-z0-9_.-]{16,}",
-    ),
-    ("slack-token", "Slack", "xoxa- xoxb- xoxc- xoxd- xoxe- xoxo- xoxp- xoxr- xoxs-", r"[A-Za-z0-9%-]{10,}"),
-    ("slack-config-token", "Slack", "xoxe.", r"xox[bp]-[A-Za-z0-9-]{10,}"),
-    ("slack-app-token", "Slack", "xapp- xwfp-", r"[A-Za-z0-9-]{10,}"),
-    ("aws-access-key-id", "AWS", "AKIA ASIA ABIA ACCA", r"[A-Z0-9]{16}(?![A-Za-z0-9])"),
-    ("aws-session-token", "AWS", "FwoGZXIvYXdz FQoGZXIvYXdz IQoJb3JpZ2lu", r"[A-Za-z0-9+/=%_-]{40,}"),
-    ("aws-bedrock-key", "AWS Bedrock", "ABSK bedrock-api-key-", r"[A-Za-z0-9+/_-]{40,}={0,2}"),
-    ("aws-mws-token", "AWS", "amzn.mws.", _UUID),
-    ("google-api-key", "Google", "AIza", r"[A-Za-z0-9_-]{30,}"),
-    ("google-oauth-token", "Google", "ya29. 1//0", r"[A-Za-z0-9_-]{20,}(?:\.[A-Za-z0-9_-]{4,}){0,4}"),
-    ("google-storage-key", "Google", "GOOG", r"(?:1E[A-Z0-9]{57}|[A-Z0-9]{20})(?![A-Za-z0-9_-])"),
-    ("google-oauth-secret", "Google", "GOCSPX-", r"[A-Za-z0-9_-]{20,}"),
-    ("alibaba-access-key-id", "Alibaba Cloud", "LTAI", r"[A-Za-z0-9]{12,}"),
-    ("tencent-secret-id", "Tencent Cloud", "AKID", r"[A-Za-z0-9]{32,}"),
-    ("yandex-key", "Yandex Cloud", "AQVN t1.9eu", r"[A-Za-z0-9_.=-]{30,}"),
-    ("digitalocean-token", "DigitalOcean", "dop_v1_ doo_v1_ dor_v1_", r"[A-Fa-f0-9]{32,}"),
-    ("databricks-token", "Databricks", "dapi dkea dose", r"[a-f0-9]{32}(?:-\d)?(?![A-Za-z0-9])"),
-    ("stripe-key", "Stripe", "sk_live_ sk_test_ sk_prod_ rk_live_ rk_test_ rk_prod_ whsec_", r"[A-Za-z0-9+/]{10,}"),
-    ("square-token", "Square", "sq0atp- sq0csp- sq0idp- EAAAE EAAAl", r"[A-Za-z0-9_-]{20,}"),
-    ("paypal-token", "PayPal", "access_token$production$ access_token$sandbox$", r"[a-z0-9]{16}\$[a-f0-9]{32}"),
-    ("braintree-token", "Braintree", "access_token$", r"[a-z]{4,16}\$[a-z0-9]{16}\$[a-f0-9]{32}"),
-    ("flutterwave-key", "Flutterwave", "FLWSECK- FLWSECK_TEST- FLWPUBK_TEST-", r"[A-Za-z0-9-]{12,}"),
-    ("razorpay-key", "Razorpay", "rzp_live_ rzp_test_", r"[A-Za-z0-9]{10,}"),
-    ("shippo-token", "Shippo", "shippo_live_ shippo_test_", r"[A-Fa-f0-9]{32,}"),
-    ("easypost-token", "EasyPost", "EZAK EZTK", r"[A-Za-z0-9]{54}"),
-    ("duffel-token", "Duffel", "duffel_live_ duffel_test_", r"[A-Za-z0-9_=-]{30,}"),
-    ("twilio-sid", "Twilio", "SK AC", r"[0-9a-fA-F]{32}(?![A-Za-z0-9])"),
-    ("sendgrid-key", "SendGrid", "SG.", r"[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}"),
-    ("mailgun-key", "Mailgun", "key- pubkey-", r"[0-9a-f]{32}(?![A-Za-z0-9])"),
-    ("brevo-key", "Brevo", "xkeysib- xsmtpsib-", r"[a-f0-9]{64}-[A-Za-z0-9]{16}"),
-    ("resend-key", "Resend", "re_", r"[A-Za-z0-9]{6,10}_[A-Za-z0-9]{20,}"),
-    ("npm-token", "npm", "npm_", r"[A-Za-z0-9]{30,}"),
-    ("pypi-token", "PyPI", "pypi-", r"AgE[A-Za-z0-9_-]{40,}"),
-    ("rubygems-key", "RubyGems", "rubygems_", r"[a-f0-9]{40,}"),
-    ("nuget-key", "NuGet", "oy2", r"[a-z0-9]{43}(?![A-Za-z0-9])"),
-    ("clojars-token", "Clojars", "CLOJARS_", r"[A-Za-z0-9]{40,}"),
-    ("crates-token", "crates.io", "cio", r"[A-Za-z0-9]{32}(?![A-Za-z0-9])"),
-    ("docker-hub-token", "Docker Hub", "dckr_pat_ dckr_oat_", r"[A-Za-z0-9_-]{20,}"),
-    ("artifactory-token", "JFrog Artifactory", "AKCp cmVmd", r"[A-Za-z0-9]{50,}"),
-    ("cloudflare-origin-key", "Cloudflare", "v1.0-", r"[a-f0-9]{24}-[a-f0-9]{100,}"),
-    ("cloudflare-token", "Cloudflare", "cfut_ cfat_ cfk_", r"[A-Za-z0-9_-]{30,}"),
-    ("heroku-key", "Heroku", "HRKU-", r"[A-Za-z0-9_-]{30,}"),
-    ("vercel-token", "Vercel", "vcp_ vca_ vci_ vcr_ vck_ vercel_", r"[A-Za-z0-9]{20,}"),
-    ("vercel-blob-token", "Vercel", "vercel_blob_rw_", r"[A-Za-z0-9]{8,}_[A-Za-z0-9]{20,}"),
-    ("netlify-token", "Netlify", "nfp_ nfc_ nfu_ nfo_", r"[A-Za-z0-9_-]{30,}"),
-    ("fly-token", "Fly.io", "fo1_ fm1r_ fm1a_ fm2_", r"[A-Za-z0-9+/_-]{40,}={0,3}"),
-    ("render-key", "Render", "rnd_", r"[A-Za-z0-9]{24,}"),
-    ("scalingo-token", "Scalingo", "tk-us-", r"[A-Za-z0-9_-]{40,}"),
-    ("linear-key", "Linear", "lin_api_ lin_oauth_ lin_wh_", r"[A-Za-z0-9]{30,}"),
-    ("notion-token", "Notion", "ntn_ secret_", r"[A-Za-z0-9]{40,}"),
-    ("airtable-token", "Airtable", "pat", r"[A-Za-z0-9]{14}\.[a-f0-9]{64}"),
-    ("airtable-key", "Airtable", "key", r"(?=[a-z]{0,13}[A-Z0-9])[A-Za-z0-9]{14}(?![A-Za-z0-9_-])"),
-    ("asana-token", "Asana", "1/ 2/", r"\d{10,20}(?:/\d{10,20})?:[a-f0-9]{32}"),
-    ("atlassian-token", "Atlassian (Jira, Confluence, Bitbucket)", "ATATT3 ATCTT3 ATBB ATSTT3", r"[A-Za-z0-9_=-]{20,}"),
-    ("datadog-key", "Datadog", "ddapi_ ddapp_ dd_pat_", r"[A-Za-z0-9]{20,}"),
-    ("new-relic-key", "New Relic", "NRAK- NRII- NRJS- NRAA- NRRA- NRIQ-", r"[A-Za-z0-9_-]{16,}"),
-    ("sentry-token", "Sentry", "sntrys_ sntryu_ sntrya_ sntryi_", r"[A-Za-z0-9+/=_]{32,}"),
-    ("grafana-token", "Grafana", "glsa_ glc_", r"[A-Za-z0-9+/_]{28,}={0,3}"),
-    ("pagerduty-key", "PagerDuty", "u+", r"[A-Za-z0-9_-]{18}(?![A-Za-z0-9_-])"),
-    ("dynatrace-token", "Dynatrace", "dt0c01. dt0s01. dt0s16.", r"[A-Za-z0-9]{8,24}\.[A-Za-z0-9]{32,64}"),
-    ("honeycomb-key", "Honeycomb", "hcaik_ hcalk_ hcxik_ hcxlk_ hcbik_", r"[A-Za-z0-9]{24,}"),
-    ("posthog-key", "PostHog", "phc_ phx_", r"[A-Za-z0-9]{30,}"),
-    ("launchdarkly-key", "LaunchDarkly", "sdk- mob- api-", _UUID),
-    ("confluent-key", "Confluent", "cflt", r"[A-Za-z0-9+/]{40,}"),
-    ("planetscale-token", "PlanetScale", "pscale_tkn_ pscale_oauth_ pscale_pw_", r"[A-Za-z0-9_=.-]{30,}"),
-    ("supabase-token", "Supabase", "sbp_ sb_secret_", r"[A-Za-z0-9_-]{20,}"),
-    ("neon-key", "Neon", "napi_", r"[a-z0-9]{40,}"),
-    ("aiven-token", "Aiven", "AVNS_", r"[A-Za-z0-9_-]{15,}"),
-    ("clickhouse-key", "ClickHouse Cloud", "4b1d", r"[A-Za-z0-9]{38}(?![A-Za-z0-9])"),
-    ("pulumi-token", "Pulumi", "pul-", r"[a-f0-9]{40}"),
-    ("vault-token", "HashiCorp Vault", "hvs. hvb. hvr.", r"[A-Za-z0-9_-]{20,}"),
-    ("vault-legacy-token", "HashiCorp Vault", "s. b.", r"(?=[A-Za-z]{0,23}\d)[A-Za-z0-9]{24}(?![A-Za-z0-9_.-])"),
-    ("doppler-token", "Doppler", "dp.pt. dp.st. dp.sa. dp.ct. dp.scim. dp.audit.", r"[A-Za-z0-9_.-]{30,}"),
-    ("1password-token", "1Password", "ops_eyJ", r"[A-Za-z0-9+/_-]{40,}={0,3}"),
-    (
-        "1password-secret-key",
-        "1Password",
-        "A3-",
-        r"[A-Z0-9]{6}-(?:[A-Z0-9]{11}|[A-Z0-9]{6}-[A-Z0-9]{5})(?:-[A-Z0-9]{5}){3}",
-    ),
-    ("infracost-key", "Infracost", "ico-", r"[A-Za-z0-9]{32}"),
-    ("prefect-key", "Prefect", "pnu_ pnb_", r"[A-Za-z0-9]{30,}"),
-    ("circleci-token", "CircleCI", "CCIPAT_ CCIPRJ_", r"[A-Za-z0-9_]{30,}"),
-    ("buildkite-token", "Buildkite", "bkua_ bkaj_ bkct_", r"[a-z0-9]{30,}"),
-    ("sonar-token", "Sonar", "squ_ sqp_ sqa_", r"[a-f0-9]{40}"),
-    ("sourcegraph-token", "Sourcegraph", "sgp_ slk_", r"(?:[A-Fa-f0-9]{16}_|local_)?[A-Fa-f0-9]{40,}"),
-    ("snyk-token", "Snyk", "snyk_uat. snyk_sat.", r"[A-Za-z0-9_.-]{20,}"),
-    ("figma-token", "Figma", "figd_ figo_ figr_", r"[A-Za-z0-9_-]{30,}"),
-    ("postman-key", "Postman", "PMAK-", r"[a-f0-9]{24}-[a-f0-9]{34}"),
-    ("typeform-token", "Typeform", "tfp_", r"[A-Za-z0-9_.=-]{40,}"),
-    ("contentful-token", "Contentful", "CFPAT-", r"[A-Za-z0-9_-]{40,}"),
-    ("readme-key", "ReadMe", "rdme_", r"[a-z0-9]{60,}"),
-    ("frameio-token", "Frame.io", "fio-u-", r"[A-Za-z0-9_=-]{50,}"),
-    ("adobe-secret", "Adobe", "p8e- p8-", r"[A-Za-z0-9_-]{32,}"),
-    ("shopify-token", "Shopify", "shpat_ shpca_ shppa_ shpss_ shpua_ shptka_", r"[a-fA-F0-9]{32}"),
-    ("hubspot-token", "HubSpot", "pat-na1- pat-na2- pat-eu1-", r"[A-Za-z0-9-]{30,}"),
-    ("facebook-token", "Facebook", "EAA", r"[A-Za-z0-9]{80,}"),
-    ("instagram-token", "Instagram", "IGQV IGAA", r"[A-Za-z0-9_-]{80,}"),
-    ("twitter-bearer", "X (Twitter)", "AAAAAAAAAAAAAAAAAAAA", r"[A-Za-z0-9%]{40,}"),
-    ("linkedin-secret", "LinkedIn", "WPL_AP1.", r"[A-Za-z0-9]{12,20}\.[A-Za-z0-9+/]{4,12}={0,2}"),
-    ("dropbox-token", "Dropbox", "sl.", r"(?:u\.)?[A-Za-z0-9_=-]{100,}"),
-    ("mapbox-token", "Mapbox", "sk.eyJ pk.eyJ tk.eyJ", r"[A-Za-z0-9_-]{20,}\.[A-Za-z0-9_-]{16,}"),
-    (
-        "okta-token",
-        "Okta",
-        "00",
-        r"(?=[A-Za-z0-9_-]{0,38}[A-Z])(?=[A-Z0-9_-]{0,38}[a-z])[A-Za-z0-9_-]{40}(?![A-Za-z0-9_-])",
-    ),
-    ("openshift-token", "OpenShift", "sha256~", r"[A-Za-z0-9_-]{40,}"),
-    ("octopus-key", "Octopus Deploy", "API-", r"[A-Z0-9]{25,}"),
-    ("harness-token", "Harness", "pat. sat.", r"[A-Za-z0-9_-]{22}\.[A-Za-z0-9]{24}\.[A-Za-z0-9]{20}"),
-    ("maxmind-key", "MaxMind", "mmk_", r"[A-Za-z0-9_]{30,}"),
-    ("age-secret-key", "age", "AGE-SECRET-KEY-1", r"[A-Za-z0-9]{50,}"),
-    ("plaid-token", "Plaid", "access-sandbox- access-development- access-production-", _UUID),
-    ("intra42-secret", "42 School", "s-s4t2ud- s-s4t2af-", r"[a-f0-9]{64}"),
-)
+def _prefixed_like_a_key(match: re.Match[str]) -> Span | None:
+    """Accepts what begins as keys do, and goes on with characters that are no word, number, hash or UUID."""
+    prefix = match[0][: match.start("secret") - match.start()]
+    parts = _PREFIX_PARTS.split(prefix.lower())
+    body = _FIRST_PART.findall(match["secret"])[0]
+    digits = sum(map(str.isdigit, body))
+    if digits < 2 or _OTHERS_WITH_PREFIXES.intersection(parts):
+        return None
+    mixed = len(_CASE_CHANGES.findall(body)) > 2 and not body.isupper() and not body.islower()
+    if not _NAMES_OF_KEYS.intersection(parts):  # of a vendor that is not known
+        named = prefix[:-1].isalpha() and prefix.islower() and len(prefix) < 9
+        return match.span() if named and mixed and digits > 2 and len(body) >= 32 else None
+    random = len(body) >= 32 and (_NAMES_OF_SECRETS.intersection(parts) or _NOT_HEX.search(body))
+    return match.span() if mixed or random else None
 
 
 def _prefixed(name: str, vendor: str, prefixes: str, rest: str) -> RedactionRule:
@@ -282,7 +186,43 @@ VENDOR_RULES: tuple[RedactionRule, ...] = (
         hints=("|", "%7C"),
         min_digits=15,
     ),
-    *(_prefixed(*row) for row in _PREFIXED),
+    _inner("ngrok-token", "ngrok", "_", r"(?<![\w-])[123][A-Za-z0-9]{26}_[A-Za-z0-9]{20,24}(?![\w-])", 27),
+    RedactionRule(
+        "fal-key",
+        SensitiveKind.KEY,
+        re.compile(rf"(?<![\w-]){UUID}:[0-9a-f]{{32}}(?![\w-])"),
+        "fal",
+        hints=(":",),
+        min_digits=4,
+    ),
+    RedactionRule(
+        "ably-key",
+        SensitiveKind.KEY,
+        re.compile(r"(?<![\w.-])[\w-]{6}\.[\w-]{6}:[\w-]{43}(?![\w.-])"),
+        "Ably",
+        _varied,
+        hints=(":",),
+    ),
+    RedactionRule(
+        "zhipu-key",
+        SensitiveKind.KEY,
+        re.compile(r"(?<![\w.-])[0-9a-f]{32}\.[A-Za-z0-9]{16}(?![\w.-])"),
+        "Zhipu (Z.ai)",
+        hints=(".",),
+        min_digits=4,
+    ),
+    *(_prefixed(*row) for row in PREFIXED),
+    RedactionRule(
+        "key-like-prefix",
+        SensitiveKind.KEY,
+        re.compile(
+            rf"{_GLUE}(?:[A-Za-z][A-Za-z0-9]{{0,15}}[_-]){{1,4}}(?P<secret>[A-Za-z0-9]{{20,}}(?:[_-][A-Za-z0-9_-]{{0,200}})?)"
+        ),
+        "Random characters behind a prefix such as `acme_live_` or `acme_sk_`",
+        _prefixed_like_a_key,
+        hints=("_", "-"),
+        min_digits=2,
+    ),
 )
 
 
@@ -301,8 +241,11 @@ class VendorKeys:
             for anchor in rule.anchors
         }
         self._short = {start: one for start, one in self._prefixes.items() if len(start) == 2}
+        self._long = tuple((_LEAST_CHARS[rule.name], rule) for rule in rules if rule.name in _LEAST_CHARS)
         self._others = tuple(
-            (rule.anchors or rule.hints, rule) for rule in rules if rule.name not in _NAMES_OF_PREFIXED
+            (rule.anchors or rule.hints, rule)
+            for rule in rules
+            if rule.name not in _NAMES_OF_PREFIXED and rule.name not in _LEAST_CHARS
         )
 
     def taken(self, view: TextView) -> list[Taken]:
@@ -314,6 +257,9 @@ class VendorKeys:
         taken: list[Taken] = []
         for rule in self._rules_for(joined):
             taken += rule.taken(view)
+        for least, rule in self._long:
+            if any(len(word) >= least and rule.pattern.search(word) for word in words):
+                taken += rule.taken(view)
         return _first_of_overlapping(taken) if len(taken) > 1 else taken
 
     def _rules_for(self, joined: str) -> list[RedactionRule]:
@@ -338,4 +284,6 @@ def _first_of_overlapping(taken: list[Taken]) -> list[Taken]:
 
 
 _STARTS = re.compile(r"(?<![A-Za-z0-9_-])[A-Za-z0-9]\S\S")
-_NAMES_OF_PREFIXED = frozenset(row[0] for row in _PREFIXED)
+_LEAST_CHARS = {"ngrok-token": 48, "fal-key": 69, "ably-key": 57, "zhipu-key": 49, "key-like-prefix": 23}
+"""Length of the shortest value of rules that would be tried on most texts."""
+_NAMES_OF_PREFIXED = frozenset(row[0] for row in PREFIXED)

@@ -233,6 +233,9 @@ def test_idempotent_on_any_text(text: str) -> None:
         ),
         *("sqlplus a/", "conn a/a", "@//", "a/b@c:1521", "a@:1521"),
         *("bearer aaaaaaaaaaaa=", "github_pat_", "eyJaaaaaaaa", "a'a", "%"),
+        *("password is ", "pass: a1", "otp 1", "pin: 12-", "пароль ", "1234 is a ", "credentials: a/", "--password "),
+        *("a at b dot ", "a [at] ", "@a [", "a @a.", "a dot ", "[at] b dot c", "@ a ", "a_at_b_dot_", "密码1"),
+        *("acme_", "a_sk_", "0a1b2c3d-", "a_live_1", "1-", "123-", "DE1", "A1"),
         *("phone 10 000 000 a", "phone 600 123 456 ", "\u2011", "1\u20131", "4111\u202f"),
     ],
 )
