@@ -20,7 +20,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from ragwatch.errors import StoreError
+from ragwatch.errors import ConfigError, StoreError
 
 START = "0" * 64
 """The hash before the first line of a chain."""
@@ -75,6 +75,9 @@ class AuditLog:
     Args:
         path: The file, created with mode 0600. It may be rotated by renaming it or by copying and truncating it.
         clock: Returns seconds since the epoch.
+
+    Raises:
+        ConfigError: The file cannot be written.
     """
 
     def __init__(self, path: Path, clock: Callable[[], float] = time.time) -> None:
@@ -82,6 +85,13 @@ class AuditLog:
         self._last_path = path.with_name(f"{path.name}.last")
         self._clock = clock
         self._lock = Lock()
+        try:
+            with self._locked():
+                os.close(self._opened())
+        except OSError as error:
+            raise ConfigError(
+                f"audit.file: {path} cannot be written: {error.strerror}; create its folder, or let us write there"
+            ) from error
 
     def record(
         self, *, actor: str, action: str, keys: Sequence[str] = (), address: str | None = None, **facts: object
@@ -121,9 +131,12 @@ class AuditLog:
         finally:
             os.close(last)
 
+    def _opened(self) -> int:
+        return os.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, MODE)
+
     def _append(self, record: dict[str, Any], last: int) -> None:
         place = parse_place(os.pread(last, 4096, 0))
-        log = os.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, MODE)
+        log = self._opened()
         try:
             end, newer = _end_of(log)
             if newer is not None and newer.seq > place.seq:  # a crash between the two writes

@@ -138,7 +138,7 @@ def parse(data: Mapping[str, Any], *, folder: Path) -> Config:
         judges=_judges(
             _list(data, "judges") if "judges" in data else [{"name": "embedded", "kind": "lexical"}], criteria
         ),
-        store=_kind(stores.KINDS, data.get("store", {"kind": "sqlite"}), "store"),
+        store=_kind(stores.KINDS, data.get("store", {}), "store", default="sqlite"),
         canaries=suites(data.get("canaries", []), folder, model=_model, kind=_kind),
         anchors=() if settings.anchors is None else _anchors(folder / settings.anchors.file),
     )
@@ -199,11 +199,16 @@ def judge_of(item: object, where: str = "judge", criteria: frozenset[str] = froz
 
 
 def _kind(
-    kinds: Mapping[str, Kind[Any]], item: object, where: str, *, extra: AbstractSet[str] = frozenset()
+    kinds: Mapping[str, Kind[Any]],
+    item: object,
+    where: str,
+    *,
+    extra: AbstractSet[str] = frozenset(),
+    default: str | None = None,
 ) -> KindConfig:
     if not isinstance(item, dict):
         raise ConfigError(f"{where}: must be a mapping with a key `kind`")
-    kind = item.get("kind")
+    kind = item.get("kind", default)
     if not isinstance(kind, str) or kind not in kinds:
         raise ConfigError(f"{where}.kind: {kind!r} is not known; use one of: {', '.join(sorted(kinds))}")
     options = {key: value for key, value in item.items() if key != "kind"}

@@ -87,7 +87,7 @@ def json_schema() -> dict[str, Any]:
     root["properties"].update(
         sources=_list(_kinds(sources.KINDS, definitions)),
         judges=_list(_kinds(judges.KINDS, definitions, common=JudgeOptions)),
-        store=_kinds(stores.KINDS, definitions),
+        store=_kinds(stores.KINDS, definitions, default="sqlite"),
         canaries={"type": "array", "items": _suite(definitions)},
     )
     root["required"] = [*root.get("required", []), "sources"]
@@ -109,7 +109,10 @@ def _suite(definitions: dict[str, Any]) -> dict[str, Any]:
 
 
 def _kinds(
-    kinds: Mapping[str, Kind[Any]], definitions: dict[str, Any], common: type[BaseModel] | None = None
+    kinds: Mapping[str, Kind[Any]],
+    definitions: dict[str, Any],
+    common: type[BaseModel] | None = None,
+    default: str | None = None,
 ) -> dict[str, Any]:
     """The options of each kind, by the value of `kind`."""
     cases = []
@@ -120,11 +123,12 @@ def _kinds(
             options["properties"] = {**more["properties"], **options["properties"]}
             options["required"] = [*more.get("required", []), *options.get("required", [])]
         options["properties"] = {"kind": {"const": name}, **options["properties"]}
-        is_kind = {"type": "object", "properties": {"kind": {"const": name}}, "required": ["kind"]}
+        named = [] if name == default else ["kind"]
+        is_kind = {"type": "object", "properties": {"kind": {"const": name}}, "required": named}
         cases.append({"if": is_kind, "then": options})
     return {
         "type": "object",
-        "required": ["kind"],
+        "required": [] if default else ["kind"],
         "properties": {"kind": {"enum": sorted(kinds)}},
         "allOf": cases,
     }

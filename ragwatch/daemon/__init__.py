@@ -66,6 +66,8 @@ class Daemon:
         self.telemetry = telemetry or Telemetry()
         listeners = config.grpc_listeners
         self._access = WebAccess(config.settings.web, self.telemetry, listeners=listeners)  # before anything is opened
+        audit_file = config.settings.audit.file
+        self._audit = None if audit_file is None else AuditLog(audit_file, clock)
         self._calls = GrpcListeners(listeners, self._receivers, self._access, self.telemetry)
         self.store = stores.KINDS[config.store.kind].build(config.store.options, config.settings.state)
         secret = state_secret(config.settings.state, self.store)
@@ -174,9 +176,8 @@ class Daemon:
         self.telemetry.stopped(drained=drained)
 
     def _build_server(self, host: str, port: int) -> Server:
-        path = self._runtime.config.settings.audit.file
         app = build_app(
-            audit=None if path is None else AuditLog(path, self._shared.clock).record,
+            audit=None if self._audit is None else self._audit.record,
             board=self.board,
             store=self.store,
             render=self._render,

@@ -9,6 +9,7 @@ from functools import partial
 from ragwatch.daemon.loops import Loop
 from ragwatch.daemon.runtime import Runtime
 from ragwatch.daemon.shared import SharedState
+from ragwatch.daemon.store_check import StoreCheck
 from ragwatch.pipeline.leadership import RENEW_SECONDS, Leadership, Step
 from ragwatch.ports.capabilities import ReceivesRequests
 
@@ -19,7 +20,11 @@ MAINTENANCE_SECONDS = 60.0
 
 def runtime_loops(runtime: Runtime, shared: SharedState) -> tuple[Loop, ...]:
     """Build the loops of a runtime."""
-    return (*_every_worker(runtime, shared.leadership), *_leader(runtime, shared))
+    return (
+        Loop("store", StoreCheck(shared.store, shared.clock).step, QUEUE_SECONDS, eager=False),
+        *_every_worker(runtime, shared.leadership),
+        *_leader(runtime, shared),
+    )
 
 
 def _every_worker(runtime: Runtime, leadership: Leadership | None) -> Iterator[Loop]:

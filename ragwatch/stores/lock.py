@@ -10,6 +10,9 @@ from uuid import uuid4
 
 from ragwatch.errors import StoreError
 
+PRIVATE = 0o600
+"""Mode of every file in a state directory."""
+
 
 class StateLock:
     """Holds a lock on `directory/ragwatch.lock` until closed. The kernel releases it when the process dies.
@@ -25,7 +28,7 @@ class StateLock:
     def __init__(self, directory: Path) -> None:
         try:
             _create(directory)
-            self._file = os.open(directory / "ragwatch.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            self._file = os.open(directory / "ragwatch.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE)
         except OSError as error:
             raise StoreError(
                 f"state: cannot use {directory}: {error.strerror}; give a directory we may write"
@@ -66,10 +69,21 @@ def worker_name(directory: Path) -> str:
     path = directory / "ragwatch.worker"
     try:
         with suppress(FileNotFoundError):
+            path.chmod(PRIVATE)  # others could read it once
             if name := path.read_text("utf-8").strip():
                 return name
         name = uuid4().hex
-        path.write_text(f"{name}\n", "utf-8")
+        write_private(path, f"{name}\n")
     except (OSError, UnicodeError) as error:
         raise StoreError(f"state: cannot use {path}: {error}; give a directory we may write") from error
     return name
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write a file that its owner alone can read.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, PRIVATE), "w") as file:
+        file.write(text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -31,7 +32,9 @@ RESPONSE_SIZE = 8 * MIB  # approximate memory for one response
 _PLACE = ("key", "answered", "route", "judge", "version", "outcome", "reason", "stage")
 _TEXTS = ("question", "answer")
 _END = ("probability", "trace_id", *_TEXTS, "truncated", "error")
-_FORMULA = "=+-@"
+_FORMULA = re.compile(  # in any cell that a comma, semicolon, tab, bar or newline begins; possessive, for linear time
+    r"(?:^|[,;|\t\r\n])[,;|\s\"\x00-\x1f\xad\u200b-\u200f\u2060\ufeff]*+([=+\-@＝＋－＠﹦﹢﹣﹫])?"
+)
 _NARROW = "narrow the search, or download it in parts with `since` and `until`"
 
 Row = dict[str, Any]
@@ -155,15 +158,24 @@ def _encoded(cells: Iterable[object]) -> bytes:
 
 
 def cell(value: object) -> object:
-    """Returns the value of a cell; a text that a spreadsheet takes for a formula gets an apostrophe before it.
+    """Returns the value of a cell. What a spreadsheet takes for a formula gets an apostrophe before it.
 
-    >>> cell("=1+1"), cell(" @x"), cell("plain"), cell(0.5), cell(None)
-    ("'=1+1", "' @x", 'plain', 0.5, '')
+    A spreadsheet splits a text at semicolons in some countries, and does not heed the quotes around it then: so every
+    part of a text is looked at.
+
+    >>> cell("=1+1"), cell(" @x"), cell("a;=1+1"), cell("plain"), cell(0.5), cell(None)
+    ("'=1+1", " '@x", "a;'=1+1", 'plain', 0.5, '')
     """
     if value is None:
         return ""
     if isinstance(value, bool):
         return str(value).lower()
-    if isinstance(value, str) and (value[:1] in ("\t", "\r", "\n") or value.lstrip().startswith(tuple(_FORMULA))):
-        return f"'{value}"
-    return value
+    if not isinstance(value, str):
+        return value
+    marked = _FORMULA.sub(_marked, value)
+    return f"'{marked}" if value[:1] in ("\t", "\r", "\n") else marked
+
+
+def _marked(beginning: re.Match[str]) -> str:
+    sign = beginning[1] or ""
+    return f"{beginning[0].removesuffix(sign)}'{sign}" if sign else beginning[0]

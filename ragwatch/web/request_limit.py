@@ -22,6 +22,7 @@ from ragwatch.web.reply import JSON
 MIB = 1 << 20
 CHUNK_BYTES = 64 << 10
 RETRY_SECONDS = 5
+GIVE_UP_SECONDS = 30.0  # of building one response: a store may not answer for minutes
 JSON_HEADERS: Mapping[str, str] = MappingProxyType({"content-type": JSON})
 
 
@@ -47,12 +48,15 @@ class RequestLimit:
         threads: Maximum number of requests that are processed at the same time.
         total: Bytes that all responses together may take until they are sent.
         seconds: Maximum waiting time.
+        give_up: Seconds after which a request for a response that is not built gets a 503, too. Its thread and its
+            memory are free once the thread ends.
     """
 
-    def __init__(self, *, threads: int, total: int, seconds: float) -> None:
+    def __init__(self, *, threads: int, total: int, seconds: float, give_up: float = GIVE_UP_SECONDS) -> None:
         self._threads = CapacityLimiter(threads)
         self._free = total
         self._seconds = seconds
+        self._give_up = give_up
         self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
 
     async def answer(self, make: Callable[[], ASGIApp], size: int) -> ASGIApp:
@@ -63,14 +67,10 @@ class RequestLimit:
             size: Bytes reserved to build it; a `Response` holds the size of its body until it is sent, a stream all.
 
         Raises:
-            HTTPException: Too many requests are in progress (503).
+            HTTPException: Too many requests are in progress, or it takes too long (503).
         """
         await self._acquire(size)
-        try:
-            response = await to_thread.run_sync(make, limiter=self._threads)
-        except BaseException:
-            self._release(size)
-            raise
+        response = await self._built(make, size)
         kept = min(size, len(response.body)) if isinstance(response, Response) else size
         self._release(size - kept)
 
@@ -81,6 +81,29 @@ class RequestLimit:
                 self._release(kept)
 
         return send_response
+
+    async def _built(self, make: Callable[[], ASGIApp], size: int) -> ASGIApp:
+        wanted = True
+
+        def build() -> ASGIApp | None:
+            return make() if wanted else None  # it may have waited for a thread until nobody waits for it
+
+        def end(ended: asyncio.Task[ASGIApp | None]) -> None:
+            if not wanted or ended.cancelled() or ended.exception() is not None:
+                self._release(size)
+
+        building = asyncio.create_task(to_thread.run_sync(build, limiter=self._threads))
+        building.add_done_callback(end)
+        try:
+            response = await asyncio.wait_for(asyncio.shield(building), self._give_up)
+        except TimeoutError:
+            if building.done():  # the error of the builder itself
+                raise
+            raise _unavailable(f"This takes longer than {self._give_up:g} s; retry later.\n") from None
+        finally:
+            wanted = building.done()
+        assert response is not None  # noqa: S101 - it was wanted
+        return response
 
     def stream(self, chunks: Iterator[bytes], headers: Mapping[str, str] = JSON_HEADERS) -> ASGIApp:
         """Builds a response while it is sent, one chunk at a time in a thread."""
@@ -108,8 +131,7 @@ class RequestLimit:
                 self._waiting.remove(entry)
                 self._grant_waiting()  # the next one may be small enough
         if not granted.done():
-            headers = {"Retry-After": str(RETRY_SECONDS)}
-            raise HTTPException(503, "Too many requests are in progress; retry later.\n", headers)
+            raise _unavailable("Too many requests are in progress; retry later.\n")
 
     def _release(self, size: int) -> None:
         self._free += size
@@ -120,6 +142,10 @@ class RequestLimit:
             size, granted = self._waiting.popleft()
             self._free -= size
             granted.set_result(None)
+
+
+def _unavailable(why: str) -> HTTPException:
+    return HTTPException(503, why, {"Retry-After": str(RETRY_SECONDS)})
 
 
 def _next(chunks: Iterator[bytes]) -> bytes:

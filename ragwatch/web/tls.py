@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import platform
 import ssl
-import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -101,10 +102,20 @@ def _restrict(context: ssl.SSLContext, settings: TlsSettings) -> None:
             context.set_ciphers(":".join(ciphers))
         elif settings.cipher_suites:  # of TLS 1.3 only, which OpenSSL always has
             context.minimum_version = ssl.TLSVersion.TLSv1_3
-        if len(settings.curves) == 1:
-            context.set_ecdh_curve(_CURVES[settings.curves[0]])
     except (ssl.SSLError, ValueError) as error:
         raise ConfigError(f"{_WHERE}.cipher_suites: OpenSSL has none of them; write others, or leave it out") from error
+    if len(settings.curves) == 1:
+        _set_curve(context, settings.curves[0])
+
+
+def _set_curve(context: ssl.SSLContext, curve: str) -> None:
+    try:
+        context.set_ecdh_curve(_CURVES[curve])
+    except (ssl.SSLError, ValueError) as error:  # X25519 in Debian 12
+        raise ConfigError(
+            f"{_WHERE}.curve_preferences: the ssl module of Python {platform.python_version()} cannot offer {curve} "
+            "alone; write CurveP256, or leave it out, which offers X25519 first"
+        ) from error
 
 
 def _cipher(suite: str) -> str | None:
@@ -163,16 +174,12 @@ def _file_of(name: str, settings: TlsSettings) -> Iterator[str]:
     if path:
         yield path
         return
-    with ExitStack() as stack:
-        try:
-            file = stack.enter_context(tempfile.NamedTemporaryFile("w", prefix="ragwatch-"))
-        except OSError as error:
-            raise ConfigError(
-                f"{_WHERE}.{name}: needs a temporary file: {error.strerror}; write {name}_file instead"
-            ) from error
+    if not hasattr(os, "memfd_create"):
+        raise ConfigError(f"{_WHERE}.{name}: is read on Linux only; write {name}_file instead")
+    with os.fdopen(os.memfd_create(name), "w") as file:  # in memory: a key is never written to a disk
         file.write(text)
         file.flush()
-        yield file.name
+        yield f"/proc/self/fd/{file.fileno()}"
 
 
 def _check_readable(name: str, path: str) -> None:

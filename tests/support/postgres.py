@@ -63,6 +63,10 @@ class Postgres:
             "pg_ctl", "-D", str(self.folder / "data"), "-w", "-o", options, "-l", str(self.folder / "log"), "start"
         )
 
+    def postmaster(self) -> str:
+        """Process id of the server."""
+        return (self.folder / "data" / "postmaster.pid").read_text().split()[0]
+
     def stop(self, mode: str = "immediate") -> None:
         """End it, if it runs; `immediate` is a crash."""
         if (self.folder / "data" / "postmaster.pid").exists():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import stat
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,7 +14,7 @@ from click.testing import CliRunner
 
 from ragwatch.audit import AuditLog, local_actor, verify
 from ragwatch.commands import cli
-from ragwatch.errors import StoreError
+from ragwatch.errors import ConfigError, StoreError
 
 
 def write(path: Path, *keys: str) -> None:
@@ -118,8 +119,12 @@ def test_several_writers(tmp_path: Path) -> None:
 
 def test_a_log_that_cannot_be_written(tmp_path: Path) -> None:
     """The error names the key and the file."""
+    folder = tmp_path / "none"
+    folder.mkdir()
+    log = AuditLog(folder / "audit.jsonl")
+    shutil.rmtree(folder)
     with pytest.raises(StoreError, match=r"audit\.file: .*cannot be written"):
-        write(tmp_path / "none" / "audit.jsonl", "a")
+        log.record(actor="anna", action="read")
 
 
 def test_the_command(tmp_path: Path) -> None:
@@ -139,3 +144,9 @@ def test_the_command(tmp_path: Path) -> None:
 def test_the_person_at_the_command_line_is_named() -> None:
     """It is the user of the machine."""
     assert local_actor().endswith(" (command line)")
+
+
+def test_a_missing_folder_is_an_error_at_once(tmp_path: Path) -> None:
+    """Nothing starts whose reads could not be recorded."""
+    with pytest.raises(ConfigError, match=r"^audit\.file: .*gone/audit\.jsonl cannot be written: No such file"):
+        AuditLog(tmp_path / "gone" / "audit.jsonl")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from math import isfinite
 from types import MappingProxyType
 from typing import Any
 
@@ -13,6 +12,7 @@ from ragwatch.model.quantities import Quantity, quantity_of
 
 MIN_PROBABILITY = 1e-12
 """Keeps sums of squared weights within the range of floats; sampling probabilities are never as low."""
+CLOCK_SECONDS = 3600.0  # by which the clock of a client may be ahead
 MAX_EARLIER = 5  # records of earlier labels that are kept
 
 
@@ -111,17 +111,26 @@ def from_record(record: Mapping[str, Any]) -> Label:
 def parse_label(record: Mapping[str, Any], now: float) -> Label:
     """Validates and returns the label in a record from a client or a file.
 
-    A time in the future is replaced by `now`, because such a label would never expire.
+    A time that is ahead by less than an hour is replaced by `now`, because such a label would never expire.
 
     Raises:
         KeyError, ValueError, TypeError, AttributeError: The record is not a valid label.
     """
     label = from_record(record)
-    if not isfinite(label.at):
-        raise ValueError(f"at must be seconds since the epoch, not {label.at}")
+    for name, at in _times(label):
+        if not 0.0 <= at <= now + CLOCK_SECONDS:  # neither is NaN
+            raise ValueError(f"{name} must be seconds since the epoch, no later than in an hour, not {at}")
     if label.probability is not None and label.probability < MIN_PROBABILITY:
         raise ValueError(f"probability must be {MIN_PROBABILITY:g} or more, not {label.probability}")
     for name, text in (("key", label.key), ("annotator", label.annotator), ("note", label.note)):
         if any("\ud800" <= char <= "\udfff" for char in text):
             raise ValueError(f"{name} contains half of a surrogate pair")
     return replace(label, at=min(label.at, now))
+
+
+def _times(label: Label) -> Iterator[tuple[str, float]]:
+    """The times of a label and of its earlier records, with their names."""
+    for record in ({"at": label.at, "revoked": label.revoked}, *label.earlier):
+        for name in ("at", "revoked"):
+            if record.get(name) is not None:
+                yield name, float(record[name])

@@ -5,6 +5,7 @@ A pool of our own, because one that connects in the background reports a wrong p
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -18,7 +19,7 @@ from psycopg.types.string import StrBinaryDumper, StrDumper
 
 from ragwatch.errors import StoreError
 from ragwatch.stores.encryption import TextCipher
-from ragwatch.stores.postgres.failures import advice, connection_is_lost, reason
+from ragwatch.stores.postgres.failures import NoAnswerError, advice, connection_is_lost, reason, was_ended_while_idle
 
 CONNECT_SECONDS = 10
 LOCK_SECONDS = 10
@@ -26,6 +27,7 @@ IDLE_SECONDS = 30  # a worker that is stopped within a transaction loses its loc
 UNKNOWN_SECONDS = 30.0  # how long the outcome of a COMMIT is asked for after the connection was lost
 RETRY_SECONDS = 0.2
 WALK_ROWS = 100
+GRACE_SECONDS = 1.0  # in which a server that works ends a statement by itself, and says so
 NO_ADDRESS = (
     "store: cannot open the database: store.url is not an address; write it as postgresql://USER:PASSWORD@HOST/DATABASE"
     " (characters such as @ and / in a password are percent-encoded)"
@@ -75,7 +77,42 @@ class Target:
     timeout_seconds: float = 60.0
 
 
-def connect(target: Target) -> psycopg.Connection:
+class _Connection(psycopg.Connection[Any]):
+    """A connection that waits for a limited time: a server that is stopped ends no statement by itself."""
+
+    patience: float | None = None
+    """Seconds; None without a limit."""
+
+    def wait(self, gen: Generator[Any, Any, Value], *arguments: Any, **options: Any) -> Value:  # noqa: ANN401 - as the base class
+        """Consume a generator.
+
+        Raises:
+            NoAnswerError: The server has not answered in time; the connection is closed.
+        """
+        if self.patience is None:
+            return super().wait(gen, *arguments, **options)
+        try:
+            return super().wait(_until(gen, time.monotonic() + self.patience), *arguments, **options)
+        except NoAnswerError:
+            self.close()  # else whoever ends its transaction would wait again
+            raise
+
+
+def _until(gen: Generator[Any, Any, Value], deadline: float) -> Generator[Any, Any, Value]:
+    """Pass on what a generator yields and gets, until a time after which it gets nothing."""
+    try:
+        wanted = next(gen)
+        while True:
+            ready = yield wanted
+            if not ready and time.monotonic() > deadline:
+                raise NoAnswerError("the server does not answer")
+            wanted = gen.send(ready)
+    except StopIteration as end:
+        value: Value = end.value
+        return value
+
+
+def connect(target: Target) -> _Connection:
     """Open a connection in autocommit mode.
 
     Raises:
@@ -95,14 +132,15 @@ def connect(target: Target) -> psycopg.Connection:
             target.conninfo,
             options=" ".join(f"-c {name}={value}" for name, value in settings.items()),
             application_name="ragwatch",
-            connect_timeout=CONNECT_SECONDS,
+            connect_timeout=min(CONNECT_SECONDS, math.ceil(target.timeout_seconds)),
             target_session_attrs="read-write",
             keepalives_idle=IDLE_SECONDS,
             tcp_user_timeout=IDLE_SECONDS * 1000,
         )
     except psycopg.ProgrammingError:
         raise StoreError(NO_ADDRESS) from None  # the message would contain the address, and with it the password
-    connection = psycopg.connect(conninfo, autocommit=True)
+    connection = _Connection.connect(conninfo, autocommit=True)
+    connection.patience = target.timeout_seconds + GRACE_SECONDS
     connection.adapters.register_dumper(str, _StorableBinaryText)  # where a statement says %b
     connection.adapters.register_dumper(str, _StorableText)
     return connection
@@ -142,11 +180,11 @@ class Connections:
     def __init__(self, target: Target, *, cipher: TextCipher | None = None) -> None:
         self._target, self._cipher = target, cipher
         self._free = threading.Semaphore(target.connections)
-        self._idle: list[psycopg.Connection] = []
+        self._idle: list[_Connection] = []
         self._closed = threading.Event()
 
     @contextmanager
-    def _borrowed(self) -> Iterator[psycopg.Connection]:
+    def _borrowed(self) -> Iterator[_Connection]:
         """Lend a connection. It is closed if the block ends with an error of the connection, or within a transaction.
 
         Raises:
@@ -156,7 +194,7 @@ class Connections:
             raise StoreError("store: is closed")
         if not self._free.acquire(timeout=self._target.timeout_seconds):
             raise StoreError("store: all connections are in use; raise store.connections")
-        connection: psycopg.Connection | None = None
+        connection: _Connection | None = None
         try:
             connection = self._idle.pop() if self._idle else connect(self._target)
             yield connection
@@ -168,7 +206,7 @@ class Connections:
         finally:
             self._free.release()
 
-    def _give_back(self, connection: psycopg.Connection | None) -> None:
+    def _give_back(self, connection: _Connection | None) -> None:
         if connection is None:
             return
         idle = psycopg.pq.TransactionStatus.IDLE
@@ -177,13 +215,13 @@ class Connections:
         else:
             self._idle.append(connection)
 
-    def _reconnecting(self, run: Callable[[psycopg.Connection], Value]) -> Value:
+    def _reconnecting(self, run: Callable[[_Connection], Value]) -> Value:
         """Run a block that may be repeated; once more if the connection was lost while it was idle."""
         try:
             with self._borrowed() as connection:
                 return run(connection)
         except psycopg.Error as error:
-            if not connection_is_lost(error) or not self._drop_idle():
+            if not was_ended_while_idle(error) or not self._drop_idle():
                 raise
         with self._borrowed() as connection:
             return run(connection)
@@ -207,7 +245,7 @@ class Connections:
             StoreError: The database cannot be read.
         """
 
-        def run(connection: psycopg.Connection) -> Rows:
+        def run(connection: _Connection) -> Rows:
             with connection.cursor(binary=True) as cursor:
                 prepare = None if planned_once else False
                 return self._opened(cursor.execute(sql.encode(), parameters, prepare=prepare).fetchall())
@@ -242,7 +280,7 @@ class Connections:
             StoreError: The database cannot be read.
         """
 
-        def run(connection: psycopg.Connection) -> list[Rows]:
+        def run(connection: _Connection) -> list[Rows]:
             with connection.transaction():
                 connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
                 with connection.cursor(binary=True) as cursor:
@@ -275,20 +313,20 @@ class Connections:
     def _begin(self, writer: Writer) -> None:
         """Do what every transaction begins with; here nothing."""
 
-    def _begun(self, lent: psycopg.Connection) -> psycopg.Connection:
+    def _begun(self, lent: _Connection) -> _Connection:
         """Begin a transaction, on a new connection if this one was lost while it was idle."""
         try:
             lent.execute("BEGIN")
         except psycopg.Error as error:
             lent.close()
-            if not connection_is_lost(error) or not self._drop_idle():
+            if not was_ended_while_idle(error) or not self._drop_idle():
                 raise
             connection = connect(self._target)
             connection.execute("BEGIN")
             return connection
         return lent
 
-    def _commit(self, connection: psycopg.Connection) -> None:
+    def _commit(self, connection: _Connection) -> None:
         row = connection.execute("SELECT pg_current_xact_id_if_assigned()::text").fetchone()
         number = None if row is None else row[0]
         try:
@@ -345,11 +383,13 @@ class Connections:
         with store_errors("cannot rewrite a table"), self._borrowed() as connection:
             try:
                 connection.execute("SET statement_timeout = 0")
+                connection.patience = None
                 for table in tables:
                     connection.execute(f"VACUUM (FULL) {table}".encode())
             except psycopg.errors.LockNotAvailable:
                 return False
             finally:
+                connection.patience = self._target.timeout_seconds + GRACE_SECONDS
                 with suppress(psycopg.Error):
                     connection.execute("RESET statement_timeout")
         return True

@@ -33,6 +33,10 @@ _UNREACHABLE = "start PostgreSQL, or check host and port in store.url"
 MAX_CHARS = 300
 
 
+class NoAnswerError(psycopg.OperationalError):
+    """A server has a connection and does not answer: it is stopped, or the network is."""
+
+
 def reason(error: BaseException) -> str:
     r"""Return the message to show, on one line.
 
@@ -67,3 +71,8 @@ def connection_is_lost(error: BaseException) -> bool:
     return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError) and not isinstance(
         error, errors.QueryCanceled | errors.LockNotAvailable | errors.DeadlockDetected | errors.DiskFull
     )
+
+
+def was_ended_while_idle(error: BaseException) -> bool:
+    """Whether another connection may work at once. One that got no answer in time would double the time."""
+    return connection_is_lost(error) and not isinstance(error, NoAnswerError)

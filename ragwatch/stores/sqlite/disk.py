@@ -10,6 +10,8 @@ from pathlib import Path
 from ragwatch.errors import StoreError
 
 MIB = 1 << 20
+TEMPORARY = "ragwatch.tmp"
+"""Folder beside a database for what SQLite sorts and rewrites: texts of answers, which /var/tmp would keep."""
 MOUNTS = Path("/proc/self/mountinfo")
 NETWORKED = re.compile(
     r"nfs4?|cifs|smb3|smbfs|ncpfs|afs|coda|ceph|lustre|gpfs|beegfs|pvfs2|orangefs|davfs|fuse\."
@@ -93,3 +95,16 @@ def advice(error: Exception) -> str:
     if primary in _BUSY:
         return "another program has locked it; stop that program"
     return "restore a copy of it, or move ragwatch.* away to start from scratch"
+
+
+def use_own_temporary_files(connection: sqlite3.Connection, database: Path) -> None:
+    """Have SQLite write temporary files beside a database, in all connections of this process.
+
+    Without the folder, which a command that only reads does not make, they are in the one that SQLite chooses.
+    """
+    connection.execute("PRAGMA temp_store=FILE")  # in memory, a VACUUM would take that of the whole database
+    folder = str(database.absolute().with_name(TEMPORARY))
+    (stored,) = connection.execute("PRAGMA temp_store_directory").fetchone() or ("",)
+    if folder != stored and folder.isprintable() and os.access(folder, os.W_OK):
+        quoted = folder.replace("'", "''")
+        connection.execute(f"PRAGMA temp_store_directory='{quoted}'")

@@ -10,7 +10,8 @@ from typing import Any
 
 from ragwatch.errors import StoreError
 from ragwatch.stores.encryption import KEY_STATE, TextCipher, new_key_ids
-from ragwatch.stores.sqlite.disk import FAILURES, advice, reason
+from ragwatch.stores.lock import PRIVATE, write_private
+from ragwatch.stores.sqlite.disk import FAILURES, TEMPORARY, advice, reason, use_own_temporary_files
 from ragwatch.stores.sqlite.schema import prepare, version_of
 
 MAX_FULL_CHECK_BYTES = 256 << 20  # above this size only the tables of cursors, counters and queue are checked
@@ -33,10 +34,12 @@ def open_writer(path: Path, cipher: TextCipher | None = None) -> sqlite3.Connect
     marker = path.with_name(MARKER)
     try:
         refuse_missing(path, marker)
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))  # its WAL gets the same mode
-        path.chmod(0o600)
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE))  # its WAL gets the same mode
+        path.chmod(PRIVATE)
         writer = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         try:
+            path.with_name(TEMPORARY).mkdir(mode=0o700, exist_ok=True)
+            use_own_temporary_files(writer, path)
             check_content(writer, path, marker)
             prepare(writer)
             _register_keys(writer, cipher)
@@ -89,8 +92,10 @@ def check_content(writer: sqlite3.Connection, path: Path, marker: Path) -> None:
 
 
 def _write_marker(marker: Path) -> None:
-    if not marker.exists():
-        marker.write_text(MARKER_TEXT, encoding="ascii")
+    if marker.exists():
+        marker.chmod(PRIVATE)  # others could read it once
+    else:
+        write_private(marker, MARKER_TEXT)
 
 
 def _register_keys(writer: sqlite3.Connection, cipher: TextCipher | None) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from ragwatch.errors import StoreError
 from ragwatch.stores.encryption import TextCipher
-from ragwatch.stores.sqlite.disk import FAILURES, advice, reason
+from ragwatch.stores.sqlite.disk import FAILURES, advice, reason, use_own_temporary_files
 
 CACHE_KIB = 512  # instead of 2 MiB for each connection; the kernel caches the same pages anyway
 REPLACE_INVALID = partial(str, encoding="utf-8", errors="replace")
@@ -48,6 +48,7 @@ class ReadConnection:
         try:
             with _store_errors(f"cannot open {path}"):
                 self._connection.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
+                use_own_temporary_files(self._connection, path)
         except StoreError:
             self._connection.close()
             raise

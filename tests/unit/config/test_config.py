@@ -212,6 +212,13 @@ def test_files_of_privacy_are_relative_to_the_configuration() -> None:
     assert a_config().texts == "all"
 
 
+def test_a_store_without_a_kind_is_the_default_one() -> None:
+    """Its keys are those of SQLite, as without the section."""
+    assert a_config(store={"texts": "none"}).store == a_config(store={"kind": "sqlite", "texts": "none"}).store
+    with pytest.raises(ConfigError, match=r"^store\.url: "):
+        a_config(store={"url": "postgresql://h/d"})
+
+
 @pytest.mark.parametrize("store", [{"kind": "sqlite", "encryption": "x"}, {"kind": "sqlite", "texts": "some"}, "x"])
 def test_wrong_options_of_the_store(store: object) -> None:
     """The error names the key."""

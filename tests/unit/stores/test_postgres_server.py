@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 import tempfile
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +20,7 @@ from pydantic import ValidationError
 from support.cut_connection import CutConnection
 from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission
 from support.patience import DEADLINE
-from support.postgres import Postgres, shared_server
+from support.postgres import Postgres, new_server, shared_server
 from support.stores import WORKERS_SCHEMA, sql
 
 from ragwatch.core.estimate import Addends
@@ -239,3 +243,31 @@ def test_a_reply_that_is_lost_counts_nothing_twice(
         assert (store.pending(), store.cursors("app")) == ({JUDGE: 1}, {"log": "1"})
         store.close()
     shutil.rmtree(folder)
+
+
+def test_a_server_that_is_stopped_is_given_up() -> None:
+    """Reads, transactions and new connections end with a clear error within the time limit of a statement."""
+    server = new_server()
+    target = Target(server.url, "public", connections=2, timeout_seconds=1.0)
+    connections = Connections(target)
+    pids = [int(server.postmaster())]
+    try:
+        assert connections.rows("SELECT 1") == [(1,)]
+        pids += [pid for (pid,) in connections.rows("SELECT pg_backend_pid()")]
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+        begin = time.monotonic()
+        with pytest.raises(StoreError, match="the server does not answer; start PostgreSQL"):
+            connections.rows("SELECT 1")
+        with pytest.raises(StoreError, match=r"^store: "), connections.transaction() as writer:
+            writer.execute("SELECT 1")
+        assert time.monotonic() - begin < DEADLINE / 2
+        for pid in pids:
+            os.kill(pid, signal.SIGCONT)
+        assert connections.rows("SELECT 1") == [(1,)]
+    finally:
+        for pid in pids:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
+        connections.disconnect()
+        server.delete()

@@ -18,11 +18,15 @@ from support.kit import AT, JUDGE, a_claim, a_draw, a_reading, a_verdict, an_adm
 from ragwatch.core.sample import Draw
 from ragwatch.core.tally import Tally
 from ragwatch.core.trends import TrendKind
+from ragwatch.daemon.state_secret import state_secret
 from ragwatch.errors import StoreError
 from ragwatch.model.quantities import Quantity
 from ragwatch.ports import Query, RecordedEvent, Retention, TrendQuery
 from ragwatch.stores.answer_terms import asked_terms
+from ragwatch.stores.lock import worker_name
 from ragwatch.stores.sqlite import schema, trends
+from ragwatch.stores.sqlite.disk import TEMPORARY
+from ragwatch.stores.sqlite.opening import MARKER
 from ragwatch.stores.sqlite.search import statement
 from ragwatch.stores.sqlite.store import Options, SqliteStore, build
 from ragwatch.stores.trend_rows import parameters_of
@@ -48,13 +52,33 @@ def test_x17_files_are_ours_alone(tmp_path: Path) -> None:
     state = tmp_path / "state"
     store = build(Options(), state)
     store.record(RecordedEvent(AT, "note", ""))
+    worker_name(state)
+    state_secret(state)
     modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in state.iterdir()}
-    assert {name: modes[name] for name in ("ragwatch.db", "ragwatch.db-wal", "ragwatch.lock")} == {
-        "ragwatch.db": 0o600,
-        "ragwatch.db-wal": 0o600,
-        "ragwatch.lock": 0o600,
-    }
+    assert modes.pop(TEMPORARY) == 0o700
+    assert {"ragwatch.db", "ragwatch.db-wal", "ragwatch.lock", MARKER, "ragwatch.worker"} <= set(modes)
+    assert set(modes.values()) == {0o600}
     store.close()
+    for path in (state / MARKER, state / "ragwatch.worker"):
+        path.chmod(0o644)  # as an earlier version made it
+    build(Options(), state).close()
+    worker_name(state)
+    assert {stat.S_IMODE((state / name).stat().st_mode) for name in (MARKER, "ragwatch.worker")} == {0o600}
+
+
+def test_what_sqlite_sorts_stays_in_the_state(tmp_path: Path) -> None:
+    """A sort that does not fit in memory is written below the state directory, not to /var/tmp."""
+    state = tmp_path / "it's a state"
+    store = build(Options(), state)
+    many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)"
+    rows = store._reader.walk(f"{many} SELECT hex(randomblob(200)) AS x FROM n ORDER BY x")  # noqa: S608 - no value
+    next(rows)
+    opened = [str(link.readlink()) for link in Path("/proc/self/fd").iterdir() if link.is_symlink()]
+    written = [path for path in opened if "etilqs_" in path]
+    rows.close()
+    store.close()
+    assert written
+    assert all(path.startswith(f"{state / TEMPORARY}/") for path in written)
 
 
 @pytest.mark.parametrize("name", ["with space", "q?mode=memory", "hash#tag", "per%20cent", "ümlaut"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -70,12 +71,23 @@ async def test_hostile_texts_are_no_formulas(store: SqliteStore) -> None:
             assert not row[name].lstrip().startswith(("=", "+", "-", "@"))
 
 
-@given(st.text(max_size=20))
-def test_a_cell_is_its_text_or_marked(text: str) -> None:
-    """Only an apostrophe is added, and only where a spreadsheet could see a formula."""
-    value = cell(text)
-    assert value in (text, f"'{text}")
-    assert str(value)[:1] not in ("=", "+", "-", "@", "\t", "\r") or not text
+PARTS = st.sampled_from([*"=+-@＝＋－＠﹣;,|\t\r\n \"'\ufeff\u200ba1", "\x00"])
+
+
+@given(st.text(PARTS, max_size=12) | st.text(max_size=20))
+def test_a_cell_is_its_text_and_marks(text: str) -> None:
+    """Wherever a spreadsheet splits a text, no part of it begins as a formula; only apostrophes are added."""
+    value = str(cell(text))
+    for part in re.split(r"[,;|\t\r\n]", value):
+        assert part.lstrip(' "\ufeff\u200b\x00')[:1] not in [*"=+-@＝＋－＠﹣"], value
+    assert value[:1] not in ("\t", "\r", "\n")
+    assert value.replace("'", "") == text.replace("'", "")
+    assert cell(f"{text}=" if text[-1:].isalnum() else "a=1") in (f"{value}=", "a=1")
+
+
+def test_a_long_cell_takes_linear_time() -> None:
+    """A mebibyte of separators is read once."""
+    assert cell(";" * (1 << 20)) == ";" * (1 << 20)
 
 
 def test_a_store_that_breaks_is_named_in_the_last_row(store: SqliteStore) -> None:

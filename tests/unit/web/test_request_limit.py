@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 from starlette.exceptions import HTTPException
@@ -138,3 +139,28 @@ async def test_a_stream_is_made_while_it_is_sent() -> None:
     assert sent[0]["headers"] == [(b"content-type", b"application/json")]
     assert [len(message.get("body", b"")) for message in sent[1:]] == [CHUNK_BYTES] * 5 + [0]
     assert [message.get("more_body") for message in sent[1:]] == [True] * 5 + [False]
+
+
+async def test_a_response_that_takes_too_long_is_given_up() -> None:
+    """It gets a 503, as one behind it that waits for its thread; both are free again once the thread ends."""
+    turns = RequestLimit(threads=1, total=2, seconds=0.05, give_up=0.05)
+    answered, built = threading.Event(), []
+
+    def hang() -> Response:
+        assert answered.wait(DEADLINE)
+        return Response(b"late")
+
+    for make in (hang, lambda: built.append(1) or Response(b"")):
+        with pytest.raises(HTTPException) as refused:
+            await turns.answer(make, 1)
+        assert (refused.value.status_code, "takes longer" in refused.value.detail) == (503, True)
+    with pytest.raises(HTTPException, match="Too many"):
+        await turns.answer(lambda: Response(b""), 1)
+    answered.set()
+    for _ in range(int(DEADLINE / 0.05)):
+        with suppress(HTTPException):
+            await turns.answer(lambda: Response(b""), 2)
+            break
+    else:
+        pytest.fail("what was given up is never free again")
+    assert not built

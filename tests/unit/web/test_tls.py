@@ -144,7 +144,7 @@ async def test_restrictions(authority: Authority, pair: Pair) -> None:
     """Cipher suites of both generations, one curve, and bounds of the version are kept."""
     suite = "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256"
     one = build_tls(
-        settings(pair, cipher_suites=(suite,), is_at_most_12=True, curves=("X25519",), server_prefers=False)
+        settings(pair, cipher_suites=(suite,), is_at_most_12=True, curves=("CurveP384",), server_prefers=False)
     )
     new = build_tls(settings(pair, cipher_suites=("TLS_AES_128_GCM_SHA256",), curves=("CurveP256", "X25519")))
     async with serving(lambda: one) as port:
@@ -155,6 +155,19 @@ async def test_restrictions(authority: Authority, pair: Pair) -> None:
     assert new.context.minimum_version is ssl.TLSVersion.TLSv1_3
     assert build_tls(settings(pair, is_at_least_13=True)).context.minimum_version is ssl.TLSVersion.TLSv1_3
     assert not build_tls(settings(pair, server_prefers=False)).context.options & ssl.OP_CIPHER_SERVER_PREFERENCE
+
+
+@pytest.mark.parametrize("curve", ["CurveP256", "CurveP384", "CurveP521", "X25519"])
+def test_a_curve_is_offered_or_named(pair: Pair, curve: str) -> None:
+    """A curve that the ssl module of this Python cannot offer alone (X25519 in Debian 12) is an error of its key."""
+    names = {"CurveP256": "prime256v1", "CurveP384": "secp384r1", "CurveP521": "secp521r1"}
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).set_ecdh_curve(names.get(curve, curve))
+    except (ssl.SSLError, ValueError):
+        with pytest.raises(ConfigError, match=rf"^tls_server_config\.curve_preferences: .*cannot offer {curve} alone"):
+            build_tls(settings(pair, curves=(curve,)))
+    else:
+        build_tls(settings(pair, curves=(curve,)))
 
 
 def test_inline_pairs_are_read(pair: Pair) -> None:
