@@ -22,7 +22,7 @@ Layers of the package, from top to bottom; imports go downward only (checked by 
     core         pure values and arithmetic
     emit         writes answers to a log or sends them to ragwatch, from inside the service; standard library only
     errors       exceptions, by who has to act
-    interrupts   handling of Ctrl-C
+    interrupts   handling of SIGINT and SIGTERM
 """
 
 __version__ = "0.2.0"

@@ -10,7 +10,9 @@ from ragwatch import imports, interrupts
 def main() -> None:
     """Run the command line. `ragwatch --help` documents the exit codes."""
     interrupts.exit_on_interrupt()
-    # Imported afterwards, so that an interrupt during the import ends the process without a traceback.
+    if sys.argv[1:2] in (["run"], ["demo"]) and "--once" not in sys.argv:
+        interrupts.TERMINATION.await_start()
+    # Imported afterwards, so that signals during the import find their handlers.
     with imports.without_garbage_collection():
         from ragwatch.commands import runner, streams  # noqa: PLC0415 - see above
 

@@ -1,9 +1,12 @@
-"""Handling of SIGINT (Ctrl-C) in each phase of the process. An interrupt never shows a traceback.
+"""Handling of SIGINT (Ctrl-C) and SIGTERM in each phase of the process. An interrupt never shows a traceback.
 
 While modules are imported and options are parsed, SIGINT ends the process immediately: an exception raised there may
 be swallowed by an import, or printed by the caller. While a command runs, SIGINT raises KeyboardInterrupt, so that
 files are closed, progress bars removed and temporary directories deleted. After the command has finished, SIGINT is
 ignored. If the parent process started us with SIGINT ignored (`nohup`, `&`), it stays ignored.
+
+SIGTERM ends a command as it ends any process, except one that runs until it is told to end: there the signal waits until
+the start is at a place where the command can end by itself, so that nothing is left half written.
 """
 
 from __future__ import annotations
@@ -11,11 +14,48 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
 INTERRUPTED = 130  # 128 + SIGINT, the exit code that shells report
+EXIT_CODE_OF_SECOND_SIGNAL = 1
+
+
+class Termination:
+    """Handler of SIGTERM for a command that runs until it is told to end.
+
+    Attributes:
+        requested: Whether the signal came before there was somebody to tell.
+    """
+
+    def __init__(self) -> None:
+        self.requested = False
+        self._tell: Callable[[], None] | None = None
+
+    def __call__(self, _number: int, _frame: FrameType | None) -> None:
+        """Receive the signal. A second one during the start ends the process immediately."""
+        if self._tell is not None:
+            self._tell()
+        elif self.requested:
+            os._exit(EXIT_CODE_OF_SECOND_SIGNAL)
+        else:
+            self.requested = True
+
+    def await_start(self) -> None:
+        """Make SIGTERM wait for `tell`, from now on."""
+        signal.signal(signal.SIGTERM, self)
+
+    def tell(self, function: Callable[[], None]) -> None:
+        """Call a function on SIGTERM from now on, and now if the signal has come already."""
+        self._tell = function
+        self.await_start()
+        if self.requested:
+            function()
+
+
+TERMINATION = Termination()
+"""That of this process."""
 
 
 def _exit(_number: int, _frame: FrameType | None) -> None:
@@ -51,6 +91,7 @@ def interruptible() -> Iterator[None]:
 
 
 def ignore() -> None:
-    """Ignore SIGINT from now on: the exit code is decided, and Python is shutting down."""
-    if signal.getsignal(signal.SIGINT) is _exit:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Ignore both signals from now on: the exit code is decided, and Python is shutting down."""
+    for number, handler in ((signal.SIGINT, _exit), (signal.SIGTERM, TERMINATION)):
+        if signal.getsignal(number) is handler:
+            signal.signal(number, signal.SIG_IGN)

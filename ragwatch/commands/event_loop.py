@@ -14,6 +14,8 @@ from collections.abc import Callable, Coroutine
 from types import FrameType
 from typing import Any, Generic, TypeVar
 
+from ragwatch.interrupts import TERMINATION
+
 Result = TypeVar("Result")
 Handler = Callable[[int, FrameType | None], Any]
 
@@ -28,7 +30,7 @@ def run_async(main: Coroutine[Any, Any, Result]) -> Result:
 
     A first SIGINT or SIGTERM cancels the coroutine; once the loop is closed, the handler that was in force is called,
     which raises KeyboardInterrupt or SystemExit. Nothing changes for signals whose handler is not a Python
-    function, nor for those for which the coroutine installs handlers of its own.
+    function, nor for those for which the coroutine installs handlers of its own, nor for a SIGTERM that waits for it.
     """
     return _Run(main).result()
 
@@ -47,7 +49,7 @@ class _Run(Generic[Result]):
     def result(self) -> Result:
         """Run the coroutine; see `run_async`."""
         for ending in (signal.SIGINT, signal.SIGTERM):
-            if callable(handler := signal.getsignal(ending)):
+            if callable(handler := signal.getsignal(ending)) and handler is not TERMINATION:
                 self._handlers[ending] = handler
         try:
             for number in self._handlers:

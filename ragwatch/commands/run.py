@@ -92,12 +92,13 @@ def _state_directory(state: Path | None, config: Config) -> Iterator[Path]:
             )
         yield state
         return
-    try:
-        temporary = tempfile.TemporaryDirectory(prefix="ragwatch-once-")
-    except OSError as error:
-        raise ConfigError(f"cannot create a temporary state directory: {error}; name one with --state") from error
-    with temporary as directory, _exit_on_sigterm():
-        yield Path(directory)
+    with _exit_on_sigterm():
+        try:
+            temporary = tempfile.TemporaryDirectory(prefix="ragwatch-once-")
+        except OSError as error:
+            raise ConfigError(f"cannot create a temporary state directory: {error}; name one with --state") from error
+        with temporary as directory:
+            yield Path(directory)
 
 
 @contextmanager

@@ -32,6 +32,7 @@ from ragwatch.daemon.state_secret import state_secret
 from ragwatch.daemon.stored_places import check_places
 from ragwatch.daemon.web_access import WebAccess
 from ragwatch.errors import ConfigError, RagwatchError
+from ragwatch.interrupts import EXIT_CODE_OF_SECOND_SIGNAL, TERMINATION
 from ragwatch.pipeline.leadership import Leadership
 from ragwatch.ports import Erased, Erasure, RecordedEvent
 from ragwatch.ports.receiving import Handler
@@ -39,7 +40,6 @@ from ragwatch.telemetry import Telemetry
 from ragwatch.web import RequestPolicy, Server, allowed_hosts, build_app
 
 FORGET_PATIENCE_SECONDS = 10.0  # for pages that are being read
-EXIT_CODE_OF_SECOND_SIGNAL = 1
 
 
 class Daemon:
@@ -86,6 +86,7 @@ class Daemon:
         self._swap_lock = asyncio.Lock()
         self._stop_loops = StopSignal()
         self._stopping = asyncio.Event()
+        self._told_to_stop = False
         self._schedule = JobSchedule(self.telemetry, self._leadership)
         self._reloads = ReloadQueue(self.reload)
         web = config.settings.web
@@ -389,11 +390,18 @@ class Daemon:
     def listen_to_signals(self) -> None:
         """Handle signals: SIGTERM and SIGINT drain, a second one exits at once; SIGHUP reloads."""
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self._terminate)
+
+        def terminate() -> None:
+            if not loop.is_closed():  # else it has ended already
+                loop.call_soon_threadsafe(self._terminate)
+
+        loop.add_signal_handler(signal.SIGINT, self._terminate)
         loop.add_signal_handler(signal.SIGHUP, self._reloads.signal)
+        # Not `add_signal_handler`: as the loop closes, that leaves a moment in which the signal kills the process.
+        TERMINATION.tell(terminate)
 
     def _terminate(self) -> None:
-        if self._stopping.is_set():
+        if self._told_to_stop:
             os._exit(EXIT_CODE_OF_SECOND_SIGNAL)  # every write is a transaction, so the store stays consistent
+        self._told_to_stop = True
         self.stop()

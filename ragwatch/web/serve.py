@@ -63,6 +63,7 @@ class Server:
         self._port = port
         self._listener: socket.socket | None = None
         self._running: _Uvicorn | None = None
+        self._is_stopped = False
 
     def bind(self) -> None:
         """Binds the address; from then on clients can connect, and wait for `serve`.
@@ -87,6 +88,8 @@ class Server:
         self.bind()
         assert self._listener is not None  # noqa: S101 - bound above
         with self._listener as listener:
+            if self._is_stopped:
+                return
             port = listener.getsockname()[1]
             self._running = _Uvicorn(uvicorn.Config(self._app, **_settings(self._tls)), lambda: started(port))
             serving = asyncio.create_task(self._running.serve(sockets=[listener]))
@@ -103,7 +106,8 @@ class Server:
             self._listener.close()
 
     def stop(self) -> None:
-        """Completes requests in progress, then ends `serve`."""
+        """Completes requests in progress, then ends `serve`, also one that begins later."""
+        self._is_stopped = True
         if self._running is not None:
             self._running.should_exit = True
 

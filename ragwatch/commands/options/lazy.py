@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from ragwatch.imports import without_garbage_collection
-from ragwatch.interrupts import interruptible
+from ragwatch.interrupts import TERMINATION, interruptible
 
 CONFIG = click.Path(path_type=Path)
 OUT = click.Path(path_type=Path, dir_okay=False)
@@ -36,6 +36,8 @@ def import_and_call(work: str, first_line: str | None = None, /, **options: obje
         click.echo(first_line, err=True)
     with without_garbage_collection():
         function = import_function(work)
+    if TERMINATION.requested:  # while modules were imported: nothing has begun
+        return 0
     with interruptible():
         return function(**options)
 
