@@ -5,8 +5,8 @@ be swallowed by an import, or printed by the caller. While a command runs, SIGIN
 files are closed, progress bars removed and temporary directories deleted. After the command has finished, SIGINT is
 ignored. If the parent process started us with SIGINT ignored (`nohup`, `&`), it stays ignored.
 
-SIGTERM ends a command as it ends any process, except one that runs until it is told to end: there the signal waits until
-the start is at a place where the command can end by itself, so that nothing is left half written.
+SIGTERM ends a command as it ends any process, except one that runs until it is told to end: there the signal waits
+until the start is at a place where the command can end by itself, so that nothing is left half written.
 """
 
 from __future__ import annotations

@@ -19,6 +19,10 @@ from ragwatch.errors import ConfigError, RagwatchError
 from ragwatch.interrupts import INTERRUPTED
 
 OK, FAILURE, USAGE = 0, 1, 2
+INSTALL_ALL = (
+    "`make run` installs only what the demo needs; run `make setup` in the checkout, or `pip install ragwatch-exporter`"
+)
+_PRESENT = {"", "ragwatch", *sys.stdlib_module_names}  # where one of these is missing, that is a bug
 _PYTHON = sys.version.split()[0]
 
 
@@ -66,7 +70,7 @@ def _handle(error: BaseException) -> int:
     for message in messages:
         if message:
             _print_error(message)
-    return USAGE if any(isinstance(leaf, ConfigError) for leaf in errors) else FAILURE
+    return USAGE if any(isinstance(leaf, ConfigError | ModuleNotFoundError) for leaf in errors) else FAILURE
 
 
 def _flatten(error: BaseException) -> Iterator[BaseException]:
@@ -77,7 +81,7 @@ def _flatten(error: BaseException) -> Iterator[BaseException]:
         yield error
 
 
-def _message(error: BaseException) -> str | None:
+def _message(error: BaseException) -> str | None:  # noqa: PLR0911 - one for each kind of error
     """The message for an error of the user or the host; empty when the reader has gone away, None for a bug."""
     if isinstance(error, RagwatchError):
         return str(error)
@@ -87,6 +91,8 @@ def _message(error: BaseException) -> str | None:
         reason = error.strerror or str(error) or type(error).__name__
         filename = _filename(error)
         return reason if filename is None else f"{filename}: {reason}"
+    if isinstance(error, ModuleNotFoundError) and (name := (error.name or "").partition(".")[0]) not in _PRESENT:
+        return f"the Python module `{name}` is not installed: {INSTALL_ALL}"
     if isinstance(error, MemoryError):
         return "out of memory: give this process more memory, or use smaller files; the stored data is not affected"
     if isinstance(error, RecursionError):

@@ -102,10 +102,15 @@ def _wait_until_handled(pid: int, number: int, ended: int, seconds: float) -> No
     """Wait until a process has a handler for a signal, or has ended."""
     end = time.monotonic() + seconds
     while time.monotonic() < end and not select.select([ended], [], [], 0.05)[0]:
-        with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as file:  # noqa: PTH123
-            caught = next(int(line.split()[1], 16) for line in file if line.startswith("SigCgt"))
-        if caught >> (number - 1) & 1:
+        if handles(pid, number):
             return
+
+
+def handles(pid: int, number: int) -> bool:
+    """Whether a process, which may have ended but was not waited for, has a handler for a signal."""
+    with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as file:  # noqa: PTH123
+        caught = next((int(line.split()[1], 16) for line in file if line.startswith("SigCgt")), 0)
+    return bool(caught >> (number - 1) & 1)
 
 
 def _text(path: str) -> str:

@@ -158,7 +158,7 @@ def _kill_at_random(tmp_path: Path, kills: int, kind: type[Writer], lines_a_seco
 
 
 @pytest.mark.parametrize(
-    ("kind", "kills"), [(Writer, 4), (LogrotateWriter, 10), pytest.param(LogrotateWriter, 50, marks=pytest.mark.slow)]
+    ("kind", "kills"), [(Writer, 4), (LogrotateWriter, 6), pytest.param(LogrotateWriter, 50, marks=pytest.mark.slow)]
 )
 def test_t01_kill_9_at_random(tmp_path: Path, kind: type[Writer], kills: int) -> None:
     """T1, the short loops: the service rotates by itself, or logrotate does."""

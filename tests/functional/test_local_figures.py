@@ -79,6 +79,7 @@ def test_its_model_runs() -> None:
     assert judge().fallback is None
 
 
+@pytest.mark.slow
 def test_refuted_claims_are_called_contradicted_and_supported_ones_are_not() -> None:
     """F1 of "contradicted" on refuted claims, and the share of supported claims that get it."""
     rows = [

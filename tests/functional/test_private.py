@@ -33,7 +33,9 @@ def test_every_kind_is_tried() -> None:
     assert set(KINDS) == {*judges.KINDS, *probes.KINDS}
 
 
-@pytest.mark.parametrize("kind", [pytest.param(kind, marks=[pytest.mark.slow] * (kind == "openai")) for kind in KINDS])
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=[pytest.mark.slow] * (kind in {"openai", "rag"})) for kind in KINDS]
+)
 def test_asks_nobody_but_who_is_configured_and_writes_nowhere_else(kind: str, tmp_path: Path) -> None:
     """In a network of its own it looks up the configured name only, and home, temporary and working folder stay empty.
 

@@ -28,6 +28,7 @@ from typing import Any
 
 import pytest
 
+from support.counting import uncounted
 from support.isolation import COMPANION_VARIABLE
 
 try:
@@ -36,6 +37,8 @@ except ImportError:  # other Pythons, in `make interpreters`, measure nothing
     Coverage = None
 
 MAX_CRASHES = 10
+BRIEF_SECONDS = 0.01
+"""Fixtures that took less are not reported: reports are half of what the first process does while tests run."""
 _COMPANION = 2  # the first that takes modules from the end
 _CHECK_SECONDS = 1.0  # how often to look for workers that died and whose connection somebody else keeps open
 
@@ -92,16 +95,20 @@ class Run:
         try:
             for _ in range(min(count, len(self._modules))):
                 self._start()
-            while self._workers:
-                self._receive()
-                for reason in (self._session.shouldfail, self._session.shouldstop):
-                    if reason:
-                        raise self._session.Interrupted(reason)
+            with uncounted():  # no test runs in this process
+                self._receive_all()
         finally:
             for worker in self._workers.values():
                 with suppress(ProcessLookupError):
                     os.kill(worker.pid, signal.SIGKILL)
                 os.waitpid(worker.pid, 0)
+
+    def _receive_all(self) -> None:
+        while self._workers:
+            self._receive()
+            for reason in (self._session.shouldfail, self._session.shouldstop):
+                if reason:
+                    raise self._session.Interrupted(reason)
 
     def _start(self) -> None:
         ours, theirs = Pipe()
@@ -231,6 +238,8 @@ class Reporter:
         self._connection = connection
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Send a report to the process that prints it."""
+        """Send a report to the process that prints it, unless it says nothing."""
+        if report.when != "call" and report.passed and report.duration < BRIEF_SECONDS and not report.sections:
+            return
         data = self._config.hook.pytest_report_to_serializable(config=self._config, report=report)
         self._connection.send(("reports", data))

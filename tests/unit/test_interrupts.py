@@ -9,7 +9,10 @@ import sys
 import pytest
 from support.patience import DEADLINE
 
-START = "import os, signal; from ragwatch import interrupts; kill = lambda: os.kill(os.getpid(), signal.SIGINT); "
+START = (
+    "import os, signal; from ragwatch import interrupts; kill = lambda: os.kill(os.getpid(), signal.SIGINT); "
+    "end = interrupts.TERMINATION; terminate = lambda: os.kill(os.getpid(), signal.SIGTERM); "
+)
 FINAL = (
     "interrupts.exit_on_interrupt()\nclass Final:\n    def __del__(self):\n        raise KeyboardInterrupt\nFinal()\n"
 )
@@ -41,6 +44,22 @@ def _code(code: str, *, ignored: bool = False) -> tuple[int, str]:
 )
 def test_phases(code: str, expected: tuple[int, str]) -> None:
     """Before and after the work of a command an interrupt shows nothing; at the very end it changes nothing."""
+    assert _code(code) == expected
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("terminate()", (-15, "")),
+        ("end.await_start(); terminate(); end.tell(lambda: print('told'))", (0, "told\n")),
+        ("end.await_start(); end.tell(lambda: print('told')); terminate(); terminate()", (0, "told\ntold\n")),
+        ("end.await_start(); terminate(); terminate(); print('on')", (1, "")),
+        ("end.await_start(); interrupts.ignore(); terminate(); print('on')", (0, "on\n")),
+    ],
+    ids=["not set up", "during the start", "after the start", "twice during the start", "at the end"],
+)
+def test_phases_of_a_command_that_runs_until_it_is_told_to_end(code: str, expected: tuple[int, str]) -> None:
+    """SIGTERM waits for the start, is told once each time, and changes nothing at the very end."""
     assert _code(code) == expected
 
 

@@ -48,6 +48,11 @@ def _ended(raised: BaseException, monkeypatch: pytest.MonkeyPatch) -> int:
         (FULL, 1, "ragwatch: No space left on device\n"),
         (OSError("odd"), 1, "ragwatch: odd\n"),
         (_closed(), 1, "ragwatch: out.json: No space left on device\n"),
+        (
+            ModuleNotFoundError("x", name="a.b"),
+            2,
+            "ragwatch: the Python module `a` is not installed: `make run` installs",
+        ),
         (MemoryError(), 1, "ragwatch: out of memory: give this process more memory, or use smaller files; the"),
         (RecursionError(), 1, "ragwatch: the input is nested too deeply; flatten it\n"),
     ],
@@ -70,11 +75,13 @@ def test_errors_of_the_user_are_one_line(
 
 def test_an_error_of_ours_is_loud(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """A bug is shown with its traceback and asks to be reported, alone or among others."""
-    for raised in (KeyError("bug"), ExceptionGroup("", [StoreError("x"), KeyError("bug")])):
+    ours = ModuleNotFoundError("bug", name="ragwatch.x")
+    for raised in (KeyError("bug"), ExceptionGroup("", [StoreError("x"), KeyError("bug")]), ours):
         assert _ended(raised, monkeypatch) == 1
         message = capsys.readouterr().err
         assert "Traceback" in message
-        assert "KeyError: 'bug'" in message
+        assert "Error: " in message
+        assert "bug" in message
         assert message.splitlines()[-1].endswith("please report it with the log above")
 
 

@@ -55,6 +55,17 @@ async def test_port_zero_is_a_real_port_and_stop_ends_it() -> None:
     await asyncio.wait_for(task, DEADLINE)
 
 
+async def test_a_server_that_is_stopped_before_it_serves_ends() -> None:
+    """It accepts nothing, and frees the port."""
+    one = server()
+    one.bind()
+    started: list[int] = []
+    serving = asyncio.create_task(one.serve(started=started.append))
+    one.stop()
+    await asyncio.wait_for(serving, 10)
+    assert started == []
+
+
 async def test_a_cancelled_server_ends_cleanly() -> None:
     """Cancelling ends the server as `stop` does, and frees the port."""
     port, task = await running(server())

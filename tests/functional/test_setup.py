@@ -1,0 +1,93 @@
+"""`make run` installs what the demo needs, and nothing else: the demo runs with exactly what its lock names."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from importlib.metadata import distribution
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from support.patience import DEADLINE
+
+ROOT = Path(__file__).parents[2]
+MOST_PACKAGES = 30
+OTLP = "sources: [{kind: otlp, name: app}]\n"
+CLAUDE = (
+    "sources: [{kind: tail, name: app, path: log}]\n"
+    "judges: [{name: llm, kind: claude, api_key: k, budget: {usd_per_hour: 1}}]\n"
+)
+
+
+def locked(name: str) -> list[Requirement]:
+    """The packages of a lock for this Python and this system."""
+    text = (ROOT / f"requirements-{name}.lock").read_text(encoding="utf-8")
+    lines = map(Requirement, re.findall(r"(?m)^\w.*==.*(?= \\$)", text))
+    return [line for line in lines if line.marker is None or line.marker.evaluate()]
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The Python of an environment that holds the packages of the demo's lock: those of this one, and no others."""
+    folder = tmp_path_factory.mktemp("environment")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
+    (packages,) = folder.glob("lib/python*/site-packages")
+    for line in locked("demo"):
+        installed = distribution(line.name)
+        for top in {file.parts[0] for file in installed.files or ()} - {"..", "__pycache__"}:
+            (packages / top).symlink_to(str(installed.locate_file(top)))
+    return folder / "bin" / "python"
+
+
+def _ragwatch(python: Path, *argv: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [str(python), "-I", "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r})\n{RUN}", *map(str, argv)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=DEADLINE)
+
+
+RUN = "from ragwatch.__main__ import main; main()"
+
+
+def test_the_demo_runs_with_what_its_lock_names(python: Path) -> None:
+    """Its first table is there, and nothing that it imports is missing."""
+    done = _ragwatch(python, "demo", "--port", "0", "--seconds", "8")
+    assert done.returncode == 0, done.stderr
+    assert "faithfulness" in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(("config", "module"), [(CLAUDE, "anthropic"), (OTLP, "google")], ids=["claude", "otlp"])
+@pytest.mark.parametrize("command", ["run", "check"])
+def test_what_the_demo_does_not_need_says_how_to_install_it(
+    python: Path, tmp_path: Path, config: str, module: str, command: str
+) -> None:
+    """One line names the module and the command that installs it; the code is that of a wrong configuration."""
+    path = tmp_path / "ragwatch.yaml"
+    path.write_text(f"state: {tmp_path}/state\nweb: {{listen: '127.0.0.1:0'}}\n{config}")
+    if command == "check" and module == "google":
+        pytest.skip("`check` starts no source that receives")
+    done = _ragwatch(python, command, "--config", path)
+    assert done.returncode == 2, done.stderr
+    (line,) = [line for line in done.stderr.splitlines() if line.startswith("ragwatch:")]
+    assert f"`{module}` is not installed" in line
+    assert "`make setup`" in line
+    assert "Traceback" not in done.stderr
+
+
+def test_the_lock_is_small_and_agrees_with_that_of_the_tests() -> None:
+    """So `make test` after `make run` adds packages, and `make run` after `make test` changes none."""
+    demo, dev = ({str(line.name): str(line.specifier) for line in locked(name)} for name in ("demo", "dev"))
+    assert len(demo) <= MOST_PACKAGES
+    assert demo.items() <= dev.items()
+
+
+@pytest.mark.parametrize(
+    ("target", "allowed"),
+    [("run", {"run"}), ("wheel", {"build"}), ("docs", {"docs"}), ("sbom", {"deploy"}), ("lock", set())],
+)
+def test_a_target_sets_up_only_what_it_uses(tmp_path: Path, target: str, allowed: set[str]) -> None:
+    """In a clean checkout, by what `make` says that it would do."""
+    for name in ("Makefile", "tools", *(path.name for path in ROOT.glob("requirements*.lock"))):
+        (tmp_path / name).symlink_to(ROOT / name)
+    done = subprocess.run(["make", "-n", target], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert set(re.findall(r"tools/setup\.sh (\S+)", done.stdout)) == allowed
