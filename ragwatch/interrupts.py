@@ -5,7 +5,7 @@ be swallowed by an import, or printed by the caller. While a command runs, SIGIN
 files are closed, progress bars removed and temporary directories deleted. After the command has finished, SIGINT is
 ignored. If the parent process started us with SIGINT ignored (`nohup`, `&`), it stays ignored.
 
-SIGTERM ends a command as it ends any process, except one that runs until it is told to end: there the signal waits
+SIGTERM ends a command as it ends any process, except one that runs until it receives one: there the signal waits
 until the start is at a place where the command can end by itself, so that nothing is left half written.
 """
 
@@ -17,13 +17,17 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import asyncio  # which takes long to import: this module is the first
 
 INTERRUPTED = 130  # 128 + SIGINT, the exit code that shells report
 EXIT_CODE_OF_SECOND_SIGNAL = 1
 
 
 class Termination:
-    """Handler of SIGTERM for a command that runs until it is told to end.
+    """Handler of SIGTERM for a command that runs until it receives one.
 
     Attributes:
         requested: Whether the signal came before there was somebody to tell.
@@ -52,6 +56,16 @@ class Termination:
         self.await_start()
         if self.requested:
             function()
+
+
+def in_loop(loop: asyncio.AbstractEventLoop, action: Callable[[], None]) -> Callable[[], None]:
+    """Return a function that runs an action in an event loop, and does nothing once the loop is closed."""
+
+    def run() -> None:
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(action)
+
+    return run
 
 
 TERMINATION = Termination()

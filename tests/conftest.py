@@ -26,11 +26,11 @@ _HOUSE = Path(__file__).parent / "house"
 
 collect_ignore = ["traced"]  # programs that run in an environment of their own, with the frameworks that they use
 pytest_plugins = (
+    "support.counting",  # first: others import it
     "support.isolation",
     "support.workers",
     "support.alone",
     "support.stuck",
-    "support.counting",
     "support.postgres",
 )
 

@@ -32,7 +32,7 @@ from ragwatch.daemon.state_secret import state_secret
 from ragwatch.daemon.stored_places import check_places
 from ragwatch.daemon.web_access import WebAccess
 from ragwatch.errors import ConfigError, RagwatchError
-from ragwatch.interrupts import EXIT_CODE_OF_SECOND_SIGNAL, TERMINATION
+from ragwatch.interrupts import EXIT_CODE_OF_SECOND_SIGNAL, TERMINATION, in_loop
 from ragwatch.pipeline.leadership import Leadership
 from ragwatch.ports import Erased, Erasure, RecordedEvent
 from ragwatch.ports.receiving import Handler
@@ -66,8 +66,7 @@ class Daemon:
         self.telemetry = telemetry or Telemetry()
         listeners = config.grpc_listeners
         self._access = WebAccess(config.settings.web, self.telemetry, listeners=listeners)  # before anything is opened
-        audit_file = config.settings.audit.file
-        self._audit = None if audit_file is None else AuditLog(audit_file, clock)
+        self._audit = AuditLog(file, clock) if (file := config.settings.audit.file) else None
         self._calls = GrpcListeners(listeners, self._receivers, self._access, self.telemetry)
         self.store = stores.KINDS[config.store.kind].build(config.store.options, config.settings.state)
         secret = state_secret(config.settings.state, self.store)
@@ -390,15 +389,9 @@ class Daemon:
     def listen_to_signals(self) -> None:
         """Handle signals: SIGTERM and SIGINT drain, a second one exits at once; SIGHUP reloads."""
         loop = asyncio.get_running_loop()
-
-        def terminate() -> None:
-            if not loop.is_closed():  # else it has ended already
-                loop.call_soon_threadsafe(self._terminate)
-
         loop.add_signal_handler(signal.SIGINT, self._terminate)
         loop.add_signal_handler(signal.SIGHUP, self._reloads.signal)
-        # Not `add_signal_handler`: as the loop closes, that leaves a moment in which the signal kills the process.
-        TERMINATION.tell(terminate)
+        TERMINATION.tell(in_loop(loop, self._terminate))  # a handler of the loop would be gone before it closes
 
     def _terminate(self) -> None:
         if self._told_to_stop:

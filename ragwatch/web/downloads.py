@@ -32,9 +32,8 @@ RESPONSE_SIZE = 8 * MIB  # approximate memory for one response
 _PLACE = ("key", "answered", "route", "judge", "version", "outcome", "reason", "stage")
 _TEXTS = ("question", "answer")
 _END = ("probability", "trace_id", *_TEXTS, "truncated", "error")
-_FORMULA = re.compile(  # in any cell that a comma, semicolon, tab, bar or newline begins; possessive, for linear time
-    r"(?:^|[,;|\t\r\n])[,;|\s\"\x00-\x1f\xad\u200b-\u200f\u2060\ufeff]*+([=+\-@＝＋－＠﹦﹢﹣﹫])?"
-)
+# In any cell that a comma, semicolon, tab, bar or newline begins. The classes are disjoint: linear time.
+_FORMULA = re.compile(r"(?:^|[,;|\t\r\n])[,;|\s\"\x00-\x1f\xad\u200b-\u200f\u2060\ufeff]*([=+\-@＝＋－＠﹦﹢﹣﹫])?")
 _NARROW = "narrow the search, or download it in parts with `since` and `until`"
 
 Row = dict[str, Any]

@@ -145,7 +145,7 @@ class MortalDaemon:
 
     def die(self) -> None:
         """End as after kill -9: what is in the files stays, to the byte; nobody rolls back, checkpoints or unlinks."""
-        image = {each: each.read_bytes() for each in self._state.iterdir()}
+        image = {each: each.read_bytes() for each in self._state.iterdir() if each.is_file()}
         self.fate.left = None
         self.stop()  # for the sake of descriptors; whatever it does to the files is undone
         for each, content in image.items():

@@ -19,7 +19,8 @@ from psycopg.types.string import StrBinaryDumper, StrDumper
 
 from ragwatch.errors import StoreError
 from ragwatch.stores.encryption import TextCipher
-from ragwatch.stores.postgres.failures import NoAnswerError, advice, connection_is_lost, reason, was_ended_while_idle
+from ragwatch.stores.postgres.failures import advice, connection_is_lost, reason, was_ended_while_idle
+from ragwatch.stores.postgres.timed_connection import GRACE_SECONDS, TimedConnection
 
 CONNECT_SECONDS = 10
 LOCK_SECONDS = 10
@@ -27,7 +28,6 @@ IDLE_SECONDS = 30  # a worker that is stopped within a transaction loses its loc
 UNKNOWN_SECONDS = 30.0  # how long the outcome of a COMMIT is asked for after the connection was lost
 RETRY_SECONDS = 0.2
 WALK_ROWS = 100
-GRACE_SECONDS = 1.0  # in which a server that works ends a statement by itself, and says so
 NO_ADDRESS = (
     "store: cannot open the database: store.url is not an address; write it as postgresql://USER:PASSWORD@HOST/DATABASE"
     " (characters such as @ and / in a password are percent-encoded)"
@@ -77,42 +77,7 @@ class Target:
     timeout_seconds: float = 60.0
 
 
-class _Connection(psycopg.Connection[Any]):
-    """A connection that waits for a limited time: a server that is stopped ends no statement by itself."""
-
-    patience: float | None = None
-    """Seconds; None without a limit."""
-
-    def wait(self, gen: Generator[Any, Any, Value], *arguments: Any, **options: Any) -> Value:  # noqa: ANN401 - as the base class
-        """Consume a generator.
-
-        Raises:
-            NoAnswerError: The server has not answered in time; the connection is closed.
-        """
-        if self.patience is None:
-            return super().wait(gen, *arguments, **options)
-        try:
-            return super().wait(_until(gen, time.monotonic() + self.patience), *arguments, **options)
-        except NoAnswerError:
-            self.close()  # else whoever ends its transaction would wait again
-            raise
-
-
-def _until(gen: Generator[Any, Any, Value], deadline: float) -> Generator[Any, Any, Value]:
-    """Pass on what a generator yields and gets, until a time after which it gets nothing."""
-    try:
-        wanted = next(gen)
-        while True:
-            ready = yield wanted
-            if not ready and time.monotonic() > deadline:
-                raise NoAnswerError("the server does not answer")
-            wanted = gen.send(ready)
-    except StopIteration as end:
-        value: Value = end.value
-        return value
-
-
-def connect(target: Target) -> _Connection:
+def connect(target: Target) -> TimedConnection:
     """Open a connection in autocommit mode.
 
     Raises:
@@ -139,7 +104,7 @@ def connect(target: Target) -> _Connection:
         )
     except psycopg.ProgrammingError:
         raise StoreError(NO_ADDRESS) from None  # the message would contain the address, and with it the password
-    connection = _Connection.connect(conninfo, autocommit=True)
+    connection = TimedConnection.connect(conninfo, autocommit=True)
     connection.patience = target.timeout_seconds + GRACE_SECONDS
     connection.adapters.register_dumper(str, _StorableBinaryText)  # where a statement says %b
     connection.adapters.register_dumper(str, _StorableText)
@@ -180,11 +145,11 @@ class Connections:
     def __init__(self, target: Target, *, cipher: TextCipher | None = None) -> None:
         self._target, self._cipher = target, cipher
         self._free = threading.Semaphore(target.connections)
-        self._idle: list[_Connection] = []
+        self._idle: list[TimedConnection] = []
         self._closed = threading.Event()
 
     @contextmanager
-    def _borrowed(self) -> Iterator[_Connection]:
+    def _borrowed(self) -> Iterator[TimedConnection]:
         """Lend a connection. It is closed if the block ends with an error of the connection, or within a transaction.
 
         Raises:
@@ -194,7 +159,7 @@ class Connections:
             raise StoreError("store: is closed")
         if not self._free.acquire(timeout=self._target.timeout_seconds):
             raise StoreError("store: all connections are in use; raise store.connections")
-        connection: _Connection | None = None
+        connection: TimedConnection | None = None
         try:
             connection = self._idle.pop() if self._idle else connect(self._target)
             yield connection
@@ -206,7 +171,7 @@ class Connections:
         finally:
             self._free.release()
 
-    def _give_back(self, connection: _Connection | None) -> None:
+    def _give_back(self, connection: TimedConnection | None) -> None:
         if connection is None:
             return
         idle = psycopg.pq.TransactionStatus.IDLE
@@ -215,7 +180,7 @@ class Connections:
         else:
             self._idle.append(connection)
 
-    def _reconnecting(self, run: Callable[[_Connection], Value]) -> Value:
+    def _reconnecting(self, run: Callable[[TimedConnection], Value]) -> Value:
         """Run a block that may be repeated; once more if the connection was lost while it was idle."""
         try:
             with self._borrowed() as connection:
@@ -245,7 +210,7 @@ class Connections:
             StoreError: The database cannot be read.
         """
 
-        def run(connection: _Connection) -> Rows:
+        def run(connection: TimedConnection) -> Rows:
             with connection.cursor(binary=True) as cursor:
                 prepare = None if planned_once else False
                 return self._opened(cursor.execute(sql.encode(), parameters, prepare=prepare).fetchall())
@@ -280,7 +245,7 @@ class Connections:
             StoreError: The database cannot be read.
         """
 
-        def run(connection: _Connection) -> list[Rows]:
+        def run(connection: TimedConnection) -> list[Rows]:
             with connection.transaction():
                 connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
                 with connection.cursor(binary=True) as cursor:
@@ -313,7 +278,7 @@ class Connections:
     def _begin(self, writer: Writer) -> None:
         """Do what every transaction begins with; here nothing."""
 
-    def _begun(self, lent: _Connection) -> _Connection:
+    def _begun(self, lent: TimedConnection) -> TimedConnection:
         """Begin a transaction, on a new connection if this one was lost while it was idle."""
         try:
             lent.execute("BEGIN")
@@ -326,7 +291,7 @@ class Connections:
             return connection
         return lent
 
-    def _commit(self, connection: _Connection) -> None:
+    def _commit(self, connection: TimedConnection) -> None:
         row = connection.execute("SELECT pg_current_xact_id_if_assigned()::text").fetchone()
         number = None if row is None else row[0]
         try:

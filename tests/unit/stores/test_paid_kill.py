@@ -78,7 +78,7 @@ class Life:
 
     def die(self) -> None:
         """End as after kill -9: what is in the files stays, to the byte."""
-        image = {path: path.read_bytes() for path in self.state.iterdir()}
+        image = {path: path.read_bytes() for path in self.state.iterdir() if path.is_file()}
         self.fate.left = None
         self.store.close()
         for path, content in image.items():
