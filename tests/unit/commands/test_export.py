@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 import stat
 import sys
@@ -230,8 +231,7 @@ def test_files_of_another_store_are_refused(tmp_path: Path) -> None:
         settle(opened, name)
         opened.close()
         code, text = written(config, out)
-        for file in (tmp_path / "state").iterdir():
-            file.unlink()
+        shutil.rmtree(tmp_path / "state")
     assert (code, "was exported from another store; give another directory" in text) == (1, True)
     (file,) = out.rglob("*.parquet")
     file.write_bytes(b"PAR1")
