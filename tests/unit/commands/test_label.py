@@ -119,7 +119,7 @@ def test_out_and_in(config: Path, tmp_path: Path) -> None:
 def test_a_file_of_another_making(config: Path, tmp_path: Path) -> None:
     """A byte order mark is no part of the first row; invalid rows are reported by number, and left out."""
     rows = (
-        b'\xef\xbb\xbf{"key": "k1", "scores": {"faithfulness": 1}, "at": 1e12}',
+        b'\xef\xbb\xbf{"key": "k1", "scores": {"faithfulness": 1}, "at": 1e9}',
         b'{"key": "k2", "note": "\xff"}',
         b'{"key": "k3", "note": "\\ud83d"}',
         b"[" * 100_000,

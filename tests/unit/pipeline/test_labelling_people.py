@@ -167,7 +167,10 @@ def test_no_word_is_of_the_future(store: SqliteStore) -> None:
     """A time in milliseconds would be the newest label, and fresh, for ever."""
     world = World(store, Random(10), requests=10)
     labelling = world.labelling()
-    labelling.put([A_LABEL | {"at": 1.7e12}])
+    with pytest.raises(ValueError, match="at must be seconds since the epoch"):
+        labelling.put([A_LABEL | {"at": 1.7e12}])
+    assert list(store.labels(0.0)) == []
+    labelling.put([A_LABEL | {"at": NOW + 3000.0}])  # clocks differ
     (label,) = store.labels(0.0)
     assert label.at == NOW
 
