@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_va
 
 from ragwatch.config.options import DAY, AnyQuantity, FrozenOptions, Seconds, reject_empty_path
 from ragwatch.model.quantities import Quantity
+from ragwatch.outgoing.addresses import checked_url
 from ragwatch.pipeline.export.rules import ExportRules, ExportTarget, Signal
 
 MAX_TIMEOUT_SECONDS = 120.0
@@ -33,7 +34,7 @@ def _check_endpoint(endpoint: str) -> str:
     for signal in Signal:
         if parts.path.rstrip("/").endswith(signal.path):
             raise ValueError(f"ends with {signal.path}, which is added; leave it out")
-    return endpoint.rstrip("/")
+    return checked_url(endpoint).rstrip("/")
 
 
 def _check_headers(headers: dict[str, SecretStr]) -> dict[str, SecretStr]:

@@ -10,6 +10,7 @@ import random
 import re
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import replace
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from pydantic import Field, model_validator
@@ -35,6 +36,7 @@ from ragwatch.judges.llm.calls.provider import PROBE, Completion, SentBatch
 from ragwatch.judges.llm.calls.rejected_settings import Setting, with_setting_advice
 from ragwatch.judges.llm.calls.scheduler import Clock
 from ragwatch.judges.llm.prompt.reading import Prompt
+from ragwatch.outgoing.client import judge_client
 from ragwatch.ports import JudgeContext
 
 if TYPE_CHECKING:
@@ -306,16 +308,23 @@ def build(
         ConfigError: The key is missing, or the price of the model is unknown.
     """
     with without_garbage_collection():
-        from anthropic import AsyncAnthropic  # noqa: PLC0415 - a second of CPU time that only this kind needs
+        import anthropic  # noqa: PLC0415 - a second of CPU time that only this kind needs
 
     if options.api_key is None or not options.api_key.get_secret_value():
         raise ConfigError(f'judges.{name}.api_key: is missing; give "${{ANTHROPIC_API_KEY}}" or file:PATH')
-    client = AsyncAnthropic(
+    client = anthropic.AsyncAnthropic(
         api_key=options.api_key.get_secret_value(),
         base_url=options.base_url,
         max_retries=0,
         timeout=options.timeout_seconds,
         open_telemetry=False,
+        http_client=judge_client(
+            import_module(anthropic.DefaultAsyncHttpxClient.__mro__[1].__module__.partition(".")[0]),
+            unbounded_suffix="/results",
+            headers={"accept-encoding": "identity"},
+            timeout=options.timeout_seconds,
+            limits=anthropic.DEFAULT_CONNECTION_LIMITS,
+        ),
     )
     provider = Claude(options, client, context.clock, f"judges.{name}")
     return BatchLLMJudge(name, "claude", provider, options, context, clock=clock, rng=rng)

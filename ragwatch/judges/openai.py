@@ -28,6 +28,7 @@ from ragwatch.judges.llm.calls.rejected_settings import Setting, with_setting_ad
 from ragwatch.judges.llm.calls.scheduler import Clock
 from ragwatch.judges.llm.judge import LLMJudge
 from ragwatch.judges.llm.prompt.reading import Prompt
+from ragwatch.outgoing.client import judge_client
 from ragwatch.ports import JudgeContext
 
 if TYPE_CHECKING:
@@ -193,9 +194,11 @@ def build(
         httpx.URL(options.base_url)
     except httpx.InvalidURL as error:
         raise ConfigError(f"judges.{name}.base_url: {options.base_url!r} is not a URL: {error}") from None
-    client = httpx.AsyncClient(
+    client = judge_client(
+        httpx,
         base_url=options.base_url.rstrip("/") + "/",
-        headers={"content-type": "application/json"} | ({"authorization": f"Bearer {key}"} if key else {}),
+        headers={"content-type": "application/json", "accept-encoding": "identity"}
+        | ({"authorization": f"Bearer {key}"} if key else {}),
         timeout=options.timeout_seconds,
         limits=httpx.Limits(max_connections=None, max_keepalive_connections=options.concurrency),
     )

@@ -20,7 +20,7 @@ from pydantic import (
 )
 
 from ragwatch.core.canary.definition import Direction
-from ragwatch.probes.addresses import forbidden
+from ragwatch.outgoing.addresses import forbidden
 from ragwatch.probes.expression import Column, valid_expression
 from ragwatch.probes.template import placeholders
 

@@ -15,16 +15,15 @@ from ragwatch import __version__
 from ragwatch.core.canary.definition import Failure
 from ragwatch.errors import ConfigError
 from ragwatch.formats.record import decode_body
-from ragwatch.probes.addresses import forbidden, resolve
+from ragwatch.outgoing.client import async_client
+from ragwatch.outgoing.guard import ForbiddenAddressError
 from ragwatch.probes.endpoint import EndpointOptions
 from ragwatch.probes.failure import ExchangeError
 from ragwatch.probes.template import fill
 
-_PORTS = {"http": 80, "https": 443}
-
 
 class HttpExchange:
-    """Sends requests to one endpoint. Connects to the very address that was checked, which prevents DNS rebinding.
+    """Sends requests to one endpoint. Its client checks addresses and follows no redirects.
 
     Args:
         endpoint: Options of the endpoint.
@@ -41,13 +40,11 @@ class HttpExchange:
             self._url = httpx.URL(endpoint.url)
         except httpx.InvalidURL as error:
             raise ConfigError(f"url: {endpoint.url!r} is not a URL: {error}") from error
-        self._host = self._url.raw_host.decode("ascii")  # as DNS and TLS require
-        self._client = httpx.AsyncClient(
+        self._client = async_client(
+            httpx,
             verify=_tls(endpoint),
-            follow_redirects=False,
-            trust_env=False,  # a proxy would resolve names itself
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),  # cookies could pin the probe to one replica
-            timeout=None,  # noqa: S113 - `asyncio.timeout` below limits the whole exchange
+            timeout=None,
         )
 
     async def send(self, values: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any JSON value
@@ -62,6 +59,8 @@ class HttpExchange:
         except TimeoutError as error:
             raise ExchangeError(Failure.TIMEOUT, f"no reply within {self._endpoint.timeout:g} s") from error
         except (httpx.TransportError, OSError) as error:
+            if isinstance(error.__cause__, ForbiddenAddressError):
+                raise ExchangeError(Failure.FORBIDDEN_ADDRESS, str(error)) from error
             raise ExchangeError(Failure.CONNECT, _message(error)) from error
         try:
             return decode_body(content)
@@ -73,19 +72,8 @@ class HttpExchange:
         await self._client.aclose()
 
     async def _reply(self, values: Mapping[str, Any]) -> bytes:
-        addresses = await resolve(self._host, self._url.port or _PORTS[self._url.scheme])
-        if any(map(forbidden, addresses)):
-            raise ExchangeError(Failure.FORBIDDEN_ADDRESS, f"{self._host} is at the address of a metadata service")
-        for address in addresses[:-1]:
-            try:
-                return await self._ask(address, values)
-            except httpx.ConnectError:  # try the next one: localhost is ::1 and 127.0.0.1
-                continue
-        return await self._ask(addresses[-1], values)
-
-    async def _ask(self, address: str, values: Mapping[str, Any]) -> bytes:
         try:
-            request = self._request(address, values)
+            request = self._request(values)
         except (TypeError, ValueError, httpx.InvalidURL) as error:  # half of a surrogate pair, a URL too long
             raise ExchangeError(
                 Failure.UNSENDABLE, f"no request can be made of the query: {_message(error)}"
@@ -96,15 +84,15 @@ class HttpExchange:
         finally:
             await response.aclose()
 
-    def _request(self, address: str, values: Mapping[str, Any]) -> httpx.Request:
+    def _request(self, values: Mapping[str, Any]) -> httpx.Request:
         endpoint = self._endpoint
-        return self._client.build_request(
+        request: httpx.Request = self._client.build_request(
             endpoint.method,
-            self._url.copy_with(host=address).copy_merge_params(fill(endpoint.params, values)),
+            self._url.copy_merge_params(fill(endpoint.params, values)),
             headers=self._headers(),
             content=None if endpoint.body is None else orjson.dumps(fill(endpoint.body, values)),
-            extensions={"sni_hostname": self._host},  # the certificate is the name's, not the address's
         )
+        return request
 
     def _headers(self) -> dict[str, str]:
         headers = {"Accept": "application/json", "User-Agent": f"ragwatch/{__version__}"}
@@ -115,7 +103,6 @@ class HttpExchange:
             headers["Authorization"] = f"Bearer {self._endpoint.bearer.get_secret_value()}"
         # Not compressed, so that decompression cannot exceed `max_bytes`.
         return headers | {
-            "Host": self._url.netloc.decode("ascii"),
             "Accept-Encoding": "identity",
             "X-Ragwatch-Canary": self._mark(),
         }

@@ -72,7 +72,7 @@ LIBRARIES: Mapping[str, tuple[str, ...]] = {
     "redis": ("ragwatch.sources.redis_streams.group",),
     "rich": ("ragwatch.commands",),
     "starlette": ("ragwatch.web",),
-    "structlog": ("ragwatch.telemetry",),
+    "structlog": ("ragwatch.outgoing.proxies", "ragwatch.telemetry"),
     "tokenizers": ("ragwatch.judges.local.session",),
     "uvicorn": ("ragwatch.web",),
     "yaml": ("ragwatch.config", "ragwatch.rules"),

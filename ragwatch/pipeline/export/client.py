@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from ragwatch import __version__
 from ragwatch.errors import ConfigError
+from ragwatch.outgoing.client import async_client
 from ragwatch.pipeline.export.rules import ExportTarget, Signal
 
 if TYPE_CHECKING:
@@ -147,13 +148,13 @@ def _client(target: ExportTarget) -> AsyncClient:
         "Content-Encoding": "gzip",
         "Accept-Encoding": "identity",  # so that a reply cannot grow beyond its limit
     }
-    return httpx.AsyncClient(
+    client: AsyncClient = async_client(
+        httpx,
         headers=headers,
         verify=_tls(target),
-        follow_redirects=False,
-        trust_env=False,
-        timeout=None,  # noqa: S113 - `asyncio.timeout` limits the whole exchange
+        timeout=None,
     )
+    return client
 
 
 def _tls(target: ExportTarget) -> ssl.SSLContext | bool:

@@ -14,12 +14,15 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, f
 from ragwatch.core.units import size_bytes
 from ragwatch.errors import SourceError
 from ragwatch.formats.record import decode_body
+from ragwatch.outgoing.addresses import checked_url
+from ragwatch.outgoing.client import blocking_client
 from ragwatch.sources.otlp.documents import document, documents_in
 
 if TYPE_CHECKING:
     from httpx import Client
 
 _NOT_THERE = frozenset({404, 410})
+_NO_SEGMENTS = frozenset({"", ".", ".."})  # ids with which a request would leave the folder of `url`
 
 
 class ResolveOptions(BaseModel):
@@ -46,7 +49,7 @@ class ResolveOptions(BaseModel):
             raise ValueError(
                 f"{url!r} is not a URL with {{id}} in its path; write one such as http://docs:8000/chunks/{{id}}"
             )
-        return url
+        return checked_url(url)
 
 
 class Resolver:
@@ -85,6 +88,8 @@ class Resolver:
         self._client.close()
 
     def _fetched(self, name: str) -> str | None:
+        if name in _NO_SEGMENTS:
+            return None
         import httpx  # noqa: PLC0415 - see `_client`
 
         address = self._options.url.replace("{id}", quote(name, safe=""))
@@ -125,4 +130,5 @@ def _client(options: ResolveOptions) -> Client:
     headers = {"Accept": "application/json, text/plain", "Accept-Encoding": "identity"}
     if options.bearer is not None:
         headers["Authorization"] = f"Bearer {options.bearer.get_secret_value()}"
-    return httpx.Client(timeout=options.timeout_seconds, follow_redirects=False, headers=headers, trust_env=False)
+    client: Client = blocking_client(httpx, timeout=options.timeout_seconds, headers=headers)
+    return client

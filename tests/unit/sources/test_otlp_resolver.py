@@ -129,3 +129,25 @@ async def test_a_source_waits_for_the_texts(server: Documents) -> None:
     assert "ConnectError" in batches[0].rejections[0].detail
     for one in (source, failing):
         one.close()
+
+
+@pytest.mark.parametrize("name", ["", ".", ".."])
+def test_an_id_leaves_no_folder(name: str) -> None:
+    """It is not asked for; others are one segment of the path."""
+    documents = Documents()
+    threading.Thread(target=documents.serve_forever, daemon=True).start()
+    resolver = Resolver(ResolveOptions(url=documents.url, bearer=SecretStr("secret")))
+    assert resolver([name, "quoted/../d2"]) == {"quoted/../d2": "a text"}
+    assert documents.asked == ["quoted/../d2"]
+    resolver.close()
+    documents.shutdown()
+    documents.server_close()
+
+
+@pytest.mark.parametrize(
+    "url", ["http://169.254.169.254/{id}", "http://[fe80::1]/{id}", "http://anna:pw@docs/{id}", "http://metadata/{id}"]
+)
+def test_addresses_that_are_not_asked(url: str) -> None:
+    """Metadata services, link-local addresses and URLs with a password stop the start."""
+    with pytest.raises(ValidationError, match=r"metadata service|holds a user"):
+        ResolveOptions(url=url)

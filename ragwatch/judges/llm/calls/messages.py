@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 
 from ragwatch.core.verdict import Usage
+from ragwatch.formats.record import decode_body
 from ragwatch.judges.llm.calls.failures import CallError, CallFailure, safe_code
 from ragwatch.judges.llm.calls.provider import Completion, SentBatch
 
@@ -120,7 +121,7 @@ def parse_json(content: bytes) -> dict[str, Any]:
         CallError: It is not JSON, but the page of a proxy, or truncated. The call may have been charged.
     """
     try:
-        body = orjson.loads(content)
+        body = decode_body(content)
     except orjson.JSONDecodeError:
         kind = "a web page" if content.lstrip()[:1] == b"<" else "no JSON"
         raise CallError(CallFailure.PROTOCOL, f"HTTP 200 with {kind}; is there a proxy between?", usage=None) from None

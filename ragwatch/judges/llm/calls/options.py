@@ -7,16 +7,10 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr
 
 from ragwatch.judges.llm.calls.prices import Prices
-
-
-def _no_credentials(value: str) -> str:
-    if "@" in value.partition("://")[2].partition("/")[0]:
-        raise ValueError("holds a user or a password, which would be shown; give the key as api_key")
-    return value
-
+from ragwatch.outgoing.addresses import checked_url
 
 Count = Annotated[int, Field(ge=1)]
-Url = Annotated[str, Field(pattern=r"^https?://"), AfterValidator(_no_credentials)]
+Url = Annotated[str, Field(pattern=r"^https?://"), AfterValidator(checked_url)]
 Seconds = Annotated[float, Field(gt=0.0, le=3600.0)]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragwatch.probes.addresses import forbidden, resolve
+from ragwatch.outgoing.addresses import checked_url, forbidden, resolve, resolve_blocking
 
 
 @pytest.mark.parametrize(
@@ -20,6 +20,11 @@ from ragwatch.probes.addresses import forbidden, resolve
         "fd20:ce::254",
         "fe80::a9fe:a9fe",
         "fe80::a9fe:a9fe%eth0",
+        "fe80::1",
+        "febf::1",
+        "64:ff9b:1::a9fe:a9fe",
+        "64:ff9b:1:2:3::169.254.169.254",
+        "::169.254.169.254",
         "::ffff:169.254.169.254",
         "64:ff9b::a9fe:a9fe",
         "2002:a9fe:a9fe::1",
@@ -42,7 +47,6 @@ def test_forbidden(host: str) -> None:
         "192.168.1.1",
         "100.100.100.201",
         "::1",
-        "fe80::1",
         "fd00::1",
         "2001:db8::1",
         "::ffff:10.0.0.1",
@@ -68,3 +72,32 @@ async def test_what_cannot_be_resolved(host: str) -> None:
     """Unknown, or no name at all: one kind of error."""
     with pytest.raises(OSError, match=r"."):
         await resolve(host, 80)
+
+
+@pytest.mark.parametrize("host", ["nobody.invalid", "a" * 64 + ".example", "a..b"])
+def test_what_cannot_be_resolved_in_a_thread(host: str) -> None:
+    """The same kind of error."""
+    assert resolve_blocking("127.0.0.1", 80) == ["127.0.0.1"]
+    with pytest.raises(OSError, match=r"."):
+        resolve_blocking(host, 80)
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("http://169.254.169.254/latest", "metadata service"),
+        ("http://[fe80::1]/x", "metadata service"),
+        ("http://[64:ff9b:1::a9fe:a9fe]:80/x", "metadata service"),
+        ("http://Metadata.Google.Internal./x", "metadata service"),
+        ("https://anna:secret@docs/x", "holds a user or a password"),
+        ("https://anna@docs/x", "holds a user or a password"),
+        ("ftp://docs/x", "is not a URL"),
+        ("http:///x", "is not a URL"),
+        ("http://[::1/x", "is not a URL"),
+    ],
+)
+def test_urls_that_are_refused(url: str, message: str) -> None:
+    """The message says why, and shows no password."""
+    with pytest.raises(ValueError, match=message) as caught:
+        checked_url(url)
+    assert "secret" not in str(caught.value)

@@ -1,15 +1,17 @@
 """Blocks requests to cloud metadata services, against server-side request forgery (SSRF).
 
-The URL of a probe comes from the configuration, and its addresses from DNS; neither may let a canary read the
-credentials that a metadata service hands out. Private and loopback addresses are allowed, because a sidecar's retriever
-has one.
+URLs come from the configuration, and their addresses from DNS; neither may let a request read the credentials that a
+metadata service hands out. Private and loopback addresses are allowed, because a sidecar's retriever has one.
 """
 
 from __future__ import annotations
 
 import asyncio
 import socket
+from collections.abc import Iterable
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from typing import Any
+from urllib.parse import urlsplit
 
 NAMES = frozenset(
     {"metadata", "metadata.google.internal", "metadata.goog", "instance-data", "instance-data.ec2.internal"}
@@ -23,10 +25,11 @@ _NETWORKS = tuple(
         "192.0.0.192/32",  # Oracle Cloud, classic
         "fd00:ec2::/32",  # AWS
         "fd20:ce::254/128",  # Google Cloud
-        "fe80::a9fe:a9fe/128",  # OpenStack
+        "fe80::/10",  # link-local: OpenStack uses fe80::a9fe:a9fe
     )
 )
-_NAT64 = ip_network("64:ff9b::/96")  # the last four bytes are an IPv4 address (RFC 6052)
+_LAST_FOUR = tuple(map(ip_network, ("64:ff9b::/96", "64:ff9b:1::/48", "::/96")))
+"""Networks in which the last four bytes are an IPv4 address: NAT64 (RFC 6052, 8215), IPv4-compatible (RFC 4291)."""
 
 
 def forbidden(host: str) -> bool:
@@ -47,9 +50,43 @@ def _with_embedded(address: IPv4Address | IPv6Address) -> list[IPv4Address | IPv
     if isinstance(address, IPv4Address):
         return [address]
     embedded = [address.ipv4_mapped, address.sixtofour, address.teredo[1] if address.teredo else None]
-    if address in _NAT64:
+    if any(address in network for network in _LAST_FOUR):
         embedded.append(IPv4Address(address.packed[-4:]))
     return [address, *(candidate for candidate in embedded if candidate is not None)]
+
+
+def is_address(host: str) -> bool:
+    """Return whether a host is an address, and no name."""
+    try:
+        ip_address(host.partition("%")[0])
+    except ValueError:
+        return False
+    return True
+
+
+def checked_url(url: str) -> str:
+    """Return a URL that requests may be sent to.
+
+    >>> checked_url("http://docs:8000/chunks")
+    'http://docs:8000/chunks'
+
+    Raises:
+        ValueError: It has no host, a user or a password, or the host of a metadata service.
+    """
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+    except ValueError as error:
+        raise ValueError(f"{url!r} is not a URL: {error}") from None
+    if "@" in parts.netloc:
+        raise ValueError(
+            "holds a user or a password, which would be shown; use a key for credentials, such as api_key, bearer or headers"
+        )
+    if parts.scheme not in ("http", "https") or not host:
+        raise ValueError(f"{url!r} is not a URL; write one such as http://docs:8000")
+    if forbidden(host):
+        raise ValueError(f"{host} is the address of a metadata service, or link-local; name another host")
+    return url
 
 
 async def resolve(host: str, port: int) -> list[str]:
@@ -62,4 +99,16 @@ async def resolve(host: str, port: int) -> list[str]:
         rows = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except UnicodeError as error:  # a label that is empty or too long
         raise OSError(f"{host!r} is not a host name") from error
+    return _distinct(rows)
+
+
+def resolve_blocking(host: str, port: int) -> list[str]:
+    """Return the addresses of a host as `resolve` does, in a thread that may wait."""
+    try:
+        return _distinct(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+    except UnicodeError as error:
+        raise OSError(f"{host!r} is not a host name") from error
+
+
+def _distinct(rows: Iterable[Any]) -> list[str]:
     return list(dict.fromkeys(str(row[4][0]) for row in rows))

@@ -1,0 +1,107 @@
+"""Builds the clients for requests that ragwatch makes. Nothing else builds one.
+
+A request goes to the very address that was checked, so that DNS cannot change its mind; through a proxy the host alone
+is checked. Redirects are not followed: texts and keys must not reach another host. Replies are bounded as they arrive
+and as they are unpacked.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+from ragwatch.outgoing.guard import Guard
+from ragwatch.outgoing.proxies import proxies
+
+# `Any` below stands for types of `library`, which is httpx or the copy of it that an SDK brings.
+# ruff: noqa: ANN401
+MAX_REPLY_BYTES = 4 << 20
+"""Most bytes of the reply of a judge, as sent and unpacked."""
+
+
+def async_client(
+    library: ModuleType, *, verify: Any = True, guard: Guard | None = None, limits: Any = None, **options: Any
+) -> Any:
+    """Return an asynchronous client.
+
+    Args:
+        library: `httpx`, or the copy of it that an SDK brings.
+        verify: A context of TLS, or whether certificates are verified.
+        guard: What is checked of requests; by default addresses alone.
+        limits: Limits on connections.
+        options: Further options of the library.
+    """
+    transport = _async_transport(library)(guard or Guard(library), verify, limits or library.Limits())
+    return library.AsyncClient(transport=transport, trust_env=False, follow_redirects=False, **options)
+
+
+def judge_client(library: ModuleType, *, unbounded_suffix: str | None = None, **options: Any) -> Any:
+    """Return an asynchronous client for an LLM: it uses the proxies of the environment, and bounds replies.
+
+    Args:
+        library: As for `async_client`.
+        unbounded_suffix: See `Guard`.
+        options: As for `async_client`.
+    """
+    return async_client(library, guard=Guard(library, proxies(), MAX_REPLY_BYTES, unbounded_suffix), **options)
+
+
+def blocking_client(library: ModuleType, **options: Any) -> Any:
+    """Return a client for a thread that may wait; it uses no proxies, and its caller bounds what it reads."""
+    transport = _blocking_transport(library)(Guard(library))
+    return library.Client(transport=transport, trust_env=False, follow_redirects=False, **options)
+
+
+def _async_transport(library: ModuleType) -> Any:
+    class Transport(library.AsyncBaseTransport):  # type: ignore[misc, name-defined]  # of a library that is chosen late
+        """Sends requests that a guard has checked."""
+
+        def __init__(self, guard: Guard, verify: Any, limits: Any) -> None:
+            self._guard, self._options = guard, {"verify": verify, "limits": limits, "trust_env": False}
+            self._by_proxy: dict[str | None, Any] = {}
+
+        async def handle_async_request(self, request: Any) -> Any:
+            guard, proxy = self._guard, self._guard.proxy_of(request)
+            transport = self._through(proxy)
+            if proxy is not None:
+                return guard.bounded(request, await transport.handle_async_request(request))
+            *others, last = await guard.resolved(request)
+            for address in others:
+                try:
+                    return guard.bounded(request, await transport.handle_async_request(guard.at(request, address)))
+                except library.ConnectError:  # try the next one: localhost is ::1 and 127.0.0.1
+                    continue
+            return guard.bounded(request, await transport.handle_async_request(guard.at(request, last)))
+
+        def _through(self, proxy: str | None) -> Any:
+            if proxy not in self._by_proxy:
+                self._by_proxy[proxy] = library.AsyncHTTPTransport(proxy=proxy, **self._options)
+            return self._by_proxy[proxy]
+
+        async def aclose(self) -> None:
+            for transport in self._by_proxy.values():
+                await transport.aclose()
+
+    return Transport
+
+
+def _blocking_transport(library: ModuleType) -> Any:
+    class Transport(library.BaseTransport):  # type: ignore[misc, name-defined]  # as above
+        """Sends requests that a guard has checked."""
+
+        def __init__(self, guard: Guard) -> None:
+            self._guard, self._direct = guard, library.HTTPTransport(trust_env=False)
+
+        def handle_request(self, request: Any) -> Any:
+            *others, last = self._guard.resolved_blocking(request)
+            for address in others:
+                try:
+                    return self._direct.handle_request(self._guard.at(request, address))
+                except library.ConnectError:
+                    continue
+            return self._direct.handle_request(self._guard.at(request, last))
+
+        def close(self) -> None:
+            self._direct.close()
+
+    return Transport

@@ -1,0 +1,215 @@
+"""The client for outgoing requests against real servers: redirects, addresses, proxies and large replies."""
+
+from __future__ import annotations
+
+import ast
+import gzip
+import threading
+import tracemalloc
+import zlib
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import anthropic
+import httpx
+import httpx2
+import pytest
+from support.kit import a_judge_context, a_sample
+
+import ragwatch
+from ragwatch.errors import JudgeError
+from ragwatch.judges import claude, openai
+from ragwatch.outgoing.client import MAX_REPLY_BYTES, async_client, blocking_client, judge_client
+from ragwatch.outgoing.guard import ForbiddenAddressError, Guard
+from ragwatch.outgoing.proxies import parse_proxies
+
+MIB = 1 << 20
+PACKAGE = Path(ragwatch.__file__).parent
+BUILDS_CLIENTS = {
+    "outgoing/client.py",
+    "emit.py",  # the standard library alone, within a user's service; it follows no redirects
+    "commands/client.py",  # of the daemon, at an address that the user gives
+    "commands/acknowledge.py",
+    "web/serve.py",  # asks the daemon itself whether it serves
+    "demo/driver.py",  # the demo's own service
+    "sources/nats/consumer.py",  # a client of NATS
+}
+
+
+class Server(ThreadingHTTPServer):
+    """Answers each request as the test says, and keeps what it was asked."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.asked: list[tuple[str, bytes]] = []
+        self.status, self.headers, self.body = 200, {}, b""
+        self.headers: dict[str, str]
+
+    @property
+    def url(self) -> str:
+        """Its address."""
+        return f"http://127.0.0.1:{self.server_port}"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Server
+
+    def do_GET(self) -> None:
+        """Answer."""
+        self.server.asked.append((self.path, self.rfile.read(int(self.headers.get("Content-Length") or 0))))
+        self.send_response(self.server.status)
+        for name, value in self.server.headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        try:
+            self.wfile.write(self.server.body)
+        except OSError:  # the client has seen enough
+            return
+
+    do_POST = do_GET  # noqa: N815 - as the library names them
+
+    def log_message(self, *_: object) -> None:
+        """Print nothing."""
+
+
+@pytest.fixture
+def servers() -> Iterator[tuple[Server, Server]]:
+    """Two servers."""
+    both = (Server(), Server())
+    for one in both:
+        threading.Thread(target=one.serve_forever, daemon=True).start()
+    yield both
+    for one in both:
+        one.shutdown()
+        one.server_close()
+
+
+def judge_of(kind: str, address: str) -> Any:
+    """An LLM judge at an address."""
+    given = {"model": "m", "prices": {"input": 1.0, "output": 2.0}, "api_key": "k", "deadline_seconds": 0.01}
+    module = {"claude": claude, "openai": openai}[kind]
+    return module.build(
+        module.Options.model_validate({"base_url": address, **given}), name="mine", context=a_judge_context()
+    )
+
+
+@pytest.mark.parametrize("kind", ["claude", "openai"])
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+async def test_no_judge_takes_texts_to_another_host(servers: tuple[Server, Server], kind: str, status: int) -> None:
+    """A redirect is a failure; the other server sees nothing."""
+    here, elsewhere = servers
+    here.status, here.headers = status, {"Location": f"{elsewhere.url}/steal"}
+    judge = judge_of(kind, here.url)
+    with pytest.raises(JudgeError):
+        await judge.read(a_sample())
+    await judge.close()
+    assert here.asked
+    assert elsewhere.asked == []
+
+
+@pytest.mark.parametrize("kind", ["claude", "openai"])
+@pytest.mark.parametrize("packed", [False, True], ids=["plain", "gzip"])
+async def test_a_reply_is_read_to_its_limit(servers: tuple[Server, Server], kind: str, *, packed: bool) -> None:
+    """30 MB as they are, and 300 MB in gzip: the answer is unjudged, and memory stays near the limit."""
+    here, _ = servers
+    if packed:
+        packer = zlib.compressobj(1, wbits=31)
+        here.body = b"".join(packer.compress(bytes(MIB)) for _ in range(300)) + packer.flush()
+        here.headers = {"Content-Encoding": "gzip"}
+    else:
+        here.body = b"[" + b" " * (30 * MIB)
+    judge = judge_of(kind, here.url)
+    tracemalloc.start()
+    with pytest.raises(JudgeError, match="a reply of more than"):
+        await judge.read(a_sample())
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    await judge.close()
+    assert peak < 4 * MAX_REPLY_BYTES
+
+
+@pytest.mark.parametrize("library", [httpx, httpx2])
+async def test_a_packed_reply_is_unpacked(servers: tuple[Server, Server], library: Any) -> None:
+    """Within the limit it arrives whole; a compression that nobody asked for, and garbage, are errors."""
+    here, _ = servers
+    client = judge_client(library)
+    text = b"the old mill " * 10_000
+    here.body, here.headers = gzip.compress(text), {"Content-Encoding": "gzip"}
+    assert (await client.get(here.url)).content == text
+    for encoding, body in (("br", b"x"), ("gzip", b"no gzip")):
+        here.body, here.headers = body, {"Content-Encoding": encoding}
+        with pytest.raises(library.DecodingError):
+            await client.get(here.url)
+    await client.aclose()
+
+
+@pytest.mark.parametrize("library", [httpx, httpx2])
+@pytest.mark.parametrize("host", ["169.254.169.254", "[fe80::1]", "[64:ff9b:1::a9fe:a9fe]", "metadata.google.internal"])
+async def test_no_request_reaches_a_metadata_service(library: Any, host: str) -> None:
+    """By a literal address or by name, through both kinds of client."""
+    client, blocking = async_client(library), blocking_client(library)
+    with pytest.raises(library.ConnectError) as caught:
+        await client.get(f"http://{host}/latest")
+    assert isinstance(caught.value.__cause__, ForbiddenAddressError) or "resolved" in str(caught.value)
+    with pytest.raises(library.ConnectError):
+        blocking.get(f"http://{host}/latest")
+    await client.aclose()
+    blocking.close()
+
+
+async def test_a_proxy_is_asked_for_other_hosts_only(servers: tuple[Server, Server]) -> None:
+    """The proxy gets the request for another host; loopback and metadata services never reach it."""
+    proxy, here = servers
+    environment = parse_proxies({"HTTP_PROXY": proxy.url})
+    client = async_client(httpx, guard=Guard(httpx, environment))
+    await client.get("http://judge.example/v1/models")
+    await client.get(f"{here.url}/local")
+    with pytest.raises(httpx.ConnectError, match="metadata"):
+        await client.get("http://169.254.169.254/latest")
+    await client.aclose()
+    assert [path for path, _ in proxy.asked] == ["http://judge.example/v1/models"]
+    assert [path for path, _ in here.asked] == ["/local"]
+
+
+@pytest.mark.parametrize("kind", ["claude", "openai"])
+async def test_a_judge_starts_with_any_no_proxy(
+    monkeypatch: pytest.MonkeyPatch, servers: tuple[Server, Server], kind: str
+) -> None:
+    """Entries that httpx cannot use cost no start, and loopback judges are asked directly."""
+    proxy, here = servers
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"):
+        monkeypatch.setenv(name, proxy.url)
+    monkeypatch.setenv("NO_PROXY", "fe80::/10,[::1],10.0.0.0/99")
+    judge = judge_of(kind, here.url)
+    with pytest.raises(JudgeError):  # the server is no judge
+        await judge.read(a_sample())
+    await judge.close()
+    assert here.asked
+    assert proxy.asked == []
+
+
+def test_the_library_of_the_sdk_is_known() -> None:
+    """The client that the SDK gets is one that it takes."""
+    assert issubclass(anthropic.DefaultAsyncHttpxClient, httpx2.AsyncClient)
+
+
+def test_nothing_else_builds_a_client() -> None:
+    """In the whole package, by the names that build one."""
+    builders = {
+        "AsyncClient",
+        "Client",
+        "HTTPTransport",
+        "AsyncHTTPTransport",
+        "urlopen",
+        "build_opener",
+        "HTTPConnection",
+    }
+    found = set()
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            name = getattr(node.func, "attr", getattr(node.func, "id", "")) if isinstance(node, ast.Call) else ""
+            if name in builders:
+                found.add(path.relative_to(PACKAGE).as_posix())
+    assert found == BUILDS_CLIENTS
