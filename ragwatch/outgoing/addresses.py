@@ -80,7 +80,7 @@ def checked_url(url: str) -> str:
         raise ValueError(f"{url!r} is not a URL: {error}") from None
     if "@" in parts.netloc:
         raise ValueError(
-            "holds a user or a password, which would be shown; use a key for credentials, such as api_key, bearer or headers"
+            "holds a user or a password, which would be shown; use a key for them, such as api_key, bearer or headers"
         )
     if parts.scheme not in ("http", "https") or not host:
         raise ValueError(f"{url!r} is not a URL; write one such as http://docs:8000")

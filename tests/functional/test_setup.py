@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -91,3 +92,29 @@ def test_a_target_sets_up_only_what_it_uses(tmp_path: Path, target: str, allowed
         (tmp_path / name).symlink_to(ROOT / name)
     done = subprocess.run(["make", "-n", target], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert set(re.findall(r"tools/setup\.sh (\S+)", done.stdout)) == allowed
+
+
+def test_a_submission_is_tested_under_the_python_of_the_distribution(tmp_path: Path) -> None:
+    """`.ci/run` says which Python it took, passes it on, and removes an environment that another one made."""
+    own = Path("/usr/bin/python3")
+    if (
+        not own.exists()
+        or subprocess.run([own, "-c", "import sys; sys.exit(sys.version_info < (3, 11))"], check=False).returncode
+    ):
+        pytest.skip("needs Python 3.11 or newer at /usr/bin/python3")
+    (tmp_path / ".ci").mkdir()
+    (tmp_path / ".ci" / "run").write_text((ROOT / ".ci" / "run").read_text(encoding="utf-8"))
+    (tmp_path / ".venv" / "bin").mkdir(parents=True)
+    foreign = tmp_path / ".venv" / "bin" / "python"
+    foreign.write_text("#!/bin/sh\necho elsewhere\n")
+    foreign.chmod(0o755)
+    (tmp_path / "Makefile").write_text("test:\n\t@echo made with $(PYTHON)\n")
+    environment = {
+        name: value for name, value in os.environ.items() if name != "PYTHON" and not name.startswith("MAKE")
+    }
+    done = subprocess.run(
+        ["bash", ".ci/run"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith("tests run under Python 3.")
+    assert f"made with {own}" in done.stdout
+    assert not foreign.exists()
