@@ -139,7 +139,7 @@ class BatchLLMJudge(LLMJudge):
         reading = self._reading(sample, seed)
         reading.take([check_completion(prompt, completion) for prompt in reading.prompts()])
         self.report(reading)
-        return self.with_replies(self.evidence_of(reading), [completion.text])
+        return self.with_replies(self.evidence_of(reading, sample), [completion.text])
 
     async def confirm(self, sample: Sample, evidence: Evidence) -> Usage:
         """Read a sample with a suspected prompt injection again, with single calls: few samples need that.

@@ -1,8 +1,9 @@
 r"""Detects prompt injection: text with instructions to the judge. It is counted, for the operator.
 
-Detection is best effort; verdicts are protected by the escaped page and the check of quotes. A text is matched as it is
-and after deobfuscation (invisible characters, tag characters, homoglyphs, l e t t e r s  s p a c e d  o u t, reversed
-text, base64).
+Detection is best effort; verdicts are protected by the escaped page and the check of quotes. A text is read by patterns
+and by a fitted classifier (`injection_classifier`), as it is and after deobfuscation: invisible characters, tag
+characters, homoglyphs, l e t t e r s  s p a c e d  o u t, digits for letters, reversed text, rot13, base64,
+hexadecimal, percent and character escapes.
 """
 
 from __future__ import annotations
@@ -11,9 +12,13 @@ import base64
 import binascii
 import re
 import unicodedata
+from codecs import decode
 from collections.abc import Iterator
+from html import unescape
+from urllib.parse import unquote
 
 from ragwatch.judges.llm.escaping import INVISIBLE
+from ragwatch.judges.llm.injection_classifier import allowance, classifier_table, highest_logit
 from ragwatch.judges.llm.injection_patterns import RULES, SHAPES
 
 _WORD = re.compile(r"[^\W\d]+")
@@ -22,6 +27,11 @@ _SPACED = re.compile(r"(?<!\w)(?:\w {1,3}){7,2000}\w(?!\w)")
 _TAGS = re.compile("[\U000e0020-\U000e007e]{8,}")
 _OVERRIDE = re.compile("[\u202e\u202d][^\u202c\n]{8,2000}")
 _HOMOGLYPHS = str.maketrans("аесорхуіјѕԁтѵкмвнαορντικυχ", "aecopxyijsdtvkmbhaopvtikux")
+_HEX = re.compile(r"(?<![0-9a-zA-Z])(?:(?:0x|\\x)?[0-9a-fA-F]{2}[ ,]?){12,10000}(?![0-9a-zA-Z])")
+_LEET = re.compile(r"(?i)\b[a-z]*[a-z][013457@$][a-z][a-z013457@$]*\b")
+_DIGIT_LETTERS = str.maketrans("013457@$", "oieastas")
+_ORDINARY = re.compile(r"(?i)\b(?:the|of|and|to|is|in|for|you|this|that|it)\b")
+_MIN_ESCAPES = 6
 _MIN_LETTERS_SHARE = 0.9  # share of letters and punctuation in decoded base64 that is a sentence
 
 
@@ -39,6 +49,13 @@ def is_prompt_injection(text: str) -> bool:
 def _matches(text: str) -> bool:
     if SHAPES.search(f"\n{text}"):
         return True
+    table, logit = classifier_table(), highest_logit(text)
+    if logit > table.alone and logit > allowance(text):
+        return True
+    return logit > table.with_phrase and _has_phrase(text)
+
+
+def _has_phrase(text: str) -> bool:
     joined = " ".join(text.lower().split())
     words = frozenset(_WORD.findall(joined))
     return any(not rule.words.isdisjoint(words) and rule.pattern.search(joined) for rule in RULES)
@@ -59,6 +76,22 @@ def _variants(text: str) -> Iterator[str]:
         yield re.sub(r"(?<=\S) (?=\S)", "", match.group())
     for match in _BLOB.finditer(text):
         yield from _decoded(match.group())
+    yield from _escaped(text)
+
+
+def _escaped(text: str) -> Iterator[str]:
+    """Yield the text with other ways to write letters undone."""
+    for match in _HEX.finditer(text):
+        yield from _sentence(bytes.fromhex(re.sub(r"[^0-9a-fA-F]", "", match.group())))
+    if text.count("%") >= _MIN_ESCAPES:
+        yield unquote(text)
+    if text.count("&#") >= _MIN_ESCAPES:
+        yield unescape(text)
+    if _LEET.search(text):
+        yield text.translate(_DIGIT_LETTERS)
+    if text.isascii() and not _ORDINARY.search(text):
+        yield text[::-1]
+        yield decode(text, "rot13")
 
 
 def _replace_invisible(match: re.Match[str]) -> str:
@@ -69,8 +102,16 @@ def _decoded(blob: str) -> Iterator[str]:
     """Yield decoded base64, if it is a sentence."""
     body = blob.rstrip("=").replace("-", "+").replace("_", "/")
     try:
-        text = base64.b64decode(body + "=" * (-len(body) % 4), validate=True).decode()
-    except (binascii.Error, UnicodeDecodeError):
+        yield from _sentence(base64.b64decode(body + "=" * (-len(body) % 4), validate=True))
+    except binascii.Error:
+        return
+
+
+def _sentence(decoded: bytes) -> Iterator[str]:
+    """Yield a decoded text, if it is a sentence."""
+    try:
+        text = decoded.decode()
+    except UnicodeDecodeError:
         return
     letters = sum(character.isalpha() or character in " .,;:'" for character in text)
     if " " in text and letters >= _MIN_LETTERS_SHARE * len(text):

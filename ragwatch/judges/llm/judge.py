@@ -27,7 +27,14 @@ from ragwatch.judges.llm.criteria_cost import cost_of_criteria
 from ragwatch.judges.llm.prompt.parts import parts_of
 from ragwatch.judges.llm.prompt.reading import PROMPT_VERSION, Prompt, Reading, criteria_version, start_reading
 from ragwatch.judges.llm.prompt.units import answer_of
-from ragwatch.judges.llm.second_reading import differing_criteria, to_confirm, unconfirmed, without_instructions
+from ragwatch.judges.llm.second_reading import (
+    differing_criteria,
+    instruction_of,
+    to_confirm,
+    unconfirmed,
+    without_instructions,
+    without_support,
+)
 from ragwatch.model.quantity_row import Part
 from ragwatch.ports import JudgeContext
 
@@ -117,7 +124,7 @@ class LLMJudge:
         until = self._clock.now() + self._options.deadline_seconds
         try:
             await self._complete(reading, cost, until)
-            evidence = self.evidence_of(reading)
+            evidence = self.evidence_of(reading, sample)
             if self.reads_again(sample, evidence):
                 await self._confirm(sample, evidence, cost, until)
         except JudgeError as error:
@@ -127,9 +134,12 @@ class LLMJudge:
             self.report(reading)
         return self.with_replies(evidence, cost.replies), cost.usage
 
-    def evidence_of(self, reading: Reading) -> Evidence:
-        """Evidence of a reading that is complete."""
-        return replace(self.with_unread(reading.evidence()), instructions=tuple(reading.instructions))
+    def evidence_of(self, reading: Reading, sample: Sample) -> Evidence:
+        """Evidence of a reading that is complete. Where the answer addresses the judge, nothing is supported."""
+        evidence = replace(self.with_unread(reading.evidence()), instructions=tuple(reading.instructions))
+        if SELF_TEST_KEY in sample.metadata or not evidence.instructions:
+            return evidence
+        return without_support(evidence, instruction_of(sample.answer))
 
     def with_replies(self, evidence: Evidence, replies: Sequence[str]) -> Evidence:
         """Evidence with what the model replied, redacted."""
@@ -179,7 +189,7 @@ class LLMJudge:
         """A reading of claims with each context alone, or of criteria, without what may be an instruction."""
         of_criteria = part is Part.CRITERIA
         return start_reading(
-            without_instructions(sample, of_answer=of_criteria),
+            without_instructions(sample),
             parts=frozenset({part}),
             reading="joint" if of_criteria else "isolated",
             seed=secrets.token_hex(16),

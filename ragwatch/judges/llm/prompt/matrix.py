@@ -18,7 +18,7 @@ from ragwatch.core.evidence import (
 )
 from ragwatch.judges.llm.prompt.cells import CellReader
 from ragwatch.judges.llm.prompt.facts import content_of, left_out, locate
-from ragwatch.judges.llm.prompt.quotes import folded, is_similar, is_verbatim, quoted_text, shares_words
+from ragwatch.judges.llm.prompt.quotes import carries, folded, is_similar, is_verbatim, quoted_text, shares_words
 from ragwatch.judges.llm.prompt.reply import ClaimRows, ReplyRow
 from ragwatch.judges.llm.prompt.units import Cut, SampleUnits
 from ragwatch.model.quantity_row import Part
@@ -58,12 +58,15 @@ class CheckedClaim:
 def check_row(row: ReplyRow, claim: str, units: SampleUnits) -> CheckedClaim:
     """Check the quotes of a row about a claim. Only verbatim quotes count.
 
+    Where the sample may address the judge, the quoted contexts must also carry what is specific to the claim.
     A supported claim whose quotes are all rejected is not in the context. A supported claim without any cell counts as
     one rejected quote. (A row about a claim of the reference has no verdict: its cells are the verdict.)
     """
     verbatim = {
         rank: quoted_text(quote) for rank, quote in reversed(row.quotes) if _is_valid(units, rank, quote, claim)
     }
+    if units.suspected and not carries([units.sample.contexts[rank].text for rank in verbatim], claim, units.question):
+        verbatim = {}
     if row.verdict is ClaimVerdict.CONTRADICTED:
         against = next(iter(verbatim.values()), None)
         return CheckedClaim(row.verdict, against=against, other=row.other, informed=verbatim)

@@ -10,6 +10,7 @@ from operator import itemgetter
 
 from ragwatch.core.alphabet import unicode14
 from ragwatch.core.sample import Role, Sample, Turn
+from ragwatch.core.self_tests import SELF_TEST_KEY
 from ragwatch.judges.lexical.atomic_facts import split
 from ragwatch.judges.lexical.claims import AnswerClaims, ClaimText, claims_of
 from ragwatch.judges.lexical.conversation import Statement, repeats, statements_of
@@ -60,6 +61,11 @@ class SampleUnits:
     stated: tuple[Statement, ...]
     facts: Mapping[Cut, int]
     reference_facts: Mapping[Cut, int]
+
+    @property
+    def suspected(self) -> bool:
+        """Whether the sample may address the judge. Self-tests do, and are read like any other sample."""
+        return bool(self.instructions) and SELF_TEST_KEY not in self.sample.metadata
 
     def line_of(self, cut: Cut) -> Cut | None:
         """Offsets of the claim that a fact is a part of; None if it is a whole one."""
