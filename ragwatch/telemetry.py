@@ -12,7 +12,6 @@ import threading
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from enum import StrEnum
 from itertools import islice
 from resource import RLIMIT_NOFILE, getrlimit
 from time import monotonic
@@ -21,6 +20,7 @@ from typing import Any
 import structlog
 
 from ragwatch.errors import RagwatchError
+from ragwatch.model.labelled import Labelled
 
 MAX_REJECTIONS_PER_MINUTE = 10
 LIMIT_WARNING_SECONDS = 600.0  # between two warnings about the same limit
@@ -34,37 +34,37 @@ _REFUSALS = {
 CALL_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 
-class EventCount(StrEnum):
-    """Counters in memory. The comment lists the labels, in order."""
+class EventCount(Labelled):
+    """Counters in memory, with their labels in order."""
 
-    JUDGE_CALLS = "judge_calls"  # judge, model
-    JUDGE_FAILURES = "judge_failures"  # judge, model, reason
-    JUDGE_SECONDS = "judge_seconds"  # judge, model, cell
-    JUDGE_TOKENS = "judge_tokens"  # judge, model, direction
-    JUDGE_COST = "judge_cost"  # judge, model
-    JUDGE_RETRIES = "judge_retries"  # judge, model
-    JUDGE_CHECKED = "judge_checked"  # judge
-    JUDGE_UNQUOTED = "judge_unquoted"  # judge
-    JUDGE_LEFT_TO_WORDS = "judge_left_to_words"  # judge, reason
-    INSTRUCTIONS = "instructions"  # judge, place
-    READ_AGAIN = "read_again"  # judge, outcome
-    STEP_FAILURES = "step_failures"  # loop
-    VIOLATIONS = "violations"  # `law`, the label of an invariant
+    JUDGE_CALLS = "judge_calls", "judge", "model"
+    JUDGE_FAILURES = "judge_failures", "judge", "model", "reason"
+    JUDGE_SECONDS = "judge_seconds", "judge", "model", "bucket"
+    JUDGE_TOKENS = "judge_tokens", "judge", "model", "direction"
+    JUDGE_COST = "judge_cost", "judge", "model"
+    JUDGE_RETRIES = "judge_retries", "judge", "model"
+    JUDGE_CHECKED = "judge_checked", "judge"
+    JUDGE_UNQUOTED = "judge_unquoted", "judge"
+    JUDGE_LEFT_TO_WORDS = "judge_left_to_words", "judge", "reason"
+    INSTRUCTIONS = "instructions", "judge", "place"
+    READ_AGAIN = "read_again", "judge", "outcome"
+    STEP_FAILURES = "step_failures", "loop"
+    VIOLATIONS = "violations", "law"
     ACCEPT_FAILURES = "accept_failures"
-    WEB_REFUSALS = "web_refusals"  # reason
+    WEB_REFUSALS = "web_refusals", "reason"
     WEB_FILE_FAILURES = "web_file_failures"
-    EXPORT_RECORDS = "export_records"  # signal, outcome
-    EXPORT_SKIPPED = "export_skipped"  # signal, reason
-    EXPORT_FAILURES = "export_failures"  # signal, reason
+    EXPORT_RECORDS = "export_records", "signal", "outcome"
+    EXPORT_SKIPPED = "export_skipped", "signal", "reason"
+    EXPORT_FAILURES = "export_failures", "signal", "reason"
 
 
-class GaugeLevel(StrEnum):
-    """Gauges in memory. The comment lists the labels, in order."""
+class GaugeLevel(Labelled):
+    """Gauges in memory, with their labels in order."""
 
-    BREAKER_OPEN = "breaker_open"  # judge
-    RATE_LIMIT_LEFT = "rate_limit_left"  # judge, limit
-    JUDGE_FALLBACK = "judge_fallback"  # judge
-    EXPORT_WAITING = "export_waiting"  # signal
+    BREAKER_OPEN = "breaker_open", "judge"
+    RATE_LIMIT_LEFT = "rate_limit_left", "judge", "limit"
+    JUDGE_FALLBACK = "judge_fallback", "judge"
+    EXPORT_WAITING = "export_waiting", "signal"
 
 
 class Telemetry:

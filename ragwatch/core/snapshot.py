@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from types import MappingProxyType
 from typing import Any
 
@@ -13,6 +12,7 @@ from ragwatch.core.estimate import Estimate
 from ragwatch.core.feedback import UserScores
 from ragwatch.core.labels.annotators import AnnotatorShares
 from ragwatch.core.tally import Tallies
+from ragwatch.model.labelled import Labelled
 from ragwatch.model.quantities import Quantity
 
 _EMPTY: Mapping[Any, Any] = MappingProxyType({})
@@ -97,55 +97,55 @@ class Lag:
     records: int | None = None
 
 
-class Gauge(StrEnum):
-    """Gauges. The comment gives the labels, in order."""
+class Gauge(Labelled):
+    """Gauges, with their labels in order."""
 
-    CANARY_SUCCESS = "canary_success"  # suite, canary
-    CANARY_RECALL = "canary_recall"  # suite, k
-    CANARY_PRECISION = "canary_precision"  # suite, k
-    CANARY_F1 = "canary_f1"  # suite, k
-    CANARY_NDCG = "canary_ndcg"  # suite, k
-    CANARY_RECIPROCAL_RANK = "canary_reciprocal_rank"  # suite
-    CANARY_COVERAGE = "canary_coverage"  # suite
-    CANARY_HEALTH = "canary_health"  # suite
-    CANARY_DEGRADED = "canary_degraded"  # suite
-    CANARY_CATEGORY_RECALL = "canary_category_recall"  # suite, category, k
-    CANARY_CATEGORY_PRECISION = "canary_category_precision"  # suite, category, k
-    CANARY_CATEGORY_F1 = "canary_category_f1"  # suite, category, k
-    CANARY_CATEGORY_NDCG = "canary_category_ndcg"  # suite, category, k
-    CANARY_CATEGORY_RECIPROCAL_RANK = "canary_category_reciprocal_rank"  # suite, category
-    CANARY_CATEGORY_COVERAGE = "canary_category_coverage"  # suite, category
-    CANARY_CATEGORY_HEALTH = "canary_category_health"  # suite, category
-    CANARY_CATEGORY_DEGRADED = "canary_category_degraded"  # suite, category
-    CANARY_ANSWER = "canary_answer"  # suite, quantity, contexts
-    CANARY_LAST_RUN = "canary_last_run"  # suite
-    CANARY_LAST_SUCCESS = "canary_last_success"  # suite
-    DRIFT_EVIDENCE = "drift_evidence"  # quantity, route
-    DRIFT_THRESHOLD = "drift_threshold"  # quantity, route
-    DRIFT_ALARM = "drift_alarm"  # quantity, route
-    DRIFT_BASELINE = "drift_baseline"  # quantity, route
-    DRIFT_PAUSED = "drift_paused"  # quantity, route, reason: the baseline is not learnt at present
-    STAGE_BASELINE = "stage_baseline"  # route, stage: share of the stage while the baseline was learnt
-    BAND_MEAN = "band_mean"  # quantity, route: mean of the scores in the confidence sequence
-    BAND_LOW = "band_low"  # quantity, route
-    BAND_HIGH = "band_high"  # quantity, route
-    BAND_SCORES = "band_scores"  # quantity, route
-    BAND_SINCE = "band_since"  # quantity, route
-    TRAFFIC_DRIFT_EVIDENCE = "traffic_drift_evidence"  # signal, route
-    TRAFFIC_DRIFT_THRESHOLD = "traffic_drift_threshold"  # signal, route
-    TRAFFIC_DRIFT_ALARM = "traffic_drift_alarm"  # signal, route
-    TRAFFIC_DRIFT_PAUSED = "traffic_drift_paused"  # signal, route, reason: the baseline is not learnt at present
-    JUDGE_DRIFT_FLIPS = "judge_drift_flips"  # judge
-    JUDGE_DRIFT_ALARM = "judge_drift_alarm"  # judge
-    AGREEMENT = "agreement"  # judge, quantity
-    LABELS = "labels"  # quantity
-    LABEL_GAIN = "label_gain"  # quantity, route, window
-    LABEL_ANNOTATORS = "label_annotators"  # quantity
-    ANNOTATOR_CHANGE = "annotator_change"  # quantity, route, window
-    LAST_LABEL = "last_label"  # none
-    STATE_FREE = "state_free"  # none
-    STATE_DAMAGED = "state_damaged"  # none
-    LAST_EVENT = "last_event"  # kind
+    CANARY_SUCCESS = "canary_success", "suite", "canary"
+    CANARY_RECALL = "canary_recall", "suite", "k"
+    CANARY_PRECISION = "canary_precision", "suite", "k"
+    CANARY_F1 = "canary_f1", "suite", "k"
+    CANARY_NDCG = "canary_ndcg", "suite", "k"
+    CANARY_RECIPROCAL_RANK = "canary_reciprocal_rank", "suite"
+    CANARY_COVERAGE = "canary_coverage", "suite"
+    CANARY_HEALTH = "canary_health", "suite"
+    CANARY_DEGRADED = "canary_degraded", "suite"
+    CANARY_CATEGORY_RECALL = "canary_category_recall", "suite", "category", "k"
+    CANARY_CATEGORY_PRECISION = "canary_category_precision", "suite", "category", "k"
+    CANARY_CATEGORY_F1 = "canary_category_f1", "suite", "category", "k"
+    CANARY_CATEGORY_NDCG = "canary_category_ndcg", "suite", "category", "k"
+    CANARY_CATEGORY_RECIPROCAL_RANK = "canary_category_reciprocal_rank", "suite", "category"
+    CANARY_CATEGORY_COVERAGE = "canary_category_coverage", "suite", "category"
+    CANARY_CATEGORY_HEALTH = "canary_category_health", "suite", "category"
+    CANARY_CATEGORY_DEGRADED = "canary_category_degraded", "suite", "category"
+    CANARY_ANSWER = "canary_answer", "suite", "quantity", "contexts"
+    CANARY_LAST_RUN = "canary_last_run", "suite"
+    CANARY_LAST_SUCCESS = "canary_last_success", "suite"
+    DRIFT_EVIDENCE = "drift_evidence", "quantity", "route"
+    DRIFT_THRESHOLD = "drift_threshold", "quantity", "route"
+    DRIFT_ALARM = "drift_alarm", "quantity", "route"
+    DRIFT_BASELINE = "drift_baseline", "quantity", "route"
+    DRIFT_PAUSED = "drift_paused", "quantity", "route", "reason"  # the baseline is not learnt at present
+    STAGE_BASELINE = "stage_baseline", "route", "stage"  # share of the stage while the baseline was learnt
+    BAND_MEAN = "band_mean", "quantity", "route"  # mean of the scores in the confidence sequence
+    BAND_LOW = "band_low", "quantity", "route"
+    BAND_HIGH = "band_high", "quantity", "route"
+    BAND_SCORES = "band_scores", "quantity", "route"
+    BAND_SINCE = "band_since", "quantity", "route"
+    TRAFFIC_DRIFT_EVIDENCE = "traffic_drift_evidence", "signal", "route"
+    TRAFFIC_DRIFT_THRESHOLD = "traffic_drift_threshold", "signal", "route"
+    TRAFFIC_DRIFT_ALARM = "traffic_drift_alarm", "signal", "route"
+    TRAFFIC_DRIFT_PAUSED = "traffic_drift_paused", "signal", "route", "reason"  # the baseline is not learnt at present
+    JUDGE_DRIFT_FLIPS = "judge_drift_flips", "judge"
+    JUDGE_DRIFT_ALARM = "judge_drift_alarm", "judge"
+    AGREEMENT = "agreement", "judge", "quantity"
+    LABELS = "labels", "quantity"
+    LABEL_GAIN = "label_gain", "quantity", "route", "window"
+    LABEL_ANNOTATORS = "label_annotators", "quantity"
+    ANNOTATOR_CHANGE = "annotator_change", "quantity", "route", "window"
+    LAST_LABEL = "last_label"
+    STATE_FREE = "state_free"
+    STATE_DAMAGED = "state_damaged"
+    LAST_EVENT = "last_event", "kind"
 
 
 Gauges = Mapping[tuple[Gauge, tuple[str, ...]], float]

@@ -17,6 +17,10 @@ from ragwatch.core.estimate import Addends
 from ragwatch.core.sample import RejectReason, SkipReason
 from ragwatch.core.scores import why_unknown
 from ragwatch.core.verdict import Judged, Unjudged, Verdict
+from ragwatch.model.labelled import Labelled
+
+_CELL = ("quantity", "route", "judge")
+_SEGMENT = ("segment", "value", "route", "judge")
 
 
 class PartOutcome(StrEnum):
@@ -29,68 +33,69 @@ class PartOutcome(StrEnum):
     DROPPED = "dropped"
 
 
-class Tally(StrEnum):
-    """Names of the counters. The comment gives the labels, in order."""
+class Tally(Labelled):
+    """Names of the counters, with their labels in order. The last label of a histogram is the bucket, or `sum`."""
 
-    SEEN = "seen"  # source
-    REJECTED = "rejected"  # source, reason
-    SKIPPED = "skipped"  # source, reason: lines of a mixed log that are no records of answers; not in SEEN
-    PARTS = "parts"  # source, outcome: parts of requests that were logged in several records
-    REPAIRED = "repaired"  # source
-    RESENT = "resent"  # source: records that were received before, which do not count as seen
-    LOST = "lost"  # source, reason: records that a stream lost before they were stored; nobody has seen them
-    RESETS = "resets"  # source, reason
-    SPANS = "spans"  # source: spans of traces that were received
-    SPANS_LEFT_OUT = "spans_left_out"  # source, reason: of these, spans that are a part of no record
-    TRACES = "traces"  # source, outcome: requests in traces
-    SILENT = "silent"  # source, instrumentation: requests whose spans hold no texts
-    FEEDBACK = "feedback"  # source, outcome: what users said of answers
-    OF_CANARIES = "of_canaries"  # source: records of answers to canaries, which do not count as traffic
-    INVALID_MARKS = "invalid_marks"  # source: records whose mark of a canary is not ours; they count as traffic
-    DRAWN = "drawn"  # route
-    ASSIGNED = "assigned"  # judge: draws that it has to read
-    JUDGED = "judged"  # route, judge
-    UNJUDGED = "unjudged"  # route, judge, reason
-    UNKNOWN = "unknown"  # quantity, route, judge, reason
-    STAGE = "stage"  # route, judge, stage
-    FAULT = "fault"  # route, judge, fault
-    REJUDGED = "rejudged"  # judge: verdicts on stored answers that it was not assigned; not in JUDGED
-    REPEATED = "repeated"  # judge, version, quantity: answers that were read twice
-    REPEATED_ALIKE = "repeated_alike"  # judge, version, quantity: of these, with the same score
-    KNOWN_BAD = "known_bad"  # judge, version: known-bad answers that were read
-    FOOLED = "fooled"  # judge, version: known-bad answers that were accepted
-    PADDED = "padded"  # judge, version: known-bad answers that were read as they are and padded
-    PADDING_PREFERRED = "padding_preferred"  # judge, version: of these, with a higher score when padded
-    REDACTED = "redacted"  # kind of secret
-    EMPTY_RETRIEVALS = "empty_retrievals"  # route
-    ABSTENTIONS = "abstentions"  # route
-    DUPLICATE_CONTEXTS = "duplicate_contexts"  # route
-    RANKED = "ranked"  # route: answers with relevance judgements whose contexts were ranked
-    UNRANKED = "unranked"  # route, reason: answers with relevance judgements without a ranking
-    RANKING_SCORE = "ranking_score"  # route, metric, k: sum over the ranked ones; k is empty for mrr
-    N = "n"  # quantity, route, judge: the addends of an estimate, of expectations where the judge gives them
-    W = "w"  # the same
-    WX = "wx"  # the same
-    W2 = "w2"  # the same
-    W2X = "w2x"  # the same
-    W2X2 = "w2x2"  # the same
-    SEGMENT_W = "segment_w"  # quantity, segment, value, route, judge: the addends of an estimate of a segment
-    SEGMENT_WX = "segment_wx"  # the same
-    SEGMENT_W2 = "segment_w2"  # the same
-    SEGMENT_W2X = "segment_w2x"  # the same
-    SEGMENT_W2X2 = "segment_w2x2"  # the same
-    SEGMENT_JUDGED = "segment_judged"  # segment, value, route, judge
-    SEGMENT_UNJUDGED = "segment_unjudged"  # segment, value, route, judge
-    SEGMENT_LEFT_OUT = "segment_left_out"  # segment, route, judge: answers whose metadata do not have the key
-    SCORE = "score"  # quantity, route, judge, bucket: of hard calls
-    CONTEXTS = "contexts"  # route, bucket
-    TOP_SCORE = "top_score"  # route, bucket
-    ANSWER_CHARS = "answer_chars"  # route, bucket
-    QUESTION_STRANGENESS = "question_strangeness"  # route, bucket
-    CANARY_RUNS = "canary_runs"  # suite
-    CANARY_FAILURES = "canary_failures"  # suite, reason
-    CANARY_SECONDS = "canary_seconds"  # suite, bucket: duration of one canary query
-    DRIFT_ALARMS = "drift_alarms"  # quantity, route
+    SEEN = "seen", "source"
+    REJECTED = "rejected", "source", "reason"
+    SKIPPED = "skipped", "source", "reason"  # lines of a mixed log that are no records of answers; not in SEEN
+    PARTS = "parts", "source", "outcome"  # parts of requests that were logged in several records
+    REPAIRED = "repaired", "source"
+    RESENT = "resent", "source"  # records that were received before, which do not count as seen
+    LOST = "lost", "source", "reason"  # records that a stream lost before they were stored; nobody has seen them
+    RESETS = "resets", "source", "reason"
+    SPANS = "spans", "source"  # spans of traces that were received
+    SPANS_LEFT_OUT = "spans_left_out", "source", "reason"  # of these, spans that are a part of no record
+    TRACES = "traces", "source", "outcome"  # requests in traces
+    SILENT = "silent", "source", "instrumentation"  # requests whose spans hold no texts
+    FEEDBACK = "feedback", "source", "outcome"  # what users said of answers
+    OF_CANARIES = "of_canaries", "source"  # records of answers to canaries, which do not count as traffic
+    INVALID_MARKS = "invalid_marks", "source"  # records whose mark of a canary is not ours; they count as traffic
+    DRAWN = "drawn", "route"
+    ASSIGNED = "assigned", "judge"  # draws that it has to read
+    JUDGED = "judged", "route", "judge"
+    UNJUDGED = "unjudged", "route", "judge", "reason"
+    UNKNOWN = "unknown", *_CELL, "reason"
+    STAGE = "stage", "route", "judge", "stage"
+    FAULT = "fault", "route", "judge", "fault"
+    REJUDGED = "rejudged", "judge"  # verdicts on stored answers that it was not assigned; not in JUDGED
+    REPEATED = "repeated", "judge", "version", "quantity"  # answers that were read twice
+    REPEATED_ALIKE = "repeated_alike", "judge", "version", "quantity"  # of these, with the same score
+    KNOWN_BAD = "known_bad", "judge", "version"  # known-bad answers that were read
+    FOOLED = "fooled", "judge", "version"  # known-bad answers that were accepted
+    PADDED = "padded", "judge", "version"  # known-bad answers that were read as they are and padded
+    PADDING_PREFERRED = "padding_preferred", "judge", "version"  # of these, with a higher score when padded
+    REDACTED = "redacted", "secret"
+    EMPTY_RETRIEVALS = "empty_retrievals", "route"
+    ABSTENTIONS = "abstentions", "route"
+    DUPLICATE_CONTEXTS = "duplicate_contexts", "route"
+    RANKED = "ranked", "route"  # answers with relevance judgements whose contexts were ranked
+    UNRANKED = "unranked", "route", "reason"  # answers with relevance judgements without a ranking
+    RANKING_SCORE = "ranking_score", "route", "metric", "k"  # sum over the ranked ones; k is empty for mrr
+    N = "n", *_CELL  # the addends of an estimate, of expectations where the judge gives them
+    W = "w", *_CELL
+    WX = "wx", *_CELL
+    W2 = "w2", *_CELL
+    W2X = "w2x", *_CELL
+    W2X2 = "w2x2", *_CELL
+    SEGMENT_W = "segment_w", "quantity", *_SEGMENT  # the addends of an estimate of a segment
+    SEGMENT_WX = "segment_wx", "quantity", *_SEGMENT
+    SEGMENT_W2 = "segment_w2", "quantity", *_SEGMENT
+    SEGMENT_W2X = "segment_w2x", "quantity", *_SEGMENT
+    SEGMENT_W2X2 = "segment_w2x2", "quantity", *_SEGMENT
+    SEGMENT_JUDGED = "segment_judged", *_SEGMENT
+    SEGMENT_UNJUDGED = "segment_unjudged", *_SEGMENT
+    SEGMENT_LEFT_OUT = "segment_left_out", "segment", "route", "judge"  # answers whose metadata do not have the key
+    SCORE = "score", *_CELL, "bucket"  # of hard calls
+    CONTEXTS = "contexts", "route", "bucket"
+    TOP_SCORE = "top_score", "route", "bucket"
+    ANSWER_CHARS = "answer_chars", "route", "bucket"
+    QUESTION_STRANGENESS = "question_strangeness", "route", "bucket"
+    CANARY_RUNS = "canary_runs", "suite"
+    CANARY_FAILURES = "canary_failures", "suite", "reason"
+    CANARY_SECONDS = "canary_seconds", "suite", "bucket"  # duration of one canary query
+    LEFT_OUT = "left_out", "counter"  # stored counters of another version that are not known; counted when read
+    DRIFT_ALARMS = "drift_alarms", "quantity", "route"
 
 
 TallyKey = tuple[Tally, tuple[str, ...]]

@@ -64,7 +64,9 @@ def markdown() -> str:
 
 
 def _as_q(template: SeriesDefinition) -> SeriesDefinition:
-    return replace(template, name=template.name.format(q="Q"), help=template.help.format(q="Q"))
+    any_quantity = next(iter(Quantity))  # it is in the name, so that it is no label
+    name, text = template.name.format(q="Q"), template.help.format(q="Q")
+    return replace(template, name=name, help=text, quantity=any_quantity)
 
 
 def _table(rows: Iterable[SeriesDefinition]) -> Iterable[str]:

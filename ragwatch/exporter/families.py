@@ -45,7 +45,11 @@ _FROM_EVENT_COUNT = tuple((row, row.origin) for row in CATALOGUE if isinstance(r
 _FROM_GAUGE = tuple((row, row.origin) for row in CATALOGUE if isinstance(row.origin, Gauge))
 _FROM_LEVEL = tuple((row, row.origin) for row in CATALOGUE if isinstance(row.origin, GaugeLevel))
 _FROM_GAUGE_SOURCE = tuple((row, row.origin) for row in CATALOGUE if isinstance(row.origin, GaugeSource))
-_OF_DEFAULT_JUDGE = frozenset({Tally.STAGE, Tally.FAULT})
+_OF_DEFAULT_JUDGE = {
+    row.origin: row.origin.labels.index("judge")
+    for row in CATALOGUE
+    if row.default_judge and isinstance(row.origin, Tally)
+}
 _BY_QUANTITY = frozenset(row.origin for row in CATALOGUE if isinstance(row.origin, Tally) and row.quantity is not None)
 
 
@@ -75,9 +79,9 @@ def of_snapshot(snapshot: Snapshot, allowed: AllowedLabels) -> list[Metric]:
     for (tally, labels), value in counted.items():
         if tally in _BY_QUANTITY:
             cells.setdefault((tally, labels[0]), {})[labels[1:]] = value
-        elif tally in _OF_DEFAULT_JUDGE:  # several judges read the same answers: export the counts of one
-            if labels[1] == allowed.default:
-                cells.setdefault((tally, ""), {})[labels[0], labels[2]] = value
+        elif (judge := _OF_DEFAULT_JUDGE.get(tally)) is not None:  # several judges read the same answers: export one
+            if labels[judge] == allowed.default:
+                cells.setdefault((tally, ""), {})[*labels[:judge], *labels[judge + 1 :]] = value
         else:
             cells.setdefault((tally, ""), {})[labels] = value
     metrics = []

@@ -3,137 +3,107 @@
 from __future__ import annotations
 
 from ragwatch.core.snapshot import Gauge
-from ragwatch.exporter.series import GaugeSource, MetricType, SeriesDefinition
+from ragwatch.core.tally import Tally
+from ragwatch.exporter.series import GaugeSource, SeriesDefinition
 from ragwatch.telemetry import EventCount, GaugeLevel
-
-_C, _G, _I = MetricType.COUNTER, MetricType.GAUGE, MetricType.INFO
 
 OWN: tuple[SeriesDefinition, ...] = (
     SeriesDefinition(
         "ragwatch_step_failures_total",
-        _C,
         "Total number of failed steps of a background loop since the process started; failed steps are retried.",
-        ("loop",),
         EventCount.STEP_FAILURES,
     ),
     SeriesDefinition(
         "ragwatch_invariant_violations_total",
-        _C,
         "Total number of digests in which a counter invariant was violated; any value above 0 is a bug of ragwatch.",
-        ("law",),
         EventCount.VIOLATIONS,
         from_zero=True,
     ),
     SeriesDefinition(
         "ragwatch_web_accept_failures_total",
-        _C,
         "Total number of connections not accepted for want of a file descriptor, since the process started.",
-        (),
         EventCount.ACCEPT_FAILURES,
         from_zero=True,
     ),
     SeriesDefinition(
         "ragwatch_web_refused_requests_total",
-        _C,
         "Total number of HTTP requests refused since the process started, by reason (credentials, right, rate).",
-        ("reason",),
         EventCount.WEB_REFUSALS,
     ),
     SeriesDefinition(
         "ragwatch_web_config_failures_total",
-        _C,
         "Total number of changes of web.config_file or its certificates that were wrong and not put into force.",
-        (),
         EventCount.WEB_FILE_FAILURES,
         from_zero=True,
     ),
     SeriesDefinition(
         "ragwatch_export_records_total",
-        _C,
         "Total number of log records or spans with scores for the endpoint of export.otlp, since the process started,"
         " by outcome: sent, rejected (partial success) or dropped (refused).",
-        ("signal", "outcome"),
         EventCount.EXPORT_RECORDS,
     ),
     SeriesDefinition(
         "ragwatch_export_verdicts_skipped_total",
-        _C,
         "Total number of verdicts of which nothing is sent to export.otlp, since the process started, by reason"
         " (no_trace_id, invalid_trace_id, no_span_id, no_scores, too_old, deleted).",
-        ("signal", "reason"),
         EventCount.EXPORT_SKIPPED,
     ),
     SeriesDefinition(
         "ragwatch_export_failures_total",
-        _C,
         "Total number of failed requests to the endpoint of export.otlp since the process started, by reason; all but"
         " refused and too_large are repeated.",
-        ("signal", "reason"),
         EventCount.EXPORT_FAILURES,
     ),
     SeriesDefinition(
         "ragwatch_export_waiting_seconds",
-        _G,
         "Time for which verdicts have been waiting to be sent to export.otlp; 0 if none wait.",
-        ("signal",),
         GaugeLevel.EXPORT_WAITING,
     ),
     SeriesDefinition(
         "ragwatch_leader",
-        _G,
         "Whether this worker leads (1) or not (0): of workers that share a database, one detects drift, runs canaries"
         " and computes the figures.",
-        (),
         GaugeSource.LEADER,
     ),
     SeriesDefinition(
         "ragwatch_last_digest_timestamp_seconds",
-        _G,
         "Unix timestamp of the last digest, when all estimates were computed from the store.",
-        (),
         GaugeSource.DIGESTED,
     ),
     SeriesDefinition(
         "ragwatch_state_free_bytes",
-        _G,
         "Number of free bytes on the disk of the state directory, as of the last digest.",
-        (),
         Gauge.STATE_FREE,
     ),
     SeriesDefinition(
         "ragwatch_state_damaged_rows",
-        _G,
         "Rows of the state whose text cannot be read, of those that were met since the start, as of the last digest.",
-        (),
         Gauge.STATE_DAMAGED,
     ),
     SeriesDefinition(
+        "ragwatch_state_unknown_counters",
+        "Stored counters of another version of ragwatch that are left out, because their name or labels are not known.",
+        Tally.LEFT_OUT,
+    ),
+    SeriesDefinition(
         "ragwatch_last_event_timestamp_seconds",
-        _G,
         "Unix timestamp of the last event of the last 7 days, by kind (release, index, other, version, judge, drift, "
         "reload, canary).",
-        ("kind",),
         Gauge.LAST_EVENT,
     ),
     SeriesDefinition(
         "ragwatch_build_info",
-        _I,
         "Version of ragwatch and of the Python interpreter; the value is always 1.",
-        ("version", "python_version"),
         GaugeSource.BUILD,
     ),
     SeriesDefinition(
         "ragwatch_config_last_reload_successful",
-        _G,
         "Whether the last load of the configuration succeeded (1) or not (0).",
-        (),
         GaugeSource.RELOAD_OK,
     ),
     SeriesDefinition(
         "ragwatch_config_last_reload_success_timestamp_seconds",
-        _G,
         "Unix timestamp of the last successful load of the configuration.",
-        (),
         GaugeSource.RELOAD_AT,
     ),
 )

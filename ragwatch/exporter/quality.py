@@ -5,114 +5,83 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ragwatch.core.tally import Tally
-from ragwatch.exporter.series import GaugeSource, MetricType, SeriesDefinition
+from ragwatch.exporter.series import GaugeSource, SeriesDefinition
 from ragwatch.model.quantities import Quantity
-
-_WINDOW = ("route", "judge", "window", "corrected")
-_PAIR = ("route", "judge")
 
 TEMPLATES: tuple[SeriesDefinition, ...] = (
     SeriesDefinition(
         "ragwatch_{q}_ratio",
-        MetricType.GAUGE,
         "Estimated mean {q} over the window, between 0 and 1, as of the last digest.",
-        _WINDOW,
         GaugeSource.RATIO,
     ),
     SeriesDefinition(
         "ragwatch_{q}_ratio_low",
-        MetricType.GAUGE,
         "Lower limit of the confidence interval for mean {q}, between 0 and 1, as of the last digest.",
-        _WINDOW,
         GaugeSource.RATIO_LOW,
     ),
     SeriesDefinition(
         "ragwatch_{q}_ratio_high",
-        MetricType.GAUGE,
         "Upper limit of the confidence interval for mean {q}, between 0 and 1, as of the last digest.",
-        _WINDOW,
         GaugeSource.RATIO_HIGH,
     ),
     SeriesDefinition(
         "ragwatch_{q}_ratio_bound_low",
-        MetricType.GAUGE,
         "Worst-case (Manski) lower bound of mean {q}: every unjudged draw counts as 0, as of the last digest.",
-        _WINDOW,
         GaugeSource.RATIO_BOUND_LOW,
     ),
     SeriesDefinition(
         "ragwatch_{q}_ratio_bound_high",
-        MetricType.GAUGE,
         "Worst-case (Manski) upper bound of mean {q}: every unjudged draw counts as 1, as of the last digest.",
-        _WINDOW,
         GaugeSource.RATIO_BOUND_HIGH,
     ),
     SeriesDefinition(
         "ragwatch_{q}_samples",
-        MetricType.GAUGE,
         "Number of scored answers in the estimate of {q}, as of the last digest.",
-        _WINDOW,
         GaugeSource.SAMPLES,
     ),
     SeriesDefinition(
         "ragwatch_{q}_effective_samples",
-        MetricType.GAUGE,
         "Effective sample size (Kish) of the estimate of {q}, as of the last digest.",
-        _WINDOW,
         GaugeSource.EFFECTIVE_SAMPLES,
     ),
     SeriesDefinition(
         "ragwatch_{q}_last_sample_timestamp_seconds",
-        MetricType.GAUGE,
         "Unix timestamp of the newest answer scored for {q}, as of the last digest.",
-        _PAIR,
         GaugeSource.LAST_SAMPLE,
     ),
     SeriesDefinition(
         "ragwatch_{q}_weight_total",
-        MetricType.COUNTER,
         "Sum of sampling weights w = 1 / inclusion probability of answers scored for {q}; replicas can be summed.",
-        _PAIR,
         Tally.W,
         from_zero=True,
     ),
     SeriesDefinition(
         "ragwatch_{q}_weighted_score_total",
-        MetricType.COUNTER,
         "Sum of w * score of answers scored for {q}; divide by the weight total to get the mean.",
-        _PAIR,
         Tally.WX,
         from_zero=True,
     ),
     SeriesDefinition(
         "ragwatch_{q}_squared_weight_total",
-        MetricType.COUNTER,
         "Sum of w^2 of answers scored for {q}, for the standard error.",
-        _PAIR,
         Tally.W2,
         from_zero=True,
     ),
     SeriesDefinition(
         "ragwatch_{q}_squared_weight_score_total",
-        MetricType.COUNTER,
         "Sum of w^2 * score of answers scored for {q}, for the standard error.",
-        _PAIR,
         Tally.W2X,
         from_zero=True,
     ),
     SeriesDefinition(
         "ragwatch_{q}_squared_weight_squared_score_total",
-        MetricType.COUNTER,
         "Sum of w^2 * score^2 of answers scored for {q}, for the standard error.",
-        _PAIR,
         Tally.W2X2,
         from_zero=True,
     ),
     SeriesDefinition(
         "ragwatch_{q}_score",
-        MetricType.HISTOGRAM,
         "Scores of single answers for {q}, between 0 and 1, unweighted, since the state directory was created.",
-        _PAIR,
         Tally.SCORE,
     ),
 )

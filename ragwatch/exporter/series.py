@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from ragwatch.core.snapshot import Gauge
 from ragwatch.core.tally import Tally
+from ragwatch.model.labelled import Labelled
 from ragwatch.model.quantities import Quantity
 from ragwatch.telemetry import EventCount, GaugeLevel
 
@@ -20,62 +21,67 @@ class MetricType(StrEnum):
     INFO = "info"
 
 
-class GaugeSource(StrEnum):
-    """Origins of gauges and infos: values that are read, not counted."""
+_ESTIMATE = ("quantity", "route", "judge", "window", "corrected")
+_SEGMENT = ("quantity", "segment", "value", "route", "judge", "window")
 
-    RATIO = "ratio"
-    RATIO_LOW = "ratio_low"
-    RATIO_HIGH = "ratio_high"
-    RATIO_BOUND_LOW = "ratio_bound_low"
-    RATIO_BOUND_HIGH = "ratio_bound_high"
-    SAMPLES = "samples"
-    EFFECTIVE_SAMPLES = "effective_samples"
-    LAST_SAMPLE = "last_sample_timestamp_seconds"
-    COVERAGE = "coverage"
+
+class GaugeSource(Labelled):
+    """Origins of gauges and infos, with their labels in order: values that are read, not counted."""
+
+    RATIO = "ratio", *_ESTIMATE
+    RATIO_LOW = "ratio_low", *_ESTIMATE
+    RATIO_HIGH = "ratio_high", *_ESTIMATE
+    RATIO_BOUND_LOW = "ratio_bound_low", *_ESTIMATE
+    RATIO_BOUND_HIGH = "ratio_bound_high", *_ESTIMATE
+    SAMPLES = "samples", *_ESTIMATE
+    EFFECTIVE_SAMPLES = "effective_samples", *_ESTIMATE
+    LAST_SAMPLE = "last_sample_timestamp_seconds", "quantity", "route", "judge"
+    COVERAGE = "coverage", "route", "judge", "window"
     PENDING = "pending"
-    PROBABILITY = "probability"
-    LAG_BYTES = "lag_bytes"
-    LAG_RECORDS = "lag_records"
-    LAG_SECONDS = "lag_seconds"
-    UNREADABLE = "unreadable"
-    CLOSED = "closed"
-    JUDGES = "judges"
-    SHARE = "share"
-    BUDGET_LEFT = "budget_left"
+    PROBABILITY = "probability", "route"
+    LAG_BYTES = "lag_bytes", "source"
+    LAG_RECORDS = "lag_records", "source"
+    LAG_SECONDS = "lag_seconds", "source"
+    UNREADABLE = "unreadable", "source"
+    CLOSED = "closed", "source"
+    JUDGES = "judges", "judge", "kind", "version"
+    SHARE = "share", "judge"
+    BUDGET_LEFT = "budget_left", "judge"
     DIGESTED = "digested"
-    REPEAT_AGREEMENT = "repeat_agreement"
-    FOOLED = "fooled"
-    PADDING_PREFERRED = "padding_preferred"
-    RETRIEVAL_RECALL = "retrieval_recall"
-    RETRIEVAL_PRECISION = "retrieval_precision"
-    RETRIEVAL_F1 = "retrieval_f1"
-    RETRIEVAL_NDCG = "retrieval_ndcg"
-    RETRIEVAL_RECIPROCAL_RANK = "retrieval_reciprocal_rank"
-    USER_SCORE = "user_score"
-    USER_SCORE_LOW = "user_score_low"
-    USER_SCORE_HIGH = "user_score_high"
-    USER_SCORE_BOUND_LOW = "user_score_bound_low"
-    USER_SCORE_BOUND_HIGH = "user_score_bound_high"
-    USER_SCORE_RESPONSE = "user_score_response"
-    USER_SCORE_SAMPLES = "user_score_samples"
-    USER_SCORE_EFFECTIVE = "user_score_effective"
-    USER_SCORE_LAST = "user_score_last"
-    USER_CORRELATION = "user_correlation"
-    USER_CORRELATION_LOW = "user_correlation_low"
-    USER_CORRELATION_HIGH = "user_correlation_high"
-    USER_CORRELATION_SAMPLES = "user_correlation_samples"
-    SEGMENT_RATIO = "segment_ratio"
-    SEGMENT_RATIO_LOW = "segment_ratio_low"
-    SEGMENT_RATIO_HIGH = "segment_ratio_high"
-    SEGMENT_SAMPLES = "segment_samples"
-    SEGMENT_EFFECTIVE = "segment_effective_samples"
-    SEGMENT_LAST = "segment_last_sample"
-    BUILD = "build"
+    REPEAT_AGREEMENT = "repeat_agreement", "judge", "quantity"
+    FOOLED = "fooled", "judge"
+    PADDING_PREFERRED = "padding_preferred", "judge"
+    RETRIEVAL_RECALL = "retrieval_recall", "route", "k"
+    RETRIEVAL_PRECISION = "retrieval_precision", "route", "k"
+    RETRIEVAL_F1 = "retrieval_f1", "route", "k"
+    RETRIEVAL_NDCG = "retrieval_ndcg", "route", "k"
+    RETRIEVAL_RECIPROCAL_RANK = "retrieval_reciprocal_rank", "route"
+    USER_SCORE = "user_score", "route", "window"
+    USER_SCORE_LOW = "user_score_low", "route", "window"
+    USER_SCORE_HIGH = "user_score_high", "route", "window"
+    USER_SCORE_BOUND_LOW = "user_score_bound_low", "route", "window"
+    USER_SCORE_BOUND_HIGH = "user_score_bound_high", "route", "window"
+    USER_SCORE_RESPONSE = "user_score_response", "route", "window"
+    USER_SCORE_SAMPLES = "user_score_samples", "route", "window"
+    USER_SCORE_EFFECTIVE = "user_score_effective", "route", "window"
+    USER_SCORE_LAST = "user_score_last", "route"
+    USER_CORRELATION = "user_correlation", "judge", "quantity"
+    USER_CORRELATION_LOW = "user_correlation_low", "judge", "quantity"
+    USER_CORRELATION_HIGH = "user_correlation_high", "judge", "quantity"
+    USER_CORRELATION_SAMPLES = "user_correlation_samples", "judge", "quantity"
+    SEGMENT_RATIO = "segment_ratio", *_SEGMENT
+    SEGMENT_RATIO_LOW = "segment_ratio_low", *_SEGMENT
+    SEGMENT_RATIO_HIGH = "segment_ratio_high", *_SEGMENT
+    SEGMENT_SAMPLES = "segment_samples", *_SEGMENT
+    SEGMENT_EFFECTIVE = "segment_effective_samples", *_SEGMENT
+    SEGMENT_LAST = "segment_last_sample", "quantity", "segment", "value", "route", "judge"
+    BUILD = "build", "version", "python_version"
     LEADER = "leader"
     RELOAD_OK = "reload_ok"
     RELOAD_AT = "reload_at"
 
 
+_BY_SUFFIX = {"total": MetricType.COUNTER, "info": MetricType.INFO}
 Origin = Tally | EventCount | GaugeLevel | Gauge | GaugeSource
 
 
@@ -85,22 +91,33 @@ class SeriesDefinition:
 
     Attributes:
         name: Name as Prometheus stores it (a histogram's without `_bucket`).
-        kind: Metric type.
         help: HELP text: one sentence that says what is measured, with its unit.
-        labels: Label names, in the order of the label values of the origin.
         origin: Where the values come from.
         quantity: The quantity it is about, for the series that every quantity has.
         from_zero: Whether it is exported as 0 for every allowed combination of label values before the first event, so
             that `increase()` counts the first event.
         signed: Whether a histogram is of values that may be negative. Then it has no `_sum`, which would go down, nor
             `_count`, which OpenMetrics allows beside `_sum` only.
+        default_judge: Whether only what the default judge said is exported, as several judges read the same answers.
     """
 
     name: str
-    kind: MetricType
     help: str
-    labels: tuple[str, ...]
     origin: Origin
     quantity: Quantity | None = None
     from_zero: bool = False
     signed: bool = False
+    default_judge: bool = False
+
+    @property
+    def kind(self) -> MetricType:
+        """Metric type: what is counted in buckets is a histogram, and `_total` and `_info` are said by the name."""
+        if "bucket" in self.origin.labels:
+            return MetricType.HISTOGRAM
+        return _BY_SUFFIX.get(self.name.rpartition("_")[2], MetricType.GAUGE)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Label names: those of the origin but for the bucket, a quantity in the name, and a judge that is implied."""
+        implied = {"bucket"} | ({"quantity"} if self.quantity else set()) | ({"judge"} if self.default_judge else set())
+        return tuple(name for name in self.origin.labels if name not in implied)

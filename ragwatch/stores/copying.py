@@ -18,7 +18,7 @@ from ragwatch.stores.sqlite.reader import ReadConnection
 from ragwatch.stores.sqlite.retention import PRUNED_SEQ, PRUNED_UNTIL
 
 _TABLES = {
-    "tallies": "name, labels, value",
+    "tallies": "name, labels, label_names, value",
     "cursors": "source, stream, cursor",
     "samples": "key, source, route, at, body",
     "traits": "key, body",

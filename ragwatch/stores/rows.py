@@ -247,18 +247,45 @@ def single_number(result: list[tuple[Any, ...]]) -> float | None:
     return None if value is None else number(value)
 
 
-_TALLY_NAMES = frozenset(Tally)
+_LABEL_NAMES = {tally: json.dumps(tally.labels) for tally in Tally}
 
 
 @raises_store_error
-def tallies_of(stored: Sequence[tuple[str, str, float]]) -> Tallies:
-    """Decode counters from (name, labels, value). Counters of a newer version are ignored, and stay in the table."""
-    return Counter({_tally_key(name, labels): value for name, labels, value in stored if name in _TALLY_NAMES})
+def tally_rows(tallies: Tallies) -> list[tuple[str, str, str, float]]:
+    """Encode counters to (name, labels, label_names, value)."""
+    return [
+        (str(tally), json.dumps(labels), _LABEL_NAMES[tally], float(amount))
+        for (tally, labels), amount in tallies.items()
+    ]
+
+
+def tallies_of(stored: Sequence[tuple[str, str, str | None, float]]) -> Tallies:
+    """Decode counters from (name, labels, label_names, value).
+
+    Those of another version whose name or labels are not known are left out, and stay in the table; their number is
+    `Tally.LEFT_OUT`.
+    """
+    tallies: Tallies = Counter()
+    for name, labels, label_names, value in stored:
+        tally = _tally_key(name, labels, label_names)
+        if tally is None:
+            tallies[Tally.LEFT_OUT, (text(name),)] += 1
+        else:
+            tallies[tally] += value  # type: ignore[assignment]  # Counter adds floats as well as ints
+    return tallies
 
 
 @lru_cache(1 << 14)  # all rows are read every few seconds; there are as many as series
-def _tally_key(name: str, labels: str) -> TallyKey:
-    return Tally(name), tuple(json.loads(labels))
+def _tally_key(name: str, labels: str, label_names: str | None) -> TallyKey | None:
+    """Find the counter of a row by its name and the names of its labels; without these it has those of today."""
+    try:
+        tally, values = Tally(name), json.loads(labels)
+        by_name = dict(zip(json.loads(label_names) if label_names else tally.labels, values, strict=True))
+    except (ValueError, TypeError):
+        return None
+    if by_name.keys() != set(tally.labels) or not all(isinstance(value, str) for value in values):
+        return None
+    return tally, tuple(by_name[label] for label in tally.labels)
 
 
 def part_of(row: tuple[Any, ...]) -> Part:

@@ -1,4 +1,4 @@
-"""An upgrade from 0.1.0: the daemon opens a state and a configuration as that version wrote them, and loses nothing."""
+"""Upgrades: the daemon opens a state and a configuration as an earlier version wrote them, and loses nothing."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import signal
 import sqlite3
 import time
 from contextlib import closing
+from importlib.resources import files
 from pathlib import Path
 
+import pytest
 from functional.daemon import RagwatchProcess, parse_series
 from support.callers import canned
 from support.patience import DEADLINE
@@ -16,26 +18,32 @@ from ragwatch.core.invariants import violations
 from ragwatch.ports import Query
 from ragwatch.stores.sqlite.store import SqliteStore
 
-OLD = Path(__file__).parents[1] / "data" / "upgrade" / "0.1.0"
+OLD = Path(__file__).parents[1] / "data" / "upgrade"
+SCHEMAS = {"0.1.0": 0, "0.2.0": 8}
+"""By version: the schema whose scripts make the tables that its dump fills; 0 where it makes them itself."""
 ANSWERS = 12
 # Withdrawn: the sum of scores that may be negative is no counter, and OpenMetrics allows no count without it.
 WITHDRAWN = ("ragwatch_traffic_top_context_score_count{", "ragwatch_traffic_top_context_score_sum{")
 
 
-def test_nothing_is_lost_in_an_upgrade_from_0_1_0(tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", SCHEMAS)
+def test_nothing_is_lost_in_an_upgrade(version: str, tmp_path: Path) -> None:
     """Counters and canary figures are those of before; labels, verdicts, cursors and waiting draws are still there."""
     (tmp_path / "log").mkdir()
     (tmp_path / "state").mkdir(mode=0o700)
     with closing(sqlite3.connect(tmp_path / "state" / "ragwatch.db", isolation_level=None)) as connection:
         connection.executescript("PRAGMA page_size=16384; PRAGMA auto_vacuum=INCREMENTAL; PRAGMA journal_mode=WAL;")
-        connection.executescript((OLD / "state.sql").read_text(encoding="utf-8"))
+        for number in range(1, SCHEMAS[version] + 1):
+            script = "schema.sql" if number == 1 else f"schema_{number}.sql"
+            connection.executescript(files("ragwatch.stores.sqlite").joinpath(script).read_text(encoding="utf-8"))
+        connection.executescript((OLD / version / "state.sql").read_text(encoding="utf-8"))
         cursors = dict(connection.execute("SELECT stream, cursor FROM cursors WHERE source = 'app'"))
     with closing(SqliteStore(tmp_path / "state")) as store:
         assert store.cursors("app") == cursors  # the daemon deletes that of a file which is gone
-    old = parse_series((OLD / "figures.prom").read_text(encoding="utf-8"))
+    old = parse_series((OLD / version / "figures.prom").read_text(encoding="utf-8"))
     figures = {name: value for name, value in old.items() if not name.startswith(WITHDRAWN)}
     with canned((401, {}, {})) as (refusing, _):
-        text = (OLD / "ragwatch.yaml").read_text(encoding="utf-8")
+        text = (OLD / "0.1.0" / "ragwatch.yaml").read_text(encoding="utf-8")
         for name, value in (("FOLDER", str(tmp_path)), ("LLM", refusing), ("RETRIEVER", refusing)):
             text = text.replace(f"${{{name}}}", value)
         (tmp_path / "ragwatch.yaml").write_text(text, encoding="utf-8")

@@ -37,11 +37,13 @@ _SEEN = (
     "INSERT INTO workers (slot, name) OVERRIDING SYSTEM VALUE VALUES (%s, %s) ON CONFLICT (slot) DO UPDATE"
     " SET seen = clock_timestamp() WHERE workers.seen < clock_timestamp() - interval '10 minutes'"
 )
-_OWN_TALLIES = "SELECT name, labels, value FROM tallies WHERE slot = %s"
+_OWN_TALLIES = "SELECT name, labels, label_names, value FROM tallies WHERE slot = %s"
 _FOLD = (
-    "WITH gone AS (DELETE FROM tallies WHERE slot = %s RETURNING name, labels, value)"
-    " INSERT INTO tallies (name, labels, slot, value) SELECT name, labels, 0, value FROM gone ORDER BY name, labels"
-    " ON CONFLICT (name, labels, slot) DO UPDATE SET value = tallies.value + excluded.value"
+    "WITH gone AS (DELETE FROM tallies WHERE slot = %s RETURNING name, labels, label_names, value)"
+    " INSERT INTO tallies (name, labels, slot, label_names, value)"
+    " SELECT name, labels, 0, label_names, value FROM gone ORDER BY name, labels"
+    " ON CONFLICT (name, labels, slot)"
+    " DO UPDATE SET value = tallies.value + excluded.value, label_names = excluded.label_names"
 )
 _UNSEEN_WORKERS = f"SELECT slot FROM workers WHERE seen < clock_timestamp() - {UNSEEN} FOR UPDATE SKIP LOCKED"  # noqa: S608 - constants
 

@@ -15,7 +15,7 @@ from ragwatch.errors import StoreError
 from ragwatch.stores.postgres.locks import MIGRATION, locked
 from ragwatch.stores.postgres.views import create_views, drop_views
 
-VERSION = 11
+VERSION = 12
 COMPATIBLE = 1  # the oldest version of ragwatch's schema whose workers can use a database of version `VERSION`
 OLDEST_SERVER = 130000
 DDL_LOCK_SECONDS = 1  # a migration that cannot lock a table within this time is given up, and workers go on

@@ -6,7 +6,6 @@ Lists are given in binary (%b): as text, psycopg takes 20 us for each body of a 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -21,7 +20,7 @@ from ragwatch.stores.postgres.locks import SEQUENCES, lock
 from ragwatch.stores.traits import traits_body
 
 SLOTS = 16
-TALLIES = "SELECT name, labels, SUM(value ORDER BY slot) FROM tallies GROUP BY name, labels"
+TALLIES = "SELECT name, labels, MAX(label_names), SUM(value ORDER BY slot) FROM tallies GROUP BY name, labels"
 """In the order of slots, so that rounding never makes a counter fall."""
 PENDING = "SELECT judge, COUNT(*) FROM work GROUP BY judge"
 OVERDUE = (
@@ -148,15 +147,16 @@ def insert_follow_ups(writer: Writer, follow_ups: Sequence[FollowUp], counts: Ta
 
 def add_tallies(writer: Writer, tallies: Tallies, slot: int) -> None:
     """Increment counters."""
-    added = sorted((str(tally), json.dumps(labels), float(amount)) for (tally, labels), amount in tallies.items())
-    if not added:
+    if not tallies:
         return
-    names, labels, amounts = (list(column) for column in zip(*added, strict=True))
+    columns = [list(column) for column in zip(*sorted(rows.tally_rows(tallies)), strict=True)]
     writer.execute(
-        "INSERT INTO tallies (name, labels, slot, value) SELECT t.name, t.labels, %s, t.value"
-        " FROM unnest(%b::text[], %b::text[], %b::float8[]) AS t(name, labels, value)"
-        " ON CONFLICT (name, labels, slot) DO UPDATE SET value = tallies.value + excluded.value",
-        (slot, names, labels, amounts),
+        "INSERT INTO tallies (name, labels, slot, label_names, value)"
+        " SELECT t.name, t.labels, %s, t.label_names, t.value"
+        " FROM unnest(%b::text[], %b::text[], %b::text[], %b::float8[]) AS t(name, labels, label_names, value)"
+        " ON CONFLICT (name, labels, slot)"
+        " DO UPDATE SET value = tallies.value + excluded.value, label_names = excluded.label_names",
+        (slot, *columns),
     )
 
 

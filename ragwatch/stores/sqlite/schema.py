@@ -9,7 +9,7 @@ from importlib.resources.abc import Traversable
 
 from ragwatch.errors import StoreError
 
-VERSION = 8
+VERSION = 9
 PAGE_BYTES = 16384  # a compressed sample fits a page: 2.5 KB on disk for 6 KB of text, a third of what 4 KiB pages take
 WAL_BYTES = 64 << 20  # the write-ahead log is truncated to this after a slow reader made it grow
 BUSY_MS = 5000  # only other programs, such as the sqlite3 shell, can hold a lock

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Sequence
 from typing import Any
@@ -74,8 +73,9 @@ def insert_row(writer: sqlite3.Connection, row: dict[str, Any]) -> None:
 def add_tallies(writer: sqlite3.Connection, tallies: Tallies) -> None:
     """Increment counters."""
     writer.executemany(
-        "INSERT INTO tallies VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET value = value + excluded.value",
-        [(str(tally), json.dumps(labels), amount) for (tally, labels), amount in tallies.items()],
+        "INSERT INTO tallies (name, labels, label_names, value) VALUES (?, ?, ?, ?)"
+        " ON CONFLICT DO UPDATE SET value = value + excluded.value, label_names = excluded.label_names",
+        rows.tally_rows(tallies),
     )
 
 

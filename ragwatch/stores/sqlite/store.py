@@ -37,7 +37,7 @@ from ragwatch.stores.sqlite import accounts, batches, feedback, indexing, replie
 from ragwatch.stores.sqlite.finding import SqliteSearch
 from ragwatch.stores.sqlite.retention import LIVE, PRUNED_UNTIL, delete_expired, delete_oldest, delete_oldest_runs
 
-_TALLIES = "SELECT name, labels, value FROM tallies"
+_TALLIES = "SELECT name, labels, label_names, value FROM tallies"
 _PENDING = "SELECT judge, COUNT(*) FROM work GROUP BY judge"
 _LEASABLE = (
     "SELECT key, source, route, at, body, probability FROM work JOIN samples USING (key)"

@@ -1,4 +1,4 @@
-"""Names of 0.1.0, keys and series, are still there, and a value that is refused now says what to write instead."""
+"""Names of earlier versions, keys and series, are still there; a value that is refused now says what to write."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from ragwatch.config.model import Settings
 from ragwatch.errors import ConfigError
 from ragwatch.exporter.catalogue import CATALOGUE
 
-OLD = Path(__file__).parents[2] / "data" / "upgrade" / "0.1.0"
+FOLDERS = Path(__file__).parents[2] / "data" / "upgrade"
+OLD = FOLDERS / "0.1.0"
+versions = pytest.mark.parametrize("version", ["0.1.0", "0.2.0"])
 REGISTRIES = {"judges": judges, "probes": probes, "sources": sources, "stores": stores}
 
 
@@ -30,18 +32,20 @@ def keys(annotation: Any) -> Iterator[str]:
         yield from keys(argument)
 
 
-def test_every_key_of_0_1_0_is_known() -> None:
+@versions
+def test_every_key_of_before_is_known(version: str) -> None:
     """No key was removed or renamed. One that will be leaves this list and is described in docs/upgrading.md."""
     known = set(keys(Settings))
     for registry, package in REGISTRIES.items():
         known |= {f"{registry}.{kind}.{key}" for kind, rows in package.KINDS.items() for key in keys(rows.Options)}
-    assert set((OLD / "keys.txt").read_text(encoding="utf-8").split()) <= known
+    assert set((FOLDERS / version / "keys.txt").read_text(encoding="utf-8").split()) <= known
 
 
-def test_every_series_of_0_1_0_is_there() -> None:
+@versions
+def test_every_series_of_before_is_there(version: str) -> None:
     """No series was removed or renamed; the same holds for one that will be."""
     names = {row.name for row in CATALOGUE}
-    assert set((OLD / "series.txt").read_text(encoding="utf-8").split()) <= names
+    assert set((FOLDERS / version / "series.txt").read_text(encoding="utf-8").split()) <= names
 
 
 def written(text: str, folder: Path) -> Path:

@@ -10,7 +10,7 @@ import pytest
 from ragwatch.core.snapshot import Gauge
 from ragwatch.core.tally import Tally
 from ragwatch.exporter.catalogue import CATALOGUE, MetricType, SeriesDefinition, markdown
-from ragwatch.exporter.series import GaugeSource
+from ragwatch.exporter.series import GaugeSource, Origin
 from ragwatch.model.quantities import Quantity
 from ragwatch.telemetry import EventCount, GaugeLevel
 
@@ -18,6 +18,7 @@ from ragwatch.telemetry import EventCount, GaugeLevel
 UNITS = frozenset(
     {
         "total",
+        "counters",
         "ratio",
         "low",
         "high",
@@ -61,10 +62,9 @@ def faults(series: SeriesDefinition) -> list[str]:
         faults.append("unit")
     if "by" in words:
         faults.append("by")
-    if (series.kind is MetricType.COUNTER) != (words[-1] == "total"):
+    counted = isinstance(series.origin, EventCount | Tally) and series.origin is not Tally.LEFT_OUT
+    if counted != (words[-1] == "total" or series.kind is MetricType.HISTOGRAM):
         faults.append("total")
-    if (series.kind is MetricType.INFO) != (words[-1] == "info"):
-        faults.append("info")
     named = {
         label
         for label in series.labels
@@ -88,22 +88,21 @@ def test_every_row_keeps_the_conventions(series: SeriesDefinition) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "kind", "fault"),
+    ("name", "origin", "fault"),
     [
-        ("ragwatch_answers_percent", MetricType.GAUGE, "unit"),
-        ("ragwatch_faithfulness", MetricType.GAUGE, "unit"),
-        ("ragwatch_lag_milliseconds", MetricType.GAUGE, "unit"),
-        ("ragwatch_samples_by_route_total", MetricType.COUNTER, "by"),
-        ("ragwatch_route_samples_total", MetricType.COUNTER, "label in name"),
-        ("ragwatch_answers_seen_seconds", MetricType.COUNTER, "total"),
-        ("ragwatch_answers_total", MetricType.GAUGE, "total"),
-        ("ragwatch_Answers_total", MetricType.COUNTER, "form"),
-        ("ragwatch_build_info", MetricType.GAUGE, "info"),
+        ("ragwatch_answers_percent", GaugeSource.PROBABILITY, "unit"),
+        ("ragwatch_faithfulness", GaugeSource.PROBABILITY, "unit"),
+        ("ragwatch_lag_milliseconds", GaugeSource.PROBABILITY, "unit"),
+        ("ragwatch_samples_by_route_total", Tally.DRAWN, "by"),
+        ("ragwatch_route_samples_total", Tally.DRAWN, "label in name"),
+        ("ragwatch_answers_seen_seconds", Tally.DRAWN, "total"),
+        ("ragwatch_answers_total", GaugeSource.PROBABILITY, "total"),
+        ("ragwatch_Answers_total", Tally.DRAWN, "form"),
     ],
 )
-def test_the_lint_catches(name: str, kind: MetricType, fault: str) -> None:
+def test_the_lint_catches(name: str, origin: Origin, fault: str) -> None:
     """A lint that passes everything would prove nothing."""
-    assert fault in faults(replace(CATALOGUE[0], name=name, kind=kind, labels=("route",)))
+    assert fault in faults(replace(CATALOGUE[0], name=name, origin=origin))
 
 
 def test_names_are_unique_with_their_suffixes() -> None:

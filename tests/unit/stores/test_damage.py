@@ -9,6 +9,7 @@ import pytest
 from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission
 
 from ragwatch.core.labels.label import Label
+from ragwatch.core.tally import Tally
 from ragwatch.errors import StoreError
 from ragwatch.model.quantities import Quantity
 from ragwatch.ports import Part, Query, StoredRun
@@ -96,9 +97,10 @@ def test_counts_are_read_past_a_damaged_name(filled: SqliteStore) -> None:
     """A tally or a queue with a text that is no UTF-8 is read all the same, by every way of asking."""
     filled._writer.execute("UPDATE verdicts SET judge = CAST(X'ff' AS TEXT) WHERE key = ?", (KEYS[1],))
     assert [row.judge for row in filled.window(0, 0.0, 10)] == [JUDGE, "\ufffd", JUDGE]
-    filled._writer.execute("INSERT INTO tallies VALUES (CAST(X'ff' AS TEXT), '[]', 1.0)")
+    filled._writer.execute("INSERT INTO tallies VALUES (CAST(X'ff' AS TEXT), '[]', 1.0, NULL)")
     other = ReadConnection(filled._path)
-    assert len(other.at_once("SELECT name FROM tallies")[0]) == len(filled.tallies()) + 1
+    assert len(other.at_once("SELECT name FROM tallies")[0]) == len(filled.tallies())
+    assert filled.tallies()[Tally.LEFT_OUT, ("\ufffd",)] == 1
     other.close()
     walker = ReadConnection(filled._path)
     with pytest.raises(StoreError, match="decode"):

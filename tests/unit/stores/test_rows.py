@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -11,8 +12,9 @@ from support.kit import a_draw, a_sample, a_verdict, an_evidence, an_unjudged
 
 from ragwatch.core.evidence import Evidence
 from ragwatch.core.sample import RelevantContext, Role, Turn
+from ragwatch.core.tally import Tallies, Tally
 from ragwatch.formats import build
-from ragwatch.stores.rows import pack, sample_of, score_row, unpack, verdict_row
+from ragwatch.stores.rows import pack, sample_of, score_row, tallies_of, tally_rows, unpack, verdict_row
 
 texts = st.text(st.characters(exclude_categories=()))
 values = st.recursive(
@@ -76,3 +78,34 @@ def test_unjudged_row() -> None:
         "trace_id": "t",
     }
     assert score_row((1, "k", 2.0, "r", "j", "v", 1.0, None, "refused", None, None)).scores is None
+
+
+def test_counters_come_back_by_the_names_of_their_labels() -> None:
+    """A row that a version with another order of labels wrote adds to the same counter as one of this version."""
+    counted: Tallies = Counter({(Tally.REJECTED, ("app", "json")): 3, (Tally.SEEN, ("app",)): 7})
+    other_order = ("rejected", '["json","app"]', '["reason","source"]', 2.0)
+    assert tallies_of(tally_rows(counted)) == counted
+    assert tallies_of([*tally_rows(counted), other_order])[Tally.REJECTED, ("app", "json")] == 5
+    assert tallies_of([("seen", '["app"]', None, 1.0)]) == {(Tally.SEEN, ("app",)): 1}
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        pytest.param(("seen", '["app", "eu"]', '["source", "region"]'), id="a label more"),
+        pytest.param(("rejected", '["app"]', '["source"]'), id="a label less"),
+        pytest.param(("rejected", '["app", "json"]', '["source", "cause"]'), id="another label"),
+        pytest.param(("seen", '["app", "eu"]', None), id="no names, and another number"),
+        pytest.param(("seen", '["app"]', '["source", "source"]'), id="more names than values"),
+        pytest.param(("seen", "[1]", '["source"]'), id="a number"),
+        pytest.param(("seen", "[[]]", '["source"]'), id="a list"),
+        pytest.param(("seen", "5", '["source"]'), id="no list"),
+        pytest.param(("seen", "[", '["source"]'), id="no JSON"),
+        pytest.param(("seen", '["app"]', "{}["), id="names that are no JSON"),
+        pytest.param(("laughs", '["app"]', '["source"]'), id="another counter"),
+    ],
+)
+def test_a_counter_that_is_not_known_is_left_out_and_counted(row: tuple[str, str, str | None]) -> None:
+    """It costs no other counter, and shows in a series of its own."""
+    stored = [(*row, 4.0), ("seen", '["app"]', '["source"]', 1.0)]
+    assert tallies_of(stored) == {(Tally.SEEN, ("app",)): 1, (Tally.LEFT_OUT, (row[0],)): 1}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator
@@ -264,3 +265,16 @@ def test_t34_an_upgraded_database_is_like_a_new_one(tmp_path: Path, version: int
                 names = connection.execute("SELECT name FROM sqlite_master WHERE name NOT LIKE 'sqlite%'").fetchall()
                 schemas.append({name: connection.execute(f"PRAGMA table_info({name})").fetchall() for (name,) in names})
         assert schemas[0] == schemas[1]
+
+
+def test_t34_an_upgrade_from_schema_8_names_the_labels_of_counters(tmp_path: Path) -> None:
+    """T34: every stored counter names its labels, all are read as before, and what is counted adds to them."""
+    path = as_left_by(8, tmp_path / "state")
+    with closing(sqlite3.connect(path)) as connection:
+        stored = connection.execute("SELECT name, labels, value FROM tallies").fetchall()
+    before = {(Tally(name), tuple(json.loads(labels))): value for name, labels, value in stored}
+    with closing(SqliteStore(path.parent)) as store:
+        assert store.tallies() == before
+        assert store._writer.execute("SELECT COUNT(*) FROM tallies WHERE label_names IS NULL").fetchone() == (0,)
+        store.settle([a_verdict(draw) for draw in store.lease(JUDGE, 9, now=AT, seconds=60)])
+        assert store.tallies()[Tally.JUDGED, ("search", JUDGE)] == before[Tally.JUDGED, ("search", JUDGE)] + 1
