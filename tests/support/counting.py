@@ -1,6 +1,7 @@
 """Leaves tests out of the measurement of coverage, which doubles their time.
 
-These are the ones marked `uncounted` or `costly`, and those of `tests/house`, which read texts and files.
+These are the ones marked `uncounted` or `costly`, those of `tests/house`, which read texts and files, and those of
+`tests/functional`, whose daemons run beside the tests. No process that a test starts is measured.
 
 Tests that cost little cover everything that must be covered.
 """
@@ -15,7 +16,8 @@ from pathlib import Path
 
 import pytest
 
-_HOUSE = Path(__file__).parents[1] / "house"
+_TESTS = Path(__file__).parents[1]
+_UNCOUNTED_FOLDERS = (_TESTS / "house", _TESTS / "functional")
 
 
 @contextmanager
@@ -35,10 +37,18 @@ def uncounted() -> Iterator[None]:
 
 
 @pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[object]:
+    """Run a test with its fixtures without counting lines, where that holds for its folder."""
+    if not any(item.path.is_relative_to(folder) for folder in _UNCOUNTED_FOLDERS):
+        return (yield)
+    with uncounted():
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     """Run a marked test without counting its lines."""
-    of_files = item.path.is_relative_to(_HOUSE)
-    if not of_files and not any(item.iter_markers("uncounted")) and not any(item.iter_markers("costly")):
+    if not any(item.iter_markers("uncounted")) and not any(item.iter_markers("costly")):
         return (yield)
     with uncounted():
         return (yield)

@@ -32,8 +32,12 @@ def request_of(spans: bytes) -> bytes:
     ("spans", "limit"),
     [
         (field(2, SPAN) * (MAX_SPANS + 1), "50000 spans"),
-        (field(2, SPAN + field(9, b"") * 700_000), "96 MiB"),
-        (field(2, SPAN + field(11, field(3, field(2, field(5, field(1, b"") * 700_000))))), "96 MiB"),
+        pytest.param(field(2, SPAN + field(9, b"") * 700_000), "96 MiB", marks=pytest.mark.costly),
+        pytest.param(
+            field(2, SPAN + field(11, field(3, field(2, field(5, field(1, b"") * 700_000))))),
+            "96 MiB",
+            marks=pytest.mark.costly,
+        ),
     ],
     ids=["spans", "attributes", "values of an array in an event"],
 )
