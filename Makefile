@@ -36,17 +36,23 @@ help:
 
 setup: .venv/dev.stamp
 
-.venv/run.stamp: requirements-demo.lock tools/setup.sh
+.venv/run.stamp: requirements/demo.lock tools/setup.sh
 	@PYTHON="$(PYTHON)" sh tools/setup.sh run
 
-.venv/dev.stamp: requirements-dev.lock requirements-servers.lock tools/setup.sh
+.venv/dev.stamp: requirements/dev.lock requirements/servers.lock tools/setup.sh
 	@PYTHON="$(PYTHON)" sh tools/setup.sh dev
 
-# Each an environment of its own in .venv/NAME, from requirements-NAME.lock: what it holds is nothing that ragwatch may import.
+# Each an environment of its own in .venv/NAME: what it holds is nothing that ragwatch may import.
 PEERS := ragas deepeval trulens phoenix nli
 OWN_ENVIRONMENTS := build deploy docs tracers $(PEERS:%=peers-%)
-$(OWN_ENVIRONMENTS:%=.venv/%.stamp): .venv/%.stamp: requirements-%.lock tools/setup.sh
-	@PYTHON="$(PYTHON)" sh tools/setup.sh $*
+LOCK.build := requirements/build.lock
+LOCK.deploy := deploy/deploy.lock
+LOCK.docs := docs/docs.lock
+LOCK.tracers := tests/traced/tracers.lock
+$(foreach peer,$(PEERS),$(eval LOCK.peers-$(peer) := bench/peers/$(peer).lock))
+.SECONDEXPANSION:
+$(OWN_ENVIRONMENTS:%=.venv/%.stamp): .venv/%.stamp: $$(LOCK.$$*) tools/setup.sh
+	@PYTHON="$(PYTHON)" sh tools/setup.sh $* $(LOCK.$*)
 
 run: .venv/run.stamp
 	@$(BIN)/python -m ragwatch demo $(ARGS)
@@ -75,8 +81,8 @@ measured-tests: .venv/dev.stamp
 	@rm -f .coverage .coverage.*
 	EXAMPLES=$(EXAMPLES) $(BIN)/coverage run -m pytest -m "not slow" --workers $(WORKERS)
 
-.venv/oracles.stamp: .venv/dev.stamp requirements-oracles.lock
-	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements-oracles.lock
+.venv/oracles.stamp: .venv/dev.stamp tests/oracles.lock
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r tests/oracles.lock
 	@touch $@
 
 slow: .venv/oracles.stamp .venv/tracers.stamp
@@ -119,16 +125,16 @@ check-deploy: .venv/dev.stamp .venv/deploy.stamp sbom
 	systemd-analyze security --offline=true --threshold=20 deploy/systemd/ragwatch.service
 	$(BIN)/python tools/grafana_types.py
 	$(BIN)/python tools/dashboard_linter.py grafana/*/*.json
-	@sh tools/audit.sh .venv/deploy/bin/pip-audit requirements.lock requirements-local.lock
+	@sh tools/audit.sh .venv/deploy/bin/pip-audit requirements/run.lock requirements/local.lock
 
 # What an installation is made of, as CycloneDX: one file for each set of locked packages.
 sbom: .venv/deploy.stamp
 	@mkdir -p dist
 	@sed "s/^dynamic = .*/version = \"$$(sed -n 's/^__version__ = "\(.*\)"/\1/p' ragwatch/__init__.py)\"/" pyproject.toml > dist/pyproject.toml
 	.venv/deploy/bin/cyclonedx-py requirements --output-reproducible --validate --pyproject dist/pyproject.toml \
-	  --mc-type application -o dist/ragwatch.cdx.json requirements.lock
+	  --mc-type application -o dist/ragwatch.cdx.json requirements/run.lock
 	.venv/deploy/bin/cyclonedx-py requirements --output-reproducible --validate --pyproject dist/pyproject.toml \
-	  --mc-type application -o dist/ragwatch-local.cdx.json requirements-local.lock
+	  --mc-type application -o dist/ragwatch-local.cdx.json requirements/local.lock
 
 bench: .venv/dev.stamp
 	@for each in $(filter-out bench/judge_accuracy.py,$(wildcard bench/*.py)); do echo "== $$each"; $(BIN)/python $$each || exit 1; done
@@ -151,18 +157,17 @@ COMPILE := uv pip compile -q --universal --python-version 3.11 --generate-hashes
 EXTRAS := --extra encryption --extra grpc --extra kafka --extra nats --extra postgres --extra redis --extra sqs --extra zstd
 
 lock:
-	$(COMPILE) $(EXTRAS) pyproject.toml tools/build.in -o requirements.lock
-	$(COMPILE) --constraint requirements.lock --group demo -o requirements-demo.lock
-	$(COMPILE) --constraint requirements.lock tools/build.in -o requirements-build.lock
-	$(COMPILE) --constraint requirements.lock --group dev pyproject.toml tools/build.in -o requirements-dev.lock
-	$(COMPILE) --constraint requirements-dev.lock $(EXTRAS) --extra local --no-emit-package ragwatch-reader \
-	  pyproject.toml tools/build.in -o requirements-local.lock
-	$(COMPILE) --constraint requirements-dev.lock --group interpreters pyproject.toml -o requirements-interpreters.lock
-	for group in oracles tracers deploy peers-nli docs; do \
-	  $(COMPILE) --constraint requirements-dev.lock --group $$group -o requirements-$$group.lock || exit 1; done
-	for group in peers-ragas peers-deepeval peers-trulens peers-phoenix; do \
-	  $(COMPILE) --group $$group -o requirements-$$group.lock || exit 1; done
-	$(COMPILE) --no-deps --group servers -o requirements-servers.lock
+	$(COMPILE) $(EXTRAS) pyproject.toml tools/build.in -o requirements/run.lock
+	$(COMPILE) --constraint requirements/run.lock --group demo -o requirements/demo.lock
+	$(COMPILE) --constraint requirements/run.lock tools/build.in -o requirements/build.lock
+	$(COMPILE) --constraint requirements/run.lock --group dev pyproject.toml tools/build.in -o requirements/dev.lock
+	$(COMPILE) --constraint requirements/dev.lock $(EXTRAS) --extra local --no-emit-package ragwatch-reader \
+	  pyproject.toml tools/build.in -o requirements/local.lock
+	$(COMPILE) --constraint requirements/dev.lock --group interpreters pyproject.toml -o requirements/interpreters.lock
+	$(COMPILE) --constraint requirements/dev.lock --group oracles -o tests/oracles.lock
+	$(foreach name,deploy docs tracers peers-nli,$(COMPILE) --constraint requirements/dev.lock --group $(name) -o $(LOCK.$(name)) &&) true
+	$(foreach peer,$(filter-out nli,$(PEERS)),$(COMPILE) --group peers-$(peer) -o $(LOCK.peers-$(peer)) &&) true
+	$(COMPILE) --no-deps --group servers -o requirements/servers.lock
 
 docs: .venv/docs.stamp
 	@rm -rf dist/docs dist/prose

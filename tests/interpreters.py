@@ -1,7 +1,7 @@
 """Other Pythons on this machine, and the tests of the core and the embedded judge under each of them.
 
 As a script (`make interpreters`) it gives each a virtual environment in `.venv/interpreters`, installs what those tests
-need from `requirements-interpreters.lock`, and runs them. It says which Pythons were used, and which were left out and
+need from `requirements/interpreters.lock`, and runs them. It says which Pythons were used, and which were left out and
 why; only tests that fail make it fail.
 """
 
@@ -20,7 +20,7 @@ from pathlib import Path
 from time import monotonic
 
 ROOT = Path(__file__).parents[1]
-LOCK = ROOT / "requirements-interpreters.lock"
+LOCK = ROOT / "requirements" / "interpreters.lock"
 ENVIRONMENTS = ROOT / ".venv" / "interpreters"
 OLDEST = (3, 11)
 TESTS = ("tests/unit/core", *(f"tests/unit/judges/{name}" for name in ("test_lexical*.py", "test_reading*.py")))

