@@ -12,7 +12,7 @@ EXAMPLES ?= 10
 unexport PYTHONDONTWRITEBYTECODE PYTHONSAFEPATH
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test measured-tests interpreters check check-deploy sbom lint fix slow soak rules bench bench-judge bench-peers lock pin-images screenshots wheel docs
+.PHONY: help setup run kit test measured-tests interpreters check check-deploy sbom lint fix slow soak rules bench bench-judge bench-peers lock pin-images screenshots wheel docs
 
 help:
 	@echo "make run     the demo: a small real RAG service under ragwatch, no key"
@@ -27,6 +27,7 @@ help:
 	@echo "make sbom    what an installation is made of, as CycloneDX files in dist/"
 	@echo "make screenshots  every page of the demo as a picture in dist/screenshots: light, dark, on a phone (two minutes)"
 	@echo "make docs    the documentation as a site in dist/docs; broken links and anchors are errors, and so is prose that proselint reports"
+	@echo "make kit     what is generated: rules, dashboards and pages of this repository; chart, manifests, mixin and manual page in dist/kit"
 	@echo "make wheel   the wheels of ragwatch and of its model, and the sdist, in dist/"
 	@echo "make bench   speed, beside the floor in the same run"
 	@echo "make bench-judge  how far the embedded judges agree with people, set by set; ARGS=\"--limit 200\" for a first look"
@@ -103,18 +104,18 @@ rules: .venv/dev.stamp
 	  tests/house/test_catalogue.py tests/house/test_oncall.py tests/house/test_oncall_expressions.py tests/house/test_oncall_files.py \
 	  tests/house/test_dashboards.py
 
-check-deploy: .venv/dev.stamp .venv/deploy.stamp sbom
+check-deploy: .venv/dev.stamp .venv/deploy.stamp sbom kit
 	.venv/deploy/bin/hadolint deploy/Dockerfile
 	.venv/deploy/bin/check-jsonschema --builtin-schema vendor.compose-spec deploy/compose.yaml deploy/compose.secured.yaml deploy/compose.fleet.yaml
 	.venv/deploy/bin/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	.venv/deploy/bin/yamllint -s -d '{extends: relaxed, ignore: [deploy/helm/ragwatch/templates], rules: {line-length: disable}}' deploy grafana .github config.example.yaml
 	.venv/deploy/bin/kubernetes-validate --strict -k 1.33 deploy/kubernetes/sidecar.yaml deploy/kubernetes/config.yaml deploy/kubernetes/secret.yaml \
 	  $(addprefix deploy/kubernetes/fleet/,config.yaml broker.yaml deployment.yaml hpa.yaml pdb.yaml)
-	.venv/deploy/bin/helm lint --strict deploy/helm/ragwatch -f deploy/helm/example-values.yaml
-	.venv/deploy/bin/helm template example deploy/helm/ragwatch -f deploy/helm/example-values.yaml > dist/chart.yaml
-	.venv/deploy/bin/helm template example deploy/helm/ragwatch -f deploy/helm/example-values.yaml \
+	.venv/deploy/bin/helm lint --strict dist/kit/helm/ragwatch -f deploy/helm/example-values.yaml
+	.venv/deploy/bin/helm template example dist/kit/helm/ragwatch -f deploy/helm/example-values.yaml > dist/chart.yaml
+	.venv/deploy/bin/helm template example dist/kit/helm/ragwatch -f deploy/helm/example-values.yaml \
 	  --set podMonitor.enabled=true,prometheusRule.enabled=true > dist/chart-operator.yaml
-	$(BIN)/python tools/crds.py dist/chart-operator.yaml $(filter-out %/sidecar-patch.yaml,$(wildcard deploy/kubernetes/*.yaml)) \
+	$(BIN)/python tools/crds.py dist/chart-operator.yaml $(filter-out %/sidecar-patch.yaml,$(wildcard dist/kit/kubernetes/*.yaml)) \
 	  $(wildcard deploy/kubernetes/fleet/*.yaml) deploy/slo/pyrra.yaml
 	.venv/deploy/bin/kubernetes-validate --strict -k 1.33 dist/chart.yaml
 	$(BIN)/python tools/rendered.py < dist/chart.yaml
@@ -148,6 +149,10 @@ bench-peers: .venv/dev.stamp $(PEERS:%=.venv/peers-%.stamp)
 fix: .venv/dev.stamp
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+kit: .venv/dev.stamp
+	@$(BIN)/python tools/kit.py
+	@$(BIN)/python tools/readme.py
 
 pin-images: .venv/dev.stamp
 	@$(BIN)/python tools/pin_images.py $(ARGS)

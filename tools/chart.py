@@ -1,14 +1,11 @@
-"""Generated files of the Helm chart: the schema of its values, and its rules."""
+"""Builds the schema of the values of the Helm chart."""
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from ragwatch.config.schema import json_schema
-from ragwatch.rules import RulePlan, operator, yaml_text
 
-FOLDER = "deploy/helm/ragwatch"
 SET_BY_CHART = ("listen", "config_file")
 """Keys of `web` that the chart sets; it sets `state`, too."""
 
@@ -61,11 +58,3 @@ def values_schema() -> dict[str, Any]:
         **{"global": _OBJECT},
     )
     return {"$schema": "http://json-schema.org/draft-07/schema#", **schema, "$defs": definitions}
-
-
-def chart_files(plan: RulePlan) -> dict[str, str]:
-    """Text of each generated file, by its path in the repository."""
-    return {
-        f"{FOLDER}/values.schema.json": json.dumps(values_schema(), indent=1, ensure_ascii=False) + "\n",
-        f"{FOLDER}/files/rules.yaml": yaml_text(operator(plan)["spec"]),
-    }

@@ -1,4 +1,8 @@
-"""Writes rules (deploy/prometheus, kubernetes, jsonnet, helm), docs/alerts.md, grafana/dashboards and grafana/postgres.
+"""Writes what is generated: into the repository what people apply from it, and everything else into dist/kit.
+
+In the repository lie the rules of deploy/prometheus, the dashboards, docs/alerts.md and the patch of the sidecar. In
+dist/kit are the Helm chart, the manifests for Kubernetes and the jsonnet mixin, each with its generated files, and the
+manual page; `make wheel` takes the page from there.
 
 The dashboards have the panels of canaries, anchors, joins, exports, segments and criteria, which config.example.yaml
 shows as comments.
@@ -9,6 +13,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 
 import yaml
@@ -19,8 +24,9 @@ from ragwatch.config import load
 from ragwatch.rules import RulePlan, alerts, operator, prometheus, yaml_text
 from ragwatch.rules.catalogue import CATALOGUE, PREFIX
 from ragwatch.rules.dashboards import Feature
-from tools.chart import chart_files
+from tools.chart import values_schema
 from tools.dashboard_linter import exclusions
+from tools.manual import manual
 
 ROOT = Path(__file__).parent.parent
 
@@ -30,9 +36,6 @@ def files() -> dict[str, str]:
     config = load(ROOT / "config.example.yaml")
     plan = plan_of(config)
     texts = {f"deploy/prometheus/{name}": yaml_text(file) for name, file in prometheus(plan).items()}
-    texts["deploy/kubernetes/prometheusrule.yaml"] = yaml_text(operator(plan))
-    texts["deploy/jsonnet/rules.json"] = json.dumps(prometheus(plan), indent=1, ensure_ascii=False) + "\n"
-    texts |= chart_files(plan)
     texts["deploy/kubernetes/sidecar-patch.yaml"] = SIDECAR_PATCH + yaml_text(sidecar_patch())
     shown = board_plan_of(config, plan)
     commented = {
@@ -51,6 +54,32 @@ def files() -> dict[str, str]:
     texts["grafana/dashboards/.lint"] = yaml_text(exclusions(json.loads(text) for text in dashboards.values()))
     texts["docs/alerts.md"] = alerts_page(plan)
     return texts
+
+
+def kit() -> dict[str, str]:
+    """Text of every file of the kit, by its path in dist/kit: what is copied from the repository, and what is not."""
+    plan = plan_of(load(ROOT / "config.example.yaml"))
+    texts = {
+        str(file.relative_to(ROOT)).removeprefix("deploy/"): file.read_text(encoding="utf-8")
+        for folder in ("deploy/helm", "deploy/kubernetes", "deploy/jsonnet", "grafana/dashboards")
+        for file in sorted((ROOT / folder).rglob("*"))
+        if file.is_file()
+    }
+    texts["helm/ragwatch/values.schema.json"] = _json(values_schema())
+    texts["helm/ragwatch/files/rules.yaml"] = yaml_text(operator(plan)["spec"])
+    texts["kubernetes/prometheusrule.yaml"] = yaml_text(operator(plan))
+    component = texts["kubernetes/kustomization.yaml"]
+    texts["kubernetes/kustomization.yaml"] = component.replace(
+        "podmonitor.yaml]", "podmonitor.yaml, prometheusrule.yaml]"
+    )
+    texts["jsonnet/rules.json"] = _json(prometheus(plan))
+    texts["jsonnet/mixin.libsonnet"] = texts["jsonnet/mixin.libsonnet"].replace("../../grafana/", "../grafana/")
+    texts["ragwatch.1"] = manual()
+    return texts
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, indent=1, ensure_ascii=False) + "\n"
 
 
 ALERTS_PAGE = """# Alerts
@@ -128,7 +157,8 @@ def alerts_page(plan: RulePlan) -> str:
 
 
 if __name__ == "__main__":
-    for name, text in files().items():
+    rmtree(ROOT / "dist" / "kit", ignore_errors=True)
+    for name, text in (files() | {f"dist/kit/{name}": text for name, text in kit().items()}).items():
         file = ROOT / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")

@@ -3,7 +3,7 @@
     python tools/release.py 0.2.0 2026-11-23
 
 `ragwatch/__init__.py` is the place that the wheel, the sdist, the pages and the series take it from; the others are
-listed in `PLACES`, and `tests/house/test_version.py` holds that they agree. Run `python tools/readme.py` afterwards.
+listed in `PLACES`, and `tests/house/test_version.py` holds that they agree. `make kit` writes the rest.
 """
 
 from __future__ import annotations
@@ -58,7 +58,6 @@ def main(version: str, date: str) -> None:
     for name, pattern in PLACES.items():
         file = ROOT / name
         file.write_text(replaced(file.read_text(encoding="utf-8"), pattern, version), encoding="utf-8")
-    print("run `python tools/readme.py`, which writes the manual page")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 // Monitoring mixin: the generated rules and dashboards, to render with your other mixins.
 // For other thresholds, windows and objectives generate the rules with `ragwatch rules --config FILE`.
-// The rules are JSON, because older jsonnet versions cannot parse YAML literal blocks.
+// `make kit` writes rules.json beside a copy of this file, in dist/kit/jsonnet. The rules are JSON, because older jsonnet versions cannot parse YAML literal blocks.
 {
   _config+:: {
     // Additional labels for your Alertmanager, such as {team: 'search'}.

@@ -1,12 +1,11 @@
 """The Helm chart: its values are checked by the configuration's own schema, and what it deploys is allowed to start.
 
-`make check-deploy` renders it with helm. Without helm, its schema and defaults are held here; tools/kit.py writes both
-files that are generated (test_oncall_expressions.py).
+`make check-deploy` renders it with helm. Without helm, its schema and defaults are held here; tools/kit.py writes the
+chart with what is generated (test_kit.py).
 """
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +14,11 @@ import pytest
 import yaml
 
 from ragwatch import __version__
+from tools.chart import values_schema
 
 CHART = Path(__file__).parents[2] / "deploy" / "helm" / "ragwatch"
 VALUES: dict[str, Any] = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))
-SCHEMA: dict[str, Any] = json.loads((CHART / "values.schema.json").read_text(encoding="utf-8"))
+SCHEMA = values_schema()
 
 
 def refused(values: dict[str, Any]) -> list[str]:

@@ -14,7 +14,9 @@ from ragwatch.config import parse
 from ragwatch.config.web import WebOptions
 from ragwatch.daemon.web_access import read_rules
 from ragwatch.errors import ConfigError
+from tools.kit import kit
 
+KIT = kit()
 FOLDER = Path(__file__).parents[2] / "deploy" / "kubernetes"
 DURATION = re.compile(r"(0|(\d+y)?(\d+w)?(\d+d)?(\d+h)?(\d+m)?(\d+s)?(\d+ms)?)")  # as the operator's schema has it
 GRACE_SECONDS, ANNOTATION_BYTES = 30.0, 262_144
@@ -83,7 +85,7 @@ def _of_mapping(value: Mapping[str, Any], schema: Mapping[str, Any], place: str)
 
 def document(file: str, kind: str) -> Any:
     """The only document of a kind in a file."""
-    (found,) = [each for each in yaml.safe_load_all((FOLDER / file).read_text()) if each["kind"] == kind]
+    (found,) = [each for each in yaml.safe_load_all(KIT[f"kubernetes/{file}"]) if each["kind"] == kind]
     return found
 
 
@@ -108,7 +110,7 @@ def test_the_operator_takes_its_resources(file: str, kind: str) -> None:
 
 def test_the_rules_fit_into_an_annotation() -> None:
     """`kubectl apply` keeps a copy of what it applied in an annotation, and those have a limit."""
-    assert (FOLDER / "prometheusrule.yaml").stat().st_size < ANNOTATION_BYTES
+    assert len(KIT["kubernetes/prometheusrule.yaml"].encode()) < ANNOTATION_BYTES
 
 
 @pytest.mark.parametrize(

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from support.oncall_cases import PLAN
-from support.patience import DEADLINE
+from support.programs import tool
 
 from ragwatch.config import parse
 from ragwatch.exporter.catalogue import CATALOGUE, MetricType
@@ -25,16 +23,6 @@ SECTIONS = ["Mitigation", "Diagnosis", "Meaning", "Confirm recovery"]
 PLACEHOLDER = re.compile(
     r"(?<![$\w])(?:FILE|STATE|SUITE|ROUTE|QUANTITY|SIGNAL|JUDGE|NAME|PATH|LOG|INSTANCE|POD)\b(?!=)"
 )
-
-
-def tool(name: str, *arguments: str | Path, package: str) -> str:
-    """Output of a tool that must end well; skips where it is missing."""
-    program = shutil.which(name)
-    if program is None:
-        pytest.skip(f"{name} is missing: Debian package `{package}`")
-    done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False, timeout=DEADLINE)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
 
 
 def test_every_alert_has_a_runbook_and_every_runbook_an_alert() -> None:
@@ -138,20 +126,6 @@ def test_what_is_inhibited_exists() -> None:
     named = {word for word in said if word.startswith("Ragwatch") and word.isalpha()}
     assert named
     assert named <= set(NAMES)
-
-
-def test_the_mixin_holds_rules_and_dashboards() -> None:
-    """Jsonnet renders it, with labels and a URL of one's own."""
-    mixin = DEPLOY / "jsonnet" / "mixin.libsonnet"
-    asked = (
-        f"local kit = (import '{mixin}') + {{_config+:: {{labels: {{team: 'x'}}, pages: 'https://own.example'}}}};"
-        "std.length(kit.prometheusRules.groups) > 5"
-        " && std.length(std.objectFields(kit.grafanaDashboards)) == 5"
-        " && kit.prometheusAlerts.groups[0].rules[0].labels.team == 'x'"
-        " && std.filter(function(v) v.name == 'pages', kit.grafanaDashboards['ragwatch-overview.json'].templating.list)"
-        "[0].options[0].value == 'https://own.example'"
-    )
-    assert tool("jsonnet", "-e", asked, package="jsonnet") == "true\n"
 
 
 def test_the_sidecar_s_configuration_is_valid() -> None:

@@ -15,6 +15,7 @@ from zipfile import ZipFile
 import pytest
 
 from ragwatch import __version__
+from tools.manual import manual
 
 ROOT = Path(__file__).parents[2]
 MAX_BASE_BYTES = 2_000_000
@@ -27,6 +28,10 @@ def built(project: Path, folder: Path) -> ZipFile:
     copy = folder / "project"
     ignored = shutil.ignore_patterns("__pycache__", "tests", "training", "docs", ".*")
     shutil.copytree(project, copy, ignore=ignored)
+    if project == ROOT:
+        page = copy / "dist" / "kit" / "ragwatch.1"
+        page.parent.mkdir(parents=True, exist_ok=True)
+        page.write_text(manual(), encoding="utf-8")
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder / "dist")]
     done = subprocess.run(command, cwd=copy, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
