@@ -15,6 +15,7 @@ from ragwatch.commands.event_loop import run_async
 from ragwatch.commands.suite_runs import run_suites
 from ragwatch.commands.terminal import escape_line
 from ragwatch.config import load
+from ragwatch.core.canary.metric import CanaryMetric
 from ragwatch.core.canary.report import CanaryOutcome, CanaryReport, SuiteReport, suite_line
 from ragwatch.daemon.state_secret import readable_secret
 from ragwatch.daemon.suites import suite_of
@@ -22,6 +23,7 @@ from ragwatch.errors import ConfigError
 from ragwatch.telemetry import configure_logging
 
 DEGRADED, FAILED_QUERIES = 1, 3
+SHOWN_BY_K = (CanaryMetric.RECALL, CanaryMetric.PRECISION, CanaryMetric.F1, CanaryMetric.NDCG)
 
 
 def canary(*, path: Path, names: Sequence[str], as_json: bool) -> int:
@@ -53,12 +55,12 @@ def _show(suite: SuiteReport) -> None:
     title = f"suite {suite.suite}: {len(suite.reports)} canaries"
     summary = Table("k", "recall", "precision", "F1", "NDCG", title=title)
     for k in suite.ks:
-        metrics = (suite.recall, suite.precision, suite.f1, suite.ndcg)
-        summary.add_row(str(k), *(_figure(metric(k)) for metric in metrics))
+        summary.add_row(str(k), *(_figure(suite.mean(metric, k)) for metric in SHOWN_BY_K))
     console.print(summary)
     console.print(
-        f"MRR {_figure(suite.mrr)}   recall@{suite.cutoff} {_figure(suite.recall(suite.cutoff))}"
-        f"   coverage {_figure(suite.coverage)}   health {_figure(suite.health)}"
+        f"MRR {_figure(suite.mean(CanaryMetric.MRR))}"
+        f"   recall@{suite.cutoff} {_figure(suite.mean(CanaryMetric.RECALL))}"
+        f"   coverage {_figure(suite.mean(CanaryMetric.COVERAGE))}   health {_figure(suite.mean(CanaryMetric.HEALTH))}"
     )
     _show_categories(console, suite)
     failed = [report for report in suite.reports if not report.success]
@@ -81,7 +83,7 @@ def _show_categories(console: Console, suite: SuiteReport) -> None:
     for name in ("category", "canaries", "degraded", f"recall@{k}", f"precision@{k}", f"F1@{k}", f"NDCG@{k}", "MRR"):
         table.add_column(name, no_wrap=True)
     for category, part in parts.items():
-        figures = (part.recall(k), part.precision(k), part.f1(k), part.ndcg(k), part.mrr)
+        figures = (part.mean(metric) for metric in (*SHOWN_BY_K, CanaryMetric.MRR))
         table.add_row(str(category), str(len(part.reports)), str(len(part.degraded)), *map(_figure, figures))
     console.print(table)
 

@@ -2,51 +2,22 @@
 
 from __future__ import annotations
 
+from ragwatch.core.canary.metric import CanaryMetric
 from ragwatch.core.snapshot import Gauge
 from ragwatch.core.tally import Tally
 from ragwatch.exporter.series import SeriesDefinition
 
-_BY_CATEGORY: tuple[SeriesDefinition, ...] = (
-    SeriesDefinition(
-        "ragwatch_canary_category_recall_ratio",
-        "Recall within the top k, mean over the canaries of a category at the last run, between 0 and 1.",
-        Gauge.CANARY_CATEGORY_RECALL,
-    ),
-    SeriesDefinition(
-        "ragwatch_canary_category_precision_ratio",
-        "Precision of the top k, mean over the canaries of a category at the last run, between 0 and 1.",
-        Gauge.CANARY_CATEGORY_PRECISION,
-    ),
-    SeriesDefinition(
-        "ragwatch_canary_category_f1_ratio",
-        "F1 of precision and recall of the top k, mean over the canaries of a category at the last run, 0 to 1.",
-        Gauge.CANARY_CATEGORY_F1,
-    ),
-    SeriesDefinition(
-        "ragwatch_canary_category_ndcg_ratio",
-        "NDCG of the top k, mean over the canaries of a category at the last run, between 0 and 1.",
-        Gauge.CANARY_CATEGORY_NDCG,
-    ),
-    SeriesDefinition(
-        "ragwatch_canary_category_reciprocal_rank_ratio",
-        "Mean reciprocal rank (MRR) over the canaries of a category at the last run, between 0 and 1.",
-        Gauge.CANARY_CATEGORY_RECIPROCAL_RANK,
-    ),
-    SeriesDefinition(
-        "ragwatch_canary_category_coverage_ratio",
-        "Share of the canaries of a category that retrieved at least one expected context at the last run, 0 to 1.",
-        Gauge.CANARY_CATEGORY_COVERAGE,
-    ),
-    SeriesDefinition(
-        "ragwatch_canary_category_health_ratio",
-        "Relevance grade of the first context / highest expected grade, mean over a category at the last run, 0 to 1.",
-        Gauge.CANARY_CATEGORY_HEALTH,
-    ),
-    SeriesDefinition(
-        "ragwatch_canary_category_degraded",
-        "Number of canaries of a category degraded at the last run.",
-        Gauge.CANARY_CATEGORY_DEGRADED,
-    ),
+_BY_SUITE, _BY_CATEGORY = (
+    tuple(
+        SeriesDefinition(
+            f"ragwatch_canary_{part}{series.name}_ratio",
+            f"{series.measures}, mean over the {whole} at {run}, between 0 and 1.",
+            series.by_category if part else series.gauge,
+        )
+        for series in (metric.row.series for metric in CanaryMetric)
+        if series is not None
+    )
+    for part, whole, run in (("", "suite", "its last run"), ("category_", "canaries of a category", "the last run"))
 )
 
 CANARIES: tuple[SeriesDefinition, ...] = (
@@ -55,47 +26,18 @@ CANARIES: tuple[SeriesDefinition, ...] = (
         "Whether the canary retrieved its expected contexts at the last run (1) or not (0).",
         Gauge.CANARY_SUCCESS,
     ),
-    SeriesDefinition(
-        "ragwatch_canary_recall_ratio",
-        "Recall of the expected contexts within the top k, mean over the suite at its last run, between 0 and 1.",
-        Gauge.CANARY_RECALL,
-    ),
-    SeriesDefinition(
-        "ragwatch_canary_precision_ratio",
-        "Precision of the top k contexts, mean over the suite at its last run, between 0 and 1.",
-        Gauge.CANARY_PRECISION,
-    ),
-    SeriesDefinition(
-        "ragwatch_canary_f1_ratio",
-        "F1 of precision and recall of the top k (2pr / (p + r)), mean over the suite at its last run, 0 to 1.",
-        Gauge.CANARY_F1,
-    ),
-    SeriesDefinition(
-        "ragwatch_canary_ndcg_ratio",
-        "Normalized discounted cumulative gain of the top k, mean over the suite at its last run, between 0 and 1.",
-        Gauge.CANARY_NDCG,
-    ),
-    SeriesDefinition(
-        "ragwatch_canary_reciprocal_rank_ratio",
-        "Mean reciprocal rank (MRR) of the first expected context over the suite at its last run, between 0 and 1.",
-        Gauge.CANARY_RECIPROCAL_RANK,
-    ),
-    SeriesDefinition(
-        "ragwatch_canary_coverage_ratio",
-        "Share of canaries that retrieved at least one expected context at the last run, between 0 and 1.",
-        Gauge.CANARY_COVERAGE,
-    ),
-    SeriesDefinition(
-        "ragwatch_canary_health_ratio",
-        "Relevance grade of the first context / highest expected grade, mean over the suite at its last run, 0 to 1.",
-        Gauge.CANARY_HEALTH,
-    ),
+    *_BY_SUITE,
     SeriesDefinition(
         "ragwatch_canary_degraded",
         "Number of canaries degraded at the last run.",
         Gauge.CANARY_DEGRADED,
     ),
     *_BY_CATEGORY,
+    SeriesDefinition(
+        "ragwatch_canary_category_degraded",
+        "Number of canaries of a category degraded at the last run.",
+        Gauge.CANARY_CATEGORY_DEGRADED,
+    ),
     SeriesDefinition(
         "ragwatch_canary_runs_total",
         "Total number of runs of a canary suite.",

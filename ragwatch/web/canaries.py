@@ -7,6 +7,7 @@ from typing import Any
 
 from ragwatch.core.canary.definition import Hit
 from ragwatch.core.canary.history import CanaryDiff, RankChange, changes, report_of
+from ragwatch.core.canary.metric import CanaryMetric
 from ragwatch.core.canary.report import CanaryReport, SuiteReport, category_line
 from ragwatch.core.snapshot import Snapshot
 from ragwatch.core.tally import Tally
@@ -74,10 +75,10 @@ def _suite(store: NoteStore, suite: str, now: float) -> dict[str, Any]:
         "age_seconds": max(now - at, 0.0),
         "canaries": len(latest.reports),
         "cutoff": latest.cutoff,
-        "recall": latest.recall(latest.cutoff),
-        "mrr": latest.mrr,
-        "coverage": latest.coverage,
-        "health": latest.health,
+        "recall": latest.mean(CanaryMetric.RECALL),
+        "mrr": latest.mean(CanaryMetric.MRR),
+        "coverage": latest.mean(CanaryMetric.COVERAGE),
+        "health": latest.mean(CanaryMetric.HEALTH),
         "by_k": [_at_k(latest, k) for k in latest.ks],
         "categories": [
             {"category": str(category), **category_line(part)} for category, part in latest.by_category.items()
@@ -112,10 +113,10 @@ def _state(report: SuiteReport) -> str:
 def _at_k(report: SuiteReport, k: int) -> dict[str, Any]:
     return {
         "k": k,
-        "recall": report.recall(k),
-        "precision": report.precision(k),
-        "f1": report.f1(k),
-        "ndcg": report.ndcg(k),
+        "recall": report.mean(CanaryMetric.RECALL, k),
+        "precision": report.mean(CanaryMetric.PRECISION, k),
+        "f1": report.mean(CanaryMetric.F1, k),
+        "ndcg": report.mean(CanaryMetric.NDCG, k),
     }
 
 
@@ -126,8 +127,8 @@ def _past(at: float, report: SuiteReport) -> dict[str, Any]:
         "canaries": len(report.reports),
         "degraded": len(report.degraded),
         "failed": sum(report.failures.values()),
-        "recall": report.recall(report.cutoff),
-        "mrr": report.mrr,
+        "recall": report.mean(CanaryMetric.RECALL),
+        "mrr": report.mean(CanaryMetric.MRR),
     }
 
 

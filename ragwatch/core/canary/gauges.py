@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple
 
+from ragwatch.core.canary.definition import Category
+from ragwatch.core.canary.metric import CanaryMetric
 from ragwatch.core.canary.report import SuiteReport
 from ragwatch.core.estimate import Addends
 from ragwatch.core.snapshot import Gauge
@@ -39,9 +40,9 @@ def gauges_of(
         ks: Cut-offs to export; None for all cut-offs of the run.
     """
     exported = tuple(k for k in run.ks if ks is None or k in ks)
-    gauges = _ratios(run, _SUITE_GAUGES, (run.suite,), exported)
+    gauges = _ratios(run, None, exported)
     for category, part in run.by_category.items():
-        gauges |= _ratios(part, _CATEGORY_GAUGES, (run.suite, str(category)), exported)
+        gauges |= _ratios(part, category, exported)
     for report in run.reports:
         success = None if report.failure else float(report.success)
         gauges[Gauge.CANARY_SUCCESS, (run.suite, report.canary.name)] = success
@@ -62,9 +63,12 @@ def sums_of(
         at: Time of the run, in seconds since the epoch.
         answers: Mean scores of the answers to the canaries, by (suite, quantity, origin of the contexts).
     """
-    by_k = {"recall": run.recall, "precision": run.precision, "f1": run.f1, "ndcg": run.ndcg}
-    figures = {f"{name}@{k}": figure(k) for name, figure in by_k.items() for k in run.ks}
-    figures |= {"mrr": run.mrr, "coverage": run.coverage, "health": run.health}
+    figures = {
+        f"{metric}@{k}" if metric.row.by_k else str(metric): run.mean(metric, k)
+        for metric in CanaryMetric
+        if metric.row.series is not None
+        for k in (run.ks if metric.row.by_k else (run.cutoff,))
+    }
     figures["degraded"] = len(run.degraded) / run.replies if run.replies else None
     figures |= {f"{quantity} ({contexts} contexts)": value for (_, (_, quantity, contexts)), value in answers.items()}
     sums: dict[BucketKey, Addends] = {}
@@ -74,49 +78,18 @@ def sums_of(
     return sums
 
 
-class _Gauges(NamedTuple):
-    """Gauges of a run: of a whole suite, or of one category."""
-
-    recall: Gauge
-    precision: Gauge
-    f1: Gauge
-    ndcg: Gauge
-    reciprocal_rank: Gauge
-    coverage: Gauge
-    health: Gauge
-    degraded: Gauge
-
-
-_SUITE_GAUGES = _Gauges(
-    recall=Gauge.CANARY_RECALL,
-    precision=Gauge.CANARY_PRECISION,
-    f1=Gauge.CANARY_F1,
-    ndcg=Gauge.CANARY_NDCG,
-    reciprocal_rank=Gauge.CANARY_RECIPROCAL_RANK,
-    coverage=Gauge.CANARY_COVERAGE,
-    health=Gauge.CANARY_HEALTH,
-    degraded=Gauge.CANARY_DEGRADED,
-)
-_CATEGORY_GAUGES = _Gauges(
-    recall=Gauge.CANARY_CATEGORY_RECALL,
-    precision=Gauge.CANARY_CATEGORY_PRECISION,
-    f1=Gauge.CANARY_CATEGORY_F1,
-    ndcg=Gauge.CANARY_CATEGORY_NDCG,
-    reciprocal_rank=Gauge.CANARY_CATEGORY_RECIPROCAL_RANK,
-    coverage=Gauge.CANARY_CATEGORY_COVERAGE,
-    health=Gauge.CANARY_CATEGORY_HEALTH,
-    degraded=Gauge.CANARY_CATEGORY_DEGRADED,
-)
-
-
 def _ratios(
-    run: SuiteReport, names: _Gauges, labels: tuple[str, ...], ks: Sequence[int]
+    run: SuiteReport, category: Category | None, ks: Sequence[int]
 ) -> dict[tuple[Gauge, tuple[str, ...]], float | None]:
-    """Figures of a run by gauge; unknown ones are None."""
-    by_k = {names.recall: run.recall, names.precision: run.precision, names.f1: run.f1, names.ndcg: run.ndcg}
-    return {(gauge, (*labels, str(k))): figure(k) for gauge, figure in by_k.items() for k in ks} | {
-        (names.reciprocal_rank, labels): run.mrr,
-        (names.coverage, labels): run.coverage,
-        (names.health, labels): run.health,
-        (names.degraded, labels): len(run.degraded) if run.replies else None,
-    }
+    """Figures of a suite, or of one category of its canaries, by gauge; unknown ones are None."""
+    labels = (run.suite,) if category is None else (run.suite, str(category))
+    gauges: dict[tuple[Gauge, tuple[str, ...]], float | None] = {}
+    for metric in CanaryMetric:
+        if (series := metric.row.series) is not None:
+            gauge = series.gauge if category is None else series.by_category
+            if metric.row.by_k:
+                gauges |= {(gauge, (*labels, str(k))): run.mean(metric, k) for k in ks}
+            else:
+                gauges[gauge, labels] = run.mean(metric)
+    degraded = Gauge.CANARY_DEGRADED if category is None else Gauge.CANARY_CATEGORY_DEGRADED
+    return gauges | {(degraded, labels): len(run.degraded) if run.replies else None}

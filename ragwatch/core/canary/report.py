@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
 from ragwatch.core import ranking as measures
 from ragwatch.core.canary.definition import Canary, Category, Direction, Failure, Hit, Retrieved
+from ragwatch.core.canary.metric import CanaryMetric
 from ragwatch.core.ranking import TAU, Ranking, Similarity
 from ragwatch.core.relevance import MatchField, missing_field, rank_passages
 
@@ -174,50 +174,21 @@ class SuiteReport:
         """The k of "top k"."""
         return max(self.ks)
 
-    def recall(self, k: int) -> float | None:
-        """Mean `ranking.recall_at`."""
-        return self._mean(lambda ranking: measures.recall_at(ranking, self._checked(k)))
+    def mean(self, metric: CanaryMetric, k: int | None = None) -> float | None:
+        """Mean of a metric over the canaries for which it is defined.
 
-    def precision(self, k: int) -> float | None:
-        """Mean `ranking.precision_at`; the denominator is k, even if fewer passages were returned."""
-        return self._mean(lambda ranking: measures.precision_at(ranking, self._checked(k)))
+        Args:
+            metric: The metric.
+            k: How many passages count; by default all that were evaluated.
 
-    def f1(self, k: int) -> float | None:
-        """Mean `ranking.f1_at`: the mean of the F1 of each canary, not the F1 of the means."""
-        return self._mean(lambda ranking: measures.f1_at(ranking, self._checked(k)))
-
-    def ndcg(self, k: int) -> float | None:
-        """Mean `ranking.ndcg_at`; gains are linear in the grade."""
-        return self._mean(lambda ranking: measures.ndcg_at(ranking, self._checked(k)))
-
-    def hit_rate(self, k: int) -> float | None:
-        """Share of canaries with at least one expected context among the first k."""
-        return self._mean(lambda ranking: measures.hit_at(ranking, self._checked(k)))
-
-    @property
-    def mrr(self) -> float | None:
-        """Mean reciprocal rank among the top k. It depends on the first hit only, so show recall next to it."""
-        return self._mean(measures.reciprocal_rank)
-
-    @property
-    def mean_average_precision(self) -> float | None:
-        """Mean `ranking.average_precision` among the top k."""
-        return self._mean(measures.average_precision)
-
-    @property
-    def context_precision(self) -> float | None:
-        """Mean `ranking.context_precision` of the top k: whether the relevant passages rank first."""
-        return self._mean(measures.context_precision)
-
-    @property
-    def coverage(self) -> float | None:
-        """Share of canaries with at least one expected context among the top k."""
-        return self.hit_rate(self.cutoff)
-
-    @property
-    def health(self) -> float | None:
-        """Mean relevance of the first passage: its grade / the canary's highest grade; 0 if it is not expected."""
-        return self._mean(measures.first_relevance)
+        Raises:
+            ValueError: `k` is larger than that.
+        """
+        k = self.cutoff if k is None else k
+        if k > self.cutoff:
+            raise ValueError(f"only the first {self.cutoff} passages were evaluated, not {k}")
+        rankings = (report.ranking for report in self.reports if report.ranking is not None)
+        return measures.mean_of_known(metric.row.of(ranking, k) for ranking in rankings)
 
     @property
     def degraded(self) -> tuple[CanaryReport, ...]:
@@ -253,14 +224,6 @@ class SuiteReport:
         """Whether no connection could be made for any canary, so that no query was sent."""
         return bool(self.reports) and all(report.failure is Failure.CONNECT for report in self.reports)
 
-    def _mean(self, measure: Callable[[Ranking], float | None]) -> float | None:
-        return measures.mean_of_known(measure(report.ranking) for report in self.reports if report.ranking is not None)
-
-    def _checked(self, k: int) -> int:
-        if k > self.cutoff:
-            raise ValueError(f"only the first {self.cutoff} passages were evaluated, not {k}")
-        return k
-
 
 def suite_line(run: SuiteReport) -> dict[str, Any]:
     """Returns the run as an item of `suites` in `ragwatch canary --json`; unknown figures are null."""
@@ -285,20 +248,9 @@ def category_line(run: SuiteReport) -> dict[str, Any]:
 
 
 def _figures(run: SuiteReport) -> dict[str, Any]:
-    by_k = {
-        "recall": run.recall,
-        "precision": run.precision,
-        "f1": run.f1,
-        "ndcg": run.ndcg,
-        "hit_rate": run.hit_rate,
-    }
     return {
-        **{name: {str(k): figure(k) for k in run.ks} for name, figure in by_k.items()},
-        "mrr": run.mrr,
-        "map": run.mean_average_precision,
-        "context_precision": run.context_precision,
-        "coverage": run.coverage,
-        "health": run.health,
+        metric.row.name: {str(k): run.mean(metric, k) for k in run.ks} if metric.row.by_k else run.mean(metric)
+        for metric in CanaryMetric
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ragwatch.core.canary.metric import CanaryMetric
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.quantity_row import Board
 from ragwatch.rules.dashboards import page
@@ -13,14 +14,6 @@ from ragwatch.rules.dashboards.panel import Panel, Rows
 from ragwatch.rules.dashboards.quality import over_time
 from ragwatch.rules.dashboards.query import ROUTE, Query, grouped, keep, rate, scraped, spread, windowed
 
-_CANARY = (
-    ("Recall", "Share of the expected contexts within the top k.", "recall", ("suite", "k")),
-    ("Precision", "Share of the top k that is expected.", "precision", ("suite", "k")),
-    ("F1", "2pr / (p + r) of the precision p and the recall r of the top k.", "f1", ("suite", "k")),
-    ("NDCG", "Normalized discounted cumulative gain of the top k.", "ndcg", ("suite", "k")),
-    ("Reciprocal rank", "Mean of 1 / rank of the first expected context (MRR).", "reciprocal_rank", ("suite",)),
-    ("Health", "Relevance grade of the first context / highest expected grade.", "health", ("suite",)),
-)
 _QUARTER = 6
 
 
@@ -42,14 +35,15 @@ def retrieval() -> Rows:
     """Retrieval quality from canaries, judged answers and traffic signals."""
     canaries = [
         line(
-            title,
-            f"{description} Last run of the canaries.",
+            series.title,
+            f"{series.panel} Last run of the canaries.",
             "percentunit",
-            grouped("avg", scraped(f"ragwatch_canary_{name}_ratio"), *labels),
+            grouped("avg", scraped(f"ragwatch_canary_{series.name}_ratio"), *series.gauge.labels),
             page.CANARIES,
             needs=Feature.CANARIES,
         )
-        for title, description, name, labels in _CANARY
+        for series in (metric.row.series for metric in CanaryMetric)
+        if series is not None and series.title
     ]
     return (
         ("Canaries (known queries)", (*canaries, _degraded())),

@@ -7,6 +7,7 @@ from support.canaries import a_canary, a_failure, a_reply, a_report
 
 from ragwatch.core.canary.definition import Category, Expected, Failure, Grade
 from ragwatch.core.canary.gauges import gauges_of, sums_of
+from ragwatch.core.canary.metric import CanaryMetric
 from ragwatch.core.canary.report import CanaryReport, SuiteReport, suite_line
 from ragwatch.core.snapshot import Gauge
 
@@ -19,19 +20,30 @@ MIXED = SuiteReport("docs", (1, 2, 5), (GOOD, HALF, DOWN, NEGATIVE))
 
 def test_means_are_over_known_rankings() -> None:
     """Negative canaries and failed ones leave no trace in them."""
-    assert [MIXED.recall(k) for k in (1, 2, 5)] == [0.5, 0.75, 0.75]
-    assert [MIXED.precision(k) for k in (1, 2, 5)] == [0.5, 0.5, 0.2]
-    assert (MIXED.mrr, MIXED.coverage, MIXED.hit_rate(1), MIXED.health) == (0.75, 1.0, 0.5, 0.5)
-    assert MIXED.mean_average_precision == (1.0 + 0.25) / 2
-    assert MIXED.context_precision == (1.0 + 0.5) / 2
-    assert MIXED.f1(2) == pytest.approx((2 / 3 + 0.5) / 2)
-    assert MIXED.ndcg(1) == 0.5
+    assert [MIXED.mean(CanaryMetric.RECALL, k) for k in (1, 2, 5)] == [0.5, 0.75, 0.75]
+    assert [MIXED.mean(CanaryMetric.PRECISION, k) for k in (1, 2, 5)] == [0.5, 0.5, 0.2]
+    assert (
+        MIXED.mean(CanaryMetric.MRR),
+        MIXED.mean(CanaryMetric.COVERAGE),
+        MIXED.mean(CanaryMetric.HIT_RATE, 1),
+        MIXED.mean(CanaryMetric.HEALTH),
+    ) == (0.75, 1.0, 0.5, 0.5)
+    assert MIXED.mean(CanaryMetric.MAP) == (1.0 + 0.25) / 2
+    assert MIXED.mean(CanaryMetric.CONTEXT_PRECISION) == (1.0 + 0.5) / 2
+    assert MIXED.mean(CanaryMetric.F1, 2) == pytest.approx((2 / 3 + 0.5) / 2)
+    assert MIXED.mean(CanaryMetric.NDCG, 1) == 0.5
 
 
 def test_a_suite_without_answers_knows_nothing() -> None:
     """Every endpoint down: no figure, only reasons."""
     down = SuiteReport("docs", (5,), (DOWN, DOWN))
-    assert (down.recall(5), down.mrr, down.coverage, down.health, down.ndcg(5)) == (None,) * 5
+    assert (
+        down.mean(CanaryMetric.RECALL, 5),
+        down.mean(CanaryMetric.MRR),
+        down.mean(CanaryMetric.COVERAGE),
+        down.mean(CanaryMetric.HEALTH),
+        down.mean(CanaryMetric.NDCG, 5),
+    ) == (None,) * 5
     assert down.failures == {Failure.CONNECT: 2}
     assert (down.success, down.degraded) == (False, ())
 
@@ -49,7 +61,7 @@ def test_who_is_degraded() -> None:
 def test_a_larger_k_than_was_asked_for_is_a_mistake() -> None:
     """What was cut off cannot be counted."""
     with pytest.raises(ValueError, match="only the first 5"):
-        MIXED.recall(10)
+        MIXED.mean(CanaryMetric.RECALL, 10)
 
 
 @pytest.mark.parametrize("ks", [(), (0, 5)])

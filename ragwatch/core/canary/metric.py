@@ -1,0 +1,154 @@
+"""The metrics of canaries: one row each, with the formula and the words of its series and panel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Self
+
+from ragwatch.core import ranking as measures
+from ragwatch.core.ranking import Ranking
+from ragwatch.core.snapshot import Gauge
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeriesRow:
+    """How a metric is exported and shown.
+
+    Attributes:
+        name: Its part of the names of series, between `ragwatch_canary_` and `_ratio`.
+        gauge: Mean over a suite.
+        by_category: Mean over the canaries of a category.
+        measures: What is measured, for HELP.
+        title: Title of its panel; empty for none.
+        panel: Description of its panel.
+    """
+
+    name: str
+    gauge: Gauge
+    by_category: Gauge
+    measures: str
+    title: str = ""
+    panel: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CanaryMetricRow:
+    """All that depends on the metric alone.
+
+    Attributes:
+        name: Its name in JSON and trends.
+        of: Its value for one canary, from the ranking of the expected contexts and k; None where it is undefined.
+        by_k: Whether it is shown for each k; otherwise only for the largest one.
+        series: How it is exported; None if it is not.
+    """
+
+    name: str
+    of: Callable[[Ranking, int], float | None]
+    by_k: bool = False
+    series: SeriesRow | None = None
+
+
+class CanaryMetric(StrEnum):
+    """Metrics of canaries, in the order in which they are listed."""
+
+    row: CanaryMetricRow
+
+    def __new__(cls, row: CanaryMetricRow) -> Self:
+        """Make a member whose value is the name in its row."""
+        member = str.__new__(cls, row.name)
+        member._value_, member.row = row.name, row
+        return member
+
+    RECALL = CanaryMetricRow(
+        name="recall",
+        of=measures.recall_at,
+        by_k=True,
+        series=SeriesRow(
+            name="recall",
+            gauge=Gauge.CANARY_RECALL,
+            by_category=Gauge.CANARY_CATEGORY_RECALL,
+            measures="Recall of the expected contexts within the top k",
+            title="Recall",
+            panel="Share of the expected contexts within the top k.",
+        ),
+    )
+    PRECISION = CanaryMetricRow(
+        name="precision",
+        of=measures.precision_at,
+        by_k=True,
+        series=SeriesRow(
+            name="precision",
+            gauge=Gauge.CANARY_PRECISION,
+            by_category=Gauge.CANARY_CATEGORY_PRECISION,
+            measures="Precision of the top k contexts",
+            title="Precision",
+            panel="Share of the top k that is expected.",
+        ),
+    )
+    F1 = CanaryMetricRow(
+        name="f1",
+        of=measures.f1_at,
+        by_k=True,
+        series=SeriesRow(
+            name="f1",
+            gauge=Gauge.CANARY_F1,
+            by_category=Gauge.CANARY_CATEGORY_F1,
+            measures="F1 of precision and recall of the top k (2pr / (p + r))",
+            title="F1",
+            panel="2pr / (p + r) of the precision p and the recall r of the top k.",
+        ),
+    )
+    NDCG = CanaryMetricRow(
+        name="ndcg",
+        of=measures.ndcg_at,
+        by_k=True,
+        series=SeriesRow(
+            name="ndcg",
+            gauge=Gauge.CANARY_NDCG,
+            by_category=Gauge.CANARY_CATEGORY_NDCG,
+            measures="Normalized discounted cumulative gain of the top k",
+            title="NDCG",
+            panel="Normalized discounted cumulative gain of the top k.",
+        ),
+    )
+    HIT_RATE = CanaryMetricRow(name="hit_rate", of=measures.hit_at, by_k=True)
+    MRR = CanaryMetricRow(
+        name="mrr",
+        of=lambda ranking, _: measures.reciprocal_rank(ranking),
+        series=SeriesRow(
+            name="reciprocal_rank",
+            gauge=Gauge.CANARY_RECIPROCAL_RANK,
+            by_category=Gauge.CANARY_CATEGORY_RECIPROCAL_RANK,
+            measures="Reciprocal rank of the first expected context (MRR)",
+            title="Reciprocal rank",
+            panel="Mean of 1 / rank of the first expected context (MRR).",
+        ),
+    )
+    MAP = CanaryMetricRow(name="map", of=lambda ranking, _: measures.average_precision(ranking))
+    CONTEXT_PRECISION = CanaryMetricRow(
+        name="context_precision", of=lambda ranking, _: measures.context_precision(ranking)
+    )
+    COVERAGE = CanaryMetricRow(
+        name="coverage",
+        of=measures.hit_at,
+        series=SeriesRow(
+            name="coverage",
+            gauge=Gauge.CANARY_COVERAGE,
+            by_category=Gauge.CANARY_CATEGORY_COVERAGE,
+            measures="Whether an expected context was retrieved (1) or none (0)",
+        ),
+    )
+    HEALTH = CanaryMetricRow(
+        name="health",
+        of=lambda ranking, _: measures.first_relevance(ranking),
+        series=SeriesRow(
+            name="health",
+            gauge=Gauge.CANARY_HEALTH,
+            by_category=Gauge.CANARY_CATEGORY_HEALTH,
+            measures="Relevance grade of the first context / highest expected grade",
+            title="Health",
+            panel="Relevance grade of the first context / highest expected grade.",
+        ),
+    )
