@@ -35,9 +35,9 @@ from ragwatch.demo.questions import questions
 from ragwatch.demo.service import RagService
 from ragwatch.judges.lexical.judge import LexicalJudge, Options, build
 from ragwatch.model.quantities import Quantity
+from ragwatch.model.signals import Signal
 from ragwatch.pipeline.budget_account import InMemoryBudget
 from ragwatch.pipeline.drift.rules import DriftRules
-from ragwatch.pipeline.drift.signals import Signal
 from ragwatch.ports import JudgeContext
 from ragwatch.telemetry import Telemetry
 

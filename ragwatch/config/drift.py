@@ -14,9 +14,9 @@ from ragwatch.core.sampling import SamplingPlan
 from ragwatch.errors import ConfigError, FormatError
 from ragwatch.formats.record import parse
 from ragwatch.model.quantities import Quantity
+from ragwatch.model.signals import Signal
 from ragwatch.pipeline.drift.anchors import Anchor, AnchorRules
 from ragwatch.pipeline.drift.rules import TOLERANCES, DriftRules
-from ragwatch.pipeline.drift.signals import Signal
 from ragwatch.pipeline.drift.traffic import TrafficRules
 
 MAX_ANCHORS, MAX_BRIDGE_SAMPLES = 2000, 2000

@@ -18,6 +18,7 @@ from ragwatch.core.sample import RejectReason, SkipReason
 from ragwatch.core.scores import why_unknown
 from ragwatch.core.verdict import Judged, Unjudged, Verdict
 from ragwatch.model.labelled import Labelled
+from ragwatch.model.signals import SHARES_OF_ONE, Signal
 
 _CELL = ("quantity", "route", "judge")
 _SEGMENT = ("segment", "value", "route", "judge")
@@ -104,30 +105,9 @@ Tallies = Counter[TallyKey]  # sums of weights are tallies too, so values are fl
 SUM = "sum"
 INF = "+Inf"
 BUCKETS: Mapping[Tally, tuple[float, ...]] = MappingProxyType(
-    {
-        Tally.SCORE: (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0),
-        Tally.QUESTION_STRANGENESS: (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0),
-        Tally.CONTEXTS: (0, 1, 2, 3, 5, 8, 10, 15, 20, 50, 100),
-        Tally.TOP_SCORE: (
-            0.0,
-            0.1,
-            0.2,
-            0.3,
-            0.4,
-            0.5,
-            0.6,
-            0.7,
-            0.8,
-            0.9,
-            1.0,
-            2.0,
-            5.0,
-            10.0,
-            20.0,
-            50.0,
-            100.0,
-        ),
-        Tally.ANSWER_CHARS: (0, 50, 100, 200, 500, 1000, 2000, 5000, 10000),
+    {Tally(signal.row.counter): signal.row.bounds for signal in Signal if signal.row.bounds is not None}
+    | {
+        Tally.SCORE: SHARES_OF_ONE,
         Tally.CANARY_SECONDS: (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0),
     }
 )

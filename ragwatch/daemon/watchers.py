@@ -13,10 +13,10 @@ from ragwatch.core.sample import OTHER
 from ragwatch.core.sampling import SamplingPlan
 from ragwatch.core.snapshot import Gauges
 from ragwatch.daemon.shared import SharedState
+from ragwatch.model.signals import Signal
 from ragwatch.pipeline.drift.anchors import AnchorLoop
 from ragwatch.pipeline.drift.bridge import VersionBridge
 from ragwatch.pipeline.drift.scores import ScoreDriftLoop
-from ragwatch.pipeline.drift.signals import Signal
 from ragwatch.pipeline.drift.standing import StandingAlerts
 from ragwatch.pipeline.drift.traffic import TrafficDriftLoop
 from ragwatch.pipeline.vocabularies import Vocabularies

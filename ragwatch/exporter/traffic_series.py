@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from ragwatch.core.tally import Tally
 from ragwatch.exporter.series import GaugeSource, SeriesDefinition
+from ragwatch.model.signals import Signal
+
+_SIGNALS = tuple(
+    SeriesDefinition(row.series, row.help, Tally(row.counter), from_zero=row.bounds is None, signed=row.signed)
+    for row in (signal.row for signal in Signal)
+)
 
 _RETRIEVAL: tuple[SeriesDefinition, ...] = (
     SeriesDefinition(
@@ -210,45 +216,7 @@ TRAFFIC: tuple[SeriesDefinition, ...] = (
         from_zero=True,
         default_judge=True,
     ),
-    SeriesDefinition(
-        "ragwatch_traffic_contexts",
-        "Number of contexts retrieved per answer, over all traffic.",
-        Tally.CONTEXTS,
-    ),
-    SeriesDefinition(
-        "ragwatch_traffic_top_context_score",
-        "Score of the top-ranked context, in the retriever's unit, over all traffic; buckets only: it may be negative.",
-        Tally.TOP_SCORE,
-        signed=True,
-    ),
-    SeriesDefinition(
-        "ragwatch_traffic_answer_chars",
-        "Length of answers in characters, over all traffic.",
-        Tally.ANSWER_CHARS,
-    ),
-    SeriesDefinition(
-        "ragwatch_traffic_question_strangeness_ratio",
-        "Novelty of the words in a question against earlier questions, 0 (common) to 1 (unseen), over all traffic.",
-        Tally.QUESTION_STRANGENESS,
-    ),
-    SeriesDefinition(
-        "ragwatch_traffic_empty_retrievals_total",
-        "Total number of answers for which no context was retrieved, over all traffic.",
-        Tally.EMPTY_RETRIEVALS,
-        from_zero=True,
-    ),
-    SeriesDefinition(
-        "ragwatch_traffic_abstentions_total",
-        "Total number of answers that decline to answer, over all traffic.",
-        Tally.ABSTENTIONS,
-        from_zero=True,
-    ),
-    SeriesDefinition(
-        "ragwatch_traffic_duplicate_contexts_total",
-        "Total number of answers with duplicate contexts, over all traffic.",
-        Tally.DUPLICATE_CONTEXTS,
-        from_zero=True,
-    ),
+    *_SIGNALS,
     *_RETRIEVAL,
     SeriesDefinition(
         "ragwatch_secrets_redacted_total",

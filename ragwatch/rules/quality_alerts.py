@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ragwatch.model.quantities import Quantity
+from ragwatch.model.signals import Signal
 from ragwatch.rules import texts
 from ragwatch.rules.alert import Alert, Area, Severity
 from ragwatch.rules.plan import RulePlan
 from ragwatch.rules.promql import span, unless_paged
 
-_WARNED_SIGNALS = "abstentions|empty_retrievals"
+_WARNED_SIGNALS = "|".join(signal for signal in Signal if signal.row.felt)
 _IGNORED = str(Quantity.TOP_RANKED_IGNORED)
 _OTHERS = f'quantity!="{_IGNORED}"'
 _CELL = "job, route, quantity"

@@ -12,8 +12,8 @@ from ragwatch.core.drift.detectors.betting import ScorePair
 from ragwatch.core.drift.detectors.control import ControlScheme, ScoreQueue, pair, queue_from_dict, queue_to_dict
 from ragwatch.core.drift.detectors.reference import ReferenceScheme
 from ragwatch.core.drift.detectors.shift import Counts, CountScheme, ShiftDetector
-from ragwatch.core.tally import BUCKETS, bound_label
-from ragwatch.pipeline.drift.signals import HISTOGRAMS, Signal
+from ragwatch.core.tally import bound_label
+from ragwatch.model.signals import Signal
 
 _R = TypeVar("_R")
 
@@ -155,13 +155,16 @@ class SignalStream(DriftStream[Counts]):
         scheme: How its distribution is watched.
         counts: Counts at present; only later requests are watched.
         vocabulary: Fingerprint of the vocabulary that questions are measured with; None for other signals.
+
+    Attributes:
+        signal: The signal.
     """
 
     def __init__(
         self, signal: Signal, scheme: CountScheme, counts: tuple[int, ...], vocabulary: str | None = None
     ) -> None:
         super().__init__(scheme)
-        self._signal = signal
+        self.signal = signal
         self._counts = counts
         self._vocabulary = vocabulary
 
@@ -191,7 +194,8 @@ class SignalStream(DriftStream[Counts]):
         """The value at which the distribution has shifted most, and the direction. Only after learning."""
         detector = cast("ShiftDetector", self._watch.detector)
         cut, direction = detector.where(self._watch.numbers)
-        bound = bound_label(BUCKETS[HISTOGRAMS[self._signal]][cut]) if self._signal in HISTOGRAMS else "yes"
+        bounds = self.signal.row.bounds
+        bound = "yes" if bounds is None else bound_label(bounds[cut])
         return {"cut": bound, "direction": str(direction)}
 
     def to_dict(self) -> dict[str, Any]:

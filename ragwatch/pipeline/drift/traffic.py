@@ -17,9 +17,10 @@ from ragwatch.core.drift.detectors.shift import CountScheme
 from ragwatch.core.snapshot import Gauge
 from ragwatch.core.tally import Tallies
 from ragwatch.errors import StoreError
+from ragwatch.model.signals import Signal
 from ragwatch.pipeline.drift.loop import Cell, DriftLoop, Figures, Standing, name_of
 from ragwatch.pipeline.drift.rules import RISK
-from ragwatch.pipeline.drift.signals import Signal, buckets_of, counts_of
+from ragwatch.pipeline.drift.signals import buckets_of, counts_of
 from ragwatch.pipeline.drift.streams import SignalStream
 from ragwatch.pipeline.vocabularies import Vocabularies
 from ragwatch.ports import NoteStore, StoredRun
@@ -130,7 +131,7 @@ class TrafficDriftLoop(DriftLoop[SignalStream]):
         return any(changed)
 
     def _take(self, cell: Cell, stream: SignalStream, tallies: Tallies, now: float) -> bool:
-        signal, route = Signal(cell[0]), cell[1]
+        signal, (_, route) = stream.signal, cell
         fingerprint = self._fingerprint(signal, route)
         return stream.take(counts_of(tallies, signal, route), now, fingerprint, learn=cell not in self._pauses)
 

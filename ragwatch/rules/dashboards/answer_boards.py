@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.quantity_row import Board
+from ragwatch.model.signals import Signal
 from ragwatch.rules.dashboards import page
 from ragwatch.rules.dashboards.own_splits import by_segment, own_criteria
 from ragwatch.rules.dashboards.panel import LOGARITHMIC, Panel, Rows
-from ragwatch.rules.dashboards.quality import now, over_time, today
+from ragwatch.rules.dashboards.quality import now, over_all_traffic, over_time, today
 from ragwatch.rules.dashboards.query import (
     JUDGE,
     ROUTE,
@@ -17,7 +18,6 @@ from ragwatch.rules.dashboards.query import (
     rate,
     recorded,
     scraped,
-    spread,
     windowed,
 )
 
@@ -115,7 +115,10 @@ def generation() -> Rows:
             tuple(over_time(quantity) for quantity in Quantity if quantity.row.board is Board.GENERATION),
         ),
         ("Scores", (_scores(), _effective_samples())),
-        ("All traffic (no judge needed)", (_abstentions(), _lengths())),
+        (
+            "All traffic (no judge needed)",
+            (over_all_traffic(Signal.ABSTENTIONS, 12), over_all_traffic(Signal.ANSWER_CHARS, 12)),
+        ),
     )
 
 
@@ -148,28 +151,5 @@ def _effective_samples() -> Panel:
         "none",
         (Query(windowed("route:ragwatch_quality:effective_samples", JUDGE, ROUTE), ("route", "quantity")),),
         page.JUDGED,
-        width=12,
-    )
-
-
-def _abstentions() -> Panel:
-    return Panel(
-        "Abstentions",
-        "Answers per second that decline to answer.",
-        "reqps",
-        (rate("ragwatch_traffic_abstentions_total", "route", chosen=(ROUTE,)),),
-        page.ANSWERS,
-        width=12,
-    )
-
-
-def _lengths() -> Panel:
-    shares = ((0.5, "median"), (0.9, "90 %"))
-    return Panel(
-        "Answer length",
-        "Number of characters: median and 90th percentile.",
-        "none",
-        tuple(spread("ragwatch_traffic_answer_chars", share, name, ROUTE) for share, name in shares),
-        page.ANSWERS,
         width=12,
     )

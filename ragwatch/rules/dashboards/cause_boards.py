@@ -7,14 +7,22 @@ from collections.abc import Sequence
 from ragwatch.core.canary.metric import CanaryMetric
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.quantity_row import Board
+from ragwatch.model.signals import Signal
 from ragwatch.rules.dashboards import page
 from ragwatch.rules.dashboards.board_plan import Feature
 from ragwatch.rules.dashboards.page import Page
 from ragwatch.rules.dashboards.panel import Panel, Rows
-from ragwatch.rules.dashboards.quality import over_time
+from ragwatch.rules.dashboards.quality import over_all_traffic, over_time
 from ragwatch.rules.dashboards.query import ROUTE, Query, grouped, keep, rate, scraped, spread, windowed
 
 _QUARTER = 6
+_SIGNALS = (
+    (Signal.EMPTY_RETRIEVALS, _QUARTER),
+    (Signal.DUPLICATE_CONTEXTS, _QUARTER),
+    (Signal.TOP_SCORE, _QUARTER),
+    (Signal.CONTEXTS, _QUARTER),
+    (Signal.QUESTION_WORDS, 24),
+)
 
 
 def line(
@@ -54,7 +62,7 @@ def retrieval() -> Rows:
                 _faults(),
             ),
         ),
-        ("All traffic (no judge needed)", _signals()),
+        ("All traffic (no judge needed)", tuple(over_all_traffic(signal, width) for signal, width in _SIGNALS)),
     )
 
 
@@ -80,56 +88,6 @@ def _faults() -> Panel:
         rate("ragwatch_top_ranked_fault_samples_total", "fault", chosen=(ROUTE,)),
         page.scored(Quantity.TOP_RANKED_IGNORED),
         width=12,
-    )
-
-
-def _signals() -> Sequence[Panel]:
-    rates = (
-        ("Empty retrievals", "Answers per second without any retrieved context.", "empty_retrievals"),
-        ("Duplicate contexts", "Answers per second with duplicate contexts.", "duplicate_contexts"),
-    )
-    spreads = (
-        (
-            "Score of the top context",
-            "In the unit of the retriever: 10th, 50th and 90th percentile.",
-            "top_context_score",
-        ),
-        ("Contexts", "Number of contexts per answer: 10th, 50th and 90th percentile.", "contexts"),
-    )
-    return (
-        *(
-            line(
-                title,
-                description,
-                "reqps",
-                rate(f"ragwatch_traffic_{name}_total", "route", chosen=(ROUTE,)),
-                page.ANSWERS,
-                width=_QUARTER,
-            )
-            for title, description, name in rates
-        ),
-        *(
-            Panel(
-                title,
-                description,
-                "none",
-                tuple(spread(f"ragwatch_traffic_{name}", share, f"{share:.0%}", ROUTE) for share in (0.1, 0.5, 0.9)),
-                page.ANSWERS,
-                width=_QUARTER,
-            )
-            for title, description, name in spreads
-        ),
-        Panel(
-            "Question novelty",
-            "Novelty of the words in questions against earlier questions: 0 is common, 1 is unseen.",
-            "percentunit",
-            tuple(
-                spread("ragwatch_traffic_question_strangeness_ratio", share, name, ROUTE)
-                for share, name in ((0.5, "median"), (0.9, "90 %"))
-            ),
-            page.ANSWERS,
-            width=24,
-        ),
     )
 
 

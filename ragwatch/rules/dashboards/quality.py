@@ -1,13 +1,26 @@
-"""Builds the panels of one quantity: its mean now, coloured by the threshold, and its mean over time."""
+"""Builds the panels of one quantity, its mean now, coloured by the threshold, and over time; and of one signal."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
-from ragwatch.rules.dashboards.page import WINDOW, scored
+from ragwatch.model.signals import Signal
+from ragwatch.rules.dashboards.page import ANSWERS, WINDOW, scored
 from ragwatch.rules.dashboards.panel import TILES, Panel
-from ragwatch.rules.dashboards.query import JUDGE, ROUTE, Query, Style, grouped, keep, recorded, scraped, windowed
+from ragwatch.rules.dashboards.query import (
+    JUDGE,
+    ROUTE,
+    Query,
+    Style,
+    grouped,
+    keep,
+    rate,
+    recorded,
+    scraped,
+    spread,
+    windowed,
+)
 
 
 def title(quantity: Quantity) -> str:
@@ -38,6 +51,14 @@ def over_time(quantity: Quantity, *, width: int = 12) -> Panel:
         width=width,
         needs=quantity,
     )
+
+
+def over_all_traffic(signal: Signal, width: int) -> Panel:
+    """A signal of all traffic by route: percentiles of its values, or answers per second that have it."""
+    row = signal.row
+    queries = tuple(spread(row.series, share, name, ROUTE) for share, name in row.percentiles)
+    queries = queries or (rate(row.series, "route", chosen=(ROUTE,)),)
+    return Panel(row.title, row.panel, row.unit, queries, ANSWERS, width=width)
 
 
 def now(quantity: Quantity, *, width: int = 6) -> Panel:

@@ -1,0 +1,126 @@
+"""The signals of traffic, which need no judge: one row for each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Self
+
+SHARES_OF_ONE = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignalRow:
+    """All that depends on the signal alone.
+
+    Attributes:
+        name: Its name in the configuration and in the label `signal`.
+        counter: Name of the stored counter, which `core.tally.Tally` lists.
+        series: Name of its series.
+        help: HELP of its series.
+        bounds: Upper bounds of the buckets of its histogram; None where the requests that have it are counted.
+        signed: Whether its values may be negative.
+        felt: Whether users feel a change at once: its drift alarm is a warning, the others only inform.
+        title: Title of its panel.
+        panel: Description of its panel.
+        unit: Grafana's unit of its panel.
+        percentiles: Percentiles of its histogram that are shown, with their names.
+    """
+
+    name: str
+    counter: str
+    series: str
+    help: str
+    bounds: tuple[float, ...] | None = None
+    signed: bool = False
+    felt: bool = False
+    title: str
+    panel: str
+    unit: str = "reqps"
+    percentiles: tuple[tuple[float, str], ...] = ()
+
+
+class Signal(StrEnum):
+    """Signals of all traffic that can be watched for drift."""
+
+    row: SignalRow
+
+    def __new__(cls, row: SignalRow) -> Self:
+        """Make a member whose value is the name in its row."""
+        member = str.__new__(cls, row.name)
+        member._value_, member.row = row.name, row
+        return member
+
+    CONTEXTS = SignalRow(
+        name="contexts",
+        counter="contexts",
+        series="ragwatch_traffic_contexts",
+        help="Number of contexts retrieved per answer, over all traffic.",
+        bounds=(0, 1, 2, 3, 5, 8, 10, 15, 20, 50, 100),
+        title="Contexts",
+        panel="Number of contexts per answer: 10th, 50th and 90th percentile.",
+        unit="none",
+        percentiles=((0.1, "10%"), (0.5, "50%"), (0.9, "90%")),
+    )
+    TOP_SCORE = SignalRow(
+        name="top_context_score",
+        counter="top_score",
+        series="ragwatch_traffic_top_context_score",
+        help="Score of the top-ranked context, in the retriever's unit, over all traffic; buckets only: it may be "
+        "negative.",
+        bounds=(*(0.0, *SHARES_OF_ONE), 2.0, 5.0, 10.0, 20.0, 50.0, 100.0),
+        signed=True,
+        title="Score of the top context",
+        panel="In the unit of the retriever: 10th, 50th and 90th percentile.",
+        unit="none",
+        percentiles=((0.1, "10%"), (0.5, "50%"), (0.9, "90%")),
+    )
+    ANSWER_CHARS = SignalRow(
+        name="answer_chars",
+        counter="answer_chars",
+        series="ragwatch_traffic_answer_chars",
+        help="Length of answers in characters, over all traffic.",
+        bounds=(0, 50, 100, 200, 500, 1000, 2000, 5000, 10000),
+        title="Answer length",
+        panel="Number of characters: median and 90th percentile.",
+        unit="none",
+        percentiles=((0.5, "median"), (0.9, "90 %")),
+    )
+    ABSTENTIONS = SignalRow(
+        name="abstentions",
+        counter="abstentions",
+        series="ragwatch_traffic_abstentions_total",
+        help="Total number of answers that decline to answer, over all traffic.",
+        felt=True,
+        title="Abstentions",
+        panel="Answers per second that decline to answer.",
+    )
+    EMPTY_RETRIEVALS = SignalRow(
+        name="empty_retrievals",
+        counter="empty_retrievals",
+        series="ragwatch_traffic_empty_retrievals_total",
+        help="Total number of answers for which no context was retrieved, over all traffic.",
+        felt=True,
+        title="Empty retrievals",
+        panel="Answers per second without any retrieved context.",
+    )
+    DUPLICATE_CONTEXTS = SignalRow(
+        name="duplicate_contexts",
+        counter="duplicate_contexts",
+        series="ragwatch_traffic_duplicate_contexts_total",
+        help="Total number of answers with duplicate contexts, over all traffic.",
+        title="Duplicate contexts",
+        panel="Answers per second with duplicate contexts.",
+    )
+    QUESTION_WORDS = SignalRow(
+        name="question_words",
+        counter="question_strangeness",
+        series="ragwatch_traffic_question_strangeness_ratio",
+        help="Novelty of the words in a question against earlier questions, 0 (common) to 1 (unseen), over all "
+        "traffic.",
+        bounds=SHARES_OF_ONE,
+        title="Question novelty",
+        panel="Novelty of the words in questions against earlier questions: 0 is common, 1 is unseen.",
+        unit="percentunit",
+        percentiles=((0.5, "median"), (0.9, "90 %")),
+    )
