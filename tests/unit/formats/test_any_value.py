@@ -14,6 +14,8 @@ from ragwatch.core.sample import RejectReason
 from ragwatch.errors import FormatError
 from ragwatch.formats import FORMATS, build
 
+pytestmark = pytest.mark.uncounted
+
 ODD: tuple[Any, ...] = (
     *(None, True, 0, -1, 2**64 - 1, 1.5, 1e308, "", "\x00", "9" * 400, "[", '{"text": []}', "[[1]]"),
     *(

@@ -25,6 +25,8 @@ from ragwatch.judges.lexical.sentences import spans
 from ragwatch.judges.lexical.tables import shipped
 from ragwatch.judges.lexical.words import identifiers, terms
 
+pytestmark = pytest.mark.uncounted
+
 JUDGE = build(Options(), name="embedded", context=a_judge_context())
 MENU = (
     "kettle boils water 90 three Vortex lamp the of not dims Paris 1,000 U.S. e.g. max_len os.path Dr. [1] - 1. ok?"

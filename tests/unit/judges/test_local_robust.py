@@ -27,6 +27,8 @@ from ragwatch.core.stage import stage
 from ragwatch.judges.local.artefact import TABLE
 from ragwatch.judges.local.judge import LocalJudge, Options, build
 
+pytestmark = pytest.mark.uncounted
+
 DATA = Path(__file__).parents[2] / "data"
 INJECTIONS = [json.loads(line) for line in (DATA / "injections.jsonl").read_text(encoding="utf-8").splitlines()]
 FOLDERS = {"tiny": DATA / "local", "released": MODEL_FOLDER}

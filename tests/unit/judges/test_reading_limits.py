@@ -22,6 +22,8 @@ from ragwatch.judges.lexical.judge import LexicalJudge
 from ragwatch.judges.lexical.limits import Deadline, check_claims, check_size, unlimited
 from ragwatch.judges.local import judge as local
 
+pytestmark = pytest.mark.uncounted
+
 TINY = Path(__file__).parents[2] / "data" / "local"
 FACTS = "The museum opens at nine in summer. Tickets cost twelve euros for adults. "
 ASK = "When does the museum open in summer?"

@@ -17,6 +17,8 @@ from ragwatch.pipeline.drift.scores import KIND, ScoreDriftLoop
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
+pytestmark = pytest.mark.uncounted
+
 RULES = DriftRules(JUDGE, "scripted-1", (Quantity.FAITHFULNESS,), ("search",), reference=300)
 CELL = ("faithfulness", "search")
 DAY = 86400.0

@@ -26,6 +26,8 @@ from ragwatch.ports import Retention, Store
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
+pytestmark = pytest.mark.uncounted
+
 F, IGNORED = Quantity.FAITHFULNESS, Quantity.TOP_RANKED_IGNORED
 
 

@@ -14,6 +14,8 @@ from support.tail_reader import Reader, append, lines_of, rotate
 
 from ragwatch.errors import SourceError
 
+pytestmark = pytest.mark.uncounted
+
 LIVE = "app.jsonl"
 PAD = b"x" * 70
 

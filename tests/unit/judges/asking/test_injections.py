@@ -25,6 +25,8 @@ from ragwatch.judges.llm.injection import is_prompt_injection
 from ragwatch.judges.llm.prompt.units import units_of
 from ragwatch.model.quantity_row import Part
 
+pytestmark = pytest.mark.uncounted
+
 CORPUS = Path(__file__).parents[3] / "data" / "injections.jsonl"
 INJECTIONS = [json.loads(line)["text"] for line in CORPUS.read_text(encoding="utf-8").splitlines()]
 CASES = (

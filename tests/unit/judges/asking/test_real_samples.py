@@ -22,6 +22,8 @@ from ragwatch.judges.llm.prompt.quotes import folded, is_verbatim, shares_words
 from ragwatch.judges.llm.prompt.reading import Prompt, start_reading
 from ragwatch.model.quantity_row import Part
 
+pytestmark = pytest.mark.uncounted
+
 DATA = Path(__file__).parents[5] / "shared" / "data" / "judge"
 SETS = ("train/expertqa/all", "train/attributionbench/dev")
 LIVE = frozenset(Part) - {Part.REFERENCE, Part.CRITERIA}
