@@ -20,8 +20,6 @@ from ragwatch.core.redaction.rules import RULES
 from ragwatch.core.redaction.vendor_keys import VENDOR_RULES
 from ragwatch.core.sample import Context, Sample
 
-pytestmark = pytest.mark.uncounted
-
 VENDORS = {rule.name: rule for rule in VENDOR_RULES}
 MRZ = "P<UTOERIKSSON<<ANNA<MARIA<<<<<<<<<<<<<<<<<<<\nL898902C36UTO7408122F1204159ZE184226B<<<<<10"
 
