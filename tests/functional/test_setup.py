@@ -88,7 +88,7 @@ def test_the_lock_is_small_and_agrees_with_that_of_the_tests() -> None:
 )
 def test_a_target_sets_up_only_what_it_uses(tmp_path: Path, target: str, allowed: set[str]) -> None:
     """In a clean checkout, by what `make` says that it would do."""
-    for name in ("Makefile", "tools", *(path.name for path in ROOT.glob("requirements*.lock"))):
+    for name in ("Makefile", "tools", "requirements", "tests", "bench", "docs", "deploy"):
         (tmp_path / name).symlink_to(ROOT / name)
     done = subprocess.run(["make", "-n", target], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert set(re.findall(r"tools/setup\.sh (\S+)", done.stdout)) == allowed
