@@ -6,6 +6,7 @@ import json
 import os
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from functional.asking import (
@@ -24,6 +25,8 @@ from functional.forked import run_forked
 from loopback.fixture import LoopbackProcess, loopback, loopback_process  # noqa: F401 - fixtures
 from support.patience import pauses
 
+from ragwatch.judges.llm.injection import is_prompt_injection
+
 DATA = Path(__file__).parents[3] / "shared" / "data" / "judge" / "train"
 JUDGED = 'ragwatch_samples_judged_total{judge="claude",route="search"}'
 REAL = 500
@@ -36,7 +39,14 @@ def real_lines(name: str) -> list[str]:
         pytest.skip(f"needs ../shared/data/judge/train/{name}")
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     keys = ("id", "question", "contexts", "answer")
+    rows = [row for row in rows if not any(map(is_prompt_injection, texts_of(row)))]  # these are read twice
     return [json.dumps({key: row[key] for key in keys} | {"route": "search"}) for row in rows]
+
+
+def texts_of(row: dict[str, Any]) -> list[str]:
+    """The texts of a sample."""
+    contexts = [each if isinstance(each, str) else each["text"] for each in row["contexts"]]
+    return [row["question"] or "", *contexts, row["answer"]]
 
 
 @pytest.mark.slow

@@ -92,7 +92,8 @@ def test_an_interrupt_while_modules_are_imported_at_length(stage: Stage, name: s
         ended = _interrupted_start(stage.folder, stage.argv(name), after)
         if name == "run" and ended.code == 0:
             continue
-        assert fault_of(ended, {INTERRUPTED, 0, 1, 3}) is None, f"after {after}: {ended.told}"
+        late = {2} if name == "views" else set()  # what it ends with by itself: the state is no PostgreSQL
+        assert fault_of(ended, {INTERRUPTED, 0, 1, 3} | late) is None, f"after {after}: {ended.told}"
 
 
 def test_an_interrupt_while_it_judges(stage: Stage) -> None:

@@ -116,7 +116,8 @@ async def test_x1_no_invented_claim_of_200_becomes_supported(model: Any, step: i
                 await a_judge(model).read(sample)
             assert (refused.value.reason, refused.value.permanent) == ("prompt_injection", True)
         else:
-            assert INVENTED not in supported((await a_judge(model).read(sample))[0])
+            with suppress(JudgeError):  # a claim that the second reading does not confirm: no score
+                assert INVENTED not in supported((await a_judge(model).read(sample))[0])
     assert fooled >= 0.7 * 200 / step
 
 
