@@ -88,7 +88,7 @@ def servers() -> Iterator[tuple[Server, Server]]:
 
 def judge_of(kind: str, address: str) -> Any:
     """An LLM judge at an address."""
-    given = {"model": "m", "prices": {"input": 1.0, "output": 2.0}, "api_key": "k", "deadline_seconds": 0.01}
+    given = {"model": "m", "prices": {"input": 1.0, "output": 2.0}, "api_key": "k", "deadline_seconds": 2.0}
     module = {"claude": claude, "openai": openai}[kind]
     return module.build(
         module.Options.model_validate({"base_url": address, **given}), name="mine", context=a_judge_context()
