@@ -20,7 +20,7 @@ from typing import Any
 import structlog
 
 from ragwatch.errors import RagwatchError
-from ragwatch.model.labelled import Labelled
+from ragwatch.model.enumerations import Labelled
 
 MAX_REJECTIONS_PER_MINUTE = 10
 LIMIT_WARNING_SECONDS = 600.0  # between two warnings about the same limit

@@ -12,7 +12,7 @@ from ragwatch.core.estimate import Estimate
 from ragwatch.core.feedback import UserScores
 from ragwatch.core.labels.annotators import AnnotatorShares
 from ragwatch.core.tally import Tallies
-from ragwatch.model.labelled import Labelled
+from ragwatch.model.enumerations import Labelled
 from ragwatch.model.quantities import Quantity
 
 _EMPTY: Mapping[Any, Any] = MappingProxyType({})

@@ -17,8 +17,8 @@ from ragwatch.core.estimate import Addends
 from ragwatch.core.sample import RejectReason, SkipReason
 from ragwatch.core.scores import why_unknown
 from ragwatch.core.verdict import Judged, Unjudged, Verdict
-from ragwatch.model.labelled import Labelled
-from ragwatch.model.signals import SHARES_OF_ONE, Signal
+from ragwatch.model.enumerations import Labelled
+from ragwatch.model.signals import RATIO_BUCKETS, Signal
 
 _CELL = ("quantity", "route", "judge")
 _SEGMENT = ("segment", "value", "route", "judge")
@@ -95,7 +95,10 @@ class Tally(Labelled):
     CANARY_RUNS = "canary_runs", "suite"
     CANARY_FAILURES = "canary_failures", "suite", "reason"
     CANARY_SECONDS = "canary_seconds", "suite", "bucket"  # duration of one canary query
-    LEFT_OUT = "left_out", "counter"  # stored counters of another version that are not known; counted when read
+    UNKNOWN_COUNTERS = (
+        "unknown_counters",
+        "counter",
+    )  # stored counters of another version that are not known; counted when read
     DRIFT_ALARMS = "drift_alarms", "quantity", "route"
 
 
@@ -107,7 +110,7 @@ INF = "+Inf"
 BUCKETS: Mapping[Tally, tuple[float, ...]] = MappingProxyType(
     {Tally(signal.row.counter): signal.row.bounds for signal in Signal if signal.row.bounds is not None}
     | {
-        Tally.SCORE: SHARES_OF_ONE,
+        Tally.SCORE: RATIO_BUCKETS,
         Tally.CANARY_SECONDS: (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0),
     }
 )

@@ -83,7 +83,7 @@ OWN: tuple[SeriesDefinition, ...] = (
     SeriesDefinition(
         "ragwatch_state_unknown_counters",
         "Stored counters of another version of ragwatch that are left out, because their name or labels are not known.",
-        Tally.LEFT_OUT,
+        Tally.UNKNOWN_COUNTERS,
     ),
     SeriesDefinition(
         "ragwatch_last_event_timestamp_seconds",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from ragwatch.core.snapshot import Gauge
 from ragwatch.core.tally import Tally
-from ragwatch.model.labelled import Labelled
+from ragwatch.model.enumerations import Labelled
 from ragwatch.model.quantities import Quantity
 from ragwatch.telemetry import EventCount, GaugeLevel
 
@@ -99,6 +99,8 @@ class SeriesDefinition:
         signed: Whether a histogram is of values that may be negative. Then it has no `_sum`, which would go down, nor
             `_count`, which OpenMetrics allows beside `_sum` only.
         default_judge: Whether only what the default judge said is exported, as several judges read the same answers.
+        labels: Label names: those of the origin without the bucket, a quantity in the name and an implied judge.
+        kind: Metric type: what is counted in buckets is a histogram; `_total` and `_info` are said by the name.
     """
 
     name: str
@@ -108,16 +110,12 @@ class SeriesDefinition:
     from_zero: bool = False
     signed: bool = False
     default_judge: bool = False
+    labels: tuple[str, ...] = field(init=False)
+    kind: MetricType = field(init=False)
 
-    @property
-    def kind(self) -> MetricType:
-        """Metric type: what is counted in buckets is a histogram, and `_total` and `_info` are said by the name."""
-        if "bucket" in self.origin.labels:
-            return MetricType.HISTOGRAM
-        return _BY_SUFFIX.get(self.name.rpartition("_")[2], MetricType.GAUGE)
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """Label names: those of the origin but for the bucket, a quantity in the name, and a judge that is implied."""
+    def __post_init__(self) -> None:
+        """Derive labels and type once: a scrape reads them for every sample."""
         implied = {"bucket"} | ({"quantity"} if self.quantity else set()) | ({"judge"} if self.default_judge else set())
-        return tuple(name for name in self.origin.labels if name not in implied)
+        object.__setattr__(self, "labels", tuple(name for name in self.origin.labels if name not in implied))
+        by_name = _BY_SUFFIX.get(self.name.rpartition("_")[2], MetricType.GAUGE)
+        object.__setattr__(self, "kind", MetricType.HISTOGRAM if "bucket" in self.origin.labels else by_name)

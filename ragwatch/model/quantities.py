@@ -6,10 +6,9 @@ To add one: a row here, its function in `core.scores`, and a test of the functio
 from __future__ import annotations
 
 import re
-from enum import StrEnum
 from functools import lru_cache
-from typing import Self
 
+from ragwatch.model.enumerations import RowEnum
 from ragwatch.model.quantity_row import (
     Better,
     Board,
@@ -28,7 +27,7 @@ _OF_CLAIMS = frozenset({Need.LANGUAGE, Need.CLAIMS_READ, Need.AN_ANSWER, Need.CL
 _OF_CONTEXTS = frozenset({Need.LANGUAGE, Need.CONTEXTS})
 
 
-class Quantity(StrEnum):
+class Quantity(RowEnum):
     """The quality metrics of an answer. The values are parts of series names.
 
     That of a configured criterion (`core.criteria`) is a quantity too, which `quantity_of` returns: iteration and
@@ -36,13 +35,6 @@ class Quantity(StrEnum):
     """
 
     row: QuantityRow
-
-    def __new__(cls, row: QuantityRow) -> Self:
-        """Make a member whose value is the name in its row."""
-        member = str.__new__(cls, row.name)
-        member._value_ = row.name
-        member.row = row
-        return member
 
     @property
     def is_criterion(self) -> bool:

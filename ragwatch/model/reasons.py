@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ragwatch.model.described import Described
+from ragwatch.model.enumerations import Described
 
 
 class UnknownReason(Described):

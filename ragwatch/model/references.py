@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import Self
 
+from ragwatch.model.enumerations import RowEnum
 from ragwatch.model.quantity_row import GateSeverity
 from ragwatch.model.stages import Stage
 
@@ -20,16 +19,10 @@ class ReferenceRow:
     severity: GateSeverity | None
 
 
-class ReferenceQuantity(StrEnum):
+class ReferenceQuantity(RowEnum):
     """Quality metrics that need a reference."""
 
     row: ReferenceRow
-
-    def __new__(cls, row: ReferenceRow) -> Self:
-        """Make a member whose value is the name in its row."""
-        member = str.__new__(cls, row.name)
-        member._value_, member.row = row.name, row
-        return member
 
     CONTEXT_RECALL = ReferenceRow(
         name="context_recall", stage=Stage.RETRIEVAL, threshold=0.80, severity=GateSeverity.WARN

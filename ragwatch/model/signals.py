@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import Self
 
-SHARES_OF_ONE = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+from ragwatch.model.enumerations import RowEnum
+
+RATIO_BUCKETS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +20,7 @@ class SignalRow:
         help: HELP of its series.
         bounds: Upper bounds of the buckets of its histogram; None where the requests that have it are counted.
         signed: Whether its values may be negative.
-        felt: Whether users feel a change at once: its drift alarm is a warning, the others only inform.
+        warns: Whether its drift alarm is a warning, because users notice a change at once; the others only inform.
         title: Title of its panel.
         panel: Description of its panel.
         unit: Grafana's unit of its panel.
@@ -33,23 +33,17 @@ class SignalRow:
     help: str
     bounds: tuple[float, ...] | None = None
     signed: bool = False
-    felt: bool = False
+    warns: bool = False
     title: str
     panel: str
     unit: str = "reqps"
     percentiles: tuple[tuple[float, str], ...] = ()
 
 
-class Signal(StrEnum):
+class Signal(RowEnum):
     """Signals of all traffic that can be watched for drift."""
 
     row: SignalRow
-
-    def __new__(cls, row: SignalRow) -> Self:
-        """Make a member whose value is the name in its row."""
-        member = str.__new__(cls, row.name)
-        member._value_, member.row = row.name, row
-        return member
 
     CONTEXTS = SignalRow(
         name="contexts",
@@ -68,7 +62,7 @@ class Signal(StrEnum):
         series="ragwatch_traffic_top_context_score",
         help="Score of the top-ranked context, in the retriever's unit, over all traffic; buckets only: it may be "
         "negative.",
-        bounds=(*(0.0, *SHARES_OF_ONE), 2.0, 5.0, 10.0, 20.0, 50.0, 100.0),
+        bounds=(*(0.0, *RATIO_BUCKETS), 2.0, 5.0, 10.0, 20.0, 50.0, 100.0),
         signed=True,
         title="Score of the top context",
         panel="In the unit of the retriever: 10th, 50th and 90th percentile.",
@@ -91,7 +85,7 @@ class Signal(StrEnum):
         counter="abstentions",
         series="ragwatch_traffic_abstentions_total",
         help="Total number of answers that decline to answer, over all traffic.",
-        felt=True,
+        warns=True,
         title="Abstentions",
         panel="Answers per second that decline to answer.",
     )
@@ -100,7 +94,7 @@ class Signal(StrEnum):
         counter="empty_retrievals",
         series="ragwatch_traffic_empty_retrievals_total",
         help="Total number of answers for which no context was retrieved, over all traffic.",
-        felt=True,
+        warns=True,
         title="Empty retrievals",
         panel="Answers per second without any retrieved context.",
     )
@@ -118,7 +112,7 @@ class Signal(StrEnum):
         series="ragwatch_traffic_question_strangeness_ratio",
         help="Novelty of the words in a question against earlier questions, 0 (common) to 1 (unseen), over all "
         "traffic.",
-        bounds=SHARES_OF_ONE,
+        bounds=RATIO_BUCKETS,
         title="Question novelty",
         panel="Novelty of the words in questions against earlier questions: 0 is common, 1 is unseen.",
         unit="percentunit",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Self
 
-from ragwatch.model.described import Described
+from ragwatch.model.enumerations import Described
 
 
 class Stage(StrEnum):

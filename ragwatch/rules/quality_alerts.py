@@ -14,7 +14,7 @@ from ragwatch.rules.alert import Alert, Area, Severity
 from ragwatch.rules.plan import RulePlan
 from ragwatch.rules.promql import span, unless_paged
 
-_WARNED_SIGNALS = "|".join(signal for signal in Signal if signal.row.felt)
+_WARNED_SIGNALS = "|".join(signal for signal in Signal if signal.row.warns)
 _IGNORED = str(Quantity.TOP_RANKED_IGNORED)
 _OTHERS = f'quantity!="{_IGNORED}"'
 _CELL = "job, route, quantity"

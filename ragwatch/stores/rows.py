@@ -263,16 +263,14 @@ def tallies_of(stored: Sequence[tuple[str, str, str | None, float]]) -> Tallies:
     """Decode counters from (name, labels, label_names, value).
 
     Those of another version whose name or labels are not known are left out, and stay in the table; their number is
-    `Tally.LEFT_OUT`.
+    `Tally.UNKNOWN_COUNTERS`.
     """
-    tallies: Tallies = Counter()
+    sums: dict[TallyKey, float] = {}
     for name, labels, label_names, value in stored:
         tally = _tally_key(name, labels, label_names)
-        if tally is None:
-            tallies[Tally.LEFT_OUT, (text(name),)] += 1
-        else:
-            tallies[tally] += value  # type: ignore[assignment]  # Counter adds floats as well as ints
-    return tallies
+        key, amount = (tally, value) if tally else ((Tally.UNKNOWN_COUNTERS, (str(name),)), 1)
+        sums[key] = sums.get(key, 0) + amount
+    return Counter(sums)
 
 
 @lru_cache(1 << 14)  # all rows are read every few seconds; there are as many as series

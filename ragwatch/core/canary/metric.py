@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import Self
 
 from ragwatch.core import ranking as measures
 from ragwatch.core.ranking import Ranking
 from ragwatch.core.snapshot import Gauge
+from ragwatch.model.enumerations import RowEnum
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,16 +49,10 @@ class CanaryMetricRow:
     series: SeriesRow | None = None
 
 
-class CanaryMetric(StrEnum):
+class CanaryMetric(RowEnum):
     """Metrics of canaries, in the order in which they are listed."""
 
     row: CanaryMetricRow
-
-    def __new__(cls, row: CanaryMetricRow) -> Self:
-        """Make a member whose value is the name in its row."""
-        member = str.__new__(cls, row.name)
-        member._value_, member.row = row.name, row
-        return member
 
     RECALL = CanaryMetricRow(
         name="recall",

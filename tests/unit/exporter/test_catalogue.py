@@ -62,7 +62,7 @@ def faults(series: SeriesDefinition) -> list[str]:
         faults.append("unit")
     if "by" in words:
         faults.append("by")
-    counted = isinstance(series.origin, EventCount | Tally) and series.origin is not Tally.LEFT_OUT
+    counted = isinstance(series.origin, EventCount | Tally) and series.origin is not Tally.UNKNOWN_COUNTERS
     if counted != (words[-1] == "total" or series.kind is MetricType.HISTOGRAM):
         faults.append("total")
     named = {

@@ -100,7 +100,7 @@ def test_counts_are_read_past_a_damaged_name(filled: SqliteStore) -> None:
     filled._writer.execute("INSERT INTO tallies VALUES (CAST(X'ff' AS TEXT), '[]', 1.0, NULL)")
     other = ReadConnection(filled._path)
     assert len(other.at_once("SELECT name FROM tallies")[0]) == len(filled.tallies())
-    assert filled.tallies()[Tally.LEFT_OUT, ("\ufffd",)] == 1
+    assert filled.tallies()[Tally.UNKNOWN_COUNTERS, ("\ufffd",)] == 1
     other.close()
     walker = ReadConnection(filled._path)
     with pytest.raises(StoreError, match="decode"):

@@ -108,4 +108,4 @@ def test_counters_come_back_by_the_names_of_their_labels() -> None:
 def test_a_counter_that_is_not_known_is_left_out_and_counted(row: tuple[str, str, str | None]) -> None:
     """It costs no other counter, and shows in a series of its own."""
     stored = [(*row, 4.0), ("seen", '["app"]', '["source"]', 1.0)]
-    assert tallies_of(stored) == {(Tally.SEEN, ("app",)): 1, (Tally.LEFT_OUT, (row[0],)): 1}
+    assert tallies_of(stored) == {(Tally.SEEN, ("app",)): 1, (Tally.UNKNOWN_COUNTERS, (row[0],)): 1}

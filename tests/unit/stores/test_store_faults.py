@@ -75,7 +75,7 @@ def everything(store: SqliteStore, draw: Draw) -> tuple[object, ...]:
     """What loops read."""
     answer = answer_verdicts(store, {JUDGE: "scripted-1"}, draw.key)
     tallies = store.tallies()
-    tallies.pop((Tally.LEFT_OUT, ("humour_seen",)), None)
+    tallies.pop((Tally.UNKNOWN_COUNTERS, ("humour_seen",)), None)
     return (tallies, store.window(0, 0.0, 9), store.labels(0.0), answer and answer.scores)
 
 
