@@ -178,10 +178,9 @@ class Machine(RuleBasedStateMachine):
         """Somebody removes a log; the next write makes it anew."""
         self.disk.delete(name)
 
-    @precondition(lambda self: not self.reuse)
     @rule(name=PLAIN, count=st.integers(0, 3))
     def replace(self, name: str, count: int) -> None:
-        """Somebody saves a log in an editor; not where inodes are reused at once, see "Limits" in docs/logs.md."""
+        """Somebody saves a log in an editor."""
         self.disk.replace(name, count)
 
     @rule(name=PLAIN)

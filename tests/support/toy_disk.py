@@ -35,8 +35,6 @@ class Content:
         torn: Number of the line that has been begun and not ended, if any.
         gone: Nothing that is still unread in it can be demanded any more.
         seen: Lines that the stored cursor, when they were taken away, knew to be there and unread.
-        took_place: Whether it took the place of another file. Until the tail has compared the two, it is not copied and
-            truncated: the tail could not know that the copy begins with lines of the first file.
     """
 
     ino: int
@@ -44,7 +42,6 @@ class Content:
     torn: int | None = None
     gone: bool = False
     seen: set[int] = field(default_factory=set)
-    took_place: bool = False
 
 
 class ToyDisk:
@@ -137,8 +134,6 @@ class ToyDisk:
         """Copy, then truncate: the steps of it."""
         if name not in self.names:
             return []
-        if self.names[name].took_place and self.names[name].ino not in {place.ino for place in self._places()}:
-            return []
         self._give_up_torn(self.names[name])
         return [*self._shift(name), partial(self._copy, name, f"{name}.1"), partial(self._empty, name)]
 
@@ -161,7 +156,7 @@ class ToyDisk:
         old, copy = self.names[name], self.root / "temporary"
         copy.write_bytes((self.root / name).read_bytes())
         new = self._content(copy.name, list(old.lines))
-        new.torn, new.took_place = old.torn, True
+        new.torn = old.torn
         self._give_up_torn(old)
         self._unlink(name)
         copy.rename(self.root / name)

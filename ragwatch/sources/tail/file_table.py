@@ -182,7 +182,7 @@ class FileTable:
         """Follow a file. A rotated one is no longer at the path it was written under."""
         followed = FollowedFile(opened.path, opened.content, opened.position, stream, self._limits)
         if stream is None and opened.content.packed is None:
-            followed.replaced = self.replaced_at(opened.position.path)
+            followed.replaced = self.replaced_at(family(opened.position.path))
         self._active.append(followed)
         if rotated:
             followed.original_path, followed.rotated_since = opened.position.path, self.scanned_at
@@ -197,7 +197,7 @@ class FileTable:
         """Follow a finished file again: it has grown."""
         del self._finished[followed.position.identity]
         followed.reopen(path, content)
-        left = has_left(followed.original_path, followed.position.identity)
+        left = followed.has_left
         followed.rotated_since = self.scanned_at if left else None
         self._active.append(followed)
 
@@ -237,7 +237,7 @@ class FileTable:
         for followed in self._active:
             identity = followed.position.identity
             match = self.matched.get(identity)
-            if (match and followed.original_path in match.paths) or not has_left(followed.original_path, identity):
+            if (match and followed.original_path in match.paths) or not followed.has_left:
                 followed.rotated_since = None
                 continue
             if match and followed.path not in match.paths:
@@ -253,7 +253,8 @@ class FileTable:
 
         Only such a file can have been replaced by a copy; after a rotation, equal lines are a header.
         """
-        old = next((followed for followed in reversed(self._left.get(path, ())) if not followed.is_packed), None)
+        left = self._left.get(path) or [file for file in self._active if file.original_path == path and file.has_left]
+        old = next((followed for followed in reversed(left) if not followed.is_packed), None)
         if old is None:
             return None
         listing = list_directory(os.path.dirname(path))  # noqa: PTH120 - a string stays a string

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from ragwatch.ports import Batch
 from ragwatch.sources.tail.content import Content, count_lines, edges_at, end_of_last_line
-from ragwatch.sources.tail.disk import TIMESTAMP_SECONDS
+from ragwatch.sources.tail.disk import TIMESTAMP_SECONDS, has_left
 from ragwatch.sources.tail.identity import ContentEdges, FilePosition, name_stream
 from ragwatch.sources.tail.records import ReadLimits, RecordBlock, RecordReader
 
@@ -155,7 +155,11 @@ class FollowedFile:
             with suppress(OSError):  # closed to save descriptors: nothing more is read of it
                 size = old.content.state()[0]
                 if edges_at(old.content, size) == edges_at(self._opened, size):
-                    old._copied_size = size
+                    old.leave_end_to_copy(size)
+
+    def leave_end_to_copy(self, size: int) -> None:
+        """Do not reject an unterminated end: a copy has it as well (`size` bytes), and there it may be completed."""
+        self._copied_size = size
 
     def count_replaced(self) -> None:
         """Count, with the next step, that this file took the place of one with other lines."""
@@ -245,6 +249,11 @@ class FollowedFile:
         """Keep the cursor of a stream that was superseded: it continues in a copy."""
         if stream is not None and stream in self.superseded:
             self.superseded.remove(stream)
+
+    @property
+    def has_left(self) -> bool:
+        """Whether another file, or none, is at the path it has until it is rotated."""
+        return has_left(self.original_path, self.position.identity)
 
     @property
     def is_gone(self) -> bool:

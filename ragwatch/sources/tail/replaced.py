@@ -46,7 +46,7 @@ class ReplacedFiles:
             return False  # were the place in the new file stored before that, a kill would lose the rest of the old one
         if self._may_grow(new.content, old, now):
             return False
-        if not (old.is_gone and self._search.is_packed(old.position)):  # else it was rotated: all lines are new
+        if not (old.is_gone and self._search.is_packed(old.position, new)):  # else it was rotated: all lines are new
             if continues(new.content, old.position):
                 new.continue_after(old)
             else:
@@ -69,6 +69,8 @@ def _skip_shared_lines(new: FollowedFile, content: Content, old: FollowedFile) -
     shared, is_copy = 0, False
     if old.content is not None:
         shared = _shared_bytes(content, old.content)
+        if shared >= TAIL and shared == old.content.state()[0]:
+            old.leave_end_to_copy(shared)
         is_copy = _is_most(old.content, shared)
     if is_copy:
         new.skip_to_end(shared)

@@ -247,15 +247,28 @@ class FileScanner:
             if same:
                 return stream, position
             table.store_without_file(stream, position)  # its inode was reused; another file may have its content
-        listing = list_directory(os.path.dirname(path)) if table.stored else None  # noqa: PTH120 - a string stays one
-        for other, (stream, position) in table.stored.items():
-            same_path = position.path == path or (content.packed is not None and family(position.path) == path)
-            if same_path and listing and continues(content, position) and self._is_gone(listing, other, position):
-                table.take_stored(other)
+        if content.packed is not None or table.replaced_at(path) is None:  # else it is compared with that file
+            original = self._furthest_original(path, content)
+            if original is not None:
+                stream, position = table.take_stored(original.identity)
                 moved = replace(position, dev=identity.dev, ino=identity.ino)
                 table.move_cursor(stream, path, moved)
                 return stream, moved
         return None, FilePosition(identity.dev, identity.ino, path, mtime_ns=table.matched[identity].mtime_ns)
+
+    def _furthest_original(self, path: str, content: Content) -> FilePosition | None:
+        """The stored position that is furthest of those in files that are gone and of which this is a copy."""
+        stored = self._table.stored
+        listing = list_directory(os.path.dirname(path)) if stored else None  # noqa: PTH120 - a string stays a string
+        if listing is None:
+            return None
+        packed, furthest = content.packed is not None, None
+        for identity, (_, position) in stored.items():
+            same_path = position.path == path or (packed and family(position.path) == path)
+            further = furthest is None or position.offset > furthest.offset
+            if same_path and further and continues(content, position) and self._is_gone(listing, identity, position):
+                furthest = position
+        return furthest
 
     def _is_gone(self, listing: DirectoryListing, identity: FileIdentity, position: FilePosition) -> bool:
         """Whether the file of a stored position is no longer there, or its inode belongs to another file by now.

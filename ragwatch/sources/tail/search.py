@@ -246,13 +246,17 @@ class LostFileSearch:
         if not self._continue_in_copy(position, stream, since=position.mtime_ns) and stream is not None:
             self._table.delete_cursor(stream, followed.path)
 
-    def is_packed(self, lost: FilePosition) -> bool:
-        """Whether a compressed rotation of the same path has the content that was read."""
-        opened = self._find_copy(lost, since=lost.mtime_ns)
+    def is_packed(self, old: FilePosition, new: FollowedFile) -> bool:
+        """Whether a compressed rotation has what was read of a file, and is not the file that took its place."""
+        opened = self._find_copy(old, since=old.mtime_ns)
         if opened is None:
             return False
-        opened.content.close()
-        return opened.content.packed is not None
+        packed = opened.content
+        try:
+            is_new = new.is_gone and new.content is not None and _is_same(packed, new.content)
+        finally:
+            packed.close()
+        return packed.packed is not None and not is_new
 
     def _find_copy(self, lost: FilePosition, since: int = 0) -> OpenedFile | None:
         """Open a rotation of the same path with the content that was read, where that stopped."""
@@ -277,6 +281,12 @@ class LostFileSearch:
         table.adopt(opened, stream)
         table.move_cursor(stream, opened.path, opened.position)
         return True
+
+
+def _is_same(one: Content, other: Content) -> bool:
+    """Whether two contents have the same length and edges."""
+    size = one.state()[0]
+    return other.state()[0] == size and edges_at(one, size) == edges_at(other, size)
 
 
 def _contains(content: Content, lost: FilePosition) -> bool:

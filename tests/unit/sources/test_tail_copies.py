@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -152,3 +153,92 @@ def test_copies_get_the_inode_of_the_oldest_rotation(tmp_path: Path, scan_second
         assert "truncated_unread" not in reader.resets
     reader.restart()
     assert sorted(reader.settle()) == sorted(written)
+
+
+@pytest.mark.parametrize("pattern", [LIVE, "*.jsonl", PATTERN])
+@pytest.mark.parametrize("rewritten", [False, True])
+@pytest.mark.parametrize("more", [0, 2])
+def test_a_log_was_replaced_and_then_rotated(tmp_path: Path, pattern: str, rewritten: bool, more: int) -> None:  # noqa: FBT001
+    """By rsync and by copytruncate between two scans: the rotation repeats the old file, which is open, and goes on."""
+    live, copy = tmp_path / LIVE, tmp_path / "temporary"
+    append(live, *(written := _rows("a", 5)))
+    reader = Reader(str(tmp_path / pattern), scan_seconds=1)
+    reader.settle()
+    if rewritten:
+        live.write_bytes(b"")
+    append(live, *_rows("b", 3))
+    copy.write_bytes(live.read_bytes())
+    append(copy, *_rows("c", more))
+    copy.replace(live)
+    copytruncate(live, tmp_path / f"{LIVE}.1")
+    append(live, *_rows("d", 2))
+    written += [*_rows("b", 3), *_rows("c", more), *_rows("d", 2)]
+    reader.now += 2
+    assert sorted(reader.settle()) == sorted(written)
+    reader.restart()
+    assert sorted(reader.settle()) == sorted(written)
+
+
+def test_a_log_was_rewritten_replaced_and_rotated(tmp_path: Path) -> None:
+    """Its old file is seen to be rewritten by a read, before a scan has seen that another one took its place."""
+    live, copy = tmp_path / LIVE, tmp_path / "temporary"
+    reader = Reader(str(tmp_path / "*.jsonl"), scan_seconds=1, read_bytes=200)
+    reader.settle()
+    append(live, *(written := _rows("a", 1)))
+    reader.now += 2
+    reader.step()
+    live.write_bytes(b"")
+    append(live, *_rows("b", 1))
+    copy.write_bytes(live.read_bytes())
+    append(copy, *_rows("c", 1))
+    copy.replace(live)
+    copytruncate(live, tmp_path / f"{LIVE}.1")
+    assert sorted(reader.settle()) == sorted([*written, *_rows("b", 1), *_rows("c", 1)])
+
+
+@pytest.mark.parametrize("restart", [False, True])
+@pytest.mark.parametrize("seen", [False, True])
+def test_a_log_was_replaced_twice(tmp_path: Path, seen: bool, restart: bool) -> None:  # noqa: FBT001
+    """One file may be open. The last copy goes on where the file before it stopped, not where the first one did."""
+    live, copy = tmp_path / LIVE, tmp_path / "temporary"
+    reader = Reader(str(tmp_path / "*.jsonl"), open_files=1, scan_seconds=1, read_bytes=200)
+    held = ExitStack()  # so that no inode is used again
+    append(live, *_rows("a", 1))
+    reader.settle()
+    for turn, written in enumerate(("b", "c")):
+        held.enter_context(live.open("rb"))
+        copy.write_bytes(live.read_bytes())
+        copy.replace(live)
+        if turn == 0:
+            reader.now += 2
+            reader.step()
+        if turn == 0 or not restart:
+            append(live, *_rows(written, 1))
+        if turn == 0 and (seen or restart):
+            reader.drain()
+    if restart:
+        reader.restart()
+        append(live, *_rows("c", 1))
+    lines = [*_rows("a", 1), *_rows("b", 1), *_rows("c", 1)]
+    with held:
+        assert (sorted(reader.settle()), len(set(reader.places))) == (lines, 3)
+
+
+def test_the_file_that_took_a_place_is_compressed(tmp_path: Path) -> None:
+    """Before it could be compared with the old one, which was not read to its end: the rotation is not the old file."""
+    live, rotated = tmp_path / LIVE, tmp_path / f"{LIVE}.1"
+    reader = Reader(str(tmp_path / "*.jsonl"), open_files=1, scan_seconds=1, read_bytes=200)
+    reader.settle()
+    append(live, *(written := _rows("a", 3)))
+    reader.now += 2
+    reader.step()
+    with ExitStack() as held:  # so that no inode is used again
+        held.enter_context(live.open("rb"))
+        rotated.write_bytes(live.read_bytes())
+        rotated.replace(live)
+        reader.now += 2
+        reader.read()
+        live.rename(rotated)
+        live.touch()
+        pack(rotated)
+        assert (sorted(reader.settle()), len(set(reader.places))) == (written, 3)
