@@ -42,6 +42,12 @@ class CrampedReuseMachine(CrampedMachine):
     reuse = True
 
 
+class CrampedNamelessReuseMachine(CrampedReuseMachine):
+    """All of them."""
+
+    with_ids = False
+
+
 class NamelessReuseMachine(ReuseMachine):
     """Both."""
 
@@ -82,10 +88,14 @@ def test_what_was_written_is_counted(machine: type[Machine]) -> None:
         ReuseMachine,
         NamelessReuseMachine,
         CrampedReuseMachine,
+        CrampedNamelessReuseMachine,
     ],
-    ids=["ids", "places", "ids-cramped", "places-cramped", "ids-reuse", "places-reuse", "ids-reuse-cramped"],
+    ids=[
+        *("ids", "places", "ids-cramped", "places-cramped"),
+        *("ids-reuse", "places-reuse", "ids-reuse-cramped", "places-reuse-cramped"),
+    ],
 )
 def test_what_was_written_is_counted_in_many_ways(machine: type[Machine]) -> None:
-    """3,500 examples in all, longer ones: longer than pytest's own alarm for tests that hang."""
+    """4,000 examples in all, longer ones: longer than pytest's own alarm for tests that hang."""
     faulthandler.dump_traceback_later(1800, exit=True)
     run(machine, 500, 50)

@@ -263,6 +263,11 @@ class FileTable:
             return old if old.is_gone else None
         return None if family(name) == family(path) else old
 
+    def is_open(self, identity: FileIdentity) -> bool:
+        """Whether a followed file can be read whatever becomes of its path."""
+        contents = (followed.content for followed in self._active if followed.position.identity == identity)
+        return any(content is not None and content.handle.fd is not None for content in contents)
+
     def rotated(self) -> dict[str, list[FollowedFile]]:
         """Rotated files by the path they were written under, oldest first: they are read before its present file."""
         rotated: dict[str, list[FollowedFile]] = {}

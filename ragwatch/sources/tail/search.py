@@ -267,15 +267,18 @@ class LostFileSearch:
         return find_copy(listing, lost, table.tracked(), table.opener, on_error=self._report_unreadable, since=since)
 
     def _continue_in_copy(self, lost: FilePosition, stream: str | None, since: int = 0) -> bool:
-        """Find a copy of lost content and continue in it as the same stream. Returns whether there is one."""
+        """Find a copy of lost content and continue in it as the same stream. Returns whether there is one to be read."""
         table, opened = self._table, self._find_copy(lost, since)
         if opened is None:
             return False
+        copy = opened.position
         with suppress(OSError):  # the next read raises it again
-            for position in table.positions():  # another copy may have been read further, and be gone as well
-                copy = opened.position
-                further = position.offset > copy.offset and family(position.path) == family(copy.path)
+            for position in table.positions():  # another copy may have been read further
+                further = position.offset > opened.position.offset and family(position.path) == family(copy.path)
                 if further and continues(opened.content, position):
+                    if table.is_open(position.identity):  # and is read to its end
+                        opened.content.close()
+                        return False
                     opened = replace(opened, position=replace(position, dev=copy.dev, ino=copy.ino, generation=0))
         stream = stream or name_stream(opened.position)
         table.adopt(opened, stream)
