@@ -267,7 +267,7 @@ class LostFileSearch:
         return find_copy(listing, lost, table.tracked(), table.opener, on_error=self._report_unreadable, since=since)
 
     def _continue_in_copy(self, lost: FilePosition, stream: str | None, since: int = 0) -> bool:
-        """Find a copy of lost content and continue in it as the same stream. Returns whether there is one to be read."""
+        """Find a copy of lost content and continue in it as the same stream. Returns whether one is to be read."""
         table, opened = self._table, self._find_copy(lost, since)
         if opened is None:
             return False
