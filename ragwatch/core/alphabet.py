@@ -1,4 +1,7 @@
-"""Restricts texts to Unicode 14.0, so that verdicts do not depend on the version of Python.
+"""Texts as people see them, and as every version of Python reads them.
+
+Soft hyphens, zero-width spaces and their like are not shown, and stand within words where a page was broken into lines
+or a text was marked. They are moved to the front of their word.
 
 Whether a character is a letter, a digit or a space depends on the Unicode tables of the interpreter: 14.0 in Python
 3.11, later in later versions. Characters that are unassigned in Unicode 14.0 are replaced by U+FFFD, which is not a
@@ -7,6 +10,7 @@ letter in any version. The table below contains what `unicodedata` of Python 3.1
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from itertools import accumulate
 
@@ -47,13 +51,31 @@ e+2 a+4 2+140 1f+11 3a+5 1+4e0 7+1 4+1 2+1 f+1 c5+2 10+29 4c+4 a+4 2+311 44+4c 3
 _EDGES = tuple(accumulate(int(length, 16) for run in _RUNS.split() for length in run.split("+")))
 
 
-def unicode14(text: str) -> str:
-    """Replaces the characters that are unassigned in Unicode 14.0 by U+FFFD; the length stays the same.
+_INVISIBLE = (
+    "\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufe00-\ufe0f\ufeff"
+    "\U000e0000-\U000e007f\U000e0100-\U000e01ef"
+)
+_SPLIT_WORD = re.compile(rf"(?<=[^\s{_INVISIBLE}])[{_INVISIBLE}]")
+_WORD = re.compile(r"\S+")
+_HIDDEN = re.compile(f"[{_INVISIBLE}]+")
 
-    >>> unicode14("naïve 水 \U0001e4d0")
-    'naïve 水 \ufffd'
+
+def visible_text(text: str) -> str:
+    r"""Return a text of the same length without invisible characters in its words, and in Unicode 14.0.
+
+    Characters that are unassigned in Unicode 14.0 are replaced by U+FFFD.
+
+    >>> visible_text("naïve 水 \U0001e4d0"), visible_text("The war\u00adranty.")
+    ('naïve 水 \ufffd', 'The \xadwarranty.')
     """
     if text.isascii():
         return text
     unassigned = [ord(char) for char in set(text) if bisect_right(_EDGES, ord(char)) % 2]
-    return text.translate(dict.fromkeys(unassigned, _REPLACEMENT)) if unassigned else text
+    if unassigned:
+        text = text.translate(dict.fromkeys(unassigned, _REPLACEMENT))
+    return _WORD.sub(_joined, text) if _SPLIT_WORD.search(text) else text
+
+
+def _joined(word: re.Match[str]) -> str:
+    """A word with its invisible characters in front."""
+    return "".join((*_HIDDEN.findall(word.group()), _HIDDEN.sub("", word.group())))

@@ -1,9 +1,10 @@
-r"""Finds the citations in a text: the places that name contexts by their numbers.
+r"""Finds the citations in a text: the places that name contexts, by their numbers or by their ids.
 
 The numbers begin at 1, in the order in which the sample lists its contexts: `[1]`, `[2, 3]`, `[1-3]`, `[^2]`,
 `【1†source】`, `(Passage 2)`, `[doc 3]`, `(Source: Document 2, page 4)`, "Source: 2" at the end of a line, and in the
 text "according to document 2" or "documents 1 and 3 say". Indexes (`x[1]`), intervals with 0, years and code are none;
-"the first passage", names of contexts and superscripts are not read.
+"the first passage" is not read. Ids stand in brackets: `[doc-4]`, `【4:0†handbook】`, `(Source: handbook)`. Other
+marks (`【4:0†source】`, `(Source: handbook.pdf, p. 12)`, superscripts) name no context, and are no part of the text.
 
 Every pattern reads a bounded number of characters from where it begins, so the time is linear in the text.
 """
@@ -12,7 +13,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 MAX_RANGE = 20
@@ -22,7 +24,7 @@ _NAMES = "passage|document|doc|source|context|excerpt|snippet|chunk"
 _NOUN = rf"(?:{_NAMES}|search result|ref(?:erence)?|citation)s?\.?"
 _AND = r" ?(?:,? and|,? ?&|[,;–-]) ?"
 _NUMBER = r"#?[0-9]{1,3}(?![0-9])"
-_ITEM = rf"(?:{_NOUN}(?: no\.)?[ :#]{{0,2}})?\^?{_NUMBER}"
+_ITEM = rf"(?:{_NOUN}(?: no\.)?[ :#]{{0,2}})?\^?{_NUMBER}\^?"
 _ITEMS = rf"{_ITEM}(?:{_AND}{_ITEM}){{0,15}}"
 _NUMBERS = rf"{_NUMBER}(?:{_AND}{_NUMBER}){{0,15}}"
 _NO_VALUE = r"(?![\w%]|[.,:/-][0-9])"
@@ -42,6 +44,17 @@ _BEGINNING = re.compile(
     rf"(?:(?<=[\[(【])|(?<!\w.)(?i:{_RESTS}))"
 )
 _DIGIT = re.compile("[0-9]")
+_RAISED = "[\u00b9\u00b2\u00b3\u2070\u2074-\u2079]"
+_OTHER = re.compile(
+    r"【(?P<wide>[^】\n]{1,120})】"
+    r"|\[\^[\w-]{1,30}\^?\]"
+    rf"|(?:(?<=[.!?,;:)\"”’»])|(?<=[^\W\d_]{{4}}))"  # not in m²
+    rf"{_RAISED}{{1,3}}(?:[,\u207b–-]?{_RAISED}{{1,3}}){{0,4}}(?!\w)"
+    r"|[\[(](?:sources?|refs?|references?|citations?|cited from|from|via|see) ?: ?(?P<named>[^\[\](){}\n]{1,150})[\])]"
+    r"|(?<!\w)\[(?P<id>(?=[^\]\s]{0,60}[0-9])[A-Za-z][\w.:/#@-]{1,60})\](?![(+*?{])",
+    re.IGNORECASE,
+)
+_SEPARATOR = re.compile(r"\s*[,;†|]\s*")
 _LIST = re.compile(_ITEMS, re.IGNORECASE)
 _LISTED = re.compile(r"(?P<to>[–-] ?)?#?(?P<number>[0-9]{1,3})")
 _FILLER = re.compile(rf"(?:(?:{_NOUN}|see|and|from|used|cited)\b|[\W_])*", re.IGNORECASE)
@@ -54,7 +67,7 @@ class Marker(NamedTuple):
     Attributes:
         start: Offset of its first character.
         end: Offset after its last character.
-        numbers: The numbers of the contexts that it names.
+        numbers: The numbers of the contexts that it names; none for a mark that names something else.
         is_apart: Whether it is no part of the text: it stands in brackets, or behind "Source:".
     """
 
@@ -64,21 +77,39 @@ class Marker(NamedTuple):
     is_apart: bool
 
 
-def markers_of(answer: str) -> Iterator[Marker]:
-    """Yield the places that cite, in order.
+def markers_of(answer: str, ids: Mapping[str, int] = MappingProxyType({})) -> Iterator[Marker]:
+    """Yield the places that cite, in order, and marks that name no context.
+
+    Args:
+        answer: The text.
+        ids: Numbers of contexts by their ids.
 
     >>> [marker.numbers for marker in markers_of("Tea is green [1][2-4]. (Passage 2) By document 3, it is in [0, 1].")]
     [(1,), (2, 3, 4), (2,), (3,)]
+    >>> [marker.numbers for marker in markers_of("Tea is green [doc-4].¹ (Source: tea.pdf)", {"doc-4": 1})]
+    [(1,), (), ()]
     """
-    if _DIGIT.search(answer) is None:
-        return
     code = [span.span() for span in _CODE.finditer(answer)]
-    for match in matches(answer):
-        index = bisect_right(code, match.span()) - 1
-        is_code = index >= 0 and match.start() < code[index][1]
-        numbers = () if is_code else _numbers(match.group())
+    end = 0
+    markers = [*_numbered(answer), *_named(answer, ids)]
+    for marker in sorted(markers, key=lambda one: (one.start, not one.numbers)):
+        index = bisect_right(code, (marker.start, marker.end)) - 1
+        if marker.start >= end and not (index >= 0 and marker.start < code[index][1]):
+            yield marker
+            end = marker.end
+
+
+def _numbered(answer: str) -> Iterator[Marker]:
+    for match in matches(answer) if _DIGIT.search(answer) else ():
+        numbers = _numbers(match.group())
         if numbers:
             yield Marker(*match.span(), numbers, match["marker"] is not None)
+
+
+def _named(answer: str, ids: Mapping[str, int]) -> Iterator[Marker]:
+    for match in _OTHER.finditer(answer):
+        names = _SEPARATOR.split(match["wide"] or match["named"] or match["id"] or "")
+        yield Marker(*match.span(), tuple(dict.fromkeys(ids[name] for name in names if name in ids)), is_apart=True)
 
 
 def matches(answer: str) -> Iterator[re.Match[str]]:

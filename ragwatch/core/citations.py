@@ -14,13 +14,13 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from itertools import islice
 from typing import NamedTuple
 
-from ragwatch.core.alphabet import unicode14
+from ragwatch.core.alphabet import visible_text
 from ragwatch.core.citation_markers import Marker, is_line_of_markers, markers_of
 from ragwatch.core.evidence import Citation, Claim, Evidence
 
@@ -37,10 +37,10 @@ _MAX_STOP = 9  # characters that it reads
 _GAP = re.compile(r"[ ,;\t]*")
 
 
-def with_citations(evidence: Evidence, answer: str) -> Evidence:
+def with_citations(evidence: Evidence, answer: str, ids: Sequence[str | None] = ()) -> Evidence:
     """Return the evidence with the citations of the answer, each with the claims that it belongs to.
 
-    Claims that only repeat what the user stated cite nothing.
+    Claims that only repeat what the user stated cite nothing. `ids` are those of the contexts, in their order.
 
     >>> from ragwatch.core.evidence import Claim, ClaimVerdict, ContextReading
     >>> claim = Claim("Tea is green.", 0, 13, ClaimVerdict.SUPPORTED, (True,))
@@ -53,7 +53,8 @@ def with_citations(evidence: Evidence, answer: str) -> Evidence:
         if claim.start is not None and claim.end is not None and not claim.said_by_user:
             rows.setdefault(claim.sentence or (claim.start, claim.end), []).append(row)
     sentences = [_Sentence(start, end, tuple(claims)) for (start, end), claims in sorted(rows.items())]
-    cited = list(islice(_cited(unicode14(answer), sentences), MAX_CITATIONS))
+    numbers = {name: number for number, name in enumerate(ids, 1) if name is not None}
+    cited = list(islice(_cited(visible_text(answer), sentences, numbers), MAX_CITATIONS))
     contexts: dict[tuple[int, ...], set[int]] = {}
     for one in cited:
         contexts.setdefault(one.claims, set()).add(one.context)
@@ -86,7 +87,7 @@ def _citation(cited: _Cited, together: AbstractSet[int], claims: Sequence[Claim]
     return Citation(cited.context, cited.start, cited.end, cited.claims, supports)
 
 
-def _cited(answer: str, sentences: Sequence[_Sentence]) -> Iterator[_Cited]:
+def _cited(answer: str, sentences: Sequence[_Sentence], ids: Mapping[str, int]) -> Iterator[_Cited]:
     """Yield what each sentence, and each line of markers, cites; every context once."""
     starts = [sentence.start for sentence in sentences]
     heading = _HEADING.search(answer)
@@ -94,7 +95,7 @@ def _cited(answer: str, sentences: Sequence[_Sentence]) -> Iterator[_Cited]:
     lines: dict[tuple[int, int], bool] = {}
     seen: set[tuple[int, int]] = set()
     since = block = anchor = end = 0
-    for marker in markers_of(answer):
+    for marker in markers_of(answer, ids):
         if not (marker.is_apart and end and _GAP.fullmatch(answer, end, marker.start)):
             anchor = _anchor(answer, marker)
         end = marker.end if marker.is_apart else 0

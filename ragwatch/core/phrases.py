@@ -88,10 +88,6 @@ _ABSTENTIONS = r"""
 """
 
 _META = r"""
-\bi hope (?:this|that|it)\b
-\b(?:let me know|feel free to|happy to help|glad to help)\b
-\bplease (?:let|ask|provide|consult|contact|refer|see)\b
-\bplease note\b\D*$
 \b(?:consult|refer to|check|seek|look (?:at|into|for|up)|review|explore|search for|need|requires?|see)(?:ing)?
      (?:\w{1,14} ){0,3}
     (?:further|additional|other|more|external|outside|reliable|reputable|official|up-to-date)
@@ -111,7 +107,6 @@ _META = r"""
      (?:\w{1,15} ){0,2}(?:reason|way|factor|step|type|kind|benefit|method|requirement|option|thing|cause|difference)s?
     (?: (?:for|to|of|behind|in|you can|that can) (?:this|that|it|these|do(?:ing)? (?:so|this|that|it)|consider))?
     \W{0,3}$
-^\W{0,3}(?:sure|certainly|of course|great question|thank you|thanks|hello|hi|you['’]re welcome)\b[^.!?:]{0,40}\W{0,3}$
 ^\W{0,3}(?:here (?:is|are)|here['’]s|below (?:is|are)|the following (?:is|are)|these are|let['’]s)\b.{0,200}:\W{0,3}$
 \b(?:if you (?:have|need|want|would like|could|can) [^.!?]{0,40}(?:question|information|detail|help|assist|context))
 \b(?:as an ai|i am an ai|i['’]m an ai)\b

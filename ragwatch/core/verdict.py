@@ -144,7 +144,7 @@ def judged(draw: Draw, reading: Reading, evidence: Evidence) -> Judged:
         raise ShapeError(f"{len(evidence.contexts)} contexts were read of {len(sample.contexts)}")
     if any(claim.end is not None and claim.end > len(sample.answer) for claim in evidence.claims):
         raise ShapeError("a claim ends after the answer")
-    evidence = with_citations(evidence, sample.answer)
+    evidence = with_citations(evidence, sample.answer, [context.id for context in sample.contexts])
     return Judged(
         draw,
         reading,

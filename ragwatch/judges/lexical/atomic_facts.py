@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ragwatch.core.alphabet import unicode14
+from ragwatch.core.alphabet import visible_text
 from ragwatch.core.phrases import without_leads
 from ragwatch.judges.lexical.claims import AnswerClaims, ClaimText, claims_of
 from ragwatch.judges.lexical.clauses import LOOSE, Boundary, Part, Token, parts_of, tokens_of
@@ -48,7 +48,7 @@ def facts_of(
     in Bern.
     """
     said = claims_of(answer, question, max_claims=max_claims, check=check)
-    text = unicode14(answer)
+    text = visible_text(answer)
     facts: list[ClaimText] = []
     for claim in said.claims:
         check()
@@ -63,7 +63,7 @@ def split(claim: ClaimText, answer: str) -> list[ClaimText]:
 
     Args:
         claim: The claim, a whole sentence.
-        answer: The answer, as `unicode14` returns it.
+        answer: The answer, as `visible_text` returns it.
     """
     sentence = answer[claim.start : claim.end]
     if sentence.endswith("?") or claim.words != without_leads(sentence) or actions(claim.words):

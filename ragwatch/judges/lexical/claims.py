@@ -1,8 +1,9 @@
 """Splits an answer into claims: the sentences and list items that state facts. `atomic_facts` splits these further.
 
 A fragment of fewer than three words is joined with its neighbour on the same line. Labels ("Thought process:"),
-headings, code blocks and sentences about the passages are no claims; an answer that has no claim and says that it does
-not know is an abstention. Code is left out because comparing words cannot check it.
+headings, code blocks, lists of sources, questions, and sentences that are courtesy or about the passages (`kinds`,
+`core.phrases`) are no claims; an answer that has no claim and says that it does not know is an abstention. Code is left
+out because comparing words cannot check it.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import NamedTuple
 
-from ragwatch.core.alphabet import unicode14
+from ragwatch.core.alphabet import visible_text
 from ragwatch.core.phrases import abstains, is_meta, without_leads
+from ragwatch.judges.lexical.kinds import asks, is_small_talk, stated_before
 from ragwatch.judges.lexical.limits import Check, unlimited
 from ragwatch.judges.lexical.sentences import SentenceSpan, iterate_spans
 from ragwatch.judges.lexical.words import TOKEN, terms
@@ -27,6 +29,17 @@ _TURN = re.compile(r";\s|,? (?:but|however|yet|although|though|while)\b,? ", re.
 _COMMA = re.compile(r",\s")
 _MAX_TURNS = 8  # per sentence
 _CONCESSION = re.compile(r"\W{0,3}(?:while|whilst|although|though|even though)\b", re.IGNORECASE)
+_SOURCES = re.compile(
+    r"[ \t>#*_-]{0,8}(?:sources?|references?|citations?|bibliography|further reading|read more|learn more|links)"
+    r"[*_ ]{0,4}(?::[*_ \t]{0,6}|[*_ \t]{0,4}$)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_SOURCE = re.compile(
+    r"https?://|\bwww\.|\w\.(?:pdf|md|html?|docx?|pptx?|xlsx?|txt|csv|json)\b"
+    r"|\b(?:pp?|pages?|sections?|chapters?)\.? ?\d|§ ?\d|\[\^?\d{1,3}\^?\]|\(\d{4}\)|【",
+    re.IGNORECASE,
+)
+_ADDRESS = re.compile(r"[<(]?(?:https?://|www\.)\S{1,2000}")
 _YES_OR_NO = re.compile(r"\W{0,3}(?:yes|no|yeah|nope|true|false|correct)\b", re.IGNORECASE)
 
 
@@ -54,10 +67,12 @@ class AnswerClaims(NamedTuple):
     Attributes:
         claims: The claims, in the order of the answer.
         abstained: The answer says that it does not know, and has no claims.
+        only_asks: The answer asks the user something, and neither claims nor declines anything.
     """
 
     claims: tuple[ClaimText, ...]
     abstained: bool
+    only_asks: bool = False
 
     @property
     def sentences(self) -> tuple[ClaimText, ...]:
@@ -84,11 +99,14 @@ def claims_of(
     >>> claims_of("I could not find that in the documents.").abstained
     True
     """
-    answer, question = unicode14(answer), question and unicode14(question)
+    answer, question = visible_text(answer), question and visible_text(question)
     claims: list[ClaimText] = []
-    abstained = False
-    for start, end in _joined(answer, iterate_spans(answer), check):
+    abstained = has_asked = False
+    for start, end, is_question in _joined(answer, iterate_spans(_without_sources(answer)), check):
         text = answer[start:end]
+        if is_question:
+            has_asked = True
+            continue
         rest = _without_announcement(_without_abstention(text))
         if not rest:
             abstained = True
@@ -103,7 +121,7 @@ def claims_of(
         claims.append(ClaimText(start, end, words))
         if max_claims is not None and len(claims) > max_claims:
             break
-    return AnswerClaims(tuple(claims), abstained and not claims)
+    return AnswerClaims(tuple(claims), abstained and not claims, has_asked and not abstained and not claims)
 
 
 def _without_abstention(text: str) -> str:
@@ -140,21 +158,57 @@ def _is_list_number(text: str, answer: str) -> bool:
     return _BARE_NUMBER.fullmatch(text) is not None and len(answer) > len(text) + _MAX_MARGIN
 
 
-def _joined(answer: str, parts: Iterable[SentenceSpan], check: Check) -> Iterator[tuple[int, int]]:
-    """Yield sentences, with fragments joined to the previous sentence of their line, else to the next one."""
+def _without_sources(answer: str) -> str:
+    """The answer with spaces in place of its lists of sources; the length stays the same."""
+    if not _SOURCES.search(answer):
+        return answer
+    lines, is_listed = [], False
+    for line in answer.splitlines(keepends=True):
+        head = _SOURCES.match(line)
+        rest = line[head.end() :] if head else line
+        is_entry = not rest.strip() or _SOURCE.search(rest) is not None
+        is_listed = is_entry and (head is not None or is_listed)
+        lines.append(re.sub(r"[^\r\n\v\f\x1c-\x1e\x85\u2028\u2029]", " ", line) if is_listed else line)
+    return "".join(lines)
+
+
+def _joined(answer: str, parts: Iterable[SentenceSpan], check: Check) -> Iterator[tuple[int, int, bool]]:
+    """Yield sentences, and whether they are questions, with fragments joined to their neighbour on the line.
+
+    That is the sentence before it, else the next one. Sentences that state nothing are left out.
+    """
     joined: SentenceSpan | None = None
     is_fragment = False
-    for part in _unnumbered(answer, parts, check):
+    for whole in _unnumbered(answer, parts, check):
+        text = answer[whole.start : whole.end]
+        is_question = asks(text)
+        stated = stated_before(text) if is_question else 0
+        part = whole._replace(end=whole.start + stated) if stated else whole
+        text, is_question = answer[part.start : part.end], is_question and not stated
         part_is_fragment = _is_fragment(answer, part)
+        is_answer = text == answer.strip() and (
+            part_is_fragment or text[-1].isalnum()
+        )  # "Sure.", "I Will Always Love You"
+        if is_question or (_states_nothing(text) and not (is_answer or part.item)):
+            if joined is not None:
+                yield joined.start, joined.end, False
+            joined = None
+            if is_question:
+                yield part.start, part.end, True
+            continue
         if joined is not None and joined.line == part.line and (is_fragment or part_is_fragment):
             joined = joined._replace(end=part.end)
             is_fragment = is_fragment and part_is_fragment
         else:
             if joined is not None:
-                yield joined.start, joined.end
+                yield joined.start, joined.end, False
             joined, is_fragment = part, part_is_fragment
     if joined is not None:
-        yield joined.start, joined.end
+        yield joined.start, joined.end, False
+
+
+def _states_nothing(text: str) -> bool:
+    return _ADDRESS.fullmatch(text) is not None or (is_small_talk(text) and not abstains(text))
 
 
 def _unnumbered(answer: str, parts: Iterable[SentenceSpan], check: Check) -> Iterator[SentenceSpan]:

@@ -20,7 +20,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ragwatch.core.alphabet import unicode14
+from ragwatch.core.alphabet import visible_text
 from ragwatch.judges.lexical.limits import Check, unlimited
 from ragwatch.judges.lexical.sentences import iterate_spans
 from ragwatch.judges.lexical.words import term, terms
@@ -108,7 +108,7 @@ def statements_of(user_turns: Sequence[str], check: Check = unlimited) -> list[S
     [['bern', 'live']]
     """
     statements = []
-    for turn in map(unicode14, user_turns):
+    for turn in map(visible_text, user_turns):
         for span in iterate_spans(turn):
             check()
             text = turn[span.start : span.end]

@@ -29,7 +29,8 @@ _STRANGE = 0.34  # share of the longer words that are English
 _MAX_KNOWN = 0.6  # in a text that is in another language, unless there is plenty of evidence
 _PLENTY = 4.0
 _OTHER = 0.2  # share of English words at which a text without an English function word is in another language
-_MIN_OTHER_WORDS = 4
+_MIN_OTHER_WORDS = 3
+_FEW_KNOWN = 0.25  # share of English words at which words that other languages have, too, make no text English
 _MIN_SHARE = 0.16
 _PLAIN_ENGLISH = 0.25  # share of English function words at which no other language is tried
 _MIN_DISTINCT = 4
@@ -130,6 +131,35 @@ _TABLES = MappingProxyType(
         for name, words in _FUNCTION_WORDS.items()
     }
 )
+_SHARED = frozenset(
+    [
+        "a",
+        "am",
+        "an",
+        "as",
+        "at",
+        "be",
+        "die",
+        "do",
+        "for",
+        "has",
+        "he",
+        "his",
+        "i",
+        "in",
+        "let",
+        "me",
+        "no",
+        "on",
+        "or",
+        "so",
+        "to",
+        "us",
+        "was",
+    ]
+)
+"""English function words that are words of other languages as well."""
+
 _TYPICAL = MappingProxyType(
     {
         "de": frozenset("äöüß"),
@@ -163,9 +193,16 @@ def language_of(text: str) -> str | None:
     if not text.isascii():
         letters = len(_LETTER.findall(text))
         others = letters - len(_LATIN.findall(text))
-        if others >= _MIN_LETTERS and others > _OTHER_SCRIPT * letters:
+        if others >= _MIN_LETTERS and others > _OTHER_SCRIPT * letters and not _is_latin_with_names(text):
             return _by_script(text.lower())
     return _by_words(text)
+
+
+def _is_latin_with_names(text: str) -> bool:
+    """Whether only names are in another script: words in Latin script are more, and one has no capital."""
+    words = _WORD.findall(text)
+    latin = [word for word in words if _LATIN.match(word)]
+    return len(words) < 2 * len(latin) and any(word.islower() for word in latin)
 
 
 def _by_script(text: str) -> str | None:
@@ -186,6 +223,7 @@ def _by_words(text: str) -> str | None:
     small = [word for word in words if word.islower()]
     counts = Counter([first.group().lower(), *small] if first and not first.group().islower() else small)
     english = [times for word, times in counts.items() if word in _TABLES[ENGLISH]]
+    proper = any(word in _TABLES[ENGLISH] and word not in _SHARED for word in counts)
     if len(english) >= _MIN_DISTINCT and sum(english) >= _PLAIN_ENGLISH * len(words):
         return ENGLISH
     scores = {
@@ -198,7 +236,10 @@ def _by_words(text: str) -> str | None:
     known = _known_share(small)
     least = _MIN_EVIDENCE_STRANGE if known <= _STRANGE else _MIN_EVIDENCE
     if scores[best] < max(least, _MIN_SHARE * len(words)) or scores[best] < _LEAD * scores[rival]:
-        return OTHER if known <= _OTHER and len(set(small)) >= _MIN_OTHER_WORDS and not english else None
+        is_other = known <= _OTHER and len(set(small)) >= _MIN_OTHER_WORDS and not proper
+        return OTHER if is_other else None
+    if best == ENGLISH and not proper and known <= _FEW_KNOWN and len(set(small)) > _MIN_OTHER_WORDS:
+        return OTHER
     return best if best == ENGLISH or known <= _MAX_KNOWN or scores[best] >= _PLENTY else None
 
 

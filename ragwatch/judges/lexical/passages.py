@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
-from ragwatch.core.alphabet import unicode14
+from ragwatch.core.alphabet import visible_text
 from ragwatch.judges.lexical.limits import Check, unlimited
 from ragwatch.judges.lexical.sentences import iterate_spans
 from ragwatch.judges.lexical.words import TOKEN, fold, identifiers, term
@@ -33,6 +34,26 @@ class PreparedPassage:
     offsets: tuple[tuple[int, int], ...]
 
 
+_LIST_MARK = re.compile(r"(?:^|(?<=[.!?;] ))[ \t]{0,16}\(?(\d{1,2})[.)](?=\s{1,4}[^\W\d])", re.MULTILINE)
+
+
+def context_text(text: str) -> str:
+    r"""Return a context as it is read, of the same length: as people see it, without the numbers of list items.
+
+    That of the last item stays: it says how many there are.
+
+    >>> context_text("1. Cut them.\n2. Plant them 12 inches apart.")
+    '   Cut them.\n2. Plant them 12 inches apart.'
+    """
+    text = visible_text(text)
+    parts, position = [], 0
+    for mark, after in pairwise(_LIST_MARK.finditer(text)):
+        if int(after[1]) == int(mark[1]) + 1:
+            parts += [text[position : mark.start()], " " * len(mark.group())]
+            position = mark.end()
+    return "".join((*parts, text[position:]))
+
+
 def passages_of(texts: Iterable[str], check: Check = unlimited) -> list[PreparedPassage]:
     """Prepare contexts, in their order. Duplicates, which some retrievers return, are prepared once."""
     prepared: dict[str, PreparedPassage] = {}
@@ -46,7 +67,7 @@ def passage(text: str, check: Check = unlimited) -> PreparedPassage:
     >>> sorted(prepared.terms), len(prepared.sentences)
     (['green', 'grow', 'hill', 'tea'], 2)
     """
-    text = unicode14(text)
+    text = context_text(text)
     check()
     tokens = TOKEN.findall(fold(text))
     ordered = [name for name in map(term, tokens) if name]

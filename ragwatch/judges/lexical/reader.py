@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ragwatch.core.alphabet import unicode14
 from ragwatch.core.evidence import Address, Claim, ClaimVerdict, ContextReading, Evidence, UnreadReason
 from ragwatch.core.sample import Sample
 from ragwatch.judges.lexical import relevance
@@ -24,7 +23,7 @@ from ragwatch.judges.lexical.conversation import Statement, repeats, statements_
 from ragwatch.judges.lexical.facts import sources_of
 from ragwatch.judges.lexical.features import CARRIES, claim_words
 from ragwatch.judges.lexical.limits import Check, unlimited
-from ragwatch.judges.lexical.passages import PreparedPassage, passages_of
+from ragwatch.judges.lexical.passages import PreparedPassage, context_text, passages_of
 from ragwatch.judges.lexical.rows import (
     ClaimRow,
     ClaimRuling,
@@ -69,7 +68,7 @@ def read(
         return _unread(sample, answer, unread)
     passages = passages_of((context.text for context in sample.contexts), check)
     question = prepared_question(sample, passages, tables)
-    texts = [unicode14(context.text) for context in sample.contexts]
+    texts = [context_text(context.text) for context in sample.contexts]
     sources = sources_of(texts, question.text, [passage.terms for passage in passages], tables, check)
     rows = rows_of(answer, passages, question, tables, sources=sources, thresholds=thresholds, check=check)
     rulings = (
@@ -166,7 +165,7 @@ def supported_alone(
     """For each claim, whether each context alone supports it. None does where it states a number that none states."""
     passages = passages_of((context.text for context in sample.contexts), check)
     question = prepared_question(sample, passages, tables)
-    texts = [unicode14(context.text) for context in sample.contexts]
+    texts = [context_text(context.text) for context in sample.contexts]
     sources = sources_of(texts, question.text, [passage.terms for passage in passages], tables, check)
     rows = rows_of(answer, passages, question, tables, sources=sources, thresholds=thresholds, check=check)
     return [tuple(min(probability, row.support) >= thresholds.support for probability in row.alone) for row in rows]
@@ -250,7 +249,7 @@ def _address(
 ) -> Address | None:
     if answer.abstained:
         return Address.ABSTAINED
-    if question is None or not question.strip():
+    if question is None or not question.strip() or answer.only_asks:
         return None
     if not answer.claims:
         return Address.NOT_AT_ALL

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ragwatch.core.alphabet import unicode14
+from ragwatch.core.alphabet import visible_text
 from ragwatch.core.evidence import Evidence, ReferenceClaim, UnreadReason
 from ragwatch.core.sample import Context, Sample
 from ragwatch.judges.lexical.atomic_facts import facts_of
@@ -16,7 +16,7 @@ from ragwatch.judges.lexical.steps import actions, names_action
 from ragwatch.judges.lexical.tables import FittedTables
 from ragwatch.judges.lexical.words import terms
 
-READING_VERSION = 8
+READING_VERSION = 9
 """Part of the judge's version. Increment it with every change of the results of this module, `reader`, `steps` or
 `words`, because a gate must not compare figures of different versions."""
 
@@ -73,7 +73,7 @@ def _cells(
         claim_actions = actions(claim_text.words) if claim_text.sentence is None else ()
         if claim_actions:
             texts = texts or {
-                rank: frozenset(terms(unicode14(context.text))) for rank, context in enumerate(sample.contexts)
+                rank: frozenset(terms(visible_text(context.text))) for rank, context in enumerate(sample.contexts)
             }
             cells = tuple(
                 cell and any(names_action(texts[rank], verbs) for verbs in claim_actions)

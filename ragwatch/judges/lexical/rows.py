@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from ragwatch.core.alphabet import unicode14
+from ragwatch.core.alphabet import visible_text
 from ragwatch.core.evidence import Cell, ClaimVerdict
 from ragwatch.core.sample import Sample
 from ragwatch.core.support_set import informed_cells, support_cells
@@ -150,8 +150,8 @@ class ClaimRuling:
 
 def prepared_question(sample: Sample, passages: Sequence[PreparedPassage], tables: FittedTables) -> PreparedQuestion:
     """Weigh the words of a question and of what it leaves out, and compute how much of them each context covers."""
-    question = unicode14(sample.question or "")
-    turns = [unicode14(turn) for turn in sample.user_turns] if question else []
+    question = visible_text(sample.question or "")
+    turns = [visible_text(turn) for turn in sample.user_turns] if question else []
     weights = whole_weights = _weights(question, tables)
     whole = completed(question, turns)
     if whole != question:

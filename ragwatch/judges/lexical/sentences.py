@@ -43,6 +43,7 @@ _TRAILING = _words(
     "etc inc ltd co corp jr sr u.s u.k u.n e.u u.s.a a.m p.m b.c a.d ph.d m.d d.c est dept univ jan feb mar apr jun jul"
     " aug sep sept oct nov dec"
 )
+_INITIALS = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]")  # "J.", "G.I."
 _FIRST = re.compile(r"[:;]\s{0,3}(?=\(?1$)")  # "... these steps: 1. Boil the water. 2. Add the tea."
 _BEFORE_DIGIT = frozenset({"no", "nos", "p", "art", "op", "sect"})
 _OPENING = _words(
@@ -247,7 +248,7 @@ def _ends(text: str, stop: re.Match[str], begin: int, end: int) -> bool:
     token = before[-1].strip("([{\"'“‘*_").lower() if before and not before[-1][-1:].isspace() else ""
     if token in _LEADING or (token in _BEFORE_DIGIT and first.isdigit()):
         return False
-    if token in _TRAILING or (len(token) == 1 and token.isalpha()):
+    if token in _TRAILING or _INITIALS.fullmatch(token):
         word = _WORD.match(text, begin, end)
         return word is not None and len(token) > 0 and word.group().lower() in _OPENING and first.isupper()
     return True

@@ -18,7 +18,7 @@ from html import unescape
 from urllib.parse import unquote
 
 from ragwatch.judges.llm.escaping import INVISIBLE
-from ragwatch.judges.llm.injection_classifier import allowance, classifier_table, highest_logit
+from ragwatch.judges.llm.injection_classifier import allowance, highest_logit, injection_classifier
 from ragwatch.judges.llm.injection_patterns import RULES, SHAPES
 
 _WORD = re.compile(r"[^\W\d]+")
@@ -49,10 +49,10 @@ def is_prompt_injection(text: str) -> bool:
 def _matches(text: str) -> bool:
     if SHAPES.search(f"\n{text}"):
         return True
-    table, logit = classifier_table(), highest_logit(text)
-    if logit > table.alone and logit > allowance(text):
+    thresholds, logit = injection_classifier().thresholds, highest_logit(text)
+    if logit > thresholds["alone"] and logit > allowance(text):
         return True
-    return logit > table.with_phrase and _has_phrase(text)
+    return logit > thresholds["with_phrase"] and _has_phrase(text)
 
 
 def _has_phrase(text: str) -> bool:

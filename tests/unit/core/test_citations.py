@@ -72,7 +72,38 @@ def test_forms_of_a_citation(text: str, numbers: list[tuple[int, ...]]) -> None:
 )
 def test_what_is_no_citation(text: str) -> None:
     """Indexes, intervals, code, years, versions and other things with numbers."""
-    assert list(markers_of(text)) == []
+    assert not [marker for marker in markers_of(text) if marker.numbers]
+
+
+@pytest.mark.parametrize(
+    ("mark", "numbers"),
+    [
+        ("【4:0†source】", ()),
+        ("【4:0†handbook.pdf】", (2,)),
+        (" [doc-4]", (1,)),
+        (" [kb_12#3]", ()),
+        (" [^1^]", (1,)),
+        (" [^note]", ()),
+        ("\u00b9", ()),
+        (" (Source: handbook.pdf, p. 12)", (2,)),
+        (" (Source: Tea; doc-4)", (1,)),
+        (" [source: https://docs.example.org/17]", ()),
+    ],
+)
+def test_marks_of_services(mark: str, numbers: tuple[int, ...]) -> None:
+    """A mark names a context by its number or its id, or none; it is no word of the claim."""
+    text = f"The warranty lasts two years{mark}."
+    (marker,) = markers_of(text, {"doc-4": 1, "handbook.pdf": 2})
+    assert (marker.numbers, marker.is_apart, text[marker.start : marker.end]) == (numbers, True, mark.strip())
+    assert " ".join(without_markers(text).split()) == "The warranty lasts two years ."
+
+
+@pytest.mark.parametrize(
+    "text", ["It is 40 m² and 3 km² in size.", "2¹⁰ is 1024.", "see [the docs](doc-4)", "x[i1]", "[a-z0]+"]
+)
+def test_what_is_no_mark(text: str) -> None:
+    """Units, powers, links and code stay."""
+    assert without_markers(text) == text
 
 
 def test_marks_are_no_words_of_a_claim() -> None:

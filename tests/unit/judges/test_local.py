@@ -226,7 +226,7 @@ def test_another_language_is_unread() -> None:
 def test_words_that_the_vocabulary_lacks_are_left_to_words() -> None:
     """A text that is unknown pieces for the most part says nothing to the model."""
     telemetry = Telemetry()
-    sample = a_sample("Xylographs befuddle quixotic jurymen.", "Xylographs befuddle jurymen.")
+    sample = a_sample("The xylographs befuddle quixotic jurymen.", "The xylographs befuddle jurymen.")
     found = a_judge(telemetry).evidence(sample)
     assert found.claims == lexical.build(lexical.Options(), name="w", context=a_judge_context()).evidence(sample).claims
     assert left(telemetry) == {"language": 1, "too_many": 0}

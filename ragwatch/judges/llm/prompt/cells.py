@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 
-from ragwatch.core.alphabet import unicode14
+from ragwatch.core.alphabet import visible_text
 from ragwatch.core.evidence import Cell
 from ragwatch.core.support_set import informed_cells, support_cells
 from ragwatch.judges.lexical.features import ClaimWords, claim_words
@@ -88,12 +88,12 @@ class CellReader:
 
 
 def _terms(text: str) -> frozenset[str]:
-    text = unicode14(text)
+    text = visible_text(text)
     return frozenset(terms(text)) | identifiers(text)
 
 
 def _words(claim: str) -> ClaimWords:
-    return claim_words(unicode14(claim), shipped().rarity)
+    return claim_words(visible_text(claim), shipped().rarity)
 
 
 def _weight(rarity: Mapping[str, float], names: frozenset[str]) -> float:

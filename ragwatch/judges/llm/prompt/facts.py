@@ -13,7 +13,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 
-from ragwatch.core.alphabet import unicode14
+from ragwatch.core.alphabet import visible_text
 from ragwatch.core.phrases import without_leads
 from ragwatch.judges.lexical.words import terms
 from ragwatch.judges.llm.prompt.quotes import CHARACTER_OR_WORD, quoted_text
@@ -66,7 +66,7 @@ def _normalized(word: str) -> str:
 
 def content_of(text: str) -> frozenset[str]:
     """The words of a text that say something, without leads such as "According to the passage"."""
-    return frozenset(terms(without_leads(unicode14(text))))
+    return frozenset(terms(without_leads(visible_text(text))))
 
 
 def left_out(line: str, spans: Sequence[Span]) -> list[Span]:
@@ -76,11 +76,11 @@ def left_out(line: str, spans: Sequence[Span]) -> list[Span]:
     >>> [line[start:end] for start, end in left_out(line, [(0, 36)])]
     ['in Bern.']
     """
-    said = frozenset[str]().union(*(terms(unicode14(line[start:end])) for start, end in spans))
+    said = frozenset[str]().union(*(terms(visible_text(line[start:end])) for start, end in spans))
     missing = content_of(line) - said
     if not missing:
         return []
-    return [gap for gap in _gaps(line, spans) if missing.intersection(terms(unicode14(line[gap[0] : gap[1]])))]
+    return [gap for gap in _gaps(line, spans) if missing.intersection(terms(visible_text(line[gap[0] : gap[1]])))]
 
 
 def _gaps(line: str, spans: Sequence[Span]) -> Iterator[Span]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from operator import itemgetter
 
-from ragwatch.core.alphabet import unicode14
+from ragwatch.core.alphabet import visible_text
 from ragwatch.core.sample import Role, Sample, Turn
 from ragwatch.core.self_tests import SELF_TEST_KEY
 from ragwatch.judges.lexical.atomic_facts import split
@@ -122,7 +122,7 @@ def units_of(sample: Sample) -> SampleUnits:
 
 
 def _facts(claims: Sequence[ClaimText], text: str) -> dict[Cut, int]:
-    text = unicode14(text)
+    text = visible_text(text)
     return {(claim.start, claim.end): len(split(claim, text)) for claim in claims}
 
 

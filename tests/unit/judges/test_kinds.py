@@ -1,0 +1,265 @@
+"""Courtesy, offers, questions and sources change nothing; what an answer invents in that tone stays a claim."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+from support.kit import a_judge_context
+
+from ragwatch.core.citations import with_citations
+from ragwatch.core.evidence import Address, ClaimVerdict, Evidence, UnreadReason
+from ragwatch.core.sample import Context, Sample
+from ragwatch.core.scores import score_all
+from ragwatch.judges.lexical.claims import claims_of
+from ragwatch.judges.lexical.judge import Options, build
+from ragwatch.judges.lexical.kinds import asks, is_small_talk
+from ragwatch.judges.llm.prompt.units import units_of
+from ragwatch.model.quantities import Quantity
+
+QUESTION = "How long is the warranty?"
+WARRANTY = "The warranty lasts two years."
+CONTEXTS = (
+    Context("The warranty lasts two years from the date of purchase. It covers battery faults.", id="doc-4"),
+    Context("Shipping takes three days.", id="doc-9"),
+)
+JUDGE = build(Options(), name="embedded", context=a_judge_context())
+
+# None of these lines is in training/kinds, nor is one of the inventions.
+OPENINGS = """\
+Sure! Here is what I found for you.
+Hi there! Thanks for reaching out.
+Great question!
+Of course, happy to help with that.
+Thanks for your patience while I looked that up.
+Certainly! Let me break that down for you.
+I completely understand why you'd want to know.
+Hello! I've looked through our documentation for you.
+Good to hear from you!
+Sure thing, here's what our guide says about it.
+I'd be more than happy to help you out with this.
+Okay, let me walk you through this.
+Ah, that's a common question!
+Thank you for contacting us about this.
+No problem, I've got you covered.
+Let's find out together!
+Here's a quick answer for you.
+I went through the documents, and here is the result.
+Sorry for the wait!
+Absolutely, I can help with that.""".splitlines()
+CLOSINGS = """\
+I hope this helps!
+Let me know if you need anything else.
+Have a wonderful day!
+Would you like me to look into your order?
+Is there anything else I can do for you?
+Feel free to get back to me with more questions.
+Happy to explain more if that's useful.
+Please don't hesitate to ask if something is unclear.
+Hope that clears it up for you.
+If you'd like, I can also send you the link.
+Thanks for using our service!
+Do you want more details on this?
+You can always ask me for more information.
+Just let me know how I can help further.
+Enjoy the rest of your week!
+I'm here whenever you need me.
+Please keep in mind that I'm an AI assistant.
+Shall I check anything else for you?
+Disclaimer: This information is for general guidance only and is not legal advice.
+For further help, please contact our support team.""".splitlines()
+FRAMES = """\
+I'm happy to say that {}.
+Good news: {}!
+Rest assured, {}.
+You'll be pleased to know {}.
+Sure, {}.
+Of course, {}!
+Great question! {}.
+Thanks for asking, {}.
+I checked for you, and {}.
+Just so you know, {}.
+No worries, {}.
+Happy to confirm {}.
+Let me reassure you: {}.
+Please note {}.
+Absolutely, {}!
+Hi there, {}.
+Thank you for your patience, {}.
+I'd be glad to help: {}.
+Luckily for you, {}!
+As our guest, you will be glad that {}.""".splitlines()
+INVENTIONS = """\
+the warranty covers theft abroad
+returns are free for ninety days
+the battery lasts nine years
+pets travel for free
+breakfast is included in every room
+your deposit doubles after a year
+our team answers within one minute
+members can ask for a free upgrade
+we will help you move your furniture
+you can let a friend use your ticket""".splitlines()
+
+
+def read(answer: str, question: str = QUESTION, contexts: tuple[Context, ...] = CONTEXTS) -> Evidence:
+    """What the lexical judge reads, with citations."""
+    evidence = JUDGE.evidence(Sample("r1", question, contexts, answer))
+    return with_citations(evidence, answer, [context.id for context in contexts])
+
+
+def faithfulness(answer: str) -> float | None:
+    """The score of an answer about the warranty."""
+    return score_all(read(answer))[Quantity.FAITHFULNESS]
+
+
+@pytest.mark.costly
+def test_courtesy_changes_nothing() -> None:
+    """Of 400 courteous wrappings of a right answer at most four change its score; both line by line and in one line."""
+    changed = [
+        answer
+        for opening, closing in product(OPENINGS, CLOSINGS)
+        for answer in (f"{opening} {WARRANTY} {closing}", f"{opening}\n\n{WARRANTY}\n\n{closing}")
+        if faithfulness(answer) != 1.0
+    ]
+    assert len(changed) <= 8, changed[:20]
+
+
+def test_an_invention_in_a_courteous_tone_stays_a_claim() -> None:
+    """Of 200 at most six are taken for courtesy."""
+    lost = []
+    for frame, invention in product(FRAMES, INVENTIONS):
+        answer = frame.format(invention)
+        end = answer.index(invention) + len(invention)
+        if not any(claim.start < end <= claim.end for claim in claims_of(answer).claims):
+            lost.append(answer)
+    assert len(lost) <= 6, lost
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        f"{WARRANTY[:-1]}【4:0†source】.",
+        f"{WARRANTY[:-1]} [doc-4].",
+        f"{WARRANTY}\u00b9",
+        f"{WARRANTY[:-1]} [^1^].",
+        f"{WARRANTY[:-1]} (Source: handbook_v3.pdf, p. 12).",
+        f"{WARRANTY}\n\nSources:\n- handbook_v3.pdf, page 12\n- https://docs.example.org/h/17",
+        f"{WARRANTY}\nSource: https://docs.example.org/h/17",
+        f"{WARRANTY} Would you like me to check your order?",
+        f"Hi there! Thanks for reaching out. {WARRANTY} Have a great day!",
+        f"Confidence: 95%\n\n{WARRANTY}\n\n*Last updated: today*",
+        WARRANTY.replace("war", "war\u00ad"),
+        WARRANTY.replace("war", "war\u200b"),
+    ],
+)
+def test_marks_and_talk_are_no_claims(answer: str) -> None:
+    """One claim is read, it is supported, and it is a line of an LLM's page, where it stands in the answer."""
+    (claim,) = read(answer).claims
+    assert (claim.verdict, claim.contexts) == (ClaimVerdict.SUPPORTED, (0,))
+    ((start, end),) = units_of(Sample("r1", QUESTION, CONTEXTS, answer)).claims
+    assert (start, end) == (claim.start, claim.end)
+    assert answer[start:end].startswith("The ")
+
+
+def test_a_mark_names_a_context_by_its_id() -> None:
+    """The id of the sample's context; an unknown one names nothing."""
+    (citation,) = read(f"{WARRANTY[:-1]} [doc-4] [doc-7].").citations
+    assert (citation.context, citation.supports) == (0, True)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "I couldn't find any information about that. Can I help you with anything else?",
+        "I don't have information about that. Would you like me to connect you with an agent?",
+        "Thanks for asking! I could not find this in our documents. Let me know if you need anything else.",
+    ],
+)
+def test_an_offer_behind_an_abstention(answer: str) -> None:
+    """The answer abstains, and its faithfulness is unknown."""
+    evidence = read(answer)
+    assert (evidence.address, evidence.claims) == (Address.ABSTAINED, ())
+    assert score_all(evidence)[Quantity.FAITHFULNESS] is None
+
+
+def test_a_question_back_is_no_answer_that_can_be_judged() -> None:
+    """Neither its faithfulness nor whether it addresses the question is known."""
+    evidence = read("Which product do you mean?")
+    assert (evidence.address, evidence.claims) == (None, ())
+    assert {score_all(evidence)[name] for name in (Quantity.FAITHFULNESS, Quantity.ANSWER_RELEVANCY)} == {None}
+
+
+@pytest.mark.parametrize(
+    ("answer", "claims"),
+    [
+        ("Did you know that the warranty lasts nine years?", ["Did you know that the warranty lasts nine years?"]),
+        ("It lasts nine years, doesn't it?", ["It lasts nine years, doesn't it?"]),
+        ("The warranty lasts nine years, shall I check yours?", ["The warranty lasts nine years"]),
+        ("Well, which one do you mean?", []),
+        ("Sure.", ["Sure."]),
+        ("I Will Always Love You", ["I Will Always Love You"]),
+        ("Sources:\n- Vitamin C comes from oranges.", ["Vitamin C comes from oranges."]),
+    ],
+)
+def test_what_states_something_is_a_claim(answer: str, claims: list[str]) -> None:
+    """Rhetorical questions, what stands before a question, bare answers, and lists of sources of something else."""
+    assert [answer[claim.start : claim.end] for claim in claims_of(answer).claims] == claims
+
+
+def test_long_sentences_are_claims() -> None:
+    """Whatever they begin with, and however long they are."""
+    assert not is_small_talk(f"I hope this helps {'very ' * 40}much.")
+    assert not is_small_talk("Hello " * 100_000)
+    assert not asks("It costs 3 euros. " * 10_000)
+
+
+@pytest.mark.parametrize(
+    ("question", "context", "answer", "supported"),
+    [
+        (
+            "Who is it?",
+            "The arch-nemesis of G.I. Joe is Destro, a dealer.",
+            "The arch-nemesis of G.I. Joe is Destro.",
+            True,
+        ),
+        ("How far apart?", "1. Cut them.\n2. Plant them 12 inches apart.", "Plant them about 1-2 inches apart.", False),
+        (
+            "How many drinks?",
+            "They offer these drinks:\n1. Tea\n2. Rum\n3. Milk",
+            "They offer three drinks: tea, rum and milk.",
+            True,
+        ),
+        ("Who runs it?", "Vladimir Petrov runs the shop.", "Vladimir Petrov runs the shop.", True),
+    ],
+)
+def test_initials_and_numbers_of_lists(question: str, context: str, answer: str, supported: bool) -> None:  # noqa: FBT001
+    """Initials end no sentence; the number of a list item is no amount, but the last one is their count."""
+    claims = read(answer, question, (Context(context),)).claims
+    assert (claims[0].start, claims[-1].end) == (0, len(answer))
+    assert {claim.verdict is ClaimVerdict.SUPPORTED for claim in claims} == {supported}
+
+
+@pytest.mark.parametrize(
+    ("question", "context", "answer"),
+    [
+        (
+            "Wie lange gilt die Garantie?",
+            "Die Garantie dauert zwei Jahre ab Kauf.",
+            "Die Garantie dauert zehn Jahre ab Kauf.",
+        ),
+        ("Garanti suresi nedir?", "Garanti suresi iki yildir.", "Garanti suresi on yildir."),
+        ("Skolko garantiya?", "Garantiya dva goda so dnya pokupki.", "Garantiya desyat let so dnya pokupki."),
+        (QUESTION, "Die Garantie dauert zwei Jahre ab Kauf.", WARRANTY),
+    ],
+)
+def test_short_texts_in_other_languages_are_not_read(question: str, context: str, answer: str) -> None:
+    """A wrong number in German is not supported by its words, nor is a right one in English missing from German."""
+    assert read(answer, question, (Context(context),)).unread is UnreadReason.LANGUAGE
+
+
+def test_a_name_in_another_script_makes_no_answer_foreign() -> None:
+    """The sentence around it is read; a sentence in that script is not."""
+    contexts = (Context("Vladimir Petrov (Владимир Петров) runs the shop."),)
+    assert read("Владимир Петров runs the shop.", "Who runs the shop?", contexts).unread is None
+    assert read("Магазином управляет Владимир Петров.", "Who runs it?", contexts).unread is UnreadReason.LANGUAGE
