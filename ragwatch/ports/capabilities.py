@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from ragwatch.core.budget import Cost
 from ragwatch.core.sample import Sample
@@ -173,8 +173,8 @@ class RevisesStates(Protocol):
     """A store that several workers share, and in which all of them may change one saved state."""
 
     def revise(
-        self, name: str, change: Callable[[Mapping[str, Any] | None], Mapping[str, Any] | None]
-    ) -> Mapping[str, Any] | None:
+        self, name: str, change: Callable[[Mapping[str, object] | None], Mapping[str, object] | None]
+    ) -> Mapping[str, object] | None:
         """Replace the state saved under a name by what `change` makes of it, in one transaction; None leaves it.
 
         Returns the state that is saved now.

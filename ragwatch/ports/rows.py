@@ -274,8 +274,8 @@ class PackedVerdict:
 
     seq: int
     verdict: VerdictRecord
-    place: Mapping[str, Any]
-    bare: Mapping[str, Any]
+    place: Mapping[str, object]
+    bare: Mapping[str, object]
     line: StoredText
     sample: StoredText | None
 

@@ -108,7 +108,7 @@ class NoteStore(Protocol):
         """Return a page of labels sorted by (at, key, annotator): those after `place`, or the first ones."""
         ...
 
-    def remember(self, name: str, state: Mapping[str, Any]) -> None:
+    def remember(self, name: str, state: Mapping[str, object]) -> None:
         """Save the state of a loop under a name, replacing the previous one, for use after a restart."""
         ...
 
@@ -260,7 +260,7 @@ class Store(Accounts, Batches, NoteStore, FeedbackStore, TrendStore, RejudgeStor
         """Return what a model replied, as text, behind the verdict with a sequence number; nothing if not stored."""
         ...
 
-    def answers(self, query: AnswerQuery) -> list[tuple[ScoreRow, Mapping[str, Any] | None]]:
+    def answers(self, query: AnswerQuery) -> list[tuple[ScoreRow, Mapping[str, object] | None]]:
         """Return score rows of judged answers, newest first, each with its traits (see `core.causes.traits`).
 
         Traits are None where none are stored: of answers before an upgrade, and of erased ones. Left out are the same

@@ -73,7 +73,9 @@ def check_searchable(query: Query, rules: Rules) -> None:
         raise UnsearchableError(f"text: cannot be searched for: {rules.words_off}; leave it out")
 
 
-def unindexed(rows: Iterable[tuple[Any, ...]], rules: Rules) -> tuple[list[str], tuple[float, int] | None]:
+def unindexed(
+    rows: Iterable[tuple[float, int, str, int | None, int | None]], rules: Rules
+) -> tuple[list[str], tuple[float, int] | None]:
     """Return the answers of a page of verdicts that are not indexed, and the place to go on from: None at the end.
 
     Args:
@@ -101,7 +103,7 @@ def sample_words(sample: Sample) -> tuple[list[str], list[str]]:
     return words_of(sample.question or ""), words_of(sample.answer)
 
 
-def terms_of(traits: Mapping[str, Any], cipher: TextCipher | None) -> list[int]:
+def terms_of(traits: Mapping[str, object], cipher: TextCipher | None) -> list[int]:
     """Return the terms of an answer, by its traits; none if these are damaged."""
     try:
         names = list(dict.fromkeys(_names(traits)))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import orjson
 
@@ -100,29 +99,29 @@ def _copy(table: str, reader: ReadConnection, writer: Writer) -> int:
     return count
 
 
-def _unchanged(row: tuple[Any, ...]) -> tuple[Any, ...]:
+def _unchanged(row: tuple[object, ...]) -> tuple[object, ...]:
     return row
 
 
-def _with_slot(row: tuple[Any, ...]) -> tuple[Any, ...]:
+def _with_slot(row: tuple[object, ...]) -> tuple[object, ...]:
     return (*row, 0)
 
 
-def _with_boolean(row: tuple[Any, ...]) -> tuple[Any, ...]:
+def _with_boolean(row: tuple[object, ...]) -> tuple[object, ...]:
     return (*row[:-1], bool(row[-1]))
 
 
-def _with_valid_scores(row: tuple[Any, ...]) -> tuple[Any, ...]:
+def _with_valid_scores(row: tuple[object, ...]) -> tuple[object, ...]:
     """Leave out scores that are damaged: PostgreSQL stores valid JSON only."""
     *others, scores, trace_id, line = row
     try:
-        valid = scores is not None and isinstance(orjson.loads(scores), dict)
+        valid = isinstance(scores, str | bytes) and isinstance(orjson.loads(scores), dict)
     except (ValueError, TypeError):
         valid = False
     return (*others, scores if valid else None, trace_id, line)
 
 
-_CONVERSIONS: dict[str, Callable[[tuple[Any, ...]], tuple[Any, ...]]] = {
+_CONVERSIONS: dict[str, Callable[[tuple[object, ...]], tuple[object, ...]]] = {
     "tallies": _with_slot,
     "spending": _with_boolean,
     "verdicts": _with_valid_scores,

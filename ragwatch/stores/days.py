@@ -16,7 +16,8 @@ from ragwatch.stores.limits import DAY
 
 ROWS_AT_ONCE = 100
 
-Rows = list[tuple[Any, ...]]
+Row = tuple[Any, ...]
+Rows = list[Row]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +46,11 @@ class DayStatements:
 class DayRows(Protocol):
     """Runs statements."""
 
-    def rows(self, sql: str, parameters: Sequence[Any] = ()) -> Rows:
+    def rows(self, sql: str, parameters: Sequence[object] = ()) -> Rows:
         """Return all rows of a statement."""
         ...
 
-    def walk(self, sql: str, parameters: Sequence[Any] = ()) -> Generator[tuple[Any, ...], None, None]:
+    def walk(self, sql: str, parameters: Sequence[object] = ()) -> Generator[Row, None, None]:
         """Yield the rows of a statement."""
         ...
 

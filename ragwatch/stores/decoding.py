@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import orjson
 
@@ -34,7 +33,7 @@ _TRACE_CHARS = 256
 
 
 @raises_store_error
-def verdict_of(row: tuple[Any, ...]) -> StoredVerdict:
+def verdict_of(row: tuple[*tuple[object, ...], bytes, bytes | None]) -> StoredVerdict:
     """Decode `VERDICT_COLUMNS`, line and sample. A damaged text is left out and reported in `damage`."""
     *columns, packed_line, body = row
     damage: list[str] = []
@@ -55,7 +54,7 @@ def verdict_of(row: tuple[Any, ...]) -> StoredVerdict:
 
 
 @raises_store_error
-def summary_of(row: tuple[Any, ...]) -> StoredVerdict:
+def summary_of(row: tuple[object, ...]) -> StoredVerdict:
     """Decode `VERDICT_COLUMNS`, beginning of the line, whether there is a sample, and its beginning."""
     *columns, packed_line, has_sample, body = row
     sample, damage = None, None
@@ -70,13 +69,13 @@ def summary_of(row: tuple[Any, ...]) -> StoredVerdict:
 
 
 @raises_store_error
-def packed_verdict_of(row: tuple[Any, ...]) -> PackedVerdict:
+def packed_verdict_of(row: tuple[int, *tuple[object, ...], bytes, bytes | None]) -> PackedVerdict:
     """Decode `VERDICT_COLUMNS`, line and sample, without decompressing these."""
     *columns, line, body = row
     sample = None if body is None else PackedText(body)
     bare = line_from_columns(columns)
     return PackedVerdict(
-        seq=int(columns[0]),
+        seq=int(row[0]),
         verdict=parse_verdict_line(bare),
         place=_extra_fields(columns),
         bare=bare,
@@ -85,14 +84,14 @@ def packed_verdict_of(row: tuple[Any, ...]) -> PackedVerdict:
     )
 
 
-def _parsed(line: Mapping[str, Any]) -> VerdictRecord:
+def _parsed(line: Mapping[str, object]) -> VerdictRecord:
     try:
         return parse_verdict_line(line)
     except ValueError as error:
         raise damaged_text(error) from error
 
 
-def _extra_fields(columns: list[Any]) -> dict[str, Any]:
+def _extra_fields(columns: list[object]) -> dict[str, object]:
     """Return the fields beyond the verdict line of the contract."""
     _, key, judge, _, at, route, probability, *_, trace_id = columns
     trace_id = trace_id if trace_id is None else str(trace_id)[:_TRACE_CHARS]
@@ -106,7 +105,7 @@ def _extra_fields(columns: list[Any]) -> dict[str, Any]:
     }
 
 
-def line_from_columns(columns: list[Any]) -> dict[str, Any]:
+def line_from_columns(columns: list[object]) -> dict[str, object]:
     """Rebuild a verdict line from its columns, without texts, for a line that is damaged or too large to show."""
     _, key, _, version, _, _, _, outcome, reason, stage, fault, scores, _ = columns
     unknown = dict.fromkeys(("seconds", "input_tokens", "output_tokens", "cost_usd"))
@@ -128,32 +127,32 @@ def line_from_columns(columns: list[Any]) -> dict[str, Any]:
     }
 
 
-def _scores(packed: str | None) -> dict[str, float | None]:
+def _scores(packed: object) -> dict[str, float | None]:
     return dict.fromkeys(map(str, Quantity)) | dict(known_scores(_stored(packed)))
 
 
-def _criteria(packed: str | None) -> dict[str, Any]:
+def _criteria(packed: object) -> dict[str, object]:
     names = criteria_in(_stored(packed))
     return {"criteria": [{"name": name, "answer": None, "quote": None} for name in names]} if names else {}
 
 
-def _stored(packed: str | None) -> dict[str, Any]:
+def _stored(packed: object) -> dict[str, object]:
     try:
-        stored = {} if packed is None else orjson.loads(packed)
+        stored = orjson.loads(packed) if isinstance(packed, str | bytes) else {}
     except ValueError:
         return {}
     return stored if isinstance(stored, dict) else {}
 
 
 @raises_store_error
-def run_of(row: tuple[Any, ...]) -> StoredRun:
+def run_of(row: tuple[str, str, float, object, bytes]) -> StoredRun:
     """Decode (kind, name, at, failing, body)."""
     kind, name, at, failing, body = row
     return StoredRun(kind, name, at, bool(failing), unpack(body))
 
 
 @raises_store_error
-def label_of(row: tuple[Any, ...]) -> Label:
+def label_of(row: tuple[bytes, *tuple[object, ...]]) -> Label:
     """Decode a row that begins with the body of a label."""
     record = unpack(row[0])
     try:

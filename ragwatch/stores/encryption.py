@@ -17,7 +17,7 @@ import re
 from collections.abc import Callable, Sequence
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 
@@ -37,7 +37,8 @@ TABLES = {
 _KEY_IDS = "SELECT body FROM states WHERE name = ?"
 _ADVICE = "create one with `openssl rand -base64 32`"
 
-Rows = Callable[[str, Sequence[Any]], list[tuple[Any, ...]]]
+Cell = TypeVar("Cell", bytes, bytes | None, object)
+Rows = Callable[[str, Sequence[object]], list[tuple[Any, ...]]]
 
 
 class EncryptionOptions(BaseModel):
@@ -130,10 +131,11 @@ class TextCipher:
         """Ids of all keys."""
         return frozenset(self._keys)
 
-    def seal(self, body: Any) -> Any:  # noqa: ANN401 - a cell
+    def seal(self, body: Cell) -> Cell:
         """Encrypt a compressed text; a value that is none is returned unchanged."""
-        if not isinstance(body, bytes) or not body:
-            return body
+        return self._sealed(body) if body and isinstance(body, bytes) else body
+
+    def _sealed(self, body: bytes) -> bytes:
         salt = os.urandom(SALT_BYTES)
         aead = self._of_text(self.current, salt)
         pieces = [body[start : start + SEGMENT_BYTES] for start in range(0, len(body), SEGMENT_BYTES)]
@@ -141,7 +143,7 @@ class TextCipher:
         segments = (aead.encrypt(_nonce(index, last=index == last), piece, None) for index, piece in enumerate(pieces))
         return b"".join((MARK, self.current, salt, *segments))
 
-    def open(self, value: Any) -> Any:  # noqa: ANN401 - a cell
+    def open(self, value: Cell) -> Cell:
         """Decrypt a value, or as many whole segments as it begins with; one that is not encrypted is unchanged.
 
         A value that cannot be decrypted is returned as it is; decoding it then reports the damage.
@@ -181,7 +183,7 @@ def key_id(key: bytes) -> bytes:
     return hmac.digest(key, b"ragwatch key id", "sha256")[:ID_BYTES]
 
 
-def is_sealed(value: object) -> bool:
+def is_sealed(value: object) -> TypeGuard[bytes]:
     """Whether a value is an encrypted text."""
     return isinstance(value, bytes) and value.startswith(MARK)
 

@@ -30,11 +30,11 @@ class OtherRow:
     """A row of runs, states or events that contains a text, with what is to stand there instead."""
 
     table: str
-    id: Any
+    id: int | str
     value: bytes | str
 
 
-def samples_of(rows: Iterable[tuple[Any, ...]], erasure: Erasure) -> Selection:
+def samples_of(rows: Iterable[tuple[str, bytes]], erasure: Erasure) -> Selection:
     """Find the answers that an erasure selects among samples, given as (key, body)."""
     keys: dict[str, None] = {}
     texts: set[str] = set()
@@ -45,7 +45,7 @@ def samples_of(rows: Iterable[tuple[Any, ...]], erasure: Erasure) -> Selection:
     return Selection(tuple(keys), frozenset(texts))
 
 
-def with_lines(selection: Selection, rows: Iterable[tuple[Any, ...]], erasure: Erasure) -> Selection:
+def with_lines(selection: Selection, rows: Iterable[tuple[str, bytes]], erasure: Erasure) -> Selection:
     """Add the answers that are selected by the id in a verdict line, given as (key, line): some have no stored text."""
     keys = dict.fromkeys(selection.keys)
     for key, record in _records(rows):
@@ -54,7 +54,7 @@ def with_lines(selection: Selection, rows: Iterable[tuple[Any, ...]], erasure: E
     return Selection(tuple(keys), selection.texts)
 
 
-def _records(rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _records(rows: Iterable[tuple[str, bytes]]) -> Iterator[tuple[str, Mapping[str, object]]]:
     for key, body in rows:
         try:
             yield str(key), unpack(body)
@@ -62,7 +62,7 @@ def _records(rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[str, Mapping[str
             yield str(key), {}
 
 
-def rows_of_table(table: str, rows: Iterable[tuple[Any, ...]], texts: frozenset[str]) -> list[OtherRow]:
+def rows_of_table(table: str, rows: Iterable[tuple[int | str, bytes | str]], texts: frozenset[str]) -> list[OtherRow]:
     """Find the rows, given as (id, body or detail), of runs, states or events that contain one of the texts."""
     wanted, others = Texts(texts), list[OtherRow]()
     for identity, body in rows:
@@ -80,7 +80,7 @@ def rows_of_table(table: str, rows: Iterable[tuple[Any, ...]], texts: frozenset[
     return others
 
 
-def unjudged_of(row: tuple[Any, ...]) -> Unjudged:
+def unjudged_of(row: tuple[str, str, float, str, str, float]) -> Unjudged:
     """Return the verdict of an erased draw that was pending: (judge, key, probability, source, route, at)."""
     judge, key, probability, source, route, at = row
     draw = Draw(key, Sample(key, None, (), ""), source, route, probability=probability, at=at)
@@ -146,14 +146,18 @@ class Texts:
         )
 
 
-def cleared(value: Any, texts: Texts) -> Any:  # noqa: ANN401 - JSON
+def cleared(record: Mapping[str, object], texts: Texts) -> dict[str, object]:
     """Replace every string that contains one of the texts by an empty one.
 
     >>> cleared({"query": "Where is my parcel?", "ranks": [1, "x"]}, Texts({"Where is my parcel?"}))
     {'query': '', 'ranks': [1, 'x']}
     """
+    return {name: _cleared(item, texts) for name, item in record.items() if not texts.in_(str(name))}
+
+
+def _cleared(value: object, texts: Texts) -> object:
     if isinstance(value, str):
         return "" if texts.in_(value) else value
     if isinstance(value, Mapping):
-        return {name: cleared(item, texts) for name, item in value.items() if not texts.in_(str(name))}
-    return [cleared(item, texts) for item in value] if isinstance(value, list) else value
+        return cleared(value, texts)
+    return [_cleared(item, texts) for item in value] if isinstance(value, list) else value

@@ -17,7 +17,7 @@ class Texts(StrEnum):
     NONE = "none"
 
 
-def without_texts(line: Mapping[str, Any], identity: str | None = None) -> dict[str, Any]:
+def without_texts(line: Mapping[str, Any], identity: str | None = None) -> dict[str, object]:
     """Return a verdict line without texts.
 
     >>> line = {"id": "r1", "claims": [{"text": "Cats purr.", "evidence": "purr", "start": 0}], "missing": ["why"]}

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ragwatch.core.verdict import Verdict
 from ragwatch.ports import RejudgeCandidate, RejudgeQuery
-from ragwatch.stores.rows import raises_store_error, verdict_row
+from ragwatch.stores.rows import VerdictRow, raises_store_error, text, verdict_row
 
 MARK = '{"rejudged":true'
 """Begin of the scores of such a verdict, as text. No quantity has this name: see `core.scores.RESERVED`."""
 
 
-def rejudged_row(verdict: Verdict) -> dict[str, Any]:
+def rejudged_row(verdict: Verdict) -> VerdictRow:
     """Return the columns of table `verdicts` for a verdict with the mark."""
     row = verdict_row(verdict)
-    return {**row, "scores": f"{MARK},{row['scores'].removeprefix('{')}"}
+    return {**row, "scores": f"{MARK},{text(row['scores']).removeprefix('{')}"}
 
 
 def candidates_statement(
     query: RejudgeQuery, *, mark: str, has_texts: str, rejudged: str, unbiased: str
-) -> tuple[str, list[Any]]:
+) -> tuple[str, list[object]]:
     """Return SQL and parameters of the candidates; `candidate_of` decodes the rows.
 
     Args:
@@ -31,7 +29,7 @@ def candidates_statement(
         unbiased: Condition on the verdict `v`, which leaves out times of which retention has deleted some answers.
     """
     where = [f"v.judge = {mark}", f"v.at >= {mark}", f"v.at < {mark}", unbiased]
-    parameters: list[Any] = [query.judge, query.judge, query.of, query.since, query.until]
+    parameters: list[object] = [query.judge, query.judge, query.of, query.since, query.until]
     if query.route is not None:
         where.append(f"v.route = {mark}")
         parameters.append(query.route)
@@ -46,7 +44,7 @@ def candidates_statement(
 
 
 @raises_store_error
-def candidate_of(row: tuple[Any, ...]) -> RejudgeCandidate:
+def candidate_of(row: tuple[str, float, object, str | None, object, object]) -> RejudgeCandidate:
     """Decode a row of `candidates_statement`."""
     key, at, has_texts, version, rejudged, waiting = row
     return RejudgeCandidate(

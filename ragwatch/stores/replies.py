@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from ragwatch.core.verdict import Judged, Verdict
 from ragwatch.errors import StoreError
@@ -42,7 +41,7 @@ def cut(replies: Iterable[str], max_bytes: int) -> list[str]:
     return kept
 
 
-def stored_replies(rows: Iterable[tuple[Any, ...]]) -> tuple[str, ...]:
+def stored_replies(rows: Iterable[tuple[bytes]]) -> tuple[str, ...]:
     """Decode the packed replies of at most one row; none if they are damaged."""
     try:
         return tuple(str(text) for (body,) in rows for text in unpack(body)["replies"])

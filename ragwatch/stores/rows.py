@@ -8,7 +8,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, wraps
-from typing import Any, TypeVar
+from typing import Any, TypedDict, TypeVar
 
 import orjson
 
@@ -49,7 +49,7 @@ def raises_store_error(convert: Callable[[Stored], Value]) -> Callable[[Stored],
     return wrapper
 
 
-def number(value: Any) -> float:  # noqa: ANN401 - a cell
+def number(value: object) -> float:
     """Return a value that must be a number, because SQLite does not enforce column types.
 
     Raises:
@@ -60,7 +60,7 @@ def number(value: Any) -> float:  # noqa: ANN401 - a cell
     raise TypeError(f"{value!r:.60} is not a number")
 
 
-def text(value: Any) -> str:  # noqa: ANN401 - a cell
+def text(value: object) -> str:
     """Return a value that must be a text.
 
     Raises:
@@ -71,7 +71,7 @@ def text(value: Any) -> str:  # noqa: ANN401 - a cell
     raise TypeError(f"{value!r:.60} is not a text")
 
 
-def pack(value: Mapping[str, Any]) -> bytes:
+def pack(value: Mapping[str, object]) -> bytes:
     """Encode a value as compressed JSON.
 
     Uses `json` because orjson refuses lone surrogates, which truncated escapes in a log produce.
@@ -126,7 +126,26 @@ _EXPECTED, _SEGMENTS, _CRITERIA = (
 )  # beside the names of quantities, which older versions look for
 
 
-def verdict_row(verdict: Verdict) -> dict[str, Any]:
+class VerdictRow(TypedDict):
+    """Columns of table `verdicts`."""
+
+    key: str
+    judge: str
+    version: str
+    at: float
+    route: str
+    probability: float
+    outcome: str
+    reason: str | None
+    stage: str | None
+    fault: str | None
+    failing: int
+    scores: str | None
+    trace_id: str | None
+    line: bytes
+
+
+def verdict_row(verdict: Verdict) -> VerdictRow:
     """Return the columns of table `verdicts` for a verdict."""
     draw, line = verdict.draw, verdict_line(verdict)
     judged = isinstance(verdict, Judged)
@@ -160,13 +179,13 @@ def _segments_of(stored: object) -> dict[str, str]:
     return {key: value for key, value in values.items() if isinstance(value, str)}
 
 
-def known_scores(scores: Mapping[str, Any]) -> list[tuple[str, Any]]:
+def known_scores(scores: Mapping[str, object]) -> list[tuple[str, object]]:
     """Return names and values of the quantities that this version supports: a newer one may have stored more."""
     criteria = criteria_in(scores)
     return [(name, value) for name, value in scores.items() if name in _QUANTITIES or name in criteria]
 
 
-def criteria_in(scores: Mapping[str, Any]) -> tuple[str, ...]:
+def criteria_in(scores: Mapping[str, object]) -> tuple[str, ...]:
     """Return the names of criteria among stored scores."""
     names = scores.get(_CRITERIA)
     known = names if isinstance(names, list) else []
@@ -188,10 +207,12 @@ def conditions_of(query: Query) -> list[str]:
 
 
 SCORE_COLUMNS = "seq, key, at, route, judge, version, probability, scores, reason, trace_id, stage"
+ScoreCells = tuple[int, str, float, str, str, str, float, str | None, str | None, str | None, str | None]
+"""A row of `SCORE_COLUMNS` that is not damaged."""
 
 
 @raises_store_error
-def score_row(row: tuple[Any, ...]) -> ScoreRow:
+def score_row(row: ScoreCells) -> ScoreRow:
     """Decode a row of `SCORE_COLUMNS`. Quantities of a newer version are ignored."""
     seq, key, at, route, judge, version, probability, scores, reason, trace_id, stage = row
     decoded, expected = None, {}
@@ -221,9 +242,13 @@ def score_row(row: tuple[Any, ...]) -> ScoreRow:
     )
 
 
+DrawCells = tuple[str, str, str, float, bytes, float]
+"""Key, source, route, time, body and probability of a draw."""
+
+
 @raises_store_error
-def draw_of(row: tuple[Any, ...]) -> Draw:
-    """Decode (key, source, route, at, body, probability). A damaged text sets `damage`, and the sample is empty."""
+def draw_of(row: DrawCells) -> Draw:
+    """Decode `DrawCells`. A damaged text sets `damage`, and the sample is empty."""
     key, source, route, at, body, probability = row
     try:
         sample, damage = sample_of(unpack(body)), None
@@ -241,7 +266,7 @@ def draw_of(row: tuple[Any, ...]) -> Draw:
 
 
 @raises_store_error
-def single_number(result: list[tuple[Any, ...]]) -> float | None:
+def single_number(result: list[tuple[object, ...]]) -> float | None:
     """Return the only number of a result; None if it is NULL."""
     ((value,),) = result
     return None if value is None else number(value)
@@ -286,7 +311,7 @@ def _tally_key(name: str, labels: str, label_names: str | None) -> TallyKey | No
     return tally, tuple(by_name[label] for label in tally.labels)
 
 
-def part_of(row: tuple[Any, ...]) -> Part:
+def part_of(row: tuple[str, str, bytes, float]) -> Part:
     """Decode (group, name, body, at).
 
     Raises:

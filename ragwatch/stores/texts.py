@@ -90,7 +90,7 @@ class PackedText:
         return fields, decompressor.eof
 
 
-def excerpt(head: object) -> dict[str, Any]:
+def excerpt(head: object) -> dict[str, object]:
     """Return excerpts of id, question and answer from the first bytes of a compressed sample, as far as contained.
 
     Raises:
@@ -118,7 +118,7 @@ def _bytes(body: object) -> bytes:
     return body
 
 
-def _partial(text: bytes) -> Any:  # noqa: ANN401 - JSON may be anything
+def _partial(text: bytes) -> object:
     """Parse a JSON text that may be truncated at any byte."""
     try:
         return from_json(text, allow_partial="trailing-strings", cache_strings="none")

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from ragwatch.core.causes.traits import traits_of, without_texts
 from ragwatch.core.sample import Draw
 from ragwatch.errors import StoreError
 from ragwatch.ports import AnswerQuery, ScoreRow
 from ragwatch.stores.kept_texts import Texts
-from ragwatch.stores.rows import SCORE_COLUMNS, pack, raises_store_error, score_row, unpack
-
-_SCORE_CELLS = len(SCORE_COLUMNS.split(", "))
+from ragwatch.stores.rows import SCORE_COLUMNS, ScoreCells, pack, raises_store_error, score_row, unpack
 
 
 def traits_body(draw: Draw, texts: Texts) -> bytes:
@@ -32,7 +29,7 @@ def reduced(body: bytes) -> bytes | None:
 
 def answers_statement(
     query: AnswerQuery, *, mark: str, scores: str, place: str, unbiased: str
-) -> tuple[str, list[Any]]:
+) -> tuple[str, list[object]]:
     """Return SQL and parameters of a page of judged answers; `answer_of` decodes the rows.
 
     Args:
@@ -44,7 +41,7 @@ def answers_statement(
     """
     columns = ", ".join(scores if name == "scores" else f"v.{name}" for name in SCORE_COLUMNS.split(", "))
     where = [f"v.at >= {mark}", f"v.at < {mark}", "v.outcome = 'judged'", unbiased]
-    parameters: list[Any] = [query.since, query.until]
+    parameters: list[object] = [query.since, query.until]
     for condition, values in (
         (f"v.route = {mark}", None if query.route is None else (query.route,)),
         (f"v.judge = {mark}", None if query.judge is None else (query.judge,)),
@@ -61,13 +58,12 @@ def answers_statement(
 
 
 @raises_store_error
-def answer_of(row: tuple[Any, ...]) -> tuple[ScoreRow, Mapping[str, Any] | None]:
+def answer_of(row: tuple[*ScoreCells, bytes | None]) -> tuple[ScoreRow, Mapping[str, object] | None]:
     """Decode a row of `answers_statement`; damaged traits are None, as if there were none."""
-    *cells, body = row
-    traits = None
+    body, traits = row[-1], None
     if body is not None:
         try:
             traits = unpack(body)
         except StoreError:
             traits = None
-    return score_row(tuple(cells[:_SCORE_CELLS])), traits
+    return score_row(row[:-1]), traits

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping
 
 from ragwatch.core.estimate import Addends
 from ragwatch.core.trends import BucketKey, TrendKey
@@ -29,12 +28,12 @@ HIGHEST = (
 )
 
 
-def parameters_of(query: TrendQuery) -> tuple[Any, ...]:
+def parameters_of(query: TrendQuery) -> tuple[object, ...]:
     """Return the parameters of `MERGED` and `HIGHEST`."""
     return (query.step, query.step, query.span, str(query.kind), query.place, query.since, query.until)
 
 
-def sum_rows(sums: Mapping[BucketKey, Addends]) -> list[tuple[Any, ...]]:
+def sum_rows(sums: Mapping[BucketKey, Addends]) -> list[tuple[object, ...]]:
     """Return rows of (*KEYS, *SUMS), in the order of their keys."""
     return sorted(
         (span, str(kind), place, start, name, judge, version, *(getattr(added, column) or 0.0 for column in SUMS))
@@ -42,7 +41,7 @@ def sum_rows(sums: Mapping[BucketKey, Addends]) -> list[tuple[Any, ...]]:
     )
 
 
-def sums_of(query: TrendQuery, stored: Iterable[Sequence[Any]]) -> list[TrendSums]:
+def sums_of(query: TrendQuery, stored: Iterable[tuple[str, str, str, int, int, *tuple[float, ...]]]) -> list[TrendSums]:
     """Decode rows of `MERGED`."""
     return [
         TrendSums(
@@ -52,7 +51,7 @@ def sums_of(query: TrendQuery, stored: Iterable[Sequence[Any]]) -> list[TrendSum
     ]
 
 
-def peak_rows(peaks: Iterable[Peak]) -> list[tuple[Any, ...]]:
+def peak_rows(peaks: Iterable[Peak]) -> list[tuple[object, ...]]:
     """Return rows of (span, kind, place, start, name, value, threshold), in the order of their keys."""
     return sorted(
         (peak.span, str(peak.series.kind), peak.series.place, peak.start, peak.series.name, peak.value, peak.threshold)
@@ -60,7 +59,7 @@ def peak_rows(peaks: Iterable[Peak]) -> list[tuple[Any, ...]]:
     )
 
 
-def peaks_of(query: TrendQuery, stored: Iterable[Sequence[Any]]) -> list[Peak]:
+def peaks_of(query: TrendQuery, stored: Iterable[tuple[str, int, float, float | None]]) -> list[Peak]:
     """Decode rows of `HIGHEST`."""
     return [
         Peak(TrendKey(query.kind, query.place, name), query.step, int(start), float(value), threshold)

@@ -11,14 +11,16 @@ import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import psycopg
+from psycopg.abc import Buffer
 from psycopg.conninfo import make_conninfo
+from psycopg.rows import TupleRow
 from psycopg.types.string import StrBinaryDumper, StrDumper
 
 from ragwatch.errors import StoreError
-from ragwatch.stores.encryption import TextCipher
+from ragwatch.stores.encryption import Cell, TextCipher
 from ragwatch.stores.postgres.failures import advice, connection_is_lost, reason, was_ended_while_idle
 from ragwatch.stores.postgres.timed_connection import GRACE_SECONDS, TimedConnection
 
@@ -33,18 +35,18 @@ NO_ADDRESS = (
     " (characters such as @ and / in a password are percent-encoded)"
 )
 
-Rows = list[tuple[Any, ...]]
-Writer = psycopg.Cursor[Any]
+Rows = list[TupleRow]
+Writer = psycopg.Cursor
 Value = TypeVar("Value")
 
 
 class _StorableText(StrDumper):
-    def dump(self, obj: str) -> Any:  # noqa: ANN401 - as the base class
+    def dump(self, obj: str) -> Buffer | None:
         return super().dump(storable(obj))
 
 
 class _StorableBinaryText(StrBinaryDumper):
-    def dump(self, obj: str) -> Any:  # noqa: ANN401 - as the base class
+    def dump(self, obj: str) -> Buffer | None:
         return super().dump(storable(obj))
 
 
@@ -198,7 +200,7 @@ class Connections:
                 self._idle.pop().close()
         return not self._closed.is_set()
 
-    def rows(self, sql: str, parameters: Sequence[Any] = (), *, planned_once: bool = True) -> Rows:
+    def rows(self, sql: str, parameters: Sequence[object] = (), *, planned_once: bool = True) -> Rows:
         """Return all rows of a statement, texts decrypted.
 
         Args:
@@ -222,7 +224,7 @@ class Connections:
         cipher = self._cipher
         return rows if cipher is None else [tuple(map(cipher.open, row)) for row in rows]
 
-    def walk(self, sql: str, parameters: Sequence[Any] = ()) -> Generator[tuple[Any, ...], None, None]:
+    def walk(self, sql: str, parameters: Sequence[object] = ()) -> Generator[TupleRow, None, None]:
         """Yield the rows of a statement, a limited number of them in memory at a time.
 
         Raises:
@@ -332,10 +334,9 @@ class Connections:
 
     def seal(self, body: bytes) -> bytes:
         """Encrypt a compressed text, if there is a key."""
-        sealed: bytes = body if self._cipher is None else self._cipher.seal(body)
-        return sealed
+        return body if self._cipher is None else self._cipher.seal(body)
 
-    def unseal(self, cell: Any) -> Any:  # noqa: ANN401 - a cell
+    def unseal(self, cell: Cell) -> Cell:
         """Decrypt a cell, if it is an encrypted text."""
         return cell if self._cipher is None else self._cipher.open(cell)
 

@@ -7,7 +7,6 @@ again. The bytes of a deleted text remain in the files of the server until it re
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from ragwatch.errors import StoreError
 from ragwatch.stores.answer_terms import Rules
@@ -22,7 +21,7 @@ DROPPED = b"\x00"
 _PENDING = "EXISTS (SELECT 1 FROM work w WHERE w.key = s.key)"
 _FAILS = "EXISTS (SELECT 1 FROM verdicts v WHERE v.key = s.key AND v.outcome = 'judged' AND v.stage NOT IN ('none'))"
 
-Cell = Callable[[Any], Any]
+Cell = Callable[[bytes], bytes]
 
 
 def drop_settled(writer: Writer, keys: Sequence[str], rules: Rules, *, seal: Cell, unseal: Cell) -> None:

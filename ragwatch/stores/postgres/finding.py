@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any
+
+from psycopg.rows import TupleRow
 
 from ragwatch.errors import StoreError
 from ragwatch.ports import AnswerQuery, PackedVerdict, Query, ScoreRow, StoredVerdict
@@ -54,12 +55,12 @@ class PostgresSearch(PostgresRejudging):
         """See `Store.replies`."""
         return stored_replies(self.rows(replies.BY_SEQ, (seq,)))
 
-    def answers(self, query: AnswerQuery) -> list[tuple[ScoreRow, Mapping[str, Any] | None]]:
+    def answers(self, query: AnswerQuery) -> list[tuple[ScoreRow, Mapping[str, object] | None]]:
         """See `Store.answers`."""
         return list(map(answer_of, self.rows(*search.answers_statement(query))))
 
     def _decoded_verdicts(
-        self, decode: Callable[[tuple[Any, ...]], StoredVerdict], sql: str, parameters: Sequence[object]
+        self, decode: Callable[[TupleRow], StoredVerdict], sql: str, parameters: Sequence[object]
     ) -> list[StoredVerdict]:
         verdicts: list[StoredVerdict] = []
         for row in self.rows(sql, parameters, planned_once=False):

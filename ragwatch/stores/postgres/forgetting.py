@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 from ragwatch.core.tally import Tallies
 from ragwatch.ports import Erased, Erasure
@@ -38,7 +37,7 @@ _REPLACE = {
     "events": "UPDATE events SET detail = %s WHERE id = %s",
 }
 
-Cell = Callable[[Any], Any]
+Cell = Callable[[bytes], bytes]
 
 
 def erased(selection: Selection, counts: Sequence[int]) -> Erased:
@@ -56,7 +55,7 @@ def erase(
     *,
     seal: Cell,
     unseal: Cell,
-    part: Cell,
+    part: statements.Part,
 ) -> Erased:
     """Erase the answers within a transaction, and count the pending ones as unjudged.
 

@@ -6,7 +6,6 @@ Answers that workers of earlier versions have judged are added in small transact
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
 
 from ragwatch.core.verdict import Verdict
 from ragwatch.stores.answer_terms import (
@@ -42,7 +41,7 @@ _DROP_WORDS = (
 _GAP = 8  # between the positions of the last word of the question and the first one of the answer
 
 Place = tuple[float, int]
-Cell = Callable[[Any], Any]
+Cell = Callable[[bytes | None], bytes | None]
 Entry = tuple[Sequence[int], str | None]
 """Terms of an answer, and its words if they are indexed."""
 

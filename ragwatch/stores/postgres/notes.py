@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from typing import Any, TypeVar
 
+from psycopg.rows import TupleRow
+
 from ragwatch.core.estimate import Addends
 from ragwatch.core.labels.label import Label
 from ragwatch.core.tally import Tallies
@@ -99,9 +101,9 @@ class PostgresNotes(Connections):
 
     def _decoded(
         self,
-        decode: Callable[[tuple[Any, ...]], Value],
+        decode: Callable[[TupleRow], Value],
         sql: str,
-        parameters: Sequence[Any],
+        parameters: Sequence[object],
         table: tuple[str, ...],
         *,
         max_bytes: float = math.inf,
@@ -150,14 +152,14 @@ class PostgresNotes(Connections):
         """See `TrendStore.peaks`."""
         return trend_rows.peaks_of(query, self.rows(trends.PEAKS_OF_PLACE, trend_rows.parameters_of(query)))
 
-    def remember(self, name: str, state: Mapping[str, Any]) -> None:
+    def remember(self, name: str, state: Mapping[str, object]) -> None:
         """See `NoteStore.remember`."""
         with self.transaction() as writer:
             writer.execute(_REMEMBER, (name, self.seal(pack(state))))
 
     def revise(
-        self, name: str, change: Callable[[Mapping[str, Any] | None], Mapping[str, Any] | None]
-    ) -> Mapping[str, Any] | None:
+        self, name: str, change: Callable[[Mapping[str, object] | None], Mapping[str, object] | None]
+    ) -> Mapping[str, object] | None:
         """See `RevisesStates.revise`."""
         with self.transaction() as writer:
             lock(writer, STATES, name)

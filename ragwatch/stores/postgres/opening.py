@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import psycopg
 
@@ -55,7 +54,7 @@ def _register_keys(connection: psycopg.Connection, cipher: TextCipher | None) ->
 def _reader(connection: psycopg.Connection) -> Rows:
     """Return what runs a statement with the placeholders of SQLite."""
 
-    def rows(sql: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
+    def rows(sql: str, parameters: Sequence[object]) -> list[tuple[object, ...]]:
         return connection.execute(sql.replace("?", "%s").encode(), parameters, binary=True).fetchall()
 
     return rows

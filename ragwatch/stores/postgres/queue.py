@@ -18,7 +18,7 @@ from ragwatch.stores.encryption import TextCipher
 from ragwatch.stores.limits import MAX_LEASED_CHARS
 from ragwatch.stores.postgres.connections import Target
 from ragwatch.stores.postgres.notes import PostgresNotes
-from ragwatch.stores.rows import draw_of
+from ragwatch.stores.rows import DrawCells, draw_of
 
 _LEASABLE = (
     "SELECT w.seq, w.key, s.source, s.route, s.at, s.body, w.probability FROM work w JOIN samples s ON s.key = w.key"
@@ -65,7 +65,7 @@ class PostgresQueue(PostgresNotes):
             self._leased_at = now
         return draws
 
-    def _draw_of(self, row: tuple[object, ...]) -> Draw:
+    def _draw_of(self, row: DrawCells) -> Draw:
         draw = draw_of(row)
         if draw.damage is not None:
             self._note_damage("samples", draw.key)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.ports import AnswerQuery, Query
@@ -38,7 +37,7 @@ Terms = Sequence[Sequence[int]]
 """See `asked_terms`."""
 
 
-def statement(query: Query, terms: Terms = ()) -> tuple[str, list[Any]]:
+def statement(query: Query, terms: Terms = ()) -> tuple[str, list[object]]:
     """Return SQL and parameters for complete verdicts; `verdict_of` decodes the rows.
 
     >>> statement(Query(route="search", limit=5))[1]
@@ -47,28 +46,28 @@ def statement(query: Query, terms: Terms = ()) -> tuple[str, list[Any]]:
     return _select(query, f"{_COLUMNS}, v.line, {_BODY if query.texts else 'NULL'}", terms)
 
 
-def summary_statement(query: Query, terms: Terms = ()) -> tuple[str, list[Any]]:
+def summary_statement(query: Query, terms: Terms = ()) -> tuple[str, list[object]]:
     """Return SQL and parameters for lists, with only the first bytes of the texts; `summary_of` decodes the rows."""
     sql, parameters = _select(query, f"{_COLUMNS}, {_HEAD}", terms)
     return sql, [FIRST_SEGMENT_BYTES, FIRST_SEGMENT_BYTES, *parameters]
 
 
-def seq_statement(query: Query, terms: Terms = ()) -> tuple[str, list[Any]]:
+def seq_statement(query: Query, terms: Terms = ()) -> tuple[str, list[object]]:
     """Return SQL and parameters for the sequence numbers of the verdicts alone."""
     return _select(query, "v.seq", terms)
 
 
-def answers_statement(query: AnswerQuery) -> tuple[str, list[Any]]:
+def answers_statement(query: AnswerQuery) -> tuple[str, list[object]]:
     """Return SQL and parameters of a page of judged answers with their traits; `traits.answer_of` decodes the rows."""
     return traits.answers_statement(
         query, mark="%s", scores="v.scores::text", place="%s::float8, %s::bigint", unbiased=unbiased("v.")
     )
 
 
-def _of_index(query: Query, terms: Terms) -> tuple[list[str], list[Any]]:
+def _of_index(query: Query, terms: Terms) -> tuple[list[str], list[object]]:
     """Conditions on the index of searches, with their parameters."""
     where = ["a.terms && %b::bigint[]" for _ in terms]
-    parameters: list[Any] = [list(alternatives) for alternatives in terms]
+    parameters: list[object] = [list(alternatives) for alternatives in terms]
     if query.words:
         where.append("a.words @@ %s::tsquery")
         parameters.append(
@@ -77,7 +76,7 @@ def _of_index(query: Query, terms: Terms) -> tuple[list[str], list[Any]]:
     return where, parameters
 
 
-def _select(query: Query, columns: str, terms: Terms) -> tuple[str, list[Any]]:
+def _select(query: Query, columns: str, terms: Terms) -> tuple[str, list[object]]:
     indexed = _of_index(query, terms)
     if query.worst and query.quantity is not None:
         return _worst_first(query, query.quantity, columns, indexed)
@@ -104,8 +103,8 @@ def _select(query: Query, columns: str, terms: Terms) -> tuple[str, list[Any]]:
 
 
 def _worst_first(
-    query: Query, quantity: Quantity, columns: str, indexed: tuple[list[str], list[Any]]
-) -> tuple[str, list[Any]]:
+    query: Query, quantity: Quantity, columns: str, indexed: tuple[list[str], list[object]]
+) -> tuple[str, list[object]]:
     """The worst scores: each is decoded once (OFFSET 0).
 
     With a search of the index, those that are not the best one are sorted and looked up until there are enough; as many
@@ -113,7 +112,7 @@ def _worst_first(
     """
     low, path = quantity in LOW_IS_GOOD, str(quantity)
     order = f"m.score {'DESC' if low else 'ASC'}, m.at DESC, m.seq DESC"
-    parameters: list[Any] = [path]
+    parameters: list[object] = [path]
     where = [*_conditions(query, parameters), *_equalities(query, parameters), *_times(query, "v.", parameters)]
     condition = " AND ".join(where or ["true"])
     scored = f"SELECT v.key, v.seq, v.part, v.at, {_SCORE} AS score FROM {_FROM} WHERE {condition} OFFSET 0"  # noqa: S608 - constants only
@@ -151,7 +150,7 @@ def _loaded(columns: str, rows: str, order: str) -> str:
     return f"SELECT {columns} FROM {tables} ORDER BY {order}"  # noqa: S608 - constants only
 
 
-def _conditions(query: Query, parameters: list[Any]) -> list[str]:
+def _conditions(query: Query, parameters: list[object]) -> list[str]:
     """Conditions on other rows. Disputed answers are few: they are read in one go instead of one by one."""
     if not query.disputed:
         return conditions_of(query)
@@ -159,7 +158,7 @@ def _conditions(query: Query, parameters: list[Any]) -> list[str]:
     return [*conditions_of(replace(query, disputed=None)), _DISPUTED.format(times=times)]
 
 
-def _equalities(query: Query, parameters: list[Any]) -> list[str]:
+def _equalities(query: Query, parameters: list[object]) -> list[str]:
     given = {name: value for name in _EQUALS if (value := getattr(query, name)) is not None}
     parameters += map(str, given.values())
     return [f"v.{name} = %s" for name in given]
@@ -169,7 +168,7 @@ def _bounds(query: Query) -> Iterator[tuple[str, float]]:
     return ((operator, bound) for operator, bound in (("<", query.below), (">", query.above)) if bound is not None)
 
 
-def _times(query: Query, table: str, parameters: list[Any]) -> list[str]:
+def _times(query: Query, table: str, parameters: list[object]) -> list[str]:
     where = []
     for operator, bound in ((">=", query.since), ("<", query.until)):
         if bound is not None:

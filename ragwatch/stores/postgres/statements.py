@@ -7,7 +7,6 @@ Lists are given in binary (%b): as text, psycopg takes 20 us for each body of a 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from ragwatch.core.sample import Draw
 from ragwatch.core.tally import Tallies, count_assignments, verdict_tallies
@@ -41,7 +40,7 @@ _FOLLOW_UP = (
 _MARKS = {"scores": "%(scores)s::jsonb", "line": "%(line)b"}
 
 Seal = Callable[[bytes], bytes]
-Row = Callable[[Verdict], dict[str, Any]]
+Row = Callable[[Verdict], rows.VerdictRow]
 Part = Callable[[float], int]  # partition of an answer, by its time
 
 
@@ -128,7 +127,7 @@ def insert_verdicts(
     writer.executemany(f"INSERT INTO verdicts ({names}) VALUES ({marks})".encode(), stored)  # noqa: S608 - constant column names
 
 
-def _sealed(row: dict[str, Any], seal: Seal) -> dict[str, Any]:
+def _sealed(row: rows.VerdictRow, seal: Seal) -> dict[str, object]:
     return {**row, "line": seal(row["line"])}
 
 

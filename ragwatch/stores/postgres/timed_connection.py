@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator
 from typing import Any, TypeVar
 
 import psycopg
+from psycopg.abc import PQGen
 
 from ragwatch.stores.postgres.failures import NoAnswerError
 
@@ -14,13 +14,13 @@ GRACE_SECONDS = 1.0  # in which a server that works ends a statement by itself, 
 Value = TypeVar("Value")
 
 
-class TimedConnection(psycopg.Connection[Any]):
+class TimedConnection(psycopg.Connection):
     """A connection that waits for a limited time: a server that is stopped ends no statement by itself."""
 
     patience: float | None = None
     """Seconds; None without a limit."""
 
-    def wait(self, gen: Generator[Any, Any, Value], *arguments: Any, **options: Any) -> Value:  # noqa: ANN401 - as the base class
+    def wait(self, gen: PQGen[Value], *arguments: Any, **options: Any) -> Value:  # noqa: ANN401 - as the base class
         """Consume a generator.
 
         Raises:
@@ -35,7 +35,7 @@ class TimedConnection(psycopg.Connection[Any]):
             raise
 
 
-def _until(gen: Generator[Any, Any, Value], deadline: float) -> Generator[Any, Any, Value]:
+def _until(gen: PQGen[Value], deadline: float) -> PQGen[Value]:
     """Pass on what a generator yields and gets, until a time after which it gets nothing."""
     try:
         wanted = next(gen)

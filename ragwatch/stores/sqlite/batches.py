@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping
-from typing import Any
 
 from ragwatch.core.sample import Draw
-from ragwatch.stores.rows import draw_of
+from ragwatch.stores.rows import DrawCells, draw_of
 
 OPEN_BATCHES = "SELECT id, provider_id, prepared, seed FROM batches WHERE judge = ? ORDER BY id"
 BATCHED_DRAWS = (
@@ -37,6 +36,6 @@ def close(writer: sqlite3.Connection, batch: int) -> int:
     return writer.execute("UPDATE work SET batch = NULL, reservation = NULL WHERE batch = ?", (batch,)).rowcount
 
 
-def batched_draw(row: tuple[Any, ...]) -> tuple[Draw, int]:
+def batched_draw(row: tuple[int, *DrawCells]) -> tuple[Draw, int]:
     """Decode a row of `BATCHED_DRAWS`: a draw and its reservation."""
     return draw_of(row[1:]), row[0]

@@ -8,7 +8,6 @@ from __future__ import annotations
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any
 
 from ragwatch.core.feedback import FeedbackOutcome, joining_outcome
 from ragwatch.core.tally import Tallies, Tally
@@ -100,6 +99,6 @@ def erase(writer: sqlite3.Connection, key: str) -> None:
 
 
 @rows.raises_store_error
-def rated_row(row: tuple[Any, ...]) -> tuple[ScoreRow, float]:
+def rated_row(row: tuple[*rows.ScoreCells, float]) -> tuple[ScoreRow, float]:
     """Decode a row of `RATED`: the score row of a verdict, and the score by the user."""
     return rows.score_row(row[:-1]), rows.number(row[-1])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from typing import Any
 
 from ragwatch.errors import StoreError
 from ragwatch.ports import AnswerQuery, PackedVerdict, Query, ScoreRow, StoredVerdict
@@ -12,6 +11,7 @@ from ragwatch.stores import decoding
 from ragwatch.stores.answer_terms import asked_terms, check_searchable, unindexed
 from ragwatch.stores.replies import stored_replies
 from ragwatch.stores.sqlite import indexing, replies, search
+from ragwatch.stores.sqlite.reader import Row
 from ragwatch.stores.sqlite.rejudging import SqliteRejudging
 from ragwatch.stores.traits import answer_of
 
@@ -48,12 +48,12 @@ class SqliteSearch(SqliteRejudging):
         """See `Store.replies`."""
         return stored_replies(self._pages.rows(replies.BY_SEQ, (seq,)))
 
-    def answers(self, query: AnswerQuery) -> list[tuple[ScoreRow, Mapping[str, Any] | None]]:
+    def answers(self, query: AnswerQuery) -> list[tuple[ScoreRow, Mapping[str, object] | None]]:
         """See `Store.answers`."""
         return list(map(answer_of, self._pages.rows(*search.answers_statement(query))))
 
     def _decoded_verdicts(
-        self, decode: Callable[[tuple[Any, ...]], StoredVerdict], sql: str, parameters: Sequence[object]
+        self, decode: Callable[[Row], StoredVerdict], sql: str, parameters: Sequence[object]
     ) -> list[StoredVerdict]:
         verdicts: list[StoredVerdict] = []
         damaged: list[str] = []

@@ -10,7 +10,6 @@ from __future__ import annotations
 import sqlite3
 import zlib
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from ragwatch.core.verdict import Verdict
 from ragwatch.stores.answer_terms import (
@@ -162,7 +161,7 @@ def remove(writer: sqlite3.Connection, key: str, body: bytes | None = None) -> N
         writer.execute("DELETE FROM answer_index WHERE id = ?", known[:1])
 
 
-def _delete_terms(writer: sqlite3.Connection, known: tuple[Any, ...]) -> None:
+def _delete_terms(writer: sqlite3.Connection, known: tuple[int, float, bytes, int]) -> None:
     identity, at, packed, _ = known
     terms = [(term, at, identity) for term in _unpacked(packed)]
     writer.executemany("DELETE FROM terms WHERE term = ? AND at = ? AND id = ?", terms)

@@ -21,6 +21,7 @@ from ragwatch.stores.encryption import TextCipher
 from ragwatch.stores.rows import pack, unpack
 from ragwatch.stores.sqlite import feedback, trends
 from ragwatch.stores.sqlite.connections import Connections
+from ragwatch.stores.sqlite.reader import Row
 from ragwatch.stores.sqlite.statements import add_tallies
 from ragwatch.stores.texts import PackedText
 
@@ -93,9 +94,9 @@ class SqliteNotes(Connections):
 
     def _decoded(
         self,
-        decode: Callable[[tuple[Any, ...]], Value],
+        decode: Callable[[Row], Value],
         sql: str,
-        parameters: Sequence[Any],
+        parameters: Sequence[object],
         table: tuple[str, ...],
         *,
         max_bytes: float = math.inf,
@@ -144,7 +145,7 @@ class SqliteNotes(Connections):
         """See `TrendStore.peaks`."""
         return trend_rows.peaks_of(query, self._pages.rows(trends.PEAKS_OF_PLACE, trend_rows.parameters_of(query)))
 
-    def remember(self, name: str, state: Mapping[str, Any]) -> None:
+    def remember(self, name: str, state: Mapping[str, object]) -> None:
         """See `NoteStore.remember`."""
         with self._transaction() as writer:
             writer.execute("INSERT OR REPLACE INTO states (name, body) VALUES (?, seal(?))", (name, pack(state)))

@@ -6,10 +6,9 @@ import os
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from ragwatch.errors import StoreError
-from ragwatch.stores.encryption import KEY_STATE, TextCipher, new_key_ids
+from ragwatch.stores.encryption import KEY_STATE, Cell, TextCipher, new_key_ids
 from ragwatch.stores.lock import PRIVATE, write_private
 from ragwatch.stores.sqlite.disk import FAILURES, TEMPORARY, advice, reason, use_own_temporary_files
 from ragwatch.stores.sqlite.schema import prepare, version_of
@@ -106,7 +105,7 @@ def _register_keys(writer: sqlite3.Connection, cipher: TextCipher | None) -> Non
         StoreError: The list of keys is damaged.
     """
 
-    def rows(sql: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
+    def rows(sql: str, parameters: Sequence[object]) -> list[tuple[object, ...]]:
         return writer.execute(sql, parameters).fetchall()
 
     ids = new_key_ids(rows, cipher)
@@ -115,5 +114,5 @@ def _register_keys(writer: sqlite3.Connection, cipher: TextCipher | None) -> Non
     writer.create_function("seal", 1, _unchanged if cipher is None else cipher.seal)
 
 
-def _unchanged(body: Any) -> Any:  # noqa: ANN401 - a cell
+def _unchanged(body: Cell) -> Cell:
     return body

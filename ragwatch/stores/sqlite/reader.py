@@ -16,7 +16,8 @@ from ragwatch.stores.sqlite.disk import FAILURES, advice, reason, use_own_tempor
 
 CACHE_KIB = 512  # instead of 2 MiB for each connection; the kernel caches the same pages anyway
 REPLACE_INVALID = partial(str, encoding="utf-8", errors="replace")
-Rows = list[tuple[Any, ...]]
+Row = tuple[Any, ...]  # what is in the columns depends on the statement
+Rows = list[Row]
 
 
 @contextmanager
@@ -55,7 +56,7 @@ class ReadConnection:
         if tolerant:
             self._connection.text_factory = REPLACE_INVALID
 
-    def rows(self, sql: str, parameters: Sequence[Any] = ()) -> Rows:
+    def rows(self, sql: str, parameters: Sequence[object] = ()) -> Rows:
         """Return all rows of a statement.
 
         Raises:
@@ -69,10 +70,10 @@ class ReadConnection:
                     raise
         return self.rows(sql, parameters)
 
-    def _opened(self, rows: Iterable[tuple[Any, ...]]) -> Rows:
+    def _opened(self, rows: Iterable[tuple[object, ...]]) -> Rows:
         return list(rows) if self._cipher is None else list(map(self._opened_row, rows))
 
-    def _opened_row(self, row: tuple[Any, ...]) -> tuple[Any, ...]:
+    def _opened_row(self, row: tuple[object, ...]) -> tuple[object, ...]:
         """Decrypt the encrypted cells of a row."""
         return row if self._cipher is None else tuple(map(self._cipher.open, row))
 
@@ -87,7 +88,7 @@ class ReadConnection:
         self._connection.text_factory = REPLACE_INVALID
         return True
 
-    def walk(self, sql: str, parameters: Sequence[Any] = ()) -> Generator[tuple[Any, ...], None, None]:
+    def walk(self, sql: str, parameters: Sequence[object] = ()) -> Generator[Row, None, None]:
         """Yield the rows of a statement one at a time, for large results. Blocks other statements until it is closed.
 
         Raises:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from math import inf
-from typing import Any
 
 from ragwatch.core.search_words import MAX_EXAMINED
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
@@ -44,7 +43,7 @@ Terms = Sequence[Sequence[int]]
 """See `asked_terms`."""
 
 
-def statement(query: Query, terms: Terms = ()) -> tuple[str, list[Any]]:
+def statement(query: Query, terms: Terms = ()) -> tuple[str, list[object]]:
     """Return SQL and parameters for complete verdicts; `verdict_of` decodes the rows.
 
     >>> statement(Query(route="search", limit=5))[1]
@@ -53,7 +52,7 @@ def statement(query: Query, terms: Terms = ()) -> tuple[str, list[Any]]:
     return _select(query, f"{_COLUMNS}, v.line, {_BODY if query.texts else 'NULL'}", terms)
 
 
-def summary_statement(query: Query, terms: Terms = ()) -> tuple[str, list[Any]]:
+def summary_statement(query: Query, terms: Terms = ()) -> tuple[str, list[object]]:
     """Return SQL and parameters for lists, with only the first bytes of the texts; `summary_of` decodes the rows."""
     line = "SUBSTR(v.line, 1, CASE WHEN SUBSTR(v.line, 1, 1) = x'02' THEN ?1 ELSE 1024 END)"
     head = f"{line}, s.body <> x'00', SUBSTR(s.body, 1, ?1)"
@@ -61,21 +60,21 @@ def summary_statement(query: Query, terms: Terms = ()) -> tuple[str, list[Any]]:
     return sql, [FIRST_SEGMENT_BYTES, *parameters]
 
 
-def seq_statement(query: Query, terms: Terms = ()) -> tuple[str, list[Any]]:
+def seq_statement(query: Query, terms: Terms = ()) -> tuple[str, list[object]]:
     """Return SQL and parameters for the sequence numbers of the verdicts alone."""
     return _select(query, "v.seq", terms)
 
 
-def answers_statement(query: AnswerQuery) -> tuple[str, list[Any]]:
+def answers_statement(query: AnswerQuery) -> tuple[str, list[object]]:
     """Return SQL and parameters of a page of judged answers with their traits; `traits.answer_of` decodes the rows."""
     return traits.answers_statement(query, mark="?", scores="v.scores", place="?, ?", unbiased=UNBIASED)
 
 
-def _of_index(query: Query, terms: Terms) -> tuple[list[str], list[Any]]:
+def _of_index(query: Query, terms: Terms) -> tuple[list[str], list[object]]:
     """Conditions on the index of searches, with their parameters."""
     marks = [", ".join("?" * len(alternatives)) for alternatives in terms]
     where = [_OTHER_TERM.format(marks=some) if place else f"t.term IN ({some})" for place, some in enumerate(marks)]
-    parameters: list[Any] = [term for alternatives in terms for term in alternatives]
+    parameters: list[object] = [term for alternatives in terms for term in alternatives]
     if query.words:
         plain = max(PLAIN_MATCHES, 2 * query.limit)
         where.append(f"a.id IN ({_MATCHES} LIMIT ?)")
@@ -83,7 +82,7 @@ def _of_index(query: Query, terms: Terms) -> tuple[list[str], list[Any]]:
     return where, parameters
 
 
-def _match(query: Query) -> list[Any]:
+def _match(query: Query) -> list[object]:
     """Parameters of `_MATCHES`."""
     phrases = " AND ".join(f'"{" ".join(phrase)}"' for phrase in query.words)
     last = min([bound for bound in (query.until, *(query.after or ())[:1]) if bound is not None], default=inf)
@@ -95,12 +94,12 @@ def is_limited(query: Query, terms: Terms) -> bool:
     return bool(query.words and (terms or any(getattr(query, name) is not None for name in _OTHER_FILTERS)))
 
 
-def last_examined_statement(query: Query) -> tuple[str, list[Any]]:
+def last_examined_statement(query: Query) -> tuple[str, list[object]]:
     """Return SQL and parameters of the ids of the last answer that a limited search looks at, and of the next one."""
     return f"{_MATCHES} LIMIT 2 OFFSET ?", [*_match(query), MAX_EXAMINED - 1]
 
 
-def _select(query: Query, columns: str, terms: Terms) -> tuple[str, list[Any]]:
+def _select(query: Query, columns: str, terms: Terms) -> tuple[str, list[object]]:
     if query.worst and query.quantity is not None:
         if terms or query.words:
             return _worst_of_index(query, query.quantity, columns, terms)
@@ -117,13 +116,13 @@ def _source(query: Query, terms: Terms) -> tuple[str, str]:
     return (_FROM_TERM, "t.at") if terms else (_FROM_WORDS if query.words else _FROM, "v.at")
 
 
-def _worst_of_index(query: Query, quantity: Quantity, columns: str, terms: Terms) -> tuple[str, list[Any]]:
+def _worst_of_index(query: Query, quantity: Quantity, columns: str, terms: Terms) -> tuple[str, list[object]]:
     """The worst of what the index of searches finds: scores are decoded once, and texts read of what is returned."""
     source, at = _source(query, terms)
     indexed, parameters = _of_index(query, terms)
     where = [*indexed, *conditions_of(query)]
     _add(where, parameters, _equalities(query), _times(query, at, "v.seq"))
-    bounds, values = ["m.score IS NOT NULL"], list[Any]()
+    bounds, values = ["m.score IS NOT NULL"], list[object]()
     _add(bounds, values, ((f"m.score {operator} ?", [bound]) for operator, bound in _bounds(query)))
     order = f"m.score {'DESC' if quantity in LOW_IS_GOOD else 'ASC'}, m.at DESC, m.seq DESC"
     matches = f"SELECT v.seq AS seq, {at} AS at, {_SCORE} AS score FROM {source} WHERE {' AND '.join(where)}"  # noqa: S608 - constants only
@@ -134,10 +133,10 @@ def _worst_of_index(query: Query, quantity: Quantity, columns: str, terms: Terms
     return sql, [f"$.{quantity}", *parameters, *values, query.limit]
 
 
-def _worst_first(query: Query, quantity: Quantity, columns: str) -> tuple[str, list[Any]]:
+def _worst_first(query: Query, quantity: Quantity, columns: str) -> tuple[str, list[object]]:
     """The scores that are not the best one by their index, then, for as many as are missing, the newest best ones."""
     low = quantity in LOW_IS_GOOD
-    where, parameters = ["x.name = ?"], list[Any]([str(quantity)])
+    where, parameters = ["x.name = ?"], list[object]([str(quantity)])
     _add(where, parameters, _ranks(query, low=low), _times(query, "x.at", "x.seq"), _equalities(query))
     sql = _ordered(columns, _FROM_FLAWS, [*where, *conditions_of(query)], "x.rank, x.at DESC, x.seq DESC")
     parameters.append(query.limit)
@@ -156,11 +155,11 @@ def _ordered(columns: str, source: str, where: Sequence[str], order: str) -> str
     return f"SELECT {columns} FROM {source} WHERE {' AND '.join(where)} ORDER BY {order} LIMIT ?"  # noqa: S608 - constants only
 
 
-Conditions = Iterator[tuple[str, Sequence[Any]]]
+Conditions = Iterator[tuple[str, Sequence[object]]]
 """Each with its parameters."""
 
 
-def _add(where: list[str], parameters: list[Any], *conditions: Conditions) -> None:
+def _add(where: list[str], parameters: list[object], *conditions: Conditions) -> None:
     for condition, values in chain(*conditions):
         where.append(condition)
         parameters += values

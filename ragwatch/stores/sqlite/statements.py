@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from typing import Any
 
 from ragwatch.core.sample import Draw
 from ragwatch.core.tally import Tallies, count_assignments, verdict_tallies
@@ -63,7 +62,7 @@ def insert_verdict(writer: sqlite3.Connection, verdict: Verdict) -> None:
     insert_row(writer, rows.verdict_row(verdict))
 
 
-def insert_row(writer: sqlite3.Connection, row: dict[str, Any]) -> None:
+def insert_row(writer: sqlite3.Connection, row: rows.VerdictRow) -> None:
     """Insert the columns of a verdict."""
     names = ", ".join(row)
     placeholders = ", ".join("seal(:line)" if name == "line" else f":{name}" for name in row)

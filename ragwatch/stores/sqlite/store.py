@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -170,7 +170,7 @@ class SqliteStore(SqliteSearch):
                     break
         return draws
 
-    def _draw_of(self, row: tuple[Any, ...]) -> Draw:
+    def _draw_of(self, row: rows.DrawCells) -> Draw:
         draw = rows.draw_of(row)
         if draw.damage is not None:
             self._note_damage("samples", draw.key)
