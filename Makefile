@@ -88,7 +88,7 @@ measured-tests: .venv/dev.stamp
 
 slow: .venv/oracles.stamp .venv/tracers.stamp
 	$(BIN)/python tests/interpreters.py --all
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -m slow --workers 3
 	EXAMPLES=400 $(BIN)/python -m pytest -m "not slow" --workers $(WORKERS) tests/unit tests/contract
 
 soak: .venv/dev.stamp
