@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from ragwatch.core.evidence import UnreadReason
 from ragwatch.core.sample import Sample
 from ragwatch.judges.lexical.claims import AnswerClaims, ClaimText
+from ragwatch.judges.lexical.conditions import is_narrower
 from ragwatch.judges.lexical.language import ENGLISH, language_of
 from ragwatch.judges.lexical.limits import Check, unlimited
 from ragwatch.judges.lexical.sentences import iterate_spans
@@ -70,7 +71,7 @@ def _is_undecided(claim: ClaimText, sample: Sample, check: Check) -> bool:
     sentence = _closest(question, [context.text for context in sample.contexts], check)
     if sentence is None:
         return False  # no sentence is about it: it is not in the contexts
-    if _NEGATIVE.search(question):
+    if _NEGATIVE.search(question) or is_narrower(sentence, question):
         return True
     return (_NEGATIVE.search(sentence) is None) is not (_YES.match(text) is not None)
 

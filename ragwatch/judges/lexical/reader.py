@@ -7,6 +7,7 @@ Evidence follows from them in the same way.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from ragwatch.core.evidence import Address, Claim, ClaimVerdict, ContextReading, Evidence, UnreadReason
 from ragwatch.core.sample import Sample
@@ -19,8 +20,9 @@ from ragwatch.judges.lexical.address import (
     share_in_conversation,
 )
 from ragwatch.judges.lexical.claims import AnswerClaims
+from ragwatch.judges.lexical.conditions import loses_condition
 from ragwatch.judges.lexical.conversation import Statement, repeats, statements_of
-from ragwatch.judges.lexical.facts import sources_of
+from ragwatch.judges.lexical.facts import UNSUPPORTED, sources_of
 from ragwatch.judges.lexical.features import CARRIES, claim_words
 from ragwatch.judges.lexical.limits import Check, unlimited
 from ragwatch.judges.lexical.passages import PreparedPassage, context_text, passages_of
@@ -74,6 +76,7 @@ def read(
     rulings = (
         cross_encoder(rows, passages, texts) if cross_encoder else [lexical_ruling(row, thresholds) for row in rows]
     )
+    rulings = [_with_condition(row, ruling, texts, passages) for row, ruling in zip(rows, rulings, strict=True)]
     stated = statements_of(sample.user_turns, check)
     claims = tuple(_claim(row, ruling, sample, passages, stated) for row, ruling in zip(rows, rulings, strict=True))
     used_ranks = {rank for claim in claims for rank in claim.contexts}
@@ -104,6 +107,23 @@ def _unread(sample: Sample, answer: AnswerClaims, reason: UnreadReason) -> Evide
         reads_contradiction=False,
         unread=reason,
     )
+
+
+def _with_condition(
+    row: ClaimRow, ruling: ClaimRuling, texts: Sequence[str], passages: Sequence[PreparedPassage]
+) -> ClaimRuling:
+    """The ruling, without support where the sentences that support a claim state it under a condition."""
+    if ruling.verdict is not ClaimVerdict.SUPPORTED:
+        return ruling
+    sentences = [
+        texts[rank][slice(*passages[rank].offsets[match.sentence])]
+        for rank, (match, cell) in enumerate(zip(row.matches, ruling.cells, strict=True))
+        if cell and match.sentence is not None
+    ]
+    if not loses_condition(row.claim.words, sentences):
+        return ruling
+    support = min(ruling.support, UNSUPPORTED)
+    return replace(ruling, verdict=ClaimVerdict.NOT_IN_CONTEXT, support=support, cells=row.informed_cells())
 
 
 def _first_used(claims: Sequence[Claim], rows: Sequence[ClaimRow], tables: FittedTables) -> float | None:

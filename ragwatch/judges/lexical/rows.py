@@ -307,4 +307,9 @@ def lexical_ruling(row: ClaimRow, thresholds: Thresholds) -> ClaimRuling:
     alone = [rank for rank, probability in enumerate(row.alone) if probability >= thresholds.support]
     has_source = any(probability >= thresholds.support for probability in row.whole.alone)
     cells = (row.whole if has_source else row).support_cells(alone, thresholds.support)
+    verbatim = [rank for rank, match in enumerate(row.matches) if row.sentence and match.sentence_recall >= 1.0]
+    if verbatim and not any(
+        cells[rank] for rank in verbatim
+    ):  # where the fact stands, not where its sentence is nearest
+        cells = row.support_cells(verbatim, thresholds.support)
     return ClaimRuling(ClaimVerdict.SUPPORTED, row.support, cells, row.alone)

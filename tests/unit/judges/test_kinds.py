@@ -263,3 +263,41 @@ def test_a_name_in_another_script_makes_no_answer_foreign() -> None:
     contexts = (Context("Vladimir Petrov (Владимир Петров) runs the shop."),)
     assert read("Владимир Петров runs the shop.", "Who runs the shop?", contexts).unread is None
     assert read("Магазином управляет Владимир Петров.", "Who runs it?", contexts).unread is UnreadReason.LANGUAGE
+
+
+BINARY = "If the Solar System were such a binary system, the outer limits of the zone could extend as far as 2.4 AU."
+
+
+@pytest.mark.parametrize(
+    ("context", "answer", "supported"),
+    [
+        (BINARY, "The Solar System's habitable zone extends out as far as 2.4 AU.", False),
+        (BINARY, "If the Solar System were a binary system, the zone could extend as far as 2.4 AU.", True),
+        ("If you cancel, the fee of 9 euros is due.", "The fee of 9 euros is due.", True),
+    ],
+)
+def test_a_condition_that_the_answer_leaves_out(context: str, answer: str, supported: bool) -> None:  # noqa: FBT001
+    """What would be is not what is; a plain condition is not read, as words cannot tell whether it holds."""
+    verdicts = {claim.verdict for claim in read(answer, "How far?", (Context(context),)).claims}
+    assert verdicts == {ClaimVerdict.SUPPORTED if supported else ClaimVerdict.NOT_IN_CONTEXT}
+
+
+@pytest.mark.parametrize(
+    ("question", "unread"),
+    [
+        ("Is shipping free for every order?", UnreadReason.SHORT_ANSWER),
+        ("Is shipping free for orders above 50 euros?", None),
+    ],
+)
+def test_a_bare_yes_to_a_question_about_all(question: str, unread: UnreadReason | None) -> None:
+    """The context speaks of some: words cannot tell whether the answer is right."""
+    assert read("Yes.", question, (Context("Shipping is free for orders above 50 euros."),)).unread is unread
+
+
+def test_a_fact_belongs_to_the_context_where_it_stands() -> None:
+    """Word for word in one of two contexts; the whole sentence is nearer to the other."""
+    first = "Parcels may be sent back up to forty days after delivery"
+    second = "the customer pays six euros for sending a parcel back"
+    contexts = (Context(f"{first}."), Context(f"T{second[1:]}."))
+    claims = read(f"{first}, and {second}.", "What is the return policy?", contexts).claims
+    assert [claim.contexts for claim in claims] == [(0,), (1,)]
