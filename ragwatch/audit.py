@@ -18,7 +18,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import Any
 
 from ragwatch.errors import ConfigError, StoreError
 
@@ -52,7 +51,7 @@ class Verification:
     error: str | None = None
 
 
-def hash_of(record: dict[str, Any]) -> str:
+def hash_of(record: dict[str, object]) -> str:
     """Hash of a record without its own hash, independent of the order of its fields.
 
     >>> hash_of({"a": 1, "b": 2, "hash": "x"}) == hash_of({"b": 2, "a": 1})
@@ -109,7 +108,12 @@ class AuditLog:
             StoreError: It cannot be written.
         """
         kept = list(keys[:MAX_KEYS])
-        record: dict[str, Any] = {"at": round(self._clock(), 3), "actor": actor, "address": address, "action": action}
+        record: dict[str, object] = {
+            "at": round(self._clock(), 3),
+            "actor": actor,
+            "address": address,
+            "action": action,
+        }
         record |= {name: value for name, value in facts.items() if value is not None} | {"keys": kept}
         if len(keys) > len(kept):
             record["keys_left_out"] = len(keys) - len(kept)
@@ -134,7 +138,7 @@ class AuditLog:
     def _opened(self) -> int:
         return os.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, MODE)
 
-    def _append(self, record: dict[str, Any], last: int) -> None:
+    def _append(self, record: dict[str, object], last: int) -> None:
         place = parse_place(os.pread(last, 4096, 0))
         log = self._opened()
         try:
@@ -188,26 +192,27 @@ def verify(paths: Sequence[Path]) -> Verification:
     for path in paths:
         with path.open("rb") as file:
             for number, line in enumerate(file, 1):
-                record, error = _parsed(line)
+                record, said, error = _parsed(line)
                 error = error or _fault_of(record, place)
                 if error is not None:
                     return Verification(total, first, f"{path}:{number}: {error}")
-                place = Place(record["seq"], record["hash"])
+                place = said
                 first, total = first or place.seq, total + 1
     return Verification(total, first, _fault_of_end(paths[-1], place))
 
 
-def _parsed(line: bytes) -> tuple[dict[str, Any], str | None]:
+def _parsed(line: bytes) -> tuple[dict[str, object], Place, str | None]:
+    """The record of a line, the place that it states, and what is wrong with the line."""
     try:
         record = json.loads(line)
         if isinstance(record, dict) and isinstance(record["seq"], int) and isinstance(record["hash"], str):
-            return record, None
+            return record, Place(record["seq"], record["hash"]), None
     except (ValueError, LookupError, RecursionError):
         pass
-    return {}, "is not a line of an audit log, or was torn by a crash"
+    return {}, Place(), "is not a line of an audit log, or was torn by a crash"
 
 
-def _fault_of(record: dict[str, Any], place: Place | None) -> str | None:
+def _fault_of(record: dict[str, object], place: Place | None) -> str | None:
     if record["hash"] != hash_of(record):
         return "was changed: its hash is not that of its content"
     if place is not None and (record["seq"], record.get("previous")) != (place.seq + 1, place.hash):

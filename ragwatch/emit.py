@@ -25,7 +25,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 from uuid import uuid4
 
 MAX_QUEUED_LINES, MAX_QUEUED_BYTES = 10_000, 16 << 20
@@ -366,7 +366,7 @@ def _plain(value: object) -> object:
         return dict(value)
     if isinstance(value, set | frozenset):
         return list(value)
-    item: Any = getattr(value, "item", None) or getattr(value, "isoformat", None)
+    item: object = getattr(value, "item", None) or getattr(value, "isoformat", None)
     return item() if callable(item) else str(value)
 
 

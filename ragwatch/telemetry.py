@@ -15,9 +15,9 @@ from collections.abc import Collection, Iterable, Mapping
 from itertools import islice
 from resource import RLIMIT_NOFILE, getrlimit
 from time import monotonic
-from typing import Any
 
 import structlog
+from structlog.typing import FilteringBoundLogger, Processor
 
 from ragwatch.errors import RagwatchError
 from ragwatch.model.enumerations import Labelled
@@ -74,8 +74,8 @@ class Telemetry:
         log: A structlog logger; by default JSON lines on stderr.
     """
 
-    def __init__(self, log: Any = None) -> None:  # noqa: ANN401 - structlog's loggers share no type
-        self._log = log or structlog.get_logger()
+    def __init__(self, log: FilteringBoundLogger | None = None) -> None:
+        self._log: FilteringBoundLogger = log or structlog.get_logger()
         self._lock = threading.Lock()
         self._counts: Counter[tuple[EventCount, tuple[str, ...]]] = Counter()
         self._levels: dict[tuple[GaugeLevel, tuple[str, ...]], float] = {}
@@ -380,9 +380,9 @@ def configure_logging(level: str = "info", *, human: bool = False) -> None:
     Logs of libraries (uvicorn, APScheduler) have the same format.
     """
     stamp = structlog.processors.TimeStamper(fmt="iso", utc=True)
-    first: tuple[Any, ...] = (structlog.processors.add_log_level, stamp)
+    first: tuple[Processor, ...] = (structlog.processors.add_log_level, stamp)
     # ConsoleRenderer formats tracebacks itself, and warns about those that are formatted already.
-    renderers: tuple[Any, ...] = (structlog.processors.format_exc_info, structlog.processors.JSONRenderer())
+    renderers: tuple[Processor, ...] = (structlog.processors.format_exc_info, structlog.processors.JSONRenderer())
     if human:
         # Plain tracebacks: the default shows values of variables, which may be API keys or samples.
         plain = structlog.dev.plain_traceback

@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from itertools import takewhile
 from math import inf
 from pathlib import Path
-from typing import Any
 
 import click
 from pydantic import ValidationError
@@ -108,7 +107,7 @@ def _options(config: Config | None, settings: Sequence[str]) -> DriftOptions:
     """The section `drift` of the configuration, with the changes of `--set`."""
     options = DriftOptions() if config is None else config.settings.drift
     criteria = frozenset[str]() if config is None else config.settings.criterion_names
-    data: dict[str, Any] = options.model_dump(exclude_unset=True)
+    data: dict[str, object] = options.model_dump(exclude_unset=True)
     for setting in settings:
         key, equals, value = setting.partition("=")
         if not equals:
@@ -168,7 +167,7 @@ def _stored_answers(config: Config, judge: str) -> list[ScoredAnswer]:
     ]
 
 
-def _summary(traces: Sequence[DetectorTrace], dates: _KnownDates) -> dict[str, Any]:
+def _summary(traces: Sequence[DetectorTrace], dates: _KnownDates) -> dict[str, object]:
     alarms = [
         {
             "index": answer.index,

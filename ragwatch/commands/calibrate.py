@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import click
 from rich.console import Console
@@ -159,7 +158,7 @@ def _labelled_claims(verdict: VerdictRecord, labels: Sequence[Label]) -> Iterabl
                     yield LabelledClaim(claim.verdict, claim.support, labelled)
 
 
-def to_record(calibration: CalibrationReport, address: str) -> dict[str, Any]:
+def to_record(calibration: CalibrationReport, address: str) -> dict[str, object]:
     """Convert a report to JSON values.
 
     Args:
@@ -186,13 +185,13 @@ def to_record(calibration: CalibrationReport, address: str) -> dict[str, Any]:
     }
 
 
-def _length_record(length: LengthPreference | TooFewLabels) -> dict[str, Any]:
+def _length_record(length: LengthPreference | TooFewLabels) -> dict[str, object]:
     if isinstance(length, TooFewLabels):
         return {"too_few": asdict(length)}
     return asdict(length) | {"matters": length.matters}
 
 
-def _claims_record(claims: ClaimReport) -> dict[str, Any]:
+def _claims_record(claims: ClaimReport) -> dict[str, object]:
     return {
         "labelled": _agreement(claims.labelled, list(map(str, CLASSES))),
         "reliability": [asdict(point) for point in claims.curve],
@@ -200,7 +199,7 @@ def _claims_record(claims: ClaimReport) -> dict[str, Any]:
     }
 
 
-def _agreement(agreement: Agreement | TooFewLabels, names: Sequence[str]) -> dict[str, Any]:
+def _agreement(agreement: Agreement | TooFewLabels, names: Sequence[str]) -> dict[str, object]:
     if isinstance(agreement, TooFewLabels):
         return {"too_few": asdict(agreement)}
     record = asdict(agreement)

@@ -7,7 +7,7 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -36,11 +36,11 @@ _WILDCARD_HOSTS = ("0.0.0.0", "[::]", "::")  # noqa: S104 - nothing is bound
 class LabelClient(Protocol):
     """Reads and stores labels as JSON values."""
 
-    def tasks(self, annotator: str, count: int) -> list[dict[str, Any]]:
+    def tasks(self, annotator: str, count: int) -> Sequence[Mapping[str, object]]:
         """Samples for an annotator, in the order in which to show them."""
         ...
 
-    def put(self, records: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    def put(self, records: Iterable[Mapping[str, object]]) -> Mapping[str, int]:
         """Store labels. Returns how many are new, replaced and unmatched."""
         ...
 
@@ -48,7 +48,7 @@ class LabelClient(Protocol):
         """Take labels on a sample back, of one annotator or of all. Returns how many."""
         ...
 
-    def labels(self) -> list[dict[str, Any]]:
+    def labels(self) -> Sequence[Mapping[str, object]]:
         """All labels, oldest first."""
         ...
 
@@ -82,15 +82,15 @@ class ApiClient:
         self._address = address.rstrip("/")
         self._token = token
 
-    def tasks(self, annotator: str, count: int) -> list[dict[str, Any]]:
+    def tasks(self, annotator: str, count: int) -> Sequence[Mapping[str, object]]:
         """See `LabelClient`."""
         body = {"annotator": annotator, "count": count}
-        tasks: list[dict[str, Any]] = self._request("/v1/labels/tasks", body)["tasks"]
+        tasks: list[Mapping[str, object]] = self._request("/v1/labels/tasks", body)["tasks"]
         return tasks
 
-    def put(self, records: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    def put(self, records: Iterable[Mapping[str, object]]) -> Mapping[str, int]:
         """See `LabelClient`."""
-        counts: dict[str, int] = self._request("/v1/labels", {"labels": list(records)})
+        counts: Mapping[str, int] = self._request("/v1/labels", {"labels": list(records)})
         return counts
 
     def revoke(self, key: str, annotator: str | None) -> int:
@@ -98,9 +98,9 @@ class ApiClient:
         body = {"key": key} | ({} if annotator is None else {"annotator": annotator})
         return int(self._request("/v1/labels/revoke", body)["revoked"])
 
-    def labels(self) -> list[dict[str, Any]]:
+    def labels(self) -> Sequence[Mapping[str, object]]:
         """See `LabelClient`."""
-        labels: list[dict[str, Any]] = []
+        labels: list[Mapping[str, object]] = []
         path: str | None = "/api/v1/labels"
         while path is not None:  # the size of a response is limited; it names the next page
             page = self._request(path)
@@ -130,7 +130,7 @@ class ApiClient:
         reply = self._request(f"/api/v1/samples/{key}", absent={})
         return None if "sample" in reply.get("truncated", ()) else _chars(reply.get("sample"))
 
-    def worst(self, parameters: Mapping[str, str]) -> dict[str, Any] | None:
+    def worst(self, parameters: Mapping[str, str]) -> Mapping[str, object] | None:
         """Return the verdict line of the first answer of a search, such as the worst one; None if there is none.
 
         Raises:
@@ -147,11 +147,11 @@ class ApiClient:
                 "--url"
             ) from error
 
-    def forget(self, body: Mapping[str, Any]) -> dict[str, Any]:
+    def forget(self, body: Mapping[str, object]) -> Mapping[str, object]:
         """Erase a person, see `web.erasure`. Takes as long as readings under way, and as writing the database again."""
         return self._request("/v1/forget", body, seconds=FORGET_SECONDS)
 
-    def rejudge(self, body: Mapping[str, Any]) -> dict[str, Any]:
+    def rejudge(self, body: Mapping[str, object]) -> Mapping[str, object]:
         """Have a judge read stored answers, see `web.rejudging`. Takes as long as the readings."""
         return self._request("/v1/rejudge", body, seconds=FORGET_SECONDS)
 
@@ -160,9 +160,9 @@ class ApiClient:
         path: str,
         body: object = None,
         *,
-        absent: dict[str, Any] | None = None,
+        absent: Mapping[str, object] | None = None,
         seconds: float = TIMEOUT_SECONDS,
-    ) -> dict[str, Any]:
+    ) -> Mapping[str, Any]:
         request = urllib.request.Request(  # noqa: S310 - the scheme is checked above
             self._address + path,
             None if body is None else json.dumps(body).encode(),
@@ -171,7 +171,7 @@ class ApiClient:
         authorize(request, self._token)
         try:
             with urllib.request.urlopen(request, timeout=seconds) as response:  # noqa: S310 - see above
-                values: dict[str, Any] = json.load(response)
+                values: Mapping[str, Any] = json.load(response)
                 return values
         except urllib.error.HTTPError as error:
             with error:
@@ -210,11 +210,11 @@ class StateClient:
             sampling=SamplingHash(secret),
         )
 
-    def tasks(self, annotator: str, count: int) -> list[dict[str, Any]]:
+    def tasks(self, annotator: str, count: int) -> Sequence[Mapping[str, object]]:
         """See `LabelClient`."""
         return self._tasks.tasks(annotator, count)
 
-    def put(self, records: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    def put(self, records: Iterable[Mapping[str, object]]) -> Mapping[str, int]:
         """See `LabelClient`."""
         return self._tasks.put(records)
 
@@ -222,7 +222,7 @@ class StateClient:
         """See `LabelClient`."""
         return self._tasks.revoke(key, annotator)
 
-    def labels(self) -> list[dict[str, Any]]:
+    def labels(self) -> Sequence[Mapping[str, object]]:
         """See `LabelClient`."""
         return list(self._tasks.labels())
 
@@ -306,7 +306,7 @@ def _judge_versions(config: Config, store: Store) -> dict[str, str]:
     return {name: rows[0].verdict.judge_version for name, rows in newest.items() if rows}
 
 
-def _chars(sample: Mapping[str, Any] | None) -> int | None:
+def _chars(sample: Mapping[str, object] | None) -> int | None:
     answer = None if sample is None else sample.get("answer")
     return len(answer) if isinstance(answer, str) else None
 

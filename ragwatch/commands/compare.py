@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import click
 from rich.box import SIMPLE_HEAD
@@ -24,8 +24,10 @@ from ragwatch.commands.variants import live_variants, split_variants
 from ragwatch.config import Config, load
 from ragwatch.config.canaries import SuiteConfig
 from ragwatch.core.canary.report import CanaryReport
+from ragwatch.core.compare import Difference
 from ragwatch.core.compare_line import (
     Comparison,
+    ComparisonRow,
     compare_answers,
     compare_cases,
     compare_line,
@@ -123,14 +125,14 @@ def compare(  # noqa: PLR0913 - one argument for each option of the command line
         qrels=None if qrels is None else read_qrels(qrels),
         ks=tuple(ks) or KS,
     )
-    comparison, warnings, retrieval = _compare(a, b, options)
-    line = compare_line(comparison, a, b) | {"warnings": warnings}
-    line["retrieval"] = None if retrieval is None else compare_line(retrieval, a, b)
+    both = _compare(a, b, options)
     if as_json:
+        retrieval = None if both.retrieval is None else compare_line(both.retrieval, a, b)
+        line = compare_line(both.answers, a, b) | {"warnings": both.warnings, "retrieval": retrieval}
         click.echo(json.dumps(line))
     else:
-        _show(line)
-    compared = [part for part in (comparison, retrieval) if part is not None and part.rows]
+        _show(both)
+    compared = [part for part in (both.answers, both.retrieval) if part is not None and part.rows]
     if not compared:
         return NOT_ENOUGH_DATA
     return WORSE if any(part.worse for part in compared) else 0
@@ -166,7 +168,7 @@ def _logs(a: str, b: str, options: CompareOptions) -> Compared:
 
 def _variants(a: str, b: str, options: CompareOptions) -> Compared:
     rows = _read(options.log, options)
-    items: list[tuple[Verdict | RankedCase, Mapping[str, Any]]] = [
+    items: list[tuple[Verdict | RankedCase, Mapping[str, object]]] = [
         *((verdict, verdict.draw.sample.metadata) for verdict in rows.verdicts),
         *((case, case.metadata) for case in rows.cases),
     ]
@@ -266,49 +268,52 @@ async def _run_canaries(
     return sides
 
 
-def _show(line: dict[str, Any]) -> None:
+def _show(compared: Compared) -> None:
     console = Console(soft_wrap=True)
-    pairing = "paired" if line["paired"] else "NOT paired, so the interval is wider"
+    answers, warnings, retrieval = compared
+    matched = answers.matched
+    pairing = "paired" if matched.enough else "NOT paired, so the interval is wider"
     console.print(
-        f"{line['shared']} {line['unit']} are on both sides ({pairing}); "
-        f"only in A {line['only_a']}, in B {line['only_b']}"
+        f"{len(matched.keys)} {answers.unit} are on both sides ({pairing}); "
+        f"only in A {matched.only_a}, in B {matched.only_b}"
     )
-    for warning in line["warnings"]:
+    for warning in warnings:
         console.print(f"[yellow]{escape_line(warning)}[/]")
-    shown = [part for part in (line, line["retrieval"]) if part is not None and part["metrics"]]
+    shown = [part for part in (answers, retrieval) if part is not None and part.rows]
     if not shown:
         console.print("nothing can be compared: no metric has a value on both sides")
     for part in shown:
-        if part is not line:
-            console.print(f"[bold]Retrieval, by relevance judgements[/]: {part['shared']} questions are on both sides")
-        _show_metrics(console, part["metrics"])
+        if part is not answers:
+            questions = f"{len(part.matched.keys)} questions"
+            console.print(f"[bold]Retrieval, by relevance judgements[/]: {questions} are on both sides")
+        _show_metrics(console, part.rows)
 
 
-def _show_metrics(console: Console, metrics: Sequence[dict[str, Any]]) -> None:
+def _show_metrics(console: Console, metrics: Sequence[ComparisonRow]) -> None:
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))  # eight columns fit into 80 characters
     table.add_column("metric", min_width=16)
     for name in ("A", "B", "B - A", "interval", "n", "w/t/l", ""):
         table.add_column(name, no_wrap=True)
     for metric in metrics:
-        _add_row(table, metric["metric"].replace("_", " "), metric)
-        for category, difference in metric["categories"].items():
+        _add_row(table, metric.metric.replace("_", " "), metric.overall)
+        for category, difference in metric.categories.items():
             _add_row(table, f"  {escape_line(category) or 'none'}", difference)
     console.print(table)
     for metric in metrics:
-        if metric["warning"]:
-            console.print(f"{metric['metric']}: may be noise: {metric['warning']}")
+        if metric.overall.warning:
+            console.print(f"{metric.metric}: may be noise: {metric.overall.warning}")
 
 
-def _add_row(table: Table, name: str, difference: dict[str, Any]) -> None:
-    is_paired = difference["wins"] is not None
-    counts = f"{difference['wins']}/{difference['ties']}/{difference['losses']}" if is_paired else ""
+def _add_row(table: Table, name: str, difference: Difference) -> None:
+    change, conclusion = difference.change, difference.conclusion
+    is_paired = difference.wins is not None
     table.add_row(
         name,
-        f"{difference['a']:.3f}",
-        f"{difference['b']:.3f}",
-        f"{difference['difference']:+.3f}",
-        f"{difference['low']:+.3f}..{difference['high']:+.3f}",
-        str(difference["n"]),
-        counts,
-        f"[{_COLOURS[difference['conclusion']]}]{difference['conclusion']}[/]",
+        f"{difference.a:.3f}",
+        f"{difference.b:.3f}",
+        f"{change.value:+.3f}",
+        f"{change.low:+.3f}..{change.high:+.3f}",
+        str(difference.n),
+        f"{difference.wins}/{difference.ties}/{difference.losses}" if is_paired else "",
+        f"[{_COLOURS[conclusion]}]{conclusion}[/]",
     )

@@ -9,7 +9,6 @@ import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -72,7 +71,7 @@ def demo(
     run_async(run())
 
 
-def llm_judge(kind: str, base_url: str | None, model: str | None) -> dict[str, Any]:
+def llm_judge(kind: str, base_url: str | None, model: str | None) -> dict[str, object]:
     """Configuration of an LLM judge that follows the embedded judge in a cascade.
 
     Raises:
@@ -123,7 +122,7 @@ class DemoRun:
         breakage_seconds: float,
         chunk_words: int,
         rate: float,
-        judges: Sequence[dict[str, Any]] = (),
+        judges: Sequence[dict[str, object]] = (),
     ) -> None:
         self._console = _Console()
         self._output_error: OSError | None = None  # why nothing more can be printed

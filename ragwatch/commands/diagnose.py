@@ -101,7 +101,7 @@ def question_of(verdict: VerdictRecord, sample: Mapping[str, Any], qrels: Qrels 
     Relevance judgements by people (in `qrels` by the id of the answer, else `relevant_ids` and `relevant_texts` of the
     sample or of its metadata) replace the judge's verdict on relevance.
     """
-    metadata: Mapping[str, Any] = sample.get("metadata") or {}
+    metadata: Mapping[str, object] = sample.get("metadata") or {}
     labels = sample if "relevant_ids" in sample or "relevant_texts" in sample else metadata
     ids, relevant_texts = _relevant(labels.get("relevant_ids"), "id"), _relevant(labels.get("relevant_texts"), "text")
     labelled = (

@@ -12,12 +12,12 @@ import signal
 import time
 from collections.abc import Callable, Coroutine
 from types import FrameType
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from ragwatch.interrupts import TERMINATION
 
 Result = TypeVar("Result")
-Handler = Callable[[int, FrameType | None], Any]
+Handler = Callable[[int, FrameType | None], object]
 
 GRACE_SECONDS = 1.0
 """A second signal after this time ends the process at once: the coroutine does not end by itself."""
@@ -25,7 +25,7 @@ GRACE_SECONDS = 1.0
 _SHELL_OFFSET = 128  # shells report signal n as exit code 128 + n
 
 
-def run_async(main: Coroutine[Any, Any, Result]) -> Result:
+def run_async(main: Coroutine[object, object, Result]) -> Result:
     """Run a coroutine to its end in a new event loop, and return its result.
 
     A first SIGINT or SIGTERM cancels the coroutine; once the loop is closed, the handler that was in force is called,
@@ -38,10 +38,10 @@ def run_async(main: Coroutine[Any, Any, Result]) -> Result:
 class _Run(Generic[Result]):
     """One run of a coroutine, with the signals that arrived meanwhile."""
 
-    def __init__(self, main: Coroutine[Any, Any, Result]) -> None:
+    def __init__(self, main: Coroutine[object, object, Result]) -> None:
         self._main = main
         self._handlers: dict[int, Handler] = {}
-        self._task: asyncio.Task[Any] | None = None
+        self._task: asyncio.Task[object] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._signal: int | None = None
         self._received_at = 0.0

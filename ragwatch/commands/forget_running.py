@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from ragwatch.commands.client import ApiClient
 from ragwatch.config import KindConfig
@@ -11,6 +11,7 @@ from ragwatch.errors import RagwatchError, StoreError
 from ragwatch.ports import Erased, Erasure
 from ragwatch.stores.encryption import TextCipher, check_keys
 from ragwatch.stores.erasing import Selection
+from ragwatch.stores.rows import number
 from ragwatch.stores.sqlite import forgetting
 from ragwatch.stores.sqlite.reader import ReadConnection
 from ragwatch.stores.sqlite.store import Options
@@ -42,10 +43,10 @@ def forget_running(client: ApiClient, state: Path, store: KindConfig, erasure: E
     return _erased(counts, selected)
 
 
-def _erased(counts: dict[str, Any], selected: Selection) -> Erased:
+def _erased(counts: Mapping[str, object], selected: Selection) -> Erased:
     try:
-        numbers = {name: int(counts[name]) for name in _COUNTS}
-        keys = selected.keys or ("",) * int(counts["answers"])
+        numbers = {name: int(number(counts[name])) for name in _COUNTS}
+        keys = selected.keys or ("",) * int(number(counts["answers"]))
         return Erased(keys, selected.texts, complete=bool(counts["complete"]), **numbers)
     except (LookupError, TypeError, ValueError) as error:
         raise RagwatchError(

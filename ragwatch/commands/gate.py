@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -17,7 +17,7 @@ from rich.table import Table
 from ragwatch.commands.event_loop import run_async
 from ragwatch.commands.input_files import FileOptions, InputFiles
 from ragwatch.commands.relevance import RelevanceCases, read_qrels
-from ragwatch.commands.reports import OUTCOMES, junit, markdown, sections
+from ragwatch.commands.reports import OUTCOMES, GateFigure, GateMetric, junit, markdown, sections
 from ragwatch.commands.samples import SampleFiles, judge_named, read_all
 from ragwatch.commands.terminal import printable
 from ragwatch.config import Config, load
@@ -79,7 +79,7 @@ def _rules(config: Config | None) -> GateRules:
     return rules_of(settings.gate, settings.gate_thresholds, settings.estimates.confidence)
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path) -> Mapping[str, object]:
     try:
         report = json.loads(path.read_bytes())  # bytes, because some shells write a byte order mark, or UTF-16
     except (OSError, ValueError) as error:
@@ -103,12 +103,12 @@ def _write(path: Path, text: str) -> None:
         raise ConfigError(f"{path}: cannot be written: {error.strerror}") from error
 
 
-def _show(line: dict[str, Any]) -> None:
+def _show(line: Mapping[str, Any]) -> None:
     console = Console(soft_wrap=True)
     for section, title in sections(line):
         if title:
             console.print(f"[bold]{title}[/]")
-        _show_section(console, line, section)
+        _show_section(console, line["metrics"], line["figures"], section)
     for metric in line["metrics"]:
         if metric["reason"]:
             console.print(f"{metric['metric']}: {escape(metric['reason'])}")
@@ -124,9 +124,9 @@ def _show(line: dict[str, Any]) -> None:
     console.print(f"[bold]{line['verdict']}[/]: {escape(line['recommendation'])}")
 
 
-def _show_section(console: Console, line: dict[str, Any], section: str) -> None:
+def _show_section(console: Console, metrics: Sequence[GateMetric], figures: Sequence[GateFigure], section: str) -> None:
     """Show the metrics of a section: those with a threshold, then the others."""
-    limited = [metric for metric in line["metrics"] if metric["section"] == section]
+    limited = [metric for metric in metrics if metric["section"] == section]
     table = _table(["metric", "mean", "interval", "n", "threshold", "severity", "outcome"])
     for metric in limited:
         table.add_row(
@@ -137,7 +137,7 @@ def _show_section(console: Console, line: dict[str, Any], section: str) -> None:
         )
     if limited:
         console.print(table)
-    others = [figure for figure in line["figures"] if figure["section"] == section]
+    others = [figure for figure in figures if figure["section"] == section]
     table = _table(["without threshold", "mean", "interval", "n"])
     for figure in others:
         table.add_row(*_mean(figure))
@@ -152,7 +152,7 @@ def _table(columns: Sequence[str]) -> Table:
     return table
 
 
-def _mean(metric: dict[str, Any]) -> tuple[str, str, str, str]:
+def _mean(metric: GateFigure) -> tuple[str, str, str, str]:
     """Name, mean, interval and number of scores of a metric."""
     if metric["value"] is None:
         return metric["metric"], "unknown", "", str(metric["n"])

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, TextIO, TypeVar
+from typing import Any, BinaryIO, TextIO, TypedDict, TypeVar
 
 import click
 from rich.console import Console
@@ -58,6 +58,14 @@ class _AnswerLabels:
     scores: dict[Quantity, float] = field(default_factory=dict)
     note: str = ""
     started: bool = False
+
+
+class ShownClaim(TypedDict):
+    """A claim of an answer to label; without a place if it is not a part of the answer."""
+
+    text: str
+    start: int | None
+    end: int | None
 
 
 def label(  # noqa: PLR0913 - one parameter for each option
@@ -123,9 +131,9 @@ def _session(client: LabelClient, annotator: str, count: int, *, whole: bool) ->
             _ask_all(console, task, labels, whole=whole)
         except (_SessionEnded, KeyboardInterrupt):
             if labels.started:
-                saved += _save(client, task, annotator, labels)
+                saved += _save(client, str(task["key"]), annotator, labels)
             break
-        saved += _save(client, task, annotator, labels)
+        saved += _save(client, str(task["key"]), annotator, labels)
     console.print(f"\n{saved} saved. Thank you.")
     return 0
 
@@ -141,10 +149,10 @@ def _revoke(config: Config, key: str, annotator: str | None, url: str | None, to
     return 0
 
 
-def _save(client: LabelClient, task: Mapping[str, Any], annotator: str, labels: _AnswerLabels) -> int:
+def _save(client: LabelClient, key: str, annotator: str, labels: _AnswerLabels) -> int:
     """Save a label; if that fails, append it to `BACKUP_FILE`, so that no label is lost."""
     label = Label(
-        key=task["key"],
+        key=key,
         annotator=annotator,
         at=time.time(),
         scores=scores_of(labels.claims, labels.scores),
@@ -216,11 +224,11 @@ def _show(console: Console, task: Mapping[str, Any], title: str) -> None:
         console.print(Text.assemble((f"  claim {number}  ", "bold"), text))
 
 
-def underlined_claims(answer: str, claims: Sequence[Mapping[str, Any]]) -> Iterator[Text]:
+def underlined_claims(answer: str, claims: Sequence[ShownClaim]) -> Iterator[Text]:
     """Each claim, underlined, with the text around it in the answer; alone if it is not a part of the answer."""
     for claim in claims:
         start, end = claim["start"], claim["end"]
-        if start is None:
+        if start is None or end is None:
             yield Text(printable(claim["text"]), style="underline")
         else:
             before, after = printable(answer[max(0, start - 40) : start]), printable(answer[end : end + 40])

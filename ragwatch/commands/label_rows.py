@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any
 
 from ragwatch.core.evidence import ClaimVerdict
 from ragwatch.core.labels.label import Label, parse_label
@@ -29,7 +28,7 @@ def parse_row(line: bytes) -> object:
         raise ValueError("is nested too deeply") from error
 
 
-def label_record(row: object, annotator: str, now: float, quantities: Collection[Quantity]) -> dict[str, Any]:
+def label_record(row: object, annotator: str, now: float, quantities: Collection[Quantity]) -> dict[str, object]:
     """Convert a row of an imported file to the record of a label.
 
     Args:
@@ -61,7 +60,7 @@ def label_record(row: object, annotator: str, now: float, quantities: Collection
     return parse_label(label.to_record(), now).to_record()
 
 
-def _key(row: Mapping[str, Any]) -> str:
+def _key(row: Mapping[str, object]) -> str:
     if "key" in row:
         return _text("key", row["key"])
     if "source" not in row or "id" not in row:
@@ -83,35 +82,35 @@ def _number(name: str, value: object) -> float:
         raise ValueError(f"{name}: {value!r:.60} is no number; write a number") from error
 
 
-def _object(row: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+def _object(row: Mapping[str, object], name: str) -> Mapping[str, object]:
     value = row.get(name)
     if value is not None and not isinstance(value, dict):
         raise ValueError(f"{name}: {value!r:.60} is no JSON object")
     return value or {}
 
 
-def _list(row: Mapping[str, Any], name: str) -> list[Any]:
+def _list(row: Mapping[str, object], name: str) -> list[object]:
     value = row.get(name)
     if value is not None and not isinstance(value, list):
         raise ValueError(f"{name}: {value!r:.60} is no list")
     return value or []
 
 
-def _scores(row: Mapping[str, Any], quantities: Collection[Quantity]) -> Iterator[tuple[Quantity, float]]:
+def _scores(row: Mapping[str, object], quantities: Collection[Quantity]) -> Iterator[tuple[Quantity, float]]:
     for name, score in _object(row, "scores").items():
         if name not in quantities:
             raise ValueError(f"scores: {name!r:.60} is no quantity; use one of: {', '.join(quantities)}")
         yield quantity_of(name), _number(f"scores.{name}", score)
 
 
-def _claims(row: Mapping[str, Any]) -> Iterator[ClaimVerdict | None]:
+def _claims(row: Mapping[str, object]) -> Iterator[ClaimVerdict | None]:
     for verdict in _list(row, "claims"):
         if verdict is not None and verdict not in list(ClaimVerdict):
             raise ValueError(f"claims: {verdict!r:.60} is not known; use one of: {', '.join(ClaimVerdict)}, or null")
-        yield None if verdict is None else ClaimVerdict(verdict)
+        yield None if verdict is None else ClaimVerdict(str(verdict))
 
 
-def _earlier(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+def _earlier(row: Mapping[str, object]) -> Iterator[Mapping[str, object]]:
     for record in _list(row, "earlier"):
         if not isinstance(record, dict):
             raise ValueError(f"earlier: {record!r:.60} is no JSON object")  # noqa: TRY004 - the same

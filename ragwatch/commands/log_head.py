@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from ragwatch.commands.record_files import Rejects, records
 from ragwatch.core.sample import Sample, SkipReason
@@ -28,8 +28,8 @@ class FormatTrial(NamedTuple):
     """
 
     samples: list[Sample]
-    answers: list[Mapping[str, Any]]
-    others: list[tuple[int, Mapping[str, Any], FormatError]]
+    answers: list[Mapping[str, object]]
+    others: list[tuple[int, Mapping[str, object], FormatError]]
 
 
 @dataclass(slots=True)
@@ -43,13 +43,13 @@ class LogHead:
         prefixed: Number of records with text before the JSON object in their line.
     """
 
-    records: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
+    records: list[tuple[int, dict[str, object]]] = field(default_factory=list)
     rejects: Rejects = field(default_factory=Rejects)
     texts: Rejects = field(default_factory=Rejects)
     prefixed: int = 0
 
     @property
-    def bare(self) -> Sequence[Mapping[str, Any]]:
+    def bare(self) -> Sequence[Mapping[str, object]]:
         """The records without their line numbers."""
         return [record for _, record in self.records]
 

@@ -6,7 +6,6 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import orjson
 
@@ -59,7 +58,7 @@ def guess_join(logs: Sequence[LogHead]) -> JoinGuess | None:
     return best if best is not None and (best.guess.share or 0.0) >= _MIN_SHARE else None
 
 
-def _id_paths(placed: Sequence[tuple[int, Mapping[str, Any]]]) -> list[str]:
+def _id_paths(placed: Sequence[tuple[int, Mapping[str, object]]]) -> list[str]:
     """Paths of fields that are named like an id, the most frequent first."""
     paths = Counter(path for _, record in placed for path, key in scalar_paths(record) if _is_id(key))
     return [path for path, times in paths.most_common(_MAX_CANDIDATES) if times > 1]
@@ -69,7 +68,7 @@ def _is_id(name: str) -> bool:
     return name in _ID_NAMES or (name.lower().endswith(("id", "uuid")) and name not in _OTHER_IDS)
 
 
-def _of_path(path: str, placed: Sequence[tuple[int, Mapping[str, Any]]]) -> JoinGuess | None:
+def _of_path(path: str, placed: Sequence[tuple[int, Mapping[str, object]]]) -> JoinGuess | None:
     groups: defaultdict[str, list[RecordPart]] = defaultdict(list)
     shapes: defaultdict[str, set[frozenset[str]]] = defaultdict(set)
     strays = 0
@@ -94,13 +93,13 @@ def _of_path(path: str, placed: Sequence[tuple[int, Mapping[str, Any]]]) -> Join
     return JoinGuess(path, number, len(whole), guess(records), strays)
 
 
-def _shape(record: Mapping[str, Any]) -> frozenset[str]:
+def _shape(record: Mapping[str, object]) -> frozenset[str]:
     """The fields of a record that have a value, and its kind where it names one."""
     names = {key for key, value in record.items() if value is not None}
     return frozenset(names | {f"{key}={record[key]}" for key in _KIND_NAMES if isinstance(record.get(key), str)})
 
 
-def _at(record: Mapping[str, Any], path: str) -> object:
+def _at(record: Mapping[str, object], path: str) -> object:
     value: object = record
     for key in path.split("."):
         value = value.get(key) if isinstance(value, Mapping) else None

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from math import inf
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlencode
 
 import click
@@ -19,11 +18,12 @@ from ragwatch.core.sample import OTHER
 from ragwatch.errors import ConfigError, RagwatchError
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.model.stages import FAULTS
+from ragwatch.stores.rows import number
 
 DEFAULT_URL = "http://127.0.0.1:10477"
 NOTHING_FAILS = 3
 
-Line = Mapping[str, Any]
+Line = Mapping[str, object]
 
 
 def open_worst(
@@ -88,6 +88,6 @@ def _about(line: Line, quantity: str) -> str:
     """One line about an answer, for people."""
     score = _score(line, quantity)
     figure = "unknown" if score is None else f"{score:.2f}"
-    at = datetime.fromtimestamp(line["at"], UTC)
+    at = datetime.fromtimestamp(number(line["at"]), UTC)
     stage = line.get("stage") or "unknown"
     return f"{quantity} {figure}, stage at fault {stage}, route {line['route']}, {at:%Y-%m-%d %H:%M} UTC"

@@ -14,7 +14,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from ragwatch import __version__
@@ -22,6 +23,10 @@ from ragwatch.commands.parquet_rows import COLUMNS, SCHEMA_VERSION, Column, RowR
 from ragwatch.commands.terminal import file_name_in_errors
 from ragwatch.errors import ConfigError, StoreError
 from ragwatch.stores.days import DayReader
+
+if TYPE_CHECKING:
+    from pyarrow import DataType, Field
+    from pyarrow.parquet import FileMetaData, ParquetFile
 
 EXTRA = "parquet"
 TABLE, FILE, LOCK = "verdicts", "verdicts.parquet", ".ragwatch.lock"
@@ -70,8 +75,8 @@ class ParquetDataset:
             raise ConfigError(
                 f"--parquet: needs the extra `{EXTRA}`; run pip install 'ragwatch-exporter[{EXTRA}]'"
             ) from error
-        self._arrow: Any = pa  # its types are not published
-        self._parquet: Any = parquet
+        self._arrow: ModuleType = pa
+        self._parquet: ModuleType = parquet
         self._folder, self._rules = folder, rules
         self._group_rows, self._group_chars = group_rows, group_chars
         self._schema = pa.schema([_field(pa, column) for column in COLUMNS])
@@ -174,7 +179,7 @@ class ParquetDataset:
             raise
         return rows
 
-    def _joined(self, metadata: Any) -> Iterator[list[int]]:  # noqa: ANN401 - of an extra
+    def _joined(self, metadata: FileMetaData) -> Iterator[list[int]]:
         """Yield the numbers of the row groups of a file; of small ones, as many together as fit into memory."""
         joined: list[int] = []
         rows, size = 0, 0
@@ -190,9 +195,9 @@ class ParquetDataset:
         if joined:
             yield joined
 
-    def _groups(self, reader: DayReader, seqs: array[int]) -> Iterator[list[dict[str, Any]]]:
+    def _groups(self, reader: DayReader, seqs: array[int]) -> Iterator[list[dict[str, object]]]:
         """Yield lists of rows that fit into memory."""
-        group: list[dict[str, Any]] = []
+        group: list[dict[str, object]] = []
         chars = 0
         for item in reader.verdicts(seqs):
             group.append(row_of(item, self._rules))
@@ -233,7 +238,7 @@ class ParquetDataset:
         return old
 
 
-def _settings_of(file: Any) -> dict[str, str]:  # noqa: ANN401 - of an extra
+def _settings_of(file: ParquetFile) -> dict[str, str]:
     metadata: Mapping[bytes, bytes] = file.schema_arrow.metadata or {}
     return {name.decode(): value.decode() for name, value in metadata.items()}
 
@@ -250,11 +255,11 @@ def _inner(value: list[object] | dict[str, object]) -> Iterable[object]:
     return value.values() if isinstance(value, dict) else value
 
 
-def _field(arrow: Any, column: Column) -> Any:  # noqa: ANN401 - of an extra
+def _field(arrow: ModuleType, column: Column) -> Field:
     return arrow.field(column.name, _type(arrow, column), nullable=not column.required)
 
 
-def _type(arrow: Any, column: Column) -> Any:  # noqa: ANN401 - of an extra
+def _type(arrow: ModuleType, column: Column) -> DataType:
     if isinstance(column.type, tuple):
         return arrow.list_(arrow.struct([_field(arrow, inner) for inner in column.type]))
     return {

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ragwatch.core.verdict_line import ClaimRecord, VerdictRecord
 from ragwatch.model.quantities import Quantity
@@ -114,7 +114,7 @@ class RowRules:
         return self.kept == Texts.ALL
 
 
-def row_of(item: DayVerdict, rules: RowRules) -> dict[str, Any]:
+def row_of(item: DayVerdict, rules: RowRules) -> dict[str, object]:
     """Convert a stored verdict to values by column. Those that are unknown are None, never 0."""
     verdict, judge = item.stored.verdict, item.stored.verdict.read_by
     allowed = rules.allow(verdict)
@@ -142,13 +142,13 @@ def row_of(item: DayVerdict, rules: RowRules) -> dict[str, Any]:
         "address": verdict.address,
         "unread": verdict.unread,
         "claims": [_claim(claim, redact) for claim in verdict.claims] if read else None,
-        "contexts": list(_contexts(verdict, sample, redact)) if read else None,
+        "contexts": list(_contexts(verdict, sample.get("contexts") or (), redact)) if read else None,
         "judge_seconds": _number(judge.seconds),
         "input_tokens": judge.input_tokens,
         "output_tokens": judge.output_tokens,
         "cost_usd": _number(judge.cost_usd),
         "trace_id": _valid(verdict.trace_id),
-        "metadata": _metadata(sample, rules.metadata),
+        "metadata": _metadata(sample.get("metadata") or {}, rules.metadata) if sample else None,
         "question": _text(sample.get("question"), redact),
         "answer": _text(sample.get("answer"), redact),
         "reference": _text(sample.get("reference"), redact),
@@ -157,7 +157,7 @@ def row_of(item: DayVerdict, rules: RowRules) -> dict[str, Any]:
     }
 
 
-def _claim(claim: ClaimRecord, redact: Redact | None) -> dict[str, Any]:
+def _claim(claim: ClaimRecord, redact: Redact | None) -> dict[str, object]:
     return {
         "verdict": str(claim.verdict),
         "support": _number(claim.support),
@@ -172,8 +172,9 @@ def _claim(claim: ClaimRecord, redact: Redact | None) -> dict[str, Any]:
     }
 
 
-def _contexts(verdict: VerdictRecord, sample: Mapping[str, Any], redact: Redact | None) -> Iterator[dict[str, Any]]:
-    stored: Sequence[Mapping[str, Any]] = sample.get("contexts") or ()
+def _contexts(
+    verdict: VerdictRecord, stored: Sequence[Mapping[str, object]], redact: Redact | None
+) -> Iterator[dict[str, object]]:
     for rank, context in enumerate(verdict.contexts):
         passage = stored[rank] if rank < len(stored) else {}
         yield {
@@ -207,16 +208,15 @@ def _criteria(verdict: VerdictRecord) -> list[tuple[str, float]] | None:
     return [(str(quantity), score) for quantity, score in known if score is not None] or None
 
 
-def _metadata(sample: Mapping[str, Any], keys: Sequence[str]) -> list[tuple[str, str]] | None:
-    """Return the values of chosen keys as texts; None if the sample is not stored any more, or none is chosen."""
-    if not keys or not sample:
+def _metadata(metadata: Mapping[str, object], keys: Sequence[str]) -> list[tuple[str, str]] | None:
+    """Return the values of chosen keys as texts; None if none is chosen."""
+    if not keys:
         return None
-    metadata = sample.get("metadata") or {}
     values = ((key, _value_at(metadata, key)) for key in keys)
     return [(key, _valid(_as_text(value)) or "") for key, value in values if value is not None]
 
 
-def _value_at(metadata: Mapping[str, Any], path: str) -> object:
+def _value_at(metadata: Mapping[str, object], path: str) -> object:
     """Return the value under a key, or else under a path of keys such as `user.tier`."""
     if path in metadata:
         return metadata[path]

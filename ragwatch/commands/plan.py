@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 import click
 from rich.console import Console
@@ -134,7 +133,7 @@ def _in_time(answer: PowerAnswer, hours: float) -> bool:
     return answer.delay_hours is not None and answer.delay_hours <= hours
 
 
-def _summary(answers: dict[float, PowerAnswer], best: float | None) -> dict[str, Any]:
+def _summary(answers: dict[float, PowerAnswer], best: float | None) -> dict[str, object]:
     rates = [{"probability": rate, **asdict(answer)} for rate, answer in answers.items()]
     return {"rates": rates, "lowest_probability": best}
 

@@ -6,7 +6,7 @@ import json
 from bisect import bisect_right
 from collections import Counter
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import click
 
@@ -47,7 +47,7 @@ def _redactor(path: Path | None) -> Redactor:
     return redactor or Redactor()
 
 
-def _rows(text: str, findings: list[Finding]) -> list[dict[str, Any]]:
+def _rows(text: str, findings: list[Finding]) -> list[dict[str, object]]:
     starts = [0, *(place + 1 for place, char in enumerate(text) if char == "\n")]
     rows = []
     for finding in findings:

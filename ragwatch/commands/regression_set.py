@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ragwatch.commands.failing_answers import FailingAnswer
 from ragwatch.core.canary.definition import Canary, Category, Expected, Grade, name_of
@@ -41,18 +41,18 @@ def regression_set(kind: str, answers: Sequence[FailingAnswer]) -> RegressionSet
     return _suite(answers) if kind == "canaries" else _lines(answers, ROWS[kind])
 
 
-def _lines(answers: Sequence[FailingAnswer], convert: Callable[[Sample], Mapping[str, Any] | None]) -> RegressionSet:
+def _lines(answers: Sequence[FailingAnswer], convert: Callable[[Sample], Mapping[str, object] | None]) -> RegressionSet:
     rows = [row for answer in answers if (row := convert(answer.sample)) is not None]
     text = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
     return RegressionSet(text, len(rows), _counts({"need their conversation": len(answers) - len(rows)}))
 
 
-def gate_row(sample: Sample) -> dict[str, Any]:
+def gate_row(sample: Sample) -> dict[str, object]:
     """Return the canonical record of a sample, without its time and metadata."""
     return {name: value for name, value in sample.to_record().items() if name not in ("at", "metadata")}
 
 
-def ragas_row(sample: Sample) -> dict[str, Any]:
+def ragas_row(sample: Sample) -> dict[str, object]:
     """Return the RAGAS record of a sample; a conversation is a list of messages."""
     ids = [context.id for context in sample.contexts]
     turns = [
@@ -70,7 +70,7 @@ def ragas_row(sample: Sample) -> dict[str, Any]:
     }
 
 
-def deepeval_row(sample: Sample) -> dict[str, Any] | None:
+def deepeval_row(sample: Sample) -> dict[str, object] | None:
     """Return the DeepEval test case of a sample; None for a follow-up question, which means nothing alone."""
     if sample.history:
         return None
@@ -84,7 +84,7 @@ def deepeval_row(sample: Sample) -> dict[str, Any] | None:
     }
 
 
-ROWS: Mapping[str, Callable[[Sample], Mapping[str, Any] | None]] = MappingProxyType(
+ROWS: Mapping[str, Callable[[Sample], Mapping[str, object] | None]] = MappingProxyType(
     {"gate": gate_row, "ragas": ragas_row, "deepeval": deepeval_row}
 )
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from ragwatch.core.ranking import Similarity
 from ragwatch.core.relevance import RankedCase, rank_sample
@@ -63,7 +62,7 @@ class RelevanceCases:
         contexts = record.get("contexts") if retrieved is None else [{"id": name} for name in retrieved]
         if isinstance(contexts, list):
             contexts = [_with_text(context) for context in contexts]
-        completed: dict[str, Any] = {**record, "answer": "", "question": record.get("question")}
+        completed: dict[str, object] = {**record, "answer": "", "question": record.get("question")}
         return completed if contexts is None else completed | {"contexts": contexts}
 
     def _is_judged(self, record: Record) -> bool:

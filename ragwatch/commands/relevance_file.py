@@ -55,7 +55,7 @@ class RelevanceFile:
                     ) from error
         return file
 
-    def append(self, records: Iterable[Mapping[str, Any]]) -> None:
+    def append(self, records: Iterable[Mapping[str, object]]) -> None:
         """Add pools or judgements to the file and to this object.
 
         Raises:
@@ -86,13 +86,13 @@ class RelevanceFile:
                     yield one
 
 
-def pool_record(pool: QueryPool) -> dict[str, Any]:
+def pool_record(pool: QueryPool) -> dict[str, object]:
     """Convert a pool to a line of the file."""
     candidates = [{name: value for name, value in asdict(one).items() if name != "query"} for one in pool.candidates]
     return {"query": pool.query, "k": pool.k, "sizes": dict(pool.sizes), "candidates": candidates}
 
 
-def judgement_record(candidate: Candidate, annotator: str, grade: Grade, at: float) -> dict[str, Any]:
+def judgement_record(candidate: Candidate, annotator: str, grade: Grade, at: float) -> dict[str, object]:
     """Convert a judgement to a line of the file."""
     return {"query": candidate.query, "id": candidate.id, "annotator": annotator, "grade": str(grade), "at": at}
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path
 from reprlib import repr as excerpt
-from typing import Any
 
 import orjson
 
@@ -20,7 +19,7 @@ from ragwatch.model.quantities import Quantity, quantity_of
 from ragwatch.pipeline.drift.rules import Cell, DriftRules
 
 DAY = 86400.0
-_Row = tuple[int, int, Mapping[str, Any]]
+_Row = tuple[int, int, Mapping[str, object]]
 """Number of its line, index and values."""
 MIN_PROBABILITY = 1e-12
 """A weight is 1 / probability: below this, powers of it overflow. The configuration allows 1e-6 twice."""
@@ -159,7 +158,7 @@ def _csv_rows(table: csv.DictReader[str]) -> Iterator[_Row]:
         yield table.line_num, index, row
 
 
-def _answer(index: int, row: Mapping[str, Any], quantities: Iterable[Quantity]) -> ScoredAnswer:
+def _answer(index: int, row: Mapping[str, object], quantities: Iterable[Quantity]) -> ScoredAnswer:
     if row.get("at") in (None, ""):
         raise FormatError("missing_field", "at", "is missing; when was it answered?")
     scores = {quantity: _ratio(row[quantity], quantity) for quantity in quantities if quantity in row}

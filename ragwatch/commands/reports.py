@@ -2,11 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypedDict
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 OUTCOMES = {True: "pass", False: "FAIL", None: "unknown"}
+
+
+class GateFigure(TypedDict):
+    """A metric without a threshold in a gate line."""
+
+    metric: str
+    section: str
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+
+
+_Limit = TypedDict(  # a class cannot have a field `pass`
+    "_Limit", {"threshold": float, "lower_is_better": bool, "severity": str, "pass": bool | None, "reason": str | None}
+)
+
+
+class GateMetric(GateFigure, _Limit):
+    """A metric with a threshold in a gate line."""
 
 
 def junit(line: Mapping[str, Any]) -> str:
@@ -15,7 +35,7 @@ def junit(line: Mapping[str, Any]) -> str:
     A metric of severity `block` that fails is a failure; if it is unknown, it is an error, because it must not look
     like a pass. A metric of severity `warn` that fails or is unknown is skipped with a message: it never fails a build.
     """
-    metrics = line["metrics"]
+    metrics: Sequence[GateMetric] = line["metrics"]
     cases = [_case(metric) for metric in metrics]
     counts = {name: str(sum(case.find(name) is not None for case in cases)) for name in ("failure", "error", "skipped")}
     totals = {"failures": counts["failure"], "errors": counts["error"], "skipped": counts["skipped"]}
@@ -27,7 +47,7 @@ def junit(line: Mapping[str, Any]) -> str:
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(suites, encoding="unicode") + "\n"
 
 
-def _case(metric: Mapping[str, Any]) -> Element:
+def _case(metric: GateMetric) -> Element:
     case = Element("testcase", {"classname": "ragwatch.gate", "name": metric["metric"]})
     if metric["pass"] is True:
         return case
@@ -38,13 +58,13 @@ def _case(metric: Mapping[str, Any]) -> Element:
     return case
 
 
-def _message(metric: Mapping[str, Any]) -> str:
+def _message(metric: GateMetric) -> str:
     reason = f" ({metric['reason']})" if metric["reason"] else ""
     sign = "at most" if metric["lower_is_better"] else "at least"
     return f"{figure(metric)}, required {sign} {metric['threshold']:g}{reason}"
 
 
-def figure(metric: Mapping[str, Any]) -> str:
+def figure(metric: GateFigure) -> str:
     """Value, interval and n of a metric as text."""
     if metric["value"] is None:
         return "unknown"
@@ -74,39 +94,39 @@ def markdown(line: Mapping[str, Any]) -> str:
     unread = ", ".join(f"{reason} {count}" for reason, count in line["unread"].items()) or "none"
     parts = [f"## ragwatch gate: {line['verdict'].replace('_', ' ')}", _escape(line["recommendation"])]
     for section, title in sections(line):
-        parts += [*([f"### {title}"] if title else []), _markdown_table(line, section)]
+        parts += [*([f"### {title}"] if title else []), _markdown_table(line["metrics"], line["figures"], section)]
     parts.append(
         f"Judged {line['judged']} samples by `{line['judge'].replace('`', '')}`; not judged: {_escape(unread)}."
     )
     return "\n\n".join(parts) + "\n"
 
 
-def _markdown_table(line: Mapping[str, Any], section: str) -> str:
+def _markdown_table(metrics: Sequence[GateMetric], figures: Sequence[GateFigure], section: str) -> str:
     rows = [
         f"| {metric['metric'].replace('_', ' ')} | {_mean(metric)} | {_interval(metric)} | {metric['n']} "
         f"| {'≤' if metric['lower_is_better'] else '≥'} {metric['threshold']:g} | {metric['severity']} "
         f"| {OUTCOMES[metric['pass']]}{_reason(metric)} |"
-        for metric in line["metrics"]
+        for metric in metrics
         if metric["section"] == section
     ]
     rows += [
         f"| {row['metric'].replace('_', ' ')} | {_mean(row)} | {_interval(row)} | {row['n']} | | | |"
-        for row in line["figures"]
+        for row in figures
         if row["section"] == section
     ]
     head = ["| metric | mean | interval | n | threshold | severity | outcome |", "|---|---:|---|---:|---|---|---|"]
     return "\n".join([*head, *rows])
 
 
-def _mean(metric: Mapping[str, Any]) -> str:
+def _mean(metric: GateFigure) -> str:
     return "unknown" if metric["value"] is None else f"{metric['value']:.3f}"
 
 
-def _interval(metric: Mapping[str, Any]) -> str:
+def _interval(metric: GateFigure) -> str:
     return "" if metric["value"] is None else f"{metric['low']:.3f} – {metric['high']:.3f}"
 
 
-def _reason(metric: Mapping[str, Any]) -> str:
+def _reason(metric: GateMetric) -> str:
     return f": {_escape(metric['reason'])}" if metric["reason"] else ""
 
 

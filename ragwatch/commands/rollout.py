@@ -8,8 +8,8 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import click
 from rich.box import SIMPLE_HEAD
@@ -30,7 +30,7 @@ from ragwatch.core.compare import key_of
 from ragwatch.core.compare_line import compare_answers, compare_verdicts
 from ragwatch.core.feedback import feedback_score
 from ragwatch.core.ranking import Ranking
-from ragwatch.core.rollout.definition import Outcome, RolloutStep, StageReport
+from ragwatch.core.rollout.definition import Measured, Outcome, RolloutStep, StageReport
 from ragwatch.core.rollout.live import USER_METRIC, LiveAnswer, LiveRules, live_stage
 from ragwatch.core.rollout.report import exit_code, rollout_line
 from ragwatch.core.rollout.stages import JUDGED_METRICS, judged_stage, offline_stage, pick_questions, rankings_of
@@ -72,9 +72,9 @@ class Rollout:
         """
         options = self._options
         stages: dict[RolloutStep, Callable[[], StageReport] | None] = {
-            RolloutStep.OFFLINE: None if options.offline is None else self._stage(self._offline, options.offline),
-            RolloutStep.JUDGED: None if options.judged is None else self._stage(self._judged, options.judged),
-            RolloutStep.LIVE: None if options.live is None else self._stage(self._live, options.live),
+            RolloutStep.OFFLINE: None if options.offline is None else partial(self._offline, options.offline),
+            RolloutStep.JUDGED: None if options.judged is None else partial(self._judged, options.judged),
+            RolloutStep.LIVE: None if options.live is None else partial(self._live, options.live),
         }
         reports: list[StageReport] = []
         for step, run in stages.items():
@@ -85,10 +85,6 @@ class Rollout:
             else:
                 reports.append(run())
         return reports
-
-    @staticmethod
-    def _stage(run: Callable[[Any], StageReport], options: object) -> Callable[[], StageReport]:
-        return lambda: run(options)
 
     def _offline(self, options: OfflineOptions) -> StageReport:
         a, b = (self._rankings(side, getattr(options, side), options.k) for side in ("a", "b"))
@@ -174,7 +170,7 @@ class Rollout:
         version = ""
         names = {self._options.a: False, self._options.b: True}
         for row in rows:
-            metadata: Mapping[str, Any] = (row.sample or {}).get("metadata") or {}
+            metadata: Mapping[str, object] = (row.sample or {}).get("metadata") or {}
             value = metadata.get(self._options.label)
             if isinstance(value, bool) or str(value) not in names:
                 continue
@@ -199,7 +195,7 @@ def _key(sample: Sample) -> str:
     return key_of(sample.question, sample.id, sample.user_turns)
 
 
-def _inside(metadata: Mapping[str, Any], field: str) -> object:
+def _inside(metadata: Mapping[str, object], field: str) -> object:
     """Return the value under a path such as `metadata.thumbs`; None if there is none."""
     value: object = metadata
     for name in field.split(".")[1:]:
@@ -215,42 +211,41 @@ def rollout(*, path: Path, as_json: bool) -> int:
     if options is None:
         raise ConfigError("rollout: is missing; add a section such as {a: current, b: candidate, offline: {...}}")
     reports = Rollout(config, options, path.resolve().parent).reports()
-    line = rollout_line(reports, options.a, options.b)
     if as_json:
-        click.echo(json.dumps(line))
+        click.echo(json.dumps(rollout_line(reports, options.a, options.b)))
     else:
-        _show(line)
+        _show(reports, options.a, options.b)
     return exit_code(reports)
 
 
-def _show(line: Mapping[str, Any]) -> None:
+def _show(reports: Iterable[StageReport], a: str, b: str) -> None:
     console = Console(soft_wrap=True, highlight=False)
-    console.print(f"rollout of B = {escape_line(line['b'])} in place of A = {escape_line(line['a'])}")
-    for stage in line["stages"]:
-        number, outcome = _NUMBERS[RolloutStep(stage["stage"])], stage["outcome"]
-        word = outcome.replace("_", " ")
+    console.print(f"rollout of B = {escape_line(b)} in place of A = {escape_line(a)}")
+    for report in reports:
+        word = report.outcome.replace("_", " ")
         console.print(
-            f"stage {number}, {stage['stage']}: [{_COLOURS[outcome]}]{word}[/]: {escape_line(stage['reason'])}"
+            f"stage {_NUMBERS[report.step]}, {report.step}: "
+            f"[{_COLOURS[report.outcome]}]{word}[/]: {escape_line(report.reason)}"
         )
-        for note in stage["notes"]:
+        for note in report.notes:
             console.print(f"  {escape_line(note)}")
-        if stage["metrics"]:
-            console.print(_table(stage["metrics"]))
+        if report.metrics:
+            console.print(_table(report.metrics))
 
 
-def _table(metrics: Iterable[Mapping[str, Any]]) -> Table:
+def _table(metrics: Iterable[Measured]) -> Table:
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))  # eight columns fit into 80 characters
     for name in ("metric", "A", "B", "B - A", "interval", "n A", "n B", ""):
         table.add_column(name, no_wrap=True)
     for metric in metrics:
-        known = metric["difference"] is not None
+        change = metric.change
         table.add_row(
-            metric["metric"].replace("_", " "),
-            *("unknown" if metric[side] is None else f"{metric[side]:.3f}" for side in ("a", "b")),
-            f"{metric['difference']:+.3f}" if known else "",
-            f"{metric['low']:+.3f}..{metric['high']:+.3f}" if known else "",
-            str(metric["n_a"]),
-            str(metric["n_b"]),
-            metric["decision"],
+            metric.name.replace("_", " "),
+            *("unknown" if mean is None else f"{mean:.3f}" for mean in (metric.a, metric.b)),
+            "" if change is None else f"{change.value:+.3f}",
+            "" if change is None else f"{change.low:+.3f}..{change.high:+.3f}",
+            str(metric.n_a),
+            str(metric.n_b),
+            str(metric.decision),
         )
     return table

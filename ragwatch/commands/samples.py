@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import BinaryIO, TypeVar
 
 import click
 from rich.console import Console
@@ -59,7 +59,7 @@ class SampleFiles:
     def __init__(self, inputs: InputFiles | None = None, relevance: RelevanceCases | None = None) -> None:
         self._inputs = inputs or InputFiles()
         self._relevance = relevance
-        self._texts: dict[Path, Any] = {}
+        self._texts: dict[Path, object] = {}
         self.rejected: Counter[str] = Counter()
         self.skipped: Counter[SkipReason] = Counter()
 
@@ -125,7 +125,7 @@ class SampleFiles:
             record = {**record, "question": None}
         return {**record, "contexts": self._contexts(record, folder)} if has_references else record
 
-    def _contexts(self, record: Record, folder: Path) -> list[Any]:
+    def _contexts(self, record: Record, folder: Path) -> list[object]:
         """Load the contexts that `context_refs` of a row names."""
         references, docs = record["context_refs"], record.get("docs")
         if not isinstance(docs, str):
@@ -163,7 +163,7 @@ def judge_of_kind(kind: str, settings: Sequence[str] = ()) -> Judge:
     Raises:
         ConfigError: A setting is invalid, or the judge cannot be built with them.
     """
-    item: dict[str, Any] = {"name": kind, "kind": kind}
+    item: dict[str, object] = {"name": kind, "kind": kind}
     for setting in settings:
         key, equals, value = setting.partition("=")
         if not equals:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import orjson
 
@@ -73,7 +72,9 @@ def walk_verdicts(config: Config, query: Query) -> Generator[StoredVerdict, None
 
 
 @contextmanager
-def answer_pages(config: Config) -> Iterator[Callable[[AnswerQuery], list[tuple[ScoreRow, Mapping[str, Any] | None]]]]:
+def answer_pages(
+    config: Config,
+) -> Iterator[Callable[[AnswerQuery], list[tuple[ScoreRow, Mapping[str, object] | None]]]]:
     """Reads pages of judged answers: see `ports.Store.answers`.
 
     Raises:
@@ -210,7 +211,7 @@ def last_index_event(config: Config) -> str | None:
     return None if at is None else f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d}"
 
 
-def last_run(config: Config, kind: str, name: str) -> Mapping[str, Any] | None:
+def last_run(config: Config, kind: str, name: str) -> Mapping[str, object] | None:
     """Body of the last stored run of a kind (`canary`, `anchor`) and name; None if there is none, or it is damaged.
 
     Raises:

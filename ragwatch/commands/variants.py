@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from ragwatch.commands.state_reader import MAX_VERDICTS, pruned_until, retention_warning, verdicts
 from ragwatch.config import Config
@@ -34,13 +34,13 @@ class LiveVariants(NamedTuple):
 class _VariantVerdict(NamedTuple):
     """One verdict without its texts, to save memory. The answer is None where it was not judged."""
 
-    metadata: Mapping[str, Any]
+    metadata: Mapping[str, object]
     version: str
     answer: ComparedAnswer | None
 
 
 def split_variants(
-    a: str, b: str, items: Iterable[tuple[Item, Mapping[str, Any]]], label: str
+    a: str, b: str, items: Iterable[tuple[Item, Mapping[str, object]]], label: str
 ) -> tuple[list[Item], list[Item]]:
     """Select the items of two variants, in order.
 

@@ -9,7 +9,6 @@ import gc
 import resource
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from ragwatch.core.snapshot import Gauge, Gauges
 from ragwatch.stores.sqlite.disk import free_bytes
@@ -49,14 +48,14 @@ def raise_file_limit() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def log_library_warnings(telemetry: Telemetry) -> Callable[[asyncio.AbstractEventLoop, dict[str, Any]], None]:
+def log_library_warnings(telemetry: Telemetry) -> Callable[[asyncio.AbstractEventLoop, dict[str, object]], None]:
     """Build an exception handler of the event loop that counts failed attempts to accept connections.
 
     Without a free file descriptor asyncio retries every second, up to 2048 times (its backlog), and would log each
     attempt with a traceback: megabytes per second. All other errors go to the default handler.
     """
 
-    def handle(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    def handle(loop: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
         error = context.get("exception")
         if isinstance(error, OSError) and error.errno in _EXHAUSTED:
             telemetry.accept_failed(error.strerror or str(error))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from ragwatch.core.sample import Sample
 from ragwatch.errors import JudgeError
@@ -12,7 +11,7 @@ from ragwatch.ports.capabilities import ShowsPrompts
 from ragwatch.stores.rows import sample_of
 
 
-def rebuilt_prompts(judges: Iterable[Judge], name: str, record: Mapping[str, Any]) -> dict[str, Any] | None:
+def rebuilt_prompts(judges: Iterable[Judge], name: str, record: Mapping[str, object]) -> dict[str, object] | None:
     """Return the version in force and the first prompts of a judge; None if it asks no model or is not configured.
 
     Args:
@@ -26,7 +25,7 @@ def rebuilt_prompts(judges: Iterable[Judge], name: str, record: Mapping[str, Any
     return None
 
 
-def _prompts(judge: ShowsPrompts, sample: Sample) -> dict[str, Any]:
+def _prompts(judge: ShowsPrompts, sample: Sample) -> dict[str, object]:
     """The prompts of a judge, or why there are none. The id as seed gives the same ones each time."""
     try:
         prompts = judge.first_prompts(sample, sample.id)

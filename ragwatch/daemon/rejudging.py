@@ -24,7 +24,7 @@ def rejudge_with(
         telemetry: Counts what fails.
     """
 
-    async def rejudge(fields: Mapping[str, Any]) -> Mapping[str, Any]:
+    async def rejudge(fields: Mapping[str, Any]) -> Mapping[str, object]:
         async with in_force() as runtime:
             config, judges = runtime.config, {judging.judge.name: judging.judge for judging in runtime.judgings}
         config.require_texts("rejudging")

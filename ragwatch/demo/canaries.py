@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from hashlib import blake2b
-from typing import Any
+from typing import TypedDict
 
 from ragwatch.demo.questions import Question
 
@@ -13,9 +13,17 @@ KS = (1, 3, 5)
 EVERY = "15s"
 
 
+class CanaryItem(TypedDict):
+    """A canary in the format of the configuration."""
+
+    query: str
+    expected: list[str]
+    name: str
+
+
 def canaries(
     questions: Iterable[Question], search: Callable[[str, int], Sequence[str]], count: int = COUNT
-) -> list[dict[str, Any]]:
+) -> list[CanaryItem]:
     """Selects questions with the passage that answers each, in the format of the configuration.
 
     Args:
@@ -24,7 +32,7 @@ def canaries(
             retriever misses are excluded, because a canary must detect a change.
         count: Maximum number of canaries.
     """
-    items: list[dict[str, Any]] = []
+    items: list[CanaryItem] = []
     for question in sorted(questions, key=lambda question: _hash(question.text)):
         expected = f"{question.about}#0"
         if question.about is not None and expected in search(question.text, KS[-1]):
@@ -34,7 +42,7 @@ def canaries(
     return list({item["name"]: item for item in items}.values())
 
 
-def suite(address: str, items: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def suite(address: str, items: Sequence[CanaryItem]) -> dict[str, object]:
     """Builds the suite in the format of the configuration.
 
     Args:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from ragwatch.demo import canaries
 from ragwatch.demo.breakage import RECOVERED, Breakage, Schedule
@@ -13,7 +13,7 @@ from ragwatch.demo.corpus import CHUNK_WORDS
 from ragwatch.demo.driver import Driver
 from ragwatch.demo.endpoint import Endpoint
 from ragwatch.demo.questions import ROUTES, handwritten, questions
-from ragwatch.demo.service import RagService
+from ragwatch.demo.service import RagService, Reply
 from ragwatch.errors import RagwatchError
 
 
@@ -102,15 +102,15 @@ class Demo:
         self._endpoint.stop()
         self.service.close()
 
-    def suite(self) -> dict[str, Any]:
+    def suite(self) -> dict[str, object]:
         """Builds the canary suite in the format of the configuration; call it while the service is healthy."""
         titles = {passage.title for passage in self.service.passages}
         answerable = (question for question in handwritten() if question.about in titles)
         items = canaries.canaries(answerable, lambda text, k: [hit.id for hit in self.service.search(text, k)])
         return canaries.suite(self.address, items)
 
-    def ask(self, question: str) -> dict[str, Any]:
-        """Answers and logs one question without HTTP: `id`, `answer`, `contexts`, `trace_id`."""
+    def ask(self, question: str) -> Reply:
+        """Answers and logs one question without HTTP."""
         return self.service.ask(question)
 
     def break_it(self, kind: Breakage) -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socket import socket
 from threading import Thread
-from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from ragwatch.demo.service import DEFAULT_K, RagService
+from ragwatch.demo.service import DEFAULT_K, RagService, Reply
 from ragwatch.errors import RagwatchError
 
 LOOPBACK = "127.0.0.1"
@@ -66,7 +66,7 @@ class _Server(ThreadingHTTPServer):
         self.service = service
         super().__init__((LOOPBACK, port), _Handler)
 
-    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 - as upstream
+    def handle_error(self, request: socket | tuple[bytes, socket], client_address: object) -> None:
         """Ignores clients that disconnect before the response."""
         if not isinstance(sys.exception(), OSError):
             super().handle_error(request, client_address)
@@ -106,7 +106,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.close_connection = True  # a body may be unread
         self._json(HTTPStatus.NOT_FOUND, {"error": f"there is no {self.command} {self.path}"})
 
-    def _answer(self, handle: Callable[[], dict[str, Any]]) -> None:
+    def _answer(self, handle: Callable[[], Mapping[str, object]]) -> None:
         try:
             reply = handle()
         except BadRequestError as error:
@@ -117,18 +117,18 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._json(HTTPStatus.OK, reply)
 
-    def _ask(self, body: dict[str, Any]) -> dict[str, Any]:
+    def _ask(self, body: Mapping[str, object]) -> Reply:
         route = body.get("route")
         return self.server.service.ask(_text(body, "question"), route if isinstance(route, str) else None)
 
-    def _search(self, body: dict[str, Any]) -> dict[str, Any]:
+    def _search(self, body: Mapping[str, object]) -> Mapping[str, object]:
         query, k = _text(body, "query"), str(body.get("k", DEFAULT_K))
         if not k.isdecimal() or not 1 <= int(k) <= _MAX_HITS:
             raise BadRequestError(f"k must be a number from 1 to {_MAX_HITS}")
         hits = self.server.service.search(query, int(k))
         return {"query": query, "hits": [{"id": hit.id, "text": hit.text, "score": hit.score} for hit in hits]}
 
-    def _body(self) -> dict[str, Any]:
+    def _body(self) -> Mapping[str, object]:
         length = self.headers.get("Content-Length", "")
         if not length.isdecimal() or int(length) > _MAX_BODY_BYTES:
             raise BadRequestError(f"send a JSON object of at most {_MAX_BODY_BYTES} bytes, with its Content-Length")
@@ -151,7 +151,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
 
-def _text(body: dict[str, Any], name: str) -> str:
+def _text(body: Mapping[str, object], name: str) -> str:
     value = body.get(name)
     if not isinstance(value, str) or not value.strip():
         raise BadRequestError(f"{name} must be a non-empty string")

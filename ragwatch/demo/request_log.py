@@ -7,7 +7,6 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 from threading import Lock
-from typing import Any
 
 MAX_BYTES = 5_000_000
 KEPT_FILES = 2  # rotated files, without the current one
@@ -26,7 +25,7 @@ class RequestLog:
         self._max_bytes = max_bytes
         self._lock = Lock()
 
-    def append(self, record: Mapping[str, Any]) -> None:
+    def append(self, record: Mapping[str, object]) -> None:
         """Writes one record as one line with one write, so that concurrent lines do not mix.
 
         Raises:

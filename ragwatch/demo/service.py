@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from ragwatch.demo.answerer import ABSTENTION, Answerer
 from ragwatch.demo.breakage import HEALTHY_RELEASE, Breakage, invented, vanishes
@@ -17,6 +17,23 @@ from ragwatch.demo.questions import ROUTES, route_of
 from ragwatch.demo.request_log import MAX_BYTES, RequestLog
 
 DEFAULT_K = 5
+
+
+class FoundContext(TypedDict):
+    """A passage that was retrieved, as JSON values."""
+
+    id: str
+    text: str
+    score: float
+
+
+class Reply(TypedDict):
+    """The response to a question, as JSON values; `contexts` has the best one first."""
+
+    id: str
+    answer: str
+    contexts: list[FoundContext]
+    trace_id: str
 
 
 class RagService:
@@ -59,11 +76,8 @@ class RagService:
         """Retrieves without an answer, for canaries."""
         return self.index.search(question, k)
 
-    def ask(self, question: str, route: str | None = None) -> dict[str, Any]:
+    def ask(self, question: str, route: str | None = None) -> Reply:
         """Answers one question and logs it.
-
-        Returns:
-            `id`, `answer`, `contexts` (each with `id`, `text`, `score`, best first) and `trace_id`.
 
         Raises:
             OSError: The log cannot be written.
@@ -72,8 +86,13 @@ class RagService:
         breakage = self._breakage
         hits = self.search(question)
         answer = self._answer(question, [hit.passage for hit in hits], breakage)
-        contexts = [{"id": hit.id, "text": hit.text, "score": hit.score} for hit in hits]
-        reply = {"id": secrets.token_hex(8), "answer": answer, "contexts": contexts, "trace_id": secrets.token_hex(16)}
+        contexts: list[FoundContext] = [{"id": hit.id, "text": hit.text, "score": hit.score} for hit in hits]
+        reply: Reply = {
+            "id": secrets.token_hex(8),
+            "answer": answer,
+            "contexts": contexts,
+            "trace_id": secrets.token_hex(16),
+        }
         self._log.append(
             {
                 "id": reply["id"],

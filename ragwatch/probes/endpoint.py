@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Set as AbstractSet
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self, get_args
+from typing import Annotated, ClassVar, Literal, Self, get_args
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -60,7 +60,7 @@ def _header_text(value: SecretStr) -> SecretStr:
     return value
 
 
-def _header_names(headers: dict[str, Any]) -> dict[str, Any]:
+def _header_names(headers: dict[str, object]) -> dict[str, object]:
     for name in headers:
         if not _HEADER.fullmatch(name):
             raise ValueError(f"{name[:40]!r} is not a header's name")

@@ -6,7 +6,6 @@ import asyncio
 import ssl
 from collections.abc import Callable, Mapping
 from http.cookiejar import CookieJar, DefaultCookiePolicy
-from typing import Any
 
 import httpx
 import orjson
@@ -47,7 +46,7 @@ class HttpExchange:
             timeout=None,
         )
 
-    async def send(self, values: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any JSON value
+    async def send(self, values: Mapping[str, object]) -> object:
         """Fill the placeholders of the request with `values`, send it, and return the decoded response.
 
         Raises:
@@ -71,7 +70,7 @@ class HttpExchange:
         """Close connections."""
         await self._client.aclose()
 
-    async def _reply(self, values: Mapping[str, Any]) -> bytes:
+    async def _reply(self, values: Mapping[str, object]) -> bytes:
         try:
             request = self._request(values)
         except (TypeError, ValueError, httpx.InvalidURL) as error:  # half of a surrogate pair, a URL too long
@@ -84,7 +83,7 @@ class HttpExchange:
         finally:
             await response.aclose()
 
-    def _request(self, values: Mapping[str, Any]) -> httpx.Request:
+    def _request(self, values: Mapping[str, object]) -> httpx.Request:
         endpoint = self._endpoint
         request: httpx.Request = self._client.build_request(
             endpoint.method,

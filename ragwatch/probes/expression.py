@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import jmespath
 from jmespath.exceptions import JMESPathError
@@ -15,7 +15,7 @@ from ragwatch.core.canary.definition import Hit
 from ragwatch.probes.failure import shape
 
 if TYPE_CHECKING:
-    from jmespath.visitor import _TreeNode
+    from jmespath.visitor import _Expression, _TreeNode
 
 Column = Literal["id", "text", "score"]
 MAX_HITS = 1000
@@ -32,14 +32,16 @@ def valid_expression(expression: str) -> str:
             it runs.
     """
     try:
-        stack: list[Any] = [jmespath.compile(expression).parsed]
+        stack: list[object] = [jmespath.compile(expression).parsed]
     except JMESPathError as error:
         raise ValueError(f"is not JMESPath: {' '.join(str(error).split())[:200]}") from error
     while stack:
         node = stack.pop()
+        if not isinstance(node, dict):  # a position of a slice
+            continue
         if node["type"] == "function_expression" and node["value"] not in Functions.FUNCTION_TABLE:
             raise ValueError(f"JMESPath has no function {node['value']!r}; use one of its own")
-        stack.extend(child for child in node["children"] if isinstance(child, dict))
+        stack.extend(node["children"])
     return expression
 
 
@@ -56,18 +58,18 @@ class _Rows(TreeInterpreter):
         super().__init__()
         self._usual = TreeInterpreter()
 
-    def visit_projection(self, node: _TreeNode, value: object) -> list[Any] | None:
+    def visit_projection(self, node: _TreeNode, value: object) -> list[object] | None:
         """Evaluate `rows[*].key`."""
         return self._projected(node, self.visit(node["children"][0], value))
 
-    def visit_filter_projection(self, node: _TreeNode, value: object) -> list[Any] | None:
+    def visit_filter_projection(self, node: _TreeNode, value: object) -> list[object] | None:
         """Evaluate `rows[?condition].key`."""
         rows, condition = self.visit(node["children"][0], value), node["children"][2]
         if isinstance(rows, list):
             rows = [row for row in rows if _is_true(self._usual.visit(condition, row))]
         return self._projected(node, rows)
 
-    def visit_value_projection(self, node: _TreeNode, value: object) -> list[Any] | None:
+    def visit_value_projection(self, node: _TreeNode, value: object) -> list[object] | None:
         """Evaluate `rows.*.key`."""
         rows = self.visit(node["children"][0], value)
         return self._projected(node, list(rows.values()) if isinstance(rows, dict) else None)
@@ -103,15 +105,15 @@ class _Rows(TreeInterpreter):
             return super().visit_function_expression(node, value)
         return self._usual.visit(node, value)
 
-    def visit_expref(self, node: _TreeNode, value: object) -> Any:  # noqa: ANN401 - a private class of jmespath
+    def visit_expref(self, node: _TreeNode, value: object) -> _Expression:
         """Evaluate `&key`, which a function applies to each row."""
-        return self._usual.visit(node, value)
+        return self._usual.visit_expref(node, value)
 
     def visit_multi_select_dict(self, node: _TreeNode, value: object) -> object:
         """Evaluate `{id: key}`, which is a row."""
         return self._usual.visit(node, value)
 
-    def _projected(self, node: _TreeNode, rows: object) -> list[Any] | None:
+    def _projected(self, node: _TreeNode, rows: object) -> list[object] | None:
         return [self.visit(node["children"][1], row) for row in rows] if isinstance(rows, list) else None
 
 
@@ -130,7 +132,7 @@ def _picks(step: _TreeNode) -> bool:
     return step["type"] == "function_expression" and step["value"] not in _ROW_FUNCTIONS
 
 
-def search(expression: str, reply: object, key: str, *, rows: bool = False) -> Any:  # noqa: ANN401 - any JSON value
+def search(expression: str, reply: object, key: str, *, rows: bool = False) -> object:
     """Return what the expression finds; None if it finds nothing.
 
     Args:
@@ -197,7 +199,7 @@ def vector_of(expression: str, reply: object) -> list[float]:
     return vector
 
 
-def _list(items: object, key: str) -> list[Any]:
+def _list(items: object, key: str) -> list[object]:
     if not isinstance(items, list):
         raise shape(f"{key}: no list was found in the reply")
     if len(items) > MAX_HITS:

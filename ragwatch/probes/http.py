@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from pydantic import model_validator
 
@@ -46,9 +46,8 @@ class Options(RetrieverOptions):
 
     @model_validator(mode="before")
     @classmethod
-    def _with_preset(cls, data: Any) -> Any:  # noqa: ANN401 - raw input of pydantic
-        name = data.get("preset") if isinstance(data, dict) else None
-        if name is None:
+    def _with_preset(cls, data: object) -> object:
+        if not isinstance(data, dict) or (name := data.get("preset")) is None:
             return data
         if not isinstance(name, str) or name not in PRESETS:
             raise ValueError(f"preset {name!r} is not known; use one of: {', '.join(sorted(PRESETS))}")
@@ -77,7 +76,7 @@ class HttpProbe(QueryRunner):
         """See `Probe.ask`."""
 
         async def retrieve() -> Retrieved:
-            values: dict[str, Any] = {"query": query, "k": k}
+            values: dict[str, object] = {"query": query, "k": k}
             if self._embedding is not None and self._options.embed is not None:
                 reply = await self._embedding.send(values)
                 values["vector"] = vector_of(self._options.embed.vector, reply)

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
 
-PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
+PRESETS: Mapping[str, Mapping[str, object]] = MappingProxyType(
     {
         # POST .../api/v2/tenants/TENANT/databases/DATABASE/collections/ID/query
         "chroma": {

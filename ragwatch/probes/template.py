@@ -16,7 +16,7 @@ import orjson
 _PLACEHOLDER = re.compile(r"\{\{\s*(\w{1,40})\s*\}\}")
 
 
-def fill(template: Any, values: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any JSON value
+def fill(template: object, values: Mapping[str, object]) -> Any:  # noqa: ANN401 - of the kind of the template
     """Fill in the placeholders of a template.
 
     >>> fill({"q": "{{ query }}", "k": "{{ k }}", "note": "first {{ k }}"}, {"query": "why?", "k": 5})
@@ -32,7 +32,7 @@ def fill(template: Any, values: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any
     return values[whole[1]] if whole else _PLACEHOLDER.sub(lambda match: _formatted(values[match[1]]), template)
 
 
-def placeholders(template: Any) -> AbstractSet[str]:  # noqa: ANN401 - any JSON value
+def placeholders(template: object) -> AbstractSet[str]:
     """Return the names of the placeholders in a template.
 
     >>> sorted(placeholders([{"q": "{{ query }} {{k}}"}]))

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -17,10 +16,10 @@ CONFIG = click.Path(path_type=Path)
 OUT = click.Path(path_type=Path, dir_okay=False)
 
 
-def import_function(path: str) -> Callable[..., Any]:
+def import_function(path: str) -> Callable[..., object]:
     """Import and return the function named by `module:name`."""
     module, _, name = path.partition(":")
-    function: Callable[..., Any] = getattr(import_module(module), name)
+    function: Callable[..., object] = getattr(import_module(module), name)
     return function
 
 

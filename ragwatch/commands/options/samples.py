@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import click
 
@@ -17,7 +17,7 @@ FORMATS = (
     *("azure", "file_search", "openai", "langserve", "langchain", "custom"),
 )
 
-Declaration = TypeVar("Declaration", bound=Callable[..., Any])
+Declaration = TypeVar("Declaration", bound=Callable[..., object])
 
 
 def _reading_options(declaration: Declaration) -> Declaration:
