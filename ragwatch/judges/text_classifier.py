@@ -12,9 +12,9 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
-from importlib import resources
 from itertools import pairwise
 from math import sqrt
+from pathlib import Path
 from zlib import crc32
 
 BUCKETS = 1 << 14
@@ -59,8 +59,8 @@ class TextClassifier:
 @cache
 def shipped_classifier(name: str) -> TextClassifier:
     """The classifier of a table of the package."""
-    text = resources.files("ragwatch.judges").joinpath(f"tables/{name}.json").read_text(encoding="utf-8")
-    return TextClassifier(json.loads(text))
+    path = Path(__file__).parent / "tables" / f"{name}.json"
+    return TextClassifier(json.loads(path.read_text(encoding="utf-8")))
 
 
 def words_of(text: str) -> list[str]:

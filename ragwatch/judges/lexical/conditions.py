@@ -10,8 +10,8 @@ import re
 from collections.abc import Sequence
 
 _COUNTERFACTUAL = re.compile(
-    r"\bif\b[^.!?]{1,300}\b(?:were|had been|would|could|might)\b|\b(?:would|could|might)\b[^.!?]{1,300}\bif\b"
-    r"|\bwere (?:it|he|she|they|the|this|these) [^.!?]{1,200}\b(?:would|could|might)\b",
+    r"\bif (?!(?:i|we|you)\b)[^.!?]{1,200}\b(?:were|had been)\b[^.!?]{1,300}\b(?:would|could|might)\b"
+    r"|\b(?:would|could|might)\b[^.!?]{1,300}\bif (?!(?:i|we|you)\b)[^.!?]{1,200}\b(?:were|had been)\b",
     re.IGNORECASE | re.DOTALL,
 )
 _CONDITIONAL = re.compile(
