@@ -40,7 +40,7 @@ def loses_condition(claim: str, sentences: Sequence[str]) -> bool:
 
 
 def is_narrower(sentence: str, question: str) -> bool:
-    """Whether a sentence speaks of some, where a question asks for all.
+    """Whether a sentence is about some, where a question asks about all.
 
     >>> is_narrower("Shipping is free for orders above 50 euros.", "Is shipping free for every order?")
     True

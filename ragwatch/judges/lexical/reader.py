@@ -73,10 +73,9 @@ def read(
     texts = [context_text(context.text) for context in sample.contexts]
     sources = sources_of(texts, question.text, [passage.terms for passage in passages], tables, check)
     rows = rows_of(answer, passages, question, tables, sources=sources, thresholds=thresholds, check=check)
-    rulings = (
-        cross_encoder(rows, passages, texts) if cross_encoder else [lexical_ruling(row, thresholds) for row in rows]
-    )
-    rulings = [_with_condition(row, ruling, texts, passages) for row, ruling in zip(rows, rulings, strict=True)]
+    by_words = [] if cross_encoder else [lexical_ruling(row, thresholds) for row in rows]
+    read_rulings = zip(rows, cross_encoder(rows, passages, texts) if cross_encoder else by_words, strict=True)
+    rulings = [_with_condition(row, ruling, texts, passages) for row, ruling in read_rulings]
     stated = statements_of(sample.user_turns, check)
     claims = tuple(_claim(row, ruling, sample, passages, stated) for row, ruling in zip(rows, rulings, strict=True))
     used_ranks = {rank for claim in claims for rank in claim.contexts}
