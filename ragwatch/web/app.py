@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import time
 from types import MappingProxyType
-from typing import Any
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -240,8 +239,8 @@ class _Endpoints:
         window = request.query_params.get("window")
         return await self.pages.answer(lambda: json_reply(self._overview(window)), PAGE_SIZE)
 
-    def _overview(self, window: str | None) -> dict[str, Any]:
-        failing: list[dict[str, Any]] = []
+    def _overview(self, window: str | None) -> dict[str, object]:
+        failing: list[dict[str, object]] = []
         problems = list(self.problems())
         if self.store is not None:
             try:
@@ -260,7 +259,7 @@ class _Endpoints:
     async def canaries(self, _: Request) -> ASGIApp:
         return await self.pages.answer(lambda: json_reply(self._canaries()), PAGE_SIZE)
 
-    def _canaries(self) -> dict[str, Any]:
+    def _canaries(self) -> dict[str, object]:
         suites = suites_of(self.scope(), self.board.latest())
         return {"version": __version__, **canaries(self.store, suites, now=self.clock())}
 
@@ -341,7 +340,7 @@ def _accepts_gzip(header: str) -> bool:
     return False
 
 
-def _exception_handlers() -> dict[Any, Any]:
+def _exception_handlers() -> dict[type[Exception], Callable[[Request, Exception], Awaitable[Response]]]:
     """What answers when a request fails."""
     return {
         StoreError: _store_error,

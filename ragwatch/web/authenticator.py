@@ -6,10 +6,10 @@ import base64
 import binascii
 import hashlib
 import hmac
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from time import monotonic
-from typing import Any
+from typing import TypedDict
 
 from ragwatch.web.access import NOTHING, Access, RateLimit, Right, Token
 from ragwatch.web.passwords import PasswordChecker, TooManyChecksError
@@ -160,7 +160,14 @@ def _token_user(value: str, tokens: Iterable[Token]) -> User | None:
     return User(matching[0].name, matching[0].rights) if matching else None
 
 
-def certificate_names(certificate: Mapping[str, Any] | None) -> list[str]:
+class Certificate(TypedDict, total=False):
+    """The part of a verified certificate, as `ssl` decodes it, that names its owner."""
+
+    subject: tuple[tuple[tuple[str, str], ...], ...]
+    subjectAltName: tuple[tuple[str, str], ...]
+
+
+def certificate_names(certificate: Certificate | None) -> list[str]:
     """Alternative names of a certificate, then its common name.
 
     >>> certificate_names({"subjectAltName": (("DNS", "prom"),), "subject": ((("commonName", "scraper"),),)})
@@ -172,7 +179,7 @@ def certificate_names(certificate: Mapping[str, Any] | None) -> list[str]:
     return [*alternative_names(certificate), *subject]
 
 
-def alternative_names(certificate: Mapping[str, Any]) -> list[str]:
+def alternative_names(certificate: Certificate) -> list[str]:
     """Alternative names of a certificate: DNS names, addresses, e-mail addresses and URIs."""
     kinds = {"DNS", "IP Address", "email", "URI"}
     return [value for kind, value in certificate.get("subjectAltName", ()) if kind in kinds]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NotRequired, TypedDict
 
 from ragwatch.core.canary.definition import Hit
 from ragwatch.core.canary.history import CanaryDiff, RankChange, changes, report_of
@@ -27,6 +27,27 @@ _HEADLINES = {
 }
 
 
+class SuiteView(TypedDict):
+    """A suite. What its last run consists of is absent before the first one."""
+
+    suite: str
+    state: str
+    at: float | None
+    age_seconds: NotRequired[float]
+    canaries: int
+    cutoff: NotRequired[int]
+    recall: NotRequired[float | None]
+    mrr: NotRequired[float | None]
+    coverage: NotRequired[float | None]
+    health: NotRequired[float | None]
+    by_k: NotRequired[Sequence[Mapping[str, object]]]
+    categories: NotRequired[Sequence[Mapping[str, object]]]
+    degraded: Sequence[Mapping[str, object]]
+    failed: Sequence[Mapping[str, object]]
+    history: Sequence[Mapping[str, object]]
+    listed: NotRequired[int]
+
+
 def suites_of(scope: PageScope, snapshot: Snapshot | None) -> tuple[str, ...]:
     """Suites to show: the configured ones, or else those that have run."""
     if scope.suites or snapshot is None:
@@ -34,7 +55,7 @@ def suites_of(scope: PageScope, snapshot: Snapshot | None) -> tuple[str, ...]:
     return tuple(sorted({labels[0] for tally, labels in snapshot.tallies if tally is Tally.CANARY_RUNS}))
 
 
-def canaries(store: NoteStore | None, suites: Iterable[str], *, now: float) -> dict[str, Any]:
+def canaries(store: NoteStore | None, suites: Iterable[str], *, now: float) -> dict[str, object]:
     """Builds the data of the canary page.
 
     Args:
@@ -58,11 +79,11 @@ def canaries(store: NoteStore | None, suites: Iterable[str], *, now: float) -> d
     }
 
 
-def _without_runs(suite: str) -> dict[str, Any]:
+def _without_runs(suite: str) -> SuiteView:
     return {"suite": suite, "state": "silent", "at": None, "canaries": 0, "degraded": [], "failed": [], "history": []}
 
 
-def _suite(store: NoteStore, suite: str, now: float) -> dict[str, Any]:
+def _suite(store: NoteStore, suite: str, now: float) -> SuiteView:
     runs = _runs(store, suite)
     if not runs:
         return _without_runs(suite)
@@ -110,7 +131,7 @@ def _state(report: SuiteReport) -> str:
     return "good" if report.reports else "silent"
 
 
-def _at_k(report: SuiteReport, k: int) -> dict[str, Any]:
+def _at_k(report: SuiteReport, k: int) -> dict[str, object]:
     return {
         "k": k,
         "recall": report.mean(CanaryMetric.RECALL, k),
@@ -120,7 +141,7 @@ def _at_k(report: SuiteReport, k: int) -> dict[str, Any]:
     }
 
 
-def _past(at: float, report: SuiteReport) -> dict[str, Any]:
+def _past(at: float, report: SuiteReport) -> dict[str, object]:
     return {
         "at": at,
         "state": _state(report),
@@ -132,11 +153,11 @@ def _past(at: float, report: SuiteReport) -> dict[str, Any]:
     }
 
 
-def _failed(report: CanaryReport) -> dict[str, Any]:
+def _failed(report: CanaryReport) -> dict[str, object]:
     return {"canary": report.canary.name, "reason": str(report.failure), "detail": report.retrieved.detail}
 
 
-def _degraded(report: CanaryReport, change: CanaryDiff | None) -> dict[str, Any]:
+def _degraded(report: CanaryReport, change: CanaryDiff | None) -> dict[str, object]:
     expected = zip(report.canary.expected, report.ranks, strict=False)
     return {
         "canary": report.canary.name,
@@ -150,7 +171,7 @@ def _degraded(report: CanaryReport, change: CanaryDiff | None) -> dict[str, Any]
     }
 
 
-def _change(diff: CanaryDiff) -> dict[str, Any]:
+def _change(diff: CanaryDiff) -> dict[str, object]:
     return {
         "vanished": [_move(rank_change) for rank_change in diff.vanished],
         "moved": [_move(rank_change) for rank_change in diff.moved],
@@ -159,7 +180,7 @@ def _change(diff: CanaryDiff) -> dict[str, Any]:
     }
 
 
-def _move(rank_change: RankChange) -> dict[str, Any]:
+def _move(rank_change: RankChange) -> dict[str, object]:
     return {
         "context": _cut(rank_change.label),
         "before": rank_change.before,
@@ -168,7 +189,7 @@ def _move(rank_change: RankChange) -> dict[str, Any]:
     }
 
 
-def _hit(rank: int, hit: Hit) -> dict[str, Any]:
+def _hit(rank: int, hit: Hit) -> dict[str, object]:
     return {"rank": rank, "context": _name(hit), "score": hit.score}
 
 
@@ -180,11 +201,11 @@ def _cut(text: str) -> str:
     return text if len(text) <= MAX_LABEL_CHARS else text[: MAX_LABEL_CHARS - 1] + "…"
 
 
-def points(history: Sequence[dict[str, Any]], figure: str) -> str:
+def points(history: Sequence[Mapping[str, object]], figure: str) -> str:
     """Formats the known values of a figure as points of an SVG polyline, 10 units per run and 40 units from 0 to 1.
 
     >>> points([{"recall": 1.0}, {"recall": None}, {"recall": 0.5}], "recall")
     '5,2 25,22'
     """
-    known = ((index, run[figure]) for index, run in enumerate(history) if run[figure] is not None)
+    known = ((index, value) for index, run in enumerate(history) if isinstance(value := run[figure], int | float))
     return " ".join(f"{10 * index + 5},{round(42 - 40 * value, 1):g}" for index, value in known)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import floor
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 from urllib.parse import urlencode
 
 from ragwatch.core.causes.line import findings_line
@@ -208,7 +208,37 @@ def _known(traits: Traits | None, scope: PageScope, shared: dict[str, str]) -> T
     }
 
 
-def causes_view(page: Page, question: CauseQuestion, scope: PageScope, *, confidence: float = 0.95) -> dict[str, Any]:
+class FoundCause(TypedDict):
+    """The part of a cause that names answers; see `core.causes.line` for the rest."""
+
+    examples: Sequence[str]
+
+
+class CausesView(TypedDict):
+    """What failing answers have in common, and of which answers."""
+
+    causes: Sequence[FoundCause]
+    looked_at: int
+    answers: int
+    failing: int
+    share: float | None
+    begin: float | None
+    end: float | None
+    route: str | None
+    judge: str | None
+    quantity: str | None
+    limit: float | None
+    since: float
+    until: float | None
+    unknown: int
+    without_traits: int
+    complete: bool
+    texts: str
+    false_discovery_rate: float
+    samples: str
+
+
+def causes_view(page: Page, question: CauseQuestion, scope: PageScope, *, confidence: float = 0.95) -> CausesView:
     """Finds the causes, as JSON values.
 
     Raises:
@@ -216,8 +246,15 @@ def causes_view(page: Page, question: CauseQuestion, scope: PageScope, *, confid
     """
     read = read_answers(page, question, scope)
     findings = find_causes(read.answers, confidence=confidence)
+    line = findings_line(findings, partial(short_clock, now=findings.end or 0.0))
     return {
-        **findings_line(findings, partial(short_clock, now=findings.end or 0.0)),
+        "causes": line["causes"],
+        "looked_at": line["looked_at"],
+        "answers": line["answers"],
+        "failing": line["failing"],
+        "share": line["share"],
+        "begin": line["begin"],
+        "end": line["end"],
         "route": question.route,
         "judge": question.judge or read.judge,
         "quantity": None if question.quantity is None else str(question.quantity),

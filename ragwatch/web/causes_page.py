@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from time import thread_time
-from typing import Any
 from urllib.parse import urlencode
 
 from starlette.requests import Request
@@ -18,7 +17,7 @@ from ragwatch.errors import StoreError
 from ragwatch.model.quantities import Quantity
 from ragwatch.ports import Store
 from ragwatch.web.audit_trail import shown
-from ragwatch.web.causes import DEFAULT_WINDOW, CauseQuestion, causes_view, question_of
+from ragwatch.web.causes import DEFAULT_WINDOW, CauseQuestion, CausesView, causes_view, question_of
 from ragwatch.web.pages import REFRESH, page, refreshing
 from ragwatch.web.reply import json_reply
 from ragwatch.web.request_limit import MIB, RequestLimit
@@ -34,6 +33,12 @@ _BAD_REQUEST, _SERVICE_UNAVAILABLE = 400, 503
 Pairs = Sequence[tuple[str, str]]
 
 
+class KeptCauses(CausesView):
+    """What was found, and when."""
+
+    at: float
+
+
 class CauseCache:
     """What was found last, by question. One thread at a time.
 
@@ -43,20 +48,21 @@ class CauseCache:
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._kept: dict[tuple[CauseQuestion, str], tuple[float, dict[str, Any]]] = {}
+        self._kept: dict[tuple[CauseQuestion, str], tuple[float, KeptCauses]] = {}
 
-    def get(self, question: CauseQuestion, scope: PageScope, find: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    def get(self, question: CauseQuestion, scope: PageScope, find: Callable[[], CausesView]) -> KeptCauses:
         """Return what was found a short while ago, or find it now."""
         now, key = self._clock(), (question, str(scope))
-        until, view = self._kept.get(key, (0.0, {}))
-        if not now < until <= now + LEAST_SECONDS * SHARE:  # too old, or the clock was set back
+        kept = self._kept.get(key)
+        if kept is None or not now < kept[0] <= now + LEAST_SECONDS * SHARE:  # too old, or the clock was set back
             begin = thread_time()
-            view = {**find(), "at": now}
+            view: KeptCauses = {**find(), "at": now}
+            kept = (now + max(LEAST_SECONDS, SHARE * (thread_time() - begin)), view)
             self._kept.pop(key, None)
-            self._kept[key] = (now + max(LEAST_SECONDS, SHARE * (thread_time() - begin)), view)
+            self._kept[key] = kept
             while len(self._kept) > MAX_KEPT:
                 del self._kept[next(iter(self._kept))]
-        return view
+        return kept[1]
 
 
 def cause_routes(store: Store | None, scope: Callable[[], PageScope], clock: Callable[[], float]) -> list[Route]:
@@ -70,7 +76,7 @@ def cause_routes(store: Store | None, scope: Callable[[], PageScope], clock: Cal
     limit = RequestLimit(threads=1, total=8 * RESPONSE_SIZE, seconds=10.0)
     cache = CauseCache(clock)
 
-    def view_of(pairs: Pairs) -> tuple[dict[str, Any], int]:
+    def view_of(pairs: Pairs) -> tuple[dict[str, object], int]:
         current, now = scope(), clock()
         try:
             question = question_of(pairs, current, now=now)
@@ -102,7 +108,7 @@ def cause_routes(store: Store | None, scope: Callable[[], PageScope], clock: Cal
     return [Route("/causes", html), Route("/api/v1/causes", json)]
 
 
-def slice_filter(cause: Mapping[str, Any]) -> str:
+def slice_filter(cause: Mapping[str, object]) -> str:
     """The parameter of a search for the answers of a slice; empty if a search has none for its attribute.
 
     >>> slice_filter({"attribute": "metadata.release", "value": "v2"})
@@ -115,11 +121,11 @@ def slice_filter(cause: Mapping[str, Any]) -> str:
     return urlencode([(name, cause["value"])], errors="replace") if known else ""
 
 
-def _json(view: dict[str, Any], status: int) -> Response:
+def _json(view: dict[str, object], status: int) -> Response:
     return json_reply({"version": __version__, **view} if view["error"] is None else {"error": view["error"]}, status)
 
 
-def form(pairs: Pairs, scope: PageScope) -> dict[str, Any]:
+def form(pairs: Pairs, scope: PageScope) -> dict[str, object]:
     """Fields of the form: options, current values, and the windows as links."""
     current = {name: value for name, value in pairs if value}
     window = "" if "since" in current else current.get("window", DEFAULT_WINDOW)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypedDict
 from urllib.parse import urlencode
 
 from starlette.requests import Request
@@ -95,7 +95,7 @@ def change_routes(
         limit: Limits concurrent requests.
     """
 
-    def view_of(request: Request) -> tuple[dict[str, Any], int]:
+    def view_of(request: Request) -> tuple[dict[str, object], int]:
         now = clock()
         return changes(ChangeRequest.of(request.query_params, now), store, scope(), now=now)
 
@@ -117,7 +117,9 @@ def change_routes(
     return [Route("/changes", html), Route("/api/v1/changes", json)]
 
 
-def changes(wanted: ChangeRequest, store: Store | None, scope: PageScope, *, now: float) -> tuple[dict[str, Any], int]:
+def changes(
+    wanted: ChangeRequest, store: Store | None, scope: PageScope, *, now: float
+) -> tuple[dict[str, object], int]:
     """Builds the data of the page, and the status of the response.
 
     Args:
@@ -128,9 +130,9 @@ def changes(wanted: ChangeRequest, store: Store | None, scope: PageScope, *, now
     """
     sides = sides_of(wanted.at, SPANS[wanted.span], now=now)
     judge = "" if wanted.suite else wanted.judge or next(iter(scope.judges), "")
-    rows: list[dict[str, Any]] = []
+    rows: list[ChangeRow] = []
     events: list[RecordedEvent] = []
-    same: dict[str, Any] | None = None
+    same: dict[str, object] | None = None
     error, status = None, 200
     try:
         if store is not None:
@@ -168,6 +170,34 @@ def _sums(store: Store, wanted: ChangeRequest, judge: str, sides: Sides) -> list
     return [row for row in rows if row.series.judge == judge]
 
 
+class SideMean(TypedDict):
+    """The mean of one side."""
+
+    value: float
+    low: float | None
+    high: float | None
+    n: int
+
+
+class ComparedMeans(TypedDict):
+    """The means of both sides, and their difference."""
+
+    before: SideMean | None
+    after: SideMean | None
+    difference: Mapping[str, float | None] | None
+    conclusion: str | None
+    why: str | None
+
+
+class ChangeRow(ComparedMeans):
+    """A quantity of a route, or a figure of a canary suite."""
+
+    name: str
+    lower_is_better: bool
+    other_version: str | None
+    samples: str | None
+
+
 class _NewestVersion(NamedTuple):
     """Sums of both sides by the newest version of the judge, and another version that read before in its place."""
 
@@ -187,28 +217,30 @@ class _NewestVersion(NamedTuple):
 
 def _rows(
     stored: Iterable[TrendSums], sides: Sides, wanted: ChangeRequest, judge: str, confidence: float
-) -> list[dict[str, Any]]:
+) -> list[ChangeRow]:
     by_name: dict[str, dict[str, list[tuple[int, Addends]]]] = {}
     for series, start, sums in stored:
         by_name.setdefault(series.name, {}).setdefault(series.version, []).append((start, sums))
     names = sorted(by_name, key=lambda name: (_ORDER.get(name, len(_ORDER)), name))
     compared = {name: _NewestVersion.of(by_name[name], sides) for name in names}
     together = sum(bool(one.before.n and one.after.n) for one in compared.values())
-    rows = []
+    rows: list[ChangeRow] = []
     for name, (before, after, other) in compared.items():
         samples = {"route": wanted.route, "judge": judge, "quantity": name, "since": f"{sides.start}", "sort": "worst"}
-        row = {
-            "name": name,
-            "lower_is_better": name in _LOW_IS_GOOD,
-            "other_version": other,
-            "samples": f"samples?{urlencode(samples)}" if name in _ORDER and not wanted.suite else None,
-        }
         figures = _means(before, after) if wanted.suite else _compared(name, before, after, confidence, together)
-        rows.append(row | figures)
+        rows.append(
+            {
+                "name": name,
+                "lower_is_better": name in _LOW_IS_GOOD,
+                "other_version": other,
+                "samples": f"samples?{urlencode(samples)}" if name in _ORDER and not wanted.suite else None,
+                **figures,
+            }
+        )
     return rows
 
 
-def _compared(name: str, before: Addends, after: Addends, confidence: float, together: int) -> dict[str, Any]:
+def _compared(name: str, before: Addends, after: Addends, confidence: float, together: int) -> ComparedMeans:
     """Both means with their intervals, and the difference with its own.
 
     The intervals of the differences hold together (Bonferroni): of many quantities, one always differs by chance.
@@ -227,14 +259,14 @@ def _compared(name: str, before: Addends, after: Addends, confidence: float, tog
     }
 
 
-def _means(before: Addends, after: Addends) -> dict[str, Any]:
+def _means(before: Addends, after: Addends) -> ComparedMeans:
     """Both means of the figures of canary runs, which ask the same queries: they have no sampling error."""
-    sides = [
+    sides: list[SideMean | None] = [
         None if not one.n else {"value": mean_of(one).value, "low": None, "high": None, "n": one.n}
         for one in (before, after)
     ]
     first, second = sides
-    value = None if first is None or second is None else second["value"] - first["value"]  # type: ignore[operator]  # values are numbers
+    value = None if first is None or second is None else second["value"] - first["value"]
     return {
         "before": first,
         "after": second,
@@ -244,7 +276,7 @@ def _means(before: Addends, after: Addends) -> dict[str, Any]:
     }
 
 
-def _state(rows: Iterable[Mapping[str, Any]]) -> str:
+def _state(rows: Iterable[ComparedMeans]) -> str:
     conclusions = [row["conclusion"] for row in rows if row["difference"] is not None]
     if "worse" in conclusions:
         return "bad"

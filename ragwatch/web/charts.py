@@ -10,7 +10,6 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 from urllib.parse import urlencode
 
 from ragwatch.core.trends import DAY, Point, log_height, stretches
@@ -110,7 +109,7 @@ def band_path(
     return "".join(parts)
 
 
-def bars(axis: TimeAxis, counts: Sequence[tuple[int, int, str]]) -> list[dict[str, Any]]:
+def bars(axis: TimeAxis, counts: Sequence[tuple[int, int, str]]) -> list[dict[str, object]]:
     """Returns columns of (start, count, text): a bar as high as the count, and a text for the whole column."""
     most = max((count for _, count, _ in counts), default=0) or 1
     columns = []
@@ -122,7 +121,7 @@ def bars(axis: TimeAxis, counts: Sequence[tuple[int, int, str]]) -> list[dict[st
     return columns
 
 
-def marks(axis: TimeAxis, events: Iterable[RecordedEvent], parameters: Mapping[str, str]) -> list[dict[str, Any]]:
+def marks(axis: TimeAxis, events: Iterable[RecordedEvent], parameters: Mapping[str, str]) -> list[dict[str, object]]:
     """Returns the events of a chart, each with the address of the comparison of before and after."""
     shown = [event for event in events if axis.since <= event.at < axis.until][-MAX_EVENTS:]
     return [
@@ -154,7 +153,7 @@ class Line:
     is_current: bool = True
 
 
-def score_chart(axis: TimeAxis, lines: Sequence[Line], threshold: float | None, *, band: bool) -> dict[str, Any]:
+def score_chart(axis: TimeAxis, lines: Sequence[Line], threshold: float | None, *, band: bool) -> dict[str, object]:
     """Returns the shapes of scores in [0, 1].
 
     Args:
@@ -174,7 +173,7 @@ def score_chart(axis: TimeAxis, lines: Sequence[Line], threshold: float | None, 
     }
 
 
-def _line(axis: TimeAxis, line: Line, scale: Scale, *, band: bool) -> dict[str, Any]:
+def _line(axis: TimeAxis, line: Line, scale: Scale, *, band: bool) -> dict[str, object]:
     starts = [point.start for point in line.points]
 
     def heights(name: str) -> list[float | None]:
@@ -191,7 +190,7 @@ def _line(axis: TimeAxis, line: Line, scale: Scale, *, band: bool) -> dict[str, 
 
 def evidence_chart(
     axis: TimeAxis, starts: Sequence[int], values: Mapping[int, float], threshold: float
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Returns the shapes of evidence on a log scale, from none at all to ten times what raises the alarm."""
     high = ABOVE_ALARM * max(threshold, NO_EVIDENCE)
     heights = [log_height(values[start], NO_EVIDENCE, high) if start in values else None for start in starts]

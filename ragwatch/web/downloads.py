@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from itertools import chain
-from typing import Any
+from typing import TypedDict
 
 from starlette.requests import Request
 from starlette.routing import Route
@@ -30,13 +30,30 @@ MAX_ROWS = 10_000
 TEXT_BYTES = 1 << 20  # of one sample
 RESPONSE_SIZE = 8 * MIB  # approximate memory for one response
 _PLACE = ("key", "answered", "route", "judge", "version", "outcome", "reason", "stage")
-_TEXTS = ("question", "answer")
-_END = ("probability", "trace_id", *_TEXTS, "truncated", "error")
+_END = ("probability", "trace_id", "question", "answer", "truncated", "error")
 # In any cell that a comma, semicolon, tab, bar or newline begins. The classes are disjoint: linear time.
 _FORMULA = re.compile(r"(?:^|[,;|\t\r\n])[,;|\s\"\x00-\x1f\xad\u200b-\u200f\u2060\ufeff]*([=+\-@＝＋－＠﹦﹢﹣﹫])?")
 _NARROW = "narrow the search, or download it in parts with `since` and `until`"
 
-Row = dict[str, Any]
+
+class Row(TypedDict, total=False):
+    """A row of a download; the one that says why the download is not complete has nothing but `error`."""
+
+    key: str
+    answered: str | None
+    route: str
+    judge: str
+    version: str
+    outcome: str
+    reason: str | None
+    stage: str | None
+    scores: Mapping[str, float | None]
+    probability: float
+    trace_id: str | None
+    question: object
+    answer: object
+    truncated: bool
+    error: str | None
 
 
 def download_routes(
@@ -98,7 +115,7 @@ def rows(
 
 def _row(entry: PackedVerdict) -> Row:
     verdict = entry.verdict
-    fields: Mapping[str, Any] = {}
+    fields: Mapping[str, object] = {}
     whole, error = True, None
     try:
         if entry.sample is not None:
@@ -117,7 +134,8 @@ def _row(entry: PackedVerdict) -> Row:
         "scores": {str(quantity): score for quantity, score in verdict.scores.items()},
         "probability": verdict.probability,
         "trace_id": verdict.trace_id,
-        **{name: fields.get(name) for name in _TEXTS},
+        "question": fields.get("question"),
+        "answer": fields.get("answer"),
         "truncated": not whole,
         "error": error,
     }

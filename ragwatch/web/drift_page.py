@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from shlex import quote
-from typing import Any
+from typing import TypedDict
 from urllib.parse import urlencode
 
 from starlette.requests import Request
@@ -43,6 +43,64 @@ _ANSWER_GAUGES = (Gauge.DRIFT_ALARM, Gauge.DRIFT_EVIDENCE, Gauge.BAND_MEAN)
 _JUDGE_GAUGES = (Gauge.JUDGE_DRIFT_FLIPS, Gauge.JUDGE_DRIFT_ALARM)
 
 
+class Alarmed(TypedDict):
+    """A row with or without an alarm."""
+
+    alarm: bool
+
+
+class DatedAlarm(Alarmed):
+    """A row that says since when its alarm stands, too."""
+
+    since: float | None
+    since_seconds: float | None
+
+
+class AnswerRow(DatedAlarm):
+    """A quantity on a route."""
+
+    quantity: str
+    route: str
+    lower_is_better: bool
+    evidence: float | None
+    threshold: float | None
+    share: float | None
+    words: str | None
+    baseline: float | None
+    learning: bool
+    paused: str | None
+    changed_stage: object
+    band: Mapping[str, float | None] | None
+    judge_moved: bool
+    past: Sequence[Mapping[str, object]]
+    acknowledge: str | None
+    samples: str
+
+
+class TrafficRow(DatedAlarm):
+    """A traffic signal on a route."""
+
+    signal: str
+    route: str
+    evidence: float | None
+    threshold: object
+    cut: object
+    direction: object
+    acknowledge: str | None
+
+
+class JudgeRow(Alarmed):
+    """A judge on its anchor samples."""
+
+    judge: str
+    flips: float | None
+    read_at: float | None
+    read: object
+    version: object
+    since_version: object
+    acknowledge: str | None
+
+
 def drift_routes(board: Board, store: Store | None, clock: Callable[[], float], limit: RequestLimit) -> list[Route]:
     """Routes of the drift page and of its data as JSON.
 
@@ -53,7 +111,7 @@ def drift_routes(board: Board, store: Store | None, clock: Callable[[], float], 
         limit: Limits concurrent requests.
     """
 
-    def view_of(request: Request) -> tuple[dict[str, Any], int]:
+    def view_of(request: Request) -> tuple[dict[str, object], int]:
         view = drift(board.latest(), store, now=clock(), address=str(request.base_url).rstrip("/"))
         return view, 200 if view["error"] is None else _SERVICE_UNAVAILABLE
 
@@ -71,7 +129,7 @@ def drift_routes(board: Board, store: Store | None, clock: Callable[[], float], 
     return [Route("/drift", html), Route("/api/v1/drift", json)]
 
 
-def drift(snapshot: Snapshot | None, store: Store | None, *, now: float, address: str) -> dict[str, Any]:
+def drift(snapshot: Snapshot | None, store: Store | None, *, now: float, address: str) -> dict[str, object]:
     """Builds the data of the drift page. If the store cannot be read, past alarms and events are left out, see `error`.
 
     Args:
@@ -115,7 +173,7 @@ def drift(snapshot: Snapshot | None, store: Store | None, *, now: float, address
     }
 
 
-def _state(answers: list[dict[str, Any]], others: list[dict[str, Any]]) -> str:
+def _state(answers: Sequence[AnswerRow], others: Sequence[Alarmed]) -> str:
     if any(row["alarm"] for row in answers):
         return "bad"
     if any(row["alarm"] for row in others):
@@ -123,7 +181,7 @@ def _state(answers: list[dict[str, Any]], others: list[dict[str, Any]]) -> str:
     return "good" if others or not all(row["learning"] for row in answers) else "silent"
 
 
-def _without_alarm(row: Mapping[str, Any]) -> bool:
+def _without_alarm(row: Alarmed) -> bool:
     """Sort key that puts rows with an alarm first."""
     return not row["alarm"]
 
@@ -156,7 +214,7 @@ class _DriftRows:
         self._now = now
         self._address = address
 
-    def answer(self, quantity: str, route: str) -> dict[str, Any]:
+    def answer(self, quantity: str, route: str) -> AnswerRow:
         """Row of a quantity on a route."""
         labels = (quantity, route)
         evidence, threshold = self._value(Gauge.DRIFT_EVIDENCE, labels), self._value(Gauge.DRIFT_THRESHOLD, labels)
@@ -183,7 +241,7 @@ class _DriftRows:
             "samples": _samples(quantity, route, baseline, runs),
         }
 
-    def traffic(self, signal: str, route: str) -> dict[str, Any]:
+    def traffic(self, signal: str, route: str) -> TrafficRow:
         """Row of a traffic signal on a route."""
         alarm = bool(self._value(Gauge.TRAFFIC_DRIFT_ALARM, (signal, route)))
         runs = self._past.get((TRAFFIC_KIND, f"{signal}/{route}"), [])
@@ -199,7 +257,7 @@ class _DriftRows:
             "acknowledge": self._command("--quantity", signal, "--route", route) if alarm else None,
         }
 
-    def judge(self, judge: str) -> dict[str, Any]:
+    def judge(self, judge: str) -> JudgeRow:
         """Row of a judge on its anchor samples."""
         alarm = bool(self._value(Gauge.JUDGE_DRIFT_ALARM, (judge,)))
         runs = self._past.get((JUDGE_KIND, judge), [])
@@ -215,7 +273,7 @@ class _DriftRows:
             "acknowledge": self._command("--judge", judge) if alarm else None,
         }
 
-    def _band(self, labels: tuple[str, ...]) -> dict[str, Any] | None:
+    def _band(self, labels: tuple[str, ...]) -> dict[str, float | None] | None:
         """Mean and confidence sequence of the day; None before the first score."""
         gauges = {
             "value": Gauge.BAND_MEAN,
@@ -235,7 +293,7 @@ class _DriftRows:
     def _value(self, gauge: Gauge, labels: tuple[str, ...]) -> float | None:
         return self._gauges.get((gauge, labels))
 
-    def _alarm(self, alarm: bool, runs: list[StoredRun]) -> dict[str, Any]:  # noqa: FBT001 - a value of the row
+    def _alarm(self, alarm: bool, runs: list[StoredRun]) -> DatedAlarm:  # noqa: FBT001 - a value of the row
         since = runs[0].at if alarm and runs else None
         return {"alarm": alarm, "since": since, "since_seconds": None if since is None else max(self._now - since, 0.0)}
 

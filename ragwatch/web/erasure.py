@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -42,7 +41,7 @@ def erasure_routes(forget: Forget | None) -> list[Route]:
     return [Route(PATH, erase, methods=["POST"])]
 
 
-def _erasure(body: Mapping[str, Any]) -> Erasure:
+def _erasure(body: Mapping[str, object]) -> Erasure:
     if unknown := sorted(set(body) - _FIELDS):
         raise ParameterError(f"{unknown[0]}: is not known; use ids, metadata, with_scores, dry_run")
     ids, pairs = body.get("ids", []), body.get("metadata", [])
@@ -59,14 +58,14 @@ def _is_pair(pair: object) -> bool:
     return isinstance(pair, list) and len(pair) == 2 and all(isinstance(text, str) and text for text in pair)
 
 
-def _flag(body: Mapping[str, Any], name: str) -> bool:
+def _flag(body: Mapping[str, object], name: str) -> bool:
     value = body.get(name, False)
     if not isinstance(value, bool):
         raise ParameterError(f"{name}: is neither true nor false")
     return value
 
 
-def _counts(erased: Erased) -> dict[str, Any]:
+def _counts(erased: Erased) -> dict[str, object]:
     return {
         "answers": len(erased.keys),
         "verdicts": erased.verdicts,

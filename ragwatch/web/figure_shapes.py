@@ -50,7 +50,7 @@ def _drift_shapes() -> dict[str, Schema]:
         "past": many(record({"at": TIME, "evidence": maybe(NUMBER)})),
         "samples": TEXT,
     }
-    cut = {"description": "above which value requests are counted: a number, or a text such as yes"}
+    cut: Schema = {"description": "above which value requests are counted: a number, or a text such as yes"}
     traffic = {"signal": TEXT, "route": TEXT, "cut": cut, "direction": maybe(TEXT)}
     versions = {name: maybe(TEXT) for name in ("version", "since_version")}
     judge = {"judge": TEXT, "flips": maybe(NUMBER), "read_at": maybe(TIME), "read": maybe(NUMBER), **versions}

@@ -11,7 +11,7 @@ import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from types import MappingProxyType, ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ragwatch.errors import AddressError, ConfigError
 from ragwatch.ports.addresses import host_of
@@ -76,7 +76,7 @@ class GrpcServer:
         connections: int | None = None,
         calls: int = MAX_CALLS,
     ) -> None:
-        self._grpc: Any = grpc_library(listener.source)
+        self._grpc = grpc_library(listener.source)
         self._listener = listener
         self._handler = handler
         self._authenticator = authenticator
@@ -132,14 +132,17 @@ class GrpcServer:
             ("grpc.max_connection_idle_ms", IDLE_SECONDS * 1000),
         ]
 
-    def _credentials(self, first: GrpcTls) -> Any:  # noqa: ANN401 - the library's own
+    def _credentials(self, first: GrpcTls) -> grpc.ServerCredentials:
         """Credentials that follow the certificates when these change."""
-        grpc, in_use = self._grpc, first
+        library, in_use = self._grpc, first
 
-        def configuration(one: GrpcTls) -> Any:  # noqa: ANN401 - the library's own
-            return grpc.ssl_server_certificate_configuration([(one.key, one.chain)], one.authorities)
+        def configuration(one: GrpcTls) -> grpc.ServerCertificateConfiguration:
+            built: grpc.ServerCertificateConfiguration = library.ssl_server_certificate_configuration(
+                [(one.key, one.chain)], one.authorities
+            )
+            return built
 
-        def changed() -> Any:  # noqa: ANN401 - the same
+        def changed() -> grpc.ServerCertificateConfiguration | None:
             nonlocal in_use
             current = self._tls()
             if current is None or current == in_use:
@@ -147,11 +150,12 @@ class GrpcServer:
             in_use = current
             return configuration(current)
 
-        return grpc.dynamic_ssl_server_credentials(
+        credentials: grpc.ServerCredentials = library.dynamic_ssl_server_credentials(
             configuration(first), changed, require_client_authentication=first.asks_clients
         )
+        return credentials
 
-    async def _answer(self, path: str, handler: Handler, context: grpc.aio.ServicerContext[Any, Any]) -> bytes:
+    async def _answer(self, path: str, handler: Handler, context: grpc.aio.ServicerContext[object, bytes]) -> bytes:
         """Answers one call. Ends with an exception of the library if it is refused."""
         self._calls += 1
         try:
@@ -165,7 +169,7 @@ class GrpcServer:
         finally:
             self._calls -= 1
 
-    async def _client(self, context: grpc.aio.ServicerContext[Any, Any]) -> str:
+    async def _client(self, context: grpc.aio.ServicerContext[object, bytes]) -> str:
         """The name of the client, which may send records."""
         metadata = {key: value for key, value in context.invocation_metadata() or () if isinstance(value, str)}
         alternatives, names = names_of(context.auth_context())
@@ -177,7 +181,9 @@ class GrpcServer:
             await self._refuse(context, decision.refusal)
         return "" if decision.user is None else decision.user.name
 
-    async def _request(self, path: str, client: str, context: grpc.aio.ServicerContext[Any, Any]) -> IncomingRequest:
+    async def _request(
+        self, path: str, client: str, context: grpc.aio.ServicerContext[object, bytes]
+    ) -> IncomingRequest:
         """Receives the message of a call, a few at a time."""
         parts: list[bytes] = []
         with suppress(TimeoutError):
@@ -193,12 +199,12 @@ class GrpcServer:
         headers = {"content-type": _PROTOBUF, "content-encoding": encoding_of(parts[0])}
         return IncomingRequest(path, headers, _chunks(parts), client)
 
-    async def _refuse(self, context: grpc.aio.ServicerContext[Any, Any], refusal: Refusal) -> None:
+    async def _refuse(self, context: grpc.aio.ServicerContext[object, bytes], refusal: Refusal) -> NoReturn:
         """Refuses a call before its message was read. Where it may be sent again the code says so by itself."""
         code = "UNAVAILABLE" if refusal.status == 429 else _CODES[refusal.status]
         await context.abort(self._grpc.StatusCode[code], refusal.text)
 
-    async def _refuse_as(self, reply: Reply, context: grpc.aio.ServicerContext[Any, Any]) -> None:
+    async def _refuse_as(self, reply: Reply, context: grpc.aio.ServicerContext[object, bytes]) -> None:
         """Refuses a call as the source does: the body of its reply is a google.rpc.Status."""
         code = self._grpc.StatusCode[_CODES.get(reply.status, "UNKNOWN")]
         await context.abort(code, reply.problem, ((DETAILS, reply.body),))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 from ragwatch.web.connections import Connections
 from ragwatch.web.tls import Tls
@@ -16,15 +16,6 @@ from ragwatch.web.tls import Tls
 HANDSHAKE_SECONDS = 10.0
 SHUTDOWN_SECONDS = 3.0  # for the client to confirm the end of a connection
 UNUSED = 0  # rank of connections that have sent no request
-
-
-class HttpProtocol(Protocol):
-    """The part of `web.protocol.Protocol` that takes over after the handshake."""
-
-    def connection_made(self, transport: Any, /) -> None: ...  # noqa: ANN401, D102 - as asyncio calls it
-    def data_received(self, data: bytes, /) -> None: ...  # noqa: D102 - as asyncio calls it
-    def eof_received(self) -> None: ...  # noqa: D102 - as asyncio calls it
-    def connection_lost(self, exc: Exception | None, /) -> None: ...  # noqa: D102 - as asyncio calls it
 
 
 class TlsHandshake(asyncio.Protocol):
@@ -37,7 +28,9 @@ class TlsHandshake(asyncio.Protocol):
         active: Connections that uvicorn closes when it stops.
     """
 
-    def __init__(self, make: Callable[[], HttpProtocol], tls: Tls, connections: Connections, active: set[Any]) -> None:
+    def __init__(
+        self, make: Callable[[], asyncio.Protocol], tls: Tls, connections: Connections, active: set[object]
+    ) -> None:
         self._make = make
         self._tls = tls
         self._connections = connections
@@ -105,7 +98,7 @@ class TlsHandshake(asyncio.Protocol):
         else:
             self._hand_over(transport)
 
-    def _hand_over(self, transport: Any) -> None:  # noqa: ANN401 - asyncio's classes of TLS transports are private
+    def _hand_over(self, transport: asyncio.Transport) -> None:
         http = self._make()
         transport.set_protocol(http)
         http.connection_made(transport)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import orjson
 from starlette.requests import Request
 
@@ -27,7 +25,7 @@ async def read_body(request: Request) -> bytes:
     return bytes(body)
 
 
-def json_object(body: bytes, what: str) -> dict[str, Any]:
+def json_object(body: bytes, what: str) -> dict[str, object]:
     """Parses a body as a JSON object. Counts the values first, because each takes many times the memory of its text.
 
     Args:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
-Schema = dict[str, Any]
+Schema = dict[str, object]
 
 TEXT: Schema = {"type": "string"}
 NUMBER: Schema = {"type": "number"}

@@ -6,7 +6,6 @@ import math
 from collections import deque
 from collections.abc import Callable
 from time import monotonic
-from typing import Any
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -18,7 +17,7 @@ HOUR = 3600.0
 
 def author(request: Request) -> str | None:
     """The authenticated client; None for one that did not say who it is."""
-    name: Any = request.scope.get(USER)
+    name: object = request.scope.get(USER)
     return name if isinstance(name, str) else None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypedDict, TypeVar
 
 from ragwatch.core.evidence import ClaimVerdict
 from ragwatch.core.labels.label import Label
@@ -18,6 +18,8 @@ from ragwatch.web.sample_page import (
     MAX_TURNS,
     QUESTION_CHARS,
     QUOTE_CHARS,
+    KeptContext,
+    MarkedClaim,
     cut,
     segments,
 )
@@ -29,13 +31,30 @@ _COUNTED = 10_000  # claims of one answer
 CRITERION = "criterion."  # prefix of the names of fields
 
 
-def task_view(task: Mapping[str, Any]) -> dict[str, Any]:
+class TaskClaim(TypedDict):
+    """A claim of a sample that is labelled: nothing says what a judge thinks of it."""
+
+    text: str
+    start: int | None
+    end: int | None
+
+
+class AnswerPart(TypedDict):
+    """A part of an answer, with the numbers of the claims that it belongs to and of those that end with it."""
+
+    text: str
+    claims: list[int]
+    ends: list[int]
+
+
+def task_view(task: Mapping[str, Any]) -> dict[str, object]:
     """Builds the data of the page for one sample: its texts, with the claims marked, and the questions.
 
     Args:
         task: A sample with its claims and criteria, as `LabelTasks.task` returns it. No verdict is part of it.
     """
-    sample, claims = task["sample"], task["claims"]
+    sample = task["sample"]
+    claims: Sequence[TaskClaim] = task["claims"]
     question, answer, history = sample.get("question"), sample["answer"], sample.get("history") or []
     return {
         "key": task["key"],
@@ -59,10 +78,11 @@ def task_view(task: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _marked(answer: str, claims: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+def _marked(answer: str, claims: Sequence[TaskClaim]) -> Iterator[AnswerPart]:
     """Parts of an answer, each with the numbers of the claims that it belongs to; all claims are marked alike."""
-    alike = [
-        {**claim, "number": number, "verdict": ClaimVerdict.SUPPORTED} for number, claim in enumerate(claims, start=1)
+    alike: list[MarkedClaim] = [
+        {"number": number, "start": claim["start"], "end": claim["end"], "verdict": ClaimVerdict.SUPPORTED}
+        for number, claim in enumerate(claims, start=1)
     ]
     start = 0
     for part in segments(answer, alike):
@@ -72,15 +92,16 @@ def _marked(answer: str, claims: Sequence[Mapping[str, Any]]) -> Iterator[dict[s
         start = end
 
 
-def _covers(claim: Mapping[str, Any], start: int, end: int) -> bool:
-    return claim["start"] is not None and claim["start"] <= start and end <= claim["end"]
+def _covers(claim: MarkedClaim, start: int, end: int) -> bool:
+    first, last = claim["start"], claim["end"]
+    return first is not None and last is not None and first <= start and end <= last
 
 
-def _name(context: Mapping[str, Any]) -> str | None:
+def _name(context: KeptContext) -> str | None:
     return None if context.get("id") is None else cut(str(context["id"]), QUOTE_CHARS)["text"]
 
 
-def _questions(task: Mapping[str, Any], claims: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+def _questions(task: Mapping[str, Any], claims: Sequence[TaskClaim]) -> Iterator[dict[str, object]]:
     for number, claim in enumerate(claims[:MAX_CLAIMS], start=1):
         yield {
             "name": f"c{number}",
@@ -100,7 +121,7 @@ def _questions(task: Mapping[str, Any], claims: Sequence[Mapping[str, Any]]) -> 
         }
 
 
-def label_record(values: Mapping[str, str], *, key: str, annotator: str, at: float) -> dict[str, Any]:
+def label_record(values: Mapping[str, str], *, key: str, annotator: str, at: float) -> dict[str, object]:
     """Reads the label in the fields of a form, as a record. A question without a reply is skipped.
 
     Args:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 from starlette.exceptions import HTTPException
@@ -105,9 +104,10 @@ def label_page_routes(
         return await answer(actions.get(form.values.get("do", ""), _unknown), form)
 
     def save(service: LabelService, form: _Form) -> Response:
-        record = label_record(form.values, key=form.key(), annotator=_named(form), at=clock())
+        key = form.key()
+        record = label_record(form.values, key=key, annotator=_named(form), at=clock())
         rate.take(form.user, 1, service.per_hour)
-        shown((record["key"],))
+        shown((key,))
         service.put([record])
         return _next(form)
 
@@ -196,8 +196,8 @@ def _page(
     form: _Form,
     *,
     annotator: str | None = None,
-    queue: Mapping[str, Any] | None = None,
-    task: Mapping[str, Any] | None = None,
+    queue: Mapping[str, object] | None = None,
+    task: Mapping[str, object] | None = None,
     error: str | None = None,
     status: int = HTTPStatus.OK,
 ) -> Response:

@@ -43,7 +43,7 @@ class LabelService(Protocol):
         """A sample with its texts and claims, without a verdict; None if it cannot be labelled."""
         ...
 
-    def put(self, records: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    def put(self, records: Iterable[Mapping[str, object]]) -> dict[str, int]:
         """Stores labels; returns how many are new, replaced and unmatched. Raises ValueError for invalid ones."""
         ...
 
@@ -56,7 +56,7 @@ class LabelService(Protocol):
         """Labels that an authenticated annotator may send per hour."""
         ...
 
-    def labels(self, after: tuple[float, str, str] | None = None, /) -> Iterable[dict[str, Any]]:
+    def labels(self, after: tuple[float, str, str] | None = None, /) -> Iterable[dict[str, object]]:
         """All labels, oldest first; with `after`, those after this (at, key, annotator)."""
         ...
 
@@ -110,7 +110,7 @@ def _post(path: str, endpoint: Callable[[Request], Awaitable[ASGIApp]]) -> Route
     return Route(path, endpoint, methods=["POST"])
 
 
-def _tasks(annotation: LabelService, body: Mapping[str, Any], user: str | None) -> list[dict[str, Any]]:
+def _tasks(annotation: LabelService, body: Mapping[str, object], user: str | None) -> list[dict[str, Any]]:
     name, count = annotator_name(body.get("annotator")), _count(body.get("count"))
     check_author(name, user)
     try:
@@ -121,17 +121,18 @@ def _tasks(annotation: LabelService, body: Mapping[str, Any], user: str | None) 
     return tasks
 
 
-def _revoke(annotation: LabelService, body: Mapping[str, Any], user: str | None) -> dict[str, int]:
+def _revoke(annotation: LabelService, body: Mapping[str, object], user: str | None) -> dict[str, int]:
     key, name = body.get("key"), body.get("annotator", user)
     if not isinstance(key, str) or not KEY.fullmatch(key):
         raise ParameterError("key: not the key of a sample")
-    if name is not None:
-        check_author(annotator_name(name), user)
+    annotator = None if name is None else annotator_name(name)
+    if annotator is not None:
+        check_author(annotator, user)
     shown((key,))
-    return {"revoked": annotation.revoke(key, name)}
+    return {"revoked": annotation.revoke(key, annotator)}
 
 
-def _put(annotation: LabelService, body: Mapping[str, Any], user: str | None, rate: LabelRate) -> dict[str, int]:
+def _put(annotation: LabelService, body: Mapping[str, object], user: str | None, rate: LabelRate) -> dict[str, int]:
     records = body.get("labels")
     if not isinstance(records, list) or not 0 < len(records) <= MAX_LABELS:
         raise ParameterError(f"labels: not a list of 1 to {MAX_LABELS}")
@@ -168,9 +169,9 @@ def _count(count: object) -> int:
     return count
 
 
-def _page(annotation: LabelService, after: tuple[float, str, str] | None) -> dict[str, Any]:
+def _page(annotation: LabelService, after: tuple[float, str, str] | None) -> dict[str, object]:
     """Builds a page of labels; `next` is the address of the following page, if there is one."""
-    labels: list[dict[str, Any]] = []
+    labels: list[dict[str, object]] = []
     size = 0
     for label in annotation.labels() if after is None else annotation.labels(after):
         size += len(dumps(label))
@@ -182,7 +183,7 @@ def _page(annotation: LabelService, after: tuple[float, str, str] | None) -> dic
     return _response(annotation, labels)
 
 
-def _response(annotation: LabelService, labels: list[dict[str, Any]]) -> dict[str, Any]:
+def _response(annotation: LabelService, labels: list[dict[str, object]]) -> dict[str, object]:
     return {"labels": labels, "picked_until": annotation.pruned_until()}
 
 

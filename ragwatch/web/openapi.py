@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -155,7 +154,7 @@ def _search_schemas(criteria: Sequence[str]) -> dict[str, Schema]:
     }
 
 
-def document(criteria: Sequence[str] = ()) -> dict[str, Any]:
+def document(criteria: Sequence[str] = ()) -> dict[str, object]:
     """Builds the OpenAPI document.
 
     >>> document()["openapi"]
@@ -185,7 +184,7 @@ def document(criteria: Sequence[str] = ()) -> dict[str, Any]:
     }
 
 
-def _operation(path: str, operation: Operation) -> dict[str, Any]:
+def _operation(path: str, operation: Operation) -> dict[str, object]:
     parameters = [
         {"name": name, "in": "query", "required": name in operation.required, "schema": schema}
         for name, schema in operation.parameters.items()
@@ -211,11 +210,11 @@ def _operation(path: str, operation: Operation) -> dict[str, Any]:
 _TEXT = {"text/plain": {"schema": TEXT}}
 
 
-def _json(shape: str) -> dict[str, Any]:
+def _json(shape: str) -> dict[str, object]:
     return {"application/json": {"schema": named(shape)}}
 
 
-def _error(status: int, shape: str) -> dict[str, Any]:
+def _error(status: int, shape: str) -> dict[str, object]:
     """A response with an error; one for want of capacity is a text."""
     if shape != "Error" and status == 503:
         return {

@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
 
 from ragwatch.core.estimate import Estimate
 from ragwatch.core.labels.annotators import AnnotatorShares
@@ -16,6 +15,7 @@ from ragwatch.core.tally import PartOutcome, Tally, lines_read
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity, quantity_of
 from ragwatch.model.reasons import UnknownReason
 from ragwatch.model.stages import Stage
+from ragwatch.web.overview_types import Figure, JudgeFigures, Overview, RouteFigures, StageShare
 from ragwatch.web.scope import PageScope
 
 _STATES = ("bad", "unsure", "good", "plain")  # the worst first
@@ -70,8 +70,8 @@ def overview(
     now: float,
     window: str | None = None,
     problems: Iterable[str] = (),
-    failing: Sequence[Mapping[str, Any]] = (),
-) -> dict[str, Any]:
+    failing: Sequence[Mapping[str, object]] = (),
+) -> Overview:
     """Builds the data of the overview page.
 
     Args:
@@ -155,7 +155,7 @@ def routes_of(snapshot: Snapshot, scope: PageScope) -> list[str]:
     return [*scope.routes, OTHER] if other and OTHER not in scope.routes else list(scope.routes)
 
 
-def _route(builder: _OverviewBuilder, route: str) -> dict[str, Any]:
+def _route(builder: _OverviewBuilder, route: str) -> RouteFigures:
     first, *others = _names(builder.scope.judges, builder.snapshot.judges) or [""]
     with_estimates = {row.judge for row in builder.snapshot.estimates if row.route == route}
     judges = [
@@ -183,7 +183,7 @@ def _route(builder: _OverviewBuilder, route: str) -> dict[str, Any]:
     }
 
 
-def _user_score(builder: _OverviewBuilder, route: str) -> dict[str, Any] | None:
+def _user_score(builder: _OverviewBuilder, route: str) -> dict[str, object] | None:
     """Mean score by users of the rated answers; `response` is the share that was rated. None without feedback."""
     for row in builder.snapshot.user_scores.rows:
         if (row.route, row.window) == (route, builder.window):
@@ -216,11 +216,12 @@ def _correlations(snapshot: Snapshot, judge: str) -> dict[str, dict[str, float]]
     }
 
 
-def _stages(builder: _OverviewBuilder, route: str) -> list[dict[str, Any]]:
+def _stages(builder: _OverviewBuilder, route: str) -> list[StageShare]:
     """Shares of judged answers by stage at fault since the start, with the offset of each in a stacked bar."""
     counts = [(stage, builder.count(Tally.STAGE, route, builder.default, stage)) for stage in Stage]
     total = sum(count for _, count in counts)
-    stages, start = [], 0.0
+    stages: list[StageShare] = []
+    start = 0.0
     for stage, count in counts:
         if count:
             stages.append({"stage": str(stage), "count": count, "share": count / total, "start": start})
@@ -228,7 +229,7 @@ def _stages(builder: _OverviewBuilder, route: str) -> list[dict[str, Any]]:
     return stages
 
 
-def _figures_of(builder: _OverviewBuilder, route: str, judge: str) -> dict[str, Any]:
+def _figures_of(builder: _OverviewBuilder, route: str, judge: str) -> JudgeFigures:
     rows = {
         row.quantity: row
         for row in builder.snapshot.estimates
@@ -245,23 +246,23 @@ def _figures_of(builder: _OverviewBuilder, route: str, judge: str) -> dict[str, 
     }
 
 
-def _figure(
-    builder: _OverviewBuilder, quantity: Quantity, route: str, judge: str, row: EstimateRow | None
-) -> dict[str, Any]:
+def _figure(builder: _OverviewBuilder, quantity: Quantity, route: str, judge: str, row: EstimateRow | None) -> Figure:
+    lower_is_better, threshold = quantity in LOW_IS_GOOD, builder.scope.threshold(quantity, route)
     last = builder.snapshot.last_sample.get((quantity, route, judge))
-    figure: dict[str, Any] = {
+    figure: Figure = {
         "quantity": str(quantity),
-        "lower_is_better": quantity in LOW_IS_GOOD,
-        "threshold": builder.scope.threshold(quantity, route),
+        "lower_is_better": lower_is_better,
+        "threshold": threshold,
         "last_sample_at": last,
         "age_seconds": None if last is None else max(builder.now - last, 0.0),
+        "state": "silent" if row is None else state_of(row.estimate, threshold, lower_is_better=lower_is_better),
+        "why": _why(builder, quantity, route, judge) if row is None else None,
     }
     if row is None:
-        return figure | {"state": "silent", "why": _why(builder, quantity, route, judge)}
+        return figure
     estimate = row.estimate
-    return figure | {
-        "state": state_of(estimate, figure["threshold"], lower_is_better=quantity in LOW_IS_GOOD),
-        "why": None,
+    return {
+        **figure,
         "value": estimate.value,
         "low": estimate.low,
         "high": estimate.high,
@@ -274,7 +275,7 @@ def _figure(
     }
 
 
-def _corrected(builder: _OverviewBuilder, row: EstimateRow) -> dict[str, Any] | None:
+def _corrected(builder: _OverviewBuilder, row: EstimateRow) -> dict[str, object] | None:
     """The estimate that labels of people correct, with the annotators behind it; None without one."""
     series = (row.quantity, row.route, row.judge, row.window)
     for other in builder.snapshot.corrected:
@@ -285,7 +286,7 @@ def _corrected(builder: _OverviewBuilder, row: EstimateRow) -> dict[str, Any] | 
     return None
 
 
-def _annotators(shares: AnnotatorShares) -> dict[str, Any]:
+def _annotators(shares: AnnotatorShares) -> dict[str, object]:
     return {
         "annotators": shares.count,
         "stands_on": shares.stands_on,
@@ -327,7 +328,7 @@ def _why(builder: _OverviewBuilder, quantity: Quantity, route: str, judge: str) 
     return "no answer sampled yet"
 
 
-def _source(builder: _OverviewBuilder, source: str) -> dict[str, Any]:
+def _source(builder: _OverviewBuilder, source: str) -> dict[str, object]:
     lag = builder.snapshot.lags.get(source)
     return {
         "source": source,
@@ -351,7 +352,7 @@ def _lost_parts(builder: _OverviewBuilder, source: str) -> dict[str, float]:
     return {f"{outcome} parts": number for outcome, number in parts.items() if outcome != PartOutcome.JOINED}
 
 
-def _judge(builder: _OverviewBuilder, judge: str) -> dict[str, Any]:
+def _judge(builder: _OverviewBuilder, judge: str) -> dict[str, object]:
     kind, version = builder.snapshot.judges.get(judge, (None, None))
     unjudged: defaultdict[str, float] = defaultdict(float)
     judged = 0.0

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import TypedDict
 from urllib.parse import urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -29,22 +29,28 @@ _PAGES = Environment(
 )
 
 
-def page(template: str, view: Mapping[str, Any]) -> str:
+class Aged(TypedDict):
+    """The part of a figure that says how old its newest answer is."""
+
+    age_seconds: float | None
+
+
+def page(template: str, view: Mapping[str, object]) -> str:
     """Renders a page as HTML. Unpaired surrogates (from a truncated escape in a log) become `?`."""
     return _PAGES.get_template(template).render(view).encode("utf-8", "replace").decode("utf-8")
 
 
-def overview_page(view: Mapping[str, Any]) -> str:
+def overview_page(view: Mapping[str, object]) -> str:
     """Renders the overview as HTML."""
     return page("overview.html", view)
 
 
-def canaries_page(view: Mapping[str, Any]) -> str:
+def canaries_page(view: Mapping[str, object]) -> str:
     """Renders the page of canaries as HTML."""
     return page("canaries.html", view)
 
 
-def refreshing(pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
+def refreshing(pairs: Iterable[tuple[str, str]]) -> dict[str, object]:
     """Whether a page loads itself again, which people choose (`refresh=yes`), and the address of the other choice.
 
     >>> refreshing([("window", "1h")])["refresh"]
@@ -115,7 +121,7 @@ def clock(at: float) -> str:
         return "unknown"
 
 
-def stale(figure: Mapping[str, Any], window: str) -> bool:
+def stale(figure: Aged, window: str) -> bool:
     """Whether the newest answer of a figure is older than its window.
 
     >>> stale({"age_seconds": 1000.0}, "15m"), stale({"age_seconds": 800.0}, "15m"), stale({"age_seconds": None}, "15m")

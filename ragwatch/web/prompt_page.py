@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypedDict
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
@@ -20,7 +20,7 @@ from ragwatch.web.request_limit import MIB, RequestLimit
 from ragwatch.web.sample_page import LINE_BYTES, MAX_JUDGES, TEXT_BYTES, cut
 from ragwatch.web.samples import KEY
 
-Prompts = Callable[[str, Mapping[str, Any]], dict[str, Any] | None]
+Prompts = Callable[[str, Mapping[str, object]], Mapping[str, Any] | None]
 """Builds the prompts of a judge about a stored sample: `version`, `prompts`, `error`; None for a judge without any."""
 MAX_CHARS = 200_000  # of a prompt or a verdict on the page
 RESPONSE_SIZE = 16 * MIB  # approximate memory for one response
@@ -35,6 +35,19 @@ _NO_PROMPT = "This judge asks no model, or is not configured any more: there is 
 _NO_TEXT = "The texts of the sample are deleted, damaged or too large: the prompt cannot be built."
 
 
+class PromptView(TypedDict):
+    """A verdict with the prompts behind it."""
+
+    key: str
+    judge: str
+    version: str
+    in_force: str | None
+    prompts: Sequence[Mapping[str, str]]
+    verdict: Mapping[str, object] | None
+    reply: str | None
+    notes: list[str]
+
+
 def prompt_routes(store: Store | None, prompts: Prompts | None, limit: RequestLimit) -> list[Route]:
     """Routes `/samples/KEY/prompt?judge=NAME`, and the same data as JSON below `/api/v1`.
 
@@ -44,7 +57,7 @@ def prompt_routes(store: Store | None, prompts: Prompts | None, limit: RequestLi
         limit: Limits concurrent requests.
     """
 
-    def view_of(request: Request) -> dict[str, Any] | None:
+    def view_of(request: Request) -> PromptView | None:
         key, judge = request.path_params["key"], request.query_params.get("judge", "")
         return None if store is None or not KEY.fullmatch(key) else prompt_view(store, prompts, key, judge)
 
@@ -73,7 +86,7 @@ def prompt_routes(store: Store | None, prompts: Prompts | None, limit: RequestLi
     return [Route("/samples/{key}/prompt", html), Route("/api/v1/samples/{key}/prompt", as_json)]
 
 
-def prompt_view(store: Store, prompts: Prompts | None, key: str, judge: str) -> dict[str, Any] | None:
+def prompt_view(store: Store, prompts: Prompts | None, key: str, judge: str) -> PromptView | None:
     """Reads a verdict and builds its prompt again; None if there is no such verdict.
 
     Raises:
@@ -101,7 +114,7 @@ def prompt_view(store: Store, prompts: Prompts | None, key: str, judge: str) -> 
     }
 
 
-def _notes(version: str, built: Mapping[str, Any] | None, *, has_text: bool) -> list[str]:
+def _notes(version: str, built: Mapping[str, object] | None, *, has_text: bool) -> list[str]:
     """What differs from the request that was sent."""
     if not has_text:
         return [_NO_TEXT]
@@ -115,7 +128,7 @@ def _notes(version: str, built: Mapping[str, Any] | None, *, has_text: bool) -> 
     return [*notes, _IDS, _FIRST] if built["prompts"] else notes
 
 
-def _record(entry: PackedVerdict) -> Mapping[str, Any] | None:
+def _record(entry: PackedVerdict) -> Mapping[str, object] | None:
     """The stored sample, if it is readable and whole."""
     try:
         fields, whole = ({}, False) if entry.sample is None else entry.sample.beginning(TEXT_BYTES)
@@ -124,7 +137,7 @@ def _record(entry: PackedVerdict) -> Mapping[str, Any] | None:
     return fields if whole else None
 
 
-def _verdict(entry: PackedVerdict) -> Mapping[str, Any] | None:
+def _verdict(entry: PackedVerdict) -> Mapping[str, object] | None:
     try:
         fields, whole = entry.line.beginning(LINE_BYTES)
     except StoreError:
@@ -132,7 +145,7 @@ def _verdict(entry: PackedVerdict) -> Mapping[str, Any] | None:
     return {**entry.bare, **fields, **entry.place} if whole else None
 
 
-def _shown(view: Mapping[str, Any]) -> dict[str, Any]:
+def _shown(view: PromptView) -> dict[str, object]:
     """The data with texts of bounded length."""
     verdict = None if view["verdict"] is None else json.dumps(view["verdict"], indent=1, default=dict)
     prompts = [{name: cut(text, MAX_CHARS) for name, text in prompt.items()} for prompt in view["prompts"]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import TypedDict, TypeGuard
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -20,7 +20,18 @@ PATH = "/v1/rejudge"
 _FIELDS = ("judge", "of", "share", "keys", "charted_before")
 _MAX_KEYS = 100
 
-Rejudge = Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
+
+class RejudgeFields(TypedDict):
+    """The checked fields of a request."""
+
+    judge: str
+    of: str
+    share: float
+    keys: tuple[str, ...]
+    charted_before: float
+
+
+Rejudge = Callable[[RejudgeFields], Awaitable[Mapping[str, object]]]
 """Has answers read, from the checked fields of a request. Returns what became of them, as JSON values."""
 
 
@@ -41,7 +52,7 @@ def rejudge_routes(rejudge: Rejudge | None) -> list[Route]:
     return [Route(PATH, read, methods=["POST"])]
 
 
-def _fields(body: Mapping[str, Any]) -> dict[str, Any]:
+def _fields(body: Mapping[str, object]) -> RejudgeFields:
     """Check the fields of a request.
 
     Raises:
@@ -49,9 +60,7 @@ def _fields(body: Mapping[str, Any]) -> dict[str, Any]:
     """
     if unknown := sorted(set(body) - set(_FIELDS)):
         raise ParameterError(f"{unknown[0]}: is not known; use {', '.join(_FIELDS)}")
-    for name in ("judge", "of"):
-        if not isinstance(body.get(name), str) or not body[name]:
-            raise ParameterError(f"{name}: is not the name of a judge")
+    judge, other = _judge_name(body, "judge"), _judge_name(body, "of")
     keys, share, before = body.get("keys"), body.get("share", 1.0), body.get("charted_before")
     if not isinstance(keys, list) or not keys or not all(isinstance(key, str) and KEY.fullmatch(key) for key in keys):
         raise ParameterError("keys: not a list of keys of samples, of 32 hexadecimal digits each")
@@ -62,13 +71,20 @@ def _fields(body: Mapping[str, Any]) -> dict[str, Any]:
     if before is not None and not _is_number(before):
         raise ParameterError("charted_before: not a number of seconds since the epoch")
     return {
-        "judge": body["judge"],
-        "of": body["of"],
+        "judge": judge,
+        "of": other,
         "share": float(share),
         "keys": tuple(keys),
         "charted_before": math.inf if before is None else float(before),
     }
 
 
-def _is_number(value: object) -> bool:
+def _judge_name(body: Mapping[str, object], name: str) -> str:
+    value = body.get(name)
+    if not isinstance(value, str) or not value:
+        raise ParameterError(f"{name}: is not the name of a judge")
+    return value
+
+
+def _is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

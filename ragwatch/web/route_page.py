@@ -6,8 +6,8 @@ do. Retrieval comes first, because the generator depends on the retrieved contex
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypedDict
 from urllib.parse import urlencode
 
 from starlette.requests import Request
@@ -23,6 +23,7 @@ from ragwatch.core.tally import Tally
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity, quantity_of
 from ragwatch.model.stages import Stage
 from ragwatch.web.overview import overview
+from ragwatch.web.overview_types import JudgeFigures, StageShare
 from ragwatch.web.pages import page, refreshing
 from ragwatch.web.reply import json_reply
 from ragwatch.web.request_limit import MIB, RequestLimit
@@ -48,6 +49,45 @@ _MISSING = {
 }
 
 MAX_ANNOTATORS = 5  # without whom a corrected estimate is shown
+_NO_JUDGE: JudgeFigures = {"judge": "", "why": None, "coverage": None, "judged": 0, "figures": []}
+
+
+class LevelRow(TypedDict):
+    """A figure at one level."""
+
+    name: str
+    source: str
+    value: float
+    low: float | None
+    high: float | None
+    n: int | None
+    baseline: float | None
+    moved: str | None
+    samples: str | None
+
+
+class Level(TypedDict):
+    """One level with its figures."""
+
+    level: str
+    rows: list[LevelRow]
+    why: str | None
+
+
+class RouteView(TypedDict):
+    """The page of a route."""
+
+    known: bool
+    route: str
+    at: float | None
+    now: float
+    window: str
+    windows: list[str]
+    state: str
+    headline: str
+    levels: list[Level]
+    segments: Sequence[Mapping[str, object]]
+    stages: Sequence[StageShare]
 
 
 def route_routes(
@@ -62,7 +102,7 @@ def route_routes(
         limit: Limits concurrent requests.
     """
 
-    def view_of(request: Request) -> tuple[dict[str, Any], int]:
+    def view_of(request: Request) -> tuple[dict[str, object], int]:
         name, window = request.query_params.get("route", ""), request.query_params.get("window")
         view = route_levels(board.latest(), scope(), name, now=clock(), window=window)
         return {"version": __version__, **view}, 200 if view["known"] else _NOT_FOUND
@@ -83,7 +123,7 @@ def route_routes(
 
 def route_levels(
     snapshot: Snapshot | None, scope: PageScope, route: str, *, now: float, window: str | None = None
-) -> dict[str, Any]:
+) -> RouteView:
     """Builds the data of the page.
 
     A figure is worse if a drift alarm stands, or if its whole interval lies on the worse side of its baseline.
@@ -98,7 +138,8 @@ def route_levels(
     view = overview(snapshot, scope, now=now, window=window)
     shown = snapshot or Snapshot(at=now)
     known = next((entry for entry in view["routes"] if entry["route"] == route), None)
-    builder = _Levels(shown, route, view["window"], known or {"judges": []}, tuple(map(quantity_of, scope.criteria)))
+    judges = known["judges"] if known else []
+    builder = _Levels(shown, route, view["window"], judges, tuple(map(quantity_of, scope.criteria)))
     levels = builder.levels()
     worse = [level["level"] for level in levels if any(row["moved"] == "worse" for row in level["rows"])]
     compared = any(row["baseline"] is not None for level in levels for row in level["rows"])
@@ -129,7 +170,7 @@ class _Levels:
         snapshot: Snapshot,
         route: str,
         window: str,
-        view: Mapping[str, Any],
+        judges: Sequence[JudgeFigures],
         criteria: tuple[Quantity, ...],
     ) -> None:
         self._criteria = criteria
@@ -137,14 +178,14 @@ class _Levels:
         self._gauges = snapshot.gauges
         self._route = route
         self._window = window
-        self._judge: Mapping[str, Any] = next(iter(view["judges"]), {"judge": "", "figures": []})
+        self._judge = next(iter(judges), _NO_JUDGE)
 
     @property
     def judge(self) -> str:
         """Name of the default judge."""
-        return str(self._judge["judge"])
+        return self._judge["judge"]
 
-    def levels(self) -> list[dict[str, Any]]:
+    def levels(self) -> list[Level]:
         """The three levels with their rows; `why` says why a level has no figures of its own kind."""
         judged = {level: list(self._judged(quantities)) for level, quantities in _QUANTITIES.items()}
         rankings = [*self._ranked(), *self._canaries()]
@@ -158,10 +199,10 @@ class _Levels:
         ]
 
     @staticmethod
-    def _level(level: str, rows: list[dict[str, Any]], *, missing: bool) -> dict[str, Any]:
+    def _level(level: str, rows: list[LevelRow], *, missing: bool) -> Level:
         return {"level": level, "rows": rows, "why": _MISSING[level] if missing else None}
 
-    def _judged(self, quantities: tuple[Quantity, ...]) -> Iterator[dict[str, Any]]:
+    def _judged(self, quantities: tuple[Quantity, ...]) -> Iterator[LevelRow]:
         """Figures by the default judge, beside the baseline of the drift detector."""
         by_name = {figure["quantity"]: figure for figure in self._judge["figures"]}
         for quantity in quantities:
@@ -183,7 +224,7 @@ class _Levels:
                 samples=f"samples?{urlencode(parameters)}",
             )
 
-    def _ranked(self) -> Iterator[dict[str, Any]]:
+    def _ranked(self) -> Iterator[LevelRow]:
         """Ranking metrics of answers whose records carry relevance judgements, since the state was created."""
         ranked = self._snapshot.tallies.get((Tally.RANKED, (self._route,)), 0)
         for (tally, labels), total in sorted(self._snapshot.tallies.items()):
@@ -191,7 +232,7 @@ class _Levels:
                 name = f"{labels[1]}@{labels[2]}" if labels[2] else labels[1]
                 yield _row(name, "relevance judgements in the log, since the start", total / ranked, count=int(ranked))
 
-    def _canaries(self) -> Iterator[dict[str, Any]]:
+    def _canaries(self) -> Iterator[LevelRow]:
         """Recall, and MRR beside it, of each canary suite. They are not of one route."""
         for (gauge, labels), value in sorted(self._gauges.items()):
             if gauge is Gauge.CANARY_RECALL:
@@ -199,7 +240,7 @@ class _Levels:
             elif gauge is Gauge.CANARY_RECIPROCAL_RANK:
                 yield _row("mrr", f"canary suite {labels[0]}, all routes", value)
 
-    def _labelled(self) -> Iterator[dict[str, Any]]:
+    def _labelled(self) -> Iterator[LevelRow]:
         """Estimates that are corrected by labels of people."""
         for row in self._snapshot.corrected:
             if self._is_shown(row):
@@ -208,7 +249,7 @@ class _Levels:
                 yield _row(str(row.quantity), _people(row), estimate.value, interval=interval, count=estimate.n)
                 yield from _without_each(row)
 
-    def _rated(self) -> Iterator[dict[str, Any]]:
+    def _rated(self) -> Iterator[LevelRow]:
         """The mean score by users, of the answers that they chose to rate."""
         for row in self._snapshot.user_scores.rows:
             if (row.route, row.window) == (self._route, self._window):
@@ -220,7 +261,7 @@ class _Levels:
     def _is_shown(self, row: EstimateRow) -> bool:
         return (row.route, row.window, row.judge) == (self._route, self._window, self._judge["judge"])
 
-    def _canary_answers(self) -> Iterator[dict[str, Any]]:
+    def _canary_answers(self) -> Iterator[LevelRow]:
         for (gauge, labels), value in sorted(self._gauges.items()):
             if gauge is Gauge.CANARY_ANSWER:
                 suite, quantity, contexts = labels
@@ -236,7 +277,7 @@ def _people(row: EstimateRow) -> str:
     return f"labels of {row.annotators.count} people and judge"
 
 
-def _without_each(row: EstimateRow) -> Iterator[dict[str, Any]]:
+def _without_each(row: EstimateRow) -> Iterator[LevelRow]:
     """The estimate without each of the annotators with most labels."""
     for one in () if row.annotators is None else row.annotators.without[:MAX_ANNOTATORS]:
         if one.estimate is not None:
@@ -255,7 +296,7 @@ def _row(
     baseline: float | None = None,
     moved: str | None = None,
     samples: str | None = None,
-) -> dict[str, Any]:
+) -> LevelRow:
     return {
         "name": name,
         "source": source,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ragwatch.core.compare_line import ComparedAnswer, answer_of, compare_answers, compare_line
 from ragwatch.model.quantities import Quantity
 from ragwatch.ports import Query, Store
@@ -14,7 +12,7 @@ MAX_ANSWERS = 200
 
 def same_questions(
     store: Store, *, route: str, judge: str, at: float, seconds: float, confidence: float
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Compare the newest answers of both sides by question.
 
     Answers by another version of the judge than the newest one are left out.

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, zip_longest
-from types import MappingProxyType
-from typing import Any
+from typing import NotRequired, TypedDict
 
 from ragwatch.core.evidence import ClaimVerdict
 from ragwatch.core.labels.label import Label
@@ -22,11 +21,66 @@ ANSWER_CHARS, CONTEXT_CHARS, QUESTION_CHARS, QUOTE_CHARS = 20_000, 6_000, 4_000,
 MAX_CLAIMS, MAX_CONTEXTS, MAX_METADATA, MAX_JUDGES, MAX_LABELS, MAX_TURNS = 200, 50, 30, 12, 50, 20
 LINE_BYTES, TEXT_BYTES = 2 << 20, 8 << 20  # limits on stored JSON that is read for a page
 _BY_SEVERITY = (ClaimVerdict.SUPPORTED, ClaimVerdict.NOT_IN_CONTEXT, ClaimVerdict.CONTRADICTED)
-_EMPTY: Mapping[str, Any] = MappingProxyType({})
 _UNREAD = ContextRecord(None, None, None, None)
 
 _STAGE_UNKNOWN = "The judge read too little to determine the stage at fault."
 _UNJUDGED = "This answer could not be judged. It is counted, and widens the worst-case (Manski) bounds of every figure."
+
+
+class Cut(TypedDict):
+    """A text, and its length if it was longer."""
+
+    text: str
+    of: int | None
+
+
+class KeptContext(TypedDict, total=False):
+    """A context of a stored sample, as far as it is shown."""
+
+    id: object
+    text: str
+    score: object
+
+
+class KeptSample(TypedDict):
+    """A stored sample, as far as it is shown."""
+
+    answer: str
+    contexts: Sequence[KeptContext]
+    question: NotRequired[str | None]
+    reference: NotRequired[str | None]
+    metadata: NotRequired[Mapping[str, object] | None]
+    history: NotRequired[Sequence[Mapping[str, str | None]] | None]
+
+
+class MarkedClaim(TypedDict):
+    """A claim, and where it stands in the answer; both ends are None if it is not a verbatim part."""
+
+    number: int
+    start: int | None
+    end: int | None
+    verdict: str
+
+
+class ClaimView(MarkedClaim):
+    """A claim with what the judge says about it."""
+
+    text: str
+    support: float | None
+    contexts: list[int]
+    joint: bool
+    informed: list[int]
+    evidence: str | None
+    said_by_user: bool
+    facts: int
+
+
+class Segment(TypedDict):
+    """A part of an answer with its worst verdict and the claims that end with it."""
+
+    text: str
+    verdict: str | None
+    ends: list[MarkedClaim]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +88,11 @@ class VerdictOnPage:
     """A verdict on the sample; one of them has the sample, see `StoredVerdict`."""
 
     verdict: VerdictRecord
-    sample: Mapping[str, Any] | None = None
+    sample: KeptSample | None = None
     damage: str | None = None
 
 
-def sample(store: Store, key: str, scope: PageScope, *, judge: str | None) -> dict[str, Any] | None:
+def sample(store: Store, key: str, scope: PageScope, *, judge: str | None) -> dict[str, object] | None:
     """Reads everything that is stored of a sample; None if there is nothing.
 
     Args:
@@ -82,12 +136,20 @@ def _with_text(stored: VerdictOnPage, text: StoredText | None) -> VerdictOnPage:
     except StoreError as error:
         return replace(stored, damage=stored.damage or str(error))
     note = None if whole else f"The texts are larger than {TEXT_BYTES >> 20} MiB; only their beginning is shown."
-    return replace(stored, sample={"contexts": [], "answer": "", **fields}, damage=stored.damage or note)
+    sample: KeptSample = {
+        "answer": fields.get("answer", ""),
+        "contexts": fields.get("contexts", []),
+        "question": fields.get("question"),
+        "reference": fields.get("reference"),
+        "metadata": fields.get("metadata"),
+        "history": fields.get("history"),
+    }
+    return replace(stored, sample=sample, damage=stored.damage or note)
 
 
 def view(
     stored_verdicts: Sequence[VerdictOnPage], labels: Sequence[Label], scope: PageScope, judge: str | None
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Builds the data of the page from the verdicts on a sample, at least one."""
     order = {name: place for place, name in enumerate(scope.judges)}
     verdicts = sorted(
@@ -125,7 +187,7 @@ def view(
     }
 
 
-def cut(text: str, limit: int) -> dict[str, Any]:
+def cut(text: str, limit: int) -> Cut:
     """Truncates a text; `of` is its length if it was longer.
 
     >>> cut("abcdef", 4), cut("abc", 4)
@@ -134,22 +196,27 @@ def cut(text: str, limit: int) -> dict[str, Any]:
     return {"text": text, "of": None} if len(text) <= limit else {"text": f"{text[: limit - 1]}…", "of": len(text)}
 
 
-def segments(answer: str, claims: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+def segments(answer: str, claims: Iterable[MarkedClaim]) -> Iterator[Segment]:
     """Splits an answer at the edges of claims; yields each part with its worst verdict and the claims that end with it.
 
     >>> claim = {"number": 1, "start": 0, "end": 4, "verdict": "supported"}
     >>> [(part["text"], part["verdict"], len(part["ends"])) for part in segments("Cats purr.", [claim])]
     [('Cats', 'supported', 1), (' purr.', None, 0)]
     """
-    placed = [claim for claim in claims if claim["start"] is not None and claim["start"] < len(answer)]
-    ends = (min(claim["end"], len(answer)) for claim in placed)
-    edges = {0, len(answer), *(claim["start"] for claim in placed), *ends}
+    places = ((claim["start"], claim["end"], claim) for claim in claims)
+    placed = [
+        (first, last, claim)
+        for first, last, claim in places
+        if first is not None and last is not None and first < len(answer)
+    ]
+    ends = (min(last, len(answer)) for _, last, _ in placed)
+    edges = {0, len(answer), *(first for first, _, _ in placed), *ends}
     for start, end in pairwise(sorted(edges)):
-        covering = [claim["verdict"] for claim in placed if claim["start"] <= start and end <= claim["end"]]
+        covering = [claim["verdict"] for first, last, claim in placed if first <= start and end <= last]
         yield {
             "text": answer[start:end],
             "verdict": max(covering, key=_severity, default=None),
-            "ends": [claim for claim in placed if claim["end"] == end],
+            "ends": [claim for _, last, claim in placed if last == end],
         }
 
 
@@ -157,7 +224,7 @@ def _severity(verdict: str) -> int:
     return _BY_SEVERITY.index(ClaimVerdict(verdict))
 
 
-def _judge(verdict: VerdictRecord) -> dict[str, Any]:
+def _judge(verdict: VerdictRecord) -> dict[str, object]:
     """Verdict of one judge."""
     counts = Counter(claim.verdict for claim in verdict.claims)
     return {
@@ -184,7 +251,7 @@ def _meaning(verdict: VerdictRecord) -> dict[str, str | None]:
     }
 
 
-def _claim(number: int, claim: ClaimRecord) -> dict[str, Any]:
+def _claim(number: int, claim: ClaimRecord) -> ClaimView:
     return {
         "number": number,
         "text": cut(claim.text, QUOTE_CHARS)["text"],
@@ -201,13 +268,11 @@ def _claim(number: int, claim: ClaimRecord) -> dict[str, Any]:
     }
 
 
-def _context_count(verdict: VerdictRecord, kept: Mapping[str, Any] | None) -> int:
+def _context_count(verdict: VerdictRecord, kept: KeptSample | None) -> int:
     return max(len(verdict.contexts), 0 if kept is None else len(kept["contexts"]))
 
 
-def _contexts(
-    verdict: VerdictRecord, kept: Mapping[str, Any] | None, claims: Sequence[Mapping[str, Any]]
-) -> list[dict[str, Any]]:
+def _contexts(verdict: VerdictRecord, kept: KeptSample | None, claims: Sequence[ClaimView]) -> list[dict[str, object]]:
     """Contexts in the order of the retriever, with the readings of the judge."""
     texts = [] if kept is None else kept["contexts"][:MAX_CONTEXTS]
     cited = Counter(citation.context + 1 for citation in verdict.citations)
@@ -215,7 +280,7 @@ def _contexts(
     contexts = []
     pairs = zip_longest(texts, verdict.contexts[:MAX_CONTEXTS])
     for rank, (stored_text, stored_reading) in enumerate(pairs, start=1):
-        text = stored_text or _EMPTY
+        text: KeptContext = stored_text or {}
         reading = stored_reading or _UNREAD
         name = text.get("id") or reading.id
         contexts.append(
@@ -240,7 +305,7 @@ def _contexts(
     return contexts
 
 
-def _text(kept: Mapping[str, Any], claims: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _text(kept: KeptSample, claims: Sequence[ClaimView]) -> dict[str, object]:
     answer, question, reference = kept["answer"], kept.get("question"), kept.get("reference")
     metadata = list((kept.get("metadata") or {}).items())
     history = kept.get("history") or []
@@ -263,7 +328,7 @@ def _cuts(texts: Sequence[str]) -> list[str]:
     return [cut(text, QUOTE_CHARS)["text"] for text in texts[:MAX_CLAIMS]]
 
 
-def _label(label: Label) -> dict[str, Any]:
+def _label(label: Label) -> dict[str, object]:
     return {
         "annotator": label.annotator,
         "at": label.at,

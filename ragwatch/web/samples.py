@@ -8,7 +8,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from math import isfinite
-from typing import Any
 from urllib.parse import urlencode
 
 from ragwatch.core.search_words import MAX_ASKED, phrases_of
@@ -207,14 +206,14 @@ def _limit(text: str) -> int:
     return int(text)
 
 
-def line(stored: StoredVerdict) -> dict[str, Any]:
+def line(stored: StoredVerdict) -> dict[str, object]:
     """Formats a stored verdict for JSON lists: `sample` is an excerpt; `error` is set if it cannot be read."""
     shown([stored.verdict.key])
-    row = {"verdict": stored.line, "sample": stored.sample}
+    row: dict[str, object] = {"verdict": stored.line, "sample": stored.sample}
     return row if stored.damage is None else row | {"error": stored.damage}
 
 
-def short(sample: Mapping[str, Any]) -> dict[str, Any]:
+def short(sample: Mapping[str, object]) -> dict[str, object]:
     """Truncates id, question and answer of a sample; omits missing ones.
 
     >>> short({"id": "r1", "answer": "x" * 1000})["answer"][-2:]
@@ -222,7 +221,7 @@ def short(sample: Mapping[str, Any]) -> dict[str, Any]:
     """
     texts = {name: sample[name] for name in _EXCERPTS if name in sample}
     return {
-        name: f"{text[: EXCERPT_CHARS - 1]}…" if len(text or "") > EXCERPT_CHARS else text
+        name: f"{text[: EXCERPT_CHARS - 1]}…" if isinstance(text, str) and len(text) > EXCERPT_CHARS else text
         for name, text in texts.items()
     }
 
@@ -280,7 +279,7 @@ def next_address(pairs: Iterable[tuple[str, str]], query: Query) -> Callable[[Pa
     return address
 
 
-def failing(store: Store) -> list[dict[str, Any]]:
+def failing(store: Store) -> list[dict[str, object]]:
     """Reads the newest answers with a stage at fault, newest first, for the overview.
 
     Raises:
@@ -292,7 +291,7 @@ def failing(store: Store) -> list[dict[str, Any]]:
     return [_failing_row(stored) for stored in newest]
 
 
-def _failing_row(stored: StoredVerdict) -> dict[str, Any]:
+def _failing_row(stored: StoredVerdict) -> dict[str, object]:
     verdict = stored.verdict
     question = None if stored.sample is None else stored.sample.get("question")
     if isinstance(question, str) and len(question) > QUESTION_CHARS:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from math import inf, nextafter
-from typing import Any
 from urllib.parse import urlencode
 
 from starlette.requests import Request
@@ -63,7 +62,7 @@ def sample_routes(
 
 def _search_page(pairs: Pairs, store: Store | None, scope: PageScope, now: float) -> Response:
     filters = samples.canonical((name, value) for name, value in pairs if value)  # forms submit empty fields as well
-    view: dict[str, Any] = {"rows": [], "older": None, "crowded": False, "worst": False, "examined": None}
+    view: dict[str, object] = {"rows": [], "older": None, "crowded": False, "worst": False, "examined": None}
     status = 200
     error = None
     try:
@@ -100,7 +99,7 @@ def _sample_page(key: str, judge: str | None, store: Store | None, scope: PageSc
     return HTMLResponse(body, status)
 
 
-def listing(filters: Pairs, store: Store | None, *, now: float, criteria: Sequence[str] = ()) -> dict[str, Any]:
+def listing(filters: Pairs, store: Store | None, *, now: float, criteria: Sequence[str] = ()) -> dict[str, object]:
     """Reads a page of verdicts as table rows, with the address of the next page.
 
     Raises:
@@ -152,7 +151,7 @@ def _narrowed(query: Query, *, limit: int, since: float | None = None, until: fl
     )
 
 
-def row(stored: StoredVerdict) -> dict[str, Any]:
+def row(stored: StoredVerdict) -> dict[str, object]:
     """Formats a verdict as a table row."""
     verdict = stored.verdict
     shown([verdict.key])
@@ -172,7 +171,7 @@ def row(stored: StoredVerdict) -> dict[str, Any]:
     }
 
 
-def columns(filters: Pairs, criteria: Sequence[str] = ()) -> list[dict[str, Any]]:
+def columns(filters: Pairs, criteria: Sequence[str] = ()) -> list[dict[str, object]]:
     """Quantities to show, the selected one first.
 
     >>> [column["quantity"] for column in columns([("quantity", "contradiction")])][:2]
@@ -199,7 +198,7 @@ def _worst(filters: Pairs, quantity: str) -> str:
     return f"?{urlencode([*kept, ('quantity', quantity), ('sort', 'worst')], errors='replace')}"
 
 
-def form(filters: Pairs, scope: PageScope) -> dict[str, Any]:
+def form(filters: Pairs, scope: PageScope) -> dict[str, object]:
     """Fields of the search form: options and current values."""
     values = dict.fromkeys(FIELDS, "") | {name: value for name, value in filters if name in FIELDS}
     options: dict[str, Iterable[str]] = {

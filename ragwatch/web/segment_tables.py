@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from ragwatch.core.sample import OTHER
 from ragwatch.core.snapshot import SegmentRow, Snapshot
@@ -13,7 +12,7 @@ from ragwatch.web.scope import PageScope
 
 def segment_tables(
     snapshot: Snapshot, scope: PageScope, *, route: str, judge: str, window: str
-) -> list[dict[str, Any]]:
+) -> list[dict[str, object]]:
     """Builds a table for each segment that has estimates: a row for each quantity and value, in the configured order.
 
     A row is `bad` if its whole interval lies on the wrong side of the threshold of the route.
@@ -36,14 +35,14 @@ def segment_tables(
     ]
 
 
-def _rows(rows: Sequence[SegmentRow], values: Sequence[str], scope: PageScope) -> list[dict[str, Any]]:
+def _rows(rows: Sequence[SegmentRow], values: Sequence[str], scope: PageScope) -> list[dict[str, object]]:
     places = {value: place for place, value in enumerate(values)}
     quantities = list(dict.fromkeys(row.quantity for row in rows))
     ordered = sorted(rows, key=lambda row: (quantities.index(row.quantity), places.get(row.value, len(places))))
     return [_row(row, scope.threshold(str(row.quantity), row.route)) for row in ordered]
 
 
-def _row(row: SegmentRow, threshold: float | None) -> dict[str, Any]:
+def _row(row: SegmentRow, threshold: float | None) -> dict[str, object]:
     estimate = row.estimate
     bad = threshold is not None and (
         estimate.low > threshold if row.quantity in LOW_IS_GOOD else estimate.high < threshold

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
 
 from ragwatch.errors import StoreError
 from ragwatch.ports import PackedVerdict, StoredText
@@ -90,7 +89,7 @@ def _line(entry: PackedVerdict) -> Iterator[bytes]:
     yield from pieces
 
 
-def _excerpt(text: StoredText) -> dict[str, Any]:
+def _excerpt(text: StoredText) -> dict[str, object]:
     fields, _ = text.beginning(MAX_BYTES)
     return short(fields)
 

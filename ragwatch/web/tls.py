@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import platform
 import ssl
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from ragwatch.errors import ConfigError
-from ragwatch.web.authenticator import alternative_names
+from ragwatch.web.authenticator import Certificate, alternative_names
 
 _CIPHERS = {
     "AES_128_CBC_SHA": "AES128-SHA",
@@ -71,7 +71,7 @@ class Tls:
     context: ssl.SSLContext
     allowed_names: frozenset[str] | None = None
 
-    def allows(self, certificate: Mapping[str, Any] | None) -> bool:
+    def allows(self, certificate: Certificate | None) -> bool:
         """Whether the client of a completed handshake may connect."""
         return self.allowed_names is None or not self.allowed_names.isdisjoint(alternative_names(certificate or {}))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Any
+from typing import TypedDict
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
@@ -82,6 +82,27 @@ class TrendRequest:
         return wanted
 
 
+class TrendView(TypedDict):
+    """The data of the page. A chart has different fields for figures and for evidence."""
+
+    now: float
+    error: str | None
+    route: str | None
+    suite: str | None
+    judge: str | None
+    range: str
+    since: int
+    until: int
+    step: int
+    routes: list[str]
+    suites: list[str]
+    judges: list[str]
+    ranges: list[str]
+    charts: list[dict[str, object]]
+    silent: Sequence[object]
+    events: Sequence[Mapping[str, object]]
+
+
 def trend_routes(
     board: Board, store: Store | None, scope: Callable[[], PageScope], clock: Callable[[], float], limit: RequestLimit
 ) -> list[Route]:
@@ -95,7 +116,7 @@ def trend_routes(
         limit: Limits concurrent requests.
     """
 
-    def view_of(request: Request) -> tuple[dict[str, Any], int]:
+    def view_of(request: Request) -> tuple[TrendView, int]:
         wanted = TrendRequest.of(request.query_params)
         return trends(wanted, store, board.latest(), scope(), now=clock())
 
@@ -116,7 +137,7 @@ def trend_routes(
     return [Route("/trends", html), Route("/api/v1/trends", json)]
 
 
-def map_json(view: Mapping[str, Any], status: int) -> tuple[dict[str, Any], int]:
+def map_json(view: TrendView, status: int) -> tuple[dict[str, object], int]:
     """Returns the data of the page without the shapes of its charts."""
     shapes = ("shapes", "columns", "marks", "labels")
     charts = [{name: value for name, value in chart.items() if name not in shapes} for chart in view["charts"]]
@@ -125,7 +146,7 @@ def map_json(view: Mapping[str, Any], status: int) -> tuple[dict[str, Any], int]
 
 def trends(
     wanted: TrendRequest, store: Store | None, snapshot: Snapshot | None, scope: PageScope, *, now: float
-) -> tuple[dict[str, Any], int]:
+) -> tuple[TrendView, int]:
     """Builds the data of the page, and the status of the response.
 
     Args:
@@ -140,7 +161,7 @@ def trends(
     route = None if wanted.suite is not None else wanted.route or next(iter(routes), "other")
     judges = list(dict.fromkeys((*scope.judges, *shown.judges)))
     builder = _Trends(store, shown, scope, RANGES[wanted.range], now)
-    charts: list[dict[str, Any]] = []
+    charts: list[dict[str, object]] = []
     events: list[RecordedEvent] = []
     error, status = None, 200 if wanted.suite in (None, *suites) and route in (None, *routes) else _NOT_FOUND
     judge = wanted.judge or next(iter(judges), "")
@@ -191,7 +212,7 @@ class _Trends:
         """Parameters of the comparison that an event leads to."""
         return {"suite": suite} if suite is not None else {"route": route or "", "judge": judge}
 
-    def of_route(self, route: str, judge: str) -> list[dict[str, Any]]:
+    def of_route(self, route: str, judge: str) -> list[dict[str, object]]:
         """Charts of the quantities of a route by one judge, each followed by its drift evidence; then of traffic."""
         by_name = _by_name(row for row in self._sums(TrendKind.SCORE, route) if row.series.judge == judge)
         names = list(dict.fromkeys((*map(str, Quantity), *by_name)))
@@ -205,7 +226,7 @@ class _Trends:
         charts += [chart for chart in evidence if chart["of"] not in names]
         return [*charts, *self._evidence(TrendKind.TRAFFIC_DRIFT, route)]
 
-    def of_suite(self, suite: str) -> list[dict[str, Any]]:
+    def of_suite(self, suite: str) -> list[dict[str, object]]:
         """Charts of the figures of a canary suite."""
         by_name = _by_name(self._sums(TrendKind.CANARY, suite))
         return [self._scores(name, by_name[name], "", None, band=False) for name in sorted(by_name)]
@@ -218,7 +239,7 @@ class _Trends:
 
     def _scores(
         self, name: str, versions: dict[str, dict[int, Addends]], current: str, threshold: float | None, *, band: bool
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         """The chart of one quantity or figure.
 
         Args:
@@ -270,7 +291,7 @@ class _Trends:
         )
         return start, count, f"{instant(start)}: {means} from {count:,} {unit}"
 
-    def _evidence(self, kind: TrendKind, route: str) -> list[dict[str, Any]]:
+    def _evidence(self, kind: TrendKind, route: str) -> list[dict[str, object]]:
         """Charts of the drift evidence on a route: the peaks of each bucket, and the present."""
         if self._store is None:
             return []
@@ -297,7 +318,7 @@ class _Trends:
 
     def _evidence_chart(
         self, name: str, kind: TrendKind, values: dict[int, float], threshold: float, present: float | None
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         highest = max(values.values())
         texts = [
             (start, 0, f"{instant(start)}: {_evidence_text(values.get(start), threshold)}") for start in self._starts
@@ -332,7 +353,7 @@ def _by_name(rows: Iterable[TrendSums]) -> dict[str, dict[str, dict[int, Addends
     return by_name
 
 
-def _figures(estimate: Estimate | None, *, band: bool) -> dict[str, Any]:
+def _figures(estimate: Estimate | None, *, band: bool) -> dict[str, object]:
     if estimate is None:
         return {"value": None, "low": None, "high": None, "n": 0}
     low, high = (estimate.low, estimate.high) if band else (None, None)
