@@ -15,7 +15,7 @@ _COUNTERFACTUAL = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _CONDITIONAL = re.compile(
-    r"\b(?:if|unless|would|could|might|may|should|were|hypothetical\w*|suppos\w+|assum\w+|theor\w+|possib\w+|potential\w*)\b",
+    r"\b(?:if|unless|would|could|might|may|should|were|hypothetical\w*|suppos\w+|assume\w*|assuming|assumption\w*|theor\w+|possib\w+|potential\w*)\b",
     re.IGNORECASE,
 )
 _EVERY = re.compile(r"\b(?:every|all|each|any|always|everyone|anyone|everything|entire|whole)\b", re.IGNORECASE)
