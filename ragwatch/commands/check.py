@@ -15,14 +15,10 @@ from rich.table import Column, Table
 
 from ragwatch import sources
 from ragwatch.audit import verify
-from ragwatch.commands.check_export import export_test
-from ragwatch.commands.check_settings import setting_notes
-from ragwatch.commands.check_state import check_state
-from ragwatch.commands.check_traces import traces_so_far
-from ragwatch.commands.check_web import NOBODY_SENDS, address_state, may_send, web_state
+from ragwatch.commands.check_settings import check_state, export_test, setting_notes
+from ragwatch.commands.check_web import NOBODY_SENDS, address_state, may_send, push_request, traces_so_far, web_state
 from ragwatch.commands.event_loop import run_async
 from ragwatch.commands.log_warnings import format_advice, incomplete_file, lock_owner, reject_warnings, sample_warnings
-from ragwatch.commands.push_request import push_request
 from ragwatch.commands.rules import link_warning, pages_of
 from ragwatch.commands.samples import build_judge
 from ragwatch.commands.state_reader import check_state_keys, has_started

@@ -1,16 +1,67 @@
-"""What `ragwatch check` says of addresses to listen on, and of who may do what there."""
+"""What `ragwatch check` says of addresses to listen on, who may do what there, and what was received."""
 
 from __future__ import annotations
 
 import errno
+import shlex
 import socket
 from collections.abc import Iterable, Sequence
 
+from ragwatch.commands.state_reader import stored_tallies
+from ragwatch.config import Config
 from ragwatch.config.web import WebOptions
+from ragwatch.core.tally import Tally
 from ragwatch.daemon.web_access import read_rules
 from ragwatch.ports.addresses import host_of, is_loopback
 from ragwatch.ports.receiving import GrpcListener
+from ragwatch.sources.otlp import Options
+from ragwatch.sources.otlp.capture import SWITCHES
 from ragwatch.web import Access, Right
+
+
+def traces_so_far(options: Options, config: Config) -> tuple[bool, str]:
+    """Return whether all is well with the traces of a source, and what is known about them, as text for people."""
+    if not may_send(read_rules(config.settings.web).access):
+        return False, NOBODY_SENDS
+    name = options.name
+    outcomes = {labels[1]: count for labels, count in stored_tallies(config, Tally.TRACES).items() if labels[0] == name}
+    if not outcomes:
+        grpc = "" if options.grpc is None else f" and calls over gRPC at {options.grpc.listen}"
+        return True, f"receives POST /v1/traces{grpc}; no request in a trace is complete yet"
+    counts = ", ".join(f"{count:,.0f} {outcome}" for outcome, count in sorted(outcomes.items()))
+    text = f"requests in traces: {counts}"
+    silent = {labels[1]: count for labels, count in stored_tallies(config, Tally.SILENT).items() if labels[0] == name}
+    advice = [
+        f"{count:,.0f} hold no texts, because content capture is off: {SWITCHES[kind]}"
+        for kind, count in sorted(silent.items())
+        if kind in SWITCHES
+    ]
+    return not advice and bool(outcomes.get("assembled")), "; ".join((text, *advice))
+
+
+EXAMPLE = '{"id": "1", "question": "Who wrote Faust?", "contexts": ["Faust is by Goethe."], "answer": "Goethe."}'
+_WILDCARDS = ("0.0.0.0", "::", "")  # noqa: S104 - nothing is bound
+
+
+def push_request(web: WebOptions, source: str | None, *, token: bool) -> str:
+    r"""Return a curl command.
+
+    >>> push_request(WebOptions(), "app", token=True)[-46:]
+    "'http://127.0.0.1:10477/v1/samples?source=app'"
+
+    Args:
+        web: Address of the server.
+        source: Name of the source, where there are several.
+        token: Whether a bearer token is needed.
+    """
+    port = web.listen.rpartition(":")[2]
+    host = "localhost" if web.host in _WILDCARDS else f"[{web.host}]" if ":" in web.host else web.host
+    address = (web.external_url or f"http://{host}:{port}").rstrip("/") + "/v1/samples"
+    if source is not None:
+        address += f"?source={source}"
+    authorization = '-H "Authorization: Bearer $TOKEN" ' if token else ""
+    return f"curl {authorization}-H 'Content-Type: application/json' -d {shlex.quote(EXAMPLE)} {shlex.quote(address)}"
+
 
 NOBODY_SENDS = "nobody has the right ingest: give it to a token, as `web.tokens: [{name, token, rights: [ingest]}]`"
 

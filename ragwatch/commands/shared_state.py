@@ -43,7 +43,7 @@ def shared_days(store: KindConfig) -> Iterator[DayReader]:
         StoreError: The server cannot be reached, or the database cannot be used.
     """
     with shared_store(store) as opened:
-        from ragwatch.stores.postgres.days import DAYS  # noqa: PLC0415 - needs the extra, which is checked by now
+        from ragwatch.stores.postgres.statements import DAYS  # noqa: PLC0415 - needs the extra, which is checked by now
         from ragwatch.stores.postgres.store import PostgresStore  # noqa: PLC0415 - the same
 
         assert isinstance(opened, PostgresStore)  # noqa: S101 - for the type checker

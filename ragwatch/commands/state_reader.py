@@ -22,9 +22,8 @@ from ragwatch.stores.days import DayReader
 from ragwatch.stores.decoding import verdict_of
 from ragwatch.stores.encryption import check_keys
 from ragwatch.stores.rows import unpack
-from ragwatch.stores.sqlite.days import DAYS
 from ragwatch.stores.sqlite.notes import LABELS, RUNS
-from ragwatch.stores.sqlite.reader import ReadConnection
+from ragwatch.stores.sqlite.reader import DAYS, ReadConnection
 from ragwatch.stores.sqlite.rejudging import RejudgeConnection
 from ragwatch.stores.sqlite.retention import PRUNED_UNTIL
 from ragwatch.stores.sqlite.schema import VERSION

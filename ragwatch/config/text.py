@@ -14,9 +14,26 @@ import yaml
 
 from ragwatch.config.ambiguous_numbers import reject_ambiguous_numbers, scalars
 from ragwatch.config.options import InnerError
-from ragwatch.config.surrogates import join_surrogates
 from ragwatch.config.wording import message_of
 from ragwatch.errors import ConfigError
+
+
+def join_surrogates(root: yaml.Node | None) -> None:
+    """Replace each surrogate pair in a text or a key by the character that it means.
+
+    Raises:
+        ConfigError: The first text with half of a pair, which no encoding has: its path, and what to write instead.
+    """
+    for path, node in scalars(root):
+        try:
+            node.value = node.value.encode("utf-16", "surrogatepass").decode("utf-16")
+        except UnicodeDecodeError as error:
+            place = path.encode("utf-8", "backslashreplace").decode()  # a key may be such a text itself
+            raise ConfigError(
+                f"{place}: contains half of a surrogate pair; "
+                r'write the character itself, or both halves such as "\ud83d\ude00"'
+            ) from error
+
 
 MAX_BYTES = 1 << 20
 MAX_ALIASES = 50

@@ -15,22 +15,17 @@ from ragwatch.audit import AuditLog
 from ragwatch.board import Board
 from ragwatch.config import Config, load
 from ragwatch.config.web import WebOptions
-from ragwatch.daemon.actions import actions
+from ragwatch.daemon.actions import actions, page_scope, rebuilt_prompts, rejudge_with
 from ragwatch.daemon.changes import record_judges, record_reload
-from ragwatch.daemon.grpc_listeners import GrpcListeners
-from ragwatch.daemon.loops import StopSignal, repeat, retry
-from ragwatch.daemon.page_scope import page_scope
+from ragwatch.daemon.loops import ReloadQueue, StopSignal, repeat, retry
 from ragwatch.daemon.process import limit_malloc_arenas, log_library_warnings, raise_file_limit, settle
-from ragwatch.daemon.prompts import rebuilt_prompts
-from ragwatch.daemon.rejudging import rejudge_with
-from ragwatch.daemon.reloading import ReloadQueue
 from ragwatch.daemon.runtime import Runtime, build
 from ragwatch.daemon.runtime_loops import runtime_loops
 from ragwatch.daemon.schedule import JobSchedule
 from ragwatch.daemon.shared import Clock, SharedState
 from ragwatch.daemon.state_secret import state_secret
 from ragwatch.daemon.stored_places import check_places
-from ragwatch.daemon.web_access import WebAccess
+from ragwatch.daemon.web_access import GrpcListeners, WebAccess
 from ragwatch.errors import ConfigError, RagwatchError
 from ragwatch.interrupts import EXIT_CODE_OF_SECOND_SIGNAL, TERMINATION, in_loop
 from ragwatch.pipeline.leadership import Leadership

@@ -1,16 +1,101 @@
-"""Actions of the daemon behind POST endpoints: reload, run canaries, acknowledge alarms, report an event."""
+"""Actions of the daemon behind POST endpoints: reload, canaries, alarms, events, rejudging, prompts."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
+from typing import Any
 
+from ragwatch.config.paging import unpaged
 from ragwatch.core.canary.report import SuiteReport
+from ragwatch.core.sample import Sample
 from ragwatch.daemon.events import REPORTED
 from ragwatch.daemon.runtime import Runtime
 from ragwatch.daemon.watchers import Watchers
-from ragwatch.web import Action, ParameterError
+from ragwatch.errors import JudgeError
+from ragwatch.pipeline.rejudging import RejudgeRequest, Rejudging
+from ragwatch.ports import Judge, Store
+from ragwatch.ports.capabilities import ShowsPrompts
+from ragwatch.stores.rows import sample_of
+from ragwatch.telemetry import Telemetry
+from ragwatch.web import Action, PageScope, ParameterError, Rejudge
+
+
+def rejudge_with(
+    in_force: Callable[[], AbstractAsyncContextManager[Runtime]], store: Store, telemetry: Telemetry
+) -> Rejudge:
+    """Build the handler. It reads with the budget and the circuit breaker of the judge in force.
+
+    Args:
+        in_force: Context manager that holds the active runtime.
+        store: Holds the answers.
+        telemetry: Counts what fails.
+    """
+
+    async def rejudge(fields: Mapping[str, Any]) -> Mapping[str, object]:
+        async with in_force() as runtime:
+            config, judges = runtime.config, {judging.judge.name: judging.judge for judging in runtime.judgings}
+        config.require_texts("rejudging")
+        if fields["judge"] not in judges:
+            raise ParameterError(f"judge: {fields['judge']!r} is not configured; use one of: {', '.join(judges)}")
+        rejudging = Rejudging(
+            judges[fields["judge"]],
+            store=store,
+            timeout_seconds=config.settings.judging.timeout,
+            telemetry=telemetry,
+        )
+        request = {name: value for name, value in fields.items() if name != "judge"}
+        return (await rejudging.read(RejudgeRequest(**request))).to_dict()
+
+    return rejudge
+
+
+def rebuilt_prompts(judges: Iterable[Judge], name: str, record: Mapping[str, object]) -> dict[str, object] | None:
+    """Return the version in force and the first prompts of a judge; None if it asks no model or is not configured.
+
+    Args:
+        judges: The judges in force.
+        name: Name of the judge.
+        record: The stored sample.
+    """
+    for judge in judges:
+        if judge.name == name and isinstance(judge, ShowsPrompts):
+            return {"version": judge.version, **_prompts(judge, sample_of(record))}
+    return None
+
+
+def _prompts(judge: ShowsPrompts, sample: Sample) -> dict[str, object]:
+    """The prompts of a judge, or why there are none. The id as seed gives the same ones each time."""
+    try:
+        prompts = judge.first_prompts(sample, sample.id)
+    except JudgeError as error:
+        return {"prompts": [], "error": str(error)}
+    return {"prompts": [{"system": system, "user": user} for system, user in prompts], "error": None}
+
+
+def page_scope(runtime: Runtime) -> PageScope:
+    """The names in the configuration of a runtime."""
+    config = runtime.config
+    return PageScope(
+        sources=tuple(intake.source.name for intake in runtime.intakes),
+        routes=config.settings.routes,
+        judges=tuple(judge.place.name for judge in config.judges),
+        suites=tuple(suite.place.suite for suite in config.canaries),
+        windows=tuple(config.settings.estimates.windows),
+        thresholds={str(quantity): value for quantity, value in config.settings.live_thresholds.items()},
+        route_thresholds={
+            route: {str(quantity): value for quantity, value in limits.items()}
+            for route, limits in config.settings.route_thresholds.items()
+        },
+        unpaged=unpaged(config),
+        texts=config.texts,
+        confidence=config.settings.estimates.confidence,
+        segments=config.settings.segments,
+        criteria=tuple(criterion.name for criterion in config.settings.criteria),
+        trace_url=config.settings.web.trace_url,
+    )
+
 
 MAX_DETAIL_CHARS = 500
 

@@ -21,22 +21,21 @@ from ragwatch import __version__
 from ragwatch.board import Board
 from ragwatch.errors import RagwatchError, StoreError, UnsearchableError
 from ragwatch.ports import Query, Store
+from ragwatch.ports.receiving import Handler, IncomingRequest
 from ragwatch.web import samples
-from ragwatch.web.access import RequestPolicy
-from ragwatch.web.acknowledge_page import acknowledge_routes
+from ragwatch.web.access import INGEST_PATHS, RequestPolicy
 from ragwatch.web.audit_trail import AuditRecord, AuditTrail
-from ragwatch.web.authentication import Authentication
+from ragwatch.web.authentication import USER, Authentication
 from ragwatch.web.body_limit import RequestBodyLimit
 from ragwatch.web.canaries import canaries, suites_of
 from ragwatch.web.causes_page import cause_routes
-from ragwatch.web.changes_page import change_routes
+from ragwatch.web.changes_page import acknowledge_routes, change_routes
 from ragwatch.web.downloads import download_routes
 from ragwatch.web.drift_page import drift_routes
 from ragwatch.web.entity_tags import EntityTags
 from ragwatch.web.erasure import Forget, erasure_routes
 from ragwatch.web.forms import FIELD, FORM_TOKEN, FormGuard
 from ragwatch.web.guard import HEADERS, NO_STORE, RequestGuard
-from ragwatch.web.ingest import Receivers, ingest_routes
 from ragwatch.web.label_authors import LabelRate
 from ragwatch.web.label_page import label_page_routes
 from ragwatch.web.labels import LabelService, label_routes
@@ -52,6 +51,44 @@ from ragwatch.web.samples_page import sample_routes
 from ragwatch.web.scope import PageScope
 from ragwatch.web.streamed_samples import sample_json, samples_json
 from ragwatch.web.trends_page import trend_routes
+
+Receivers = Mapping[str, Mapping[str, Handler]]
+KIND_OF_PATH = {"/v1/traces": "otlp"}
+PARAMETER = "source"
+
+
+def ingest_routes(receivers: Callable[[], Receivers]) -> list[Route]:
+    """Builds the routes.
+
+    Args:
+        receivers: Returns the handlers of the configured sources, by path and name of the source.
+    """
+    return [Route(path, _handler(path, receivers), methods=["POST"]) for path in sorted(INGEST_PATHS)]
+
+
+def _handler(path: str, receivers: Callable[[], Receivers]) -> Callable[[Request], Awaitable[Response]]:
+    async def handle(request: Request) -> Response:
+        by_source = receivers().get(path, {})
+        names = request.query_params.getlist(PARAMETER)
+        if len(names) > 1:
+            return json_reply({"error": "source: is given twice; name one source"}, 400)
+        if not by_source:
+            kind = KIND_OF_PATH.get(path, "push")
+            return json_reply({"error": f"sources: none of kind {kind} is configured; add one"}, 404)
+        if not names and len(by_source) > 1:
+            known = ", ".join(sorted(by_source))
+            return json_reply({"error": f"source: several are configured; add ?source=NAME, one of: {known}"}, 400)
+        name = names[0] if names else next(iter(by_source))
+        if name not in by_source:
+            known = ", ".join(sorted(by_source))
+            return json_reply({"error": f"source: {name[:100]!r} does not receive requests; use one of: {known}"}, 404)
+        reply = await by_source[name](
+            IncomingRequest(path, dict(request.headers.items()), request.stream(), request.scope.get(USER, ""))
+        )
+        return Response(reply.body, reply.status, {**reply.headers, "Content-Type": reply.content_type})
+
+    return handle
+
 
 Action = Callable[[Mapping[str, str]], Awaitable[str]]
 """Handles a POST: maps query parameters to the text of the response. Raises `ParameterError` (400) for invalid ones,

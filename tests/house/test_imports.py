@@ -14,7 +14,7 @@ LIBRARIES: Mapping[str, tuple[str, ...]] = {
     "anthropic": ("ragwatch.judges.claude",),
     "boto3": ("ragwatch.sources.sqs.queue",),
     "botocore": ("ragwatch.sources.sqs.queue",),
-    "anyio": ("ragwatch.daemon.store_check", "ragwatch.web"),
+    "anyio": ("ragwatch.daemon.runtime_loops", "ragwatch.web"),
     "apscheduler": ("ragwatch.config.crontab", "ragwatch.daemon.schedule"),
     "bcrypt": ("ragwatch.web.passwords",),
     "click": ("ragwatch.commands",),

@@ -1,10 +1,14 @@
-"""The loop that sends the scores of new verdicts in one form. Its place is stored, so that a restart resumes there."""
+"""The loop that sends the scores of new verdicts in one form. Its place is stored, so that a restart resumes there.
+
+`try_endpoint` tests an endpoint with requests that hold nothing.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from random import SystemRandom
 from time import monotonic
@@ -12,9 +16,27 @@ from time import monotonic
 from ragwatch.pipeline.export import messages
 from ragwatch.pipeline.export.client import Failure, OtlpClient, Reply
 from ragwatch.pipeline.export.evaluation import Evaluation, Skipped, evaluation_of, skipped
-from ragwatch.pipeline.export.rules import ExportRules, Signal
+from ragwatch.pipeline.export.rules import ExportRules, ExportTarget, Signal
 from ragwatch.ports import Query, ScoreRow, Store
 from ragwatch.telemetry import Telemetry
+
+
+async def try_endpoint(target: ExportTarget, signals: Iterable[Signal]) -> Mapping[Signal, str | None]:
+    """Send an empty request of each kind. Returns what is wrong with each; None if it was accepted.
+
+    Raises:
+        ConfigError: `ca_file` cannot be read.
+    """
+    client = OtlpClient(target, time.time)
+    faults: dict[Signal, str | None] = {}
+    try:
+        for signal in signals:
+            reply = await client.send(signal, messages.request_of(signal, (), ExportRules(), 0.0))
+            faults[signal] = None if reply.failure is None else f"{reply.failure}: {reply.why}"
+    finally:
+        await client.close()
+    return faults
+
 
 MAX_STEP_SECONDS = 1.0  # a reload and a stop wait for running steps
 MIN_PAUSE_SECONDS = 1.0

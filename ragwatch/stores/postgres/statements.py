@@ -1,4 +1,4 @@
-"""SQL statements of intake and settlement. Each takes the writing cursor within an open transaction.
+"""SQL statements of intake, settlement and message batches. Each takes the writing cursor within an open transaction.
 
 Rows are written in the order of their keys, so that two workers with the same rows wait instead of blocking each other.
 Lists are given in binary (%b): as text, psycopg takes 20 us for each body of a sample.
@@ -13,10 +13,60 @@ from ragwatch.core.tally import Tallies, count_assignments, verdict_tallies
 from ragwatch.core.verdict import Verdict
 from ragwatch.ports import Admission, Assignment, FollowUp
 from ragwatch.stores import rows
+from ragwatch.stores.days import DayStatements
+from ragwatch.stores.decoding import VERDICT_COLUMNS
 from ragwatch.stores.kept_texts import Texts
 from ragwatch.stores.postgres.connections import Writer
 from ragwatch.stores.postgres.locks import SEQUENCES, lock
 from ragwatch.stores.traits import traits_body
+
+_COLUMNS = ", ".join("v.scores::text" if name == "scores" else f"v.{name}" for name in VERDICT_COLUMNS)
+
+DAYS = DayStatements(
+    next_at="SELECT MIN(at) FROM verdicts WHERE at >= %s",
+    newest_seq="SELECT MAX(seq) FROM verdicts",
+    pruned_seq="SELECT seq FROM pruned",
+    of_day="SELECT route, seq FROM verdicts WHERE at >= %s AND at < %s AND seq <= %s",
+    by_seqs=(
+        rf"SELECT {_COLUMNS}, v.line, NULLIF(s.body, '\x00'), s.source"  # noqa: S608 - constants only
+        " FROM verdicts v LEFT JOIN samples s USING (key) WHERE v.seq = ANY(%b::bigint[]) ORDER BY v.seq"
+    ),
+    key_of="SELECT key, judge FROM verdicts WHERE seq = %s",
+    list_of=list,
+)
+
+
+OPEN_BATCHES = "SELECT id, provider_id, prepared, seed FROM batches WHERE judge = %s ORDER BY id"
+BATCHED_DRAWS = (
+    "SELECT reservation, key, source, route, at, body, probability FROM work JOIN samples USING (key)"
+    " WHERE batch = %s ORDER BY seq"
+)
+
+
+def prepare_batch(writer: Writer, judge: str, draws: Mapping[str, int], seed: str, now: float) -> int:
+    """See `Batches.prepare_batch`. Draws that are settled or in another batch are skipped: none is paid for twice."""
+    ((batch,),) = writer.execute(
+        "INSERT INTO batches (judge, prepared, seed) VALUES (%s, %s, %s) RETURNING id", (judge, now, seed)
+    ).fetchall()
+    writer.execute(
+        "UPDATE work SET batch = %s, reservation = d.reservation, holder = NULL, leased_until = '-Infinity'"
+        " FROM unnest(%b::text[], %b::bigint[]) AS d(key, reservation)"
+        " WHERE work.judge = %s AND work.key = d.key AND work.batch IS NULL",
+        (batch, list(draws), list(draws.values()), judge),
+    )
+    return int(batch)
+
+
+def send_batch(writer: Writer, batch: int, provider_id: str) -> None:
+    """See `Batches.send_batch`."""
+    writer.execute("UPDATE batches SET provider_id = %s WHERE id = %s", (provider_id, batch))
+
+
+def close_batch(writer: Writer, batch: int) -> int:
+    """See `Batches.close_batch`."""
+    writer.execute("DELETE FROM batches WHERE id = %s", (batch,))
+    return writer.execute("UPDATE work SET batch = NULL, reservation = NULL WHERE batch = %s", (batch,)).rowcount
+
 
 SLOTS = 16
 TALLIES = "SELECT name, labels, MAX(label_names), SUM(value ORDER BY slot) FROM tallies GROUP BY name, labels"

@@ -37,7 +37,6 @@ from ragwatch.stores.limits import MAX_RUNS_SHARE
 from ragwatch.stores.lock import StateLock
 from ragwatch.stores.postgres import (
     accounts,
-    batches,
     feedback,
     forgetting,
     indexing,
@@ -189,25 +188,25 @@ class PostgresStore(PostgresSearch):
     def prepare_batch(self, judge: str, draws: Mapping[str, int], seed: str, *, now: float) -> int:
         """See `Batches.prepare_batch`."""
         with self.transaction() as writer:
-            return batches.prepare(writer, judge, draws, seed, now)
+            return statements.prepare_batch(writer, judge, draws, seed, now)
 
     def send_batch(self, batch: int, provider_id: str) -> None:
         """See `Batches.send_batch`."""
         with self.transaction() as writer:
-            batches.send(writer, batch, provider_id)
+            statements.send_batch(writer, batch, provider_id)
 
     def batches(self, judge: str) -> list[OpenBatch]:
         """See `Batches.batches`."""
-        return [OpenBatch(*row) for row in self.rows(batches.OPEN_BATCHES, (judge,))]
+        return [OpenBatch(*row) for row in self.rows(statements.OPEN_BATCHES, (judge,))]
 
     def batched(self, batch: int) -> list[tuple[Draw, int]]:
         """See `Batches.batched`."""
-        return [(rows.draw_of(row[1:]), row[0]) for row in self.rows(batches.BATCHED_DRAWS, (batch,))]
+        return [(rows.draw_of(row[1:]), row[0]) for row in self.rows(statements.BATCHED_DRAWS, (batch,))]
 
     def close_batch(self, batch: int) -> int:
         """See `Batches.close_batch`."""
         with self.transaction() as writer:
-            return batches.close(writer, batch)
+            return statements.close_batch(writer, batch)
 
     def record(self, event: RecordedEvent) -> None:
         """See `Store.record`."""

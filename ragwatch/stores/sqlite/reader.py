@@ -1,7 +1,8 @@
-"""Read-only SQLite connection. It reads the last commit and never blocks the writer."""
+"""Read-only SQLite connection. It reads the last commit and never blocks the writer. The statements that read day by day."""
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import threading
 from collections.abc import Generator, Iterable, Iterator, Sequence
@@ -11,8 +12,29 @@ from pathlib import Path
 from typing import Any
 
 from ragwatch.errors import StoreError
+from ragwatch.stores.days import DayStatements
+from ragwatch.stores.decoding import VERDICT_COLUMNS
 from ragwatch.stores.encryption import TextCipher
 from ragwatch.stores.sqlite.disk import FAILURES, advice, reason, use_own_temporary_files
+from ragwatch.stores.sqlite.retention import PRUNED_SEQ
+
+_COLUMNS = ", ".join(f"v.{name}" for name in VERDICT_COLUMNS)
+
+DAYS = DayStatements(
+    next_at="SELECT MIN(at) FROM verdicts WHERE at >= ?",
+    newest_seq="SELECT MAX(seq) FROM verdicts",
+    pruned_seq=PRUNED_SEQ,
+    # With the plus sign, SQLite uses the index of `at` and not the primary key.
+    of_day="SELECT route, seq FROM verdicts WHERE at >= ? AND at < ? AND +seq <= ?",
+    by_seqs=(
+        f"SELECT {_COLUMNS}, v.line, NULLIF(s.body, x'00'), s.source"  # noqa: S608 - constants only
+        " FROM verdicts v LEFT JOIN samples s USING (key)"
+        " WHERE v.seq IN (SELECT value FROM json_each(?)) ORDER BY v.seq"
+    ),
+    key_of="SELECT key, judge FROM verdicts WHERE seq = ?",
+    list_of=lambda seqs: json.dumps(list(seqs)),
+)
+
 
 CACHE_KIB = 512  # instead of 2 MiB for each connection; the kernel caches the same pages anyway
 REPLACE_INVALID = partial(str, encoding="utf-8", errors="replace")

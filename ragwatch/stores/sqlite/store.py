@@ -33,7 +33,7 @@ from ragwatch.ports import (
 from ragwatch.stores import rows
 from ragwatch.stores.encryption import EncryptionOptions, TextCipher
 from ragwatch.stores.kept_texts import TEXT_SEARCH, Texts
-from ragwatch.stores.sqlite import accounts, batches, feedback, indexing, replies, statements, trends, waiting
+from ragwatch.stores.sqlite import accounts, feedback, indexing, replies, statements, trends, waiting
 from ragwatch.stores.sqlite.finding import SqliteSearch
 from ragwatch.stores.sqlite.retention import LIVE, PRUNED_UNTIL, delete_expired, delete_oldest, delete_oldest_runs
 
@@ -229,27 +229,27 @@ class SqliteStore(SqliteSearch):
     def prepare_batch(self, judge: str, draws: Mapping[str, int], seed: str, *, now: float) -> int:
         """See `Batches.prepare_batch`."""
         with self._transaction() as writer:
-            batch = batches.prepare(writer, judge, draws, seed, now)
+            batch = statements.prepare_batch(writer, judge, draws, seed, now)
         self._release(judge, draws)
         return batch
 
     def send_batch(self, batch: int, provider_id: str) -> None:
         """See `Batches.send_batch`."""
         with self._transaction() as writer:
-            batches.send(writer, batch, provider_id)
+            statements.send_batch(writer, batch, provider_id)
 
     def batches(self, judge: str) -> list[OpenBatch]:
         """See `Batches.batches`."""
-        return [OpenBatch(*row) for row in self._reader.rows(batches.OPEN_BATCHES, (judge,))]
+        return [OpenBatch(*row) for row in self._reader.rows(statements.OPEN_BATCHES, (judge,))]
 
     def batched(self, batch: int) -> list[tuple[Draw, int]]:
         """See `Batches.batched`."""
-        return [batches.batched_draw(row) for row in self._reader.rows(batches.BATCHED_DRAWS, (batch,))]
+        return [statements.batched_draw(row) for row in self._reader.rows(statements.BATCHED_DRAWS, (batch,))]
 
     def close_batch(self, batch: int) -> int:
         """See `Batches.close_batch`."""
         with self._transaction() as writer:
-            return batches.close(writer, batch)
+            return statements.close_batch(writer, batch)
 
     def record(self, event: RecordedEvent) -> None:
         """See `Store.record`."""

@@ -32,8 +32,7 @@ from ragwatch.ports import Retention, Store
 from ragwatch.stores.days import DayReader, DayVerdict
 from ragwatch.stores.decoding import verdict_of
 from ragwatch.stores.rows import pack, verdict_row
-from ragwatch.stores.sqlite.days import DAYS
-from ragwatch.stores.sqlite.reader import ReadConnection
+from ragwatch.stores.sqlite.reader import DAYS, ReadConnection
 from ragwatch.stores.sqlite.store import SqliteStore
 
 pytestmark = pytest.mark.servers

@@ -13,7 +13,7 @@ from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission
 
 from ragwatch.audit import verify
 from ragwatch.commands import cli
-from ragwatch.commands.forget_elsewhere import MAX_SEARCHED_BYTES, copies_elsewhere
+from ragwatch.commands.forget import MAX_SEARCHED_BYTES, copies_elsewhere
 from ragwatch.core.redaction.redactor import Redactor
 from ragwatch.errors import ConfigError
 from ragwatch.ports import Query

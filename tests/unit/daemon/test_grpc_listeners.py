@@ -6,8 +6,7 @@ import pytest
 from structlog.testing import CapturingLogger
 
 from ragwatch.config.web import WebOptions
-from ragwatch.daemon.grpc_listeners import GrpcListeners
-from ragwatch.daemon.web_access import WebAccess
+from ragwatch.daemon.web_access import GrpcListeners, WebAccess
 from ragwatch.ports.receiving import GrpcListener, Handler, IncomingRequest, Reply
 from ragwatch.telemetry import Telemetry
 

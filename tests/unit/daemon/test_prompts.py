@@ -8,7 +8,7 @@ from support.callers import PRICES, HandClock, ScriptedProvider
 from support.kit import a_draw, a_judge_context
 
 from ragwatch.core.sample import Role, Sample, Turn
-from ragwatch.daemon.prompts import rebuilt_prompts
+from ragwatch.daemon.actions import rebuilt_prompts
 from ragwatch.judges.llm.calls.options import CallOptions
 from ragwatch.judges.llm.judge import LLMJudge
 

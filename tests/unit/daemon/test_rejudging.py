@@ -11,7 +11,7 @@ from support.kit import a_draw, a_verdict, an_admission
 
 from ragwatch.config import load
 from ragwatch.daemon import Daemon
-from ragwatch.daemon.rejudging import rejudge_with
+from ragwatch.daemon.actions import rejudge_with
 from ragwatch.errors import ConfigError
 from ragwatch.pipeline.rejudging import outcome_of
 from ragwatch.ports import Query

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from support.patience import DEADLINE
 
-from ragwatch.daemon.reloading import ReloadQueue
+from ragwatch.daemon.loops import ReloadQueue
 from ragwatch.errors import ConfigError
 from ragwatch.web import BusyError
 

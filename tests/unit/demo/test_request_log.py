@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from ragwatch.demo.request_log import RequestLog
+from ragwatch.demo.service import RequestLog
 
 
 def test_a_record_is_one_line_of_json(tmp_path: Path) -> None:

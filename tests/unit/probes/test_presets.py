@@ -28,8 +28,7 @@ from support.ports import free_port
 from support.retrievers import LOOPBACK, serving
 
 from ragwatch.core.canary.definition import Direction, Failure, Hit, Retrieved
-from ragwatch.probes.http import Options, build
-from ragwatch.probes.presets import PRESETS
+from ragwatch.probes.http import PRESETS, Options, build
 
 WORDS = ("cats", "dogs", "fish")
 CHROMA = "/api/v2/tenants/default_tenant/databases/default_database/collections"

@@ -12,7 +12,7 @@ from ragwatch.exporter import Exporter
 from ragwatch.ports.receiving import IncomingRequest, Reply
 from ragwatch.telemetry import Telemetry
 from ragwatch.web import build_app
-from ragwatch.web.ingest import Receivers
+from ragwatch.web.app import Receivers
 
 
 def receiver(name: str) -> Any:
