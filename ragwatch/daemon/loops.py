@@ -1,4 +1,7 @@
-"""Repeats a step until it is stopped. A step that fails is logged and retried with exponential backoff. Reloads wait in a queue."""
+"""Repeats a step until it is stopped. A step that fails is logged and retried with backoff.
+
+Reloads wait in a queue.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The loops of a runtime: what each repeats, how often, which of them only the leader runs, and the check of the store."""
+"""The loops of a runtime: what each repeats, how often, and which of them only the leader runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Retrieves, answers and writes the log, which is all that ragwatch reads of the service: JSON lines, rotated by renaming."""
+"""Retrieves, answers and writes the log, which is all that ragwatch reads of the service."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Read-only SQLite connection. It reads the last commit and never blocks the writer. The statements that read day by day."""
+"""Read-only SQLite connection. It reads the last commit and never blocks the writer.
+
+Here are also the statements that read all verdicts day by day.
+"""
 
 from __future__ import annotations
 

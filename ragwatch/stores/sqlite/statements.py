@@ -1,4 +1,4 @@
-"""SQL statements of intake, settlement and message batches. Each takes the writing connection within an open transaction."""
+"""SQL statements of intake, settlement and message batches. Each takes the writer within a transaction."""
 
 from __future__ import annotations
 
