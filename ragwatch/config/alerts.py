@@ -18,8 +18,9 @@ from ragwatch.config.options import (
     split_routes,
 )
 from ragwatch.rules import BurnRate, Limits, impossible
+from ragwatch.rules.alert import PREFIX
 from ragwatch.rules.burn import BURNS
-from ragwatch.rules.catalogue import NAMES, PREFIX
+from ragwatch.rules.groups import NAMES
 from ragwatch.rules.plan import WINDOWS
 
 Url = Annotated[str, Field(pattern=r"^https?://[^\s{}\"'\\]+$"), AfterValidator(lambda value: value.rstrip("/"))]
