@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from pathlib import Path
 from types import MappingProxyType
 from urllib.parse import urlsplit
 
 import click
 
 from ragwatch.commands.dashboards import write_dashboards
+from ragwatch.commands.options.serving import RulesArguments
 from ragwatch.commands.proposals import show
 from ragwatch.commands.terminal import file_name_in_errors
 from ragwatch.config import Config, load
@@ -26,31 +26,31 @@ _MAX_RUNS = 10_000  # more than a week of `* * * * 1-5`
 _WILDCARD_HOSTS = frozenset({"0.0.0.0", "[::]", "::"})  # noqa: S104 - nothing is bound; links need a real host
 
 
-def rules(path: Path, shape: str, out: Path | None, dashboards: Path | None, *, from_baseline: bool) -> int:
+def rules(given: RulesArguments) -> int:
     """Write recording rules and alerts for the thresholds, windows and objectives of a configuration."""
-    config = load(path)
+    config = load(given.path)
     plan = plan_of(config)
-    if from_baseline:
+    if given.from_baseline:
         return show(config, plan)
-    if dashboards is not None:
-        write_dashboards(config, plan, dashboards)
-        if out is None:
+    if given.dashboards is not None:
+        write_dashboards(config, plan, given.dashboards)
+        if given.out is None:
             return 0
     for key, url in (("runbooks", plan.links.runbooks), ("dashboards", plan.links.dashboards)):
         if url is None:
             click.echo(f"alerts.{key} is not set: alerts carry no link to {key}", err=True)
     if (warning := link_warning(plan.links.pages)) is not None:
         click.echo(warning, err=True)
-    files = prometheus(plan) if shape == "prometheus" else {"ragwatch-prometheusrule.yaml": operator(plan)}
-    if out is None:
+    files = prometheus(plan) if given.shape == "prometheus" else {"ragwatch-prometheusrule.yaml": operator(plan)}
+    if given.out is None:
         merged = {"groups": [group for file in prometheus(plan).values() for group in file["groups"]]}
-        click.echo(yaml_text(merged if shape == "prometheus" else operator(plan)), nl=False)
+        click.echo(yaml_text(merged if given.shape == "prometheus" else operator(plan)), nl=False)
         return 0
-    out.mkdir(parents=True, exist_ok=True)
+    given.out.mkdir(parents=True, exist_ok=True)
     for name, file in files.items():
-        with file_name_in_errors(str(out / name)):
-            (out / name).write_text(yaml_text(file), encoding="utf-8")
-        click.echo(f"wrote {out / name}", err=True)
+        with file_name_in_errors(str(given.out / name)):
+            (given.out / name).write_text(yaml_text(file), encoding="utf-8")
+        click.echo(f"wrote {given.out / name}", err=True)
     return 0
 
 
