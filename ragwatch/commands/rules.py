@@ -13,12 +13,11 @@ from ragwatch.commands.options.serving import RulesArguments
 from ragwatch.commands.proposals import show
 from ragwatch.commands.terminal import file_name_in_errors
 from ragwatch.config import Config, load
-from ragwatch.config.alerts import Alerts
 from ragwatch.config.canaries import SuitePlace
 from ragwatch.config.web import WebOptions
 from ragwatch.daemon.schedule import trigger_of
 from ragwatch.errors import ConfigError
-from ragwatch.rules import Limits, Links, RulePlan, operator, prometheus, yaml_text
+from ragwatch.rules import Links, RulePlan, operator, prometheus, yaml_text
 
 _ANY_DAY = datetime(2001, 1, 1, tzinfo=UTC)
 _YEAR_SECONDS = 366 * 86400.0
@@ -104,7 +103,7 @@ def plan_of(config: Config) -> RulePlan:
         rare=MappingProxyType(
             {suite: seconds for suite, seconds in intervals.items() if seconds > options.canaries / 2}
         ),
-        limits=_limits(options),
+        limits=options.limits,
         segments=bool(settings.segments),
         criteria=tuple(criterion.quantity for criterion in settings.criterion_rules),
     )
@@ -145,23 +144,3 @@ def is_local(url: str) -> bool:
 def _is_local(host: str) -> bool:
     name = host.strip("[]").lower()
     return name == "localhost" or name.endswith(".localhost") or name == "::1" or name.startswith("127.")
-
-
-def _limits(options: Alerts) -> Limits:
-    return Limits(
-        samples=options.minimum_samples,
-        hold=options.hold,
-        coverage=options.coverage,
-        stale=options.stale,
-        silent=options.silent,
-        lag=options.lag,
-        rejects=options.rejects,
-        canaries=options.canaries,
-        failures=options.failures,
-        budget=options.budget,
-        unquoted=options.unquoted,
-        fooled=options.fooled,
-        free=options.free,
-        degraded=options.degraded,
-        canary_answers=options.canary_answers,
-    )
