@@ -22,8 +22,9 @@ from ragwatch.commands.dashboards import board_plan_of, dashboard_files, stored_
 from ragwatch.commands.rules import plan_of
 from ragwatch.config import load
 from ragwatch.rules import RulePlan, alerts, operator, prometheus, yaml_text
-from ragwatch.rules.catalogue import CATALOGUE, PREFIX
+from ragwatch.rules.alert import Alert
 from ragwatch.rules.dashboards import Feature
+from ragwatch.rules.promql import in_words
 from tools.chart import values_schema
 from tools.dashboard_linter import exclusions
 from tools.manual import manual
@@ -84,7 +85,7 @@ def _json(value: object) -> str:
 
 ALERTS_PAGE = """# Alerts
 
-Written by `tools/kit.py` from the catalogue of alerts (`ragwatch/rules/catalogue.py`); the figures are those of the
+Written by `tools/kit.py` from the rows of alerts (`ragwatch/rules/*_alerts.py`); the figures are those of the
 default configuration. `ragwatch rules` writes the rules for another one. `alerts.severity` changes a severity:
 `critical` pages, `warning` is a ticket, `info` notifies nobody.
 
@@ -144,16 +145,22 @@ def sidecar_patch() -> dict[str, Any]:
 
 def alerts_page(plan: RulePlan) -> str:
     """The page about all alerts: severity, meaning, delay, false alarms and runbook of each."""
-    severities: dict[str, list[str]] = {}
+    by_name: dict[str, list[Alert]] = {}
     for alert in alerts(plan):
-        severities.setdefault(alert.name, []).append(str(alert.severity))
+        by_name.setdefault(alert.name, []).append(alert)
     rows = ["| alert | severity | it fires when | delay | false alarms |", "|---|---|---|---|---|"]
-    for entry in CATALOGUE:
-        name = PREFIX + entry.name
-        severity = ", ".join(dict.fromkeys(severities[name]))
+    for name, (alert, *others) in by_name.items():
+        severity = ", ".join(dict.fromkeys(each.severity for each in (alert, *others)))
         link = f"[{name}](../deploy/runbooks/{name}.md)"
-        rows.append(f"| {link} | {severity} | {entry.meaning} | {entry.delay} | {entry.promise} |")
+        rows.append(f"| {link} | {severity} | {alert.meaning} | {_delay(alert, plan)} | {alert.promise} |")
     return ALERTS_PAGE.format(table="\n".join(rows))
+
+
+def _delay(alert: Alert, plan: RulePlan) -> str:
+    if alert.hold is not None:
+        return f"{alert.delay}; no hold"
+    hold = f"{in_words(plan.limits.hold)} (`alerts.hold`)"
+    return f"{alert.delay}, then {hold}" if alert.delay else hold
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
@@ -11,6 +10,7 @@ import click
 
 from ragwatch.commands.asking import query_of, reason_of
 from ragwatch.commands.credentials import ADVICE, authorize, certificate_advice, read_token
+from ragwatch.commands.options.labels import AcknowledgeArguments
 from ragwatch.commands.terminal import printable
 from ragwatch.errors import ConfigError, ExternalError
 
@@ -20,17 +20,20 @@ BAD_REQUEST, UNAUTHORIZED = 400, 401
 _MAX_BYTES = 100_000
 
 
-def acknowledge(
-    url: str, quantity: str | None, route: str | None, judge: str | None, *, token_file: Path | None, renew: bool
-) -> None:
+def acknowledge(given: AcknowledgeArguments) -> None:
     """Acknowledge drift alarms. Evidence restarts at 0; if the drift persists, the alarm is raised again."""
-    if urlsplit(url).scheme not in ("http", "https"):
-        raise ConfigError(f"--url: {url!r} is not a URL; give one such as http://127.0.0.1:10477")
-    if judge is not None and (quantity is not None or route is not None):
+    if urlsplit(given.url).scheme not in ("http", "https"):
+        raise ConfigError(f"--url: {given.url!r} is not a URL; give one such as http://127.0.0.1:10477")
+    if given.judge is not None and (given.quantity is not None or given.route is not None):
         raise ConfigError("--judge: anchors have no quantity and no route; leave those out")
-    parameters = {"quantity": quantity, "route": route, "judge": judge, "renew": "true" if renew else None}
-    request = Request(f"{url.rstrip('/')}{PATH}?{query_of(parameters)}", data=b"", method="POST")  # noqa: S310 - scheme is checked above
-    authorize(request, read_token(token_file))
+    parameters = {
+        "quantity": given.quantity,
+        "route": given.route,
+        "judge": given.judge,
+        "renew": "true" if given.renew else None,
+    }
+    request = Request(f"{given.url.rstrip('/')}{PATH}?{query_of(parameters)}", data=b"", method="POST")  # noqa: S310 - scheme is checked above
+    authorize(request, read_token(given.token_file))
     try:
         with urlopen(request, timeout=TIMEOUT_SECONDS) as response:  # noqa: S310 - the same
             click.echo(printable(response.read(_MAX_BYTES).decode("utf-8", "replace")), nl=False)
@@ -38,9 +41,9 @@ def acknowledge(
         with error:
             reason = reason_of(error.read(_MAX_BYTES))
         if error.code == BAD_REQUEST:
-            raise ConfigError(f"{url} refused: {reason}") from error
+            raise ConfigError(f"{given.url} refused: {reason}") from error
         advice = f" {ADVICE}" if error.code == UNAUTHORIZED else ""
-        raise ExternalError(f"{url} refused: {error.code} {reason}{advice}") from error
+        raise ExternalError(f"{given.url} refused: {error.code} {reason}{advice}") from error
     except (URLError, OSError) as error:
         reason = f"{getattr(error, 'reason', error)}{certificate_advice(error)}"
-        raise ExternalError(f"{url} cannot be reached: {reason}") from error
+        raise ExternalError(f"{given.url} cannot be reached: {reason}") from error

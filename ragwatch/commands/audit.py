@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
-
 import click
 
 from ragwatch.audit import verify
+from ragwatch.commands.options.privacy import AuditVerifyArguments
 from ragwatch.commands.terminal import printable
 
 BROKEN, NOTHING = 1, 3
 
 
-def verify_command(*, files: Sequence[Path]) -> int:
+def verify_command(given: AuditVerifyArguments) -> int:
     """Check the chain. Returns 1 if a line was changed, deleted, inserted or moved, 3 if there is no line."""
-    result = verify(files)
+    result = verify(given.files)
     if result.error is not None:
         click.echo(printable(f"broken: {result.error}"))
         return BROKEN

@@ -17,6 +17,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from ragwatch.commands.chart import chart
+from ragwatch.commands.options.scores import BacktestArguments
 from ragwatch.commands.replay import DetectorTrace, ScoredAnswer, lowest_probabilities, read_answers, replay, routes_of
 from ragwatch.commands.state_reader import score_reader
 from ragwatch.config import Config, JudgeConfig, load
@@ -51,34 +52,25 @@ class _KnownDates:
     quiet_until: float | None
 
 
-def backtest(
-    file: Path | None,
-    path: Path | None,
-    settings: Sequence[str],
-    acknowledge_after: str,
-    quiet_until: str | None,
-    *,
-    as_json: bool,
-    svg: Path | None,
-) -> int:
+def backtest(given: BacktestArguments) -> int:
     """Replay the scores in a file, or in a store, through the drift detectors."""
     configure_logging("error")
-    dates = _known_dates(acknowledge_after, quiet_until)
-    config = None if path is None else load(path)
-    options = _options(config, settings)
-    if file is not None:
-        answers = read_answers(file, (*Quantity, *options.quantities))
+    dates = _known_dates(given.acknowledge_after, given.quiet_until)
+    config = None if given.path is None else load(given.path)
+    options = _options(config, given.settings)
+    if given.file is not None:
+        answers = read_answers(given.file, (*Quantity, *options.quantities))
     elif config is not None:
         answers = _stored_answers(config, _judge(config, options).place.name)
     else:
         raise ConfigError("FILE: is missing; name one, or give --config to use the scores in its store")
     if not answers:
-        click.echo(f"no scores in {file or 'the store'}", err=True)
+        click.echo(f"no scores in {given.file or 'the store'}", err=True)
     answers, rules = _rules(answers, options, config)
     traces = replay(rules, answers, dates.acknowledged_after)
-    if svg is not None and traces:
-        _write(svg, chart(traces))
-    if as_json:
+    if given.svg is not None and traces:
+        _write(given.svg, chart(traces))
+    if given.as_json:
         click.echo(json.dumps(_summary(traces, dates)))
     else:
         _show(traces, dates)

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ragwatch.commands.client import LabelClient, address_of, label_client
+from ragwatch.commands.options.labels import CalibrateArguments
 from ragwatch.commands.state_reader import retention_warning
 from ragwatch.config import load
 from ragwatch.core.labels.agreement import Agreement, ShareEstimate, TooFewLabels
@@ -57,18 +58,16 @@ class _LabelledVerdicts:
     pruned_until: float | None
 
 
-def calibrate(
-    path: Path, name: str | None, out: Path | None, *, url: str | None, token_file: Path | None, as_json: bool
-) -> int:
+def calibrate(given: CalibrateArguments) -> int:
     """Compare a judge with labels: agreement, kappa, sensitivity, specificity, reliability, largest disagreements."""
     configure_logging("error")
-    config = load(path)
+    config = load(given.path)
     names = [options.place.name for options in config.judges]
-    judge = name or names[0]
+    judge = given.name or names[0]
     if judge not in names:
         raise ConfigError(f"--judge {judge}: is not configured; use one of: {', '.join(names)}")
     options = config.settings.labels
-    with label_client(config, url, token_file) as client:
+    with label_client(config, given.url, given.token_file) as client:
         verdicts = _read(client, judge, time.time() - options.fresh, frozenset(options.leave_out))
     calibration = report(
         verdicts.scores,
@@ -77,7 +76,7 @@ def calibrate(
         minimum=options.minimum,
         confidence=config.settings.estimates.confidence,
     )
-    address = (config.settings.web.external_url or url or address_of(config)).rstrip("/")
+    address = (config.settings.web.external_url or given.url or address_of(config)).rstrip("/")
     record = {
         "judge": judge,
         "version": verdicts.version,
@@ -85,9 +84,9 @@ def calibrate(
         "picked_until": verdicts.pruned_until,
         **to_record(calibration, address),
     }
-    if out is not None:
-        _write(out, json.dumps(record, indent=2) + "\n")
-    if as_json:
+    if given.out is not None:
+        _write(given.out, json.dumps(record, indent=2) + "\n")
+    if given.as_json:
         click.echo(json.dumps(record))
     else:
         _show(calibration, verdicts, judge, address)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from pathlib import Path
 
 import click
 from rich.box import SIMPLE_HEAD
@@ -12,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ragwatch.commands.event_loop import run_async
+from ragwatch.commands.options.samples import CanaryArguments
 from ragwatch.commands.suite_runs import run_suites
 from ragwatch.commands.terminal import escape_line
 from ragwatch.config import load
@@ -26,21 +25,21 @@ DEGRADED, FAILED_QUERIES = 1, 3
 SHOWN_BY_K = (CanaryMetric.RECALL, CanaryMetric.PRECISION, CanaryMetric.F1, CanaryMetric.NDCG)
 
 
-def canary(*, path: Path, names: Sequence[str], as_json: bool) -> int:
+def canary(given: CanaryArguments) -> int:
     """Run every canary once, now. Nothing is stored."""
     configure_logging("error")
-    config = load(path)
+    config = load(given.path)
     configured = [suite.place.suite for suite in config.canaries]
-    for name in names:
+    for name in given.names:
         if name not in configured:
             raise ConfigError(f"--suite {name}: is not configured; use one of: {', '.join(configured) or 'none is'}")
     secret = readable_secret(config.settings.state)
-    chosen = [suite for suite in config.canaries if not names or suite.place.suite in names]
+    chosen = [suite for suite in config.canaries if not given.names or suite.place.suite in given.names]
     suites = [suite_of(suite, secret) for suite in chosen]
     if not suites:
         raise ConfigError("canaries: none is configured; add a suite such as {suite: docs, file: ..., probe: {...}}")
     reports = run_async(run_suites(suites))
-    if as_json:
+    if given.as_json:
         click.echo(json.dumps({"suites": [suite_line(report) for report in reports]}))
     else:
         for report in reports:

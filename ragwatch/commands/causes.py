@@ -5,51 +5,37 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import click
 from rich.console import Console
 
+from ragwatch.commands.options.retrieval import CausesArguments
 from ragwatch.commands.state_reader import answer_pages
 from ragwatch.commands.terminal import escape_line
 from ragwatch.config import Config, load
 from ragwatch.core.sample import OTHER
 from ragwatch.errors import ConfigError
 from ragwatch.telemetry import configure_logging
-from ragwatch.web.causes import DEFAULT_WINDOW, CauseQuestion, causes_view, question_of
+from ragwatch.web.causes import DEFAULT_WINDOW, PARAMETERS, CauseQuestion, causes_view, question_of
 from ragwatch.web.samples import ParameterError
 from ragwatch.web.scope import PageScope
 
 NOT_ENOUGH_DATA = 3
 
 
-def causes(
-    *,
-    path: Path,
-    route: str | None,
-    judge: str | None,
-    quantity: str | None,
-    below: str | None,
-    above: str | None,
-    window: str | None,
-    since: str | None,
-    until: str | None,
-    as_json: bool,
-) -> int:
+def causes(given: CausesArguments) -> int:
     """Find what failing answers of a route and time have in common."""
     configure_logging("error")
-    config = load(path)
+    config = load(given.path)
     routes = (*config.settings.routes, OTHER)
-    if route not in (None, *routes):
-        raise ConfigError(f"--route {route}: is not configured; use one of: {', '.join(routes)}")
+    if given.route not in (None, *routes):
+        raise ConfigError(f"--route {given.route}: is not configured; use one of: {', '.join(routes)}")
     judges = [one.place.name for one in config.judges]
-    if judge not in (None, *judges):
-        raise ConfigError(f"--judge {judge}: is not configured; use one of: {', '.join(judges)}")
+    if given.judge not in (None, *judges):
+        raise ConfigError(f"--judge {given.judge}: is not configured; use one of: {', '.join(judges)}")
     scope = page_scope(config)
-    given = {"route": route, "judge": judge, "quantity": quantity, "below": below, "above": above}
-    given |= {"window": window, "since": since, "until": until}
-    pairs = [(name, value) for name, value in given.items() if value is not None]
+    pairs = [(name, value) for name in PARAMETERS if (value := getattr(given, name)) is not None]
     try:
         question = question_of(pairs, scope, now=time.time())
     except ParameterError as error:
@@ -57,27 +43,25 @@ def causes(
     _check(question, given)
     with answer_pages(config) as page:
         view = causes_view(page, question, scope, confidence=config.settings.estimates.confidence)
-    if as_json:
+    if given.as_json:
         click.echo(json.dumps(view))
     else:
         _show(view)
     return 0 if view["answers"] else NOT_ENOUGH_DATA
 
 
-def _check(question: CauseQuestion, given: Mapping[str, str | None]) -> None:
+def _check(question: CauseQuestion, given: CausesArguments) -> None:
     """Refuse limits that no score is beyond, and times that no answer is of.
 
     Raises:
         ConfigError: They are such.
     """
     if question.limit is not None and not 0.0 <= question.limit <= 1.0:
-        name = "above" if given["below"] is None else "below"
-        raise ConfigError(f"--{name} {given[name]}: is no score; write a number from 0 to 1")
+        limit = f"--above {given.above}" if given.below is None else f"--below {given.below}"
+        raise ConfigError(f"{limit}: is no score; write a number from 0 to 1")
     if question.until is not None and question.until <= question.since:
-        begin = (
-            f"--window {given['window'] or DEFAULT_WINDOW}" if given["since"] is None else f"--since {given['since']}"
-        )
-        raise ConfigError(f"--until {given['until']}: is not later than the start of {begin}; give an earlier --since")
+        begin = f"--window {given.window or DEFAULT_WINDOW}" if given.since is None else f"--since {given.since}"
+        raise ConfigError(f"--until {given.until}: is not later than the start of {begin}; give an earlier --since")
 
 
 def page_scope(config: Config) -> PageScope:

@@ -19,6 +19,7 @@ from ragwatch.commands.check_settings import check_state, export_test, setting_n
 from ragwatch.commands.check_web import NOBODY_SENDS, address_state, may_send, push_request, traces_so_far, web_state
 from ragwatch.commands.event_loop import run_async
 from ragwatch.commands.log_warnings import format_advice, incomplete_file, lock_owner, reject_warnings, sample_warnings
+from ragwatch.commands.options.serving import CheckArguments
 from ragwatch.commands.rules import link_warning, pages_of
 from ragwatch.commands.samples import build_judge
 from ragwatch.commands.state_reader import check_state_keys, has_started
@@ -75,10 +76,10 @@ class Finding:
     detail: str
 
 
-def check(path: Path) -> int:
+def check(given: CheckArguments) -> int:
     """Validate a configuration and test what it refers to: files, records, judges, canary endpoints, address."""
     configure_logging("error")
-    findings = list(check_all(load(path)))
+    findings = list(check_all(load(given.path)))
     table = Table("key", "state", Column("result", overflow="fold"))
     for finding in findings:
         state = f"[{_COLOURS[finding.state]}]{finding.state}[/]"

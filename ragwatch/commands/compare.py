@@ -17,6 +17,7 @@ from rich.table import Table
 
 from ragwatch.commands.event_loop import run_async
 from ragwatch.commands.input_files import FileOptions, InputFiles
+from ragwatch.commands.options.samples import CompareArguments
 from ragwatch.commands.relevance import RelevanceCases, read_qrels
 from ragwatch.commands.samples import SampleFiles, judge_named, read_all
 from ragwatch.commands.terminal import escape_line
@@ -96,39 +97,24 @@ class _LogRows(NamedTuple):
     warnings: list[str]
 
 
-def compare(  # noqa: PLR0913 - one argument for each option of the command line
-    *,
-    a: str,
-    b: str,
-    path: Path | None,
-    judge: str | None,
-    format_name: str | None,
-    source: str | None,
-    log: Sequence[Path],
-    on_live: bool,
-    since: str,
-    label: str,
-    qrels: Path | None,
-    ks: Sequence[int],
-    as_json: bool,
-) -> int:
+def compare(given: CompareArguments) -> int:
     """Compare B with A over the same questions."""
     configure_logging("error")
-    config = None if path is None else load(path)
+    config = None if given.path is None else load(given.path)
     options = CompareOptions(
         config=config,
-        judge=judge,
-        inputs=InputFiles(config, FileOptions(format_name, source)),
-        log=log,
-        label=label,
-        since=time.time() - _seconds(since) if on_live else None,
-        qrels=None if qrels is None else read_qrels(qrels),
-        ks=tuple(ks) or KS,
+        judge=given.judge,
+        inputs=InputFiles(config, FileOptions(given.format_name, given.source)),
+        log=given.log,
+        label=given.label,
+        since=time.time() - _seconds(given.since) if given.on_live else None,
+        qrels=None if given.qrels is None else read_qrels(given.qrels),
+        ks=tuple(given.ks) or KS,
     )
-    both = _compare(a, b, options)
-    if as_json:
-        retrieval = None if both.retrieval is None else compare_line(both.retrieval, a, b)
-        line = compare_line(both.answers, a, b) | {"warnings": both.warnings, "retrieval": retrieval}
+    both = _compare(given.a, given.b, options)
+    if given.as_json:
+        retrieval = None if both.retrieval is None else compare_line(both.retrieval, given.a, given.b)
+        line = compare_line(both.answers, given.a, given.b) | {"warnings": both.warnings, "retrieval": retrieval}
         click.echo(json.dumps(line))
     else:
         _show(both)

@@ -6,15 +6,16 @@ import click
 from click.shell_completion import get_completion_class
 
 from ragwatch.commands import cli
+from ragwatch.commands.options.setup import CompletionArguments
 
 PROGRAM = "ragwatch"
 VARIABLE = "_RAGWATCH_COMPLETE"
 
 
-def completion(*, shell: str) -> int:
+def completion(given: CompletionArguments) -> int:
     """Print the completion script of a shell. Returns 0."""
-    kind = get_completion_class(shell)
+    kind = get_completion_class(given.shell)
     if kind is None:
-        raise AssertionError(f"click has no completion for {shell}")
+        raise AssertionError(f"click has no completion for {given.shell}")
     click.echo(kind(cli, {}, PROGRAM, VARIABLE).source())
     return 0

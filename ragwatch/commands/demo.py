@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ragwatch.commands.event_loop import run_async
+from ragwatch.commands.options.serving import DemoArguments
 from ragwatch.commands.streams import OUTPUT
 from ragwatch.config import parse
 from ragwatch.config.drift import DriftOptions
@@ -39,34 +40,23 @@ INTERVAL_WIDTH = 5  # characters
 _WATCHED = DriftOptions().quantities
 
 
-def demo(
-    *,
-    port: int,
-    seconds: float | None,
-    degrade_after: float | None,
-    breakage_seconds: float,
-    chunk_words: int,
-    rate: float,
-    kind: str | None,
-    base_url: str | None,
-    model: str | None,
-) -> None:
+def demo(given: DemoArguments) -> None:
     """Monitor a small RAG service over the docstrings of the Python library; judges every answer."""
     configure_logging("warning")
-    judges = [] if kind is None else [llm_judge(kind, base_url, model)]
+    judges = [] if given.kind is None else [llm_judge(given.kind, given.base_url, given.model)]
 
     async def run() -> None:  # everything that must be closed is created here, where a signal is no exception
         with tempfile.TemporaryDirectory(prefix="ragwatch-demo-") as folder:
             demo_run = DemoRun(
                 Path(folder),
-                port=port,
-                degrade_after=degrade_after,
-                breakage_seconds=breakage_seconds,
-                chunk_words=chunk_words,
-                rate=rate,
+                port=given.port,
+                degrade_after=given.degrade_after,
+                breakage_seconds=given.breakage_seconds,
+                chunk_words=given.chunk_words,
+                rate=given.rate,
                 judges=judges,
             )
-            await demo_run.run(seconds)
+            await demo_run.run(given.seconds)
 
     run_async(run())
 

@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -14,6 +13,7 @@ import click
 from rich.console import Console
 
 from ragwatch.commands.event_loop import run_async
+from ragwatch.commands.options.retrieval import DiagnoseArguments
 from ragwatch.commands.relevance import read_qrels
 from ragwatch.commands.state_reader import verdicts
 from ragwatch.commands.suite_runs import run_suites, stored_runs
@@ -43,31 +43,31 @@ NO_QRELS: Qrels = MappingProxyType({})
 _DAY_CHARS = len("2026-01-31")
 
 
-def diagnose(*, path: Path, route: str | None, answers: int, k: int | None, qrels: Path | None, as_json: bool) -> int:
+def diagnose(given: DiagnoseArguments) -> int:
     """Check chunks, scores, vocabulary, boundaries, recall and freshness over stored answers and canary runs."""
     configure_logging("error")
-    config = load(path)
+    config = load(given.path)
     routes = (*config.settings.routes, OTHER)
-    if route is not None and route not in routes:
-        raise ConfigError(f"--route {route}: is not configured; use one of: {', '.join(routes)}")
+    if given.route is not None and given.route not in routes:
+        raise ConfigError(f"--route {given.route}: is not configured; use one of: {', '.join(routes)}")
     if config.texts != "all":
         click.echo(f"store.texts is {config.texts}: answers without texts are left out; canary runs count", err=True)
     judge = config.judges[0].place.name  # one verdict per answer, by the judge that reads all of them
-    judgements = {} if qrels is None else read_qrels(qrels)
-    stored = verdicts(config, Query(judge=judge, route=route, limit=answers))
+    judgements = {} if given.qrels is None else read_qrels(given.qrels)
+    stored = verdicts(config, Query(judge=judge, route=given.route, limit=given.answers))
     questions = [question_of(row.verdict, row.sample, judgements) for row in stored if row.sample is not None]
-    suites = _suites(config, k)
+    suites = _suites(config, given.k)
     findings = make_checks(questions, suites, terms=terms)
     canaries = sum(len(suite.reports) for suite in suites)
-    line = {"route": route, "judge": judge, "canaries": canaries} | findings_line(findings, questions)
-    if as_json:
+    line = {"route": given.route, "judge": judge, "canaries": canaries} | findings_line(findings, questions)
+    if given.as_json:
         click.echo(json.dumps(line))
     else:
         _show(line)
     failed = _tell_failures(suites)
     if any(finding.status is Status.PROBLEM for finding in findings):
         return PROBLEMS
-    if failed and k is not None:
+    if failed and given.k is not None:
         return NOT_ENOUGH_DATA  # what was asked for was not measured
     return 0 if any(finding.status is Status.FINE for finding in findings) else NOT_ENOUGH_DATA
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
-from ragwatch.commands.export_failing import RegressionOptions, export_failing, known_routes
+from ragwatch.commands.export_failing import export_failing, known_routes
+from ragwatch.commands.options.export import ExportArguments
 from ragwatch.commands.parquet_files import ParquetDataset, Written
 from ragwatch.commands.parquet_rows import RowRules
 from ragwatch.commands.state_reader import day_reader
@@ -25,34 +26,19 @@ from ragwatch.telemetry import configure_logging
 NOTHING_STORED = 3
 
 
-def export(  # noqa: PLR0913 - one argument for each option of the command line
-    *,
-    path: Path,
-    parquet: Path | None,
-    texts: str,
-    metadata: Sequence[str],
-    routes: Sequence[str],
-    since: str | None,
-    failing: bool,
-    kind: str | None,
-    judge: str | None,
-    quantity: str | None,
-    limit: int,
-    out: Path | None,
-) -> int:
+def export(given: ExportArguments) -> int:
     """Write the verdicts, or the failing answers, in a store. Returns 0, or 3 if there are none."""
     configure_logging("error")
-    _check_kinds(parquet, kind, failing=failing, out=out)
-    config = load(path)
-    known_routes(config, routes)
-    if kind is not None:
-        options = RegressionOptions(
-            kind, out=out, judge=judge, quantity=quantity, routes=routes, since=since, limit=limit
-        )
-        return export_failing(config, options)
-    if parquet is None:
+    _check_kinds(given.parquet, given.kind, failing=given.failing, out=given.out)
+    config = load(given.path)
+    known_routes(config, given.routes)
+    if given.kind is not None:
+        return export_failing(config, given.kind, given)
+    if given.parquet is None:
         raise ConfigError("--parquet: is missing; give the directory to write to, or --failing with --as")
-    return _export_parquet(config, parquet, _rules(config, texts, metadata), routes, since)
+    return _export_parquet(
+        config, given.parquet, _rules(config, given.texts, given.metadata), given.routes, given.since
+    )
 
 
 def _check_kinds(parquet: Path | None, kind: str | None, *, failing: bool, out: Path | None) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
 from ragwatch.commands.failing_answers import FailingAnswers, FailingQuery, read_failing
+from ragwatch.commands.options.export import ExportArguments
 from ragwatch.commands.regression_set import RegressionSet, regression_set
 from ragwatch.config import Config
 from ragwatch.core.sample import OTHER
@@ -22,64 +22,41 @@ from ragwatch.stores.kept_texts import Texts
 NOTHING_FAILS = 3
 
 
-@dataclass(frozen=True, slots=True)
-class RegressionOptions:
-    """Options of the command line.
-
-    Attributes:
-        kind: Format to write.
-        out: File to write; None for standard output.
-        judge: Name of the judge; None for the first one.
-        quantity: Name of the quantity; None for any stage at fault.
-        routes: Only these.
-        since: Age of the oldest answer, such as `7d`.
-        limit: Number of questions.
-    """
-
-    kind: str
-    out: Path | None = None
-    judge: str | None = None
-    quantity: str | None = None
-    routes: Sequence[str] = ()
-    since: str | None = None
-    limit: int = 1
-
-
-def export_failing(config: Config, options: RegressionOptions) -> int:
+def export_failing(config: Config, kind: str, given: ExportArguments) -> int:
     """Write the failing answers in the store of a configuration. Returns 0, or 3 if there are none."""
-    query = _query(config, options)
-    if options.out is not None and options.out.exists():
-        raise ConfigError(f"--out {options.out}: already exists and is not overwritten")
+    query = _query(config, given)
+    if given.out is not None and given.out.exists():
+        raise ConfigError(f"--out {given.out}: already exists and is not overwritten")
     selected = read_failing(config, query)
-    regression = regression_set(options.kind, selected.answers)
+    regression = regression_set(kind, selected.answers)
     for line in _left_out(selected, regression):
         click.echo(line, err=True)
     if not regression.rows:
         click.echo("no failing answer is stored of which this can be made; nothing was written", err=True)
         return NOTHING_FAILS
-    if options.out is None:
+    if given.out is None:
         click.echo(regression.text.encode("utf-8", "replace"), nl=False)  # a log may contain lone surrogates
     else:
-        _write(options.out, regression.text)
-        click.echo(f"wrote {regression.rows} questions to {options.out}", err=True)
+        _write(given.out, regression.text)
+        click.echo(f"wrote {regression.rows} questions to {given.out}", err=True)
     return 0
 
 
-def _query(config: Config, options: RegressionOptions) -> FailingQuery:
+def _query(config: Config, given: ExportArguments) -> FailingQuery:
     if config.texts == Texts.NONE:
         raise ConfigError("store.texts: is none, so that no texts are kept; set it to failing, and wait for answers")
     judges = [judge.place.name for judge in config.judges]
-    if options.judge not in (None, *judges):
-        raise ConfigError(f"--judge {options.judge}: is not configured; use one of: {', '.join(judges)}")
+    if given.judge not in (None, *judges):
+        raise ConfigError(f"--judge {given.judge}: is not configured; use one of: {', '.join(judges)}")
     names = (*map(str, Quantity), *(criterion.name for criterion in config.settings.criteria))
-    if options.quantity not in (None, *names):
-        raise ConfigError(f"--quantity {options.quantity}: is not a quantity; use one of: {', '.join(names)}")
+    if given.quantity not in (None, *names):
+        raise ConfigError(f"--quantity {given.quantity}: is not a quantity; use one of: {', '.join(names)}")
     return FailingQuery(
-        judge=options.judge or judges[0],
-        quantity=None if options.quantity is None else quantity_of(options.quantity),
-        routes=frozenset(options.routes),
-        since=None if options.since is None else _start(options.since),
-        limit=options.limit,
+        judge=given.judge or judges[0],
+        quantity=None if given.quantity is None else quantity_of(given.quantity),
+        routes=frozenset(given.routes),
+        since=None if given.since is None else _start(given.since),
+        limit=given.limit,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +15,7 @@ from ragwatch.commands.client import ApiClient, address_of
 from ragwatch.commands.credentials import read_token
 from ragwatch.commands.forget_running import forget_running
 from ragwatch.commands.log_warnings import lock_owner
+from ragwatch.commands.options.privacy import ForgetArguments
 from ragwatch.commands.shared_state import is_shared, shared_store
 from ragwatch.commands.terminal import printable
 from ragwatch.config import Config, KindConfig, load
@@ -96,41 +97,31 @@ class _Target:
     config: Config | None
 
 
-def forget(
-    ids: Sequence[str],
-    *,
-    metadata: Sequence[str],
-    path: Path | None,
-    state: Path | None,
-    url: str | None,
-    token_file: Path | None,
-    with_scores: bool,
-    dry_run: bool,
-) -> int:
+def forget(given: ForgetArguments) -> int:
     """Erase answers from the state. Returns 0, 3 if none is stored, 1 if something remains in free space."""
     configure_logging("error")
-    target = _target(path, state)
-    if not ids and not metadata:
+    target = _target(given.path, given.state)
+    if not given.ids and not given.metadata:
         raise ConfigError("ID: is missing; give ids of answers, or --metadata KEY=VALUE")
     redactor = (Settings() if target.config is None else target.config.settings).redaction.redactor()
-    erasure = Erasure(frozenset(ids), frozenset(map(_pair, metadata)), with_scores)
+    erasure = Erasure(frozenset(given.ids), frozenset(map(_pair, given.metadata)), given.with_scores)
     if redactor is not None:
         erasure = erasure.redacted(redactor.redact)
     shared = is_shared(target.store)
     if not shared and not (target.state / "ragwatch.db").is_file():
         raise StoreError(f"state: {target.state} contains no ragwatch.db; give the directory with --state")
-    address = None if shared else _running(target, url)  # workers that share a database go on
+    address = None if shared else _running(target, given.url)  # workers that share a database go on
     if address is None:
-        erased = _erase(target, erasure, dry_run=dry_run)
+        erased = _erase(target, erasure, dry_run=given.dry_run)
     else:
-        client = ApiClient(address, read_token(token_file))
-        erased = forget_running(client, target.state, target.store, erasure, dry_run=dry_run)
+        client = ApiClient(address, read_token(given.token_file))
+        erased = forget_running(client, target.state, target.store, erasure, dry_run=given.dry_run)
     if not erased.keys:
         click.echo("no stored answer matches; nothing was erased", err=True)
         return NOTHING_STORED
-    for line in _summary(erased, with_scores=with_scores, dry_run=dry_run):
+    for line in _summary(erased, with_scores=given.with_scores, dry_run=given.dry_run):
         click.echo(line)
-    for line in copies_elsewhere(target.state, target.config, path, erased.texts | erasure.ids):
+    for line in copies_elsewhere(target.state, target.config, given.path, erased.texts | erasure.ids):
         click.echo(printable(f"not erased: {line}"))
     if not erased.complete:
         click.echo("bytes of the texts remain in the write-ahead log, because another program reads it", err=True)

@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import click
 from rich.box import SIMPLE_HEAD
@@ -16,6 +16,7 @@ from rich.table import Table
 
 from ragwatch.commands.event_loop import run_async
 from ragwatch.commands.input_files import FileOptions, InputFiles
+from ragwatch.commands.options.samples import GateArguments
 from ragwatch.commands.relevance import RelevanceCases, read_qrels
 from ragwatch.commands.reports import OUTCOMES, GateFigure, GateMetric, junit, markdown, sections
 from ragwatch.commands.samples import SampleFiles, judge_named, read_all
@@ -35,37 +36,24 @@ CODES = {GateDecision.PASS: 0, GateDecision.FAIL: 1, GateDecision.NOT_ENOUGH_DAT
 _COLOURS = {True: "green", False: "red", None: "yellow"}
 
 
-def gate_command(  # noqa: PLR0913 - one argument for each option of the command line
-    *,
-    files: Sequence[BinaryIO],
-    path: Path | None,
-    name: str | None,
-    format_name: str | None,
-    source: str | None,
-    baseline: Path | None,
-    qrels: Path | None,
-    ks: Sequence[int],
-    junit_path: Path | None,
-    markdown_path: Path | None,
-    as_json: bool,
-) -> int:
+def gate_command(given: GateArguments) -> int:
     """Judge the samples in FILES (JSONL; `-` or none is standard input) and compare them with thresholds."""
     configure_logging("error")
-    config = None if path is None else load(path)
-    relevance = RelevanceCases(None if qrels is None else read_qrels(qrels))
-    sample_files = SampleFiles(InputFiles(config, FileOptions(format_name, source)), relevance)
-    judge, rules = judge_named(config, name), _rules(config)
-    previous = None if baseline is None else _figures(baseline, judge)
-    verdicts = run_async(read_all(sample_files, files or (sys.stdin.buffer,), judge))
+    config = None if given.path is None else load(given.path)
+    relevance = RelevanceCases(None if given.qrels is None else read_qrels(given.qrels))
+    sample_files = SampleFiles(InputFiles(config, FileOptions(given.format_name, given.source)), relevance)
+    judge, rules = judge_named(config, given.name), _rules(config)
+    previous = None if given.baseline is None else _figures(given.baseline, judge)
+    verdicts = run_async(read_all(sample_files, given.files or (sys.stdin.buffer,), judge))
     for warning in relevance.warnings():
         click.echo(printable(warning), err=True)
-    report = gate(verdicts, rules, rejected=sample_files.rejected, cases=relevance.cases, ks=tuple(ks) or KS)
+    report = gate(verdicts, rules, rejected=sample_files.rejected, cases=relevance.cases, ks=tuple(given.ks) or KS)
     attribution = None if previous is None else attribute(previous, figures_of(report))
     line = gate_line(report, judge=judge.version, attribution=attribution)
-    for out, text in ((junit_path, junit), (markdown_path, markdown)):
+    for out, text in ((given.junit_path, junit), (given.markdown_path, markdown)):
         if out is not None:
             _write(out, text(line))
-    if as_json:
+    if given.as_json:
         click.echo(json.dumps(line))
     else:
         _show(line)

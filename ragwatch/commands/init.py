@@ -15,6 +15,8 @@ import click
 from ragwatch.commands.check import check
 from ragwatch.commands.log_routes import LogRoutes, log_routes, names_of, refused_lines
 from ragwatch.commands.map import SourceProposal, propose_source
+from ragwatch.commands.options.serving import CheckArguments
+from ragwatch.commands.options.setup import InitArguments
 from ragwatch.commands.terminal import printable
 from ragwatch.core.sample import OTHER, Sample
 from ragwatch.errors import ConfigError, RagwatchError
@@ -45,37 +47,39 @@ class _Answers:
     claude: bool
 
 
-def init(*, logs: Sequence[Path], receive: str | None, out: Path, state: Path | None, yes: bool) -> int:
+def init(given: InitArguments) -> int:
     """Write a configuration for some logs or for answers that are sent, and test it.
 
     Returns the exit code: 0; 1 if the logs cannot be read or a test failed.
     """
-    if bool(logs) == (receive is not None):
+    if bool(given.logs) == (given.receive is not None):
         raise ConfigError("init: give the log files of the service, or --receive push or otlp without files")
-    if str(out) != "-" and out.exists():
-        raise ConfigError(f"--out {out}: already exists and is not overwritten; name another file")
-    for log in logs:
+    if str(given.out) != "-" and given.out.exists():
+        raise ConfigError(f"--out {given.out}: already exists and is not overwritten; name another file")
+    for log in given.logs:
         _check_name(str(log), log.resolve())
-    proposal = _propose(logs) if logs else None
-    if logs and proposal is None:
+    proposal = _propose(given.logs) if given.logs else None
+    if given.logs and proposal is None:
         return 1
     samples = () if proposal is None else proposal.samples
     try:
-        answers = _ask(samples, state, yes=yes, is_small=0 < sum(map(_size, logs)) <= SMALL_LOG_BYTES)
+        answers = _ask(samples, given.state, yes=given.yes, is_small=0 < sum(map(_size, given.logs)) <= SMALL_LOG_BYTES)
     except click.Abort as error:
         raise ConfigError("init: standard input ended before all questions were answered; or give --yes") from error
     _check_encoding("--state", answers.state)
-    source = list(_received(str(receive))) if proposal is None else list(_tailed(proposal, logs))
+    source = list(_received(str(given.receive))) if proposal is None else list(_tailed(proposal, given.logs))
     text = "\n".join(_configuration(source, log_routes(samples), answers)) + "\n"
-    if str(out) == "-":
+    if str(given.out) == "-":
         click.echo(text, nl=False)
         return 0
-    _write(out, text)
-    click.echo(f"wrote {out}\n")
+    _write(given.out, text)
+    click.echo(f"wrote {given.out}\n")
     if proposal is not None and not proposal.certain:
-        click.echo(f"The keys of the source are a draft: complete them in {out}, then run the test below again.\n")
-    code = _check(out)
-    click.echo("\n".join(_next_steps(out)))
+        click.echo(
+            f"The keys of the source are a draft: complete them in {given.out}, then run the test below again.\n"
+        )
+    code = _check(given.out)
+    click.echo("\n".join(_next_steps(given.out)))
     return code
 
 
@@ -232,7 +236,7 @@ def _write(path: Path, text: str) -> None:
 
 def _check(path: Path) -> int:
     try:
-        return check(path)
+        return check(CheckArguments(path=path))
     except RagwatchError as error:
         click.echo(str(error), err=True)
         return 1

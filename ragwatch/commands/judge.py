@@ -6,8 +6,6 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
-from typing import BinaryIO
 
 import click
 from rich.console import Console
@@ -15,6 +13,7 @@ from rich.table import Table
 
 from ragwatch.commands.event_loop import run_async
 from ragwatch.commands.input_files import FileOptions, InputFiles
+from ragwatch.commands.options.samples import JudgeArguments
 from ragwatch.commands.samples import SampleFiles, judge_named, read_all
 from ragwatch.config import load
 from ragwatch.core.estimate import Addends
@@ -27,21 +26,13 @@ from ragwatch.model.references import ReferenceQuantity
 from ragwatch.telemetry import configure_logging
 
 
-def judge(
-    *,
-    files: Sequence[BinaryIO],
-    path: Path | None,
-    name: str | None,
-    format_name: str | None,
-    source: str | None,
-    settings: Sequence[str],
-) -> int:
+def judge(given: JudgeArguments) -> int:
     """Judge the samples in FILES (JSONL; `-` or none is standard input), one verdict per line (JSON) on stdout."""
     configure_logging("error")
-    config = None if path is None else load(path)
-    sample_files = SampleFiles(InputFiles(config, FileOptions(format_name, source)))
-    streams = files or (sys.stdin.buffer,)
-    verdicts = run_async(read_all(sample_files, streams, judge_named(config, name, settings), _print))
+    config = None if given.path is None else load(given.path)
+    sample_files = SampleFiles(InputFiles(config, FileOptions(given.format_name, given.source)))
+    streams = given.files or (sys.stdin.buffer,)
+    verdicts = run_async(read_all(sample_files, streams, judge_named(config, given.name, given.settings), _print))
     _summarise(verdicts, sample_files)
     return 1 if sample_files.rejected else 0
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, TextIO, TypedDict, TypeVar
+from typing import Any, BinaryIO, TypedDict, TypeVar
 
 import click
 from rich.console import Console
@@ -16,8 +16,9 @@ from rich.text import Text
 
 from ragwatch.commands.asking import require_utf8
 from ragwatch.commands.client import LabelClient, label_client
-from ragwatch.commands.label_relevance import RelevanceOptions, label_relevance
+from ragwatch.commands.label_relevance import label_relevance
 from ragwatch.commands.label_rows import label_record, parse_row
+from ragwatch.commands.options.labels import LabelArguments
 from ragwatch.commands.terminal import file_name_in_errors, printable
 from ragwatch.config import Config, load
 from ragwatch.core.evidence import ClaimVerdict
@@ -68,52 +69,30 @@ class ShownClaim(TypedDict):
     end: int | None
 
 
-def label(  # noqa: PLR0913 - one parameter for each option
-    path: Path,
-    annotator: str | None,
-    *,
-    count: int,
-    whole: bool,
-    out: TextIO | None,
-    rows: BinaryIO | None,
-    revoke: str | None,
-    url: str | None,
-    token_file: Path | None,
-    relevance: Path | None,
-    suite: str | None,
-    corpus: Path | None,
-    depth: int | None,
-    below: int,
-    negatives: int,
-    qrels: Path | None,
-    suite_out: Path | None,
-) -> int:
+def label(given: LabelArguments) -> int:
     """Label answers, so that the estimates can be corrected for errors of the judges; or the relevance of contexts."""
     configure_logging("error")
-    for option, value in (("--annotator", annotator), ("--revoke", revoke)):
+    for option, value in (("--annotator", given.annotator), ("--revoke", given.revoke)):
         require_utf8(option, value or "")
-    if revoke is not None:
-        return _revoke(load(path), revoke, annotator, url, token_file)
-    if annotator is None:
+    if given.revoke is not None:
+        return _revoke(load(given.path), given.revoke, given.annotator, given.url, given.token_file)
+    if given.annotator is None:
         raise ConfigError("--annotator: is missing; give your name, labels are stored under it")
-    if relevance is not None:
-        options = RelevanceOptions(
-            suite, corpus, depth, below=below, negatives=negatives, qrels=qrels, suite_out=suite_out
-        )
-        return label_relevance(load(path), relevance, annotator, options, count=count, read_line=_line_or_none)
-    if out is not None and rows is not None:
+    if given.relevance is not None:
+        return label_relevance(load(given.path), given.relevance, given.annotator, given, _line_or_none)
+    if given.out is not None and given.rows is not None:
         raise ConfigError("--export and --import: give only one of them")
-    config = load(path)
-    with label_client(config, url, token_file) as client:
-        if out is not None:
-            with file_name_in_errors(out.name):
-                out.writelines(json.dumps(record) + "\n" for record in client.labels())
-                out.flush()
+    config = load(given.path)
+    with label_client(config, given.url, given.token_file) as client:
+        if given.out is not None:
+            with file_name_in_errors(given.out.name):
+                given.out.writelines(json.dumps(record) + "\n" for record in client.labels())
+                given.out.flush()
             return 0
-        if rows is not None:
-            with file_name_in_errors(rows.name):
-                return _import(client, rows, annotator, config.settings.quantities)
-        return _session(client, annotator, count, whole=whole)
+        if given.rows is not None:
+            with file_name_in_errors(given.rows.name):
+                return _import(client, given.rows, given.annotator, config.settings.quantities)
+        return _session(client, given.annotator, given.count, whole=given.whole)
 
 
 def _session(client: LabelClient, annotator: str, count: int, *, whole: bool) -> int:

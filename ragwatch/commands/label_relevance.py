@@ -6,7 +6,6 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
@@ -17,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ragwatch.commands.event_loop import run_async
+from ragwatch.commands.options.labels import LabelArguments
 from ragwatch.commands.relevance_file import RelevanceFile, judgement_record, pool_record, qrels, suite_lines
 from ragwatch.commands.terminal import printable
 from ragwatch.config import Config
@@ -38,32 +38,7 @@ HELP = (
 ReadLine = Callable[[Console, str], str | None]
 
 
-@dataclass(frozen=True, slots=True)
-class RelevanceOptions:
-    """Options of `ragwatch label --relevance`.
-
-    Attributes:
-        suite: Suite whose queries and probe are used; None for the first one.
-        corpus: File with all contexts (JSONL with `id` and `text`), from which random negatives are drawn.
-        depth: Number of contexts to retrieve; None for five times k.
-        below: Contexts to judge from each band of ranks below k.
-        negatives: Contexts to judge that the retriever did not return.
-        qrels: Where to write qrels instead of labelling.
-        suite_out: Where to write a canary suite instead of labelling.
-    """
-
-    suite: str | None = None
-    corpus: Path | None = None
-    depth: int | None = None
-    below: int = 3
-    negatives: int = 3
-    qrels: Path | None = None
-    suite_out: Path | None = None
-
-
-def label_relevance(
-    config: Config, path: Path, annotator: str, options: RelevanceOptions, *, count: int, read_line: ReadLine
-) -> int:
+def label_relevance(config: Config, path: Path, annotator: str, given: LabelArguments, read_line: ReadLine) -> int:
     """Judge contexts of the pools in a file, which are drawn first if it has none; or write what was judged.
 
     Returns the exit code: 0; 1 if the retriever gave no contexts for some queries.
@@ -71,20 +46,20 @@ def label_relevance(
     Raises:
         ConfigError: The suite is not configured, or a file cannot be read or written.
     """
-    suite = _suite(config, options.suite)
+    suite = _suite(config, given.suite)
     file = RelevanceFile.read(path)
     left_out: Counter[str] = Counter()
     confidence = config.settings.estimates.confidence
-    if options.qrels is not None or options.suite_out is not None:
-        if options.qrels is not None:
-            _write("--qrels", options.qrels, qrels(suite.canaries, file.grades))
-        if options.suite_out is not None:
-            if options.suite_out.suffix != ".jsonl":
-                raise ConfigError(f"--suite-out {options.suite_out}: give a name that ends in .jsonl")
-            _write("--suite-out", options.suite_out, suite_lines(suite.canaries, file.pools, file.grades))
+    if given.qrels is not None or given.suite_out is not None:
+        if given.qrels is not None:
+            _write("--qrels", given.qrels, qrels(suite.canaries, file.grades))
+        if given.suite_out is not None:
+            if given.suite_out.suffix != ".jsonl":
+                raise ConfigError(f"--suite-out {given.suite_out}: give a name that ends in .jsonl")
+            _write("--suite-out", given.suite_out, suite_lines(suite.canaries, file.pools, file.grades))
     else:
-        left_out = _add_pools(suite, file, options)
-        _session(file, annotator, count, read_line, all_asked=not left_out)
+        left_out = _add_pools(suite, file, given)
+        _session(file, annotator, given.count, read_line, all_asked=not left_out)
     pools = list(file.pools.values())
     _show(report(pools, file.grades, confidence), max(suite.ks), pairs_to_judge(pools))
     if not left_out:
@@ -108,7 +83,7 @@ def _suite(config: Config, name: str | None) -> CanarySuite:
     raise ConfigError(f"--suite {name}: is not configured; use one of: {names} (key `canaries`)")
 
 
-def _add_pools(suite: CanarySuite, file: RelevanceFile, options: RelevanceOptions) -> Counter[str]:
+def _add_pools(suite: CanarySuite, file: RelevanceFile, given: LabelArguments) -> Counter[str]:
     """Ask the retriever for each query without a pool, and append its pool.
 
     A failure is reported. Returns how many queries were left out, by reason.
@@ -118,9 +93,9 @@ def _add_pools(suite: CanarySuite, file: RelevanceFile, options: RelevanceOption
     if not queries:
         return left_out
     k = max(suite.ks)
-    depth = max(k, options.depth or 5 * k)
-    corpus = list(_corpus(options.corpus)) if options.corpus is not None else []
-    sizes = PoolSizes(k, options.below, options.negatives)
+    depth = max(k, given.depth or 5 * k)
+    corpus = list(_corpus(given.corpus)) if given.corpus is not None else []
+    sizes = PoolSizes(k, given.below, given.negatives)
 
     async def ask() -> None:
         try:

@@ -12,6 +12,7 @@ import click
 from ragwatch.commands.log_head import FormatTrial, LogHead, read_head
 from ragwatch.commands.log_routes import log_routes, refused_lines
 from ragwatch.commands.map_join import JoinGuess, guess_join, join_yaml
+from ragwatch.commands.options.serving import MapArguments
 from ragwatch.commands.record_files import Rejects
 from ragwatch.commands.terminal import file_name_in_errors, printable
 from ragwatch.core.sample import Sample
@@ -56,9 +57,9 @@ class _Proposal:
         return rejects
 
 
-def map_log(files: Sequence[BinaryIO]) -> int:
+def map_log(given: MapArguments) -> int:
     """Guess the format of FILES (JSONL, gzip too; `-` is standard input) and print it as keys of a source."""
-    logs = _read_heads(files)
+    logs = _read_heads(given.files)
     join = _join_of(logs)
     if join is not None:
         click.echo("\n".join(join_yaml(join, logs)))

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from math import inf
-from pathlib import Path
 from urllib.parse import urlencode
 
 import click
 
 from ragwatch.commands.client import ApiClient, address_of
 from ragwatch.commands.credentials import read_token
+from ragwatch.commands.options.labels import OpenArguments
 from ragwatch.commands.terminal import printable
 from ragwatch.config import load
 from ragwatch.core.sample import OTHER
@@ -26,27 +26,25 @@ NOTHING_FAILS = 3
 Line = Mapping[str, object]
 
 
-def open_worst(
-    *, url: str | None, path: Path | None, token_file: Path | None, quantity: str | None, route: str | None, since: str
-) -> int:
+def open_worst(given: OpenArguments) -> int:
     """Print the address of the worst answer. Returns 0, or 3 if there is none."""
-    config = None if path is None else load(path)
-    if config is not None and route not in (None, *config.settings.routes, OTHER):
+    config = None if given.path is None else load(given.path)
+    if config is not None and given.route not in (None, *config.settings.routes, OTHER):
         raise ConfigError(
-            f"--route {route}: is not configured; use one of: {', '.join((*config.settings.routes, OTHER))}"
+            f"--route {given.route}: is not configured; use one of: {', '.join((*config.settings.routes, OTHER))}"
         )
-    address = url or (DEFAULT_URL if config is None else address_of(config))
-    client = ApiClient(address, read_token(token_file))
-    filters = {"since": since} | ({} if route is None else {"route": route})
-    worst = _by_stage(client, filters) if quantity is None else _by_score(client, filters, quantity)
+    address = given.url or (DEFAULT_URL if config is None else address_of(config))
+    client = ApiClient(address, read_token(given.token_file))
+    filters = {"since": given.since} | ({} if given.route is None else {"route": given.route})
+    worst = _by_stage(client, filters) if given.quantity is None else _by_score(client, filters, given.quantity)
     if worst is None:
-        what = "with a stage at fault" if quantity is None else f"with less than the best {quantity}"
-        click.echo(printable(f"no answer {what} since {since}; choose an earlier --since"), err=True)
+        what = "with a stage at fault" if given.quantity is None else f"with less than the best {given.quantity}"
+        click.echo(printable(f"no answer {what} since {given.since}; choose an earlier --since"), err=True)
         return NOTHING_FAILS
-    shown = address if config is None or url is not None else config.settings.web.external_url or address
+    shown = address if config is None or given.url is not None else config.settings.web.external_url or address
     try:
         link = f"{shown.rstrip('/')}/samples/{worst['key']}?{urlencode({'judge': worst['judge_name']})}"
-        about = _about(worst, quantity or str(Quantity.FAITHFULNESS))
+        about = _about(worst, given.quantity or str(Quantity.FAITHFULNESS))
     except (LookupError, TypeError, ValueError, OverflowError) as error:
         raise RagwatchError(
             f"{address}: the response is not that of a ragwatch of this version; give its address with --url"

@@ -13,6 +13,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from ragwatch.commands.options.scores import PlanArguments
 from ragwatch.commands.replay import read_answers
 from ragwatch.config import load
 from ragwatch.config.drift import DriftOptions
@@ -32,50 +33,42 @@ _RUNS, _SEED = 100, 1
 _SIMULATED_SCORES, _MIN_CLAIMS, _MAX_CLAIMS = 2000, 2, 8
 
 
-def plan(
-    *,
-    per_day: float,
-    price: float,
-    drop: float,
-    within: str | None,
-    rates: Sequence[float],
-    path: Path | None,
-    scores: Path | None,
-    quantity: str,
-    mean: float,
-    as_json: bool,
-) -> int:
+def plan(given: PlanArguments) -> int:
     """Show, per sampling rate: judged samples and cost per day, detection delay for a drop, interval width."""
     configure_logging("error")
-    for option, value, most in (("--per-day", per_day, MAX_PER_DAY), ("--price", price, MAX_PRICE)):
+    for option, value, most in (("--per-day", given.per_day, MAX_PER_DAY), ("--price", given.price, MAX_PRICE)):
         if value > most:
             raise ConfigError(f"{option} {value:g}: is too much; write a number up to {most:,.0f}")
-    limit = _hours(within)
-    options, detectors = _drift_options(path)
-    past = simulated_scores(mean) if scores is None else _past_scores(scores, quantity_of(quantity))
+    limit = _hours(given.within)
+    options, detectors = _drift_options(given.path)
+    past = (
+        simulated_scores(given.mean)
+        if given.scores is None
+        else _past_scores(given.scores, quantity_of(given.quantity))
+    )
     if not past:
-        click.echo(f"no scores in {scores}", err=True)
+        click.echo(f"no scores in {given.scores}", err=True)
         return NOT_ENOUGH_DATA
     tolerance = _tolerance(past, options)
     answers: dict[float, PowerAnswer] = {}
-    for rate in sorted(set(rates or RATES)):
+    for rate in sorted(set(given.rates or RATES)):
         question = PowerQuestion(
-            per_day=per_day,
+            per_day=given.per_day,
             probability=rate,
-            price=price,
-            drop=drop,
+            price=given.price,
+            drop=given.drop,
             false_alarm_days=options.false_alarm_every / _DAY,
             detectors=detectors,
             tolerance=tolerance,
         )
         answers[rate] = planned(question, past, random.Random(_SEED), runs=_RUNS)  # noqa: S311 - a simulation
     best = None if limit is None else next((rate for rate, answer in answers.items() if _in_time(answer, limit)), None)
-    if as_json:
+    if given.as_json:
         click.echo(json.dumps(_summary(answers, best)))
     else:
-        _show(answers, best, drop)
+        _show(answers, best, given.drop)
         if limit is not None and best is None:
-            click.echo(f"no rate detects a drop of {drop:g} within {within}", err=True)
+            click.echo(f"no rate detects a drop of {given.drop:g} within {given.within}", err=True)
     return TOO_SLOW if limit is not None and best is None else 0
 
 

@@ -6,10 +6,10 @@ import json
 from bisect import bisect_right
 from collections import Counter
 from pathlib import Path
-from typing import BinaryIO
 
 import click
 
+from ragwatch.commands.options.samples import RedactArguments
 from ragwatch.commands.terminal import file_name_in_errors, printable
 from ragwatch.config import load
 from ragwatch.core.redaction.redactor import Finding, Redactor
@@ -19,18 +19,18 @@ _SHOWN_CHARS = 2  # of a value of at least `_MIN_SHOWN` characters, at its start
 _MIN_SHOWN = 12
 
 
-def redact(file: BinaryIO, path: Path | None, as_json: bool) -> int:  # noqa: FBT001 - options of the command line
+def redact(given: RedactArguments) -> int:
     """Print rule, place and a masked excerpt of every value. Returns the exit code: 1 when there is one."""
-    name = getattr(file, "name", "<stdin>")
+    name = getattr(given.file, "name", "<stdin>")
     with file_name_in_errors(name):
-        data = file.read(MAX_BYTES + 1)
+        data = given.file.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
         raise click.UsageError(f"{name}: is larger than {MAX_BYTES >> 20} MiB; split it")
     text = data.decode("utf-8", "replace")
-    redactor = _redactor(path)
+    redactor = _redactor(given.path)
     rows = list(_rows(text, redactor.findings(text)))
     counts = Counter(str(row["rule"]) for row in rows)
-    if as_json:
+    if given.as_json:
         click.echo(json.dumps({"file": str(name), "findings": rows, "counts": dict(counts.most_common())}))
     else:
         for row in rows:

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from ragwatch.commands.event_loop import run_async
+from ragwatch.commands.options.labels import RejudgeArguments
 from ragwatch.commands.rejudge_plan import EXAMPLES, RejudgePlan, cost_of, describe, plan_of, require_other
 from ragwatch.commands.rejudge_readings import RejudgeTotals, read_answers, reading
 from ragwatch.commands.state_reader import rejudge_reader
@@ -28,34 +29,24 @@ NOTHING_TO_READ = 3
 SOME_LEFT = 1
 
 
-def rejudge(  # noqa: PLR0913 - one argument for each option of the command line
-    *,
-    path: Path,
-    name: str,
-    of: str | None,
-    since: str,
-    until: str | None,
-    route: str | None,
-    size: int | None,
-    dry_run: bool,
-    yes: bool,
-    url: str | None,
-    token_file: Path | None,
-) -> int:
+def rejudge(given: RejudgeArguments) -> int:
     """Have stored answers read by a judge. Returns 0, 3 if there are none, 1 if some could not be read."""
     configure_logging("error")
-    config = load(path)
+    config = load(given.path)
     config.require_texts("rejudging")
-    judge, of = require_other(config, name, of)
-    if route not in (None, *config.settings.routes, OTHER):
+    judge, of = require_other(config, given.name, given.of)
+    if given.route not in (None, *config.settings.routes, OTHER):
         known = ", ".join((*config.settings.routes, OTHER))
-        raise ConfigError(f"--route {route}: is not configured; use one of: {known}")
+        raise ConfigError(f"--route {given.route}: is not configured; use one of: {known}")
     now = time.time()
-    begin, end = _instant("--since", since, now), now if until is None else _instant("--until", until, now)
+    begin = _instant("--since", given.since, now)
+    end = now if given.until is None else _instant("--until", given.until, now)
     if begin >= end:
-        raise ConfigError(f"--until {until or 'now'}: is not later than --since {since}; give an earlier --since")
+        raise ConfigError(
+            f"--until {given.until or 'now'}: is not later than --since {given.since}; give an earlier --since"
+        )
     with rejudge_reader(config) as reader:
-        plan = plan_of(reader, RejudgeQuery(name, of, begin, end, route), size)
+        plan = plan_of(reader, RejudgeQuery(given.name, of, begin, end, given.route), given.size)
         examples = reader.draws_of(of, plan.keys[:EXAMPLES])
     cost = cost_of(config, judge, examples, len(plan.keys))
     for line in describe(plan, cost, judge.place.budget.caps, now):
@@ -63,11 +54,11 @@ def rejudge(  # noqa: PLR0913 - one argument for each option of the command line
     if not plan.keys:
         click.echo("nothing to read; choose an earlier --since, or answers of another judge with --of", err=True)
         return NOTHING_TO_READ
-    if dry_run:
+    if given.dry_run:
         return 0
-    if cost.is_paid and not yes:
+    if cost.is_paid and not given.yes:
         _confirm()
-    return _read(config, judge, plan, url, token_file)
+    return _read(config, judge, plan, given.url, given.token_file)
 
 
 def _instant(option: str, text: str, now: float) -> float:

@@ -18,6 +18,7 @@ from rich.table import Table
 
 from ragwatch.commands.event_loop import run_async
 from ragwatch.commands.input_files import InputFiles
+from ragwatch.commands.options.retrieval import RolloutArguments
 from ragwatch.commands.samples import SampleFiles, judge_named, read_samples
 from ragwatch.commands.state_reader import pruned_until, retention_warning, walk_verdicts
 from ragwatch.commands.suite_runs import run_suites
@@ -203,15 +204,15 @@ def _inside(metadata: Mapping[str, object], field: str) -> object:
     return value
 
 
-def rollout(*, path: Path, as_json: bool) -> int:
+def rollout(given: RolloutArguments) -> int:
     """Run the stages of the configured rollout up to the first one that B does not pass."""
     configure_logging("error")
-    config = load(path)
+    config = load(given.path)
     options = config.settings.rollout
     if options is None:
         raise ConfigError("rollout: is missing; add a section such as {a: current, b: candidate, offline: {...}}")
-    reports = Rollout(config, options, path.resolve().parent).reports()
-    if as_json:
+    reports = Rollout(config, options, given.path.resolve().parent).reports()
+    if given.as_json:
         click.echo(json.dumps(rollout_line(reports, options.a, options.b)))
     else:
         _show(reports, options.a, options.b)

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from pathlib import Path
 from types import MappingProxyType
 from urllib.parse import urlsplit
 
 import click
 
 from ragwatch.commands.dashboards import write_dashboards
+from ragwatch.commands.options.serving import RulesArguments
 from ragwatch.commands.proposals import show
 from ragwatch.commands.terminal import file_name_in_errors
 from ragwatch.config import Config, load
-from ragwatch.config.alerts import Alerts
 from ragwatch.config.canaries import SuitePlace
 from ragwatch.config.web import WebOptions
 from ragwatch.daemon.schedule import trigger_of
 from ragwatch.errors import ConfigError
-from ragwatch.rules import Limits, Links, RulePlan, operator, prometheus, yaml_text
+from ragwatch.rules import Links, RulePlan, operator, prometheus, yaml_text
 
 _ANY_DAY = datetime(2001, 1, 1, tzinfo=UTC)
 _YEAR_SECONDS = 366 * 86400.0
@@ -26,31 +25,31 @@ _MAX_RUNS = 10_000  # more than a week of `* * * * 1-5`
 _WILDCARD_HOSTS = frozenset({"0.0.0.0", "[::]", "::"})  # noqa: S104 - nothing is bound; links need a real host
 
 
-def rules(path: Path, shape: str, out: Path | None, dashboards: Path | None, *, from_baseline: bool) -> int:
+def rules(given: RulesArguments) -> int:
     """Write recording rules and alerts for the thresholds, windows and objectives of a configuration."""
-    config = load(path)
+    config = load(given.path)
     plan = plan_of(config)
-    if from_baseline:
+    if given.from_baseline:
         return show(config, plan)
-    if dashboards is not None:
-        write_dashboards(config, plan, dashboards)
-        if out is None:
+    if given.dashboards is not None:
+        write_dashboards(config, plan, given.dashboards)
+        if given.out is None:
             return 0
     for key, url in (("runbooks", plan.links.runbooks), ("dashboards", plan.links.dashboards)):
         if url is None:
             click.echo(f"alerts.{key} is not set: alerts carry no link to {key}", err=True)
     if (warning := link_warning(plan.links.pages)) is not None:
         click.echo(warning, err=True)
-    files = prometheus(plan) if shape == "prometheus" else {"ragwatch-prometheusrule.yaml": operator(plan)}
-    if out is None:
+    files = prometheus(plan) if given.shape == "prometheus" else {"ragwatch-prometheusrule.yaml": operator(plan)}
+    if given.out is None:
         merged = {"groups": [group for file in prometheus(plan).values() for group in file["groups"]]}
-        click.echo(yaml_text(merged if shape == "prometheus" else operator(plan)), nl=False)
+        click.echo(yaml_text(merged if given.shape == "prometheus" else operator(plan)), nl=False)
         return 0
-    out.mkdir(parents=True, exist_ok=True)
+    given.out.mkdir(parents=True, exist_ok=True)
     for name, file in files.items():
-        with file_name_in_errors(str(out / name)):
-            (out / name).write_text(yaml_text(file), encoding="utf-8")
-        click.echo(f"wrote {out / name}", err=True)
+        with file_name_in_errors(str(given.out / name)):
+            (given.out / name).write_text(yaml_text(file), encoding="utf-8")
+        click.echo(f"wrote {given.out / name}", err=True)
     return 0
 
 
@@ -104,7 +103,7 @@ def plan_of(config: Config) -> RulePlan:
         rare=MappingProxyType(
             {suite: seconds for suite, seconds in intervals.items() if seconds > options.canaries / 2}
         ),
-        limits=_limits(options),
+        limits=options.limits,
         segments=bool(settings.segments),
         criteria=tuple(criterion.quantity for criterion in settings.criterion_rules),
     )
@@ -145,23 +144,3 @@ def is_local(url: str) -> bool:
 def _is_local(host: str) -> bool:
     name = host.strip("[]").lower()
     return name == "localhost" or name.endswith(".localhost") or name == "::1" or name.startswith("127.")
-
-
-def _limits(options: Alerts) -> Limits:
-    return Limits(
-        samples=options.minimum_samples,
-        hold=options.hold,
-        coverage=options.coverage,
-        stale=options.stale,
-        silent=options.silent,
-        lag=options.lag,
-        rejects=options.rejects,
-        canaries=options.canaries,
-        failures=options.failures,
-        budget=options.budget,
-        unquoted=options.unquoted,
-        fooled=options.fooled,
-        free=options.free,
-        degraded=options.degraded,
-        canary_answers=options.canary_answers,
-    )

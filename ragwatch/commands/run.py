@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from ragwatch.commands.event_loop import run_async
+from ragwatch.commands.options.serving import RunArguments
 from ragwatch.config import Config, KindConfig, load
 from ragwatch.daemon import Daemon
 from ragwatch.daemon.once import OneShotRun, SourceProgress
@@ -28,16 +29,16 @@ FEW_DRAWS = 30
 """Sampled answers below which an interval says little, and `run --once` says what to change."""
 
 
-def run(path: Path, *, once: bool, state: Path | None) -> int:
+def run(given: RunArguments) -> int:
     """Watch the configured sources and serve /metrics until SIGTERM; with `once`, exit when all records are judged."""
-    if state is not None and not once:
+    if given.state is not None and not given.once:
         raise click.UsageError("--state is for --once; the daemon's state directory is `state` in the configuration")
-    config = load(path)
+    config = load(given.path)
     configure_logging(config.settings.log.level, human=config.settings.log.format == "text")
-    if not once:
-        run_async(_serve(config, path))
+    if not given.once:
+        run_async(_serve(config, given.path))
         return OK
-    with _state_directory(state, config) as directory:
+    with _state_directory(given.state, config) as directory:
         settings = config.settings.model_copy(update={"state": directory})
         once_config = replace(config, settings=settings, store=_private_store(config))
         text, once_run = run_async(_run_once(_start_at_beginning(once_config)))

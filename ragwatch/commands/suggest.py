@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from pathlib import Path
-
 import click
 
+from ragwatch.commands.options.samples import SuggestArguments
 from ragwatch.commands.state_reader import MAX_VERDICTS, labels_by_key, last_index_event, verdicts
 from ragwatch.config import load
 from ragwatch.core.suggest import propose, suite_text, summary_lines
@@ -17,10 +15,10 @@ from ragwatch.telemetry import configure_logging
 NOT_ENOUGH_DATA = 3
 
 
-def suggest_command(*, path: Path, limit: int, out: Path | None, indexed: datetime | None) -> int:
+def suggest_command(given: SuggestArguments) -> int:
     """Propose canaries from judged traffic, with the contexts that people or the judge found right."""
     configure_logging("error")
-    config = load(path)
+    config = load(given.path)
     config.require_texts("canary suggest")
     queries = [canary.query for suite in config.canaries for canary in suite.canaries]
     judge = config.judges[0].place.name  # one verdict per answer, by the judge that reads all of them
@@ -28,25 +26,26 @@ def suggest_command(*, path: Path, limit: int, out: Path | None, indexed: dateti
     proposal = propose(
         ((stored.verdict, stored.sample) for stored in judged),
         known=queries,
-        limit=limit,
+        limit=given.limit,
         labels=labels_by_key(config),
-        indexed=f"{indexed:%Y-%m-%d}" if indexed is not None else last_index_event(config),
+        indexed=f"{given.indexed:%Y-%m-%d}" if given.indexed is not None else last_index_event(config),
     )
     if not proposal.suggestions:
         click.echo("nothing to propose yet: no question has an answer that its contexts fully support", err=True)
         return NOT_ENOUGH_DATA
-    if out is None:
+    if given.out is None:
         click.echo(suite_text(proposal), nl=False)
         return 0
     try:
-        with out.open("x", encoding="utf-8") as file:
+        with given.out.open("x", encoding="utf-8") as file:
             file.write(suite_text(proposal))
     except FileExistsError as error:
-        raise ConfigError(f"--out {out}: already exists and is not overwritten") from error
+        raise ConfigError(f"--out {given.out}: already exists and is not overwritten") from error
     except OSError as error:
-        raise ConfigError(f"--out {out}: cannot be written: {error.strerror}") from error
+        raise ConfigError(f"--out {given.out}: cannot be written: {error.strerror}") from error
     click.echo(
-        f"wrote {len(proposal.suggestions)} suggestions to {out}; review each before it becomes a canary", err=True
+        f"wrote {len(proposal.suggestions)} suggestions to {given.out}; review each before it becomes a canary",
+        err=True,
     )
     for line in summary_lines(proposal):
         click.echo(line, err=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from difflib import get_close_matches
 from typing import Annotated, Literal, Self
 
@@ -18,8 +19,9 @@ from ragwatch.config.options import (
     split_routes,
 )
 from ragwatch.rules import BurnRate, Limits, impossible
+from ragwatch.rules.alert import PREFIX
 from ragwatch.rules.burn import BURNS
-from ragwatch.rules.catalogue import NAMES, PREFIX
+from ragwatch.rules.groups import NAMES
 from ragwatch.rules.plan import WINDOWS
 
 Url = Annotated[str, Field(pattern=r"^https?://[^\s{}\"'\\]+$"), AfterValidator(lambda value: value.rstrip("/"))]
@@ -79,7 +81,7 @@ class Alerts(FrozenOptions):
     slos: dict[AnyQuantity, Slo] = Field(default_factory=dict)
     route_slos: dict[Route, dict[AnyQuantity, Slo | None]] = Field(default_factory=dict, alias="slos.routes")
     burns: tuple[BurnWindows, ...] = _BURN_WINDOWS
-    minimum_samples: int = Field(_LIMITS.samples, ge=2)
+    samples: int = Field(_LIMITS.samples, ge=2, alias="minimum_samples")
     hold: Seconds = _LIMITS.hold
     coverage: StrictRatio = _LIMITS.coverage
     stale: Seconds = _LIMITS.stale
@@ -94,6 +96,11 @@ class Alerts(FrozenOptions):
     free: Bytes = _LIMITS.free
     degraded: StrictRatio = _LIMITS.degraded
     canary_answers: StrictRatio = _LIMITS.canary_answers
+
+    @property
+    def limits(self) -> Limits:
+        """The keys that are thresholds of the alerts on causes."""
+        return Limits(**{limit.name: getattr(self, limit.name) for limit in fields(Limits)})
 
     @model_validator(mode="before")
     @classmethod

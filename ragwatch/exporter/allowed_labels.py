@@ -2,52 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from enum import StrEnum
 from itertools import product
 from operator import itemgetter
-from types import MappingProxyType
 
-from ragwatch.core.canary.definition import Failure
 from ragwatch.core.criteria import Criterion
-from ragwatch.core.invariants import Invariant
-from ragwatch.core.relevance import NoRanking
-from ragwatch.core.sample import OTHER, LossReason, RejectReason, SkipReason
+from ragwatch.core.sample import OTHER
 from ragwatch.core.segments import Segments
-from ragwatch.core.tally import PartOutcome, Tally
-from ragwatch.core.verdict import UnjudgedReason
 from ragwatch.exporter.series import SeriesDefinition
 from ragwatch.model.quantities import Quantity
-from ragwatch.model.stages import Fault, Stage
-
-_REASONS: Mapping[Tally, type[StrEnum]] = MappingProxyType(
-    {
-        Tally.REJECTED: RejectReason,
-        Tally.SKIPPED: SkipReason,
-        Tally.LOST: LossReason,
-        Tally.UNJUDGED: UnjudgedReason,
-        Tally.CANARY_FAILURES: Failure,
-        Tally.UNRANKED: NoRanking,
-    }
-)
-
 
 Picked = Callable[[tuple[str, ...]], object]  # one label value, or several
-
-
-class InjectionPlace(StrEnum):
-    """Part of a sample in which a prompt injection may occur."""
-
-    QUESTION = "question"
-    CONTEXT = "context"
-    ANSWER = "answer"
-
-
-_ENUMERATED: Mapping[str, type[StrEnum]] = MappingProxyType(
-    {"stage": Stage, "fault": Fault, "law": Invariant, "place": InjectionPlace, "outcome": PartOutcome}
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,9 +108,9 @@ class AllowedLabels:
             return (*map(str, Quantity), *(criterion.name for criterion in self.criteria))
         if label == "value":
             return {value for _, value in self.segments}
-        if label == "reason" and isinstance(series.origin, Tally):
-            return map(str, _REASONS[series.origin])
-        return map(str, _ENUMERATED[label])
+        if series.values is None:
+            raise LookupError(f"{series.name}: its row names no values of the label {label}")
+        return map(str, series.values)
 
 
 def _has_values(labels: tuple[str, ...]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ragwatch.core.canary.definition import Failure
 from ragwatch.core.canary.metric import CanaryMetric
 from ragwatch.core.snapshot import Gauge
 from ragwatch.core.tally import Tally
@@ -49,6 +50,7 @@ CANARIES: tuple[SeriesDefinition, ...] = (
         "Total number of canary queries without a usable reply, by reason; they yield no score.",
         Tally.CANARY_FAILURES,
         from_zero=True,
+        values=Failure,
     ),
     SeriesDefinition(
         "ragwatch_canary_last_run_timestamp_seconds",

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 from ragwatch.core.tally import Tally
 from ragwatch.exporter.series import GaugeSource, SeriesDefinition
 from ragwatch.telemetry import EventCount, GaugeLevel
+
+
+class InjectionPlace(StrEnum):
+    """Part of a sample in which a prompt injection may occur."""
+
+    QUESTION = "question"
+    CONTEXT = "context"
+    ANSWER = "answer"
+
 
 JUDGES: tuple[SeriesDefinition, ...] = (
     SeriesDefinition(
@@ -69,6 +80,7 @@ JUDGES: tuple[SeriesDefinition, ...] = (
         "Total number of texts with suspected prompt injection sent to a judge, since the process started, by place.",
         EventCount.INSTRUCTIONS,
         from_zero=True,
+        values=InjectionPlace,
     ),
     SeriesDefinition(
         "ragwatch_judge_second_readings_total",

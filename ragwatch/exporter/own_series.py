@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ragwatch.core.invariants import Invariant
 from ragwatch.core.snapshot import Gauge
 from ragwatch.core.tally import Tally
 from ragwatch.exporter.series import GaugeSource, SeriesDefinition
@@ -18,6 +19,7 @@ OWN: tuple[SeriesDefinition, ...] = (
         "Total number of digests in which a counter invariant was violated; any value above 0 is a bug of ragwatch.",
         EventCount.VIOLATIONS,
         from_zero=True,
+        values=Invariant,
     ),
     SeriesDefinition(
         "ragwatch_web_accept_failures_total",

@@ -96,6 +96,7 @@ class SeriesDefinition:
         quantity: The quantity it is about, for the series that every quantity has.
         from_zero: Whether it is exported as 0 for every allowed combination of label values before the first event, so
             that `increase()` counts the first event.
+        values: All values of its label that are neither configured nor quantities, if it is exported from zero.
         signed: Whether a histogram is of values that may be negative. Then it has no `_sum`, which would go down, nor
             `_count`, which OpenMetrics allows beside `_sum` only.
         default_judge: Whether only what the default judge said is exported, as several judges read the same answers.
@@ -108,6 +109,7 @@ class SeriesDefinition:
     origin: Origin
     quantity: Quantity | None = None
     from_zero: bool = False
+    values: type[StrEnum] | None = None
     signed: bool = False
     default_judge: bool = False
     labels: tuple[str, ...] = field(init=False)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from ragwatch.core.relevance import NoRanking
+from ragwatch.core.sample import RejectReason, SkipReason
 from ragwatch.core.tally import Tally
+from ragwatch.core.verdict import UnjudgedReason
 from ragwatch.exporter.series import GaugeSource, SeriesDefinition
 from ragwatch.model.signals import Signal
+from ragwatch.model.stages import Fault, Stage
 
 _SIGNALS = tuple(
     SeriesDefinition(row.series, row.help, Tally(row.counter), from_zero=row.bounds is None, signed=row.signed)
@@ -23,6 +27,7 @@ _RETRIEVAL: tuple[SeriesDefinition, ...] = (
         "Total number of answers with relevance judgements that have no ranking, by reason, over all traffic.",
         Tally.UNRANKED,
         from_zero=True,
+        values=NoRanking,
     ),
     SeriesDefinition(
         "ragwatch_retrieval_score_total",
@@ -68,12 +73,14 @@ TRAFFIC: tuple[SeriesDefinition, ...] = (
         "Total number of records rejected because they could not be parsed as a sample, by reason.",
         Tally.REJECTED,
         from_zero=True,
+        values=RejectReason,
     ),
     SeriesDefinition(
         "ragwatch_source_lines_skipped_total",
         "Total number of lines of a source that are no records of answers (options where and prefix), by reason.",
         Tally.SKIPPED,
         from_zero=True,
+        values=SkipReason,
     ),
     SeriesDefinition(
         "ragwatch_source_parts_total",
@@ -186,6 +193,7 @@ TRAFFIC: tuple[SeriesDefinition, ...] = (
         "Total number of draws that could not be judged, by reason.",
         Tally.UNJUDGED,
         from_zero=True,
+        values=UnjudgedReason,
     ),
     SeriesDefinition(
         "ragwatch_samples_pending",
@@ -207,6 +215,7 @@ TRAFFIC: tuple[SeriesDefinition, ...] = (
         "Total number of judged answers by stage at fault; stage none counts the good answers.",
         Tally.STAGE,
         from_zero=True,
+        values=Stage,
         default_judge=True,
     ),
     SeriesDefinition(
@@ -214,6 +223,7 @@ TRAFFIC: tuple[SeriesDefinition, ...] = (
         "Total number of judged answers that did not use the top-ranked context, by fault.",
         Tally.FAULT,
         from_zero=True,
+        values=Fault,
         default_judge=True,
     ),
     *_SIGNALS,

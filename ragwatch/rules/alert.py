@@ -1,4 +1,4 @@
-"""Defines one Prometheus alerting rule with its annotations and links."""
+"""Defines the row of an alert: its rule with annotations and links, and its row of docs/alerts.md, are made of it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,13 @@ from ragwatch.rules.plan import RulePlan
 from ragwatch.rules.promql import span
 from ragwatch.rules.yaml_writer import JsonValue
 
+PREFIX = "Ragwatch"
 PERCENT = "{{ $value | humanizePercentage }}"
+COUNT = '{{ $value | printf "%.0f" }}'
+AGE = "{{ $value | humanizeDuration }}"
+JOB, SUITE, JUDGE, SOURCE, ROUTE = (
+    f"{{{{ $labels.{label} }}}}" for label in ("job", "suite", "judge", "source", "route")
+)
 
 
 class Severity(StrEnum):
@@ -31,12 +37,15 @@ class Area(StrEnum):
     OPERATION = "operation"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Alert:
-    """One alerting rule.
+    """All that there is of one alert but its runbook. Rules of one name have the same meaning, delay and promise.
 
     Attributes:
         name: CamelCase; also the name of its runbook.
+        meaning: What is the case while it fires, for docs/alerts.md.
+        delay: Time from the cause to the condition, likewise; empty for at once.
+        promise: How often it may fire without a cause, likewise.
         severity: Severity label.
         area: Area label.
         expr: Condition in PromQL; the description quotes its value.
@@ -51,7 +60,10 @@ class Alert:
     """
 
     name: str
-    severity: Severity
+    meaning: str
+    delay: str = ""
+    promise: str = "none: a state, not an estimate"
+    severity: Severity = Severity.WARNING
     area: Area
     expr: str
     summary: str

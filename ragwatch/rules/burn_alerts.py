@@ -36,6 +36,9 @@ def _burning(plan: RulePlan, quantity: Quantity, route: str, objective: float, b
     )
     return Alert(
         name="RagwatchErrorBudgetBurn",
+        meaning="The error budget of an objective (`alerts.slos`) is used up soon, over a long and a short window.",
+        delay="1 h, 6 h, 1 d or 3 d windows (`alerts.burns`)",
+        promise="below 2.5 % at any time for an error exactly at the burn rate",
         severity=Severity(burn.severity),
         area=Area.QUALITY,
         expr=_condition(plan, quantity, route, objective, burn),

@@ -7,14 +7,19 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from ragwatch.core.sample import OTHER
-from ragwatch.rules.alert import PERCENT, Alert, Area, Severity
+from ragwatch.rules.alert import AGE, COUNT, JUDGE, PERCENT, ROUTE, SOURCE, SUITE, Alert, Area, Severity
 from ragwatch.rules.plan import RulePlan
-from ragwatch.rules.promql import gain, pick, span
+from ragwatch.rules.promql import gain, in_words, pick, span
 
-_AGE = "{{ $value | humanizeDuration }}"
-_COUNT = '{{ $value | printf "%.0f" }}'
-_SUITE, _JUDGE, _SOURCE, _ROUTE = (f"{{{{ $labels.{label} }}}}" for label in ("suite", "judge", "source", "route"))
 _MIN_COUNT = 5
+_MIN_PROBES = 20  # known-bad answers below which their share says nothing
+
+_retrieval = partial(Alert, area=Area.RETRIEVAL, board="retrieval", labels=("job", "suite"))
+_judge = partial(Alert, area=Area.JUDGE, board="judges", labels=("job", "judge"))
+_source = partial(Alert, area=Area.SOURCE, board="operation", labels=("job", "source"))
+_unmeasured = partial(
+    Alert, area=Area.JUDGE, board="judges", labels=("job", "route", "judge"), samples="&outcome=unjudged"
+)
 
 
 def alerts(plan: RulePlan) -> Iterator[Alert]:
@@ -30,16 +35,21 @@ def _canaries(plan: RulePlan) -> Iterator[Alert]:
     yield from _degraded(plan)
     yield _wrong_answers(plan)
     yield _retrieval(
-        "RagwatchCanariesStale",
-        "\nor ".join(_stale(matchers, pause + plan.limits.canaries) for matchers, pause in _schedules(plan)),
-        f"{_SUITE} canaries last ran {_AGE} ago.",
-        f"Suite {_SUITE} has not run for longer than its schedule allows; its figures are old.",
+        name="RagwatchCanariesStale",
+        meaning="A canary suite has not run.",
+        delay=f"{in_words(plan.limits.canaries)} after its schedule",
+        expr="\nor ".join(_stale(matchers, pause + plan.limits.canaries) for matchers, pause in _schedules(plan)),
+        summary=f"{SUITE} canaries last ran {AGE} ago.",
+        description=f"Suite {SUITE} has not run for longer than its schedule allows; its figures are old.",
     )
+    failing = (_failing(matchers, 2 * max(pause, plan.limits.canaries)) for matchers, pause in _schedules(plan))
     yield _retrieval(
-        "RagwatchCanariesFailing",
-        "\nor ".join(_failing(matchers, 2 * max(pause, plan.limits.canaries)) for matchers, pause in _schedules(plan)),
-        f"{_SUITE}: {_COUNT} canary queries got no usable reply ({{{{ $labels.reason }}}}).",
-        f"{_COUNT} queries of suite {_SUITE} failed in its last runs. Reason: {{{{ $labels.reason }}}}.",
+        name="RagwatchCanariesFailing",
+        meaning="Canary queries got no usable reply in two runs, the last one included.",
+        delay="two runs of the suite",
+        expr="\nor ".join(failing),
+        summary=f"{SUITE}: {COUNT} canary queries got no usable reply ({{{{ $labels.reason }}}}).",
+        description=f"{COUNT} queries of suite {SUITE} failed in its last runs. Reason: {{{{ $labels.reason }}}}.",
     )
 
 
@@ -53,10 +63,14 @@ def _degraded(plan: RulePlan) -> Iterator[Alert]:
     most = f"{share} > {plan.limits.degraded:g}"
     for severity, expr in ((Severity.CRITICAL, most), (Severity.WARNING, f"({share} > 0)\nunless {most}")):
         yield _retrieval(
-            "RagwatchCanariesDegraded",
-            expr,
-            f"{_SUITE}: {PERCENT} of the canaries no longer retrieve their expected contexts.",
-            f"{PERCENT} of the canaries of suite {_SUITE} are degraded. The stage at fault is retrieval.",
+            name="RagwatchCanariesDegraded",
+            meaning="Canaries no longer retrieve their expected contexts; critical if more than half of a suite do "
+            "not.",
+            delay="one run of the suite",
+            promise="none: the same queries are compared with their own results",
+            expr=expr,
+            summary=f"{SUITE}: {PERCENT} of the canaries no longer retrieve their expected contexts.",
+            description=f"{PERCENT} of the canaries of suite {SUITE} are degraded. The stage at fault is retrieval.",
             severity=severity,
         )
 
@@ -71,11 +85,15 @@ def _wrong_answers(plan: RulePlan) -> Alert:
         f"  quantile_over_time(0.5, {scores}[{window}] offset {span(plan.windows[0])})\n)"
     )
     return _retrieval(
-        "RagwatchCanaryAnswersWrong",
-        f"{now} < {past} - {plan.limits.canary_answers:g}",
-        f'{_SUITE}: {{{{ $labels.quantity }}}} of the canary answers fell to {{{{ $value | printf "%.2f" }}}}.',
-        f"The answers to suite {_SUITE} from its {{{{ $labels.contexts }}}} contexts are worse than the median of the "
-        f"last {window}. If those from expected contexts are worse too, the stage at fault is generation.",
+        name="RagwatchCanaryAnswersWrong",
+        meaning="The answers to a canary suite score .2 below their median of three days.",
+        delay="one run of the suite",
+        promise="depends on how much the answers of the service vary; `alerts.canary_answers` is the fall",
+        expr=f"{now} < {past} - {plan.limits.canary_answers:g}",
+        summary=f'{SUITE}: {{{{ $labels.quantity }}}} of the canary answers fell to {{{{ $value | printf "%.2f" }}}}.',
+        description=f"The answers to suite {SUITE} from its {{{{ $labels.contexts }}}} contexts are worse than the "
+        f"median of the last {window}. If those from expected contexts are worse too, the stage at fault is "
+        "generation.",
         severity=Severity.CRITICAL,
     )
 
@@ -110,62 +128,60 @@ def _of_suites(name: str, matchers: str) -> str:
     return f"{name}{{{matchers}}}" if matchers else name
 
 
-def _retrieval(name: str, expr: str, summary: str, description: str, *, severity: Severity = Severity.WARNING) -> Alert:
-    return Alert(
-        name,
-        severity=severity,
-        area=Area.RETRIEVAL,
-        expr=expr,
-        summary=summary,
-        description=description,
-        board="retrieval",
-        labels=("job", "suite"),
-    )
-
-
 def _judges(plan: RulePlan) -> Iterator[Alert]:
     limits, short = plan.limits, span(plan.windows[0])
     failed, called = (
         f"sum by (job, judge) (increase(ragwatch_judge_{name}_total[{short}]))" for name in ("call_failures", "calls")
     )
     yield _judge(
-        "RagwatchJudgeFailing",
-        f"{failed}\n  / ({called} >= {_MIN_COUNT}) > {limits.failures:g}",
-        f"{_JUDGE}: {PERCENT} of the calls to the judge failed in the last {short}.",
-        f"{PERCENT} of the calls to judge {{{{ $labels.judge }}}} failed in the last {short}; "
-        "its draws wait or stay unjudged.",
+        name="RagwatchJudgeFailing",
+        meaning="Most calls to a judge fail.",
+        delay=f"{in_words(plan.windows[0])} window",
+        expr=f"{failed}\n  / ({called} >= {_MIN_COUNT}) > {limits.failures:g}",
+        summary=f"{JUDGE}: {PERCENT} of the calls to the judge failed in the last {short}.",
+        description=f"{PERCENT} of the calls to judge {JUDGE} failed in the last {short}; its draws wait or stay "
+        "unjudged.",
     )
     yield _judge(
-        "RagwatchJudgeCircuitOpen",
-        "max by (job, judge) (ragwatch_judge_breaker_open) == 1",
-        f"{_JUDGE}: the circuit breaker of the judge is open.",
-        "ragwatch has suspended calls to judge {{ $labels.judge }} because too many failed or one failed permanently; "
-        "its draws wait or stay unjudged.",
+        name="RagwatchJudgeCircuitOpen",
+        meaning="Calls to a judge are suspended.",
+        expr="max by (job, judge) (ragwatch_judge_breaker_open) == 1",
+        summary=f"{JUDGE}: the circuit breaker of the judge is open.",
+        description=f"ragwatch has suspended calls to judge {JUDGE} because too many failed or one failed "
+        "permanently; its draws wait or stay unjudged.",
     )
     yield _judge(
-        "RagwatchJudgeFallback",
-        "max by (job, judge) (ragwatch_judge_fallback) == 1",
-        f"{_JUDGE}: the judge runs without its model.",
-        "Judge {{ $labels.judge }} cannot load its model and falls back to the lexical judge, which is less accurate.",
+        name="RagwatchJudgeFallback",
+        meaning="A judge cannot load its model; the lexical judge reads instead.",
+        expr="max by (job, judge) (ragwatch_judge_fallback) == 1",
+        summary=f"{JUDGE}: the judge runs without its model.",
+        description=f"Judge {JUDGE} cannot load its model and falls back to the lexical judge, which is less accurate.",
     )
-    yield _judge(
-        "RagwatchJudgeBudgetLow",
-        f"min by (job, judge) (ragwatch_judge_budget_remaining_ratio) < {limits.budget:g}",
-        f"{_JUDGE}: {PERCENT} of the budget of the judge is left.",
-        f"Judge {{{{ $labels.judge }}}} has {PERCENT} of its budget left; ragwatch lowers its sampling probability.",
-    )
-    yield _judge(
-        "RagwatchJudgeDrift",
-        "max by (job, judge) (ragwatch_judge_drift_alarm) == 1",
-        f"{_JUDGE}: the judge gives different verdicts on the same samples.",
-        "Judge {{ $labels.judge }} changed its verdicts on the anchor samples; its scores before and after are not "
-        "comparable.",
-        hold=0.0,
-    )
+    yield from _changes(plan)
     yield from _replies(plan)
 
 
-_MIN_PROBES = 20  # known-bad answers below which their share says nothing
+def _changes(plan: RulePlan) -> Iterator[Alert]:
+    """Alerts on a budget that is nearly used, and on other verdicts."""
+    limits = plan.limits
+    yield _judge(
+        name="RagwatchJudgeBudgetLow",
+        meaning=f"A judge has used {100 * (1 - limits.budget):g} % of its budget.",
+        expr=f"min by (job, judge) (ragwatch_judge_budget_remaining_ratio) < {limits.budget:g}",
+        summary=f"{JUDGE}: {PERCENT} of the budget of the judge is left.",
+        description=f"Judge {JUDGE} has {PERCENT} of its budget left; ragwatch lowers its sampling probability.",
+    )
+    yield _judge(
+        name="RagwatchJudgeDrift",
+        meaning="A judge gives different verdicts on the anchor samples: its scores are not comparable.",
+        delay="one reading of the anchors (`anchors.every`, 1 d)",
+        promise="one in `anchors.false_alarm_every` (90 d)",
+        expr="max by (job, judge) (ragwatch_judge_drift_alarm) == 1",
+        summary=f"{JUDGE}: the judge gives different verdicts on the same samples.",
+        description=f"Judge {JUDGE} changed its verdicts on the anchor samples; its scores before and after are not "
+        "comparable.",
+        hold=0.0,
+    )
 
 
 def _replies(plan: RulePlan) -> Iterator[Alert]:
@@ -174,52 +190,39 @@ def _replies(plan: RulePlan) -> Iterator[Alert]:
     unquoted = f"sum by (job, judge) (increase(ragwatch_judge_unquoted_cells_total[{window}]))"
     checked = f"sum by (job, judge) (increase(ragwatch_judge_checked_readings_total[{window}]))"
     yield _judge(
-        "RagwatchJudgeUnverifiedQuotes",
-        f"{unquoted}\n  / ({checked} >= {limits.samples}) > {limits.unquoted:g}",
-        f"{_JUDGE}: the judge calls claims supported without a verbatim quote from the context.",
-        'Judge {{ $labels.judge }}: {{ $value | printf "%.2f" }} such claims per answer; they count as not supported.',
+        name="RagwatchJudgeUnverifiedQuotes",
+        meaning="A judge calls claims supported without a verbatim quote.",
+        delay=f"{in_words(plan.window)} window",
+        expr=f"{unquoted}\n  / ({checked} >= {limits.samples}) > {limits.unquoted:g}",
+        summary=f"{JUDGE}: the judge calls claims supported without a verbatim quote from the context.",
+        description=f'Judge {JUDGE}: {{{{ $value | printf "%.2f" }}}} such claims per answer; they count as not '
+        "supported.",
     )
     fooled, probes = (
         f"sum by (job, judge, version) (ragwatch_judge_{name}_total)" for name in ("probes_fooled", "probes")
     )
     in_force = "and on (job, judge, version) ragwatch_judge_info"  # the totals of earlier versions stay
     yield _judge(
-        "RagwatchJudgeFooled",
-        f"max by (job, judge) (\n  {fooled}\n  / ({probes} >= {_MIN_PROBES})\n  {in_force}\n) > {limits.fooled:g}",
-        f"{_JUDGE}: the judge accepts invented claims when a prompt injection tells it to.",
-        "Judge {{ $labels.judge }} accepted {{ $value | humanizePercentage }} of the known-bad answers given to it as "
-        "a test; its scores may be higher than the answers deserve.",
+        name="RagwatchJudgeFooled",
+        meaning="A judge accepts known-bad answers with a prompt injection (`judges[].known_bad`).",
+        delay=f"{_MIN_PROBES} known-bad answers",
+        promise="2 in 100 judges that accept 1 %, at their first 20 known-bad answers; fewer later",
+        expr=f"max by (job, judge) (\n  {fooled}\n  / ({probes} >= {_MIN_PROBES})\n  {in_force}\n) > {limits.fooled:g}",
+        summary=f"{JUDGE}: the judge accepts invented claims when a prompt injection tells it to.",
+        description=f"Judge {JUDGE} accepted {PERCENT} of the known-bad answers given to it as a test; its scores may "
+        "be higher than the answers deserve.",
     )
     yield _judge(
-        "RagwatchPromptInjection",
-        f"sum by (job, judge, place) (increase(ragwatch_judge_instructions_total[{window}])) > 0",
-        f"{_JUDGE}: suspected prompt injection in about {_COUNT} texts sent to the judge.",
-        f"About {_COUNT} texts (place: {{{{ $labels.place }}}}) sent to judge {{{{ $labels.judge }}}} contain "
-        "instructions to the judge.",
+        name="RagwatchPromptInjection",
+        meaning="Texts sent to a judge contain instructions to it.",
+        delay="at the first such text",
+        promise="documents about language models contain such texts; therefore it notifies nobody",
+        expr=f"sum by (job, judge, place) (increase(ragwatch_judge_instructions_total[{window}])) > 0",
+        summary=f"{JUDGE}: suspected prompt injection in about {COUNT} texts sent to the judge.",
+        description=f"About {COUNT} texts (place: {{{{ $labels.place }}}}) sent to judge {JUDGE} contain instructions "
+        "to the judge.",
         hold=0.0,
         severity=Severity.INFO,
-    )
-
-
-def _judge(
-    name: str,
-    expr: str,
-    summary: str,
-    description: str,
-    *,
-    hold: float | None = None,
-    severity: Severity = Severity.WARNING,
-) -> Alert:
-    return Alert(
-        name,
-        severity=severity,
-        area=Area.JUDGE,
-        expr=expr,
-        summary=summary,
-        description=description,
-        board="judges",
-        labels=("job", "judge"),
-        hold=hold,
     )
 
 
@@ -227,25 +230,30 @@ def _sources(plan: RulePlan) -> Iterator[Alert]:
     limits, window = plan.limits, span(plan.window)
     yield _silent_source(plan)
     yield _source(
-        "RagwatchSourceLag",
-        f"max by (job, source) (ragwatch_source_lag_seconds) > {limits.lag:g}",
-        f"{_SOURCE}: the oldest unread record is {_AGE} old.",
-        f"The oldest unread record of source {{{{ $labels.source }}}} is {_AGE} old.",
+        name="RagwatchSourceLag",
+        meaning=f"The oldest unread record is older than {in_words(limits.lag)}.",
+        delay=in_words(limits.lag),
+        expr=f"max by (job, source) (ragwatch_source_lag_seconds) > {limits.lag:g}",
+        summary=f"{SOURCE}: the oldest unread record is {AGE} old.",
+        description=f"The oldest unread record of source {SOURCE} is {AGE} old.",
     )
     yield _source(
-        "RagwatchSourceUnreadable",
-        "max by (job, source) (ragwatch_source_unreadable_files) > 0",
-        f"{_SOURCE}: {_COUNT} files cannot be read.",
-        "ragwatch cannot read {{ $value }} files of source {{ $labels.source }}; their records are not measured.",
+        name="RagwatchSourceUnreadable",
+        meaning="Files of a source cannot be read.",
+        expr="max by (job, source) (ragwatch_source_unreadable_files) > 0",
+        summary=f"{SOURCE}: {COUNT} files cannot be read.",
+        description=f"ragwatch cannot read {{{{ $value }}}} files of source {SOURCE}; their records are not measured.",
     )
     rejected, seen = (
         f"sum by (job, source) (increase(ragwatch_requests_{name}_total[{window}]))" for name in ("rejected", "seen")
     )
     yield _source(
-        "RagwatchSourceRejects",
-        f"{rejected}\n  / ({seen} >= {limits.samples}) > {limits.rejects:g}",
-        f"{_SOURCE}: {PERCENT} of the records were rejected in the last {window}.",
-        f"{PERCENT} of the records of source {{{{ $labels.source }}}} were rejected in the last {window}.",
+        name="RagwatchSourceRejects",
+        meaning=f"More than {100 * limits.rejects:g} % of the records of a source are rejected.",
+        delay=f"{in_words(plan.window)} window",
+        expr=f"{rejected}\n  / ({seen} >= {limits.samples}) > {limits.rejects:g}",
+        summary=f"{SOURCE}: {PERCENT} of the records were rejected in the last {window}.",
+        description=f"{PERCENT} of the records of source {SOURCE} were rejected in the last {window}.",
     )
     yield _incomplete(plan)
 
@@ -261,13 +269,15 @@ def _silent_source(plan: RulePlan) -> Alert:
     ever = of_users(str)
     now, today = (of_users(partial(gain, window=window)) for window in (silent, "1d"))
     return _source(
-        "RagwatchSourceSilent",
-        f"{now} == 0\nand {ever} + {today} > 0\n"
+        name="RagwatchSourceSilent",
+        meaning="A source that delivered records of users delivers none. Those of canaries do not count.",
+        delay=f"{in_words(plan.limits.silent)} (`alerts.silent`)",
+        expr=f"{now} == 0\nand {ever} + {today} > 0\n"
         # otherwise ragwatch itself was down
         f"and sum by (job, source) (ragwatch_requests_seen_total offset {silent}) >= 0",
-        f"{_SOURCE}: the source has delivered no record of users for {silent} or longer.",
-        f"ragwatch has read no record from source {{{{ $labels.source }}}} for {silent} or longer, except of canaries; "
-        "the source delivered records of users before.",
+        summary=f"{SOURCE}: the source has delivered no record of users for {silent} or longer.",
+        description=f"ragwatch has read no record from source {SOURCE} for {silent} or longer, except of canaries; the "
+        "source delivered records of users before.",
     )
 
 
@@ -282,10 +292,13 @@ def _incomplete(plan: RulePlan) -> Alert:
     parts = share("ragwatch_source_parts_total", 'outcome=~"orphaned|dropped"', 'outcome!="repeated"')
     traces = share("ragwatch_otlp_requests_total", 'outcome="incomplete"', 'outcome=~"assembled|refused|incomplete"')
     return _source(
-        "RagwatchSourceIncomplete",
-        f"{parts}\nor {traces}",
-        f"{_SOURCE}: {PERCENT} of the parts of requests came without the others in the last {window}.",
-        f"{PERCENT} of the parts of requests, or of the traces, of source {{{{ $labels.source }}}} were incomplete in "
+        name="RagwatchSourceIncomplete",
+        meaning=f"More than {100 * limits.rejects:g} % of the requests of a source lack a part (kind join: a record; "
+        "kind otlp: the first span).",
+        delay=f"{in_words(plan.window)} window",
+        expr=f"{parts}\nor {traces}",
+        summary=f"{SOURCE}: {PERCENT} of the parts of requests came without the others in the last {window}.",
+        description=f"{PERCENT} of the parts of requests, or of the traces, of source {SOURCE} were incomplete in "
         f"the last {window}; these answers are not measured.",
     )
 
@@ -318,15 +331,16 @@ def _silent_route(plan: RulePlan) -> Alert:
     firing = 'ALERTS{alertname="RagwatchRouteSilent",alertstate="firing"}'
     lasting = f"{silent(short)}\n  and on (job, route) {firing}\n  unless ({rests})"
     return Alert(
-        "RagwatchRouteSilent",
-        severity=Severity.WARNING,
+        name="RagwatchRouteSilent",
+        meaning="A route that answers regularly at this time answers nothing; `other` only if no route answers.",
+        delay=f"{in_words(limits.silent / 4)} from {4 * limits.samples} answers an hour on, else "
+        f"{in_words(limits.silent)}",
+        promise="below 1e-12 per hour if answers come independently; once where a daily pause is new",
         area=Area.SOURCE,
         expr=f"({recently})\nor ({usually})\nor ({lasting})",
-        summary=f"{_ROUTE}: no answer for {short} or longer, although the route usually answers at this time.",
-        description=(
-            f"ragwatch has read no answer on route {_ROUTE}. Either the service answers nothing, or its answers carry "
-            "another route or are no longer logged."
-        ),
+        summary=f"{ROUTE}: no answer for {short} or longer, although the route usually answers at this time.",
+        description=f"ragwatch has read no answer on route {ROUTE}. Either the service answers nothing, or its answers "
+        "carry another route or are no longer logged.",
         board="retrieval",
         labels=("job", "route"),
     )
@@ -340,11 +354,12 @@ def _coverage(plan: RulePlan) -> Iterator[Alert]:
         for name in ("route:ragwatch_coverage:ratio", "route:ragwatch_samples_settled:increase")
     )
     yield _unmeasured(
-        "RagwatchCoverageLow",
-        f"{covered} < {limits.coverage:g}\nand on (job, route, judge) {settled} >= {limits.samples}",
-        f"{_ROUTE}: judge {_JUDGE} judged only {PERCENT} of its draws in the last {window}.",
-        f"Judge {{{{ $labels.judge }}}} judged {PERCENT} of its draws on route {{{{ $labels.route }}}} in the last "
-        f"{window}.",
+        name="RagwatchCoverageLow",
+        meaning=f"Less than {100 * limits.coverage:g} % of the draws are judged.",
+        delay=f"{in_words(plan.window)} window",
+        expr=f"{covered} < {limits.coverage:g}\nand on (job, route, judge) {settled} >= {limits.samples}",
+        summary=f"{ROUTE}: judge {JUDGE} judged only {PERCENT} of its draws in the last {window}.",
+        description=f"Judge {JUDGE} judged {PERCENT} of its draws on route {ROUTE} in the last {window}.",
     )
     given = '{__name__=~"ragwatch_samples_(judged|unjudged)_total"}'
     # A score of any quantity counts. `increase` drops names: the recorded sums tell quantities apart by a label.
@@ -352,38 +367,13 @@ def _coverage(plan: RulePlan) -> Iterator[Alert]:
     series = f"increase({given}[{stale}])", f"max_over_time({scored}[{stale}])", given, f"{given} offset {stale}"
     grown, fresh, now, before = (f"sum by (job, route, judge) ({figure})" for figure in series)
     yield _unmeasured(
-        "RagwatchNoFreshSamples",
-        f"{grown} >= {_MIN_COUNT}\nunless {fresh} > 0\n"
+        name="RagwatchNoFreshSamples",
+        meaning=f"A judge has scored no answer of a route for {in_words(limits.stale)}, although it read some.",
+        delay=f"{in_words(limits.stale)} (`alerts.stale`) and {in_words(plan.windows[0])}",
+        expr=f"{grown} >= {_MIN_COUNT}\nunless {fresh} > 0\n"
         f"and {now} + {before} >= 0",  # both are there: the judge has not just begun, and is still configured
-        f"{_ROUTE}: judge {_JUDGE} has scored no answer for {stale} or longer.",
-        f"Judge {_JUDGE} was given about {_COUNT} answers on route {_ROUTE} in {stale} and scored none of them. "
-        "ragwatch_samples_unjudged_total and ragwatch_scores_unknown_total tell the reasons.",
+        summary=f"{ROUTE}: judge {JUDGE} has scored no answer for {stale} or longer.",
+        description=f"Judge {JUDGE} was given about {COUNT} answers on route {ROUTE} in {stale} and scored none of "
+        "them. ragwatch_samples_unjudged_total and ragwatch_scores_unknown_total tell the reasons.",
         samples="",
-    )
-
-
-def _source(name: str, expr: str, summary: str, description: str) -> Alert:
-    return Alert(
-        name,
-        severity=Severity.WARNING,
-        area=Area.SOURCE,
-        expr=expr,
-        summary=summary,
-        description=description,
-        board="operation",
-        labels=("job", "source"),
-    )
-
-
-def _unmeasured(name: str, expr: str, summary: str, description: str, *, samples: str = "&outcome=unjudged") -> Alert:
-    return Alert(
-        name,
-        severity=Severity.WARNING,
-        area=Area.JUDGE,
-        expr=expr,
-        summary=summary,
-        description=description,
-        board="judges",
-        labels=("job", "route", "judge"),
-        samples=samples,
     )

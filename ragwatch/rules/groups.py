@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from ragwatch.model.quantities import Quantity
 from ragwatch.rules import burn_alerts, cause_alerts, own_alerts, quality_alerts, recording
 from ragwatch.rules.alert import Alert
-from ragwatch.rules.plan import RulePlan
+from ragwatch.rules.plan import Links, RulePlan
 from ragwatch.rules.yaml_writer import JsonValue
 
 
@@ -16,6 +17,17 @@ def alerts(plan: RulePlan) -> tuple[Alert, ...]:
         *cause_alerts.alerts(plan),
         *own_alerts.alerts(plan),
     )
+
+
+_ALL = RulePlan(
+    judge="",
+    job="",
+    links=Links(None, None, None),
+    thresholds={Quantity.FAITHFULNESS: 0.5},
+    objectives={Quantity.FAITHFULNESS: 0.5},
+)
+"""A plan that has every alert."""
+NAMES = frozenset(alert.name for alert in alerts(_ALL))
 
 
 def prometheus(plan: RulePlan) -> dict[str, dict[str, list[JsonValue]]]:

@@ -31,7 +31,7 @@ class Links:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Thresholds of the alerts on causes. Times are in seconds.
+    """Thresholds of the alerts on causes, each a key of `alerts` in the configuration. Times are in seconds.
 
     Attributes:
         samples: Minimum effective sample size of a quality alert.

@@ -17,6 +17,18 @@ def span(seconds: float) -> str:
     return f"{round(seconds * 1000)}ms"
 
 
+def in_words(seconds: float) -> str:
+    """Formats a duration as texts for people write it.
+
+    >>> in_words(900.0), in_words(86400.0)
+    ('15 min', '1 d')
+    """
+    text = span(seconds)
+    number = text.rstrip("mshd")
+    unit = text.removeprefix(number)
+    return f"{number} {'min' if unit == 'm' else unit}"
+
+
 def of_window(name: str, window: str | None) -> str:
     """Name of a recorded series over a window, which it carries after the operation; other names stay as they are.
 

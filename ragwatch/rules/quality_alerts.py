@@ -6,6 +6,7 @@ One page per route: each of these alerts starts only while none of the others pa
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.signals import Signal
@@ -19,6 +20,9 @@ _IGNORED = str(Quantity.TOP_RANKED_IGNORED)
 _OTHERS = f'quantity!="{_IGNORED}"'
 _CELL = "job, route, quantity"
 _TICKET_AFTER_PAGE = "12h"
+_DETECTOR_DELAY = "see the table of delays in [statistics](statistics.md)"
+
+_quality = partial(Alert, area=Area.QUALITY, board="overview", labels=("job", "route", "judge"))
 
 
 def alerts(plan: RulePlan) -> Iterator[Alert]:
@@ -68,10 +72,13 @@ def _bad(plan: RulePlan) -> Alert:
     )
     entry = f'{{{{ .Labels.quantity }}}}{listed}, worse by at least {{{{ .Value | printf "%.2f" }}}}; '
     parameters = texts.of_worst(bad, texts.ARGUMENTS, texts.failing(plan, limit))
-    return Alert(
+    return _quality(
         name="RagwatchQualityBad",
+        meaning="A quality metric of a route is worse than its threshold: the whole interval of the last hour lies "
+        "beyond it.",
+        delay="until the hour is that bad",
+        promise="below 2.5 % at any time for a mean exactly at its threshold, next to 0 for a better one",
         severity=Severity.CRITICAL,
-        area=Area.QUALITY,
         expr=unless_paged(
             f'max by (job, route, judge) (route:ragwatch_quality:shortfall{{quantity!="{_IGNORED}"}}) > 0',
             window,
@@ -87,8 +94,6 @@ def _bad(plan: RulePlan) -> Alert:
             f"measured by judge {{{{ $labels.judge }}}}.{texts.stage()}{texts.also_changed()}"
             f"{texts.newest(plan, parameters)}"
         ),
-        board="overview",
-        labels=("job", "route", "judge"),
         samples=f"{parameters}&sort=worst",
         causes=texts.of_worst(bad, texts.ARGUMENTS, texts.beyond(limit)),
     )
@@ -112,10 +117,14 @@ def _drift(plan: RulePlan) -> Alert:
     )
     parameters = texts.of_worst(drifted, arguments, texts.failing(plan, limit))
     listed = texts.asked(f"sort_desc({drifted})", arguments, "{{ range . }} {{ .Labels.quantity }},{{ end }}")
-    return Alert(
+    return _quality(
         name="RagwatchQualityDrift",
+        meaning="The drift alarm of a quality metric is active, and the last hour is worse than the baseline: at the "
+        "start the whole interval, later the mean. Not on routes with a control (`drift.controls`): they have no "
+        "baseline.",
+        delay=_DETECTOR_DELAY,
+        promise="the alarm: one in `drift.false_alarm_every` (30 d) over all detectors, guaranteed",
         severity=Severity.CRITICAL,
-        area=Area.QUALITY,
         expr=unless_paged(
             f"({_beyond('drift')}\nor {_beyond('drift_mean')}\n"
             '  and on (job, route, judge) ALERTS{alertname="RagwatchQualityDrift",alertstate="firing"})',
@@ -131,8 +140,6 @@ def _drift(plan: RulePlan) -> Alert:
             f"judge {{{{ $labels.judge }}}}. This page ends when the mean of {window} is back at the baseline."
             f"{texts.stage()}{texts.also_changed()}{texts.newest(plan, parameters)}"
         ),
-        board="overview",
-        labels=("job", "route", "judge"),
         samples=f"{parameters}&sort=worst",
         causes=texts.of_worst(drifted, arguments, texts.beyond(limit)),
         hold=0.0,
@@ -155,10 +162,11 @@ def _standing(plan: RulePlan) -> Alert:
     limit = _compared(plan, f"its baseline{baseline}", "its control (drift.controls)")
     route = "--route '{{ $labels.route }}' --quantity {{ $labels.quantity }}"
     intended = _compared(plan, "add --renew", "take the route out of drift.controls")
-    return Alert(
+    return _quality(
         name="RagwatchQualityDriftStanding",
-        severity=Severity.WARNING,
-        area=Area.QUALITY,
+        meaning="A drift alarm has not been acknowledged, and no page tells of it, or the page ended 12 hours ago. For "
+        "routes with a control (`drift.controls`) it is the only alert on drift.",
+        promise="as QualityDrift",
         expr=(f"{_judged(_alarm(_OTHERS), plan)}\nunless on (job, route) max by (job, route) (max_over_time({pages}))"),
         summary="{{ $labels.route }}: the drift alarm of {{ $labels.quantity }} awaits acknowledgement.",
         description=(
@@ -166,7 +174,6 @@ def _standing(plan: RulePlan) -> Alert:
             f"After the mend: ragwatch acknowledge {route}. If the new level is intended: {intended}."
             f"{texts.stage()}"
         ),
-        board="overview",
         labels=("job", "route", "judge", "quantity"),
         samples="&quantity={{ $labels.quantity }}&sort=worst",
         causes=f"{{{{ $worst := $labels.quantity }}}}{texts.beyond('ragwatch_drift_baseline_ratio')}",
@@ -182,10 +189,12 @@ def _ignored(plan: RulePlan) -> Alert:
         "$labels.job $labels.route",
         ' Most frequent fault: {{ . | first | label "fault" }}.',
     )
-    return Alert(
+    return _quality(
         name="RagwatchTopContextIgnored",
+        meaning="More answers than in the baseline do not use the top-ranked context (drift detector).",
+        delay="as QualityDrift",
+        promise="as QualityDrift",
         severity=Severity.INFO,
-        area=Area.QUALITY,
         expr=_judged(_alarm(f'quantity="{_IGNORED}"'), plan),
         summary="{{ $labels.route }}: more answers than before do not use the top-ranked context.",
         description=(
@@ -193,7 +202,6 @@ def _ignored(plan: RulePlan) -> Alert:
             f"{_compared(plan, 'its baseline', 'its control (drift.controls)')}.{fault}"
         ),
         board="retrieval",
-        labels=("job", "route", "judge"),
         samples=f"&quantity={_IGNORED}&sort=worst",
         causes=f"&quantity={_IGNORED}&above=0.5",
         hold=0.0,
@@ -206,6 +214,10 @@ def _traffic() -> Iterator[Alert]:
         alarm = f'ragwatch_traffic_drift_alarm{{signal{operator}"{_WARNED_SIGNALS}"}}'
         yield Alert(
             name="RagwatchTrafficDrift",
+            meaning="A signal of all requests differs from its reference: abstentions and empty retrievals warn, "
+            "others inform.",
+            delay=_DETECTOR_DELAY,
+            promise="one in `drift.traffic.false_alarm_every` (30 d) over all signals, guaranteed",
             severity=severity,
             area=Area.RETRIEVAL,
             expr=f"max by (job, route, signal) ({alarm}) == 1",

@@ -2,57 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
-from ragwatch.commands.options.lazy import CONFIG, OUT, lazy_command
+from ragwatch.commands.options.lazy import CONFIG, OUT, Arguments, LazyCommand, option
 
 MAX_QUESTIONS = 10_000
 
 
-@lazy_command("ragwatch.commands.export:export")
-@click.option("--config", "path", type=CONFIG, required=True, help="Configuration file (YAML): names store and state.")
-@click.option(
-    "--parquet",
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="DIR",
-    help="Directory of Parquet files to write, or to add to; needs the extra `parquet`.",
-)
-@click.option(
-    "--texts",
-    type=click.Choice(["none", "redacted"]),
-    default="none",
-    show_default=True,
-    help="Whether questions, answers, passages and claims are exported, as far as store.texts keeps them.",
-)
-@click.option("--metadata", multiple=True, metavar="KEY", help="Metadata to export, such as release or user.tier.")
-@click.option("--route", "routes", multiple=True, metavar="ROUTE", help="Export only this route.")
-@click.option(
-    "--since", metavar="TIME", help="Export only what is newer, such as 7d (whole days in files); default: all."
-)
-@click.option("--failing", is_flag=True, help="Write failing answers as a regression set instead; needs --as.")
-@click.option(
-    "--as",
-    "kind",
-    type=click.Choice(["gate", "ragas", "deepeval", "canaries"]),
-    help="--failing: rows for `ragwatch gate`, RAGAS or DeepEval, or a canary suite.",
-)
-@click.option("--judge", metavar="JUDGE", help="--failing: verdicts of this judge; default: the first one.")
-@click.option(
-    "--quantity",
-    metavar="QUANTITY",
-    help="--failing: beyond the threshold of this quantity; default: a stage at fault.",
-)
-@click.option(
-    "--limit",
-    default=200,
-    show_default=True,
-    type=click.IntRange(1, MAX_QUESTIONS),
-    help="--failing: number of questions, the newest.",
-)
-@click.option("--out", type=OUT, help="--failing: file to write; default: standard output.")
-def export() -> None:
+class ExportArguments(Arguments):
     """Write stored verdicts to files for other programs, or failing answers as a test set; ragwatch may be running.
 
     --parquet is for DuckDB, Spark, BigQuery and others. There is one Parquet file for each day (UTC) and route. A
@@ -67,3 +27,37 @@ def export() -> None:
 
     Exit code 3 when no verdict, or no failing answer, is stored.
     """
+
+    path: Path = option("--config", type=CONFIG, help="Configuration file (YAML): names store and state.")
+    parquet: Path | None = option(
+        type=click.Path(path_type=Path, file_okay=False),
+        metavar="DIR",
+        help="Directory of Parquet files to write, or to add to; needs the extra `parquet`.",
+    )
+    texts: str = option(
+        type=click.Choice(["none", "redacted"]),
+        default="none",
+        help="Whether questions, answers, passages and claims are exported, as far as store.texts keeps them.",
+    )
+    metadata: Sequence[str] = option(metavar="KEY", help="Metadata to export, such as release or user.tier.")
+    routes: Sequence[str] = option("--route", metavar="ROUTE", help="Export only this route.")
+    since: str | None = option(
+        metavar="TIME", help="Export only what is newer, such as 7d (whole days in files); default: all."
+    )
+    failing: bool = option(help="Write failing answers as a regression set instead; needs --as.")
+    kind: str | None = option(
+        "--as",
+        type=click.Choice(["gate", "ragas", "deepeval", "canaries"]),
+        help="--failing: rows for `ragwatch gate`, RAGAS or DeepEval, or a canary suite.",
+    )
+    judge: str | None = option(metavar="JUDGE", help="--failing: verdicts of this judge; default: the first one.")
+    quantity: str | None = option(
+        metavar="QUANTITY", help="--failing: beyond the threshold of this quantity; default: a stage at fault."
+    )
+    limit: int = option(
+        default=200, type=click.IntRange(1, MAX_QUESTIONS), help="--failing: number of questions, the newest."
+    )
+    out: Path | None = option(type=OUT, help="--failing: file to write; default: standard output.")
+
+
+export = LazyCommand(ExportArguments, "ragwatch.commands.export:export", "export")

@@ -1,11 +1,14 @@
-"""Click commands whose implementation is imported when they run, so that `--help` is fast."""
+"""Click commands whose options are the fields of a class, and whose implementation is imported when they run.
+
+`--help` imports no implementation, so that it is fast.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
+from typing import Any, dataclass_transform
 
 import click
 
@@ -16,6 +19,54 @@ CONFIG = click.Path(path_type=Path)
 OUT = click.Path(path_type=Path, dir_okay=False)
 
 
+def option(*flags: str, **settings: Any) -> Any:  # noqa: ANN401 - a field of any type, and settings of `click.Option`
+    """Declare a field as an option; without flags, its name is the flag.
+
+    Its type says whether the option is required, takes no value (bool), or may be given several times (Sequence).
+    """
+
+    def declare(name: str, kind: str) -> click.Option:
+        takes_none, repeats, has_default = kind == "bool", kind.startswith("Sequence["), "default" in settings
+        required = not (takes_none or repeats or has_default or kind.endswith("| None"))
+        says = {"is_flag": takes_none, "multiple": repeats, "required": required, "show_default": has_default}
+        implied = {name: True for name, holds in says.items() if holds}  # `is_flag=False` would make values optional
+        return click.Option([*(flags or [f"--{name.replace('_', '-')}"]), name], **implied | settings)
+
+    return declare
+
+
+def argument(**settings: Any) -> Any:  # noqa: ANN401 - a field of any type, and settings of `click.Argument`
+    """Declare a field as a positional argument; its type says whether it is required, or repeats (Sequence)."""
+
+    def declare(name: str, kind: str) -> click.Argument:
+        repeats = kind.startswith("Sequence[")
+        implied = {"nargs": -1 if repeats else 1, "required": not (repeats or kind.endswith("| None"))}
+        return click.Argument([name], **implied | settings)
+
+    return declare
+
+
+CONFIG_FILE = option("--config", type=CONFIG, help="Configuration file (YAML).")
+URL = option(metavar="URL", help="Address of the running ragwatch; default: that of the configuration.")
+TOKEN_FILE = option(
+    type=OUT, help="File of the bearer token; default: $RAGWATCH_TOKEN_FILE, or the token in $RAGWATCH_TOKEN."
+)
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(option, argument))
+class Arguments:
+    """Base of the arguments of a command: each field is an option or an argument, the docstring is the help."""
+
+    def __init__(self, **values: object) -> None:
+        """Take the value of each field."""
+        vars(self).update(values)
+
+    @classmethod
+    def parameters(cls) -> list[click.Parameter]:
+        """Return the options and arguments that the fields declare."""
+        return [getattr(cls, name)(name, kind) for name, kind in cls.__annotations__.items()]
+
+
 def import_function(path: str) -> Callable[..., object]:
     """Import and return the function named by `module:name`."""
     module, _, name = path.partition(":")
@@ -23,48 +74,38 @@ def import_function(path: str) -> Callable[..., object]:
     return function
 
 
-def import_and_call(work: str, first_line: str | None = None, /, **options: object) -> object:
+def import_and_call(work: str, arguments: type[Arguments], values: Mapping[str, object]) -> object:
     """Import a command's function and call it; Ctrl-C raises KeyboardInterrupt meanwhile. Returns the exit code.
 
     Args:
-        work: `module:name` of the function.
-        first_line: Shown on standard error before the import, which takes a second or more.
-        options: Values from the command line.
+        work: `module:name` of the function, which takes the arguments.
+        arguments: Class of the arguments.
+        values: Values from the command line.
     """
-    if first_line is not None:
-        click.echo(first_line, err=True)
     with without_garbage_collection():
         function = import_function(work)
     if TERMINATION.requested:  # while modules were imported: nothing has begun
         return 0
     with interruptible():
-        return function(**options)
+        return function(arguments(**values))
 
 
 class LazyCommand(click.Command):
-    """A click command whose implementation is imported when it runs.
+    """A click command whose implementation is imported when it runs."""
 
-    Attributes:
-        work: `module:name` of the function that takes the options as keyword arguments.
-    """
+    def __init__(self, arguments: type[Arguments], work: str, name: str, first_line: str | None = None) -> None:
+        """Make the command.
 
-    work: str
+        Args:
+            arguments: Class of the arguments.
+            work: `module:name` of the function that implements the command.
+            name: Name of the command.
+            first_line: Shown on standard error before the import, which takes a second or more.
+        """
+        super().__init__(name, callback=self._run, params=arguments.parameters(), help=arguments.__doc__)
+        self.arguments, self.work, self._first_line = arguments, work, first_line
 
-
-def lazy_command(
-    work: str, name: str | None = None, *, first_line: str | None = None
-) -> Callable[[Callable[[], None]], LazyCommand]:
-    """Decorator that makes a command from a function without a body, whose docstring is the help.
-
-    Args:
-        work: `module:name` of the function that implements the command.
-        name: Name of the command; None for the name of the decorated function.
-        first_line: Shown on standard error before the import.
-    """
-
-    def decorate(declaration: Callable[[], None]) -> LazyCommand:
-        command = click.command(name or declaration.__name__, cls=LazyCommand)(declaration)
-        command.work, command.callback = work, partial(import_and_call, work, first_line)
-        return command
-
-    return decorate
+    def _run(self, **values: object) -> object:
+        if self._first_line is not None:
+            click.echo(self._first_line, err=True)
+        return import_and_call(self.work, self.arguments, values)

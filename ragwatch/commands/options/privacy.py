@@ -2,30 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
-from ragwatch.commands.options.labels import TOKEN_FILE
-from ragwatch.commands.options.lazy import CONFIG, lazy_command
+from ragwatch.commands.options.lazy import CONFIG, TOKEN_FILE, URL, Arguments, LazyCommand, argument, option
 
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 
 
-@lazy_command("ragwatch.commands.forget:forget")
-@click.argument("ids", nargs=-1, metavar="[ID]...")
-@click.option("--metadata", multiple=True, metavar="KEY=VALUE", help="All answers with this value in their metadata.")
-@click.option(
-    "--config", "path", type=CONFIG, help="Configuration file (YAML): names state, keys, redaction, other files."
-)
-@click.option("--state", type=CONFIG, help="State directory; default: that of the configuration.")
-@click.option("--url", metavar="URL", help="Address of the running ragwatch; default: that of the configuration.")
-@TOKEN_FILE
-@click.option(
-    "--with-scores", is_flag=True, help="Also delete scores and labels, which changes estimates of that time."
-)
-@click.option("--dry-run", is_flag=True, help="Only count what would be erased.")
-def forget() -> None:
+class ForgetArguments(Arguments):
     """Erase a person from the state: texts, metadata, ids and notes of answers with these ids or metadata.
 
     Pending draws become unjudged; canary runs and events that contain the texts lose them. The database is then
@@ -40,19 +27,36 @@ def forget() -> None:
     matches.
     """
 
+    ids: Sequence[str] = argument(metavar="[ID]...")
+    metadata: Sequence[str] = option(metavar="KEY=VALUE", help="All answers with this value in their metadata.")
+    path: Path | None = option(
+        "--config", type=CONFIG, help="Configuration file (YAML): names state, keys, redaction, other files."
+    )
+    state: Path | None = option(type=CONFIG, help="State directory; default: that of the configuration.")
+    url: str | None = URL
+    token_file: Path | None = TOKEN_FILE
+    with_scores: bool = option(help="Also delete scores and labels, which changes estimates of that time.")
+    dry_run: bool = option(help="Only count what would be erased.")
+
+
+forget = LazyCommand(ForgetArguments, "ragwatch.commands.forget:forget", "forget")
+
 
 @click.group()
 def audit() -> None:
     """Work with audit logs (key `audit.file`)."""
 
 
-@lazy_command("ragwatch.commands.audit:verify_command", "verify")
-@click.argument("files", nargs=-1, required=True, type=_FILE, metavar="FILE...")
-def verify() -> None:
+class AuditVerifyArguments(Arguments):
     """Check that no line of an audit log was changed, deleted, inserted or moved; names the first broken line.
 
     Give rotated files together, the oldest first. Exit code 1 when the chain is broken, 3 when there is no line.
     """
+
+    files: Sequence[Path] = argument(required=True, type=_FILE, metavar="FILE...")
+
+
+verify = LazyCommand(AuditVerifyArguments, "ragwatch.commands.audit:verify_command", "verify")
 
 
 audit.add_command(verify)

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
-from typing import TypeVar
+from typing import BinaryIO
 
 import click
 
-from ragwatch.commands.options.lazy import CONFIG, OUT, import_and_call, lazy_command
+from ragwatch.commands.options.lazy import (
+    CONFIG,
+    CONFIG_FILE,
+    OUT,
+    Arguments,
+    LazyCommand,
+    argument,
+    import_and_call,
+    option,
+)
 
 # The same names as in the registries `judges.KINDS` and `formats.NAMES`, whose import is slow.
 JUDGES = ("claude", "lexical", "local", "openai")
@@ -17,59 +27,43 @@ FORMATS = (
     *("azure", "file_search", "openai", "langserve", "langchain", "custom"),
 )
 
-Declaration = TypeVar("Declaration", bound=Callable[..., object])
+RECORD_FORMAT = option(
+    "--format",
+    type=click.Choice(FORMATS),
+    help="Format of the rows; default: that of the source in --config, else auto.",
+)
+SOURCE_NAME = option(metavar="NAME", help="Source in --config whose format and mapping apply to the files.")
+JUDGE_NAME = option("--judge", help="A configured judge, or a kind; default: the first configured, else lexical.")
+QRELS = option(
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="Relevance judgements by row id: TREC (4 columns) or BEIR (3 columns below a header).",
+)
+CUT_OFFS = option(
+    "--k",
+    type=click.IntRange(1, 1000),
+    help="Cut-off of recall, precision, F1 and NDCG; may be given several times; default: 1, 3, 5 and 10.",
+)
 
 
-def _reading_options(declaration: Declaration) -> Declaration:
-    """Add the options --format and --source, which select how the files are read."""
-    source = click.option(
-        "--source", metavar="NAME", help="Source in --config whose format and mapping apply to the files."
-    )
-    record_format = click.option(
-        "--format",
-        "format_name",
-        type=click.Choice(FORMATS),
-        help="Format of the rows; default: that of the source in --config, else auto.",
-    )
-    return record_format(source(declaration))
-
-
-def _relevance_options(declaration: Declaration) -> Declaration:
-    """Add the options --qrels and --k, for rows with relevance judgements."""
-    qrels = click.option(
-        "--qrels",
-        type=click.Path(path_type=Path, exists=True, dir_okay=False),
-        help="Relevance judgements by row id: TREC (4 columns) or BEIR (3 columns below a header).",
-    )
-    ks = click.option(
-        "--k",
-        "ks",
-        type=click.IntRange(1, 1000),
-        multiple=True,
-        help="Cut-off of recall, precision, F1 and NDCG; may be given several times; default: 1, 3, 5 and 10.",
-    )
-    return qrels(ks(declaration))
-
-
-@lazy_command("ragwatch.commands.judge:judge")
-@click.argument("files", nargs=-1, type=click.File("rb"))
-@click.option("--config", "path", type=CONFIG, help="Configuration file (YAML): mapping, judges, routes.")
-@click.option("--judge", "name", help="A configured judge, or a kind; default: the first configured, else lexical.")
-@_reading_options
-@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Set an option of the kind, as in YAML.")
-def judge() -> None:
+class JudgeArguments(Arguments):
     """Judge the samples in FILES (JSONL; `-` or none is standard input), one verdict per line (JSON) on stdout.
 
     With --config they are read with the format of its source, redacted, and judged by its judges.
     A summary goes to stderr. Exit code 1 when a row could not be converted to a sample.
     """
 
+    files: Sequence[BinaryIO] = argument(type=click.File("rb"))
+    path: Path | None = option("--config", type=CONFIG, help="Configuration file (YAML): mapping, judges, routes.")
+    name: str | None = JUDGE_NAME
+    format_name: str | None = RECORD_FORMAT
+    source: str | None = SOURCE_NAME
+    settings: Sequence[str] = option("--set", metavar="KEY=VALUE", help="Set an option of the kind, as in YAML.")
 
-@lazy_command("ragwatch.commands.redact:redact")
-@click.argument("file", type=click.File("rb"))
-@click.option("--config", "path", type=CONFIG, help="Configuration file (YAML): its own rules and keys are used too.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of lines.")
-def redact() -> None:
+
+judge = LazyCommand(JudgeArguments, "ragwatch.commands.judge:judge", "judge")
+
+
+class RedactArguments(Arguments):
     """Show what redaction takes from FILE (any text; `-` is standard input): rule, line, column and a masked excerpt.
 
     Counts by rule go to stderr. Nothing is stored or changed; docs/redaction.md lists the rules.
@@ -77,18 +71,17 @@ def redact() -> None:
     Exit code 0 when nothing would be redacted, 1 when something would be, 2 for usage or configuration.
     """
 
+    file: BinaryIO = argument(type=click.File("rb"))
+    path: Path | None = option(
+        "--config", type=CONFIG, help="Configuration file (YAML): its own rules and keys are used too."
+    )
+    as_json: bool = option("--json", help="Print JSON instead of lines.")
 
-@lazy_command("ragwatch.commands.gate:gate_command")
-@click.argument("files", nargs=-1, type=click.File("rb"))
-@click.option("--config", "path", type=CONFIG, help="Configuration file (YAML): mapping, judges, thresholds.")
-@click.option("--judge", "name", help="A configured judge, or a kind; default: the first configured, else lexical.")
-@_reading_options
-@_relevance_options
-@click.option("--baseline", type=OUT, help="Output of an earlier --json run: shows which stage has become worse since.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
-@click.option("--junit", "junit_path", type=OUT, help="Write JUnit XML to this file.")
-@click.option("--markdown", "markdown_path", type=OUT, help="Write a summary in Markdown to this file.")
-def gate() -> None:
+
+redact = LazyCommand(RedactArguments, "ragwatch.commands.redact:redact", "redact")
+
+
+class GateArguments(Arguments):
     """Judge the samples in FILES (JSONL; `-` or none is standard input) and compare them with thresholds.
 
     A metric fails when its whole interval, or, with enough samples, its mean is on the wrong side of the threshold. It
@@ -100,30 +93,25 @@ def gate() -> None:
     Exit codes: 0 PASS, 1 FAIL, 2 usage or configuration, 3 not enough data.
     """
 
+    files: Sequence[BinaryIO] = argument(type=click.File("rb"))
+    path: Path | None = option("--config", type=CONFIG, help="Configuration file (YAML): mapping, judges, thresholds.")
+    name: str | None = JUDGE_NAME
+    format_name: str | None = RECORD_FORMAT
+    source: str | None = SOURCE_NAME
+    qrels: Path | None = QRELS
+    ks: Sequence[int] = CUT_OFFS
+    baseline: Path | None = option(
+        type=OUT, help="Output of an earlier --json run: shows which stage has become worse since."
+    )
+    as_json: bool = option("--json", help="Print JSON instead of a table.")
+    junit_path: Path | None = option("--junit", type=OUT, help="Write JUnit XML to this file.")
+    markdown_path: Path | None = option("--markdown", type=OUT, help="Write a summary in Markdown to this file.")
 
-@lazy_command("ragwatch.commands.compare:compare")
-@click.argument("a")
-@click.argument("b")
-@click.option("--config", "path", type=CONFIG, help="Configuration file (YAML): mapping, judges, suites.")
-@click.option("--judge", "judge", help="A configured judge, or a kind; default: the first configured, else lexical.")
-@_reading_options
-@_relevance_options
-@click.option(
-    "--log",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    multiple=True,
-    help="Log that contains both variants; A and B are then values of --label.",
-)
-@click.option(
-    "--live",
-    "on_live",
-    is_flag=True,
-    help="A and B are values of --label in the live traffic judged by the daemon.",
-)
-@click.option("--since", default="7d", show_default=True, help="Time range of --live, such as 12h or 7d.")
-@click.option("--label", default="variant", show_default=True, help="Metadata key that names the variant of a sample.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
-def compare() -> None:
+
+gate = LazyCommand(GateArguments, "ragwatch.commands.gate:gate_command", "gate")
+
+
+class CompareArguments(Arguments):
     """Compare B with A on the same questions.
 
     A and B are two logs of samples (JSONL), two variants in one log (--log) or in live traffic (--live), two suites of
@@ -140,34 +128,57 @@ def compare() -> None:
     Exit code 1 when B is significantly worse in a metric, 3 when nothing can be compared.
     """
 
+    a: str = argument()
+    b: str = argument()
+    path: Path | None = option("--config", type=CONFIG, help="Configuration file (YAML): mapping, judges, suites.")
+    judge: str | None = JUDGE_NAME
+    format_name: str | None = RECORD_FORMAT
+    source: str | None = SOURCE_NAME
+    qrels: Path | None = QRELS
+    ks: Sequence[int] = CUT_OFFS
+    log: Sequence[Path] = option(
+        type=click.Path(path_type=Path, exists=True, dir_okay=False),
+        help="Log that contains both variants; A and B are then values of --label.",
+    )
+    on_live: bool = option("--live", help="A and B are values of --label in the live traffic judged by the daemon.")
+    since: str = option(default="7d", help="Time range of --live, such as 12h or 7d.")
+    label: str = option(default="variant", help="Metadata key that names the variant of a sample.")
+    as_json: bool = option("--json", help="Print JSON instead of a table.")
 
-@click.group(invoke_without_command=True)
-@click.option("--config", "path", type=CONFIG, help="Configuration file (YAML); required.")
-@click.option("--suite", "names", multiple=True, help="Run only this suite; may be given several times.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
-@click.pass_context
-def canary(context: click.Context, /, path: Path | None, **options: object) -> object:
+
+compare = LazyCommand(CompareArguments, "ragwatch.commands.compare:compare", "compare")
+
+
+class CanaryArguments(Arguments):
     """Run every canary once, now. Nothing is stored. `ragwatch canary suggest` proposes new ones.
 
     Exit code 1 when a canary is degraded, 3 when none is degraded but some queries failed.
     """
+
+    path: Path = option("--config", type=CONFIG, required=False, help="Configuration file (YAML); required.")
+    names: Sequence[str] = option("--suite", help="Run only this suite; may be given several times.")
+    as_json: bool = option("--json", help="Print JSON instead of tables.")
+
+
+@click.pass_context
+def _run_canaries(context: click.Context, /, **values: object) -> object:
     if context.invoked_subcommand is not None:
         return 0
-    if path is None:
+    if values["path"] is None:
         raise click.UsageError("Missing option '--config'.", context)
-    return import_and_call("ragwatch.commands.canary:canary", path=path, **options)
+    return import_and_call("ragwatch.commands.canary:canary", CanaryArguments, values)
 
 
-@lazy_command("ragwatch.commands.suggest:suggest_command")
-@click.option("--config", "path", type=CONFIG, required=True, help="Configuration file (YAML).")
-@click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="Maximum number.")
-@click.option("--out", type=OUT, help="Write the suite to this file; default: stdout.")
-@click.option(
-    "--indexed",
-    type=click.DateTime(["%Y-%m-%d"]),
-    help="Last update of the index; default: the last event of kind index, else the newest date in the contexts.",
+canary = click.Group(
+    "canary",
+    callback=_run_canaries,
+    params=CanaryArguments.parameters(),
+    help=CanaryArguments.__doc__,
+    invoke_without_command=True,
 )
-def suggest() -> None:
+
+
+class SuggestArguments(Arguments):
     """Propose canaries from judged traffic, with the contexts that people or the judge found right.
 
     Half of them are head questions, which make 80 % of the traffic. The others are odd or ambiguous, have no good
@@ -179,6 +190,17 @@ def suggest() -> None:
 
     Exit code 3 when there is nothing to propose yet.
     """
+
+    path: Path = CONFIG_FILE
+    limit: int = option(type=click.IntRange(1, 1000), default=50, help="Maximum number.")
+    out: Path | None = option(type=OUT, help="Write the suite to this file; default: stdout.")
+    indexed: datetime | None = option(
+        type=click.DateTime(["%Y-%m-%d"]),
+        help="Last update of the index; default: the last event of kind index, else the newest date in the contexts.",
+    )
+
+
+suggest = LazyCommand(SuggestArguments, "ragwatch.commands.suggest:suggest_command", "suggest")
 
 
 canary.add_command(suggest)

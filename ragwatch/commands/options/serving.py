@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 import click
 
 from ragwatch.commands.options.finite import FiniteRange
-from ragwatch.commands.options.lazy import CONFIG, lazy_command
+from ragwatch.commands.options.lazy import CONFIG, CONFIG_FILE, Arguments, LazyCommand, argument, option
 
 LLM_JUDGES = ("claude", "openai")
 
 
-@lazy_command("ragwatch.commands.run:run")
-@click.option("--config", "path", type=CONFIG, required=True, help="Configuration file (YAML).")
-@click.option("--once", is_flag=True, help="Read and judge the existing records, print /metrics text and exit.")
-@click.option(
-    "--state", type=CONFIG, help="With --once: keep the state in this directory, and continue from it next time."
-)
-def run() -> None:
+class RunArguments(Arguments):
     """Watch the configured sources and serve /metrics until SIGTERM.
 
     SIGTERM drains and exits with 0, a second one exits immediately; SIGHUP reloads the configuration.
@@ -28,30 +24,17 @@ def run() -> None:
     when no record of a source could be read or a directory is missing, 3 when there was nothing to read.
     """
 
+    path: Path = CONFIG_FILE
+    once: bool = option(help="Read and judge the existing records, print /metrics text and exit.")
+    state: Path | None = option(
+        type=CONFIG, help="With --once: keep the state in this directory, and continue from it next time."
+    )
 
-@lazy_command(
-    "ragwatch.commands.demo:demo", first_line="starting the demo: a small RAG service, monitored by ragwatch ..."
-)
-@click.option("--port", default=10477, show_default=True, help="Port of ragwatch; 0 for any free port.")
-@click.option("--seconds", type=FiniteRange(min=1), help="Stop after this many seconds; default: on Ctrl-C.")
-@click.option("--degrade-after", type=FiniteRange(min=1), help="Break the service on purpose after this many seconds.")
-@click.option(
-    "--breakage-seconds", default=20.0, show_default=True, type=FiniteRange(min=1), help="Duration of each fault."
-)
-@click.option(
-    "--rate", default=8.0, show_default=True, type=FiniteRange(min=0.1, max=200), help="Questions per second."
-)
-@click.option(
-    "--chunk-words",
-    default=110,
-    show_default=True,
-    type=click.IntRange(10, 1000),
-    help="Size of the chunks that the service splits its documents into, in words.",
-)
-@click.option("--judge", "kind", type=click.Choice(LLM_JUDGES), help="LLM judge to use besides the embedded judge.")
-@click.option("--base-url", help="Base URL of the API of that judge; default: that of its provider.")
-@click.option("--model", help="Model of that judge; required for openai.")
-def demo() -> None:
+
+run = LazyCommand(RunArguments, "ragwatch.commands.run:run", "run")
+
+
+class DemoArguments(Arguments):
     """Monitor a small RAG service over the docstrings of the Python library; judges every answer, without an API key.
 
     With --degrade-after the service gets three faults, one after another: documents disappear from its index, it
@@ -61,19 +44,46 @@ def demo() -> None:
     unsure of, for at most one dollar per hour. The API key is read from ANTHROPIC_API_KEY or OPENAI_API_KEY.
     """
 
+    port: int = option(default=10477, help="Port of ragwatch; 0 for any free port.")
+    seconds: float | None = option(type=FiniteRange(min=1), help="Stop after this many seconds; default: on Ctrl-C.")
+    degrade_after: float | None = option(
+        type=FiniteRange(min=1), help="Break the service on purpose after this many seconds."
+    )
+    breakage_seconds: float = option(default=20.0, type=FiniteRange(min=1), help="Duration of each fault.")
+    rate: float = option(default=8.0, type=FiniteRange(min=0.1, max=200), help="Questions per second.")
+    chunk_words: int = option(
+        default=110,
+        type=click.IntRange(10, 1000),
+        help="Size of the chunks that the service splits its documents into, in words.",
+    )
+    kind: str | None = option(
+        "--judge", type=click.Choice(LLM_JUDGES), help="LLM judge to use besides the embedded judge."
+    )
+    base_url: str | None = option(help="Base URL of the API of that judge; default: that of its provider.")
+    model: str | None = option(help="Model of that judge; required for openai.")
 
-@lazy_command("ragwatch.commands.check:check")
-@click.option("--config", "path", type=CONFIG, required=True, help="Configuration file (YAML).")
-def check() -> None:
+
+demo = LazyCommand(
+    DemoArguments,
+    "ragwatch.commands.demo:demo",
+    "demo",
+    first_line="starting the demo: a small RAG service, monitored by ragwatch ...",
+)
+
+
+class CheckArguments(Arguments):
     """Validate a configuration and test what it refers to: files, records, judges, canary endpoints, address.
 
     Nothing is stored and no cursor advances. Exit code 1 when a test failed, 2 when the configuration is invalid.
     """
 
+    path: Path = CONFIG_FILE
 
-@lazy_command("ragwatch.commands.map:map_log", "map")
-@click.argument("files", nargs=-1, required=True, type=click.File("rb"))
-def map_log() -> None:
+
+check = LazyCommand(CheckArguments, "ragwatch.commands.check:check", "check")
+
+
+class MapArguments(Arguments):
     """Guess the format of FILES (JSONL, gzip too; `-` is standard input) and print it as keys of a source.
 
     Several files may hold parts of the same requests, which share an id. Lines that are no answers, text before the
@@ -83,29 +93,13 @@ def map_log() -> None:
     1 when no known format reads the records; the output is then a draft to complete and test.
     """
 
+    files: Sequence[BinaryIO] = argument(required=True, type=click.File("rb"))
 
-@lazy_command("ragwatch.commands.rules:rules")
-@click.option("--config", "path", type=CONFIG, required=True, help="Configuration file (YAML).")
-@click.option(
-    "--format",
-    "shape",
-    type=click.Choice(["prometheus", "operator"]),
-    default="prometheus",
-    show_default=True,
-    help="Rule files, or a PrometheusRule resource.",
-)
-@click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Directory to write to; default: stdout.")
-@click.option(
-    "--dashboards",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Directory to write the Grafana dashboards to; the rules are then written only with --out.",
-)
-@click.option(
-    "--from-baseline",
-    is_flag=True,
-    help="Instead, propose thresholds by route from the stored drift baselines.",
-)
-def rules() -> None:
+
+map_log = LazyCommand(MapArguments, "ragwatch.commands.map:map_log", "map")
+
+
+class RulesArguments(Arguments):
     """Write recording rules and alerts for the thresholds, windows and objectives of a configuration.
 
     With --dashboards also the Grafana dashboards: their links lead to `web.external_url`, and panels that the
@@ -116,34 +110,59 @@ def rules() -> None:
     often the present one. Exit code 3 when no baseline is learned yet.
     """
 
+    path: Path = CONFIG_FILE
+    shape: str = option(
+        "--format",
+        type=click.Choice(["prometheus", "operator"]),
+        default="prometheus",
+        help="Rule files, or a PrometheusRule resource.",
+    )
+    out: Path | None = option(
+        type=click.Path(path_type=Path, file_okay=False), help="Directory to write to; default: stdout."
+    )
+    dashboards: Path | None = option(
+        type=click.Path(path_type=Path, file_okay=False),
+        help="Directory to write the Grafana dashboards to; the rules are then written only with --out.",
+    )
+    from_baseline: bool = option(help="Instead, propose thresholds by route from the stored drift baselines.")
+
+
+rules = LazyCommand(RulesArguments, "ragwatch.commands.rules:rules", "rules")
+
 
 @click.group()
 def store() -> None:
     """Work with the store (key `store`)."""
 
 
-@lazy_command("ragwatch.commands.store_copy:copy", "copy")
-@click.argument("state", type=CONFIG, metavar="STATE")
-@click.argument("path", type=CONFIG, metavar="CONFIG")
-def copy() -> None:
+class StoreCopyArguments(Arguments):
     """Copy the SQLite state in the directory STATE to the empty PostgreSQL store that the file CONFIG names.
 
     Stop ragwatch before. Everything is copied in one transaction: counters, verdicts, labels, costs, saved states and
     the secret of sampling. STATE is not changed.
     """
 
+    state: Path = argument(type=CONFIG, metavar="STATE")
+    path: Path = argument(type=CONFIG, metavar="CONFIG")
 
-@lazy_command("ragwatch.commands.store_views:views", "views")
-@click.argument("path", type=CONFIG, metavar="CONFIG")
-@click.option("--reader", "readers", multiple=True, metavar="ROLE", help="Role that may read the views; must exist.")
-@click.option("--print", "only_print", is_flag=True, help="Print the SQL statements instead of running them.")
-def views() -> None:
+
+copy = LazyCommand(StoreCopyArguments, "ragwatch.commands.store_copy:copy", "copy")
+
+
+class StoreViewsArguments(Arguments):
     """Create read-only views of the PostgreSQL store that the file CONFIG names, for Grafana and other readers.
 
     They stand in a schema of their own (`ragwatch_views` beside `ragwatch`) and contain no texts. Existing ones are
     replaced; ragwatch may be running, and replaces them itself when an upgrade changes the tables. --reader may be
     given several times.
     """
+
+    path: Path = argument(type=CONFIG, metavar="CONFIG")
+    readers: Sequence[str] = option("--reader", metavar="ROLE", help="Role that may read the views; must exist.")
+    only_print: bool = option("--print", help="Print the SQL statements instead of running them.")
+
+
+views = LazyCommand(StoreViewsArguments, "ragwatch.commands.store_views:views", "views")
 
 
 store.add_command(copy)

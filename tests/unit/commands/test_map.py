@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 
 from ragwatch.commands import cli
 from ragwatch.commands.map import map_log
+from ragwatch.commands.options.serving import MapArguments
 from ragwatch.formats import FORMATS, build
 from ragwatch.formats.guess import propose
 
@@ -228,7 +229,7 @@ def test_only_the_head_of_a_log_with_text_is_read(tmp_path: Path, before: str) -
     path = tmp_path / "app.log"
     path.write_text((before + json.dumps(ROW) + "\n") * 20_000)
     with path.open("rb") as stream:
-        assert map_log([stream]) == 0
+        assert map_log(MapArguments(files=[stream])) == 0
         assert stream.tell() < path.stat().st_size / 4
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from ragwatch.commands.options.serving import RunArguments
 from ragwatch.commands.run import run
 
 ANSWERS = 12
@@ -22,7 +23,7 @@ def test_few_sampled_answers_are_reported(tmp_path: Path, capsys: pytest.Capture
     reports = []
     for probability in ("0.000001", "1.0"):
         config.write_text(f"state: {tmp_path}/state\n{source}\nsampling: {{probability: {probability}}}\n")
-        assert run(config, once=True, state=None) == 0
+        assert run(RunArguments(path=config, once=True, state=None)) == 0
         reports.append(capsys.readouterr())
     assert "0 of 12 answers were sampled" in reports[0].err
     assert "sampling.probability: 1.0" in reports[0].err
