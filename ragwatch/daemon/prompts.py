@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
-from ragwatch.core.sample import Sample
+from ragwatch.core.sample import Sample, SampleRecord
 from ragwatch.errors import JudgeError
 from ragwatch.ports import Judge
 from ragwatch.ports.capabilities import ShowsPrompts
 from ragwatch.stores.rows import sample_of
 
 
-def rebuilt_prompts(judges: Iterable[Judge], name: str, record: Mapping[str, object]) -> dict[str, object] | None:
+def rebuilt_prompts(judges: Iterable[Judge], name: str, record: SampleRecord) -> dict[str, object] | None:
     """Return the version in force and the first prompts of a judge; None if it asks no model or is not configured.
 
     Args:

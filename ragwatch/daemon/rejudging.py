@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
-from typing import Any
 
 from ragwatch.daemon.runtime import Runtime
 from ragwatch.pipeline.rejudging import RejudgeRequest, Rejudging
 from ragwatch.ports import Store
 from ragwatch.telemetry import Telemetry
-from ragwatch.web import ParameterError, Rejudge
+from ragwatch.web import ParameterError, Rejudge, RejudgeFields
 
 
 def rejudge_with(
@@ -24,7 +23,7 @@ def rejudge_with(
         telemetry: Counts what fails.
     """
 
-    async def rejudge(fields: Mapping[str, Any]) -> Mapping[str, object]:
+    async def rejudge(fields: RejudgeFields) -> Mapping[str, object]:
         async with in_force() as runtime:
             config, judges = runtime.config, {judging.judge.name: judging.judge for judging in runtime.judgings}
         config.require_texts("rejudging")
@@ -36,7 +35,7 @@ def rejudge_with(
             timeout_seconds=config.settings.judging.timeout,
             telemetry=telemetry,
         )
-        request = {name: value for name, value in fields.items() if name != "judge"}
-        return (await rejudging.read(RejudgeRequest(**request))).to_dict()
+        request = RejudgeRequest(fields["of"], fields["share"], fields["keys"], fields["charted_before"])
+        return (await rejudging.read(request)).to_dict()
 
     return rejudge

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import cache
@@ -14,7 +14,7 @@ from ragwatch.core.snapshot import Snapshot
 from ragwatch.model.quantities import Quantity, quantity_of
 
 
-def to_record(value: Any) -> Any:  # noqa: ANN401 - a field of any type
+def to_record(value: object) -> object:
     """Convert a value to JSON values: objects to lists of their fields, mappings to lists of pairs.
 
     >>> to_record({("a", "b"): 1.0})
@@ -31,7 +31,7 @@ def to_record(value: Any) -> Any:  # noqa: ANN401 - a field of any type
     return value
 
 
-def snapshot_of(record: Any) -> Snapshot:  # noqa: ANN401 - JSON
+def snapshot_of(record: object) -> Snapshot:
     """Convert back.
 
     Raises:
@@ -48,7 +48,8 @@ def snapshot_of(record: Any) -> Snapshot:  # noqa: ANN401 - JSON
 
 def _value_of(kind: Any, record: Any) -> Any:  # noqa: ANN401 - a type, and JSON
     if isinstance(kind, type) and is_dataclass(kind):
-        return _object_of(kind, record)
+        pairs = zip(_fields(kind), record, strict=True)
+        return kind(**{name: _value_of(hint, item) for (name, hint), item in pairs})
     origin, arguments = get_origin(kind), get_args(kind)
     if origin in (Union, types.UnionType):  # here always with None
         return None if record is None else _value_of(arguments[0], record)
@@ -66,11 +67,6 @@ def _leaf_of(kind: Any, record: Any) -> Any:  # noqa: ANN401 - the same
     if isinstance(kind, type) and issubclass(kind, Enum):
         return quantity_of(record) if kind is Quantity else kind(record)  # a quantity may be a criterion
     return record
-
-
-def _object_of(kind: type, record: Sequence[Any]) -> Any:  # noqa: ANN401 - of this type
-    values = ((name, _value_of(hint, item)) for (name, hint), item in zip(_fields(kind), record, strict=True))
-    return kind(**dict(values))
 
 
 @cache

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from hashlib import blake2b
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ragwatch.core.redaction.introductions import MAX_PATH_CHARS, introduction
 from ragwatch.core.redaction.places import OriginalPlaces
@@ -181,14 +181,14 @@ class Redactor:
 
     def _redact_metadata(
         self,
-        values: Mapping[str, Any],
+        values: Mapping[str, object],
         counts: Counter[SensitiveKind],
         depth: int,
         *,
         secret: bool = False,
         path: str = "",
-    ) -> dict[str, Any]:
-        redacted: dict[str, Any] = {}
+    ) -> dict[str, object]:
+        redacted: dict[str, object] = {}
         for key, value in values.items():
             name = self._redact_text(key, counts)
             if name in redacted:  # two spellings of the same value
@@ -202,7 +202,9 @@ class Redactor:
                 )
         return redacted
 
-    def _redact_value(self, value: Any, counts: Counter[SensitiveKind], depth: int, *, secret: bool, path: str) -> Any:  # noqa: ANN401  any JSON
+    def _redact_value(
+        self, value: object, counts: Counter[SensitiveKind], depth: int, *, secret: bool, path: str
+    ) -> object:
         """Redacts the texts in a value; None replaces what is nested too deeply.
 
         Args:

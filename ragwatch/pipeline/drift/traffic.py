@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from typing import TypedDict
 
 from ragwatch.core.drift.detect import Alarm, Unit, threshold_for
 from ragwatch.core.drift.detectors.shift import CountScheme
@@ -21,7 +21,7 @@ from ragwatch.model.signals import Signal
 from ragwatch.pipeline.drift.loop import Cell, DriftLoop, Figures, Standing, name_of
 from ragwatch.pipeline.drift.rules import RISK
 from ragwatch.pipeline.drift.signals import buckets_of, counts_of
-from ragwatch.pipeline.drift.streams import SignalStream
+from ragwatch.pipeline.drift.streams import SignalRecord, SignalStream
 from ragwatch.pipeline.vocabularies import Vocabularies
 from ragwatch.ports import NoteStore, StoredRun
 from ragwatch.telemetry import Telemetry
@@ -68,6 +68,13 @@ class TrafficRules:
         )
 
 
+_Recorded = TypedDict("_Recorded", {"told": int | None})  # noqa: UP013 - a name that is stored
+
+
+class WatchedSignal(SignalRecord, _Recorded):
+    """The state of a stream as JSON values, with the number of the last alarm that was recorded."""
+
+
 class TrafficDriftLoop(DriftLoop[SignalStream]):
     """The loop that watches signals of all traffic.
 
@@ -99,7 +106,7 @@ class TrafficDriftLoop(DriftLoop[SignalStream]):
         self._vocabularies = vocabularies
         self._tallies = tallies
 
-    def _load(self, state: Mapping[str, Any] | None) -> None:
+    def _load(self, state: Mapping[str, WatchedSignal] | None) -> None:
         """Load the state. Signals that are watched for the first time start with the counts of this instant."""
         tallies = self._tallies()
         for signal, route in self.rules.cells:
@@ -117,7 +124,7 @@ class TrafficDriftLoop(DriftLoop[SignalStream]):
         with suppress(StoreError):  # a full disk stops the sources, so that few requests can be missed until it is not
             self._save()  # a stream that starts now continues after a restart
 
-    def _state(self) -> dict[str, Any]:
+    def _state(self) -> dict[str, WatchedSignal]:
         return {
             name_of(cell): {**stream.to_dict(), "told": self._recorded.get(cell)}
             for cell, stream in self._streams.items()
@@ -141,7 +148,7 @@ class TrafficDriftLoop(DriftLoop[SignalStream]):
             self._vocabularies.renew(cell[1])
 
     def _record(self, cell: Cell, alarm: Alarm) -> None:
-        body = {**asdict(alarm), **self._streams[cell].shift()}
+        body = {**alarm.to_record(), **self._streams[cell].shift()}
         self._store.record_run(StoredRun(KIND, name_of(cell), alarm.at, failing=True, body=body), Tallies())
         self._telemetry.traffic_shifted(*cell, cut=str(body["cut"]), direction=str(body["direction"]))
 
