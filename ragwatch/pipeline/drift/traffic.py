@@ -15,12 +15,11 @@ from typing import TypedDict
 from ragwatch.core.drift.detect import Alarm, Unit, threshold_for
 from ragwatch.core.drift.detectors.shift import CountScheme
 from ragwatch.core.snapshot import Gauge
-from ragwatch.core.tally import Tallies
+from ragwatch.core.tally import BUCKETS, INF, Tallies, Tally, bound_label
 from ragwatch.errors import StoreError
 from ragwatch.model.signals import Signal
 from ragwatch.pipeline.drift.loop import Cell, DriftLoop, Figures, Standing, name_of
 from ragwatch.pipeline.drift.rules import RISK
-from ragwatch.pipeline.drift.signals import buckets_of, counts_of
 from ragwatch.pipeline.drift.streams import SignalRecord, SignalStream
 from ragwatch.pipeline.vocabularies import Vocabularies
 from ragwatch.ports import NoteStore, StoredRun
@@ -167,3 +166,30 @@ class TrafficDriftLoop(DriftLoop[SignalStream]):
                     figures[Gauge.TRAFFIC_DRIFT_THRESHOLD, cell] = stream.threshold
                 figures[Gauge.TRAFFIC_DRIFT_ALARM, cell] = float(stream.alarm is not None)
         return figures
+
+
+def buckets_of(signal: Signal) -> int:
+    """Number of buckets of a signal's distribution; 2 for a rate.
+
+    >>> buckets_of(Signal.ABSTENTIONS), buckets_of(Signal.CONTEXTS)
+    (2, 12)
+    """
+    bounds = signal.row.bounds
+    return 2 if bounds is None else len(bounds) + 1
+
+
+def counts_of(tallies: Tallies, signal: Signal, route: str) -> tuple[int, ...]:
+    """Number of requests in each bucket so far; for a rate: without, and with.
+
+    >>> tallies = Tallies({(Tally.CONTEXTS, ("search", "5.0")): 8, (Tally.ABSTENTIONS, ("search",)): 3})
+    >>> counts_of(tallies, Signal.ABSTENTIONS, "search")
+    (5, 3)
+    """
+    counter = Tally(signal.row.counter)
+    histogram = Tally.CONTEXTS if signal.row.bounds is None else counter  # the first counts every request
+    labels = [*map(bound_label, BUCKETS[histogram]), INF]
+    buckets = tuple(int(tallies[histogram, (route, label)]) for label in labels)
+    if histogram is counter:
+        return buckets
+    with_signal = int(tallies[counter, (route,)])
+    return sum(buckets) - with_signal, with_signal
