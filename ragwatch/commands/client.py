@@ -19,6 +19,7 @@ from ragwatch.commands.asking import query_of, reason_of
 from ragwatch.commands.credentials import ADVICE, authorize, certificate_advice, read_token
 from ragwatch.config import Config
 from ragwatch.config.web_file import load_web_file
+from ragwatch.core.labels.questions import LabelTask
 from ragwatch.core.sampling import SamplingHash
 from ragwatch.core.verdict_line import VerdictRecord, parse_verdict_line
 from ragwatch.daemon.state_secret import state_secret
@@ -36,7 +37,7 @@ _WILDCARD_HOSTS = ("0.0.0.0", "[::]", "::")  # noqa: S104 - nothing is bound
 class LabelClient(Protocol):
     """Reads and stores labels as JSON values."""
 
-    def tasks(self, annotator: str, count: int) -> Sequence[Mapping[str, object]]:
+    def tasks(self, annotator: str, count: int) -> Sequence[LabelTask]:
         """Samples for an annotator, in the order in which to show them."""
         ...
 
@@ -82,10 +83,10 @@ class ApiClient:
         self._address = address.rstrip("/")
         self._token = token
 
-    def tasks(self, annotator: str, count: int) -> Sequence[Mapping[str, object]]:
+    def tasks(self, annotator: str, count: int) -> Sequence[LabelTask]:
         """See `LabelClient`."""
         body = {"annotator": annotator, "count": count}
-        tasks: list[Mapping[str, object]] = self._request("/v1/labels/tasks", body)["tasks"]
+        tasks: list[LabelTask] = self._request("/v1/labels/tasks", body)["tasks"]
         return tasks
 
     def put(self, records: Iterable[Mapping[str, object]]) -> Mapping[str, int]:
@@ -210,7 +211,7 @@ class StateClient:
             sampling=SamplingHash(secret),
         )
 
-    def tasks(self, annotator: str, count: int) -> Sequence[Mapping[str, object]]:
+    def tasks(self, annotator: str, count: int) -> Sequence[LabelTask]:
         """See `LabelClient`."""
         return self._tasks.tasks(annotator, count)
 

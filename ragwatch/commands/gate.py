@@ -6,7 +6,6 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 from rich.box import SIMPLE_HEAD
@@ -18,7 +17,7 @@ from ragwatch.commands.event_loop import run_async
 from ragwatch.commands.input_files import FileOptions, InputFiles
 from ragwatch.commands.options.samples import GateArguments
 from ragwatch.commands.relevance import RelevanceCases, read_qrels
-from ragwatch.commands.reports import OUTCOMES, GateFigure, GateMetric, junit, markdown, sections
+from ragwatch.commands.reports import OUTCOMES, junit, markdown, sections
 from ragwatch.commands.samples import SampleFiles, judge_named, read_all
 from ragwatch.commands.terminal import printable
 from ragwatch.config import Config, load
@@ -26,7 +25,7 @@ from ragwatch.config.gate import GateOptions, rules_of
 from ragwatch.core.compare import Interval
 from ragwatch.core.diagnosis import attribute
 from ragwatch.core.gate import GateDecision, GateRules, Metric, gate
-from ragwatch.core.gate_line import baseline_of, figures_of, gate_line
+from ragwatch.core.gate_line import GateFigure, GateLine, GateMetric, baseline_of, figures_of, gate_line
 from ragwatch.core.relevance import KS
 from ragwatch.errors import ConfigError
 from ragwatch.ports import Judge
@@ -91,7 +90,7 @@ def _write(path: Path, text: str) -> None:
         raise ConfigError(f"{path}: cannot be written: {error.strerror}") from error
 
 
-def _show(line: Mapping[str, Any]) -> None:
+def _show(line: GateLine) -> None:
     console = Console(soft_wrap=True)
     for section, title in sections(line):
         if title:

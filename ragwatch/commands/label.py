@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, TypedDict, TypeVar
+from typing import BinaryIO, TypeVar
 
 import click
 from rich.console import Console
@@ -23,7 +23,7 @@ from ragwatch.commands.terminal import file_name_in_errors, printable
 from ragwatch.config import Config, load
 from ragwatch.core.evidence import ClaimVerdict
 from ragwatch.core.labels.label import Label
-from ragwatch.core.labels.questions import CLAIM, label_questions
+from ragwatch.core.labels.questions import CLAIM, LabelTask, TaskClaim, label_questions
 from ragwatch.core.labels.selection import scores_of
 from ragwatch.errors import ConfigError, RagwatchError
 from ragwatch.model.quantities import Quantity
@@ -59,14 +59,6 @@ class _AnswerLabels:
     scores: dict[Quantity, float] = field(default_factory=dict)
     note: str = ""
     started: bool = False
-
-
-class ShownClaim(TypedDict):
-    """A claim of an answer to label; without a place if it is not a part of the answer."""
-
-    text: str
-    start: int | None
-    end: int | None
 
 
 def label(given: LabelArguments) -> int:
@@ -110,9 +102,9 @@ def _session(client: LabelClient, annotator: str, count: int, *, whole: bool) ->
             _ask_all(console, task, labels, whole=whole)
         except (_SessionEnded, KeyboardInterrupt):
             if labels.started:
-                saved += _save(client, str(task["key"]), annotator, labels)
+                saved += _save(client, task["key"], annotator, labels)
             break
-        saved += _save(client, str(task["key"]), annotator, labels)
+        saved += _save(client, task["key"], annotator, labels)
     console.print(f"\n{saved} saved. Thank you.")
     return 0
 
@@ -150,7 +142,7 @@ def _save(client: LabelClient, key: str, annotator: str, labels: _AnswerLabels) 
     return 1
 
 
-def _ask_all(console: Console, task: Mapping[str, Any], labels: _AnswerLabels, *, whole: bool) -> None:
+def _ask_all(console: Console, task: LabelTask, labels: _AnswerLabels, *, whole: bool) -> None:
     claims = [] if whole else task["claims"]
     for index in range(len(claims)):
         labels.claims.append(_ask(console, labels, f"claim {index + 1}? [s/c/n/-]", CLAIM))
@@ -190,7 +182,7 @@ def _line_or_none(console: Console, question: str) -> str | None:
         return None
 
 
-def _show(console: Console, task: Mapping[str, Any], title: str) -> None:
+def _show(console: Console, task: LabelTask, title: str) -> None:
     sample = task["sample"]
     console.rule(Text(title))
     for turn in sample.get("history") or ():
@@ -203,7 +195,7 @@ def _show(console: Console, task: Mapping[str, Any], title: str) -> None:
         console.print(Text.assemble((f"  claim {number}  ", "bold"), text))
 
 
-def underlined_claims(answer: str, claims: Sequence[ShownClaim]) -> Iterator[Text]:
+def underlined_claims(answer: str, claims: Sequence[TaskClaim]) -> Iterator[Text]:
     """Each claim, underlined, with the text around it in the answer; alone if it is not a part of the answer."""
     for claim in claims:
         start, end = claim["start"], claim["end"]

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from ragwatch.core.sample import SampleRecord
 from ragwatch.core.verdict_line import ClaimRecord, VerdictRecord
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.references import ReferenceQuantity
@@ -118,7 +119,7 @@ def row_of(item: DayVerdict, rules: RowRules) -> dict[str, object]:
     """Convert a stored verdict to values by column. Those that are unknown are None, never 0."""
     verdict, judge = item.stored.verdict, item.stored.verdict.read_by
     allowed = rules.allow(verdict)
-    sample = (item.stored.sample if allowed else None) or {}
+    sample: SampleRecord = (item.stored.sample if allowed else None) or {}
     redact = rules.redact if allowed else None
     read = verdict.judged and item.stored.damage is None
     return {

@@ -2,41 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict
+from collections.abc import Sequence
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from ragwatch.core.gate_line import GateFigure, GateLine, GateMetric
 
 OUTCOMES = {True: "pass", False: "FAIL", None: "unknown"}
 
 
-class GateFigure(TypedDict):
-    """A metric without a threshold in a gate line."""
-
-    metric: str
-    section: str
-    value: float | None
-    low: float | None
-    high: float | None
-    n: int
-
-
-_Limit = TypedDict(  # a class cannot have a field `pass`
-    "_Limit", {"threshold": float, "lower_is_better": bool, "severity": str, "pass": bool | None, "reason": str | None}
-)
-
-
-class GateMetric(GateFigure, _Limit):
-    """A metric with a threshold in a gate line."""
-
-
-def junit(line: Mapping[str, Any]) -> str:
+def junit(line: GateLine) -> str:
     """Convert a gate line to JUnit XML, with one test case per metric.
 
     A metric of severity `block` that fails is a failure; if it is unknown, it is an error, because it must not look
     like a pass. A metric of severity `warn` that fails or is unknown is skipped with a message: it never fails a build.
     """
-    metrics: Sequence[GateMetric] = line["metrics"]
-    cases = [_case(metric) for metric in metrics]
+    cases = [_case(metric) for metric in line["metrics"]]
     counts = {name: str(sum(case.find(name) is not None for case in cases)) for name in ("failure", "error", "skipped")}
     totals = {"failures": counts["failure"], "errors": counts["error"], "skipped": counts["skipped"]}
     suites = Element("testsuites", {"name": "ragwatch", "tests": str(len(cases)), **totals})
@@ -71,7 +51,7 @@ def figure(metric: GateFigure) -> str:
     return f"{metric['value']:.3f} [{metric['low']:.3f}, {metric['high']:.3f}] of {metric['n']}"
 
 
-def sections(line: Mapping[str, Any]) -> list[tuple[str, str]]:
+def sections(line: GateLine) -> list[tuple[str, str]]:
     """Sections of a gate line with their titles: test cases of retrieval and answers are never averaged together.
 
     The title is empty if there are no relevance judgements, so that there is one section only.
@@ -89,7 +69,7 @@ def sections(line: Mapping[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
-def markdown(line: Mapping[str, Any]) -> str:
+def markdown(line: GateLine) -> str:
     """Convert a gate line to a summary in Markdown, for example for a pull request."""
     unread = ", ".join(f"{reason} {count}" for reason, count in line["unread"].items()) or "none"
     parts = [f"## ragwatch gate: {line['verdict'].replace('_', ' ')}", _escape(line["recommendation"])]

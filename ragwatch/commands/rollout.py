@@ -35,7 +35,7 @@ from ragwatch.core.rollout.definition import Measured, Outcome, RolloutStep, Sta
 from ragwatch.core.rollout.live import USER_METRIC, LiveAnswer, LiveRules, live_stage
 from ragwatch.core.rollout.report import exit_code, rollout_line
 from ragwatch.core.rollout.stages import JUDGED_METRICS, judged_stage, offline_stage, pick_questions, rankings_of
-from ragwatch.core.sample import Sample
+from ragwatch.core.sample import Sample, SampleRecord
 from ragwatch.core.verdict import Judged, Verdict
 from ragwatch.daemon.state_secret import readable_secret
 from ragwatch.daemon.suites import suite_of
@@ -171,7 +171,8 @@ class Rollout:
         version = ""
         names = {self._options.a: False, self._options.b: True}
         for row in rows:
-            metadata: Mapping[str, object] = (row.sample or {}).get("metadata") or {}
+            sample: SampleRecord = row.sample or {}
+            metadata = sample.get("metadata") or {}
             value = metadata.get(self._options.label)
             if isinstance(value, bool) or str(value) not in names:
                 continue

@@ -14,6 +14,7 @@ import orjson
 from ragwatch.commands.shared_state import is_shared, shared_days, shared_store, walk
 from ragwatch.commands.stored_scores import ScoreConnection, ScoreReader
 from ragwatch.config import Config
+from ragwatch.core.causes.traits import Traits
 from ragwatch.core.labels.label import Label, from_record
 from ragwatch.core.tally import Tally
 from ragwatch.errors import ConfigError, StoreError
@@ -73,7 +74,7 @@ def walk_verdicts(config: Config, query: Query) -> Generator[StoredVerdict, None
 @contextmanager
 def answer_pages(
     config: Config,
-) -> Iterator[Callable[[AnswerQuery], list[tuple[ScoreRow, Mapping[str, object] | None]]]]:
+) -> Iterator[Callable[[AnswerQuery], list[tuple[ScoreRow, Traits | None]]]]:
     """Reads pages of judged answers: see `ports.Store.answers`.
 
     Raises:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
-from ragwatch.ports import ScoreRow
+from ragwatch.ports import SavedState, ScoreRow
 from ragwatch.stores.rows import SCORE_COLUMNS, score_row, unpack
 from ragwatch.stores.sqlite.reader import ReadConnection
 from ragwatch.stores.sqlite.retention import LIVE
@@ -23,7 +22,7 @@ class ScoreReader(Protocol):
         """See `ports.Store.window`."""
         ...
 
-    def recall(self, name: str) -> Mapping[str, Any] | None:
+    def recall(self, name: str) -> SavedState | None:
         """See `ports.Store.recall`."""
         ...
 
@@ -38,7 +37,7 @@ class ScoreConnection:
         """See `ports.Store.window`."""
         return [score_row(row) for row in self._connection.rows(_WINDOW, (after, since, limit))]
 
-    def recall(self, name: str) -> Mapping[str, Any] | None:
+    def recall(self, name: str) -> SavedState | None:
         """See `ports.Store.recall`."""
         rows = self._connection.rows("SELECT body FROM states WHERE name = ?", (name,))
         return unpack(rows[0][0]) if rows else None

@@ -114,10 +114,9 @@ def live_variants(
 
 
 def _variant_verdict(row: StoredVerdict) -> _VariantVerdict:
-    verdict, sample = row.verdict, row.sample or NO_METADATA
-    judged = verdict.judged and row.sample is not None
+    verdict, sample = row.verdict, row.sample
     return _VariantVerdict(
-        sample.get("metadata") or NO_METADATA,
+        (sample or {}).get("metadata") or NO_METADATA,
         verdict.judge_version,
-        answer_of(verdict, sample) if judged else None,
+        answer_of(verdict, sample) if verdict.judged and sample is not None else None,
     )

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from ragwatch.core.canary.report import CanaryReport
 from ragwatch.core.compare import (
@@ -24,7 +23,7 @@ from ragwatch.core.compare import (
 )
 from ragwatch.core.gate import JudgedMetric, score_of
 from ragwatch.core.relevance import KS, RankedCase, RankingMetric, ranking_metrics
-from ragwatch.core.sample import Role
+from ragwatch.core.sample import Role, SampleRecord
 from ragwatch.core.verdict import Judged, Verdict
 from ragwatch.core.verdict_line import VerdictRecord
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
@@ -168,7 +167,7 @@ def _answer(verdict: Judged) -> ComparedAnswer:
     return ComparedAnswer(_key(verdict), _category(sample.metadata, sample.route), scores)
 
 
-def answer_of(verdict: VerdictRecord, sample: Mapping[str, Any]) -> ComparedAnswer:
+def answer_of(verdict: VerdictRecord, sample: SampleRecord) -> ComparedAnswer:
     """Returns the answer of a stored verdict, from the verdict and its sample in canonical form."""
     return ComparedAnswer(
         key_of(sample.get("question"), str(sample["id"]), _user_turns(sample)),
@@ -181,11 +180,11 @@ def answer_of(verdict: VerdictRecord, sample: Mapping[str, Any]) -> ComparedAnsw
     )
 
 
-def _user_turns(sample: Mapping[str, Any]) -> list[str]:
+def _user_turns(sample: SampleRecord) -> list[str]:
     return [turn["text"] for turn in sample.get("history") or () if turn["role"] == Role.USER]
 
 
-def _category(metadata: Mapping[str, Any], route: str) -> str:
+def _category(metadata: Mapping[str, object], route: str) -> str:
     category = metadata.get("category")
     return category if isinstance(category, str) else route
 
@@ -256,7 +255,7 @@ def _unpaired(a: VariantScores, b: VariantScores, *, low_is_good: bool, confiden
     return difference(list(a.scores.values()), list(b.scores.values())), by_name
 
 
-def compare_line(comparison: Comparison, a: str, b: str) -> dict[str, Any]:
+def compare_line(comparison: Comparison, a: str, b: str) -> dict[str, object]:
     """Returns the comparison as the object that `ragwatch compare --json` prints."""
     return {
         "a": a,
@@ -275,7 +274,7 @@ def compare_line(comparison: Comparison, a: str, b: str) -> dict[str, Any]:
     }
 
 
-def _difference_line(difference: Difference) -> dict[str, Any]:
+def _difference_line(difference: Difference) -> dict[str, object]:
     return {
         "a": difference.a,
         "b": difference.b,

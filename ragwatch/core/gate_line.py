@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypedDict
 
 from ragwatch.core.compare import Interval
 from ragwatch.core.diagnosis import Attribution, describe, recommendation, stage_of
@@ -11,7 +11,46 @@ from ragwatch.core.gate import Figure, GateReport, Metric, MetricFinding, metric
 from ragwatch.core.relevance import CaseKind, RankingMetric
 
 
-def gate_line(report: GateReport, *, judge: str, attribution: Attribution | None = None) -> dict[str, Any]:
+class GateFigure(TypedDict):
+    """A metric without a threshold in a gate line."""
+
+    metric: str
+    section: str
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+
+
+_Limit = TypedDict(  # a class cannot have a field `pass`
+    "_Limit", {"threshold": float, "lower_is_better": bool, "severity": str, "pass": bool | None, "reason": str | None}
+)
+
+
+class GateMetric(GateFigure, _Limit):
+    """A metric with a threshold in a gate line."""
+
+    stage: str
+
+
+class GateLine(TypedDict):
+    """The report of a gate as JSON values."""
+
+    verdict: str
+    metrics: list[GateMetric]
+    figures: list[GateFigure]
+    cases: dict[str, int]
+    unranked: dict[str, int]
+    routes: dict[str, list[GateFigure]]
+    recommendation: str
+    judged: int
+    unread: dict[str, int]
+    stages: dict[str, int]
+    judge: str
+    baseline: dict[str, object] | None
+
+
+def gate_line(report: GateReport, *, judge: str, attribution: Attribution | None = None) -> GateLine:
     """Returns the report as the object that `ragwatch gate --json` prints.
 
     Args:
@@ -40,7 +79,7 @@ def section(metric: Metric) -> str:
     return "retrieval" if isinstance(metric, RankingMetric) else "answers"
 
 
-def _figure(figure: Figure) -> dict[str, Any]:
+def _figure(figure: Figure) -> GateFigure:
     return {
         "metric": str(figure.metric),
         "section": section(figure.metric),
@@ -51,7 +90,7 @@ def _figure(figure: Figure) -> dict[str, Any]:
     }
 
 
-def _metric(finding: MetricFinding) -> dict[str, Any]:
+def _metric(finding: MetricFinding) -> GateMetric:
     estimate = finding.estimate
     return {
         "metric": str(finding.limit.metric),
@@ -69,7 +108,7 @@ def _metric(finding: MetricFinding) -> dict[str, Any]:
     }
 
 
-def _attribution(attribution: Attribution) -> dict[str, Any]:
+def _attribution(attribution: Attribution) -> dict[str, object]:
     return {
         "regression": str(attribution.regression),
         "told": describe(attribution),

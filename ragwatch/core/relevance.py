@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Any, Protocol, Self
+from typing import Protocol, Self
 
 from ragwatch.core import ranking as measures
 from ragwatch.core.compare import key_of
@@ -141,7 +141,7 @@ class RankedCase:
     ranking: Ranking | None
     unknown: NoRanking | None
     kind: CaseKind
-    metadata: Mapping[str, Any]
+    metadata: Mapping[str, object]
 
 
 def kind_of(sample: Sample) -> CaseKind:

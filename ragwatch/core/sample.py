@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypedDict
 
-NO_METADATA: Mapping[str, Any] = MappingProxyType({})
+NO_METADATA: Mapping[str, object] = MappingProxyType({})
 OTHER = "other"
 
 
@@ -93,6 +93,51 @@ class Turn(NamedTuple):
     text: str
 
 
+class ContextFields(TypedDict):
+    """A context as JSON values."""
+
+    id: str | None
+    text: str
+    score: float | None
+
+
+class TurnFields(TypedDict):
+    """A turn as JSON values."""
+
+    role: str
+    text: str
+
+
+class RelevantId(TypedDict):
+    """A relevant context, known by its id, as JSON values."""
+
+    id: str
+    grade: int
+
+
+class RelevantText(TypedDict):
+    """A relevant context, known by its text, as JSON values."""
+
+    text: str | None
+    grade: int
+
+
+class SampleRecord(TypedDict, total=False):
+    """A sample as JSON values in the canonical shape. Excerpts and records of older versions lack fields."""
+
+    id: str
+    at: float | None
+    question: str | None
+    contexts: list[ContextFields]
+    answer: str
+    route: str
+    metadata: dict[str, object]
+    reference: str | None
+    history: list[TurnFields]
+    relevant_ids: list[RelevantId]
+    relevant_texts: list[RelevantText]
+
+
 class Sample(NamedTuple):
     """One answered question. A named tuple is cheap to create: intake creates one per request.
 
@@ -115,14 +160,14 @@ class Sample(NamedTuple):
     answer: str
     at: float | None = None
     route: str = ""
-    metadata: Mapping[str, Any] = NO_METADATA
+    metadata: Mapping[str, object] = NO_METADATA
     reference: str | None = None
     history: tuple[Turn, ...] = ()
     relevant: tuple[RelevantContext, ...] | None = None
 
-    def to_record(self) -> dict[str, Any]:
+    def to_record(self) -> SampleRecord:
         """Return the sample as JSON values in the canonical shape."""
-        return {
+        record: SampleRecord = {
             "id": self.id,
             "at": self.at,
             "question": self.question,
@@ -132,8 +177,11 @@ class Sample(NamedTuple):
             "metadata": dict(self.metadata),
             "reference": self.reference,
             "history": [{"role": str(turn.role), "text": turn.text} for turn in self.history],
-            **({} if self.relevant is None else _relevant_record(self.relevant)),
         }
+        if self.relevant is not None:
+            record["relevant_ids"] = [{"id": one.id, "grade": one.grade} for one in self.relevant if one.id]
+            record["relevant_texts"] = [{"text": one.text, "grade": one.grade} for one in self.relevant if not one.id]
+        return record
 
     @property
     def chars(self) -> int:
@@ -151,13 +199,6 @@ class Sample(NamedTuple):
         """Trace id of the answer, if it was logged."""
         trace_id = self.metadata.get("trace_id")
         return trace_id if isinstance(trace_id, str) and trace_id else None
-
-
-def _relevant_record(relevant: tuple[RelevantContext, ...]) -> dict[str, Any]:
-    return {
-        "relevant_ids": [{"id": one.id, "grade": one.grade} for one in relevant if one.id],
-        "relevant_texts": [{"text": one.text, "grade": one.grade} for one in relevant if not one.id],
-    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
-from typing import Any
 
 from ragwatch.core.estimate import Estimate
 from ragwatch.core.feedback import UserScores
@@ -14,8 +12,6 @@ from ragwatch.core.labels.annotators import AnnotatorShares
 from ragwatch.core.tally import Tallies
 from ragwatch.model.enumerations import Labelled
 from ragwatch.model.quantities import Quantity
-
-_EMPTY: Mapping[Any, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +86,7 @@ class Lag:
 
     size: int | None
     seconds: float | None
-    unreadable: Mapping[str, str] = field(default_factory=lambda: _EMPTY)
+    unreadable: Mapping[str, str] = field(default_factory=dict)
     closed: int = 0
     problems: tuple[str, ...] = ()
     skipped: str = ""
@@ -183,19 +179,19 @@ class Snapshot:
     estimates: tuple[EstimateRow, ...] = ()
     corrected: tuple[EstimateRow, ...] = ()
     segments: tuple[SegmentRow, ...] = ()
-    coverage: Mapping[tuple[str, str, str], float] = field(default_factory=lambda: _EMPTY)
-    last_sample: Mapping[tuple[str, str, str], float] = field(default_factory=lambda: _EMPTY)
-    segment_last: Mapping[tuple[str, str, str, str, str], float] = field(default_factory=lambda: _EMPTY)
-    exemplars: Mapping[tuple[str, str, str, str], Exemplar] = field(default_factory=lambda: _EMPTY)
+    coverage: Mapping[tuple[str, str, str], float] = field(default_factory=dict)
+    last_sample: Mapping[tuple[str, str, str], float] = field(default_factory=dict)
+    segment_last: Mapping[tuple[str, str, str, str, str], float] = field(default_factory=dict)
+    exemplars: Mapping[tuple[str, str, str, str], Exemplar] = field(default_factory=dict)
     tallies: Tallies = field(default_factory=Counter)
-    pending: Mapping[str, int] = field(default_factory=lambda: _EMPTY)
-    probabilities: Mapping[str, float] = field(default_factory=lambda: _EMPTY)
-    shares: Mapping[str, float] = field(default_factory=lambda: _EMPTY)
-    budgets: Mapping[str, float] = field(default_factory=lambda: _EMPTY)
-    lags: Mapping[str, Lag] = field(default_factory=lambda: _EMPTY)
-    judges: Mapping[str, tuple[str, str]] = field(default_factory=lambda: _EMPTY)
+    pending: Mapping[str, int] = field(default_factory=dict)
+    probabilities: Mapping[str, float] = field(default_factory=dict)
+    shares: Mapping[str, float] = field(default_factory=dict)
+    budgets: Mapping[str, float] = field(default_factory=dict)
+    lags: Mapping[str, Lag] = field(default_factory=dict)
+    judges: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     user_scores: UserScores = field(default_factory=UserScores)
-    gauges: Gauges = field(default_factory=lambda: _EMPTY)
+    gauges: Gauges = field(default_factory=dict)
     problems: tuple[str, ...] = ()
     exported: Tallies | None = None
     leads: bool = True

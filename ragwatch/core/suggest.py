@@ -14,7 +14,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import fsum
 from types import MappingProxyType
-from typing import Any
 
 from ragwatch.core.abstention import abstains
 from ragwatch.core.canary.definition import Canary, Category, Expected, name_of
@@ -31,6 +30,7 @@ from ragwatch.core.question_kinds import (
     relative_spread,
     vocabulary_coverage,
 )
+from ragwatch.core.sample import ContextFields, SampleRecord
 from ragwatch.core.verdict_line import VerdictRecord
 from ragwatch.core.vocabulary import words_of
 from ragwatch.model.quantities import Quantity
@@ -108,7 +108,7 @@ class _Answer:
 
 
 def propose(
-    verdicts: Iterable[tuple[VerdictRecord, Mapping[str, Any] | None]],
+    verdicts: Iterable[tuple[VerdictRecord, SampleRecord | None]],
     *,
     known: Collection[str] = (),
     limit: int = 50,
@@ -188,7 +188,7 @@ def _chosen(
     return chosen
 
 
-def _answer(verdict: VerdictRecord, sample: Mapping[str, Any], labels: Sequence[Label]) -> _Answer | None:
+def _answer(verdict: VerdictRecord, sample: SampleRecord, labels: Sequence[Label]) -> _Answer | None:
     """Returns the answer if its question is usable."""
     question = sample.get("question")
     if not isinstance(question, str) or not question.strip() or REDACTED.search(question):
@@ -248,7 +248,7 @@ def _asked(answers: Sequence[_Answer]) -> AskedQuestion:
     )
 
 
-def _expected(context: Mapping[str, Any]) -> Expected | None:
+def _expected(context: ContextFields) -> Expected | None:
     """Returns a used context by its id, or by its text if there is no id and the text is not redacted."""
     name, text = context.get("id"), context.get("text")
     if name:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NotRequired, TypedDict
 
-from ragwatch.core.evidence import Cell, Claim, ClaimVerdict, CriterionAnswer, CriterionReading, Evidence
+from ragwatch.core.evidence import Cell, Claim, ClaimVerdict, CriterionAnswer, CriterionReading
 from ragwatch.core.reference import score_by_reference
-from ragwatch.core.verdict import Judged, Reading, Verdict
+from ragwatch.core.verdict import Judged, Verdict
 from ragwatch.model.quantities import Quantity, quantity_of
 from ragwatch.model.references import ReferenceQuantity
 
@@ -16,6 +16,53 @@ _DIGITS = 6
 _JUDGED = "judged"
 _QUANTITIES, _REFERENCE_QUANTITIES = tuple(Quantity), tuple(ReferenceQuantity)  # enumerations are slow to iterate
 _NUMBERS = (float, int)
+
+
+class ClaimLine(TypedDict):
+    """A claim as JSON values; lines of older versions lack fields."""
+
+    text: str
+    start: int | None
+    end: int | None
+    verdict: str
+    support: float | None
+    contexts: list[int]
+    joint: NotRequired[bool]
+    informed: NotRequired[list[int]]
+    evidence: str | None
+    said_by_user: NotRequired[bool]
+    facts: NotRequired[int]
+
+
+class ContextLine(TypedDict):
+    """A context as JSON values."""
+
+    id: str | None
+    relevant: bool | None
+    used: bool | None
+    relevance: float | None
+
+
+class VerdictLine(TypedDict):
+    """A verdict as JSON values."""
+
+    id: str
+    outcome: str
+    reason: str | None
+    scores: dict[str, float | None]
+    expected: dict[str, float | None]
+    stage: str | None
+    fault: str | None
+    claims: list[ClaimLine]
+    citations: NotRequired[list[dict[str, int]]]
+    contexts: list[ContextLine]
+    missing: list[str]
+    address: str | None
+    reference: dict[str, float | list[str] | None] | None
+    unread: str | None
+    instructions: NotRequired[list[str]]
+    criteria: NotRequired[list[dict[str, str | None]]]
+    judge: dict[str, str | float]
 
 
 class ClaimRecord(NamedTuple):
@@ -201,7 +248,10 @@ def _verdict_record(line: Mapping[str, Any]) -> VerdictRecord:
             cost_usd=_number(judge.get("cost_usd")),
         ),
         expected=expected_of(line.get("expected")),
-        citations=tuple(map(_citation_record, line.get("citations") or ())),
+        citations=tuple(
+            CitationRecord(int(one["context"]), int(one["start"]), int(one["end"]), one["supports"] is True)
+            for one in line.get("citations") or ()
+        ),
         instructions=tuple(map(str, line.get("instructions") or ())),
         criteria=tuple(map(_criterion_record, criteria.values())),
     )
@@ -217,7 +267,7 @@ def expected_of(stored: object) -> dict[Quantity, float]:
     return {quantity: value for quantity in _QUANTITIES if (value := _number(values.get(quantity))) is not None}
 
 
-def _claim_record(claim: Mapping[str, Any]) -> ClaimRecord:
+def _claim_record(claim: ClaimLine) -> ClaimRecord:
     return ClaimRecord(
         text=claim["text"],
         start=claim["start"],
@@ -233,20 +283,14 @@ def _claim_record(claim: Mapping[str, Any]) -> ClaimRecord:
     )
 
 
-def _citation_record(citation: Mapping[str, Any]) -> CitationRecord:
-    return CitationRecord(
-        int(citation["context"]), int(citation["start"]), int(citation["end"]), citation["supports"] is True
-    )
-
-
-def _criterion_record(reading: Mapping[str, Any]) -> CriterionReading:
+def _criterion_record(reading: Mapping[str, str | None]) -> CriterionReading:
     answer = reading.get("answer")
     return CriterionReading(
         str(reading["name"]), CriterionAnswer(answer) if answer is not None else None, _text(reading.get("quote"))
     )
 
 
-def _context_record(context: Mapping[str, Any]) -> ContextRecord:
+def _context_record(context: ContextLine) -> ContextRecord:
     return ContextRecord(
         id=_text(context.get("id")),
         relevant=context.get("relevant"),
@@ -263,9 +307,10 @@ def _number(value: object) -> float | None:
     return value if isinstance(value, _NUMBERS) else None
 
 
-def verdict_line(verdict: Verdict) -> dict[str, Any]:
+def verdict_line(verdict: Verdict) -> VerdictLine:
     """Return a verdict as the object that `ragwatch judge` prints on one line."""
-    line: dict[str, Any] = {
+    reading = verdict.reading
+    line: VerdictLine = {
         "id": verdict.draw.sample.id,
         "outcome": _JUDGED,
         "reason": None,
@@ -279,44 +324,55 @@ def verdict_line(verdict: Verdict) -> dict[str, Any]:
         "address": None,
         "reference": None,
         "unread": None,
-        "judge": _judge(verdict.reading),
+        "judge": {
+            "kind": reading.kind,
+            "version": reading.version,
+            "seconds": round(reading.seconds, _DIGITS),
+            "input_tokens": reading.usage.input_tokens,
+            "output_tokens": reading.usage.output_tokens,
+            "cost_usd": reading.usage.cost_usd,
+        },
     }
     if isinstance(verdict, Judged):
-        line |= _judged(verdict)
+        _add_evidence(line, verdict)
     else:
-        line |= {"outcome": "unjudged", "reason": str(verdict.reason)}
+        line["outcome"], line["reason"] = "unjudged", str(verdict.reason)
     return line
 
 
-def _judged(verdict: Judged) -> dict[str, Any]:
+def _add_evidence(line: VerdictLine, verdict: Judged) -> None:
     evidence = verdict.evidence
-    return {
-        "scores": {str(quantity): _rounded(score) for quantity, score in verdict.scores.items()},
-        "expected": {str(quantity): _rounded(score) for quantity, score in verdict.expected.items()},
-        "stage": None if verdict.stage is None else str(verdict.stage),
-        "fault": None if verdict.fault is None else str(verdict.fault),
-        "claims": [_claim(claim) for claim in evidence.claims],
-        **({"citations": _citations(evidence)} if evidence.citations else {}),
-        "contexts": _contexts(verdict, evidence),
-        "missing": [need.text for need in evidence.needs or () if not need.answerable],
-        "address": None if evidence.address is None else str(evidence.address),
-        "reference": _reference(evidence),
-        "unread": None if evidence.unread is None else str(evidence.unread),
-        **({"instructions": list(evidence.instructions)} if evidence.instructions else {}),
-        **({"criteria": _criteria(evidence)} if evidence.criteria else {}),
-    }
+    line["scores"] = {str(quantity): _rounded(score) for quantity, score in verdict.scores.items()}
+    line["expected"] = {str(quantity): _rounded(score) for quantity, score in verdict.expected.items()}
+    line["stage"] = _optional_text(verdict.stage)
+    line["fault"] = _optional_text(verdict.fault)
+    line["claims"] = [_claim(claim) for claim in evidence.claims]
+    line["contexts"] = [
+        {"id": context.id, "relevant": reading.relevant, "used": used, "relevance": _rounded(reading.relevance)}
+        for context, reading, used in zip(verdict.draw.sample.contexts, evidence.contexts, evidence.used, strict=True)
+    ]
+    line["missing"] = [need.text for need in evidence.needs or () if not need.answerable]
+    line["address"] = _optional_text(evidence.address)
+    if evidence.reference is not None:
+        scores = {str(quantity): _rounded(score) for quantity, score in score_by_reference(evidence).items()}
+        unsupported = [claim.text for claim in evidence.reference if not any(claim.cells)]
+        line["reference"] = {**scores, "missing": unsupported}
+    line["unread"] = _optional_text(evidence.unread)
+    if evidence.citations:
+        line["citations"] = [
+            {"context": one.context, "start": one.start, "end": one.end, "supports": one.supports}
+            for one in evidence.citations
+        ]
+    if evidence.instructions:
+        line["instructions"] = list(evidence.instructions)
+    if evidence.criteria:
+        line["criteria"] = [
+            {"name": one.name, "answer": _optional_text(one.answer), "quote": one.quote} for one in evidence.criteria
+        ]
 
 
-def _reference(evidence: Evidence) -> dict[str, Any] | None:
-    """Return the scores by the reference, and the claims of the reference that no context supports."""
-    if evidence.reference is None:
-        return None
-    scores = {str(quantity): _rounded(score) for quantity, score in score_by_reference(evidence).items()}
-    return {**scores, "missing": [claim.text for claim in evidence.reference if not any(claim.cells)]}
-
-
-def _claim(claim: Claim) -> dict[str, Any]:
-    return {
+def _claim(claim: Claim) -> ClaimLine:
+    line: ClaimLine = {
         "text": claim.text,
         "start": claim.start,
         "end": claim.end,
@@ -326,42 +382,16 @@ def _claim(claim: Claim) -> dict[str, Any]:
         "joint": Cell.JOINTLY in claim.cells,
         "informed": list(claim.informed_by),
         "evidence": claim.evidence,
-        **({"said_by_user": True} if claim.said_by_user else {}),
-        **({"facts": claim.facts} if claim.facts > 1 else {}),
     }
+    if claim.said_by_user:
+        line["said_by_user"] = True
+    if claim.facts > 1:
+        line["facts"] = claim.facts
+    return line
 
 
-def _citations(evidence: Evidence) -> list[dict[str, Any]]:
-    return [
-        {"context": one.context, "start": one.start, "end": one.end, "supports": one.supports}
-        for one in evidence.citations
-    ]
-
-
-def _criteria(evidence: Evidence) -> list[dict[str, Any]]:
-    return [
-        {"name": one.name, "answer": None if one.answer is None else str(one.answer), "quote": one.quote}
-        for one in evidence.criteria
-    ]
-
-
-def _contexts(verdict: Judged, evidence: Evidence) -> list[dict[str, Any]]:
-    rows = zip(verdict.draw.sample.contexts, evidence.contexts, evidence.used, strict=True)
-    return [
-        {"id": context.id, "relevant": reading.relevant, "used": used, "relevance": _rounded(reading.relevance)}
-        for context, reading, used in rows
-    ]
-
-
-def _judge(reading: Reading) -> dict[str, Any]:
-    return {
-        "kind": reading.kind,
-        "version": reading.version,
-        "seconds": round(reading.seconds, _DIGITS),
-        "input_tokens": reading.usage.input_tokens,
-        "output_tokens": reading.usage.output_tokens,
-        "cost_usd": reading.usage.cost_usd,
-    }
+def _optional_text(value: object) -> str | None:
+    return None if value is None else str(value)
 
 
 def _rounded(value: float | None) -> float | None:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
-from typing import Any
 
 from ragwatch.config.paging import unpaged
 from ragwatch.core.canary.report import SuiteReport
-from ragwatch.core.sample import Sample
+from ragwatch.core.sample import Sample, SampleRecord
 from ragwatch.daemon.events import REPORTED
 from ragwatch.daemon.runtime import Runtime
 from ragwatch.daemon.watchers import Watchers
@@ -19,7 +18,7 @@ from ragwatch.ports import Judge, Store
 from ragwatch.ports.capabilities import ShowsPrompts
 from ragwatch.stores.rows import sample_of
 from ragwatch.telemetry import Telemetry
-from ragwatch.web import Action, PageScope, ParameterError, Rejudge
+from ragwatch.web import Action, PageScope, ParameterError, Rejudge, RejudgeFields
 
 
 def rejudge_with(
@@ -33,7 +32,7 @@ def rejudge_with(
         telemetry: Counts what fails.
     """
 
-    async def rejudge(fields: Mapping[str, Any]) -> Mapping[str, object]:
+    async def rejudge(fields: RejudgeFields) -> Mapping[str, object]:
         async with in_force() as runtime:
             config, judges = runtime.config, {judging.judge.name: judging.judge for judging in runtime.judgings}
         config.require_texts("rejudging")
@@ -45,13 +44,13 @@ def rejudge_with(
             timeout_seconds=config.settings.judging.timeout,
             telemetry=telemetry,
         )
-        request = {name: value for name, value in fields.items() if name != "judge"}
-        return (await rejudging.read(RejudgeRequest(**request))).to_dict()
+        request = RejudgeRequest(fields["of"], fields["share"], fields["keys"], fields["charted_before"])
+        return (await rejudging.read(request)).to_dict()
 
     return rejudge
 
 
-def rebuilt_prompts(judges: Iterable[Judge], name: str, record: Mapping[str, object]) -> dict[str, object] | None:
+def rebuilt_prompts(judges: Iterable[Judge], name: str, record: SampleRecord) -> dict[str, object] | None:
     """Return the version in force and the first prompts of a judge; None if it asks no model or is not configured.
 
     Args:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from ragwatch.core.sample import NO_METADATA
 from ragwatch.errors import FormatError
 from ragwatch.formats import FORMATS, fields
 from ragwatch.formats.custom import NAME as CUSTOM
@@ -105,7 +104,7 @@ class FormatGuess:
     format: str | None
     share: float | None
     errors: tuple[str, ...] = ()
-    mapping: Mapping[str, str] = field(default_factory=lambda: NO_METADATA)
+    mapping: Mapping[str, str] = field(default_factory=dict)
     certain: bool = False
     apart: bool = False
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from ragwatch import formats
-from ragwatch.core.sample import NO_METADATA, Context, Sample
+from ragwatch.core.sample import Context, Sample
 from ragwatch.errors import ConfigError
 from ragwatch.formats import canonical, fields
 from ragwatch.formats.custom import MappingReader
@@ -28,7 +28,7 @@ class RecordRules:
     """
 
     format: str = "auto"
-    mapping: Mapping[str, str] = field(default_factory=lambda: NO_METADATA)
+    mapping: Mapping[str, str] = field(default_factory=dict)
     where: str | None = None
     prefix: str | None = None
     split: str | Mapping[str, str] | None = None

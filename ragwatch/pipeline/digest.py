@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from ragwatch.board import Board
 from ragwatch.core.feedback import UserScores
 from ragwatch.core.invariants import violations
-from ragwatch.core.snapshot import Gauges, Lag, Snapshot
+from ragwatch.core.snapshot import Gauge, Gauges, Lag, Snapshot
 from ragwatch.core.tally import Tallies
-from ragwatch.errors import NotLeadingError
+from ragwatch.core.trends import SPANS, TrendKey, TrendKind, start_of
+from ragwatch.errors import NotLeadingError, StoreError
 from ragwatch.pipeline.feedback import FeedbackWindows
 from ragwatch.pipeline.labels.correction import LabelCorrection
-from ragwatch.pipeline.peaks import PeakRecorder
 from ragwatch.pipeline.sampling_control import SamplingControl
 from ragwatch.pipeline.segment_windows import SegmentWindows
 from ragwatch.pipeline.shared_snapshot import SharedSnapshot
 from ragwatch.pipeline.windows import MINUTE, SlidingWindows
-from ragwatch.ports import Judge, Store
+from ragwatch.ports import Judge, Peak, Store, TrendStore
 from ragwatch.telemetry import Telemetry
 
 ROWS = 5000
 OVERDUE_SECONDS = 60.0  # a draw that has been pending for longer counts as unjudged and widens the worst-case bounds
+RISE = 1.1  # by which factor evidence must exceed what is stored to be stored again, so that few steps write
+_EVIDENCE = {
+    Gauge.DRIFT_EVIDENCE: (TrendKind.DRIFT, Gauge.DRIFT_THRESHOLD),
+    Gauge.TRAFFIC_DRIFT_EVIDENCE: (TrendKind.TRAFFIC_DRIFT, Gauge.TRAFFIC_DRIFT_THRESHOLD),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,3 +195,38 @@ class DigestLoop:
             self._last_seq = rows[-1].seq
             news = True
         return news
+
+
+class PeakRecorder:
+    """Stores how high the evidence of drift was, for charts: the first of a bucket of time, and what is higher in it.
+
+    Args:
+        store: Keeps the peaks. While it cannot be written, charts have gaps, and nothing else is affected.
+    """
+
+    def __init__(self, store: TrendStore) -> None:
+        self._store = store
+        self._stored: dict[tuple[TrendKey, int], tuple[int, float]] = {}  # start and value, by series and span
+
+    def take(self, now: float, gauges: Gauges) -> None:
+        """Store the evidence of an instant where it is a peak."""
+        peaks = [peak for peak in peaks_of(now, gauges) if self._is_higher(peak)]
+        if peaks:
+            with suppress(StoreError):  # a full disk; the next step tries again
+                self._store.add_peaks(peaks)
+                self._stored.update({(peak.series, peak.span): (peak.start, peak.value) for peak in peaks})
+
+    def _is_higher(self, peak: Peak) -> bool:
+        start, value = self._stored.get((peak.series, peak.span), (None, 0.0))
+        return start != peak.start or peak.value > max(RISE * value, 1.0)
+
+
+def peaks_of(now: float, gauges: Gauges) -> Iterator[Peak]:
+    """Yield the evidence of an instant as peaks of its buckets."""
+    for (gauge, labels), value in gauges.items():
+        if gauge in _EVIDENCE:
+            kind, threshold = _EVIDENCE[gauge]
+            name, route = labels
+            series = TrendKey(kind, route, name)
+            for span in SPANS:
+                yield Peak(series, span, start_of(now, span), value, gauges.get((threshold, labels)))

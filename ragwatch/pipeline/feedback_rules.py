@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from ragwatch.core.feedback import UnreadFeedbackError
 from ragwatch.core.sample import Draw
@@ -26,7 +25,7 @@ class FeedbackRules:
     reader: FeedbackReader = field(default_factory=FeedbackReader)
     sources: tuple[str, ...] = ()
 
-    def of_record(self, record: Mapping[str, Any], source: str, now: float, tallies: Tallies) -> Feedback:
+    def of_record(self, record: Mapping[str, object], source: str, now: float, tallies: Tallies) -> Feedback:
         """Return the feedback in a record of its own.
 
         Args:
@@ -47,7 +46,7 @@ class FeedbackRules:
         keys = tuple(key_of(name, one.id) for name in names)
         return Feedback(keys, one.score, now if one.at is None else min(one.at, now), source)
 
-    def of_draw(self, record: Mapping[str, Any], draw: Draw, tallies: Tallies) -> Feedback | None:
+    def of_draw(self, record: Mapping[str, object], draw: Draw, tallies: Tallies) -> Feedback | None:
         """Return the feedback in the record of a drawn answer; None if it has none that can be read."""
         try:
             score = self.reader.of_answer(record, draw.sample)

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any
 
 from ragwatch.core.canary.mark import CanaryMarks
 from ragwatch.core.feedback import FeedbackOutcome
@@ -33,8 +32,8 @@ CANARY = "canary"
 _NOT_CANARY = frozenset({"", "-", "0", "false", "no", "none", "null"})
 LOOKED_UP_AT_ONCE = 100
 """Ids of records that are looked up in the store with one query."""
-NumberedSample = tuple[Sample, int, Mapping[str, Any]]
-Read = Callable[[Mapping[str, Any], str], Sample]
+NumberedSample = tuple[Sample, int, Mapping[str, object]]
+Read = Callable[[Mapping[str, object], str], Sample]
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,7 +316,7 @@ class IntakeLoop:
             self._telemetry.invalid_canary_mark(name)
         return False
 
-    def _read_feedback(self, record: Mapping[str, Any], result: _BatchResult) -> None:
+    def _read_feedback(self, record: Mapping[str, object], result: _BatchResult) -> None:
         """Read a record of feedback on an answer.
 
         Raises:
@@ -331,7 +330,7 @@ class IntakeLoop:
         else:
             result.tallies[Tally.FEEDBACK, (name, FeedbackOutcome.NOT_DRAWN)] += 1
 
-    def _draw(self, result: _BatchResult, draw: Draw, record: Mapping[str, Any]) -> None:
+    def _draw(self, result: _BatchResult, draw: Draw, record: Mapping[str, object]) -> None:
         assignments = self._assign(draw)
         if not assignments:  # no judge reads it, so it is no draw: drawn = judged + unjudged + pending must hold
             return

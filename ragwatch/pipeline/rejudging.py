@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections import Counter
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -62,7 +62,7 @@ class RejudgeOutcome:
     why: str = ""
     wait_seconds: float = 0.0
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """JSON values, which `outcome_of` reads."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
@@ -145,9 +145,9 @@ class Rejudging:
                 outcome.why = result.message or result.reason
 
 
-async def _to_its_end(work: Coroutine[Any, Any, None]) -> None:
+async def _to_its_end(work: Awaitable[None]) -> None:
     """Wait for work to end also when this is cancelled: the store is not closed while a thread writes."""
-    task = asyncio.create_task(work)
+    task = asyncio.ensure_future(work)
     try:
         await asyncio.shield(task)
     finally:

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
+from typing import TypedDict
 
 from ragwatch.ports import Retention, Store
 from ragwatch.telemetry import Telemetry
 
 STATE = "keeping"
 MAX_CLOCK_STEP_SECONDS = 86400.0  # between two steps; a clock that moves on by more is not trusted at once
+
+
+class LastStep(TypedDict):
+    """When the store was pruned last, and whether the clock was doubted then."""
+
+    at: float
+    doubted: bool
 
 
 class RetentionLoop:
@@ -21,7 +28,7 @@ class RetentionLoop:
         self._store = store
         self._telemetry = telemetry
         self._clock = clock
-        self._last: Mapping[str, Any] | None = None
+        self._last: LastStep | None = None
 
     def resume(self) -> None:
         """Continue after the last step that is stored: another worker may have pruned meanwhile."""

@@ -13,13 +13,21 @@ from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import TypedDict
 
 from ragwatch.core.vocabulary import SLOTS, NoveltyMeter, Vocabulary, learn
 from ragwatch.ports import NoteStore
 from ragwatch.ports.capabilities import RevisesStates
 
 KIND = "vocabulary"
+
+
+class VocabularyState(TypedDict):
+    """A vocabulary as JSON values; `learnt` once it is complete."""
+
+    counts: str
+    questions: int
+    learnt: bool
 
 
 class Vocabularies:
@@ -52,7 +60,7 @@ class Vocabularies:
             with self._lock:
                 self._load(route, self._store.recall(f"{KIND}/{route}"))
 
-    def _load(self, route: str, state: Mapping[str, Any] | None) -> None:
+    def _load(self, route: str, state: VocabularyState | None) -> None:
         try:
             vocabulary = Vocabulary() if state is None else _from_state(state)
         except (KeyError, TypeError, ValueError, zlib.error):  # stored by a version that counted differently
@@ -86,10 +94,10 @@ class Vocabularies:
             complete = vocabulary.questions >= self._questions
             self._save(route, vocabulary, learnt=complete)
             return vocabulary, complete
-        state = self._store.revise(f"{KIND}/{route}", partial(self._with_questions, texts))
-        return _from_state(state or {}), bool((state or {}).get("learnt"))
+        state: VocabularyState = self._store.revise(f"{KIND}/{route}", partial(self._with_questions, texts))
+        return _from_state(state), state["learnt"]
 
-    def _with_questions(self, texts: Sequence[str], state: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    def _with_questions(self, texts: Sequence[str], state: VocabularyState | None) -> VocabularyState | None:
         """A stored state after further questions; None for one that is complete, and stays."""
         before = Vocabulary()
         with suppress(KeyError, TypeError, ValueError, zlib.error):  # as in `resume`
@@ -119,12 +127,12 @@ class Vocabularies:
         self._store.remember(f"{KIND}/{route}", _to_state(vocabulary, learnt=learnt))
 
 
-def _to_state(vocabulary: Vocabulary, *, learnt: bool) -> dict[str, Any]:
+def _to_state(vocabulary: Vocabulary, *, learnt: bool) -> VocabularyState:
     counts = b64encode(zlib.compress(vocabulary.counts)).decode()
     return {"counts": counts, "questions": vocabulary.questions, "learnt": learnt}
 
 
-def _from_state(state: Mapping[str, Any]) -> Vocabulary:
+def _from_state(state: VocabularyState) -> Vocabulary:
     counts = zlib.decompress(b64decode(state["counts"]))
     if len(counts) != SLOTS:
         raise ValueError(f"{len(counts)} slots instead of {SLOTS}")

@@ -27,7 +27,7 @@ from ragwatch.ports.rows import (
     StoredVerdict,
     VersionValue,
 )
-from ragwatch.ports.storage import Accounts, Batches, NoteStore, Store
+from ragwatch.ports.storage import Accounts, Batches, NoteStore, SavedState, Store
 from ragwatch.ports.traffic import Batch, BatchReport, Rejection, Source
 from ragwatch.ports.trends import Peak, TrendQuery, TrendStore, TrendSums
 
@@ -62,6 +62,7 @@ __all__ = [
     "RejudgeReader",
     "RejudgeStore",
     "Retention",
+    "SavedState",
     "ScoreRow",
     "Source",
     "Store",

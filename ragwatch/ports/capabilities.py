@@ -12,7 +12,7 @@ from ragwatch.core.tally import Tallies
 from ragwatch.formats.log_reader import LogReader, RecordRules
 from ragwatch.ports.receiving import GrpcListener, Handler
 from ragwatch.ports.rows import Part
-from ragwatch.ports.storage import Store
+from ragwatch.ports.storage import SavedState, Store
 from ragwatch.ports.traffic import Batch
 
 
@@ -172,9 +172,7 @@ class CountsByWorker(Protocol):
 class RevisesStates(Protocol):
     """A store that several workers share, and in which all of them may change one saved state."""
 
-    def revise(
-        self, name: str, change: Callable[[Mapping[str, object] | None], Mapping[str, object] | None]
-    ) -> Mapping[str, object] | None:
+    def revise(self, name: str, change: Callable[[SavedState | None], Mapping[str, object] | None]) -> SavedState:
         """Replace the state saved under a name by what `change` makes of it, in one transaction; None leaves it.
 
         Returns the state that is saved now.

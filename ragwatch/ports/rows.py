@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from ragwatch.core.sample import Draw
+from ragwatch.core.sample import Draw, SampleRecord
 from ragwatch.core.tally import Tallies
 from ragwatch.core.verdict_line import VerdictRecord
 from ragwatch.model.quantities import Quantity
@@ -239,7 +239,7 @@ class StoredVerdict:
 
     verdict: VerdictRecord
     line: Mapping[str, Any]
-    sample: Mapping[str, Any] | None
+    sample: SampleRecord | None
     damage: str | None = None
 
 
@@ -254,7 +254,7 @@ class StoredText(Protocol):
         """Yield the JSON in chunks. Raises `StoreError` if it is damaged."""
         ...
 
-    def beginning(self, max_bytes: int) -> tuple[dict[str, Any], bool]:
+    def beginning(self, max_bytes: int) -> tuple[Any, bool]:
         """Return the fields in the first `max_bytes`, and whether these are all. Raises `StoreError` if damaged."""
         ...
 

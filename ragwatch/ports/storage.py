@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from ragwatch.core.budget import Cost, SpendingCap
+from ragwatch.core.causes.traits import Traits
 from ragwatch.core.estimate import Addends
 from ragwatch.core.labels.label import Label
 from ragwatch.core.sample import Draw
@@ -30,6 +31,9 @@ from ragwatch.ports.rows import (
     StoredVerdict,
 )
 from ragwatch.ports.trends import TrendStore
+
+SavedState = Any
+"""A JSON object that a loop has saved: the loop says which fields it has."""
 
 
 class Accounts(Protocol):
@@ -112,7 +116,7 @@ class NoteStore(Protocol):
         """Save the state of a loop under a name, replacing the previous one, for use after a restart."""
         ...
 
-    def recall(self, name: str) -> Mapping[str, Any] | None:
+    def recall(self, name: str) -> SavedState | None:
         """Return the state saved under a name; None if there is none."""
         ...
 
@@ -260,7 +264,7 @@ class Store(Accounts, Batches, NoteStore, FeedbackStore, TrendStore, RejudgeStor
         """Return what a model replied, as text, behind the verdict with a sequence number; nothing if not stored."""
         ...
 
-    def answers(self, query: AnswerQuery) -> list[tuple[ScoreRow, Mapping[str, object] | None]]:
+    def answers(self, query: AnswerQuery) -> list[tuple[ScoreRow, Traits | None]]:
         """Return score rows of judged answers, newest first, each with its traits (see `core.causes.traits`).
 
         Traits are None where none are stored: of answers before an upgrade, and of erased ones. Left out are the same

@@ -12,10 +12,10 @@ from typing import Any, TypedDict, TypeVar
 
 import orjson
 
-from ragwatch.core.sample import Context, Draw, RelevantContext, Role, Sample, Turn
+from ragwatch.core.sample import Context, Draw, RelevantContext, Role, Sample, SampleRecord, Turn
 from ragwatch.core.tally import Tallies, Tally, TallyKey
 from ragwatch.core.verdict import Judged, UnjudgedReason, Verdict
-from ragwatch.core.verdict_line import expected_of, verdict_line
+from ragwatch.core.verdict_line import VerdictLine, expected_of, verdict_line
 from ragwatch.errors import StoreError
 from ragwatch.model.quantities import Quantity, is_quantity_name, quantity_of
 from ragwatch.model.stages import Stage
@@ -79,7 +79,7 @@ def pack(value: Mapping[str, object]) -> bytes:
     return zlib.compress(_JSON.encode(value).encode("ascii"), ZLIB_LEVEL)
 
 
-def unpack(body: bytes) -> dict[str, Any]:
+def unpack(body: bytes) -> Any:  # noqa: ANN401 - a JSON object, of the type that was packed
     """Decode what `pack` has encoded.
 
     Raises:
@@ -94,7 +94,7 @@ def unpack(body: bytes) -> dict[str, Any]:
     return value
 
 
-def sample_of(record: Mapping[str, Any]) -> Sample:
+def sample_of(record: SampleRecord) -> Sample:
     """Build a sample from its stored canonical record. Version 0.1.0 stored no history."""
     return Sample(
         id=record["id"],
@@ -110,7 +110,7 @@ def sample_of(record: Mapping[str, Any]) -> Sample:
     )
 
 
-def _relevant(record: Mapping[str, Any]) -> tuple[RelevantContext, ...] | None:
+def _relevant(record: SampleRecord) -> tuple[RelevantContext, ...] | None:
     if "relevant_ids" not in record:
         return None
     return (
@@ -167,7 +167,7 @@ def verdict_row(verdict: Verdict) -> VerdictRow:
     }
 
 
-def _scores(line: Mapping[str, Any], draw: Draw) -> str:
+def _scores(line: VerdictLine, draw: Draw) -> str:
     segments = {key: value for key, value in draw.segments if value is not None}
     criteria = [reading["name"] for reading in line.get("criteria", ())]
     extra = {**({_SEGMENTS: segments} if segments else {}), **({_CRITERIA: criteria} if criteria else {})}

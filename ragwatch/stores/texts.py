@@ -70,7 +70,7 @@ class PackedText:
         except zlib.error as error:
             raise damaged_text(error) from error
 
-    def beginning(self, max_bytes: int) -> tuple[dict[str, Any], bool]:
+    def beginning(self, max_bytes: int) -> tuple[Any, bool]:
         """See `StoredText.beginning`. The last field may be truncated.
 
         Args:
@@ -90,7 +90,7 @@ class PackedText:
         return fields, decompressor.eof
 
 
-def excerpt(head: object) -> dict[str, object]:
+def excerpt(head: object) -> Any:  # noqa: ANN401 - fields of a `SampleRecord`
     """Return excerpts of id, question and answer from the first bytes of a compressed sample, as far as contained.
 
     Raises:

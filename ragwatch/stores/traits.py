@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from ragwatch.core.causes.traits import traits_of, without_texts
+from ragwatch.core.causes.traits import Traits, traits_of, without_texts
 from ragwatch.core.sample import Draw
 from ragwatch.errors import StoreError
 from ragwatch.ports import AnswerQuery, ScoreRow
@@ -58,7 +56,7 @@ def answers_statement(
 
 
 @raises_store_error
-def answer_of(row: tuple[*ScoreCells, bytes | None]) -> tuple[ScoreRow, Mapping[str, object] | None]:
+def answer_of(row: tuple[*ScoreCells, bytes | None]) -> tuple[ScoreRow, Traits | None]:
     """Decode a row of `answers_statement`; damaged traits are None, as if there were none."""
     body, traits = row[-1], None
     if body is not None:

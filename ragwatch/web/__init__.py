@@ -8,7 +8,7 @@ from ragwatch.web.authenticator import Authenticator
 from ragwatch.web.grpc_server import GrpcServer, grpc_library
 from ragwatch.web.grpc_tls import GrpcTls, build_grpc_tls
 from ragwatch.web.guard import allowed_hosts
-from ragwatch.web.rejudging import Rejudge
+from ragwatch.web.rejudging import Rejudge, RejudgeFields
 from ragwatch.web.request_limit import BusyError
 from ragwatch.web.samples import ParameterError
 from ragwatch.web.scope import PageScope
@@ -28,6 +28,7 @@ __all__ = [
     "ParameterError",
     "RateLimit",
     "Rejudge",
+    "RejudgeFields",
     "RequestPolicy",
     "Right",
     "Server",

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import floor
 from time import monotonic
-from typing import Any, NamedTuple, TypedDict
+from typing import NamedTuple
 from urllib.parse import urlencode
 
-from ragwatch.core.causes.line import findings_line
+from ragwatch.core.causes.line import FindingsLine, findings_line
 from ragwatch.core.causes.search import FALSE_DISCOVERY_RATE, find_causes
 from ragwatch.core.causes.slices import Answer
-from ragwatch.core.causes.traits import without_texts
+from ragwatch.core.causes.traits import Traits, without_texts
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.model.stages import Stage
 from ragwatch.ports import AnswerQuery, ScoreRow
@@ -32,7 +32,6 @@ _KINDS = {"metadata": dict, "words": list, "contexts": list, "cited": list}
 PARAMETERS = ("route", "judge", "quantity", "below", "above", "window", "since", "until")
 _FROM_SAMPLES = ("sort", "limit")  # of addresses of the samples page; they have no meaning here
 
-Traits = Mapping[str, Any]
 Page = Callable[[AnswerQuery], list[tuple[ScoreRow, Traits | None]]]
 """See `ports.Store.answers`."""
 
@@ -208,22 +207,9 @@ def _known(traits: Traits | None, scope: PageScope, shared: dict[str, str]) -> T
     }
 
 
-class FoundCause(TypedDict):
-    """The part of a cause that names answers; see `core.causes.line` for the rest."""
-
-    examples: Sequence[str]
-
-
-class CausesView(TypedDict):
+class CausesView(FindingsLine):
     """What failing answers have in common, and of which answers."""
 
-    causes: Sequence[FoundCause]
-    looked_at: int
-    answers: int
-    failing: int
-    share: float | None
-    begin: float | None
-    end: float | None
     route: str | None
     judge: str | None
     quantity: str | None
@@ -246,15 +232,8 @@ def causes_view(page: Page, question: CauseQuestion, scope: PageScope, *, confid
     """
     read = read_answers(page, question, scope)
     findings = find_causes(read.answers, confidence=confidence)
-    line = findings_line(findings, partial(short_clock, now=findings.end or 0.0))
     return {
-        "causes": line["causes"],
-        "looked_at": line["looked_at"],
-        "answers": line["answers"],
-        "failing": line["failing"],
-        "share": line["share"],
-        "begin": line["begin"],
-        "end": line["end"],
+        **findings_line(findings, partial(short_clock, now=findings.end or 0.0)),
         "route": question.route,
         "judge": question.judge or read.judge,
         "quantity": None if question.quantity is None else str(question.quantity),

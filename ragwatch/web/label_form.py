@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TypedDict, TypeVar
+from typing import TypedDict, TypeVar
 
 from ragwatch.core.evidence import ClaimVerdict
 from ragwatch.core.labels.label import Label
-from ragwatch.core.labels.questions import CLAIM, HOLDS, NAMES, REPLIES, label_questions
+from ragwatch.core.labels.questions import CLAIM, HOLDS, NAMES, REPLIES, LabelTask, TaskClaim, label_questions
 from ragwatch.core.labels.selection import scores_of
+from ragwatch.core.sample import ContextFields
 from ragwatch.model.quantities import Quantity, quantity_of
 from ragwatch.web.sample_page import (
     ANSWER_CHARS,
@@ -18,7 +19,6 @@ from ragwatch.web.sample_page import (
     MAX_TURNS,
     QUESTION_CHARS,
     QUOTE_CHARS,
-    KeptContext,
     MarkedClaim,
     cut,
     segments,
@@ -31,14 +31,6 @@ _COUNTED = 10_000  # claims of one answer
 CRITERION = "criterion."  # prefix of the names of fields
 
 
-class TaskClaim(TypedDict):
-    """A claim of a sample that is labelled: nothing says what a judge thinks of it."""
-
-    text: str
-    start: int | None
-    end: int | None
-
-
 class AnswerPart(TypedDict):
     """A part of an answer, with the numbers of the claims that it belongs to and of those that end with it."""
 
@@ -47,14 +39,14 @@ class AnswerPart(TypedDict):
     ends: list[int]
 
 
-def task_view(task: Mapping[str, Any]) -> dict[str, object]:
+def task_view(task: LabelTask) -> dict[str, object]:
     """Builds the data of the page for one sample: its texts, with the claims marked, and the questions.
 
     Args:
         task: A sample with its claims and criteria, as `LabelTasks.task` returns it. No verdict is part of it.
     """
     sample = task["sample"]
-    claims: Sequence[TaskClaim] = task["claims"]
+    claims = task["claims"]
     question, answer, history = sample.get("question"), sample["answer"], sample.get("history") or []
     return {
         "key": task["key"],
@@ -97,11 +89,11 @@ def _covers(claim: MarkedClaim, start: int, end: int) -> bool:
     return first is not None and last is not None and first <= start and end <= last
 
 
-def _name(context: KeptContext) -> str | None:
+def _name(context: ContextFields) -> str | None:
     return None if context.get("id") is None else cut(str(context["id"]), QUOTE_CHARS)["text"]
 
 
-def _questions(task: Mapping[str, Any], claims: Sequence[TaskClaim]) -> Iterator[dict[str, object]]:
+def _questions(task: LabelTask, claims: Sequence[TaskClaim]) -> Iterator[dict[str, object]]:
     for number, claim in enumerate(claims[:MAX_CLAIMS], start=1):
         yield {
             "name": f"c{number}",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any, Protocol
+from typing import Protocol
 from urllib.parse import urlencode
 
 import orjson
@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from ragwatch.core.labels.questions import LabelQueue, LabelTask
 from ragwatch.errors import ConfigError
 from ragwatch.web.audit_trail import shown
 from ragwatch.web.json_body import json_object, read_body
@@ -31,15 +32,15 @@ TASKS_SIZE, PUT_SIZE = 16 << 20, 8 << 20  # approximate memory for one response
 class LabelService(Protocol):
     """Selects samples for annotators and stores their labels. Every method may block on disk I/O."""
 
-    def tasks(self, annotator: str, count: int) -> list[dict[str, Any]]:
+    def tasks(self, annotator: str, count: int) -> list[LabelTask]:
         """Samples for an annotator, sorted as they are to be shown."""
         ...
 
-    def queue(self, annotator: str) -> dict[str, Any]:
+    def queue(self, annotator: str) -> LabelQueue:
         """Samples that were given to an annotator: `given`, `open`, and how many are `done` and labelled `twice`."""
         ...
 
-    def task(self, key: str) -> dict[str, Any] | None:
+    def task(self, key: str) -> LabelTask | None:
         """A sample with its texts and claims, without a verdict; None if it cannot be labelled."""
         ...
 
@@ -110,7 +111,7 @@ def _post(path: str, endpoint: Callable[[Request], Awaitable[ASGIApp]]) -> Route
     return Route(path, endpoint, methods=["POST"])
 
 
-def _tasks(annotation: LabelService, body: Mapping[str, object], user: str | None) -> list[dict[str, Any]]:
+def _tasks(annotation: LabelService, body: Mapping[str, object], user: str | None) -> list[LabelTask]:
     name, count = annotator_name(body.get("annotator")), _count(body.get("count"))
     check_author(name, user)
     try:

@@ -12,6 +12,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from ragwatch import __version__
+from ragwatch.core.sample import SampleRecord
 from ragwatch.errors import StoreError
 from ragwatch.ports import PackedVerdict, Query, Store
 from ragwatch.web.pages import page
@@ -20,7 +21,7 @@ from ragwatch.web.request_limit import MIB, RequestLimit
 from ragwatch.web.sample_page import LINE_BYTES, MAX_JUDGES, TEXT_BYTES, cut
 from ragwatch.web.samples import KEY
 
-Prompts = Callable[[str, Mapping[str, object]], Mapping[str, Any] | None]
+Prompts = Callable[[str, SampleRecord], Mapping[str, Any] | None]
 """Builds the prompts of a judge about a stored sample: `version`, `prompts`, `error`; None for a judge without any."""
 MAX_CHARS = 200_000  # of a prompt or a verdict on the page
 RESPONSE_SIZE = 16 * MIB  # approximate memory for one response
@@ -128,10 +129,10 @@ def _notes(version: str, built: Mapping[str, object] | None, *, has_text: bool) 
     return [*notes, _IDS, _FIRST] if built["prompts"] else notes
 
 
-def _record(entry: PackedVerdict) -> Mapping[str, object] | None:
+def _record(entry: PackedVerdict) -> SampleRecord | None:
     """The stored sample, if it is readable and whole."""
     try:
-        fields, whole = ({}, False) if entry.sample is None else entry.sample.beginning(TEXT_BYTES)
+        fields, whole = (None, False) if entry.sample is None else entry.sample.beginning(TEXT_BYTES)
     except StoreError:
         return None
     return fields if whole else None

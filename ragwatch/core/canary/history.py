@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Any
+from typing import Any, TypedDict
 
 from ragwatch.core.canary.definition import (
     MAX_STORED_CHARS,
@@ -25,7 +25,43 @@ from ragwatch.core.canary.report import CanaryOutcome, CanaryReport, SuiteReport
 from ragwatch.core.ranking import Ranking
 
 
-def to_record(report: CanaryReport) -> dict[str, Any]:
+class CanaryRecord(TypedDict):
+    """A canary as JSON values; JSON has lists for tuples."""
+
+    name: str
+    query: str
+    expected: list[tuple[str | None, str | None, int]]
+    category: str
+    min_relevance_score: float | None
+    min_recall: float
+    reference: str | None
+    tags: list[str]
+
+
+class RetrievedRecord(TypedDict):
+    """A reply as JSON values."""
+
+    hits: list[tuple[str | None, str | None, float | None]]
+    direction: str | None
+    seconds: float
+    failure: str | None
+    detail: str
+    answer: str | None
+
+
+class ReportRecord(TypedDict):
+    """The report of a canary as JSON values."""
+
+    canary: CanaryRecord
+    at: float
+    cutoff: int
+    outcome: str
+    failure: str | None
+    met: list[list[int]] | None
+    retrieved: RetrievedRecord
+
+
+def to_record(report: CanaryReport) -> ReportRecord:
     """Returns the report as JSON values. Texts of passages are cut to `MAX_STORED_CHARS`; answers are not cut."""
     return {
         "canary": _canary_record(report.canary),
@@ -35,7 +71,7 @@ def to_record(report: CanaryReport) -> dict[str, Any]:
         "failure": _optional_text(report.failure),
         "met": None if report.ranking is None else [list(hit) for hit in report.ranking.hits],
         "retrieved": {
-            "hits": [[hit.id, hit.text and hit.text[:MAX_STORED_CHARS], hit.score] for hit in report.retrieved.hits],
+            "hits": [(hit.id, hit.text and hit.text[:MAX_STORED_CHARS], hit.score) for hit in report.retrieved.hits],
             "direction": _optional_text(report.retrieved.direction),
             "seconds": report.retrieved.seconds,
             "failure": _optional_text(report.retrieved.failure),
@@ -45,7 +81,7 @@ def to_record(report: CanaryReport) -> dict[str, Any]:
     }
 
 
-def from_record(record: Mapping[str, Any]) -> CanaryReport:
+def from_record(record: ReportRecord) -> CanaryReport:
     """Returns the report from a record that `to_record` wrote; long texts of passages stay cut.
 
     Raises:
@@ -72,11 +108,11 @@ def from_record(record: Mapping[str, Any]) -> CanaryReport:
     )
 
 
-def _canary_record(canary: Canary) -> dict[str, Any]:
+def _canary_record(canary: Canary) -> CanaryRecord:
     return {
         "name": canary.name,
         "query": canary.query,
-        "expected": [[context.id, context.text, int(context.grade)] for context in canary.expected],
+        "expected": [(context.id, context.text, int(context.grade)) for context in canary.expected],
         "category": str(canary.category),
         "min_relevance_score": canary.min_relevance_score,
         "min_recall": canary.min_recall,
@@ -85,7 +121,7 @@ def _canary_record(canary: Canary) -> dict[str, Any]:
     }
 
 
-def _canary(record: Mapping[str, Any]) -> Canary:
+def _canary(record: CanaryRecord) -> Canary:
     return Canary(
         record["name"],
         record["query"],

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
 
 from ragwatch.core import ranking as measures
 from ragwatch.core.canary.definition import Canary, Category, Direction, Failure, Hit, Retrieved
@@ -225,7 +224,7 @@ class SuiteReport:
         return bool(self.reports) and all(report.failure is Failure.CONNECT for report in self.reports)
 
 
-def suite_line(run: SuiteReport) -> dict[str, Any]:
+def suite_line(run: SuiteReport) -> dict[str, object]:
     """Returns the run as an item of `suites` in `ragwatch canary --json`; unknown figures are null."""
     return {
         "suite": run.suite,
@@ -237,7 +236,7 @@ def suite_line(run: SuiteReport) -> dict[str, Any]:
     }
 
 
-def category_line(run: SuiteReport) -> dict[str, Any]:
+def category_line(run: SuiteReport) -> dict[str, object]:
     """Returns the figures of the canaries of one category, with the number of canaries, degraded and failed ones."""
     return {
         "canaries": len(run.reports),
@@ -247,14 +246,14 @@ def category_line(run: SuiteReport) -> dict[str, Any]:
     }
 
 
-def _figures(run: SuiteReport) -> dict[str, Any]:
+def _figures(run: SuiteReport) -> dict[str, object]:
     return {
         metric.row.name: {str(k): run.mean(metric, k) for k in run.ks} if metric.row.by_k else run.mean(metric)
         for metric in CanaryMetric
     }
 
 
-def _item(report: CanaryReport) -> dict[str, Any]:
+def _item(report: CanaryReport) -> dict[str, object]:
     return {
         "canary": report.canary.name,
         "query": report.canary.query,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
+from typing import NotRequired, TypedDict
 
 from ragwatch.core.causes.search import Cause, Findings
 from ragwatch.core.causes.slices import METADATA_PREFIX, Attribute, Slice
@@ -29,7 +29,46 @@ _VERBS = {
 }
 
 
-def findings_line(findings: Findings, clock: Clock) -> dict[str, Any]:
+class SliceLine(TypedDict):
+    """What the answers of a slice have in common, as JSON values."""
+
+    attribute: str
+    value: str
+    values: NotRequired[list[str]]
+
+
+class CauseLine(SliceLine):
+    """A cause as JSON values."""
+
+    failing: float | None
+    others: float | None
+    low: float | None
+    high: float | None
+    explains: float | None
+    since: float
+    until: float
+    n: int
+    of_failing: float | None
+    of_passing: float | None
+    e_value: float
+    examples: list[str]
+    folded: list[SliceLine]
+    text: str
+
+
+class FindingsLine(TypedDict):
+    """Causes, and among how many answers they were looked for, as JSON values."""
+
+    causes: list[CauseLine]
+    looked_at: int
+    answers: int
+    failing: int
+    share: float | None
+    begin: float | None
+    end: float | None
+
+
+def findings_line(findings: Findings, clock: Clock) -> FindingsLine:
     """Return the findings as JSON values. Shares lie in [0, 1], times are seconds since the epoch."""
     return {
         "causes": [cause_line(cause, findings, clock) for cause in findings.causes],
@@ -42,7 +81,7 @@ def findings_line(findings: Findings, clock: Clock) -> dict[str, Any]:
     }
 
 
-def cause_line(cause: Cause, findings: Findings, clock: Clock) -> dict[str, Any]:
+def cause_line(cause: Cause, findings: Findings, clock: Clock) -> CauseLine:
     """Return one cause as JSON values: `failing` is the failing share inside, `others` that outside."""
     return {
         **_named(cause.slice),
@@ -63,9 +102,11 @@ def cause_line(cause: Cause, findings: Findings, clock: Clock) -> dict[str, Any]
     }
 
 
-def _named(slice_: Slice) -> dict[str, Any]:
-    several: Mapping[str, Any] = {"values": list(slice_.values)} if slice_.values else {}
-    return {"attribute": slice_.attribute, "value": slice_.value, **several}
+def _named(slice_: Slice) -> SliceLine:
+    line: SliceLine = {"attribute": slice_.attribute, "value": slice_.value}
+    if slice_.values:
+        line["values"] = list(slice_.values)
+    return line
 
 
 def sentence(cause: Cause, findings: Findings, clock: Clock) -> str:

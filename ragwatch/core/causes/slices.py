@@ -6,7 +6,9 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from ragwatch.core.causes.traits import Traits
 
 MIN_ANSWERS = 5
 """Of a slice, and of those outside: fewer prove nothing."""
@@ -67,7 +69,7 @@ class Answer(NamedTuple):
     judge: str
     probability: float
     failing: bool
-    traits: Mapping[str, Any]
+    traits: Traits
 
 
 class Slice(NamedTuple):

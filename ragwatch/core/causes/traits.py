@@ -7,9 +7,9 @@ describe the deployment.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, Final
+from typing import Final, TypedDict
 
 from ragwatch.core.citation_markers import markers_of
 from ragwatch.core.sample import Sample
@@ -32,7 +32,29 @@ DEPLOYMENT_KEYS = frozenset(
 """Metadata that describe the deployment and no person; they are kept without texts, too."""
 
 
-def traits_of(sample: Sample, *, texts: bool = True) -> dict[str, Any]:
+class Traits(TypedDict):
+    """Traits of an answer as JSON values.
+
+    Attributes:
+        contexts: Ids of the first contexts.
+        retrieved: Number of all contexts.
+        score: Of the first context.
+        chars: Length of the answer.
+        cited: Positions of the contexts that the answer cites.
+        metadata: Short values by key.
+        words: First words of the question.
+    """
+
+    contexts: Sequence[str | None]
+    retrieved: int
+    score: float | None
+    chars: int
+    cited: Sequence[int]
+    metadata: dict[str, str]
+    words: Sequence[str]
+
+
+def traits_of(sample: Sample, *, texts: bool = True) -> Traits:
     """Return the traits of a sample as JSON values.
 
     >>> from ragwatch.core.sample import Context
@@ -46,7 +68,7 @@ def traits_of(sample: Sample, *, texts: bool = True) -> dict[str, Any]:
         texts: Whether the texts of answers are kept.
     """
     scores = [context.score for context in sample.contexts[:1] if context.score is not None]
-    traits: dict[str, Any] = {
+    traits: Traits = {
         "contexts": [_shortened(context.id) for context in sample.contexts[:MAX_CONTEXTS]],
         "retrieved": len(sample.contexts),
         "score": scores[0] if scores else None,
@@ -58,7 +80,7 @@ def traits_of(sample: Sample, *, texts: bool = True) -> dict[str, Any]:
     return traits if texts else without_texts(traits)
 
 
-def without_texts(traits: Mapping[str, Any]) -> dict[str, Any]:
+def without_texts(traits: Traits) -> Traits:
     """Return traits without words of the question and without metadata that may describe a person.
 
     >>> without_texts({"metadata": {"release": "v2", "user": "anna"}, "words": ["tea"], "chars": 3})
@@ -78,7 +100,7 @@ def _cited(sample: Sample) -> Iterator[int]:
         yield from (number - 1 for number in marker.numbers if number <= min(len(sample.contexts), MAX_CONTEXTS))
 
 
-def _metadata(metadata: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+def _metadata(metadata: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, str]]:
     """Short values by key or, one level down, by path: texts, truth values and small whole numbers."""
     for name, value in metadata.items():
         key = f"{prefix}{name}"

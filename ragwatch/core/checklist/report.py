@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from ragwatch.core.canary.definition import MAX_STORED_CHARS
 from ragwatch.core.canary.report import CanaryReport, SuiteReport
@@ -61,7 +60,7 @@ def question_of(report: CanaryReport) -> Question:
     )
 
 
-def findings_line(findings: Iterable[Finding], questions: Sequence[Question]) -> dict[str, Any]:
+def findings_line(findings: Iterable[Finding], questions: Sequence[Question]) -> dict[str, object]:
     """Returns the findings as the object that `ragwatch diagnose --json` prints, except for its header."""
     counts = Counter(str(question.relevance) for question in questions)
     return {

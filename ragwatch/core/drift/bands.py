@@ -13,9 +13,8 @@ confidence sequence assumes a constant mean: start a new one for every period.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TypedDict
 
 _MAX_BET = 0.5
 _STEPS = 200
@@ -133,7 +132,19 @@ class HedgedBand:
         )
 
 
-def to_dict(band: HedgedBand) -> dict[str, Any]:
+class BandRecord(TypedDict):
+    """A band as JSON values."""
+
+    risk: float
+    heaviest: float
+    spread: list[float]
+    kind: str
+    first: int
+    up: list[float]
+    down: list[float]
+
+
+def to_dict(band: HedgedBand) -> BandRecord:
     """Return the band as plain values for JSON.
 
     >>> band = HedgedBand().after(1.0).after(0.5)
@@ -151,7 +162,7 @@ def to_dict(band: HedgedBand) -> dict[str, Any]:
     }
 
 
-def from_dict(stored: Mapping[str, Any]) -> HedgedBand:
+def from_dict(stored: BandRecord) -> HedgedBand:
     """Return the band that `to_dict` stored.
 
     Raises:

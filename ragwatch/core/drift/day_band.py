@@ -10,12 +10,11 @@ not depend on their scores; dropping them would be a selection.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TypedDict
 
 from ragwatch.core.drift import bands
-from ragwatch.core.drift.bands import HedgedBand
+from ragwatch.core.drift.bands import BandRecord, HedgedBand
 
 DAY = 86400.0
 
@@ -57,12 +56,19 @@ class DayBand:
         return HedgedBand(self.band.risk, self.band.max_weight)
 
 
-def to_dict(day_band: DayBand) -> dict[str, Any]:
+class DayBandRecord(TypedDict):
+    """The band of a day as JSON values."""
+
+    since: float | None
+    band: BandRecord
+
+
+def to_dict(day_band: DayBand) -> DayBandRecord:
     """Return the band as plain values for JSON."""
     return {"since": day_band.since, "band": bands.to_dict(day_band.band)}
 
 
-def from_dict(fresh: DayBand, stored: Mapping[str, Any]) -> DayBand:
+def from_dict(fresh: DayBand, stored: DayBandRecord) -> DayBand:
     """Return the band that `to_dict` stored, or `fresh` if it was for another confidence or largest weight.
 
     Raises:

@@ -8,10 +8,9 @@ until a person acknowledges it or renews the baseline.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Generic, NotRequired, Protocol, TypedDict, TypeVar
 
 Numbers = tuple[float, ...]
 """State of a detector, or what a scheme has learnt: a few floats."""
@@ -103,6 +102,31 @@ class Scheme(Protocol[Reading_contra]):
         ...
 
 
+class AlarmRecord(TypedDict):
+    """An alarm as JSON values."""
+
+    at: float
+    seq: int
+    evidence: float
+    threshold: float
+    scores: float
+
+
+class DetectorRecord(TypedDict):
+    """The state of a stream as JSON values."""
+
+    reference: list[float]
+    unit: str
+    design: list[float] | None
+    numbers: list[float]
+    seq: int
+    at: float | None
+    learnt: NotRequired[float]
+    since: NotRequired[float | None]
+    scores: float
+    alarm: AlarmRecord | None
+
+
 @dataclass(frozen=True, slots=True)
 class Alarm:
     """The moment at which the evidence reached the threshold.
@@ -120,6 +144,16 @@ class Alarm:
     evidence: float
     threshold: float
     scores: float
+
+    def to_record(self) -> AlarmRecord:
+        """Return the alarm as JSON values."""
+        return {
+            "at": self.at,
+            "seq": self.seq,
+            "evidence": self.evidence,
+            "threshold": self.threshold,
+            "scores": self.scores,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +245,7 @@ def renew(scheme: Scheme[_R], watch: DetectorState[_R]) -> DetectorState[_R]:
     return _restarted(replace(watch, reference=(), learnt=0.0), scheme.detector(()))
 
 
-def to_dict(watch: DetectorState[Any]) -> dict[str, Any]:
+def to_dict(watch: DetectorState[_R]) -> DetectorRecord:
     """Return the state as plain values for JSON."""
     return {
         "reference": list(watch.reference),
@@ -222,11 +256,11 @@ def to_dict(watch: DetectorState[Any]) -> dict[str, Any]:
         "at": watch.at,
         "learnt": watch.learnt,
         "scores": watch.scores,
-        "alarm": None if watch.alarm is None else asdict(watch.alarm),
+        "alarm": None if watch.alarm is None else watch.alarm.to_record(),
     }
 
 
-def from_dict(scheme: Scheme[_R], stored: Mapping[str, Any]) -> DetectorState[_R]:
+def from_dict(scheme: Scheme[_R], stored: DetectorRecord) -> DetectorState[_R]:
     """Return the state that `to_dict` stored.
 
     The reference is always restored, the evidence only if the detector has the same design. A changed tolerance or kind
@@ -272,13 +306,14 @@ def _detector_of(scheme: Scheme[_R], watch: DetectorState[_R]) -> Detector[_R] |
     return None if watch.learnt < scheme.span else scheme.detector(watch.reference)
 
 
-def _learning_seconds(scheme: Scheme[_R], stored: Mapping[str, Any]) -> float:
+def _learning_seconds(scheme: Scheme[_R], stored: DetectorRecord) -> float:
     """Return the stored learning time; earlier versions stored the start of learning, and the first version neither."""
     if "learnt" in stored:
         return float(stored["learnt"])
-    if stored.get("since") is None or stored["at"] is None:
+    since, at = stored.get("since"), stored["at"]
+    if since is None or at is None:
         return scheme.span if stored["reference"] else 0.0
-    return float(stored["at"]) - float(stored["since"])
+    return float(at) - float(since)
 
 
 def _days(before: float | None, now: float | None) -> float:

@@ -56,7 +56,7 @@ class Label:
         if self.probability is not None and not 0.0 < self.probability <= 1.0:
             raise ValueError(f"probability must be in (0, 1], not {self.probability}")
 
-    def to_record(self) -> dict[str, Any]:
+    def to_record(self) -> dict[str, object]:
         """Returns the label as JSON values; names of criteria are listed, so that another version knows them."""
         criteria = [str(quantity) for quantity in self.scores if quantity.is_criterion]
         return {

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import NotRequired, TypedDict
 
 from ragwatch.core.evidence import ClaimVerdict
+from ragwatch.core.sample import SampleRecord
 from ragwatch.model.quantities import Quantity, quantity_of
 from ragwatch.model.quantity_row import LabelQuestionRow, Reply
 
@@ -25,6 +27,50 @@ NAMES: Mapping[str, Mapping[str, str]] = MappingProxyType(
     }
 )
 """Replies in words, by kind of question."""
+
+
+class TaskClaim(TypedDict):
+    """A claim of a sample that is labelled, without a verdict, and its place if it is a part of the answer."""
+
+    text: str
+    start: int | None
+    end: int | None
+
+
+class TaskCriterion(TypedDict):
+    """A criterion of the operator that people are asked about, too."""
+
+    name: str
+    question: str
+
+
+class LabelTask(TypedDict):
+    """A sample that a person labels."""
+
+    key: str
+    route: str
+    at: float
+    sample: SampleRecord
+    claims: list[TaskClaim]
+    criteria: NotRequired[list[TaskCriterion]]
+
+
+class LabelQueue(TypedDict):
+    """What was given to a person, and how far they are.
+
+    Attributes:
+        given: Keys of all samples that were given to the person.
+        open: Those that await a label, in their order.
+        done: How many have been labelled lately.
+        twice: How many of the open and the done ones two people are given.
+        last: The sample that was labelled last, lately.
+    """
+
+    given: list[str]
+    open: list[str]
+    done: int
+    twice: int
+    last: str | None
 
 
 @dataclass(frozen=True, slots=True)

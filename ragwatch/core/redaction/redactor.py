@@ -10,12 +10,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from hashlib import blake2b
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from ragwatch.core.redaction.introductions import MAX_PATH_CHARS, introduction
-from ragwatch.core.redaction.places import OriginalPlaces
-from ragwatch.core.redaction.rule import AsWritten, Detector, SensitiveKind, Taken, TextView
+from ragwatch.core.redaction.person_ids import NAMES_OF_NUMBERS
+from ragwatch.core.redaction.rule import AsWritten, Detector, NamedRule, SensitiveKind, Taken, TextView
 from ragwatch.core.redaction.rules import DETECTORS, is_secret_name
 from ragwatch.core.sample import Context, RelevantContext, Sample
 
@@ -40,6 +40,51 @@ _MAX_ROUNDS = 8
 _LONG_TEXT = 64 * 1024
 _MAX_ROUNDS_OF_LONG_TEXT = 2
 _GLUE = re.compile(r"[\w@.+%-]")
+MAX_PATH_CHARS = 60
+_BETWEEN_WORDS = re.compile(r"[\W_]+|(?<=[a-z])(?=[A-Z])")
+_PERSONS = "|".join(map(re.escape, sorted(NAMES_OF_NUMBERS)))
+_NAMED = re.compile(  # at the end: `phone_verified_at` and `call_id` are no telephone numbers
+    r" (?:(?P<phone>(?:tele|cell|mobile|home|work)?phones?|tel|telefono?|t[e\xe9]l[e\xe9]phone|tel[e\xe9]fono|t\xe9l"
+    r"|mobiles?|mobil|m[o\xf3]vil|cell|cellular|cellulare|celular|fax|handy|hotline|landline|whatsapp|msisdn)"
+    rf"|(?P<person>{_PERSONS})(?: ?id)?)"
+    r"(?: ?(?:number|numero|nummer|num|no|nr|value|home|work|private|office|main|primary|raw)){0,3}(?: ?\d{1,2})?\Z"
+)
+_Replaced = tuple[int, int, int, int, NamedRule]
+"""Start and end of a token in the present text, of the value in the original text, and the rule."""
+
+
+class OriginalPlaces:
+    """Keeps, for a text in which values are replaced by tokens, where the values stood in the original text."""
+
+    def __init__(self) -> None:
+        self._replaced: list[_Replaced] = []
+
+    def replace(self, values: list[tuple[int, int, NamedRule, int]]) -> None:
+        """Notes replacements: start and end in the present text, the rule, and the length of the token; in order."""
+        merged: list[_Replaced] = []
+        old = iter([*self._replaced, None])
+        at = next(old)
+        shift = moved = 0  # original less present place; new less present place
+        for start, end, rule, length in values:
+            while at is not None and at[1] <= start:
+                merged.append((at[0] + moved, at[1] + moved, *at[2:]))
+                shift = at[3] - at[1]
+                at = next(old)
+            first = start + shift
+            while at is not None and at[0] < end:  # a value that contains tokens takes their place
+                first = min(first, at[2])
+                shift = at[3] - at[1]
+                at = next(old)
+            merged.append((start + moved, start + moved + length, first, end + shift, rule))
+            moved += length - (end - start)
+        while at is not None:
+            merged.append((at[0] + moved, at[1] + moved, *at[2:]))
+            at = next(old)
+        self._replaced = merged
+
+    def values(self) -> list[tuple[int, int, NamedRule]]:
+        """Start, end and rule of every value in the original text, in order."""
+        return [(start, end, rule) for _, _, start, end, rule in self._replaced]
 
 
 class Finding(NamedTuple):
@@ -181,14 +226,14 @@ class Redactor:
 
     def _redact_metadata(
         self,
-        values: Mapping[str, Any],
+        values: Mapping[str, object],
         counts: Counter[SensitiveKind],
         depth: int,
         *,
         secret: bool = False,
         path: str = "",
-    ) -> dict[str, Any]:
-        redacted: dict[str, Any] = {}
+    ) -> dict[str, object]:
+        redacted: dict[str, object] = {}
         for key, value in values.items():
             name = self._redact_text(key, counts)
             if name in redacted:  # two spellings of the same value
@@ -202,7 +247,9 @@ class Redactor:
                 )
         return redacted
 
-    def _redact_value(self, value: Any, counts: Counter[SensitiveKind], depth: int, *, secret: bool, path: str) -> Any:  # noqa: ANN401  any JSON
+    def _redact_value(
+        self, value: object, counts: Counter[SensitiveKind], depth: int, *, secret: bool, path: str
+    ) -> object:
         """Redacts the texts in a value; None replaces what is nested too deeply.
 
         Args:
@@ -246,3 +293,19 @@ class Redactor:
         text = str(value)
         redacted = self._redact_credential(text, counts) if secret else self._redact_introduced(text, counts, path)
         return value if redacted == text else redacted
+
+
+@lru_cache(maxsize=1024)
+def introduction(path: str) -> str:
+    """Returns the words that introduce a number of a telephone or of a person; empty if the key names neither.
+
+    Args:
+        path: The last `MAX_PATH_CHARS` characters of the keys that lead to the value.
+
+    >>> [introduction(path) for path in ("homePhone", "user.phone_number_2", "customer_ssn", "phone_model", "call_id")]
+    ['phone', 'phone', 'ssn', '', '']
+    """
+    named = _NAMED.search(" " + " ".join(_BETWEEN_WORDS.split(path)).lower().strip())
+    if named is None:
+        return ""
+    return named["person"] or "phone"

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from ragwatch.core.rollout.definition import Measured, Outcome, StageReport
 
 
-def rollout_line(reports: Sequence[StageReport], a: str, b: str) -> dict[str, Any]:
+def rollout_line(reports: Sequence[StageReport], a: str, b: str) -> dict[str, object]:
     """Returns the report as the object that `ragwatch rollout --json` prints."""
     return {
         "a": a,
@@ -27,7 +26,7 @@ def rollout_line(reports: Sequence[StageReport], a: str, b: str) -> dict[str, An
     }
 
 
-def _metric_line(metric: Measured) -> dict[str, Any]:
+def _metric_line(metric: Measured) -> dict[str, object]:
     change = metric.change
     return {
         "metric": metric.name,

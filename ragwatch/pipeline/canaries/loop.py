@@ -7,7 +7,6 @@ import secrets
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
 
 from ragwatch.core.canary.definition import Canary
 from ragwatch.core.canary.gauges import gauges_of, sums_of, tallies_of
@@ -201,7 +200,7 @@ class CanaryLoop:
 
     def _record(self, result: SuiteReport, answers: Sequence[JudgedAnswer], at: float, store: Store) -> None:
         answered = not result.failures
-        body: dict[str, Any] = {
+        body: dict[str, object] = {
             "answered": answered,
             "line": suite_line(result),
             "ks": list(result.ks),
@@ -253,7 +252,7 @@ class CanaryLoop:
         self._gauges[result.suite] = {**gauges, **means(result.suite, answers)}
 
 
-def change_of(result: SuiteReport, before: Mapping[str, Any] | None) -> str | None:
+def change_of(result: SuiteReport, before: Mapping[str, object] | None) -> str | None:
     """What a run says about canaries that the one before did not: that some are degraded or failed, or none any more.
 
     Args:

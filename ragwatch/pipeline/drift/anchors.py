@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
-from typing import Any
+from typing import TypedDict
 
 from ragwatch.core.labels.agreement import VerdictFlips, flips, share
 from ragwatch.core.offset import offset
@@ -77,6 +77,14 @@ def fingerprint(anchors: Sequence[Anchor]) -> str:
     return blake2b("".join(sorted({anchor.key for anchor in anchors})).encode(), digest_size=16).hexdigest()
 
 
+class SetReading(TypedDict):
+    """One reading of the set, as it is saved."""
+
+    at: float
+    version: str
+    scores: Scores
+
+
 class AnchorLoop:
     """The loop that reads one set of anchors with one judge.
 
@@ -109,8 +117,8 @@ class AnchorLoop:
         self._clock = clock
         self._lock = asyncio.Lock()
         self._rereading = SampleSetReading(judge, timeout_seconds=rules.timeout_seconds, telemetry=telemetry)
-        self._first: dict[str, Any] | None = None
-        self._last: dict[str, Any] | None = None
+        self._first: SetReading | None = None
+        self._last: SetReading | None = None
         self._flips: VerdictFlips | None = None
 
     @property
@@ -191,11 +199,12 @@ class AnchorLoop:
         self._first = self._first or self._last
         self._compare()
         reasons = Counter(reading.reason for reading in readings.values() if reading.reason is not None)
+        read = len(readings) - reasons.total()
         body = {
             "fingerprint": self._fingerprint,
             "version": self.judge.version,
             "since": self._first["version"],
-            "read": len(readings) - reasons.total(),
+            "read": read,
             "unread": dict(reasons),
             "flips": None if self._flips is None else asdict(self._flips),
             "offsets": offsets(self._first["scores"], scores),
@@ -204,7 +213,7 @@ class AnchorLoop:
         self._store.record_run(StoredRun(KIND, self.name, at, self.moved(), body), Tallies())
         self._save()
         changed = 0 if self._flips is None else round(self._flips.rate.value * self._flips.rate.n)
-        self._telemetry.anchors_read(self.name, read=body["read"], changed=changed, moved=self.moved())
+        self._telemetry.anchors_read(self.name, read=read, changed=changed, moved=self.moved())
 
     def _save(self) -> None:
         state = {"fingerprint": self._fingerprint, "first": self._first, "last": self._last}

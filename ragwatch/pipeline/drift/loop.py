@@ -12,20 +12,20 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 from ragwatch.core.drift.detect import Alarm
 from ragwatch.core.snapshot import Gauge, Gauges
 from ragwatch.pipeline.drift.standing import PauseReason
-from ragwatch.pipeline.drift.streams import DriftStream
-from ragwatch.ports import NoteStore
+from ragwatch.pipeline.drift.streams import ControlStream, ReferenceStream, SignalStream
+from ragwatch.ports import NoteStore, SavedState
 from ragwatch.telemetry import Telemetry
 
 MAX_RUNS = 20  # that are searched for one of the same alarm
 Cell = tuple[str, str]  # quantity or signal, route
 Figures = dict[tuple[Gauge, tuple[str, ...]], float]
 Standing = Callable[[str], PauseReason | None]
-_S = TypeVar("_S", bound=DriftStream[Any])
+_S = TypeVar("_S", bound=ReferenceStream | ControlStream | SignalStream)
 
 
 class DriftLoop(ABC, Generic[_S]):
@@ -178,11 +178,11 @@ class DriftLoop(ABC, Generic[_S]):
         self._gauges = figures
 
     @abstractmethod
-    def _load(self, state: Mapping[str, Any] | None) -> None:
+    def _load(self, state: SavedState | None) -> None:
         """Continue with the stored state; None for none."""
 
     @abstractmethod
-    def _state(self) -> dict[str, Any]:
+    def _state(self) -> Mapping[str, object]:
         """The state to store, as JSON values."""
 
     @abstractmethod

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
 
 from ragwatch.core.drift.bands import HedgedBand
 from ragwatch.core.drift.day_band import DayBand
@@ -93,7 +92,7 @@ class DriftRules:
             span=self.reference_seconds,
         )
 
-    def stream(self, quantity: Quantity, route: str) -> ScoreStream[Any]:
+    def stream(self, quantity: Quantity, route: str) -> ScoreStream:
         """A new stream."""
         control = self.controls.get(route)
         if control is None:

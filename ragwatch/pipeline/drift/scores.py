@@ -9,22 +9,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
-from typing import Any
+from typing import NotRequired, TypedDict
 
 from ragwatch.core.drift import day_band
-from ragwatch.core.drift.day_band import DAY, DayBand
-from ragwatch.core.drift.detect import Alarm, Score
+from ragwatch.core.drift.day_band import DAY, DayBand, DayBandRecord
+from ragwatch.core.drift.detect import Alarm, AlarmRecord, Score
 from ragwatch.core.snapshot import Gauge
 from ragwatch.core.tally import Tally
 from ragwatch.errors import StoreError
 from ragwatch.model.quantities import quantity_of
 from ragwatch.pipeline.drift.loop import Cell, DriftLoop, Figures, Standing, name_of
 from ragwatch.pipeline.drift.rules import DriftRules
-from ragwatch.pipeline.drift.stages import RouteStages
+from ragwatch.pipeline.drift.stages import RouteStages, StagesRecord
 from ragwatch.pipeline.drift.standing import PauseReason
 from ragwatch.pipeline.drift.streams import ScoreStream
-from ragwatch.ports import RecordedEvent, ScoreRow, Store, StoredRun
+from ragwatch.ports import RecordedEvent, SavedState, ScoreRow, Store, StoredRun
 from ragwatch.telemetry import Telemetry
 
 KIND = "drift"
@@ -32,7 +31,22 @@ ROWS = 5000
 _ANY_AGE = 0.0  # answers of any age count, in the order in which they were judged
 
 
-class ScoreDriftLoop(DriftLoop[ScoreStream[Any]]):
+_Recorded = TypedDict("_Recorded", {"told": dict[str, int]})  # noqa: UP013 - a name that is stored
+
+
+class DriftState(_Recorded):
+    """What the loop saves, by cell; earlier versions saved neither bands nor stages."""
+
+    seq: int
+    judge: str
+    version: str
+    streams: Mapping[str, SavedState]
+    bands: NotRequired[dict[str, DayBandRecord]]
+    alarms: dict[str, AlarmRecord]
+    stages: NotRequired[StagesRecord]
+
+
+class ScoreDriftLoop(DriftLoop[ScoreStream]):
     """The loop that watches scores.
 
     Args:
@@ -71,7 +85,7 @@ class ScoreDriftLoop(DriftLoop[ScoreStream[Any]]):
         self._alarms: dict[Cell, Alarm] = {}
         self._stages = RouteStages()
 
-    def _load(self, state: Mapping[str, Any] | None) -> None:
+    def _load(self, state: DriftState | None) -> None:
         """Load the state. Alarms stay active under any judge; references belong to the judge that read the scores."""
         if state is None:
             return
@@ -97,7 +111,7 @@ class ScoreDriftLoop(DriftLoop[ScoreStream[Any]]):
         else:
             self._judge_changed(state)
 
-    def _judge_changed(self, state: Mapping[str, Any]) -> None:
+    def _judge_changed(self, state: DriftState) -> None:
         before, now = f"{state['judge']} {state['version']}", f"{self.rules.judge} {self.rules.version}"
         detail = f"answers are read by {now}, not by {before}: scores are not comparable; baselines are learnt again"
         self._telemetry.announced("judge", detail)
@@ -105,14 +119,14 @@ class ScoreDriftLoop(DriftLoop[ScoreStream[Any]]):
             self._store.record(RecordedEvent(self._clock(), "judge", detail))
             self._save()
 
-    def _state(self) -> dict[str, Any]:
+    def _state(self) -> DriftState:
         return {
             "seq": self._seq,
             "judge": self.rules.judge,
             "version": self.rules.version,
             "streams": {name_of(cell): stream.to_dict() for cell, stream in self._streams.items()},
             "bands": {name_of(cell): day_band.to_dict(band) for cell, band in self._bands.items()},
-            "alarms": {name_of(cell): asdict(alarm) for cell, alarm in self._alarms.items()},
+            "alarms": {name_of(cell): alarm.to_record() for cell, alarm in self._alarms.items()},
             "told": {name_of(cell): seq for cell, seq in self._recorded.items()},
             "stages": self._stages.to_dict(),
         }
@@ -182,7 +196,7 @@ class ScoreDriftLoop(DriftLoop[ScoreStream[Any]]):
         moved = self._judge_moved()
         change = self._stages.change(cell)
         stage = {} if change is None else {"stage": change.stage, "share": change.share, "before": change.before}
-        body = {**asdict(alarm), "judge": self.rules.judge, "judge_moved": moved, "changed_stage": stage or None}
+        body = {**alarm.to_record(), "judge": self.rules.judge, "judge_moved": moved, "changed_stage": stage or None}
         run = StoredRun(KIND, name_of(cell), alarm.at, failing=True, body=body)
         self._store.record_run(run, Counter({(Tally.DRIFT_ALARMS, cell): 1}))
         self._telemetry.drift_alarmed(

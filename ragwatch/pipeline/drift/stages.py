@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import TypedDict
 
 from ragwatch.core.stage_change import IGNORED, StageChange, changed_stage, counted_stage, stage_shares
 from ragwatch.model.quantities import Quantity, quantity_of
@@ -21,6 +21,14 @@ NEWEST, MIN_NEWEST = 200, 20
 RISING_FROM = 1e-3
 """Share of the threshold above which evidence counts as rising: about half of its logarithm."""
 _LETTERS: Mapping[str, str] = MappingProxyType({name[0]: name for name in (*map(str, Stage), IGNORED)})
+
+
+class StagesRecord(TypedDict):
+    """Counts of stages as JSON values: initials of the newest by route, and counts by cell."""
+
+    newest: dict[str, str]
+    normal: dict[str, dict[str, int]]
+    rising: dict[str, int]
 
 
 class RouteStages:
@@ -63,13 +71,13 @@ class RouteStages:
         largest: Counter[str] = max(references, key=Counter[str].total, default=Counter())
         return stage_shares(largest)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> StagesRecord:
         """The counts as JSON values."""
         newest = {route: "".join(name[0] for name in names) for route, names in self._newest.items()}
         normal = {name_of(cell): dict(counts) for cell, counts in self._normal.items()}
         return {"newest": newest, "normal": normal, "rising": {name_of(cell): n for cell, n in self._rising.items()}}
 
-    def load(self, state: Mapping[str, Any]) -> None:
+    def load(self, state: StagesRecord) -> None:
         """Continue with counts that `to_dict` returned.
 
         Raises:

@@ -2,20 +2,39 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import Any, Generic, TypeVar, cast
+from typing import Generic, NotRequired, TypedDict, TypeVar, cast
 
 from ragwatch.core.drift import detect
-from ragwatch.core.drift.detect import Alarm, DetectorState, Numbers, Scheme, Score
+from ragwatch.core.drift.detect import Alarm, DetectorRecord, DetectorState, Numbers, Scheme, Score
 from ragwatch.core.drift.detectors.betting import ScorePair
-from ragwatch.core.drift.detectors.control import ControlScheme, ScoreQueue, pair, queue_from_dict, queue_to_dict
+from ragwatch.core.drift.detectors.control import (
+    ControlScheme,
+    QueueRecord,
+    ScoreQueue,
+    pair,
+    queue_from_dict,
+    queue_to_dict,
+)
 from ragwatch.core.drift.detectors.reference import ReferenceScheme
 from ragwatch.core.drift.detectors.shift import Counts, CountScheme, ShiftDetector
 from ragwatch.core.tally import bound_label
 from ragwatch.model.signals import Signal
 
 _R = TypeVar("_R")
+
+
+class ControlRecord(DetectorRecord):
+    """The state of a stream with a control as JSON values."""
+
+    queue: QueueRecord
+
+
+class SignalRecord(TypedDict):
+    """The state of a stream of counts as JSON values."""
+
+    watch: DetectorRecord
+    counts: list[int]
+    vocabulary: NotRequired[str | None]
 
 
 class DriftStream(Generic[_R]):
@@ -61,39 +80,12 @@ class DriftStream(Generic[_R]):
         """End the alarm and learn another reference."""
         self._watch = detect.renew(self._scheme, self._watch)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The state as JSON values."""
-        return detect.to_dict(self._watch)
-
-    def load(self, state: Mapping[str, Any]) -> None:
-        """Continue with a state that `to_dict` returned.
-
-        Raises:
-            KeyError: A value is missing.
-            TypeError: A value has another type.
-            ValueError: A value is out of range.
-        """
-        self._watch = detect.from_dict(self._scheme, state)
-
     def _step(self, seq: int, at: float, value: _R | None) -> None:
         self._watch = detect.step(self._scheme, self._watch, seq, at, value)
 
 
-class ScoreStream(DriftStream[_R], ABC):
-    """Scores of one quantity on one route."""
-
-    @property
-    @abstractmethod
-    def baseline(self) -> float | None:
-        """The mean that scores are compared with; None where there is none (yet)."""
-
-    @abstractmethod
-    def take(self, seq: int, at: float, score: Score, *, control: bool) -> None:
-        """Add a score; `control` tells that it is one of the control."""
-
-
-class ReferenceStream(ScoreStream[Score]):
-    """Scores that are compared with a reference from their own past."""
+class ReferenceStream(DriftStream[Score]):
+    """Scores of one quantity on one route that are compared with a reference from their own past."""
 
     def __init__(self, scheme: ReferenceScheme) -> None:
         super().__init__(scheme)
@@ -114,9 +106,23 @@ class ReferenceStream(ScoreStream[Score]):
         del control
         self._step(seq, at, score)
 
+    def to_dict(self) -> DetectorRecord:
+        """The state as JSON values."""
+        return detect.to_dict(self._watch)
 
-class ControlStream(ScoreStream[ScorePair]):
-    """Scores that are compared with those of a control at the same time."""
+    def load(self, state: DetectorRecord) -> None:
+        """Continue with a state that `to_dict` returned.
+
+        Raises:
+            KeyError: A value is missing.
+            TypeError: A value has another type.
+            ValueError: A value is out of range.
+        """
+        self._watch = detect.from_dict(self._scheme, state)
+
+
+class ControlStream(DriftStream[ScorePair]):
+    """Scores of one quantity on one route that are compared with those of a control at the same time."""
 
     def __init__(self, scheme: ControlScheme) -> None:
         super().__init__(scheme)
@@ -136,15 +142,18 @@ class ControlStream(ScoreStream[ScorePair]):
         """End the alarm. There is no reference to learn."""
         self.acknowledge()
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> ControlRecord:
         """The state, with the scores that wait for one of the other side."""
-        return {**super().to_dict(), "queue": queue_to_dict(self._queue)}
+        return {**detect.to_dict(self._watch), "queue": queue_to_dict(self._queue)}
 
-    def load(self, state: Mapping[str, Any]) -> None:
-        """Continue with a state that `to_dict` returned."""
+    def load(self, state: ControlRecord) -> None:
+        """Continue with a state that `to_dict` returned. Raises as for a stream with a reference."""
         queue = queue_from_dict(state["queue"])
-        super().load(state)
+        self._watch = detect.from_dict(self._scheme, state)
         self._queue = queue
+
+
+ScoreStream = ReferenceStream | ControlStream
 
 
 class SignalStream(DriftStream[Counts]):
@@ -198,14 +207,14 @@ class SignalStream(DriftStream[Counts]):
         bound = "yes" if bounds is None else bound_label(bounds[cut])
         return {"cut": bound, "direction": str(direction)}
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> SignalRecord:
         """The state, with the counts that are included in it."""
-        return {"watch": super().to_dict(), "counts": list(self._counts), "vocabulary": self._vocabulary}
+        return {"watch": detect.to_dict(self._watch), "counts": list(self._counts), "vocabulary": self._vocabulary}
 
-    def load(self, state: Mapping[str, Any]) -> None:
-        """Continue with a state that `to_dict` returned."""
+    def load(self, state: SignalRecord) -> None:
+        """Continue with a state that `to_dict` returned. Raises as for a stream with a reference."""
         counts, vocabulary = tuple(map(int, state["counts"])), state.get("vocabulary")
         if len(counts) != len(self._counts):
             raise ValueError(f"{len(counts)} buckets instead of {len(self._counts)}")
-        super().load(state["watch"])
+        self._watch = detect.from_dict(self._scheme, state["watch"])
         self._counts, self._vocabulary = counts, vocabulary

@@ -9,19 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from typing import TypedDict
 
 from ragwatch.core.drift.detect import Alarm, Unit, threshold_for
 from ragwatch.core.drift.detectors.shift import CountScheme
 from ragwatch.core.snapshot import Gauge
-from ragwatch.core.tally import Tallies
+from ragwatch.core.tally import BUCKETS, INF, Tallies, Tally, bound_label
 from ragwatch.errors import StoreError
 from ragwatch.model.signals import Signal
 from ragwatch.pipeline.drift.loop import Cell, DriftLoop, Figures, Standing, name_of
 from ragwatch.pipeline.drift.rules import RISK
-from ragwatch.pipeline.drift.signals import buckets_of, counts_of
-from ragwatch.pipeline.drift.streams import SignalStream
+from ragwatch.pipeline.drift.streams import SignalRecord, SignalStream
 from ragwatch.pipeline.vocabularies import Vocabularies
 from ragwatch.ports import NoteStore, StoredRun
 from ragwatch.telemetry import Telemetry
@@ -68,6 +67,13 @@ class TrafficRules:
         )
 
 
+_Recorded = TypedDict("_Recorded", {"told": int | None})  # noqa: UP013 - a name that is stored
+
+
+class WatchedSignal(SignalRecord, _Recorded):
+    """The state of a stream as JSON values, with the number of the last alarm that was recorded."""
+
+
 class TrafficDriftLoop(DriftLoop[SignalStream]):
     """The loop that watches signals of all traffic.
 
@@ -99,7 +105,7 @@ class TrafficDriftLoop(DriftLoop[SignalStream]):
         self._vocabularies = vocabularies
         self._tallies = tallies
 
-    def _load(self, state: Mapping[str, Any] | None) -> None:
+    def _load(self, state: Mapping[str, WatchedSignal] | None) -> None:
         """Load the state. Signals that are watched for the first time start with the counts of this instant."""
         tallies = self._tallies()
         for signal, route in self.rules.cells:
@@ -117,7 +123,7 @@ class TrafficDriftLoop(DriftLoop[SignalStream]):
         with suppress(StoreError):  # a full disk stops the sources, so that few requests can be missed until it is not
             self._save()  # a stream that starts now continues after a restart
 
-    def _state(self) -> dict[str, Any]:
+    def _state(self) -> dict[str, WatchedSignal]:
         return {
             name_of(cell): {**stream.to_dict(), "told": self._recorded.get(cell)}
             for cell, stream in self._streams.items()
@@ -141,7 +147,7 @@ class TrafficDriftLoop(DriftLoop[SignalStream]):
             self._vocabularies.renew(cell[1])
 
     def _record(self, cell: Cell, alarm: Alarm) -> None:
-        body = {**asdict(alarm), **self._streams[cell].shift()}
+        body = {**alarm.to_record(), **self._streams[cell].shift()}
         self._store.record_run(StoredRun(KIND, name_of(cell), alarm.at, failing=True, body=body), Tallies())
         self._telemetry.traffic_shifted(*cell, cut=str(body["cut"]), direction=str(body["direction"]))
 
@@ -160,3 +166,30 @@ class TrafficDriftLoop(DriftLoop[SignalStream]):
                     figures[Gauge.TRAFFIC_DRIFT_THRESHOLD, cell] = stream.threshold
                 figures[Gauge.TRAFFIC_DRIFT_ALARM, cell] = float(stream.alarm is not None)
         return figures
+
+
+def buckets_of(signal: Signal) -> int:
+    """Number of buckets of a signal's distribution; 2 for a rate.
+
+    >>> buckets_of(Signal.ABSTENTIONS), buckets_of(Signal.CONTEXTS)
+    (2, 12)
+    """
+    bounds = signal.row.bounds
+    return 2 if bounds is None else len(bounds) + 1
+
+
+def counts_of(tallies: Tallies, signal: Signal, route: str) -> tuple[int, ...]:
+    """Number of requests in each bucket so far; for a rate: without, and with.
+
+    >>> tallies = Tallies({(Tally.CONTEXTS, ("search", "5.0")): 8, (Tally.ABSTENTIONS, ("search",)): 3})
+    >>> counts_of(tallies, Signal.ABSTENTIONS, "search")
+    (5, 3)
+    """
+    counter = Tally(signal.row.counter)
+    histogram = Tally.CONTEXTS if signal.row.bounds is None else counter  # the first counts every request
+    labels = [*map(bound_label, BUCKETS[histogram]), INF]
+    buckets = tuple(int(tallies[histogram, (route, label)]) for label in labels)
+    if histogram is counter:
+        return buckets
+    with_signal = int(tallies[counter, (route,)])
+    return sum(buckets) - with_signal, with_signal

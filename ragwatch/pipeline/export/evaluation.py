@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import blake2b
-from typing import Any
 
 from ragwatch.core.evidence import ClaimVerdict
 from ragwatch.core.verdict_line import VerdictRecord
@@ -138,7 +137,7 @@ def evaluation_of(stored: StoredVerdict, signal: Signal, rules: ExportRules) -> 
     )
 
 
-def _metadata(stored: StoredVerdict) -> Mapping[str, Any]:
+def _metadata(stored: StoredVerdict) -> Mapping[str, object]:
     metadata = None if stored.sample is None else stored.sample.get("metadata")
     return metadata if isinstance(metadata, Mapping) else {}
 

@@ -7,7 +7,7 @@ import math
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count, takewhile
-from typing import Any
+from typing import NotRequired, TypedDict
 
 from ragwatch.core.labels.label import Label
 from ragwatch.core.labels.selection import LabelPool, LabelPosition, joint_probabilities
@@ -17,6 +17,25 @@ MAX_GROUPS = 8  # of a pool: so many people can label it, each samples of their 
 MIN_GROUP = 10  # samples
 
 Labels = Mapping[str, Mapping[str, Label]]  # by sample and annotator
+
+
+class PoolRecord(TypedDict):
+    """A pool as JSON values, with the fields of each place; those of older versions lack some."""
+
+    made: float
+    beyond: NotRequired[float]
+    groups: NotRequired[int]
+    owners: NotRequired[dict[str, str]]
+    places: list[tuple[str, float, float, float]]
+
+
+class TaskRecord(TypedDict):
+    """The state as JSON values."""
+
+    until: int
+    gone: list[str]
+    given: NotRequired[dict[str, list[str]]]
+    pools: list[PoolRecord]
 
 
 @dataclass(slots=True)
@@ -34,6 +53,18 @@ class TaskPool:
     pool: LabelPool
     groups: list[LabelPool]
     owners: dict[int, str] = field(default_factory=dict)
+
+    def to_record(self) -> PoolRecord:
+        """The pool as JSON values."""
+        record: PoolRecord = {
+            "made": self.made,
+            "groups": len(self.groups),
+            "owners": {str(index): name for index, name in self.owners.items()},
+            "places": [(place.key, place.rank, place.size, place.probability) for place in self.pool.places],
+        }
+        if math.isfinite(self.pool.beyond):
+            record["beyond"] = self.pool.beyond
+        return record
 
     def claim(self, annotator: str) -> bool:
         """Give a free group to an annotator. False if there is none."""
@@ -70,7 +101,7 @@ class TaskState:
         self.given = given
 
     @classmethod
-    def of(cls, record: Mapping[str, Any] | None, sampling: SamplingHash) -> TaskState:
+    def of(cls, record: TaskRecord | None, sampling: SamplingHash) -> TaskState:
         """Read what `to_record` wrote. The samples of an earlier version are one group."""
         if record is None:
             return cls(0, [], set(), {})
@@ -83,22 +114,13 @@ class TaskState:
         given = {key: list(names) for key, names in record.get("given", {}).items()}
         return cls(int(record["until"]), pools, set(record["gone"]), given)
 
-    def to_record(self) -> dict[str, Any]:
+    def to_record(self) -> TaskRecord:
         """The state as JSON values."""
         return {
             "until": self.until,
             "gone": sorted(self.gone),
             "given": self.given,
-            "pools": [
-                {
-                    "made": entry.made,
-                    **({} if math.isinf(entry.pool.beyond) else {"beyond": entry.pool.beyond}),
-                    "groups": len(entry.groups),
-                    "owners": {str(index): name for index, name in entry.owners.items()},
-                    "places": [[place.key, place.rank, place.size, place.probability] for place in entry.pool.places],
-                }
-                for entry in self.pools
-            ],
+            "pools": [entry.to_record() for entry in self.pools],
         }
 
     def add(self, pool: LabelPool, now: float, sampling: SamplingHash) -> None:

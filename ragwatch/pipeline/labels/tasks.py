@@ -12,9 +12,9 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from threading import Lock
-from typing import Any
 
 from ragwatch.core.labels.label import Label, parse_label
+from ragwatch.core.labels.questions import LabelQueue, LabelTask
 from ragwatch.core.labels.selection import (
     JudgeScores,
     LabelCandidate,
@@ -23,7 +23,6 @@ from ragwatch.core.labels.selection import (
     unsure,
 )
 from ragwatch.core.sampling import SamplingHash, key_of
-from ragwatch.pipeline.labels.queue import label_queue
 from ragwatch.pipeline.labels.task_state import TaskState
 from ragwatch.pipeline.labels.verdicts import DAY, AnswerVerdicts, LabelRules, answer_verdicts
 from ragwatch.ports import ScoreRow, Store
@@ -69,7 +68,7 @@ class LabelTasks:
         self._sampling = sampling or SamplingHash()
         self._lock = Lock()
 
-    def tasks(self, annotator: str, count: int) -> list[dict[str, Any]]:
+    def tasks(self, annotator: str, count: int) -> list[LabelTask]:
         """Samples for a person, at most `count`: some that another person has labelled, then new ones.
 
         They must be shown in this order, and each needs a label, which may be empty.
@@ -97,7 +96,7 @@ class LabelTasks:
             self._store.remember(STATE, state.to_record())
             return tasks
 
-    def queue(self, annotator: str) -> dict[str, Any]:
+    def queue(self, annotator: str) -> LabelQueue:
         """The samples that were given to a person and await a label, see `label_queue`. Changes nothing.
 
         Raises:
@@ -108,7 +107,7 @@ class LabelTasks:
             state = TaskState.of(self._store.recall(STATE), self._sampling)
             return label_queue(state, annotator, self._labels(state, now), now - DAY)
 
-    def task(self, key: str) -> dict[str, Any] | None:
+    def task(self, key: str) -> LabelTask | None:
         """A sample with its texts and claims; None if no judge in force has judged it, or its text is deleted.
 
         Raises:
@@ -118,20 +117,20 @@ class LabelTasks:
         if verdicts is None or verdicts.sample is None:
             return None
         first = verdicts.records.get(self._rules.chain[0]) or next(iter(verdicts.records.values()))
-        claims = [{"text": claim.text, "start": claim.start, "end": claim.end} for claim in first.claims]
-        criteria = [{"name": one.name, "question": one.question} for one in self._rules.criteria]
-        return {
+        task: LabelTask = {
             "key": key,
             "route": verdicts.route,
             "at": verdicts.at,
-            "sample": dict(verdicts.sample),
-            "claims": claims,
-            **({"criteria": criteria} if criteria else {}),
+            "sample": verdicts.sample,
+            "claims": [{"text": claim.text, "start": claim.start, "end": claim.end} for claim in first.claims],
         }
+        if self._rules.criteria:
+            task["criteria"] = [{"name": one.name, "question": one.question} for one in self._rules.criteria]
+        return task
 
-    def _shown(self, state: TaskState, keys: Sequence[str], limit: int) -> list[dict[str, Any]]:
+    def _shown(self, state: TaskState, keys: Sequence[str], limit: int) -> list[LabelTask]:
         """The first samples, at most `limit`, with their texts. Those without a text any more are noted."""
-        tasks: list[dict[str, Any]] = []
+        tasks: list[LabelTask] = []
         chars_left = MAX_CHARS
         for key in keys:
             task = self.task(key) if len(tasks) < limit else None
@@ -144,7 +143,7 @@ class LabelTasks:
                 state.gone.add(key)
         return tasks
 
-    def put(self, records: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    def put(self, records: Iterable[Mapping[str, object]]) -> dict[str, int]:
         """Store labels. Returns how many are `new`, `replaced` and `unmatched` (no judge in force has judged it).
 
         A label on a sample that was given to its annotator has the probability from the pool, whatever its record
@@ -193,7 +192,7 @@ class LabelTasks:
         """Labels that an authenticated annotator may send per hour."""
         return self._rules.per_hour
 
-    def labels(self, after: tuple[float, str, str] | None = None) -> Iterator[dict[str, Any]]:
+    def labels(self, after: tuple[float, str, str] | None = None) -> Iterator[dict[str, object]]:
         """All labels, oldest first, as JSON values; only those after (at, key, annotator), if given.
 
         Raises:
@@ -290,14 +289,47 @@ class LabelTasks:
         return LabelCandidate(row.key, row.probability * share, 1.0 if suspect else unsure(readings))
 
 
-def _chars(task: Mapping[str, Any]) -> int:
+def label_queue(
+    state: TaskState, annotator: str, labels: Mapping[str, Mapping[str, Label]], since: float
+) -> LabelQueue:
+    """Return what was given to a person. A label that was taken back is to be given again.
+
+    Args:
+        state: What was given to whom.
+        annotator: Name of the person.
+        labels: Labels by sample and annotator.
+        since: Instant from which labels count as done, in seconds since the epoch.
+    """
+    own = {key: of_key[annotator] for key, of_key in labels.items() if annotator in of_key}
+    own = {key: label for key, label in own.items() if label.revoked is None}
+    given = [key for key, names in state.given.items() if annotator in names]
+    ranks = {place.key: place.rank for entry in state.pools for place in entry.pool.places}
+    is_open = sorted(
+        (key for key in given if key not in own and key not in state.gone),
+        key=lambda key: (
+            labels.get(key, {}).keys() <= {annotator},
+            ranks.get(key, 0.0),
+            key,
+        ),  # as in `LabelTasks.tasks`
+    )
+    recent = {key: label.at for key, label in own.items() if label.at >= since}
+    return {
+        "given": given,
+        "open": is_open,
+        "done": len(recent),
+        "twice": sum(len(state.given.get(key, ())) > 1 for key in (*recent, *is_open)),
+        "last": max(recent, key=lambda key: (recent[key], key), default=None),
+    }
+
+
+def _chars(task: LabelTask) -> int:
     """Approximate size of a task in a response, in bytes."""
     sample = task["sample"]
     texts = [sample["question"], sample["answer"], *(context["text"] for context in sample["contexts"])]
     return sum(len(text or "") for text in texts) + sum(len(claim["text"]) for claim in task["claims"])
 
 
-def _label(record: Mapping[str, Any], now: float) -> Label:
+def _label(record: Mapping[str, object], now: float) -> Label:
     if not isinstance(record, Mapping):
         raise ValueError("is no label; write an object with key, annotator and scores")  # noqa: TRY004 - as for its fields
     if not isinstance(record.get("key"), str) or not record["key"]:

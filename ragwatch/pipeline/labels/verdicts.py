@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
 
 from ragwatch.core.criteria import Criterion
 from ragwatch.core.labels.label import Label
+from ragwatch.core.sample import SampleRecord
 from ragwatch.core.verdict_line import VerdictRecord
 from ragwatch.model.quantities import Quantity
 from ragwatch.ports import Query, Store
@@ -83,7 +83,7 @@ class AnswerVerdicts:
     records: Mapping[str, VerdictRecord]
     scores: Mapping[str, Scores]
     probabilities: Mapping[str, float]
-    sample: Mapping[str, Any] | None = None
+    sample: SampleRecord | None = None
 
 
 def answer_verdicts(store: Store, judges: Mapping[str, str], key: str, *, texts: bool = True) -> AnswerVerdicts | None:

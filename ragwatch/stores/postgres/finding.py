@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from psycopg.rows import TupleRow
 
+from ragwatch.core.causes.traits import Traits
 from ragwatch.errors import StoreError
 from ragwatch.ports import AnswerQuery, PackedVerdict, Query, ScoreRow, StoredVerdict
 from ragwatch.stores import decoding
@@ -55,7 +56,7 @@ class PostgresSearch(PostgresRejudging):
         """See `Store.replies`."""
         return stored_replies(self.rows(replies.BY_SEQ, (seq,)))
 
-    def answers(self, query: AnswerQuery) -> list[tuple[ScoreRow, Mapping[str, object] | None]]:
+    def answers(self, query: AnswerQuery) -> list[tuple[ScoreRow, Traits | None]]:
         """See `Store.answers`."""
         return list(map(answer_of, self.rows(*search.answers_statement(query))))
 

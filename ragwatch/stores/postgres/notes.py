@@ -6,7 +6,7 @@ import math
 import random
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from psycopg.rows import TupleRow
 
@@ -15,7 +15,7 @@ from ragwatch.core.labels.label import Label
 from ragwatch.core.tally import Tallies
 from ragwatch.core.trends import BucketKey
 from ragwatch.errors import StoreError
-from ragwatch.ports import Peak, ScoreRow, StoredRun, TrendQuery, TrendSums
+from ragwatch.ports import Peak, SavedState, ScoreRow, StoredRun, TrendQuery, TrendSums
 from ragwatch.stores import trend_rows
 from ragwatch.stores.decoding import label_of, run_of
 from ragwatch.stores.encryption import TextCipher
@@ -157,9 +157,7 @@ class PostgresNotes(Connections):
         with self.transaction() as writer:
             writer.execute(_REMEMBER, (name, self.seal(pack(state))))
 
-    def revise(
-        self, name: str, change: Callable[[Mapping[str, object] | None], Mapping[str, object] | None]
-    ) -> Mapping[str, object] | None:
+    def revise(self, name: str, change: Callable[[SavedState | None], Mapping[str, object] | None]) -> SavedState:
         """See `RevisesStates.revise`."""
         with self.transaction() as writer:
             lock(writer, STATES, name)
@@ -171,7 +169,7 @@ class PostgresNotes(Connections):
             writer.execute(_REMEMBER, (name, self.seal(pack(revised))))
         return revised
 
-    def recall(self, name: str) -> Mapping[str, Any] | None:
+    def recall(self, name: str) -> SavedState | None:
         """See `NoteStore.recall`."""
         rows = self.rows(_RECALL, (name,))
         return unpack(rows[0][0]) if rows else None

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 
+from ragwatch.core.causes.traits import Traits
 from ragwatch.errors import StoreError
 from ragwatch.ports import AnswerQuery, PackedVerdict, Query, ScoreRow, StoredVerdict
 from ragwatch.stores import decoding
@@ -48,7 +49,7 @@ class SqliteSearch(SqliteRejudging):
         """See `Store.replies`."""
         return stored_replies(self._pages.rows(replies.BY_SEQ, (seq,)))
 
-    def answers(self, query: AnswerQuery) -> list[tuple[ScoreRow, Mapping[str, object] | None]]:
+    def answers(self, query: AnswerQuery) -> list[tuple[ScoreRow, Traits | None]]:
         """See `Store.answers`."""
         return list(map(answer_of, self._pages.rows(*search.answers_statement(query))))
 

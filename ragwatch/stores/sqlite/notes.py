@@ -7,14 +7,14 @@ import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from ragwatch.core.estimate import Addends
 from ragwatch.core.labels.label import Label
 from ragwatch.core.tally import Tallies
 from ragwatch.core.trends import BucketKey
 from ragwatch.errors import StoreError
-from ragwatch.ports import Peak, ScoreRow, StoredRun, TrendQuery, TrendSums
+from ragwatch.ports import Peak, SavedState, ScoreRow, StoredRun, TrendQuery, TrendSums
 from ragwatch.stores import trend_rows
 from ragwatch.stores.decoding import label_of, run_of
 from ragwatch.stores.encryption import TextCipher
@@ -150,7 +150,7 @@ class SqliteNotes(Connections):
         with self._transaction() as writer:
             writer.execute("INSERT OR REPLACE INTO states (name, body) VALUES (?, seal(?))", (name, pack(state)))
 
-    def recall(self, name: str) -> Mapping[str, Any] | None:
+    def recall(self, name: str) -> SavedState | None:
         """See `NoteStore.recall`."""
         rows = self._reader.rows("SELECT body FROM states WHERE name = ?", (name,))
         return unpack(rows[0][0]) if rows else None

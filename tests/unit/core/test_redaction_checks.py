@@ -9,8 +9,7 @@ import pytest
 from ragwatch.core.redaction.checksums import CHECKSUMS, mrz
 from ragwatch.core.redaction.european_checks import isikukood, nir, rodne_cislo
 from ragwatch.core.redaction.person_checks import ird, resident
-from ragwatch.core.redaction.places import OriginalPlaces
-from ragwatch.core.redaction.redactor import Redactor
+from ragwatch.core.redaction.redactor import OriginalPlaces, Redactor
 from ragwatch.core.redaction.rules import RULES
 from ragwatch.core.redaction.vendor_keys import _first_of_overlapping
 

@@ -10,7 +10,7 @@ from support.kit import AT
 from ragwatch.core.snapshot import Gauge
 from ragwatch.core.trends import SPANS, TrendKind, start_of
 from ragwatch.errors import StoreError
-from ragwatch.pipeline.peaks import PeakRecorder
+from ragwatch.pipeline.digest import PeakRecorder
 from ragwatch.ports import Peak
 
 START = start_of(AT, 3600)

@@ -17,8 +17,7 @@ from ragwatch.core.labels.annotators import AnnotatorShares, WithoutAnnotator
 from ragwatch.core.snapshot import EstimateRow, Gauge, Lag, SegmentRow, Snapshot
 from ragwatch.core.tally import Tally
 from ragwatch.model.quantities import Quantity, quantity_of
-from ragwatch.pipeline.shared_snapshot import STATE, SharedSnapshot
-from ragwatch.pipeline.snapshot_record import snapshot_of, to_record
+from ragwatch.pipeline.shared_snapshot import STATE, SharedSnapshot, snapshot_of, to_record
 from ragwatch.stores.sqlite.store import SqliteStore
 
 

@@ -23,8 +23,7 @@ from support.mortal import Fate, KilledError, MortalConnection
 from ragwatch.core.snapshot import Gauge
 from ragwatch.core.tally import Tallies, Tally, observe
 from ragwatch.model.signals import Signal
-from ragwatch.pipeline.drift.signals import counts_of
-from ragwatch.pipeline.drift.traffic import KIND, TrafficDriftLoop, TrafficRules
+from ragwatch.pipeline.drift.traffic import KIND, TrafficDriftLoop, TrafficRules, counts_of
 from ragwatch.pipeline.vocabularies import Vocabularies
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry

@@ -5,9 +5,8 @@ A change that affects both, such as another time of day or other questions, rais
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import TypedDict
 
 from ragwatch.core.drift.detect import Detector, Numbers, Score, Unit
 from ragwatch.core.drift.detectors.betting import ScorePair, TwoSample
@@ -80,12 +79,19 @@ def pair(queue: ScoreQueue, score: Score, *, control: bool) -> tuple[ScoreQueue,
     return replace(queue, scores=rest), ScorePair(first, score) if control else ScorePair(score, first)
 
 
-def queue_to_dict(queue: ScoreQueue) -> dict[str, Any]:
+class QueueRecord(TypedDict):
+    """A queue as JSON values."""
+
+    control: bool
+    scores: list[dict[str, float]]
+
+
+def queue_to_dict(queue: ScoreQueue) -> QueueRecord:
     """Return the queue as plain values for JSON."""
     return {"control": queue.control, "scores": [asdict(score) for score in queue.scores]}
 
 
-def queue_from_dict(stored: Mapping[str, Any]) -> ScoreQueue:
+def queue_from_dict(stored: QueueRecord) -> ScoreQueue:
     """Return the queue that `queue_to_dict` stored.
 
     Raises:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragwatch.core.estimators.root import WIDTH, crossing
+from ragwatch.core.estimators.score import WIDTH, crossing
 
 
 def looked(height: Callable[[float], float], start: float) -> tuple[float, list[float]]:
