@@ -18,8 +18,9 @@ from ragwatch.commands.forget_running import forget_running
 from ragwatch.commands.log_warnings import lock_owner
 from ragwatch.commands.shared_state import is_shared, shared_store
 from ragwatch.commands.terminal import printable
-from ragwatch.config import Config, KindConfig, load
+from ragwatch.config import Config, load
 from ragwatch.config.model import Settings
+from ragwatch.config.validation import KindConfig
 from ragwatch.errors import ConfigError, StoreError
 from ragwatch.ports import Erased, Erasure, Store
 from ragwatch.telemetry import configure_logging

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from ragwatch.config import Config
@@ -49,8 +49,8 @@ def _sources(config: Config) -> Iterator[str]:
 def _referenced_files(config: Config, path: Path) -> Iterator[Path]:
     """Files that the configuration names: canary suites, anchors, rollout variants."""
     folder = path.resolve().parent
-    suites = load_text(path).get("canaries") or ()
-    names: Iterable[object] = (suite.get("file") for suite in suites if isinstance(suite, dict))
+    suites = load_text(path).get("canaries")
+    names = (suite.get("file") for suite in (suites if isinstance(suites, list) else ()) if isinstance(suite, dict))
     yield from (folder / name for name in names if isinstance(name, str))
     if config.settings.anchors is not None:
         yield folder / config.settings.anchors.file
