@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from ragwatch.core.sample import Sample
 from ragwatch.errors import JudgeError
 from ragwatch.ports import Judge
 from ragwatch.ports.capabilities import ShowsPrompts
 from ragwatch.stores.rows import sample_of
+from ragwatch.web import RebuiltPrompts
 
 
-def rebuilt_prompts(judges: Iterable[Judge], name: str, record: Mapping[str, object]) -> dict[str, object] | None:
+def rebuilt_prompts(judges: Iterable[Judge], name: str, record: Mapping[str, object]) -> RebuiltPrompts | None:
     """Return the version in force and the first prompts of a judge; None if it asks no model or is not configured.
 
     Args:
@@ -21,14 +22,15 @@ def rebuilt_prompts(judges: Iterable[Judge], name: str, record: Mapping[str, obj
     """
     for judge in judges:
         if judge.name == name and isinstance(judge, ShowsPrompts):
-            return {"version": judge.version, **_prompts(judge, sample_of(record))}
+            prompts, error = _prompts(judge, sample_of(record))
+            return {"version": judge.version, "prompts": prompts, "error": error}
     return None
 
 
-def _prompts(judge: ShowsPrompts, sample: Sample) -> dict[str, object]:
+def _prompts(judge: ShowsPrompts, sample: Sample) -> tuple[Sequence[Mapping[str, str]], str | None]:
     """The prompts of a judge, or why there are none. The id as seed gives the same ones each time."""
     try:
         prompts = judge.first_prompts(sample, sample.id)
     except JudgeError as error:
-        return {"prompts": [], "error": str(error)}
-    return {"prompts": [{"system": system, "user": user} for system, user in prompts], "error": None}
+        return [], str(error)
+    return [{"system": system, "user": user} for system, user in prompts], None

@@ -17,11 +17,14 @@ import re
 from collections.abc import Callable, Sequence
 from itertools import count
 from pathlib import Path
-from typing import Any, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 
 from ragwatch.errors import ConfigError, StoreError
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 EXTRA = "encryption"
 MARK = b"\x02"  # compressed texts begin with 0x78, JSON texts with a bracket
@@ -167,14 +170,13 @@ class TextCipher:
             opened.append(piece)
         return b"".join(opened)
 
-    def _opened(self, aead: Any, nonce: bytes, segment: bytes) -> bytes | None:  # noqa: ANN401 - of an extra
+    def _opened(self, aead: AESGCM, nonce: bytes, segment: bytes) -> bytes | None:
         try:
-            piece: bytes = aead.decrypt(nonce, segment, None)
+            return aead.decrypt(nonce, segment, None)
         except (self._invalid, ValueError):
             return None
-        return piece
 
-    def _of_text(self, identity: bytes, salt: bytes) -> Any:  # noqa: ANN401 - of an extra
+    def _of_text(self, identity: bytes, salt: bytes) -> AESGCM:
         return self._aead(hmac.digest(self._keys[identity], b"ragwatch text" + salt, "sha256"))
 
 
