@@ -134,7 +134,7 @@ def _add_pools(suite: CanarySuite, file: RelevanceFile, options: RelevanceOption
                     continue
                 texts = dict(corpus)
                 ranked = [(name, text or texts.get(name, "")) for name, text in hits]
-                file.append(pool_record(draw_pool(query, ranked, corpus, sizes, suite.name)))
+                file.append([pool_record(draw_pool(query, ranked, corpus, sizes, suite.name))])
         finally:
             await suite.probe.close()
 
@@ -173,7 +173,7 @@ def _session(file: RelevanceFile, annotator: str, count: int, read_line: ReadLin
         if reply == QUIT:
             break
         if reply != SKIP:
-            file.append(judgement_record(pair, annotator, GRADES[reply], time.time()))
+            file.append([judgement_record(pair, annotator, GRADES[reply], time.time())])
             saved += 1
     console.print(f"\n{saved} saved. Thank you.")
 

@@ -7,7 +7,7 @@ the last counts.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict, final
@@ -86,18 +86,20 @@ class RelevanceFile:
                     ) from error
         return file
 
-    def append(self, row: PoolRow | JudgementRow) -> None:
-        """Add a pool or a judgement to the file and to this object.
+    def append(self, records: Iterable[PoolRow | JudgementRow]) -> None:
+        """Add pools or judgements to the file and to this object.
 
         Raises:
             ConfigError: The file cannot be written.
         """
+        rows = list(records)
         try:
             with self.path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(row) + "\n")
+                file.writelines(json.dumps(row) + "\n" for row in rows)
         except OSError as error:
             raise ConfigError(f"--relevance {self.path}: cannot be written: {error.strerror}") from error
-        self._add(row)
+        for row in rows:
+            self._add(row)
 
     def _add(self, row: PoolRow | JudgementRow) -> None:
         if "candidates" in row:
