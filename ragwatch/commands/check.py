@@ -24,10 +24,11 @@ from ragwatch.commands.rules import link_warning, pages_of
 from ragwatch.commands.samples import build_judge
 from ragwatch.commands.state_reader import check_state_keys, has_started
 from ragwatch.commands.terminal import escape_line
-from ragwatch.config import Config, JudgeConfig, KindConfig, load
+from ragwatch.config import Config, JudgeConfig, load
 from ragwatch.config.canaries import SuiteConfig
 from ragwatch.config.model import Settings
 from ragwatch.config.paging import unpaged
+from ragwatch.config.validation import KindConfig
 from ragwatch.config.web import WebOptions
 from ragwatch.core.criteria import Criterion
 from ragwatch.core.sample import Context, Sample, SkipReason

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,9 +18,10 @@ from ragwatch.commands.log_warnings import lock_owner
 from ragwatch.commands.options.privacy import ForgetArguments
 from ragwatch.commands.shared_state import is_shared, shared_store
 from ragwatch.commands.terminal import printable
-from ragwatch.config import Config, KindConfig, load
+from ragwatch.config import Config, load
 from ragwatch.config.model import Settings
 from ragwatch.config.text import load_text
+from ragwatch.config.validation import KindConfig
 from ragwatch.errors import ConfigError, StoreError
 from ragwatch.ports import Erased, Erasure, Store
 from ragwatch.ports.capabilities import HasLogFiles
@@ -65,8 +66,8 @@ def _sources(config: Config) -> Iterator[str]:
 def _referenced_files(config: Config, path: Path) -> Iterator[Path]:
     """Files that the configuration names: canary suites, anchors, rollout variants."""
     folder = path.resolve().parent
-    suites = load_text(path).get("canaries") or ()
-    names: Iterable[object] = (suite.get("file") for suite in suites if isinstance(suite, dict))
+    suites = load_text(path).get("canaries")
+    names = (suite.get("file") for suite in (suites if isinstance(suites, list) else ()) if isinstance(suite, dict))
     yield from (folder / name for name in names if isinstance(name, str))
     if config.settings.anchors is not None:
         yield folder / config.settings.anchors.file

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ragwatch.commands.client import ApiClient
-from ragwatch.config import KindConfig
+from ragwatch.config.validation import KindConfig
 from ragwatch.errors import RagwatchError, StoreError
 from ragwatch.ports import Erased, Erasure
 from ragwatch.stores.encryption import TextCipher, check_keys

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from ragwatch import __version__
@@ -154,7 +154,7 @@ class ParquetDataset:
             if old is not None:
                 old.close()
 
-    def _write(self, path: Path, reader: DayReader, seqs: array[int], old: Any) -> int:  # noqa: ANN401 - of an extra
+    def _write(self, path: Path, reader: DayReader, seqs: array[int], old: ParquetFile | None) -> int:
         path.parent.mkdir(parents=True, exist_ok=True)
         name = reader.name_of(seqs[-1])
         last = {_LAST: str(seqs[-1]), _LAST_KEY: "" if name is None else "/".join(name)}
@@ -166,8 +166,9 @@ class ParquetDataset:
                 if self._rules.redact is not None:
                     temporary.chmod(0o600)
                 with self._parquet.ParquetWriter(file, schema, compression="zstd") as writer:
-                    for groups in [] if old is None else self._joined(old.metadata):
-                        writer.write_table(old.read_row_groups(groups).replace_schema_metadata(schema.metadata))
+                    if old is not None:
+                        for groups in self._joined(old.metadata):
+                            writer.write_table(old.read_row_groups(groups).replace_schema_metadata(schema.metadata))
                     for group in self._groups(reader, seqs):
                         rows += len(group)
                         writer.write_table(self._arrow.Table.from_pylist(group, schema=schema))
@@ -208,7 +209,7 @@ class ParquetDataset:
         if group:
             yield group
 
-    def _opened(self, path: Path, reader: DayReader) -> Any:  # noqa: ANN401 - of an extra
+    def _opened(self, path: Path, reader: DayReader) -> ParquetFile | None:
         """Open an existing file; None if there is none.
 
         Raises:
@@ -217,7 +218,7 @@ class ParquetDataset:
         if not path.exists():
             return None
         try:
-            old = self._parquet.ParquetFile(path)
+            old: ParquetFile = self._parquet.ParquetFile(path)
             settings = _settings_of(old)
             last = int(settings[_LAST])
         except (self._arrow.ArrowException, LookupError, ValueError) as error:

@@ -8,14 +8,45 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypedDict, final
 
 from ragwatch.core.canary.definition import Canary, Category
 from ragwatch.core.relevance_estimate import Grades, consensus
 from ragwatch.core.relevance_pool import Candidate, Grade, QueryPool
 from ragwatch.errors import ConfigError
+
+
+class CandidateRow(TypedDict):
+    """A candidate in the line of a pool."""
+
+    id: str
+    text: str
+    rank: int | None
+    stratum: str
+    probability: float
+
+
+@final
+class PoolRow(TypedDict):
+    """A line with a pool."""
+
+    query: str
+    k: int
+    sizes: dict[str, int]
+    candidates: list[CandidateRow]
+
+
+@final
+class JudgementRow(TypedDict):
+    """A line with a judgement."""
+
+    query: str
+    id: str
+    annotator: str
+    grade: str
+    at: float
 
 
 @dataclass(slots=True)
@@ -55,7 +86,7 @@ class RelevanceFile:
                     ) from error
         return file
 
-    def append(self, records: Iterable[Mapping[str, object]]) -> None:
+    def append(self, records: Iterable[PoolRow | JudgementRow]) -> None:
         """Add pools or judgements to the file and to this object.
 
         Raises:
@@ -70,9 +101,9 @@ class RelevanceFile:
         for row in rows:
             self._add(row)
 
-    def _add(self, row: Mapping[str, Any]) -> None:
+    def _add(self, row: PoolRow | JudgementRow) -> None:
         if "candidates" in row:
-            candidates = tuple(Candidate(**{"query": row["query"], **one}) for one in row["candidates"])
+            candidates = tuple(Candidate(row["query"], **one) for one in row["candidates"])
             self.pools[row["query"]] = QueryPool(str(row["query"]), int(row["k"]), candidates, dict(row["sizes"]))
         else:
             pair = str(row["query"]), str(row["id"])
@@ -86,13 +117,16 @@ class RelevanceFile:
                     yield one
 
 
-def pool_record(pool: QueryPool) -> dict[str, object]:
+def pool_record(pool: QueryPool) -> PoolRow:
     """Convert a pool to a line of the file."""
-    candidates = [{name: value for name, value in asdict(one).items() if name != "query"} for one in pool.candidates]
+    candidates: list[CandidateRow] = [
+        {"id": one.id, "text": one.text, "rank": one.rank, "stratum": one.stratum, "probability": one.probability}
+        for one in pool.candidates
+    ]
     return {"query": pool.query, "k": pool.k, "sizes": dict(pool.sizes), "candidates": candidates}
 
 
-def judgement_record(candidate: Candidate, annotator: str, grade: Grade, at: float) -> dict[str, object]:
+def judgement_record(candidate: Candidate, annotator: str, grade: Grade, at: float) -> JudgementRow:
     """Convert a judgement to a line of the file."""
     return {"query": candidate.query, "id": candidate.id, "annotator": annotator, "grade": str(grade), "at": at}
 

@@ -17,7 +17,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from ragwatch.commands.event_loop import run_async
 from ragwatch.commands.options.serving import RunArguments
-from ragwatch.config import Config, KindConfig, load
+from ragwatch.config import Config, load
+from ragwatch.config.validation import KindConfig
 from ragwatch.daemon import Daemon
 from ragwatch.daemon.once import OneShotRun, SourceProgress
 from ragwatch.errors import ConfigError

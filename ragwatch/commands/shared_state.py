@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TypeGuard
 
-from ragwatch.config import KindConfig
+from ragwatch.config.validation import KindConfig
 from ragwatch.ports import Query, Store, StoredVerdict
 from ragwatch.stores import postgres
 from ragwatch.stores.days import DayReader

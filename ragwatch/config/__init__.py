@@ -6,31 +6,25 @@ Errors have the form `path.to.key: what is wrong, what to write instead`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from ragwatch import judges, sources, stores
 from ragwatch.config.canaries import SuiteConfig, suites
 from ragwatch.config.criteria import names_in
 from ragwatch.config.drift import check_routes, read_anchors
-from ragwatch.config.fields import boolean_numbers, models_in
 from ragwatch.config.judge_options import JudgeOptions
 from ragwatch.config.model import Settings
-from ragwatch.config.options import CRITERIA
 from ragwatch.config.segments import describe
-from ragwatch.config.text import explain_all, load_text, naming, resolve_secrets
+from ragwatch.config.text import load_text, naming, resolve_secrets
+from ragwatch.config.validation import KindConfig, read_kind, read_model
 from ragwatch.core.sample import OTHER
 from ragwatch.errors import ConfigError
 from ragwatch.pipeline.drift.anchors import Anchor
-from ragwatch.ports import Kind
 from ragwatch.ports.capabilities import HasDeadline, HasGrpcListener, HasName, KeepsTexts, uses_batches
 from ragwatch.ports.receiving import GrpcListener
-
-M = TypeVar("M", bound=BaseModel)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +32,6 @@ class JudgeConfig:
     """A judge: the options that every judge has, its kind, and the options of the kind."""
 
     place: JudgeOptions
-    kind: str
-    options: BaseModel
-
-
-@dataclass(frozen=True, slots=True)
-class KindConfig:
-    """Name of a kind, and its options."""
-
     kind: str
     options: BaseModel
 
@@ -94,7 +80,7 @@ class Config:
         )
 
     @property
-    def fixed(self) -> tuple[Any, ...]:
+    def fixed(self) -> tuple[object, ...]:
         """Settings that a reload cannot change: state directory, store, listen addresses and audit log."""
         return (self.settings.state, self.store, self.settings.web.listen, self.settings.audit, self.grpc_listeners)
 
@@ -116,7 +102,7 @@ def load(path: Path) -> Config:
     return parse(load_text(path), folder=path.resolve().parent)
 
 
-def parse(data: Mapping[str, Any], *, folder: Path) -> Config:
+def parse(data: Mapping[str, object], *, folder: Path) -> Config:
     """Validate configuration data; `file:` secrets are read relative to `folder`.
 
     Raises:
@@ -128,7 +114,7 @@ def parse(data: Mapping[str, Any], *, folder: Path) -> Config:
     kinds = {"sources", "judges", "store", "canaries"}
     criteria = names_in(data.get("criteria"))
     own = {key: value for key, value in data.items() if key not in kinds}
-    settings = _model(Settings, own, "", extra=kinds, criteria=criteria)
+    settings = read_model(Settings, own, "", extra=kinds, criteria=criteria)
     if settings.web.config_file is not None:  # as other files, relative to the configuration
         web = settings.web.model_copy(update={"config_file": folder / settings.web.config_file})
         settings = settings.model_copy(update={"web": web})
@@ -138,8 +124,8 @@ def parse(data: Mapping[str, Any], *, folder: Path) -> Config:
         judges=_judges(
             _list(data, "judges") if "judges" in data else [{"name": "embedded", "kind": "lexical"}], criteria
         ),
-        store=_kind(stores.KINDS, data.get("store", {}), "store", default="sqlite"),
-        canaries=suites(data.get("canaries", []), folder, model=_model, kind=_kind),
+        store=read_kind(stores.KINDS, data.get("store", {}), "store", default="sqlite"),
+        canaries=suites(data.get("canaries", []), folder),
         anchors=() if settings.anchors is None else _anchors(folder / settings.anchors.file),
     )
     _check_references(config)
@@ -154,16 +140,16 @@ def _anchors(path: Path) -> tuple[Anchor, ...]:
 _PATHS = (("store", "encryption", "key_file"), ("audit", "file"), ("export", "otlp", "ca_file"))
 
 
-def _located(value: Any, path: Sequence[str], folder: Path) -> Any:  # noqa: ANN401 - any YAML value
+def _located(data: Mapping[str, object], path: Sequence[str], folder: Path) -> Mapping[str, object]:
     """Make the file name under a path of keys relative to a folder, if there is one."""
-    if not path:
-        return str(folder / value) if isinstance(value, str) and value else value
-    if not isinstance(value, Mapping) or path[0] not in value:
-        return value
-    return {**value, path[0]: _located(value[path[0]], path[1:], folder)}
+    key, *inner = path
+    value = data.get(key)
+    if inner and isinstance(value, Mapping):
+        return {**data, key: _located(value, inner, folder)}
+    return {**data, key: str(folder / value)} if not inner and isinstance(value, str) and value else data
 
 
-def _list(data: Mapping[str, Any], key: str) -> list[Any]:
+def _list(data: Mapping[str, object], key: str) -> list[object]:
     value = data.get(key)
     if not isinstance(value, list) or not value:
         fault = "missing" if value is None else "empty" if value == [] else "not a list"
@@ -171,11 +157,11 @@ def _list(data: Mapping[str, Any], key: str) -> list[Any]:
     return value
 
 
-def _sources(items: list[Any]) -> tuple[KindConfig, ...]:
-    return tuple(_kind(sources.KINDS, item, f"sources[{index}]") for index, item in enumerate(items))
+def _sources(items: list[object]) -> tuple[KindConfig, ...]:
+    return tuple(read_kind(sources.KINDS, item, f"sources[{index}]") for index, item in enumerate(items))
 
 
-def _judges(items: list[Any], criteria: frozenset[str]) -> tuple[JudgeConfig, ...]:
+def _judges(items: list[object], criteria: frozenset[str]) -> tuple[JudgeConfig, ...]:
     return tuple(judge_of(item, f"judges[{index}]", criteria) for index, item in enumerate(items))
 
 
@@ -193,55 +179,9 @@ def judge_of(item: object, where: str = "judge", criteria: frozenset[str] = froz
     if not isinstance(item, dict):
         raise ConfigError(f"{where}: must be a mapping such as {{name: embedded, kind: lexical}}")
     common = set(JudgeOptions.model_fields)
-    place = _model(JudgeOptions, {key: value for key, value in item.items() if key in common}, where, criteria=criteria)
-    rest = _kind(judges.KINDS, {key: value for key, value in item.items() if key not in common}, where, extra=common)
+    place = read_model(JudgeOptions, {key: item[key] for key in item if key in common}, where, criteria=criteria)
+    rest = read_kind(judges.KINDS, {key: item[key] for key in item if key not in common}, where, extra=common)
     return JudgeConfig(place, rest.kind, rest.options)
-
-
-def _kind(
-    kinds: Mapping[str, Kind[Any]],
-    item: object,
-    where: str,
-    *,
-    extra: AbstractSet[str] = frozenset(),
-    default: str | None = None,
-) -> KindConfig:
-    if not isinstance(item, dict):
-        raise ConfigError(f"{where}: must be a mapping with a key `kind`")
-    kind = item.get("kind", default)
-    if not isinstance(kind, str) or kind not in kinds:
-        raise ConfigError(f"{where}.kind: {kind!r} is not known; use one of: {', '.join(sorted(kinds))}")
-    options = {key: value for key, value in item.items() if key != "kind"}
-    model = kinds[kind].Options
-    if booleans := list(boolean_numbers(model, options)):  # which pydantic would read as 1 and 0
-        lines = (f"{where}.{path}: {str(value).lower()} is not a number; write one" for path, value in booleans)
-        raise ConfigError("\n".join(lines))
-    return KindConfig(kind, _model(model, options, where, extra={*extra, "kind"}))
-
-
-def _model(
-    model: type[M],
-    data: Mapping[str, Any],
-    where: str,
-    *,
-    extra: AbstractSet[str] = frozenset(),
-    criteria: frozenset[str] = frozenset(),
-) -> M:
-    """Validate `data`. Keys in `extra` are valid too, but read elsewhere; errors suggest them for misspelt keys."""
-    try:
-        return model.model_validate(data, context={CRITERIA: criteria})
-    except ValidationError as error:
-        lines = explain_all(error.errors(include_url=False), where, lambda path: _valid_keys(model, path, extra))
-        raise ConfigError("\n".join(lines)) from error
-
-
-def _valid_keys(model: type[BaseModel], path: Sequence[object], extra: AbstractSet[str]) -> list[str]:
-    """List the valid keys of the mapping that contains the last key of a path."""
-    for part in path[:-1]:
-        fields = (field for name, field in model.model_fields.items() if part in (name, field.alias))
-        for inner in (inner for field in fields for inner in models_in(field.annotation)):
-            model, extra = inner, frozenset()
-    return sorted({*(field.alias or name for name, field in model.model_fields.items()), *extra})
 
 
 def _check_references(config: Config) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field
 
@@ -14,6 +14,7 @@ from ragwatch.config import crontab
 from ragwatch.config.options import FrozenOptions, Name
 from ragwatch.config.suites import canaries, read_suite
 from ragwatch.config.text import naming
+from ragwatch.config.validation import read_kind, read_model
 from ragwatch.core.canary.definition import Canary
 from ragwatch.core.ranking import TAU
 from ragwatch.core.units import duration_seconds
@@ -75,17 +76,12 @@ class SuiteConfig:
     options: BaseModel
 
 
-Validator = Callable[..., Any]
-
-
-def suites(items: object, folder: Path, *, model: Validator, kind: Validator) -> tuple[SuiteConfig, ...]:
+def suites(items: object, folder: Path) -> tuple[SuiteConfig, ...]:
     """Validate the list `canaries`.
 
     Args:
         items: The list.
         folder: Folder that paths of suite files are relative to.
-        model: Validates a mapping against a model; its errors name the path of the key.
-        kind: Validates a kind and its options.
 
     Raises:
         ConfigError: All errors, one per line.
@@ -98,22 +94,24 @@ def suites(items: object, folder: Path, *, model: Validator, kind: Validator) ->
         if not isinstance(item, dict):
             raise ConfigError(f"{where}: must be a mapping with the keys suite, file (or items) and probe")
         others = {"file", "items", "probe"}
-        place = model(SuitePlace, {key: value for key, value in item.items() if key not in others}, where, extra=others)
+        own = {key: value for key, value in item.items() if key not in others}
+        place = read_model(SuitePlace, own, where, extra=others)
         if place.suite in {config.place.suite for config in configs}:
             raise ConfigError(f"{where}.suite: {place.suite!r} is taken; names must differ")
         if "probe" not in item:
             raise ConfigError(f"{where}.probe: is missing; say who is asked, such as {{kind: http, url: ...}}")
-        probe = kind(probes.KINDS, item["probe"], f"{where}.probe")
+        probe = read_kind(probes.KINDS, item["probe"], f"{where}.probe")
         configs.append(SuiteConfig(place, _read_canaries(item, where, folder), probe.kind, probe.options))
     return tuple(configs)
 
 
-def _read_canaries(item: Mapping[str, Any], where: str, folder: Path) -> tuple[Canary, ...]:
+def _read_canaries(item: Mapping[str, object], where: str, folder: Path) -> tuple[Canary, ...]:
     if ("file" in item) == ("items" in item):
         raise ConfigError(f"{where}: give either `file` or `items`, one of them")
     if "items" in item:
         return canaries(item["items"], f"{where}.items")
-    if not isinstance(item["file"], str) or not item["file"] or "\0" in item["file"]:
-        raise ConfigError(f"{where}.file: {item['file']!r} is not a path; write one")
+    file = item["file"]
+    if not isinstance(file, str) or not file or "\0" in file:
+        raise ConfigError(f"{where}.file: {file!r} is not a path; write one")
     with naming(f"{where}.file"):
-        return read_suite(folder / item["file"])
+        return read_suite(folder / file)

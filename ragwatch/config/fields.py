@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from types import UnionType
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Annotated, Union, get_args, get_origin
 
 from pydantic import BaseModel, BeforeValidator
 from pydantic.fields import FieldInfo
@@ -17,7 +17,7 @@ def is_number(field: FieldInfo) -> bool:
     return not converts and not members.isdisjoint({int, float}) and members.isdisjoint({bool, str})
 
 
-def _members(annotation: Any) -> Iterator[Any]:  # noqa: ANN401 - a type
+def _members(annotation: object) -> Iterator[object]:
     """The members of a union, or the type itself; without what `Annotated` says about it."""
     origin = get_origin(annotation)
     if origin is Annotated:
@@ -29,7 +29,7 @@ def _members(annotation: Any) -> Iterator[Any]:  # noqa: ANN401 - a type
         yield annotation
 
 
-def models_in(annotation: Any) -> Iterator[type[BaseModel]]:  # noqa: ANN401 - a type
+def models_in(annotation: object) -> Iterator[type[BaseModel]]:
     """The models of an optional section, of the items of a list, and of the values of a mapping."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
@@ -37,7 +37,7 @@ def models_in(annotation: Any) -> Iterator[type[BaseModel]]:  # noqa: ANN401 - a
         yield from models_in(inner)
 
 
-def boolean_numbers(model: type[BaseModel], data: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
+def boolean_numbers(model: type[BaseModel], data: Mapping[str, object]) -> Iterator[tuple[str, bool]]:
     """Paths in data, and values, of true and false where a model has a number."""
     for key, value in data.items():
         field = model.model_fields.get(key)

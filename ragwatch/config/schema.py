@@ -8,7 +8,6 @@ one, is left to `ragwatch check`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
@@ -80,9 +79,9 @@ class _Generator(GenerateJsonSchema):
         return schema if strict else {"anyOf": [schema, _VARIABLE]}
 
 
-def json_schema() -> dict[str, Any]:
+def json_schema() -> JsonSchemaValue:
     """Return the JSON schema of the configuration file."""
-    definitions: dict[str, Any] = {}
+    definitions: JsonSchemaValue = {}
     root = _object(Settings, definitions)
     root["properties"].update(
         sources=_list(_kinds(sources.KINDS, definitions)),
@@ -94,7 +93,7 @@ def json_schema() -> dict[str, Any]:
     return {"$schema": DIALECT, "title": "Configuration of ragwatch", **root, "$defs": definitions}
 
 
-def _suite(definitions: dict[str, Any]) -> dict[str, Any]:
+def _suite(definitions: JsonSchemaValue) -> JsonSchemaValue:
     suite = _object(SuitePlace, definitions)
     suite["properties"].update(
         file={"type": "string"},
@@ -109,11 +108,11 @@ def _suite(definitions: dict[str, Any]) -> dict[str, Any]:
 
 
 def _kinds(
-    kinds: Mapping[str, Kind[Any]],
-    definitions: dict[str, Any],
+    kinds: Mapping[str, Kind[object]],
+    definitions: JsonSchemaValue,
     common: type[BaseModel] | None = None,
     default: str | None = None,
-) -> dict[str, Any]:
+) -> JsonSchemaValue:
     """The options of each kind, by the value of `kind`."""
     cases = []
     for name, kind in sorted(kinds.items()):
@@ -134,7 +133,7 @@ def _kinds(
     }
 
 
-def _object(model: type[BaseModel], definitions: dict[str, Any]) -> dict[str, Any]:
+def _object(model: type[BaseModel], definitions: JsonSchemaValue) -> JsonSchemaValue:
     """The schema of a model; those of the models inside it are added to `definitions`."""
     schema = _schema_of(model)
     own = schema.pop("$defs", {})
@@ -146,13 +145,13 @@ def _object(model: type[BaseModel], definitions: dict[str, Any]) -> dict[str, An
     return {key: value for key, value in schema.items() if key != "title"}
 
 
-def _schema_of(model: type[BaseModel]) -> dict[str, Any]:
+def _schema_of(model: type[BaseModel]) -> JsonSchemaValue:
     core: CoreSchema = model.__pydantic_core_schema__
     schema = _Generator(by_alias=True).generate(core)
     return schema.get("$defs", {}).pop(schema["$ref"].removeprefix(_DEFINITIONS)) if "$ref" in schema else schema
 
 
-def _join_routes(schema: dict[str, Any]) -> None:
+def _join_routes(schema: JsonSchemaValue) -> None:
     """Write `KEY.routes` as the key `routes` of the section KEY."""
     properties = schema.get("properties", {})
     for key in _SPLIT:
@@ -164,5 +163,5 @@ def _join_routes(schema: dict[str, Any]) -> None:
                 target["propertyNames"] = {"anyOf": [target["propertyNames"], {"const": "routes"}]}
 
 
-def _list(items: dict[str, Any]) -> dict[str, Any]:
+def _list(items: JsonSchemaValue) -> JsonSchemaValue:
     return {"type": "array", "minItems": 1, "items": items}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from codecs import BOM_UTF8
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import orjson
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
@@ -152,7 +152,7 @@ def _valid_keys(path: Sequence[object]) -> list[str]:
     return sorted((ExpectedItem if len(path) > 1 and path[0] == "expected" else CanaryItemOptions).model_fields)
 
 
-def _read_jsonl(path: Path) -> tuple[list[int], list[Any]]:
+def _read_jsonl(path: Path) -> tuple[list[int], list[object]]:
     """Read the lines that are not blank. Returns their numbers and values."""
     try:
         if path.stat().st_size > MAX_JSONL_BYTES:

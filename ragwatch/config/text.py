@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
 
 import yaml
+from pydantic_core import ErrorDetails
 
 from ragwatch.config.ambiguous_numbers import reject_ambiguous_numbers, scalars
 from ragwatch.config.options import InnerError
@@ -49,14 +49,14 @@ class _Loader(yaml.SafeLoader):
 
     aliases = 0
 
-    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:  # noqa: ANN401 - as upstream
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         if self.check_event(yaml.AliasEvent):
             self.aliases += 1
             if self.aliases > MAX_ALIASES:
                 raise ConfigError(f"more than {MAX_ALIASES} YAML aliases; write the values out")
         return super().compose_node(parent, index)
 
-    def compose_mapping_node(self, anchor: dict[Any, yaml.Node]) -> yaml.MappingNode:
+    def compose_mapping_node(self, anchor: dict[str, yaml.Node]) -> yaml.MappingNode:
         # Not when mappings are constructed: by then merge keys (`<<`) may legitimately have added a key twice.
         node: yaml.MappingNode = super().compose_mapping_node(anchor)
         seen = set()
@@ -69,7 +69,7 @@ class _Loader(yaml.SafeLoader):
         return node
 
 
-def load_text(path: Path) -> dict[str, Any]:
+def load_text(path: Path) -> dict[str, object]:
     """Read a YAML file whose root is a mapping.
 
     Raises:
@@ -86,7 +86,7 @@ def load_text(path: Path) -> dict[str, Any]:
     return parse_text(text, path.name)
 
 
-def parse_text(text: str, name: str) -> dict[str, Any]:
+def parse_text(text: str, name: str) -> dict[str, object]:
     """Parse a YAML text whose root is a mapping; errors begin with `name`."""
     try:
         data = _load_yaml(text)
@@ -101,7 +101,7 @@ def parse_text(text: str, name: str) -> dict[str, Any]:
     return data
 
 
-def _load_yaml(text: str) -> Any:  # noqa: ANN401 - any YAML value
+def _load_yaml(text: str) -> object:
     loader = _Loader(text)
     try:
         root = loader.get_single_node()
@@ -134,7 +134,7 @@ def value_of(text: str) -> object:
         raise ConfigError(f"{text!r} is not YAML; quote it: {error}") from error
 
 
-def resolve_secrets(data: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+def resolve_secrets(data: Mapping[str, object], folder: Path) -> dict[str, object]:
     """Replace `${VARIABLE}` and `file:PATH` in all values.
 
     Raises:
@@ -153,7 +153,7 @@ class _SecretResolver:
         self._folder = folder
         self._values = 0
 
-    def resolve(self, value: Any, where: str, depth: int) -> Any:  # noqa: ANN401 - any YAML value
+    def resolve(self, value: object, where: str, depth: int) -> object:
         self._values += 1
         if depth > MAX_DEPTH:
             raise ConfigError(f"{where[:60]}: nested deeper than {MAX_DEPTH} levels")
@@ -192,7 +192,7 @@ _MEMBER = re.compile(r"(str|int|float|bool|(list|dict|tuple|set)\[.*|(constraine
 """Parts that pydantic adds to the path of an error for members of a union; no key of the configuration matches."""
 
 
-def explain(error: dict[str, Any], where: str, valid_keys: list[str]) -> str:
+def explain(error: ErrorDetails, where: str, valid_keys: list[str]) -> str:
     """Format a pydantic error as `path.to.key: what is wrong, what to write instead`.
 
     Args:
@@ -242,7 +242,7 @@ def naming(where: str) -> Iterator[None]:
 
 
 def explain_all(
-    errors: Sequence[Mapping[str, Any]], where: str, valid_keys: Callable[[tuple[int | str, ...]], list[str]]
+    errors: Sequence[ErrorDetails], where: str, valid_keys: Callable[[tuple[int | str, ...]], list[str]]
 ) -> list[str]:
     """Format all errors of a model, one line per key.
 
@@ -258,7 +258,7 @@ def explain_all(
     for error in errors:
         if error["type"] == "too_short" and len(error["input"]) >= error["ctx"]["min_length"]:
             continue  # pydantic counts the valid items only, and says of each other one what is wrong with it
-        line = explain(dict(error), where, valid_keys(error["loc"]))
+        line = explain(error, where, valid_keys(error["loc"]))
         place, _, message = line[len(where) :].partition(": ")  # `where` may hold the name of a file and a colon
         place = where + place
         if any(isinstance(part, str) and _MEMBER.fullmatch(part) for part in error["loc"]):

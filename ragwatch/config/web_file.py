@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError, model_validator
 
@@ -152,7 +152,7 @@ class WebFile(FrozenOptions):
         return _without_nulls(data)
 
 
-def _without_nulls(value: Any) -> Any:  # noqa: ANN401 - any YAML value
+def _without_nulls(value: object) -> object:
     if isinstance(value, dict):
         return {key: _without_nulls(item) for key, item in value.items() if item is not None}
     return value

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from decimal import Decimal, InvalidOperation
-from typing import Any
+
+from pydantic_core import ErrorDetails
 
 _SMALLEST, _LARGEST = Decimal("1e-12"), Decimal("1e12")  # of numbers that are written out in a message
 
 
-def _number(error: dict[str, Any]) -> str:
+def _number(error: ErrorDetails) -> str:
     """YAML 1.1 reads 1e-3 as a text, and so is a number in quotes or from a variable."""
     text = error["input"]
     try:
@@ -21,25 +22,25 @@ def _number(error: dict[str, Any]) -> str:
     return f"{text!r} is read as a text; write {number:f}, without quotes"
 
 
-def _list(error: dict[str, Any]) -> str:
+def _list(error: ErrorDetails) -> str:
     return f"is {'a text' if isinstance(error['input'], str) else 'not a list'}; write a list, such as [a, b]"
 
 
-def _key(error: dict[str, Any]) -> str:
+def _key(error: ErrorDetails) -> str:
     key = error["input"]  # YAML reads yes, no, on and off as booleans
     return f"the key {str(key).lower() if isinstance(key, bool) else key} is not a text; write it in quotes"
 
 
-def _mapping(_: dict[str, Any]) -> str:
+def _mapping(_: ErrorDetails) -> str:
     return "is not a mapping; write its keys below it"
 
 
-def _too_short(error: dict[str, Any]) -> str:
+def _too_short(error: ErrorDetails) -> str:
     least = error["ctx"]["min_length"]
     return f"is empty; give at least {least}" if not error["input"] else f"has too few items; give at least {least}"
 
 
-_WORDING: Mapping[str, Callable[[dict[str, Any]], str]] = {
+_WORDING: Mapping[str, Callable[[ErrorDetails], str]] = {
     "missing": lambda _: "is missing; add it",
     "literal_error": lambda error: f"{error['input']!r} is not known; use {error['ctx']['expected']}",
     "string_pattern_mismatch": lambda error: (
@@ -62,7 +63,7 @@ _WORDING: Mapping[str, Callable[[dict[str, Any]], str]] = {
 }
 
 
-def message_of(error: dict[str, Any]) -> str:
+def message_of(error: ErrorDetails) -> str:
     """What is wrong, and what to write instead.
 
     Args:

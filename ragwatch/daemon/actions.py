@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 
 from ragwatch.config.paging import unpaged
@@ -18,7 +18,7 @@ from ragwatch.ports import Judge, Store
 from ragwatch.ports.capabilities import ShowsPrompts
 from ragwatch.stores.rows import sample_of
 from ragwatch.telemetry import Telemetry
-from ragwatch.web import Action, PageScope, ParameterError, Rejudge, RejudgeFields
+from ragwatch.web import Action, PageScope, ParameterError, RebuiltPrompts, Rejudge, RejudgeFields
 
 
 def rejudge_with(
@@ -50,7 +50,7 @@ def rejudge_with(
     return rejudge
 
 
-def rebuilt_prompts(judges: Iterable[Judge], name: str, record: SampleRecord) -> dict[str, object] | None:
+def rebuilt_prompts(judges: Iterable[Judge], name: str, record: SampleRecord) -> RebuiltPrompts | None:
     """Return the version in force and the first prompts of a judge; None if it asks no model or is not configured.
 
     Args:
@@ -60,17 +60,18 @@ def rebuilt_prompts(judges: Iterable[Judge], name: str, record: SampleRecord) ->
     """
     for judge in judges:
         if judge.name == name and isinstance(judge, ShowsPrompts):
-            return {"version": judge.version, **_prompts(judge, sample_of(record))}
+            prompts, error = _prompts(judge, sample_of(record))
+            return {"version": judge.version, "prompts": prompts, "error": error}
     return None
 
 
-def _prompts(judge: ShowsPrompts, sample: Sample) -> dict[str, object]:
+def _prompts(judge: ShowsPrompts, sample: Sample) -> tuple[Sequence[Mapping[str, str]], str | None]:
     """The prompts of a judge, or why there are none. The id as seed gives the same ones each time."""
     try:
         prompts = judge.first_prompts(sample, sample.id)
     except JudgeError as error:
-        return {"prompts": [], "error": str(error)}
-    return {"prompts": [{"system": system, "user": user} for system, user in prompts], "error": None}
+        return [], str(error)
+    return [{"system": system, "user": user} for system, user in prompts], None
 
 
 def page_scope(runtime: Runtime) -> PageScope:

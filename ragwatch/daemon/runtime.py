@@ -9,9 +9,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ragwatch import judges, sources
-from ragwatch.config import Config, JudgeConfig, KindConfig
+from ragwatch.config import Config, JudgeConfig
 from ragwatch.config.judge_options import JudgeOptions
 from ragwatch.config.model import Settings
+from ragwatch.config.validation import KindConfig
 from ragwatch.core.canary.mark import CanaryMarks
 from ragwatch.core.cascade import FollowRule
 from ragwatch.core.sample import OTHER

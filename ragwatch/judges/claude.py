@@ -11,7 +11,7 @@ import re
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -40,7 +40,10 @@ from ragwatch.outgoing.client import judge_client
 from ragwatch.ports import JudgeContext
 
 if TYPE_CHECKING:
-    from anthropic import AsyncAnthropic
+    from anthropic import AsyncAnthropic, Omit
+    from anthropic.types import OutputConfigParam, ThinkingConfigParam
+    from anthropic.types.message_create_params import MessageCreateParamsNonStreaming
+    from anthropic.types.messages.batch_create_params import Request
 
 _PAGE_SIZE = 100
 _THINKING_TOKENS = 4_000  # of a call where the model thinks, or may
@@ -63,6 +66,11 @@ _SETTINGS = (
     ),
 )
 _MAX_TOKENS = Setting("thinking_tokens", re.compile(r"max_tokens\b"), "fewer tokens than the model can write")
+_THINKING: Mapping[str, ThinkingConfigParam] = {
+    "disabled": {"type": "disabled"},
+    "between_tools": {"type": "between_tools"},
+    "adaptive": {"type": "adaptive"},
+}
 _NOT_SENT = ("ConnectError", "ConnectTimeout", "PoolTimeout")
 
 
@@ -144,18 +152,19 @@ class Claude:
         limits = parse_rate_limits(response.headers.items(), self._clock())
         return replace(completion, limits=limits)
 
-    def _request(self, prompt: Prompt, max_tokens: int) -> dict[str, Any]:
-        options = self._options
-        effort = {"effort": options.effort} if options.effort else {}
-        request: dict[str, Any] = {
-            "model": options.model,
+    def _request(self, prompt: Prompt, max_tokens: int) -> MessageCreateParamsNonStreaming:
+        output: OutputConfigParam = {"format": {"type": "json_schema", "schema": dict(prompt.schema)}}
+        if self._options.effort:
+            output["effort"] = self._options.effort
+        request: MessageCreateParamsNonStreaming = {
+            "model": self._options.model,
             "max_tokens": max_tokens,
             "system": [{"type": "text", "text": prompt.system, "cache_control": {"type": "ephemeral"}}],
             "messages": [{"role": "user", "content": prompt.user}],
-            "output_config": {"format": {"type": "json_schema", "schema": prompt.schema}, **effort},
+            "output_config": output,
         }
         if self._thinking:
-            request["thinking"] = {"type": self._thinking}
+            request["thinking"] = _THINKING[self._thinking]
         return request
 
     def _call_error(self, error: Exception, page: str = "") -> Exception:
@@ -200,10 +209,17 @@ class Claude:
         Raises:
             CallError: The provider cannot be used; the message says why.
         """
+        from anthropic import omit  # noqa: PLC0415 - see `build`
+
         request = self._request(prompt, prompt.max_tokens)
-        del request["max_tokens"]  # the rest is as in a call, so that a model that rejects a setting rejects it here
-        try:
-            response = await self._client.messages.with_raw_response.count_tokens(**request)
+        try:  # the other parameters are those of a call, so that a model that rejects a setting rejects it here
+            response = await self._client.messages.with_raw_response.count_tokens(
+                model=request["model"],
+                system=request["system"],
+                messages=request["messages"],
+                output_config=request["output_config"],
+                thinking=request.get("thinking", omit),
+            )
         except Exception as error:  # noqa: BLE001 - as in `call`
             raise self._call_error(error) from None
         tokens = token_count(parse_json(response.http_response.content).get("input_tokens"))
@@ -218,7 +234,7 @@ class Claude:
             CallError: The batch may not have been accepted; with `usage` None it may have been.
         """
         extra = self._options.thinking_budget
-        requests: Any = [
+        requests: list[Request] = [
             {"custom_id": custom_id, "params": self._request(prompt, prompt.max_tokens + extra)}
             for custom_id, prompt in entries
         ]
@@ -259,7 +275,7 @@ class Claude:
         except Exception as error:  # noqa: BLE001 - as in `call`
             raise self._call_error(error) from None
 
-    def _result(self, result: Mapping[str, Any]) -> Completion | CallError:
+    def _result(self, result: Mapping[str, object]) -> Completion | CallError:
         kind = result.get("type")
         if kind == "succeeded":
             try:
@@ -280,11 +296,13 @@ class Claude:
         Raises:
             CallError: They cannot be listed at present.
         """
+        from anthropic import omit  # noqa: PLC0415 - see `build`
+
         batches: list[SentBatch] = []
-        after: dict[str, Any] = {}
+        after: str | Omit = omit
         while True:
             try:
-                response = await self._client.messages.batches.with_raw_response.list(limit=_PAGE_SIZE, **after)
+                response = await self._client.messages.batches.with_raw_response.list(limit=_PAGE_SIZE, after_id=after)
             except Exception as error:  # noqa: BLE001 - as in `call`
                 raise self._call_error(error) from None
             body = parse_json(response.http_response.content)
@@ -292,7 +310,7 @@ class Claude:
             batches += [batch for batch in page if batch.created >= since]
             if not body.get("has_more") or not page or page[-1].created < since:
                 return batches
-            after = {"after_id": page[-1].id}
+            after = page[-1].id
 
     async def close(self) -> None:
         """Close the client."""

@@ -11,7 +11,7 @@ import random
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import orjson
 from pydantic import Field
@@ -103,7 +103,7 @@ class OpenAI:
             dialect = dialect.fallback()
         raise first_error or CallError(CallFailure.PROTOCOL, "no dialect")
 
-    async def _post(self, body: Mapping[str, Any], page: str, timeout: float) -> Response:  # noqa: ASYNC109 - as above
+    async def _post(self, body: Mapping[str, object], page: str, timeout: float) -> Response:  # noqa: ASYNC109 - as above
         import httpx  # noqa: PLC0415 - see `build`
 
         try:

@@ -16,7 +16,7 @@ from ragwatch.stores.limits import DAY
 
 ROWS_AT_ONCE = 100
 
-Row = tuple[Any, ...]
+Row = tuple[Any, ...]  # what is in the columns depends on the statement
 Rows = list[Row]
 
 

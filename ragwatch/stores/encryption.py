@@ -17,11 +17,14 @@ import re
 from collections.abc import Callable, Sequence
 from itertools import count
 from pathlib import Path
-from typing import Any, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, TypeGuard, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 
 from ragwatch.errors import ConfigError, StoreError
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 EXTRA = "encryption"
 MARK = b"\x02"  # compressed texts begin with 0x78, JSON texts with a bracket
@@ -38,7 +41,7 @@ _KEY_IDS = "SELECT body FROM states WHERE name = ?"
 _ADVICE = "create one with `openssl rand -base64 32`"
 
 Cell = TypeVar("Cell", bytes, bytes | None, object)
-Rows = Callable[[str, Sequence[object]], list[tuple[Any, ...]]]
+Rows = Callable[[str, Sequence[object]], Sequence[tuple[object, ...]]]
 
 
 class EncryptionOptions(BaseModel):
@@ -167,14 +170,13 @@ class TextCipher:
             opened.append(piece)
         return b"".join(opened)
 
-    def _opened(self, aead: Any, nonce: bytes, segment: bytes) -> bytes | None:  # noqa: ANN401 - of an extra
+    def _opened(self, aead: AESGCM, nonce: bytes, segment: bytes) -> bytes | None:
         try:
-            piece: bytes = aead.decrypt(nonce, segment, None)
+            return aead.decrypt(nonce, segment, None)
         except (self._invalid, ValueError):
             return None
-        return piece
 
-    def _of_text(self, identity: bytes, salt: bytes) -> Any:  # noqa: ANN401 - of an extra
+    def _of_text(self, identity: bytes, salt: bytes) -> AESGCM:
         return self._aead(hmac.digest(self._keys[identity], b"ragwatch text" + salt, "sha256"))
 
 
@@ -205,7 +207,7 @@ def check_keys(rows: Rows, cipher: TextCipher | None) -> list[str]:
     """
     stored = rows(_KEY_IDS, (KEY_STATE,))
     try:
-        used = [str(identity) for identity in json.loads(stored[0][0])["keys"]] if stored else []
+        used = [str(identity) for identity in json.loads(_decoded(stored[0][0]))["keys"]] if stored else []
         known = frozenset() if cipher is None else cipher.ids
         missing = [identity for identity in used if bytes.fromhex(identity) not in known]
     except (ValueError, LookupError, TypeError) as error:
@@ -218,7 +220,7 @@ def check_keys(rows: Rows, cipher: TextCipher | None) -> list[str]:
             rows(f"SELECT COUNT(*) FROM {table} WHERE SUBSTR({column}, 1, ?) = ?", (len(start), start))  # noqa: S608 - constants
             for table, column in TABLES.items()
         ]
-        if total := sum(result[0][0] for result in counts):
+        if total := sum(count for result in counts for (count,) in result if isinstance(count, int)):
             given = "no key is configured" if cipher is None else "none of the configured keys is that one"
             raise ConfigError(
                 f"store.encryption: {total} stored texts are encrypted with key {identity}, and {given}; "
@@ -244,5 +246,5 @@ def new_key_ids(rows: Rows, cipher: TextCipher | None) -> str | None:
     return None if unchanged else ids
 
 
-def _decoded(body: object) -> object:
-    return body.decode("ascii", "replace") if isinstance(body, bytes) else body
+def _decoded(body: object) -> str:
+    return body.decode("ascii", "replace") if isinstance(body, bytes) else str(body)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from ragwatch.core.metadata import value_at
 from ragwatch.core.sample import Draw, Sample
@@ -98,9 +97,9 @@ def without_notes(body: bytes) -> bytes | None:
     return pack(record)
 
 
-def _has_metadata(record: Mapping[str, Any], wanted: Iterable[tuple[str, str]]) -> bool:
-    metadata = record.get("metadata") or {}
-    return any(value == _text(value_at(metadata, path)) for path, value in wanted)
+def _has_metadata(record: Mapping[str, object], wanted: Iterable[tuple[str, str]]) -> bool:
+    metadata = record.get("metadata")
+    return isinstance(metadata, Mapping) and any(value == _text(value_at(metadata, path)) for path, value in wanted)
 
 
 def _text(value: object) -> str | None:
@@ -112,13 +111,14 @@ def _text(value: object) -> str | None:
     return value if isinstance(value, str) else None if value is None else json.dumps(value)
 
 
-def texts_of(record: Mapping[str, Any]) -> frozenset[str]:
+def texts_of(record: Mapping[str, object]) -> frozenset[str]:
     """Texts of a person in a sample: id, question, answer and conversation, without short ones.
 
     >>> sorted(texts_of({"id": "7", "question": "Where is my parcel?", "answer": "No."}))
     ['Where is my parcel?']
     """
-    turns = [turn.get("text") for turn in record.get("history") or () if isinstance(turn, Mapping)]
+    history = record.get("history")
+    turns = [turn.get("text") for turn in history if isinstance(turn, Mapping)] if isinstance(history, list) else []
     texts = (record.get("id"), record.get("question"), record.get("answer"), *turns)
     return frozenset(text for text in texts if isinstance(text, str) and len(text.strip()) >= MIN_CHARS)
 

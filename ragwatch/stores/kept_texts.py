@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any
 
 TEXT_SEARCH = "Whether words of questions and answers are indexed for searches; never with `encryption`."
 
@@ -17,7 +16,7 @@ class Texts(StrEnum):
     NONE = "none"
 
 
-def without_texts(line: Mapping[str, Any], identity: str | None = None) -> dict[str, object]:
+def without_texts(line: Mapping[str, object], identity: str | None = None) -> dict[str, object]:
     """Return a verdict line without texts.
 
     >>> line = {"id": "r1", "claims": [{"text": "Cats purr.", "evidence": "purr", "start": 0}], "missing": ["why"]}
@@ -29,13 +28,18 @@ def without_texts(line: Mapping[str, Any], identity: str | None = None) -> dict[
         identity: Replaces the id of the sample, and those of its contexts are left out; None keeps them.
     """
     kept = dict(line)
-    kept["claims"] = [{**claim, "text": "", "evidence": None} for claim in line.get("claims") or ()]
+    kept["claims"] = _each(line.get("claims"), text="", evidence=None)
     kept["missing"] = []
     if criteria := line.get("criteria"):
-        kept["criteria"] = [{**reading, "quote": None} for reading in criteria]
+        kept["criteria"] = _each(criteria, quote=None)
     if isinstance(reference := line.get("reference"), Mapping):
         kept["reference"] = {**reference, "missing": []}
     if identity is not None:
         kept["id"] = identity
-        kept["contexts"] = [{**context, "id": None} for context in line.get("contexts") or ()]
+        kept["contexts"] = _each(line.get("contexts"), id=None)
     return kept
+
+
+def _each(items: object, **instead: str | None) -> list[dict[str, object]]:
+    """The objects of a list, with other values for some of their fields."""
+    return [{**item, **instead} for item in items if isinstance(item, Mapping)] if isinstance(items, list) else []

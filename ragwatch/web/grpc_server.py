@@ -11,7 +11,7 @@ import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from types import MappingProxyType, ModuleType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from ragwatch.errors import AddressError, ConfigError
 from ragwatch.ports.addresses import host_of
@@ -99,7 +99,7 @@ class GrpcServer:
         if port:
             listen(host_of(address), port).close()  # says more than the library does if it fails
         self._server = grpc.aio.server(options=self._options())
-        self._server.add_generic_rpc_handlers((_dispatcher(grpc, self._handler, self._answer),))
+        self._server.add_generic_rpc_handlers((_dispatcher(self._handler, self._answer),))
         try:
             with_tls = self._tls()
             if with_tls is None:
@@ -229,20 +229,20 @@ def grpc_library(source: str) -> ModuleType:
 
 
 def _dispatcher(
-    grpc: Any,  # noqa: ANN401 - the library
     handler: Callable[[str], Handler | None],
-    answer: Callable[[str, Handler, Any], Awaitable[bytes]],
+    answer: Callable[[str, Handler, grpc.aio.ServicerContext[object, bytes]], Awaitable[bytes]],
 ) -> grpc.GenericRpcHandler:
     """Finds the method of a call; calls of other methods are answered with UNIMPLEMENTED."""
+    import grpc  # noqa: PLC0415 - an extra
 
-    class Dispatcher(grpc.GenericRpcHandler):  # type: ignore[misc]  # of a library that is imported late
-        def service(self, call: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler | None:
+    class Dispatcher(grpc.GenericRpcHandler):
+        def service(self, call: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler[object, bytes] | None:
             path = str(call.method)
             receiver = handler(path)
             if receiver is None:
                 return None
 
-            async def respond(_: object, context: object) -> bytes:
+            async def respond(_: object, context: grpc.aio.ServicerContext[object, bytes]) -> bytes:
                 return await answer(path, receiver, context)
 
             # As a stream of messages, so that the first one is received only when it is read.

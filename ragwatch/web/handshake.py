@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
+from typing import cast
 
 from ragwatch.web.connections import Connections
 from ragwatch.web.tls import Tls
@@ -45,7 +45,7 @@ class TlsHandshake(asyncio.Protocol):
         """Starts the handshake. Called by asyncio."""
         loop = asyncio.get_running_loop()
         address = transport.get_extra_info("peername")
-        self._transport: Any = transport
+        self._transport = cast("asyncio.Transport", transport)  # of a stream
         self.host = str(address[0]) if address else ""
         self._since = loop.time()
         self._connections.opened(self)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypedDict
+from typing import TypedDict
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
@@ -21,8 +21,6 @@ from ragwatch.web.request_limit import MIB, RequestLimit
 from ragwatch.web.sample_page import LINE_BYTES, MAX_JUDGES, TEXT_BYTES, cut
 from ragwatch.web.samples import KEY
 
-Prompts = Callable[[str, SampleRecord], Mapping[str, Any] | None]
-"""Builds the prompts of a judge about a stored sample: `version`, `prompts`, `error`; None for a judge without any."""
 MAX_CHARS = 200_000  # of a prompt or a verdict on the page
 RESPONSE_SIZE = 16 * MIB  # approximate memory for one response
 _NOT_FOUND, _SERVICE_UNAVAILABLE = 404, 503
@@ -34,6 +32,18 @@ _IDS = "The random ids of lines are others than in the request, because a sample
 _FIRST = "Shown are the calls that depend on no reply; others may have followed (isolated reading, second reading)."
 _NO_PROMPT = "This judge asks no model, or is not configured any more: there is no prompt."
 _NO_TEXT = "The texts of the sample are deleted, damaged or too large: the prompt cannot be built."
+
+
+class RebuiltPrompts(TypedDict):
+    """The first prompts of a judge about a sample, or why there are none; and its version."""
+
+    version: str
+    prompts: Sequence[Mapping[str, str]]
+    error: str | None
+
+
+Prompts = Callable[[str, SampleRecord], RebuiltPrompts | None]
+"""Builds the prompts of a judge about a stored sample; None for a judge without any."""
 
 
 class PromptView(TypedDict):
@@ -115,7 +125,7 @@ def prompt_view(store: Store, prompts: Prompts | None, key: str, judge: str) -> 
     }
 
 
-def _notes(version: str, built: Mapping[str, object] | None, *, has_text: bool) -> list[str]:
+def _notes(version: str, built: RebuiltPrompts | None, *, has_text: bool) -> list[str]:
     """What differs from the request that was sent."""
     if not has_text:
         return [_NO_TEXT]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from typing import Any
 
 import h11
 from starlette.requests import ClientDisconnect
 from starlette.responses import PlainTextResponse
 from starlette.types import Message, Receive, Scope, Send
+from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
+from uvicorn.server import ServerState
 
 from ragwatch.web.authentication import CERTIFICATE
 from ragwatch.web.connections import MONITORING_PATHS, Connections
@@ -39,8 +40,16 @@ class Protocol(H11Protocol):
     _deadline: asyncio.TimerHandle | None = None
     _seconds = 0.0  # length of the current deadline
 
-    def __init__(self, *args: Any, connections: Connections, **kwargs: Any) -> None:  # noqa: ANN401 - uvicorn's
-        super().__init__(*args, **kwargs)
+    def __init__(
+        self,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, object],
+        _loop: asyncio.AbstractEventLoop | None = None,
+        *,
+        connections: Connections,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
         self._connections = connections
         self._application, self.app = self.app, self._answer
         self.host = ""

@@ -10,11 +10,12 @@ import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import cast
 
 import uvicorn
 from starlette.concurrency import run_in_threadpool
 from starlette.types import ASGIApp
+from uvicorn.server import ServerState
 
 from ragwatch.errors import AddressError
 from ragwatch.web.connections import Connections, max_connections
@@ -91,7 +92,7 @@ class Server:
             if self._is_stopped:
                 return
             port = listener.getsockname()[1]
-            self._running = _Uvicorn(uvicorn.Config(self._app, **_settings(self._tls)), lambda: started(port))
+            self._running = _Uvicorn(_config(self._app, self._tls), lambda: started(port))
             serving = asyncio.create_task(self._running.serve(sockets=[listener]))
             try:
                 await asyncio.shield(serving)
@@ -112,27 +113,32 @@ class Server:
             self._running.should_exit = True
 
 
-def _settings(tls: Callable[[], Tls | None]) -> dict[str, Any]:
+def _config(app: ASGIApp, tls: Callable[[], Tls | None]) -> uvicorn.Config:
     limit = max_connections()
     connections = Connections(limit)
 
-    def protocol(**parts: Any) -> Protocol | TlsHandshake:  # noqa: ANN401 - uvicorn's
-        http, current = partial(Protocol, connections=connections, **parts), tls()
-        if current is None:
-            return http()
-        return TlsHandshake(http, current, connections, parts["server_state"].connections)
+    def protocol(
+        config: uvicorn.Config,
+        server_state: ServerState,
+        app_state: dict[str, object],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> Protocol | TlsHandshake:
+        http = partial(Protocol, config, server_state, app_state, _loop, connections=connections)
+        current, active = tls(), cast("set[object]", server_state.connections)
+        return http() if current is None else TlsHandshake(http, current, connections, active)
 
-    return {
-        "lifespan": "off",
-        "log_config": None,
-        "access_log": False,
-        "server_header": False,
-        "ws": "none",
-        "http": protocol,
-        "backlog": max(limit // BACKLOG_DIVISOR, 1),
-        "timeout_keep_alive": KEEP_ALIVE_SECONDS,
-        "timeout_graceful_shutdown": DRAIN_SECONDS,
-    }
+    return uvicorn.Config(
+        app,
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        ws="none",
+        http=cast("type[asyncio.Protocol]", protocol),  # which uvicorn calls, and nothing else
+        backlog=max(limit // BACKLOG_DIVISOR, 1),
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=DRAIN_SECONDS,
+    )
 
 
 def listen(host: str, port: int) -> socket.socket:

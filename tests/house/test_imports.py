@@ -66,7 +66,7 @@ LIBRARIES: Mapping[str, tuple[str, ...]] = {
         "ragwatch.sources",
         "ragwatch.stores",
     ),
-    "pydantic_core": ("ragwatch.config.schema", "ragwatch.stores"),
+    "pydantic_core": ("ragwatch.config", "ragwatch.stores"),
     "ragwatch_reader": ("ragwatch.judges.local.artefact",),
     "rapidfuzz": ("ragwatch.probes.similarity",),
     "redis": ("ragwatch.sources.redis_streams.group",),

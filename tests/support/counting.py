@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -28,16 +28,16 @@ def uncounted() -> Iterator[None]:
     """
     function, of_threads = sys.gettrace(), threading.gettrace()
     sys.settrace(None)
-    threading.settrace(None)  # type: ignore[arg-type] - as documented
+    threading.settrace(None)
     try:
         yield
     finally:
-        threading.settrace(of_threads)  # type: ignore[arg-type]
+        threading.settrace(of_threads)
         sys.settrace(function)
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Iterator[object]:
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """Run a test with its fixtures without counting lines, where that holds for its folder."""
     if not any(item.path.is_relative_to(folder) for folder in _UNCOUNTED_FOLDERS):
         return (yield)
@@ -46,7 +46,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[object]:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
     """Run a marked test without counting its lines."""
     if not any(item.iter_markers("uncounted")) and not any(item.iter_markers("costly")):
         return (yield)

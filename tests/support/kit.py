@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from ragwatch.core.evidence import Address, Claim, ClaimVerdict, ContextReading, Evidence, Need
+from ragwatch.core.evidence import Address, Cell, Claim, ClaimVerdict, ContextReading, Evidence, Need
 from ragwatch.core.sample import Context, Draw, Sample
 from ragwatch.core.sampling import key_of
 from ragwatch.core.snapshot import Lag
@@ -27,8 +27,8 @@ JUDGE = "embedded"
 def a_sample(name: str = "r1", *, contexts: Sequence[Any] = ("Cats purr.", "Dogs bark."), **parts: Any) -> Sample:
     """A question about cats, answered from the first of two contexts."""
     found = tuple(Context(each) if isinstance(each, str) else each for each in contexts)
-    whole = {"question": "What do cats do?", "answer": "Cats purr.", "at": AT, "route": "search"} | parts
-    return Sample(name, contexts=found, **whole)
+    sample = Sample(name, "What do cats do?", found, "Cats purr.", at=AT, route="search")
+    return sample._replace(**parts)
 
 
 def a_draw(name: str = "r1", *, probability: float = 1.0, at: float = AT, route: str = "search", **parts: Any) -> Draw:
@@ -38,7 +38,7 @@ def a_draw(name: str = "r1", *, probability: float = 1.0, at: float = AT, route:
 
 def a_claim(cells: Iterable[int] = (1, 0), verdict: str | None = None, **parts: Any) -> Claim:
     """A claim supported by the contexts whose cell is 1; without one it is not in the context."""
-    row = tuple(map(bool, cells))
+    row = tuple(Cell.ALONE if cell else None for cell in cells)
     word = verdict or ("supported" if any(row) else "not_in_context")
     return replace(Claim("Cats purr.", None, None, ClaimVerdict(word), row), **parts)
 

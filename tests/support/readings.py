@@ -25,8 +25,9 @@ from ragwatch.judges.lexical.atomic_facts import facts_of
 from ragwatch.judges.lexical.claims import AnswerClaims
 from ragwatch.judges.lexical.features import claim_words, features, match
 from ragwatch.judges.lexical.passages import passage
-from ragwatch.judges.lexical.reader import Thresholds, read, relevance_of
+from ragwatch.judges.lexical.reader import read, relevance_of
 from ragwatch.judges.lexical.reference import with_reference
+from ragwatch.judges.lexical.rows import Thresholds
 from ragwatch.judges.lexical.tables import FILES, parse
 from ragwatch.judges.lexical.words import terms
 from support.secret_examples import EXAMPLES

@@ -66,7 +66,7 @@ class FaultyRetriever:
         query = body["query"]
         if query == "slow":
             await request.receive()  # returns when whoever asked hangs up
-        faults = {
+        faults: dict[str, Callable[[], Response]] = {
             "status": lambda: JSONResponse({"hits": HITS}, status_code=500),
             "unauthorised": lambda: JSONResponse({"hits": HITS}, status_code=401),
             "not_json": lambda: Response("<html>oops</html>", media_type="text/html"),

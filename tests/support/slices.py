@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 from ragwatch.core.causes.slices import Answer
+from ragwatch.core.causes.traits import Traits
 
 BEGIN = 1_700_000_000.0
 NO_TRAITS: dict[str, Any] = {"contexts": [], "cited": [], "metadata": {}, "words": []}
@@ -14,16 +15,17 @@ NO_TRAITS: dict[str, Any] = {"contexts": [], "cited": [], "metadata": {}, "words
 
 def an_answer(number: int, *, failing: bool = False, **parts: Any) -> Answer:
     """The answer of this number; `parts` are fields of it or traits."""
-    fields = {
-        "key": f"{number:032x}",
-        "seq": number,
-        "at": BEGIN + number,
-        "route": "search",
-        "judge": "embedded 1",
-        "probability": 1.0,
-    }
-    fields |= {name: parts.pop(name) for name in list(parts) if name in fields}
-    return Answer(**fields, failing=failing, traits={**NO_TRAITS, **parts})
+    fields = {name: parts.pop(name) for name in Answer._fields if name in parts}
+    return Answer(
+        key=f"{number:032x}",
+        seq=number,
+        at=BEGIN + number,
+        route="search",
+        judge="embedded 1",
+        probability=1.0,
+        failing=failing,
+        traits=cast("Traits", {**NO_TRAITS, **parts}),
+    )._replace(**fields)
 
 
 def traffic(count: int, share: float, *, seed: int, inside: float = 0.4, outside: float = 0.1) -> list[Answer]:

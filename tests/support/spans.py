@@ -11,6 +11,7 @@ from typing import Any
 from google.protobuf.json_format import MessageToDict
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue
+from opentelemetry.proto.trace.v1.trace_pb2 import Status
 
 from ragwatch.ports.receiving import IncomingRequest
 from ragwatch.sources.otlp.span import Event, Span
@@ -99,7 +100,7 @@ def export_request(spans: Iterable[Span]) -> ExportTraceServiceRequest:
             dropped_attributes_count=span.dropped,
             flags={None: 0, False: 0x100, True: 0x300}[span.remote],
         )
-        encoded.status.code = 2 if span.failed else 1
+        encoded.status.code = Status.STATUS_CODE_ERROR if span.failed else Status.STATUS_CODE_OK
         for key, value in span.attributes.items():
             encoded.attributes.add(key=key).value.CopyFrom(_value(value))
         for event in span.events:

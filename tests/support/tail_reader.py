@@ -8,6 +8,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from ragwatch.formats.record import Line
 from ragwatch.ports import Batch, Rejection
 from ragwatch.sources.tail.descriptors import DescriptorBudget
 from ragwatch.sources.tail.first_scan import STARTED
@@ -32,7 +33,7 @@ class Reader:
         self.now = 0.0
         self.cursors: dict[str, str] = {}
         self.beginning: dict[str, str] = {}  # the cursor that says when the first start was; no file's
-        self.lines: list[bytes] = []
+        self.lines: list[Line] = []
         self.places: list[tuple[str, int]] = []
         self.numbers: list[int] = []
         self.files: list[str] = []
@@ -79,13 +80,13 @@ class Reader:
             self.source.commit(batch)
         return batch
 
-    def drain(self) -> list[bytes]:
+    def drain(self) -> list[Line]:
         """Read until there is nothing new. Returns every line so far."""
         while self.step() is not None:
             pass
         return self.lines
 
-    def settle(self, seconds: float = 10.0) -> list[bytes]:
+    def settle(self, seconds: float = 10.0) -> list[Line]:
         """Drain, let time pass, and drain again."""
         self.drain()
         self.now += seconds

@@ -31,11 +31,6 @@ import pytest
 from support.counting import uncounted
 from support.isolation import COMPANION_VARIABLE
 
-try:
-    from coverage import Coverage
-except ImportError:  # other Pythons, in `make interpreters`, measure nothing
-    Coverage = None
-
 MAX_CRASHES = 10
 BRIEF_SECONDS = 0.01
 """Fixtures that took less are not reported: reports are half of what the first process does while tests run."""
@@ -189,7 +184,8 @@ def _work(session: pytest.Session, connection: Connection, number: int) -> None:
     except BaseException:  # noqa: BLE001 - nothing may reach what the parent would do next
         traceback.print_exc()
     finally:
-        measurement = Coverage.current() if Coverage else None
+        coverage = sys.modules.get("coverage")
+        measurement = None if coverage is None else coverage.Coverage.current()
         if measurement is not None:
             measurement.stop()
             measurement.save()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 # Otherwise onnxruntime sends telemetry over the network and stores a device id in the home folder. It reads the
 # variable when it is imported; `disable_telemetry_events()` is too late.
@@ -111,7 +111,7 @@ class PairModel:
         return _signals(pair, verdict[0].tolist(), tokens[0].tolist())
 
 
-def _open_session(path: str) -> Any:  # noqa: ANN401 - the library ships no types
+def _open_session(path: str) -> onnxruntime.InferenceSession:
     """Open a session on one thread, without spinning and without memory patterns, because lengths vary.
 
     Graph optimizations are basic: with more fusion, normalisation takes four times as long.

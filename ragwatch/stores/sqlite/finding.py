@@ -10,9 +10,9 @@ from ragwatch.errors import StoreError
 from ragwatch.ports import AnswerQuery, PackedVerdict, Query, ScoreRow, StoredVerdict
 from ragwatch.stores import decoding
 from ragwatch.stores.answer_terms import asked_terms, check_searchable, unindexed
+from ragwatch.stores.days import Row
 from ragwatch.stores.replies import stored_replies
 from ragwatch.stores.sqlite import indexing, replies, search
-from ragwatch.stores.sqlite.reader import Row
 from ragwatch.stores.sqlite.rejudging import SqliteRejudging
 from ragwatch.stores.traits import answer_of
 

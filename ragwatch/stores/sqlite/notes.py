@@ -16,12 +16,12 @@ from ragwatch.core.trends import BucketKey
 from ragwatch.errors import StoreError
 from ragwatch.ports import Peak, SavedState, ScoreRow, StoredRun, TrendQuery, TrendSums
 from ragwatch.stores import trend_rows
+from ragwatch.stores.days import Row
 from ragwatch.stores.decoding import label_of, run_of
 from ragwatch.stores.encryption import TextCipher
 from ragwatch.stores.rows import pack, unpack
 from ragwatch.stores.sqlite import feedback, trends
 from ragwatch.stores.sqlite.connections import Connections
-from ragwatch.stores.sqlite.reader import Row
 from ragwatch.stores.sqlite.statements import add_tallies
 from ragwatch.stores.texts import PackedText
 

@@ -12,10 +12,9 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from ragwatch.errors import StoreError
-from ragwatch.stores.days import DayStatements
+from ragwatch.stores.days import DayStatements, Row, Rows
 from ragwatch.stores.decoding import VERDICT_COLUMNS
 from ragwatch.stores.encryption import TextCipher
 from ragwatch.stores.sqlite.disk import FAILURES, advice, reason, use_own_temporary_files
@@ -41,8 +40,6 @@ DAYS = DayStatements(
 
 CACHE_KIB = 512  # instead of 2 MiB for each connection; the kernel caches the same pages anyway
 REPLACE_INVALID = partial(str, encoding="utf-8", errors="replace")
-Row = tuple[Any, ...]  # what is in the columns depends on the statement
-Rows = list[Row]
 
 
 @contextmanager

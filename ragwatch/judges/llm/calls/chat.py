@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Any
 
 import orjson
 
@@ -64,12 +63,12 @@ class Dialect:
 
 def request_body(
     prompt: Prompt, model: str, *, max_tokens: int, temperature: float | None, dialect: Dialect
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Build the body of a request. A schema that the server does not enforce is added to the system prompt."""
     system = prompt.system
     if dialect.constraint is not ReplyConstraint.SCHEMA:
         system += f"\n\nThe reply is one JSON object of this JSON schema:\n{orjson.dumps(prompt.schema).decode()}"
-    body: dict[str, Any] = {
+    body: dict[str, object] = {
         "model": model,
         "messages": [{"role": "system", "content": system}, {"role": "user", "content": prompt.user}],
         dialect.max_tokens_key: max_tokens,
@@ -91,7 +90,7 @@ _THOUGHT = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
 _FENCED = re.compile(r"```[a-zA-Z]*[ \t]*\n(.*?)\n?[ \t]*```", re.DOTALL)
 
 
-def parse_chat(body: Mapping[str, Any]) -> Completion:
+def parse_chat(body: Mapping[str, object]) -> Completion:
     """Parse the JSON of a chat completion.
 
     Raises:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Any
 
 from ragwatch.core.verdict import NO_USAGE, UnjudgedReason, Usage
 from ragwatch.judges.llm.calls.limits import RateLimit
@@ -253,10 +252,10 @@ def sanitize_message(text: str, *, page: str = "", key: str = "") -> str:
 
 def _error(body: object) -> tuple[str, str, str]:
     """Type, code and message of an error body of Anthropic, OpenAI, or a compatible server."""
-    envelope: Any = body if isinstance(body, Mapping) else {}
-    error: Any = envelope.get("error")
+    envelope = body if isinstance(body, Mapping) else {}
+    error = envelope.get("error")
     if not isinstance(error, Mapping):
-        error = envelope | ({"message": error} if isinstance(error, str) else {})
+        error = {**envelope, "message": error} if isinstance(error, str) else envelope
     details = error.get("details")
     code = details.get("error_code") if isinstance(details, Mapping) else error.get("code")
     return safe_code(error.get("type")), safe_code(code), _text(error.get("message") or error.get("detail"))

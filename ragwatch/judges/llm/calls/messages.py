@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator, Mapping
 from datetime import datetime
-from typing import Any
 
 import orjson
+from pydantic import BaseModel, ValidationError
 
 from ragwatch.core.verdict import Usage
 from ragwatch.formats.record import decode_body
@@ -69,7 +69,7 @@ async def split_lines(chunks: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
         yield line
 
 
-def parse_result(line: bytes) -> tuple[str, Mapping[str, Any]]:
+def parse_result(line: bytes) -> tuple[str, Mapping[str, object]]:
     """Parse one line of the results of a batch: the custom id of an entry, and its result.
 
     Raises:
@@ -85,23 +85,27 @@ def parse_result(line: bytes) -> tuple[str, Mapping[str, Any]]:
     return custom_id, result
 
 
-def parse_batches(body: Mapping[str, Any]) -> list[SentBatch]:
+class _Batch(BaseModel):
+    id: str
+    created_at: datetime
+    request_counts: dict[str, int]
+
+
+class _BatchPage(BaseModel):
+    data: list[_Batch]
+
+
+def parse_batches(body: Mapping[str, object]) -> list[SentBatch]:
     """Parse one page of the list of message batches.
 
     Raises:
         CallError: It is not such a page.
     """
     try:
-        return [
-            SentBatch(
-                str(row["id"]),
-                datetime.fromisoformat(row["created_at"]).timestamp(),
-                sum(row["request_counts"].values()),
-            )
-            for row in body["data"]
-        ]
-    except (KeyError, TypeError, ValueError, AttributeError):
+        rows = _BatchPage.model_validate(body).data
+    except ValidationError:
         raise CallError(CallFailure.PROTOCOL, "JSON, but no list of batches") from None
+    return [SentBatch(row.id, row.created_at.timestamp(), sum(row.request_counts.values())) for row in rows]
 
 
 def _usage(usage: object) -> Usage | None:
@@ -114,7 +118,7 @@ def _usage(usage: object) -> Usage | None:
     return Usage(sent, received, cache_read_tokens=read or 0, cache_write_tokens=written or 0)
 
 
-def parse_json(content: bytes) -> dict[str, Any]:
+def parse_json(content: bytes) -> dict[str, object]:
     """Parse the body of a response with status 200: its JSON object, or an empty one for other JSON.
 
     Raises:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from ragwatch.core.criteria import Criterion
 from ragwatch.judges.llm.prompt import rubric
@@ -31,7 +30,7 @@ class Prompt:
 
     system: str
     user: str
-    schema: Mapping[str, Any]
+    schema: Mapping[str, object]
     max_tokens: int
     check: Callable[[str], object]
 

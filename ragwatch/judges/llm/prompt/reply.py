@@ -7,9 +7,9 @@ reply, which is untrusted: they are logged, and sent to the model to request a r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import orjson
 
@@ -115,25 +115,26 @@ def parse(text: str, keys: Mapping[Part, Sequence[str]], ids: PageIds) -> Reply:
         ReplyError: It is not JSON, or does not match the request.
     """
     reply = _object(text)
-    parsers: Mapping[Part, Callable[[object, Sequence[str], PageIds], dict[str, Any]]] = {
-        Part.CONTEXTS: _contexts,
-        Part.NEEDS: _needs,
-        Part.ADDRESS: _address,
-        Part.CRITERIA: _criteria,
-    }
-    lines = {Part.CLAIMS: ids.claims, Part.REFERENCE: ids.reference}
-    values: dict[str, Any] = {}
-    for part, entry_keys in keys.items():
+    for part in keys:
         if part not in reply:
             raise ReplyError(str(part), "is missing")
-        if part in lines:
-            values[part] = _rows(reply, part, entry_keys, lines[part], ids)
-        else:
-            values |= parsers[part](reply[part], entry_keys, ids)
-    return Reply(**values)
+
+    def rows(part: Part, lines: Sequence[str]) -> tuple[ClaimRows, ...] | None:
+        return _rows(reply, part, keys[part], lines, ids) if part in keys else None
+
+    needs, answered = _needs(reply[Part.NEEDS], keys[Part.NEEDS], ids) if Part.NEEDS in keys else (None, None)
+    return Reply(
+        claims=rows(Part.CLAIMS, ids.claims),
+        useful=_useful(reply[Part.CONTEXTS], ids) if Part.CONTEXTS in keys else None,
+        needs=needs,
+        answered=answered,
+        address=Address(_choice(reply, Part.ADDRESS, "", tuple(map(str, Address)))) if Part.ADDRESS in keys else None,
+        reference=rows(Part.REFERENCE, ids.reference),
+        criteria=_criteria(reply[Part.CRITERIA], ids) if Part.CRITERIA in keys else None,
+    )
 
 
-def _object(text: str) -> dict[str, Any]:
+def _object(text: str) -> dict[str, object]:
     """Extract the JSON object of a text, which a model without a schema may wrap in a fence or a sentence."""
     if len(text) > _MAX_REPLY_CHARS:
         raise ReplyError("", f"must be shorter than {_MAX_REPLY_CHARS} characters")
@@ -147,7 +148,7 @@ def _object(text: str) -> dict[str, Any]:
 
 
 def _rows(
-    reply: Mapping[str, Any], part: Part, keys: Sequence[str], lines: Sequence[str], ids: PageIds
+    reply: Mapping[str, object], part: Part, keys: Sequence[str], lines: Sequence[str], ids: PageIds
 ) -> tuple[ClaimRows, ...]:
     """The rows of each line, which has either one entry as a whole, or entries about its facts."""
     entries = _all_by_id(reply[part], part, lines)
@@ -162,7 +163,7 @@ def _rows(
     return tuple(rows[name] for name in lines)
 
 
-def _facts(entries: Sequence[tuple[str, dict[str, Any]]], keys: Sequence[str], ids: PageIds) -> ClaimRows:
+def _facts(entries: Sequence[tuple[str, dict[str, object]]], keys: Sequence[str], ids: PageIds) -> ClaimRows:
     """A row for each fact of one line."""
     rows: dict[str, ReplyRow] = {}
     for path, entry in entries:
@@ -180,7 +181,7 @@ def _facts(entries: Sequence[tuple[str, dict[str, Any]]], keys: Sequence[str], i
     return tuple(rows.values())
 
 
-def _row(path: str, entry: dict[str, Any], keys: Sequence[str], ids: PageIds) -> ReplyRow:
+def _row(path: str, entry: dict[str, object], keys: Sequence[str], ids: PageIds) -> ReplyRow:
     other = next((key for key in ("in_reference", "in_answer") if key in keys), None)
     word = _choice(entry, "verdict", path, _VERDICTS) if "verdict" in keys else None
     jointly = word == SUPPORTED_JOINTLY
@@ -192,7 +193,7 @@ def _row(path: str, entry: dict[str, Any], keys: Sequence[str], ids: PageIds) ->
     )
 
 
-def _quotes(entry: dict[str, Any], path: str, ids: PageIds) -> tuple[tuple[int, str], ...]:
+def _quotes(entry: dict[str, object], path: str, ids: PageIds) -> tuple[tuple[int, str], ...]:
     quotes = []
     for index, cell in enumerate(_list(entry, "cells", path)):
         place = f"{path}.cells[{index}]"
@@ -204,7 +205,8 @@ def _quotes(entry: dict[str, Any], path: str, ids: PageIds) -> tuple[tuple[int, 
     return tuple(quotes)
 
 
-def _contexts(value: object, _: Sequence[str], ids: PageIds) -> dict[str, Any]:
+def _useful(value: object, ids: PageIds) -> tuple[int, ...]:
+    """How many lines of each context are useful."""
     entries = _by_id(value, "contexts", tuple(ids.contexts))
     counts = []
     for context, lines in ids.contexts.items():
@@ -217,14 +219,15 @@ def _contexts(value: object, _: Sequence[str], ids: PageIds) -> dict[str, Any]:
                 raise ReplyError(place, "must be the id of a line of that context")
             useful.add(name)
         counts.append(len(useful))
-    return {"useful": tuple(counts)}
+    return tuple(counts)
 
 
-def _needs(value: object, keys: Sequence[str], ids: PageIds) -> dict[str, Any]:
+def _needs(value: object, keys: Sequence[str], ids: PageIds) -> tuple[tuple[str, ...] | None, tuple[bool, ...] | None]:
+    """Sub-questions that are not on the page, and whether the contexts answer each."""
     if "id" in keys:
         entries = _by_id(value, "needs", ids.needs)
         ordered = [entries[need] for need in ids.needs]
-        return {"answered": tuple(_yes(entry, "answered", path) for path, entry in ordered)}
+        return None, tuple(_yes(entry, "answered", path) for path, entry in ordered)
     needs: dict[str, bool] = {}
     for index, item in enumerate(_typed(value, list, "needs", "a list")):
         path = f"needs[{index}]"
@@ -234,14 +237,10 @@ def _needs(value: object, keys: Sequence[str], ids: PageIds) -> dict[str, Any]:
             raise ReplyError(f"{path}.question", "must not be empty")
         needs.setdefault(question, _yes(entry, "answered", path) if "answered" in keys else False)
     kept = tuple(needs)[:MAX_NEEDS]
-    return {"needs": kept, "answered": tuple(needs[question] for question in kept) if "answered" in keys else None}
+    return kept, tuple(needs[question] for question in kept) if "answered" in keys else None
 
 
-def _address(value: object, _: Sequence[str], __: PageIds) -> dict[str, Any]:
-    return {"address": Address(_choice({"address": value}, "address", "", tuple(map(str, Address))))}
-
-
-def _criteria(value: object, _: Sequence[str], ids: PageIds) -> dict[str, Any]:
+def _criteria(value: object, ids: PageIds) -> tuple[tuple[CriterionAnswer, str], ...]:
     """Answer and quote, not checked, of each criterion in order."""
     entries = _typed(value, dict, "criteria", "an object")
     if unknown := len(entries.keys() - set(ids.criteria)):
@@ -252,25 +251,25 @@ def _criteria(value: object, _: Sequence[str], ids: PageIds) -> dict[str, Any]:
         entry = _typed(_value(entries, name, "criteria"), dict, path, "an object with quote and answer")
         answer = CriterionAnswer(_choice(entry, "answer", path, tuple(map(str, CriterionAnswer))))
         answers.append((answer, _text(entry, "quote", path)[:_MAX_QUOTE_CHARS]))
-    return {"criteria": tuple(answers)}
+    return tuple(answers)
 
 
-def _by_id(value: object, path: str, ids: Sequence[str]) -> dict[str, tuple[str, dict[str, Any]]]:
+def _by_id(value: object, path: str, ids: Sequence[str]) -> dict[str, tuple[str, dict[str, object]]]:
     """Path and entry of each id. Every id must be named exactly once."""
     entries = {name: _only(named) for name, named in _all_by_id(value, path, ids).items()}
     _check_complete(entries, path, ids)
     return entries
 
 
-def _only(entries: Sequence[tuple[str, dict[str, Any]]]) -> tuple[str, dict[str, Any]]:
+def _only(entries: Sequence[tuple[str, dict[str, object]]]) -> tuple[str, dict[str, object]]:
     if len(entries) > 1:
         raise ReplyError(f"{entries[1][0]}.id", "is named twice")
     return entries[0]
 
 
-def _all_by_id(value: object, path: str, ids: Sequence[str]) -> dict[str, list[tuple[str, dict[str, Any]]]]:
+def _all_by_id(value: object, path: str, ids: Sequence[str]) -> dict[str, list[tuple[str, dict[str, object]]]]:
     """Paths and entries of each id that is named, in the order of the reply."""
-    entries: dict[str, list[tuple[str, dict[str, Any]]]] = {}
+    entries: dict[str, list[tuple[str, dict[str, object]]]] = {}
     expected = frozenset(ids)
     for index, item in enumerate(_typed(value, list, path, "a list")):
         place = f"{path}[{index}]"
@@ -293,26 +292,26 @@ def _name(text: str) -> str:
     return text.strip("[]| ")
 
 
-def _yes(entry: dict[str, Any], key: str, path: str) -> bool:
+def _yes(entry: dict[str, object], key: str, path: str) -> bool:
     return _choice(entry, key, path, ("yes", "no")) == "yes"
 
 
-def _choice(entry: dict[str, Any], key: str, path: str, choices: Sequence[str]) -> str:
+def _choice(entry: dict[str, object], key: str, path: str, choices: Sequence[str]) -> str:
     choice = _text(entry, key, path)
     if choice not in choices:
         raise ReplyError(_joined(path, key), f"must be one of {', '.join(choices)}")
     return choice
 
 
-def _text(entry: dict[str, Any], key: str, path: str) -> str:
+def _text(entry: dict[str, object], key: str, path: str) -> str:
     return _typed(_value(entry, key, path), str, _joined(path, key), "a string")
 
 
-def _list(entry: dict[str, Any], key: str, path: str) -> list[object]:
+def _list(entry: dict[str, object], key: str, path: str) -> list[object]:
     return _typed(_value(entry, key, path), list, _joined(path, key), "a list")
 
 
-def _value(entry: dict[str, Any], key: str, path: str) -> object:
+def _value(entry: dict[str, object], key: str, path: str) -> object:
     if key not in entry:
         raise ReplyError(_joined(path, key), "is missing")
     return entry[key]

@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from functools import cache, lru_cache
 from importlib.resources import files
 from types import MappingProxyType
-from typing import Any
 
 from ragwatch.core.criteria import Criterion
 from ragwatch.judges.llm.prompt.parts import facts_key
@@ -38,9 +37,9 @@ _TEXTS: Mapping[PromptTurn, Mapping[Part, str]] = MappingProxyType(
     }
 )
 _CELLS = [{"context": "kqv", "quote": "ships within five days"}]
-_PATTERN: Mapping[str, Any] = MappingProxyType(
+_IDS = {Part.CLAIMS: "rwd.1", Part.CONTEXTS: "kqv", Part.NEEDS: "nds.1", Part.REFERENCE: "hgp.1"}
+_PATTERN: Mapping[str, object] = MappingProxyType(
     {
-        "id": {Part.CLAIMS: "rwd.1", Part.CONTEXTS: "kqv", Part.NEEDS: "nds.1", Part.REFERENCE: "hgp.1"},
         "question": "How long does shipping take?",
         "cells": _CELLS,
         "verdict": "supported",
@@ -77,12 +76,12 @@ def _questions(criteria: tuple[Criterion, ...]) -> str:
 
 def _pattern(turn: PromptTurn, parts: frozenset[Part], criteria: tuple[Criterion, ...] = ()) -> str:
     """An example of a reply, with the keys of the schema."""
-    example: dict[str, Any] = {}
+    example: dict[str, object] = {}
     for part, names in keys(turn, parts).items():
         if part is Part.CRITERIA:
             example[part] = {criterion.name: dict.fromkeys(names, "") | _ANSWERED for criterion in criteria}
             continue
-        entry = {name: _PATTERN[name] if name != "id" else _PATTERN["id"][part] for name in names}
+        entry = {name: _PATTERN[name] if name != "id" else _IDS[part] for name in names}
         example[part] = [entry] if entry else "fully"
         if (key := facts_key(part, names)) is not None:
             example[key] = []

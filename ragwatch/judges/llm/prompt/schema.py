@@ -23,16 +23,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 from functools import cache
-from typing import Any
 
 from ragwatch.core.evidence import Address, ClaimVerdict, CriterionAnswer
 from ragwatch.judges.llm.prompt.parts import SUPPORTED_JOINTLY, facts_key
 from ragwatch.model.quantity_row import Part
 
-_TEXT: Mapping[str, Any] = {"type": "string"}
-_TEXTS: Mapping[str, Any] = {"type": "array", "items": _TEXT}
+_TEXT: Mapping[str, object] = {"type": "string"}
+_TEXTS: Mapping[str, object] = {"type": "array", "items": _TEXT}
 _UNSUPPORTED = tuple(verdict.value for verdict in ClaimVerdict if verdict is not ClaimVerdict.SUPPORTED)
-_YES_NO: Mapping[str, Any] = {"type": "string", "enum": ["yes", "no"]}
+_YES_NO: Mapping[str, object] = {"type": "string", "enum": ["yes", "no"]}
 
 
 class PromptTurn(StrEnum):
@@ -75,7 +74,7 @@ def keys(turn: PromptTurn, parts: frozenset[Part]) -> dict[Part, tuple[str, ...]
 
 
 @cache
-def schema(turn: PromptTurn, parts: frozenset[Part], criteria: tuple[str, ...] = ()) -> Mapping[str, Any]:
+def schema(turn: PromptTurn, parts: frozenset[Part], criteria: tuple[str, ...] = ()) -> Mapping[str, object]:
     """JSON schema of a reply. Cached, so that equal schemas are the same object.
 
     Args:
@@ -83,7 +82,7 @@ def schema(turn: PromptTurn, parts: frozenset[Part], criteria: tuple[str, ...] =
         parts: The requested parts.
         criteria: Names of the criteria, if these are requested.
     """
-    properties: dict[str, Any] = {}
+    properties: dict[str, object] = {}
     for part, names in keys(turn, parts).items():
         if part is Part.CRITERIA:
             properties[str(part)] = _object(dict.fromkeys(criteria, _object({name: _KEYS[name] for name in names})))
@@ -94,13 +93,13 @@ def schema(turn: PromptTurn, parts: frozenset[Part], criteria: tuple[str, ...] =
     return _object(properties)
 
 
-def _part(part: Part, names: tuple[str, ...]) -> Mapping[str, Any]:
+def _part(part: Part, names: tuple[str, ...]) -> Mapping[str, object]:
     if part is Part.ADDRESS:
         return {"type": "string", "enum": [str(address) for address in Address]}
     return {"type": "array", "items": _object({name: _KEYS[name] for name in names})}
 
 
-def _object(properties: Mapping[str, Any]) -> Mapping[str, Any]:
+def _object(properties: Mapping[str, object]) -> Mapping[str, object]:
     return {
         "type": "object",
         "properties": properties,
@@ -109,7 +108,7 @@ def _object(properties: Mapping[str, Any]) -> Mapping[str, Any]:
     }
 
 
-_KEYS: Mapping[str, Mapping[str, Any]] = {
+_KEYS: Mapping[str, Mapping[str, object]] = {
     "id": _TEXT,
     "facts": _TEXTS,
     "question": _TEXT,
