@@ -68,3 +68,16 @@ def plan() -> None:
     Simulates the drift detector on these scores, with a baseline learned as in the daemon. Exit code 1 when no rate
     detects the drop --within the time.
     """
+
+
+@lazy_command("ragwatch.commands.estimate:estimate")
+@click.argument("files", nargs=-1, type=click.File("rb"))
+@click.option("--labels", type=OUT, help="What people say of answers: JSONL with `id`, scores and `probability`.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+def estimate() -> None:
+    """Print the mean of each quantity over FILES (verdicts of `ragwatch judge`), and its level in people's terms.
+
+    `-` or none is standard input. The level's interval contains the judge's own error, which labels make smaller. A
+    label line is {"id": ..., "faithfulness": 0 to 1, "top_ranked_ignored": 0 or 1, "probability": that the answer was
+    selected for labelling}. Exit code 3 when no answer has a score.
+    """
