@@ -54,6 +54,9 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
         (folder / "log" / "rag.jsonl").write_text("\n".join(rows) + "\n")
         scores = [{"at": 1e9 + 60 * number, "faithfulness": 1.0} for number in range(300)]
         (folder / "scores.jsonl").write_text("".join(json.dumps(row) + "\n" for row in scores))
+        judge = {"kind": "lexical", "version": "lexical-0-r1"}
+        verdicts = [{"id": f"request-{n}", "scores": {"faithfulness": 1.0}, "judge": judge} for n in range(60)]
+        (folder / "verdicts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in verdicts))
         labels = [{"source": "app", "id": f"request-{n}", "scores": {"faithfulness": 1}} for n in range(9)]
         (folder / "labels.jsonl").write_text("".join(json.dumps(row) + "\n" for row in labels))
         AuditLog(folder / "audit.jsonl").record(actor="anna", action="sample.read")

@@ -84,6 +84,7 @@ COMMANDS: dict[str, str] = {
     "rollout": "rollout --config {config}",
     "live": "compare a b --live --config {config} --since 9999d",
     "backtest": "backtest scores.jsonl",
+    "estimate": "estimate verdicts.jsonl --labels labels.jsonl",
     "stored": "backtest --config {config}",
     "plan": "plan --per-day 1000 --probability 1",
     "acknowledge": "acknowledge --url {dead}",
@@ -115,7 +116,8 @@ class Stage:
 
     Attributes:
         run: Runs a command in the folder.
-        folder: Holds `ragwatch.yaml`, `state`, `log/rag.jsonl`, `scores.jsonl`, `labels.jsonl` and `audit.jsonl`.
+        folder: Holds `ragwatch.yaml`, `state`, `log/rag.jsonl`, `scores.jsonl`, `verdicts.jsonl`, `labels.jsonl` and
+            `audit.jsonl`.
         dead: An address where nobody listens.
     """
 

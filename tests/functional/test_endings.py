@@ -19,6 +19,7 @@ LOUD = {
     "causes",
     "rollout",
     "backtest",
+    "estimate",
     "stored",
     "plan",
     "export",

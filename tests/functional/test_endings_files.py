@@ -18,6 +18,8 @@ READERS = {
     "compare": "compare {file} log/rag.jsonl",
     "log": "compare a b --log {file}",
     "backtest": "backtest {file}",
+    "estimate": "estimate {file}",
+    "levels": "estimate verdicts.jsonl --labels {file}",
     "plan": "plan --per-day 1000 --scores {file}",
     "import": "label --config ragwatch.yaml --annotator a --import {file}",
     "map": "map {file}",

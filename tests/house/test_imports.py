@@ -81,6 +81,7 @@ LIBRARIES: Mapping[str, tuple[str, ...]] = {
 """Each third-party library, and the modules or packages that may import it."""
 
 PURE = {
+    "array",
     "bisect",
     "collections",
     "dataclasses",

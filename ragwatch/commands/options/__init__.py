@@ -7,7 +7,7 @@ from ragwatch.commands.options.labels import acknowledge, calibrate, label, open
 from ragwatch.commands.options.privacy import audit, forget
 from ragwatch.commands.options.retrieval import causes, diagnose, rollout
 from ragwatch.commands.options.samples import canary, compare, gate, judge, redact
-from ragwatch.commands.options.scores import backtest, plan
+from ragwatch.commands.options.scores import backtest, estimate, plan
 from ragwatch.commands.options.serving import check, demo, map_log, rules, run, store
 from ragwatch.commands.options.setup import completion, config, init
 
@@ -23,6 +23,7 @@ COMMANDS = (
     rollout,
     backtest,
     plan,
+    estimate,
     acknowledge,
     open_answer,
     label,

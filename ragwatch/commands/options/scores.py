@@ -1,9 +1,10 @@
-"""Options and help of the commands that compute with past scores: backtest, plan."""
+"""Options and help of the commands that compute with past scores: backtest, plan, estimate."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 import click
 
@@ -67,3 +68,21 @@ class PlanArguments(Arguments):
 
 
 plan = LazyCommand(PlanArguments, "ragwatch.commands.plan:plan", "plan")
+
+
+class EstimateArguments(Arguments):
+    """Print the mean of each quantity over FILES (verdicts of `ragwatch judge`), and its level in people's terms.
+
+    `-` or none is standard input. The level's interval contains the judge's own error, which labels make smaller. A
+    label line is {"id": ..., "faithfulness": 0 to 1, "top_ranked_ignored": 0 or 1, "probability": that the answer was
+    selected for labelling}. Exit code 3 when no answer has a score.
+    """
+
+    files: Sequence[BinaryIO] = argument(type=click.File("rb"))
+    labels: Path | None = option(
+        type=OUT, help="What people say of answers: JSONL with `id`, scores and `probability`."
+    )
+    as_json: bool = option("--json", help="Print JSON instead of a table.")
+
+
+estimate = LazyCommand(EstimateArguments, "ragwatch.commands.estimate:estimate", "estimate")

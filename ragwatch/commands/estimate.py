@@ -1,0 +1,232 @@
+"""`ragwatch estimate`: means of a judge's scores, and levels: what they mean in people's terms."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+import click
+import orjson
+from rich.console import Console
+from rich.table import Table
+
+from ragwatch.commands.options.scores import EstimateArguments
+from ragwatch.commands.record_files import records
+from ragwatch.core.estimate import Addends, Estimate
+from ragwatch.core.estimators import hajek
+from ragwatch.core.estimators.level import CALIBRATED_LABELS, LabelCounts, Level, level
+from ragwatch.errors import ConfigError, FormatError
+from ragwatch.judges.error_rates import families
+from ragwatch.model.quantities import Quantity
+from ragwatch.model.quantity_row import Better
+from ragwatch.telemetry import configure_logging
+
+NOT_ENOUGH_DATA = 3
+MIN_PROBABILITY = 1e-6
+_ALL = 1.0 - 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedAnswer:
+    """The scores of one answer, by quantity; None where unknown."""
+
+    scores: Mapping[Quantity, float | None]
+    probability: float
+
+
+@dataclass(slots=True)
+class Verdicts:
+    """The verdicts of one version of a judge, by id of the answer.
+
+    Attributes:
+        kind: Kind of the judge.
+        version: Its version.
+        answers: What it says.
+    """
+
+    kind: str = ""
+    version: str = ""
+    answers: dict[str, JudgedAnswer] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class PersonsLabel:
+    """What a person says of one answer, and with which probability the answer was selected for that."""
+
+    scores: Mapping[Quantity, float | None]
+    probability: float
+
+
+def estimate(given: EstimateArguments) -> int:
+    """Print the mean of each quantity and its level."""
+    configure_logging("error")
+    verdicts = _read_verdicts(given.files or (sys.stdin.buffer,))
+    people = {} if given.labels is None else _read_labels(given.labels)
+    unknown = [key for key in people if key not in verdicts.answers]
+    if unknown:
+        click.echo(
+            f"{given.labels}: {len(unknown)} labels of answers without a verdict, such as {unknown[0]}", err=True
+        )
+    rows = [row for quantity in Quantity if (row := _row(quantity, verdicts, people)) is not None]
+    if given.as_json:
+        click.echo(json.dumps({str(quantity): _as_json(mean, share) for quantity, mean, share in rows}))
+    else:
+        _show(rows, verdicts)
+    return 0 if rows else NOT_ENOUGH_DATA
+
+
+Row = tuple[Quantity, Estimate, Level | None]
+
+
+def _row(quantity: Quantity, verdicts: Verdicts, labels: Mapping[str, PersonsLabel]) -> Row | None:
+    """The mean and the level of one quantity; None if no answer has a score."""
+    scored = {
+        key: (score, one.probability)
+        for key, one in verdicts.answers.items()
+        if (score := one.scores.get(quantity)) is not None
+    }
+    mean = hajek.estimate(Addends.of(scored.values()))
+    return None if mean is None else (quantity, mean, _level(quantity, verdicts.kind, scored, labels))
+
+
+def _level(
+    quantity: Quantity, kind: str, scored: Mapping[str, tuple[float, float]], labels: Mapping[str, PersonsLabel]
+) -> Level | None:
+    """The level of one quantity; None where nothing is known about the judge's error and no label says more.
+
+    A judge says yes where a score is the best there is: of a share of claims, where all are supported.
+    """
+    low_is_good = quantity.row.better is Better.LOW
+    best = {key: (1.0 - score if low_is_good else score) >= _ALL for key, (score, _) in scored.items()}
+    own = {
+        key: (score, one.probability * scored[key][1])
+        for key, one in labels.items()
+        if key in scored and (score := one.scores.get(quantity)) is not None
+    }
+    known = tuple(family.rates for family in families(kind, str(quantity)))
+    if not known and not own:
+        return None
+    every = Addends.of((float(best[key]), probability) for key, (_, probability) in scored.items())
+    effective = every.w * every.w / every.w2
+    yes = effective * every.wx / every.w
+    counts = LabelCounts.of(
+        (1.0 - score if low_is_good else score, best[key], probability) for key, (score, probability) in own.items()
+    )
+    share = level(known, yes, effective - yes, counts, count=len(own))
+    if low_is_good:
+        return Level(1.0 - share.value, 1.0 - share.high, 1.0 - share.low, share.labels)
+    return share
+
+
+def _as_json(mean: Estimate, share: Level | None) -> dict[str, object]:
+    level_line = None if share is None else {**asdict(share), "calibrated": share.calibrated}
+    return {"mean": mean.value, "low": mean.low, "high": mean.high, "n": mean.n, "level": level_line}
+
+
+def _show(rows: Iterable[Row], verdicts: Verdicts) -> None:
+    table = Table(
+        "quantity",
+        "level",
+        "labels",
+        "mean of the judge",
+        "answers",
+        title=f"{len(verdicts.answers)} answers, {verdicts.version}",
+    )
+    for quantity, mean, share in rows:
+        text, labels = "unknown", "0"
+        if share is not None:
+            text = f"{share.value:.3f}, between {share.low:.3f} and {share.high:.3f}"
+            labels = f"{share.labels}" if share.calibrated else f"{share.labels} of {CALIBRATED_LABELS}, not calibrated"
+        table.add_row(str(quantity), text, labels, f"{mean.value:.3f} ({mean.low:.3f} .. {mean.high:.3f})", str(mean.n))
+    Console().print(table)
+
+
+def _read_verdicts(files: Sequence[BinaryIO]) -> Verdicts:
+    """Read lines of `ragwatch judge`.
+
+    Raises:
+        ConfigError: Names the first line that is none, or that is of another judge.
+    """
+    verdicts = Verdicts()
+    for place, line in _objects(files):
+        judge, scores = line.get("judge"), line.get("scores")
+        if not isinstance(judge, dict) or not isinstance(scores, dict):
+            raise ConfigError(f"{place}: is no verdict; give what `ragwatch judge` prints")
+        version = str(judge.get("version"))
+        if verdicts.version not in ("", version):
+            raise ConfigError(
+                f"{place}: judge.version: is {version}, before {verdicts.version}; give one judge at a time"
+            )
+        verdicts.kind, verdicts.version = str(judge.get("kind")), version
+        verdicts.answers[_text(line, "id", place)] = JudgedAnswer(_scores(scores, place), _probability(line, place))
+    return verdicts
+
+
+def _read_labels(path: Path) -> dict[str, PersonsLabel]:
+    """Read labels by id of the answer, as they are written by hand or exported; of several for one the last counts.
+
+    Raises:
+        ConfigError: The file cannot be read; or names the first line that is no label.
+    """
+    labels = {}
+    try:
+        with path.open("rb") as stream:
+            for place, line in _objects([stream]):
+                scores = _scores(_label_scores(line), place)
+                labels[_text(line, "id", place)] = PersonsLabel(scores, _probability(line, place))
+    except OSError as error:
+        raise ConfigError(f"--labels {path}: cannot be read: {error.strerror}") from error
+    return labels
+
+
+def _label_scores(line: Mapping[str, object]) -> Mapping[str, object]:
+    """Where the scores of a label stand: in the line, or in its object `scores` as `ragwatch label --export` writes."""
+    scores = line.get("scores")
+    return scores if isinstance(scores, dict) else line
+
+
+def _objects(files: Iterable[BinaryIO]) -> Iterator[tuple[str, Mapping[str, object]]]:
+    """Each line of the files as an object, and where it stands."""
+    for stream in files:
+        for number, text in records(stream):
+            place = f"{getattr(stream, 'name', '-')} line {number}"
+            if isinstance(text, FormatError):
+                raise ConfigError(f"{place}: {text}")
+            try:
+                line = orjson.loads(text)
+            except orjson.JSONDecodeError as error:
+                raise ConfigError(f"{place}: is not JSON: {error}") from error
+            if not isinstance(line, dict):
+                raise ConfigError(f"{place}: is not a JSON object")
+            yield place, line
+
+
+def _scores(line: Mapping[str, object], place: str) -> dict[Quantity, float | None]:
+    return {quantity: _ratio(line, str(quantity), place) for quantity in Quantity if str(quantity) in line}
+
+
+def _ratio(line: Mapping[str, object], name: str, place: str) -> float | None:
+    value = line.get(name)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value <= 1.0:
+        raise ConfigError(f"{place}: {name}: must be a number from 0 to 1, or null")
+    return float(value)
+
+
+def _probability(line: Mapping[str, object], place: str) -> float:
+    value = _ratio(line, "probability", place)
+    if value is not None and value < MIN_PROBABILITY:
+        raise ConfigError(f"{place}: probability: must be at least {MIN_PROBABILITY:g}")
+    return 1.0 if value is None else value
+
+
+def _text(line: Mapping[str, object], name: str, place: str) -> str:
+    value = line.get(name)
+    if not isinstance(value, str):
+        raise ConfigError(f"{place}: {name}: must be a text")
+    return value

@@ -1,0 +1,59 @@
+"""What is known about a judge's own error: its rates on labelled families, which `training/levels.py` measures."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from ragwatch.core.estimators.level import Rates
+
+_TABLE = Path(__file__).with_name("tables") / "error_rates.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Answers of one labelled set, which are like those of one service.
+
+    Attributes:
+        name: Its name in the data, such as `summedits/news`.
+        good_yes: Answers that people call good and the judge, too.
+        good: All answers that people call good.
+        bad_yes: Answers that people call bad and the judge calls good.
+        bad: All answers that people call bad.
+    """
+
+    name: str
+    good_yes: int
+    good: int
+    bad_yes: int
+    bad: int
+
+    @property
+    def source(self) -> str:
+        """The set; families of one set are alike and are left out together when coverage is measured."""
+        return self.name.partition("/")[0]
+
+    @property
+    def rates(self) -> Rates:
+        """Shares of good and of bad answers that the judge calls good, each as if half an answer more were so."""
+        return (self.good_yes + 0.5) / (self.good + 1.0), (self.bad_yes + 0.5) / (self.bad + 1.0)
+
+
+@cache
+def families(kind: str, quantity: str) -> tuple[Family, ...]:
+    """The families on which a kind of judge was measured; empty where nothing is known.
+
+    >>> len(families("lexical", "faithfulness")) > 15, families("claude", "faithfulness")
+    (True, ())
+    """
+    measured = _read().get(kind, {}).get(quantity, {})
+    return tuple(Family(name, *counts) for name, counts in measured.items())
+
+
+@cache
+def _read() -> dict[str, dict[str, dict[str, tuple[int, int, int, int]]]]:
+    """By kind and quantity, the counts of each family."""
+    table: dict[str, dict[str, dict[str, tuple[int, int, int, int]]]] = json.loads(_TABLE.read_text(encoding="utf-8"))
+    return table

@@ -1,0 +1,156 @@
+"""`ragwatch estimate`: the arithmetic from verdict lines and labels to means and levels, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from ragwatch.commands import cli
+from ragwatch.errors import ConfigError
+
+VERSION = "lexical-00000000-r1"
+
+
+def verdict(name: str, version: str = VERSION, kind: str = "lexical", **scores: float | None) -> str:
+    """A line of `ragwatch judge`, as far as it matters."""
+    return json.dumps({"id": name, "scores": scores, "judge": {"kind": kind, "version": version}})
+
+
+def written(folder: Path, name: str, lines: list[str]) -> str:
+    """A file of lines."""
+    path = folder / name
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return str(path)
+
+
+def run(*arguments: str) -> Result:
+    """Run the command; its errors are raised."""
+    return CliRunner().invoke(cli, ["estimate", *arguments], standalone_mode=False, env={"COLUMNS": "160"})
+
+
+def estimated(*arguments: str) -> dict[str, Mapping[str, object]]:
+    """What it prints as JSON."""
+    result = run("--json", *arguments)
+    assert result.return_value == 0, result.exception
+    printed: dict[str, Mapping[str, object]] = json.loads(result.stdout)
+    return printed
+
+
+def bounds(found: Mapping[str, object]) -> tuple[float, float, float]:
+    """The level of a quantity."""
+    told = found["level"]
+    assert isinstance(told, dict)
+    return told["low"], told["value"], told["high"]
+
+
+def test_mean_and_level_with_and_without_labels(tmp_path: Path) -> None:
+    """The mean is that of the scores; labels leave it alone, and make the level narrow and calibrated."""
+    lines = [verdict(f"a{i}", faithfulness=0.5 if i % 10 == 0 else 1.0, contradiction=None) for i in range(400)]
+    verdicts = written(tmp_path, "verdicts.jsonl", lines)
+    labels = written(
+        tmp_path,
+        "labels.jsonl",
+        [
+            json.dumps({"id": f"a{i}", "faithfulness": 0.0 if i % 20 == 0 else 1.0, "probability": 0.25})
+            for i in range(100)
+        ],
+    )
+    before, after = estimated(verdicts)["faithfulness"], estimated(verdicts, "--labels", labels)["faithfulness"]
+    assert before["mean"] == after["mean"] == pytest.approx(0.95)
+    assert before["n"] == 400
+    wide, narrow = bounds(before), bounds(after)
+    assert wide[2] - wide[0] > 2 * (narrow[2] - narrow[0])
+    assert narrow[0] < 0.95 < narrow[2]
+    assert isinstance(after["level"], dict)
+    assert (after["level"]["labels"], after["level"]["calibrated"]) == (100, True)
+    assert isinstance(before["level"], dict)
+    assert before["level"]["calibrated"] is False
+    assert "contradiction" not in estimated(verdicts)
+
+
+def test_a_share_that_is_bad_when_high(tmp_path: Path) -> None:
+    """The level of `top_ranked_ignored` is the share that people call ignored; without labels there is none."""
+    verdicts = written(
+        tmp_path, "verdicts.jsonl", [verdict(f"a{i}", top_ranked_ignored=float(i % 5 == 0)) for i in range(500)]
+    )
+    labels = written(
+        tmp_path,
+        "labels.jsonl",
+        [json.dumps({"id": f"a{i}", "top_ranked_ignored": int(i % 5 == 0 or i % 10 == 1)}) for i in range(200)],
+    )
+    assert estimated(verdicts)["top_ranked_ignored"]["level"] is None
+    low, value, high = bounds(estimated(verdicts, "--labels", labels)["top_ranked_ignored"])
+    assert low < 0.3 < high
+    assert value == pytest.approx(0.3, abs=0.05)
+
+
+def test_an_unknown_judge_has_no_level_without_labels(tmp_path: Path) -> None:
+    """Nothing is known about the error of a judge that was never measured."""
+    verdicts = written(tmp_path, "verdicts.jsonl", [verdict("a", kind="claude", faithfulness=1.0)])
+    assert estimated(verdicts)["faithfulness"]["level"] is None
+
+
+def test_the_table_for_people(tmp_path: Path) -> None:
+    """The level stands first, with how many labels are missing; labels without a verdict are named."""
+    verdicts = written(tmp_path, "verdicts.jsonl", [verdict(f"a{i}", faithfulness=1.0) for i in range(50)])
+    labels = written(
+        tmp_path, "labels.jsonl", ['{"id": "a1", "faithfulness": 1}', '{"id": "other", "faithfulness": 0}']
+    )
+    result = run(verdicts, "--labels", labels)
+    assert result.return_value == 0
+    assert "1 of 50, not calibrated" in result.stdout
+    assert "1 labels of answers without a verdict, such as other" in result.stderr
+
+
+def test_no_scores(tmp_path: Path) -> None:
+    """No answer with a score is not enough data, and no figure."""
+    verdicts = written(tmp_path, "verdicts.jsonl", [verdict("a", faithfulness=None)])
+    assert run(verdicts).return_value == 3
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("{", "is not JSON"),
+        ("[1]", "is not a JSON object"),
+        ('{"id": "a"}', "is no verdict; give what `ragwatch judge` prints"),
+        (verdict("a", faithfulness=2.0), "faithfulness: must be a number from 0 to 1"),
+        (verdict("b", "lexical-0-r2", faithfulness=1.0), "judge.version: is lexical-0-r2, before " + VERSION),
+        ('{"scores": {}, "judge": {"kind": "lexical", "version": "' + VERSION + '"}}', "id: must be a text"),
+    ],
+)
+def test_a_line_that_is_no_verdict_is_named(tmp_path: Path, line: str, message: str) -> None:
+    """Wrong lines stop it: a figure over a part of the answers would look right."""
+    verdicts = written(tmp_path, "verdicts.jsonl", [verdict("z", faithfulness=1.0), line])
+    error = run(verdicts).exception
+    assert isinstance(error, ConfigError)
+    assert "verdicts.jsonl line 2: " in str(error)
+    assert message in str(error)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"id": "a", "faithfulness": true}', "faithfulness: must be a number from 0 to 1"),
+        ('{"id": "a", "faithfulness": 1, "probability": 0}', "probability: must be at least 1e-06"),
+        ('{"id": 1, "faithfulness": 1}', "id: must be a text"),
+    ],
+)
+def test_a_line_that_is_no_label_is_named(tmp_path: Path, line: str, message: str) -> None:
+    """The same for labels."""
+    verdicts = written(tmp_path, "verdicts.jsonl", [verdict("a", faithfulness=1.0)])
+    labels = written(tmp_path, "labels.jsonl", [line])
+    error = run(verdicts, "--labels", labels).exception
+    assert isinstance(error, ConfigError)
+    assert message in str(error)
+
+
+def test_labels_that_cannot_be_read(tmp_path: Path) -> None:
+    """A file that is not there is named."""
+    verdicts = written(tmp_path, "verdicts.jsonl", [verdict("a", faithfulness=1.0)])
+    with pytest.raises(ConfigError, match="cannot be read"):
+        raise run(verdicts, "--labels", str(tmp_path / "none")).exception or AssertionError

@@ -1,0 +1,100 @@
+"""Levels: what labels do to them, what they become with many, and what they do not depend on."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from ragwatch.core.estimators.corrected import correct
+from ragwatch.core.estimators.level import LabelCounts, level
+from ragwatch.core.estimators.ppi import PpiSums
+from ragwatch.judges.error_rates import families
+
+KNOWN = tuple(family.rates for family in families("lexical", "faithfulness"))
+
+
+def answers(seed: int, number: int, bad: float, rates: tuple[float, float]) -> list[tuple[bool, bool]]:
+    """Answers by whether people call them good, and whether the judge does."""
+    rng = Random(seed)
+    goods = [rng.random() >= bad for _ in range(number)]
+    return [(good, rng.random() < rates[0 if good else 1]) for good in goods]
+
+
+def counted(every: list[tuple[bool, bool]], number: int) -> tuple[float, float, LabelCounts, int]:
+    """What `level` is given of answers, the first of which have labels."""
+    yes, labelled = sum(says for _, says in every), every[:number]
+    return yes, len(every) - yes, LabelCounts.of((float(good), says, 1.0) for good, says in labelled), len(labelled)
+
+
+def test_labels_make_the_interval_smaller() -> None:
+    """Without a label hardly anything is known; each more makes it smaller, and 50 call it calibrated."""
+    every = answers(1, 500, 0.05, (0.9, 0.4))
+    widths = []
+    for number in (0, 20, 50, 200):
+        yes, no, counts, count = counted(every, number)
+        found = level(KNOWN, yes, no, counts, count=count)
+        assert 0.0 <= found.low <= found.value <= found.high <= 1.0
+        assert found.calibrated is (number >= 50)
+        widths.append(found.high - found.low)
+    assert widths == sorted(widths, reverse=True)
+    assert widths[0] > 0.25
+    assert widths[-1] < 0.09
+
+
+@pytest.mark.parametrize("bad", [0.1, 0.3])
+def test_with_many_labels_it_becomes_ppi(bad: float) -> None:
+    """With 500 labels of 2,000 answers, ends are those of PPI++ within 5 % of its width and half a cell."""
+    every = answers(2, 2000, bad, (0.92, 0.35))
+    yes, no, counts, count = counted(every, 500)
+    found = level(KNOWN, yes, no, counts, count=count)
+    rows = [
+        ([float(says), float(good)] if index < 500 else [float(says)], [1.0, 0.25][: 1 + (index < 500)])
+        for index, (good, says) in enumerate(every)
+    ]
+    corrected = correct(PpiSums.of(2, rows)).estimate
+    assert corrected is not None
+    near = 0.05 * (corrected.high - corrected.low) + 0.004
+    assert found.low == pytest.approx(corrected.low, abs=near)
+    assert found.high == pytest.approx(corrected.high, abs=near)
+
+
+def test_all_good_reaches_one() -> None:
+    """An interval may contain 1: nothing says that some answer is bad."""
+    assert level(KNOWN, 480, 0, LabelCounts(20, 0, 0, 0), count=20).high == 1.0
+
+
+def test_more_labels_of_what_the_judge_doubts_change_no_expectation() -> None:
+    """Labels drawn more often where the judge says no: their number by what it says does not move the level."""
+    seen = {True: 0.85 * 0.9 + 0.15 * 0.3, False: 0.85 * 0.1 + 0.15 * 0.7}
+    wrong = {True: 0.15 * 0.3 / seen[True], False: 0.15 * 0.7 / seen[False]}
+    levels = []
+    for yes_labels, no_labels in ((80, 20), (40, 60)):
+        counts = LabelCounts(
+            yes_labels * (1 - wrong[True]),
+            no_labels * (1 - wrong[False]),
+            yes_labels * wrong[True],
+            no_labels * wrong[False],
+        )
+        levels += [level(KNOWN, n * seen[True], n * seen[False], counts, count=100).value for n in (500, 2000, 50_000)]
+    assert levels == pytest.approx([0.85] * 6, abs=0.02)
+
+
+def test_weights_within_what_the_judge_says_the_same() -> None:
+    """Labels with unequal probabilities count as their effective number, and their weighted mean is kept."""
+    counts = LabelCounts.of([(1.0, True, 0.5)] * 10 + [(0.0, True, 0.1)] * 2)
+    assert counts.good_yes / (counts.good_yes + counts.bad_yes) == pytest.approx(0.5)
+    assert counts.good_yes + counts.bad_yes == pytest.approx(40**2 / (10 * 4 + 2 * 100))
+
+
+def test_a_judge_of_which_nothing_is_known() -> None:
+    """Without families a level without labels is as wide as ignorance, and no error; labels count the same."""
+    nothing = level((), 450, 50, LabelCounts(), count=0)
+    assert nothing.high - nothing.low > 0.5
+    assert level((), 450, 50, LabelCounts(90, 2, 3, 5), count=100).low > 0.8
+
+
+def test_equal_families_and_no_answers() -> None:
+    """Families that agree by chance, and a population of which every answer is labelled, are no division by zero."""
+    assert level([(0.9, 0.3)] * 5, 100, 10, LabelCounts(), count=0).high <= 1.0
+    assert level(KNOWN, 46, 4, LabelCounts(45, 2, 1, 2), count=50).low > 0.7
