@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support.kit import a_draw, a_sample
 
-from ragwatch.core.sample import Context, Role, Sample, Turn
+from ragwatch.core.sample import Context, RelevantContext, Role, Sample, Turn
 
 
 def test_canonical_record() -> None:
@@ -23,6 +23,14 @@ def test_canonical_record() -> None:
         "reference": "ref",
         "history": [{"role": "user", "text": "hi"}, {"role": "other", "text": "hm"}],
     }
+
+
+def test_relevance_judgements_are_part_of_the_record() -> None:
+    """Relevant contexts are listed by id or else by text; a sample without judgements has neither list."""
+    record = a_sample()._replace(relevant=(RelevantContext("a", grade=2), RelevantContext(text="one"))).to_record()
+    assert record["relevant_ids"] == [{"id": "a", "grade": 2}]
+    assert record["relevant_texts"] == [{"text": "one", "grade": 1}]
+    assert not {"relevant_ids", "relevant_texts"} & a_sample().to_record().keys()
 
 
 def test_size_includes_every_text_of_the_conversation() -> None:
