@@ -25,7 +25,7 @@ from ragwatch.core.checklist.ranks import KS
 from ragwatch.core.checklist.report import diagnose as make_checks
 from ragwatch.core.checklist.report import findings_line
 from ragwatch.core.evidence import ClaimVerdict
-from ragwatch.core.sample import OTHER
+from ragwatch.core.sample import OTHER, SampleRecord
 from ragwatch.core.verdict_line import VerdictRecord
 from ragwatch.daemon.state_secret import readable_secret
 from ragwatch.daemon.suites import suite_of
@@ -95,7 +95,7 @@ def _tell_failures(suites: Sequence[SuiteReport]) -> bool:
     return bool(failed)
 
 
-def question_of(verdict: VerdictRecord, sample: Mapping[str, Any], qrels: Qrels = NO_QRELS) -> Question:
+def question_of(verdict: VerdictRecord, sample: SampleRecord, qrels: Qrels = NO_QRELS) -> Question:
     """Return a stored answer as the checklist reads it.
 
     Relevance judgements by people (in `qrels` by the id of the answer, else `relevant_ids` and `relevant_texts` of the

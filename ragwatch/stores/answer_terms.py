@@ -6,10 +6,10 @@ With encryption the digests are keyed, so that the database says which answers h
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
-from ragwatch.core.causes.traits import MAX_ID_CHARS, METADATA, traits_of
+from ragwatch.core.causes.traits import MAX_ID_CHARS, METADATA, Traits, traits_of
 from ragwatch.core.sample import Sample
 from ragwatch.core.search_words import words_of
 from ragwatch.core.verdict import Judged, Verdict
@@ -103,7 +103,7 @@ def sample_words(sample: Sample) -> tuple[list[str], list[str]]:
     return words_of(sample.question or ""), words_of(sample.answer)
 
 
-def terms_of(traits: Mapping[str, object], cipher: TextCipher | None) -> list[int]:
+def terms_of(traits: Traits, cipher: TextCipher | None) -> list[int]:
     """Return the terms of an answer, by its traits; none if these are damaged."""
     try:
         names = list(dict.fromkeys(_names(traits)))
@@ -138,7 +138,7 @@ def asked_terms(query: Query, cipher: TextCipher | None) -> list[list[int]]:
     return [_digests(name, cipher) for name in dict.fromkeys(names)]
 
 
-def _names(traits: Mapping[str, Any]) -> Iterator[str]:
+def _names(traits: Traits) -> Iterator[str]:
     contexts = traits["contexts"]
     if contexts and contexts[0] is not None:
         yield _name(_TOP_CONTEXT, contexts[0])

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any
 
 from ragwatch.core.causes.slices import Answer
-from ragwatch.core.causes.traits import Traits
 
 BEGIN = 1_700_000_000.0
 NO_TRAITS: dict[str, Any] = {"contexts": [], "cited": [], "metadata": {}, "words": []}
@@ -15,17 +14,17 @@ NO_TRAITS: dict[str, Any] = {"contexts": [], "cited": [], "metadata": {}, "words
 
 def an_answer(number: int, *, failing: bool = False, **parts: Any) -> Answer:
     """The answer of this number; `parts` are fields of it or traits."""
-    fields = {name: parts.pop(name) for name in Answer._fields if name in parts}
-    return Answer(
-        key=f"{number:032x}",
-        seq=number,
-        at=BEGIN + number,
-        route="search",
-        judge="embedded 1",
-        probability=1.0,
-        failing=failing,
-        traits=cast("Traits", {**NO_TRAITS, **parts}),
-    )._replace(**fields)
+    fields: dict[str, Any] = {
+        "key": f"{number:032x}",
+        "seq": number,
+        "at": BEGIN + number,
+        "route": "search",
+        "judge": "embedded 1",
+        "probability": 1.0,
+        "failing": failing,
+    }
+    fields |= {name: parts.pop(name) for name in list(parts) if name in fields}
+    return Answer(**fields | {"traits": NO_TRAITS | parts})
 
 
 def traffic(count: int, share: float, *, seed: int, inside: float = 0.4, outside: float = 0.1) -> list[Answer]:
