@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from text_classifier import DATA, HERE, Line, fit, lines_of, logits, write
 
-from ragwatch.judges.llm.injection_classifier import windows
+from ragwatch.judges.llm.injection import windows
 from ragwatch.judges.text_classifier import words_of
 
 FITTED = (

@@ -6,7 +6,7 @@ import json
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -33,7 +33,6 @@ from ragwatch.core.feedback import feedback_score
 from ragwatch.core.ranking import Ranking
 from ragwatch.core.rollout.definition import Measured, Outcome, RolloutStep, StageReport
 from ragwatch.core.rollout.live import USER_METRIC, LiveAnswer, LiveRules, live_stage
-from ragwatch.core.rollout.report import exit_code, rollout_line
 from ragwatch.core.rollout.stages import JUDGED_METRICS, judged_stage, offline_stage, pick_questions, rankings_of
 from ragwatch.core.sample import Sample, SampleRecord
 from ragwatch.core.verdict import Judged, Verdict
@@ -43,6 +42,55 @@ from ragwatch.errors import ConfigError
 from ragwatch.model.quantities import quantity_of
 from ragwatch.ports import Query, StoredVerdict
 from ragwatch.telemetry import configure_logging
+
+
+def rollout_line(reports: Sequence[StageReport], a: str, b: str) -> dict[str, object]:
+    """Returns the report as the object that `ragwatch rollout --json` prints."""
+    return {
+        "a": a,
+        "b": b,
+        "code": exit_code(reports),
+        "stages": [
+            {
+                "stage": str(report.step),
+                "outcome": str(report.outcome),
+                "reason": report.reason,
+                "notes": list(report.notes),
+                "metrics": [_metric_line(metric) for metric in report.metrics],
+            }
+            for report in reports
+        ],
+    }
+
+
+def _metric_line(metric: Measured) -> dict[str, object]:
+    change = metric.change
+    return {
+        "metric": metric.name,
+        "a": metric.a,
+        "b": metric.b,
+        "difference": None if change is None else change.value,
+        "low": None if change is None else change.low,
+        "high": None if change is None else change.high,
+        "n_a": metric.n_a,
+        "n_b": metric.n_b,
+        "decides": metric.decides,
+        "decision": str(metric.decision),
+    }
+
+
+def exit_code(reports: Sequence[StageReport]) -> int:
+    """Returns 0 if all stages passed; else 10 + the number of the stage that stopped B, 20 + that of an undecided one.
+
+    >>> from ragwatch.core.rollout.definition import RolloutStep
+    >>> passed = StageReport(RolloutStep.OFFLINE, Outcome.PASSED, "")
+    >>> exit_code([passed]), exit_code([passed, StageReport(RolloutStep.JUDGED, Outcome.STOPPED, "")])
+    (0, 12)
+    """
+    tens = {Outcome.STOPPED: 10, Outcome.UNDECIDED: 20}
+    codes = (tens[report.outcome] + number for number, report in enumerate(reports, start=1) if report.outcome in tens)
+    return next(codes, 0)
+
 
 MAX_ANSWERS = 500_000
 _COLOURS = {"passed": "green", "stopped": "red", "undecided": "yellow", "not_run": "dim"}

@@ -1,14 +1,16 @@
-"""Builds what computes figures: the digest, label correction and label tasks."""
+"""Builds what computes figures: the digest, label correction and label tasks, and the loops that send scores back."""
 
 from __future__ import annotations
 
 from functools import partial
 from random import SystemRandom
+from typing import TYPE_CHECKING
 
 from ragwatch.config import Config
 from ragwatch.core.sampling import SamplingHash
 from ragwatch.daemon.shared import SharedState
 from ragwatch.pipeline.digest import DigestInputs, DigestLoop
+from ragwatch.pipeline.export.rules import ExportRules
 from ragwatch.pipeline.feedback import FeedbackWindows
 from ragwatch.pipeline.labels.correction import LabelCorrection
 from ragwatch.pipeline.labels.tasks import LabelTasks
@@ -19,6 +21,41 @@ from ragwatch.pipeline.shared_snapshot import SharedSnapshot
 from ragwatch.pipeline.windows import SlidingWindows
 from ragwatch.ports import Judge
 from ragwatch.ports.capabilities import CountsByWorker
+
+if TYPE_CHECKING:
+    from ragwatch.config.export import OtlpExportOptions
+    from ragwatch.pipeline.export.loop import ExportLoop
+
+
+def export_loops(config: Config, shared: SharedState) -> tuple[ExportLoop, ...]:
+    """Build a loop for each form in which scores are sent.
+
+    Raises:
+        ConfigError: `ca_file` cannot be read.
+    """
+    options = config.settings.export.otlp
+    if options is None:
+        return ()
+    from ragwatch.pipeline.export.client import OtlpClient  # noqa: PLC0415 - heavy, and for this option only
+    from ragwatch.pipeline.export.loop import ExportLoop  # noqa: PLC0415 - the same
+
+    return tuple(
+        ExportLoop(
+            signal,
+            _rules(options, config),
+            client=OtlpClient(options.target, shared.clock),
+            store=shared.led,
+            telemetry=shared.telemetry,
+            clock=shared.clock,
+        )
+        for signal in options.signals
+    )
+
+
+def _rules(options: OtlpExportOptions, config: Config) -> ExportRules:
+    settings = config.settings
+    judges = {judge.place.name: judge.place.quantities for judge in config.judges}
+    return options.rules(judges, settings.live_thresholds, settings.route_thresholds, settings.quantities)
 
 
 def digest_loop(

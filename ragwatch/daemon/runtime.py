@@ -19,16 +19,14 @@ from ragwatch.core.sample import OTHER
 from ragwatch.core.sampling import SamplingHash, SamplingPlan
 from ragwatch.core.snapshot import Gauge, Gauges, Lag
 from ragwatch.daemon.events import RECENT_SECONDS, last_events
-from ragwatch.daemon.exports import export_loops
-from ragwatch.daemon.figures import digest_loop, label_rules, labelling
-from ragwatch.daemon.left_batches import CollectsBatches, LeftBatchesLoop
+from ragwatch.daemon.figures import digest_loop, export_loops, label_rules, labelling
 from ragwatch.daemon.process import free_disk_bytes
 from ragwatch.daemon.shared import Clock, SharedState
 from ragwatch.daemon.stored_places import place_of, resume_source
 from ragwatch.daemon.suites import canary_loop
 from ragwatch.daemon.watchers import Watchers, build_watchers
 from ragwatch.exporter import Exporter
-from ragwatch.pipeline.batching import MAX_BATCH_SECONDS, BatchJudgingLoop
+from ragwatch.pipeline.batching import MAX_BATCH_SECONDS, BatchJudgingLoop, CollectsBatches, LeftBatchesLoop
 from ragwatch.pipeline.budget_account import StoredBudgetAccount
 from ragwatch.pipeline.canaries.loop import CanaryLoop
 from ragwatch.pipeline.digest import OVERDUE_SECONDS, DigestInputs, DigestLoop

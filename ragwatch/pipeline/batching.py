@@ -8,8 +8,10 @@ Every write can be repeated.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 from ragwatch.core.budget import Cost
 from ragwatch.core.evidence import Evidence, ShapeError
@@ -18,10 +20,17 @@ from ragwatch.core.sampling import key_of
 from ragwatch.core.verdict import NO_USAGE, Reading, Unjudged, UnjudgedReason, Usage, judged
 from ragwatch.errors import JudgeError, StoreError
 from ragwatch.pipeline.judging import MAX_DOUBLINGS, MAX_PAUSE_SECONDS, MIN_PAUSE_SECONDS, JudgingLoop, JudgingRules
+from ragwatch.pipeline.leadership import Step
 from ragwatch.pipeline.self_tests import JudgeSelfTests
 from ragwatch.ports import OpenBatch, Store
 from ragwatch.ports.judging import BatchJudge, Collected
 from ragwatch.telemetry import Telemetry
+
+
+@runtime_checkable
+class CollectsBatches(BatchJudge, Protocol):
+    """A judge that can collect message batches, whether or not it sends any."""
+
 
 MAX_BATCH_DRAWS = 500
 MAX_OPEN_BATCHES = 16  # sent and not collected; while there are so many, the next batch grows
@@ -261,3 +270,34 @@ class BatchJudgingLoop(JudgingLoop):
             _SentDraw(self._rules.in_segments(draw), reservation) for draw, reservation in self._store.batched(batch.id)
         )
         return {key_of(batch.seed, entry.draw.key): entry for entry in entries}
+
+
+class LeftBatchesLoop(BatchJudgingLoop):
+    """The loop of one judge that reads pending draws one by one, and collects the batches that are still open.
+
+    Args:
+        led: Makes a step one that runs in the leader only: of several workers one collects a batch.
+    """
+
+    sends_batches = False
+    collects_batches = True
+
+    def __init__(
+        self,
+        judge: BatchJudge,
+        rules: JudgingRules,
+        *,
+        store: Store,
+        telemetry: Telemetry,
+        clock: Callable[[], float],
+        self_tests: JudgeSelfTests | None = None,
+        led: Callable[[Step], Step] = lambda step: step,
+    ) -> None:
+        super().__init__(judge, rules, store=store, telemetry=telemetry, clock=clock, self_tests=self_tests)
+        self._send_after = math.inf
+        self._collect_batches = led(super().step)
+
+    async def step(self) -> bool:
+        """Collect the batches that have ended, then do what any loop does. False when nothing changed or is pending."""
+        collected = await self._collect_batches()
+        return await JudgingLoop.step(self) or collected

@@ -3,8 +3,14 @@
 Implementations depend on this package only, never on one another.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol, TypeVar
+
+from pydantic import BaseModel
+
 from ragwatch.ports.judging import BudgetAccount, Judge, JudgeContext
-from ragwatch.ports.kinds import Kind
 from ragwatch.ports.probing import Oracle, Probe
 from ragwatch.ports.rejudging import RejudgeCandidate, RejudgeQuery, RejudgeReader, RejudgeStore
 from ragwatch.ports.rows import (
@@ -30,6 +36,23 @@ from ragwatch.ports.rows import (
 from ragwatch.ports.storage import Accounts, Batches, NoteStore, SavedState, Store
 from ragwatch.ports.traffic import Batch, BatchReport, Rejection, Source
 from ragwatch.ports.trends import Peak, TrendQuery, TrendStore, TrendSums
+
+Built_co = TypeVar("Built_co", covariant=True)
+
+
+class Kind(Protocol[Built_co]):
+    """A module that implements one kind. Each package lists its kinds in a literal dict `KINDS`."""
+
+    @property
+    def Options(self) -> type[BaseModel]:  # noqa: N802 - it is a class
+        """Configuration model of the kind: frozen, forbids unknown keys, and is the only place of its defaults."""
+        ...
+
+    @property
+    def build(self) -> Callable[..., Built_co]:
+        """Builds the object from its options and the arguments that the `__init__` of the package documents."""
+        ...
+
 
 __all__ = [
     "Accounts",

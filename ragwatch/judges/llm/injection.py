@@ -1,7 +1,7 @@
 r"""Detects prompt injection: text with instructions to the judge. It is counted, for the operator.
 
 Detection is best effort; verdicts are protected by the escaped page and the check of quotes. A text is read by patterns
-and by a fitted classifier (`injection_classifier`), as it is and after deobfuscation: invisible characters, tag
+and by a fitted classifier (`training/injection.py`), as it is and after deobfuscation: invisible characters, tag
 characters, homoglyphs, l e t t e r s  s p a c e d  o u t, digits for letters, reversed text, rot13, base64,
 hexadecimal, percent and character escapes.
 """
@@ -14,12 +14,55 @@ import re
 import unicodedata
 from codecs import decode
 from collections.abc import Iterator
+from functools import lru_cache
 from html import unescape
+from math import log2
 from urllib.parse import unquote
 
+from ragwatch.judges.lexical.sentences import spans
 from ragwatch.judges.llm.escaping import INVISIBLE
-from ragwatch.judges.llm.injection_classifier import allowance, highest_logit, injection_classifier
 from ragwatch.judges.llm.injection_patterns import RULES, SHAPES
+from ragwatch.judges.text_classifier import TextClassifier, shipped_classifier, words_of
+
+_WINDOW = 36  # words that are read together
+_MIN_LETTERS = 8
+_SHORT, _LONG, _PAGE = 0.35, 0.6, 6  # more logit for each doubling of the windows, and beyond a page of them
+
+
+def injection_classifier() -> TextClassifier:
+    """The shipped classifier. Its thresholds: `alone` makes a text suspected, `with_phrase` does beside a pattern."""
+    return shipped_classifier("injection")
+
+
+def windows(text: str) -> Iterator[list[str]]:
+    """The words of each sentence, and of overlapping parts of a long one."""
+    for span in spans(text):
+        words = words_of(text[span.start : span.end])
+        for start in range(0, max(1, len(words) - _WINDOW // 2), _WINDOW // 2):
+            yield words[start : start + _WINDOW]
+
+
+@lru_cache(maxsize=1 << 12)
+def logit_of(words: tuple[str, ...]) -> float:
+    """The logit of a window."""
+    return injection_classifier().logit(words)
+
+
+@lru_cache(maxsize=256)
+def highest_logit(text: str) -> float:
+    """The logit of the window that looks most like an instruction to a judge."""
+    nothing = injection_classifier().bias
+    if sum(map(str.isalpha, text[:400])) < _MIN_LETTERS and len(text) <= 400:
+        return nothing
+    return max((logit_of(tuple(words)) for words in windows(text)), default=nothing)
+
+
+def allowance(text: str) -> float:
+    """What a logit must be above for a text of this length: one of many windows looks like an instruction by chance."""
+    number = max(1, sum(1 for _ in windows(text)))
+    alone = injection_classifier().thresholds["alone"]
+    return alone + _SHORT * log2(number) + _LONG * max(0.0, log2(number / _PAGE))
+
 
 _WORD = re.compile(r"[^\W\d]+")
 _BLOB = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{24,20000}={0,2}")

@@ -21,8 +21,14 @@ from psycopg.types.string import StrBinaryDumper, StrDumper
 
 from ragwatch.errors import StoreError
 from ragwatch.stores.encryption import Cell, TextCipher
-from ragwatch.stores.postgres.failures import advice, connection_is_lost, reason, was_ended_while_idle
-from ragwatch.stores.postgres.timed_connection import GRACE_SECONDS, TimedConnection
+from ragwatch.stores.postgres.failures import (
+    GRACE_SECONDS,
+    TimedConnection,
+    advice,
+    connection_is_lost,
+    reason,
+    was_ended_while_idle,
+)
 
 CONNECT_SECONDS = 10
 LOCK_SECONDS = 10

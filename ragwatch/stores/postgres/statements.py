@@ -1,4 +1,4 @@
-"""SQL statements of intake, settlement and message batches. Each takes the writing cursor within an open transaction.
+"""SQL statements of intake, settlement, batches, costs and waiting parts. Each takes the writer within a transaction.
 
 Rows are written in the order of their keys, so that two workers with the same rows wait instead of blocking each other.
 Lists are given in binary (%b): as text, psycopg takes 20 us for each body of a sample.
@@ -6,19 +6,124 @@ Lists are given in binary (%b): as text, psycopg takes 20 us for each body of a 
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 
+from ragwatch.core.budget import Cost, SpendingCap, fits
 from ragwatch.core.sample import Draw
 from ragwatch.core.tally import Tallies, count_assignments, verdict_tallies
 from ragwatch.core.verdict import Verdict
+from ragwatch.errors import ReceivedMeanwhileError
 from ragwatch.ports import Admission, Assignment, FollowUp
 from ragwatch.stores import rows
 from ragwatch.stores.days import DayStatements
 from ragwatch.stores.decoding import VERDICT_COLUMNS
 from ragwatch.stores.kept_texts import Texts
+from ragwatch.stores.limits import COMPACT_AFTER_SECONDS, DAY, MAX_SPENDING_AGE_SECONDS, MINUTE
 from ragwatch.stores.postgres.connections import Writer
-from ragwatch.stores.postgres.locks import SEQUENCES, lock
+from ragwatch.stores.postgres.locks import BUDGET, SEQUENCES, lock
+from ragwatch.stores.rows import ZLIB_LEVEL, digest
 from ragwatch.stores.traits import traits_body
+
+WAITING_PARTS = "SELECT part_group, name, body, at FROM parts WHERE source = %s ORDER BY id"
+RECEIVED = "SELECT digest FROM received WHERE source = %s AND digest = ANY(%b::bytea[])"
+MAX_ROWS_PER_STEP = 5000
+
+
+def write_parts(writer: Writer, admission: Admission, seal: Callable[[bytes], bytes]) -> None:
+    """Store the parts and ids of an admission, and delete the groups that it releases.
+
+    Raises:
+        ReceivedMeanwhileError: An id is stored already: another worker was faster than the look-up of this one.
+    """
+    source, at = admission.source, admission.at or 0.0
+    if admission.hold:
+        bodies = [seal(zlib.compress(part.payload, ZLIB_LEVEL)) for part in admission.hold]
+        writer.execute(
+            "INSERT INTO parts (source, part_group, name, at, body) SELECT %s, p.part_group, p.name, p.at, p.body"
+            " FROM unnest(%b::text[], %b::text[], %b::float8[], %b::bytea[])"
+            " WITH ORDINALITY AS p(part_group, name, at, body, place) ORDER BY p.place ON CONFLICT DO NOTHING",
+            (
+                source,
+                [part.group for part in admission.hold],
+                [part.name for part in admission.hold],
+                [float(part.at) for part in admission.hold],
+                bodies,
+            ),
+        )
+    if admission.release:
+        groups = sorted(admission.release)
+        writer.execute("DELETE FROM parts WHERE source = %s AND part_group = ANY(%b::text[])", (source, groups))
+    if admission.received:
+        digests = sorted(set(map(digest, admission.received)))
+        stored = writer.execute(
+            "INSERT INTO received (source, digest, at) SELECT %s, d, %s FROM unnest(%b::bytea[]) AS d"
+            " ON CONFLICT DO NOTHING",
+            (source, at, digests),
+        ).rowcount
+        if stored < len(digests):
+            raise ReceivedMeanwhileError("store: another worker has received a record of this batch; it is read again")
+
+
+def delete_old_parts(writer: Writer, now: float) -> int:
+    """Delete a limited number of ids that were received more than a day ago, and of parts that wait for so long.
+
+    Sources release their parts within minutes; older ones belong to a source that is not configured any more. Ids are
+    not partitioned by day: no unique index spans partitions, and an id must be unique across midnight.
+    """
+    deleted = 0
+    for table in ("received", "parts"):
+        deleted += writer.execute(
+            f"DELETE FROM {table} WHERE ctid = ANY(ARRAY("  # noqa: S608 - constant names
+            f"SELECT ctid FROM {table} WHERE at < %s OR at > %s LIMIT %s))".encode(),
+            (now - DAY, now + DAY, MAX_ROWS_PER_STEP),
+        ).rowcount
+    return deleted
+
+
+SPENT = "SELECT COALESCE(SUM(usd), 0), COALESCE(SUM(tokens), 0)::bigint FROM spending WHERE judge = %s AND at > %s"
+
+
+def reserve_cost(writer: Writer, judge: str, worst: Cost, caps: Sequence[SpendingCap], now: float) -> int | None:
+    """See `Accounts.reserve`. The lock of a judge's budget is held until the reservation is committed."""
+    if caps:
+        lock(writer, BUDGET, judge)
+    for cap in caps:
+        ((usd, tokens),) = writer.execute(SPENT, (judge, now - cap.seconds)).fetchall()
+        if not fits(cap, Cost(usd, tokens), worst):
+            return None
+    ((number,),) = writer.execute(
+        "INSERT INTO spending (judge, at, usd, tokens, settled) VALUES (%s, %s, %s, %s, false) RETURNING id",
+        (judge, now, float(worst.usd), worst.tokens),
+    ).fetchall()
+    return int(number)
+
+
+def pay_cost(writer: Writer, reservation: int, actual: Cost) -> None:
+    """See `Accounts.pay`. Only the first call for a reservation counts, so that a repeated step changes nothing."""
+    writer.execute(
+        "UPDATE spending SET usd = %s, tokens = %s, settled = true WHERE id = %s AND NOT settled",
+        (float(actual.usd), actual.tokens, reservation),
+    )
+
+
+def compact_costs(writer: Writer, now: float) -> None:
+    """Delete rows older than any cap, and merge settled rows by judge and minute, so that sums stay fast.
+
+    A merged row has the time of its last call, so that no cost leaves a sliding window too early. One statement deletes
+    and inserts, so that no sum misses a cost.
+    """
+    writer.execute("DELETE FROM spending WHERE at < %s", (now - MAX_SPENDING_AGE_SECONDS,))
+    writer.execute(
+        "WITH minutes AS ("
+        " SELECT MAX(id) AS last, MAX(at) AS at, SUM(usd) AS usd, SUM(tokens)::bigint AS tokens, array_agg(id) AS ids"
+        " FROM spending WHERE settled AND at < %s GROUP BY judge, floor(at / %s) HAVING COUNT(*) > 1"
+        "), merged AS ("
+        " UPDATE spending s SET at = m.at, usd = m.usd, tokens = m.tokens FROM minutes m WHERE s.id = m.last"
+        ") DELETE FROM spending s USING minutes m WHERE s.id = ANY(m.ids) AND s.id <> m.last",
+        (now - COMPACT_AFTER_SECONDS, MINUTE),
+    )
+
 
 _COLUMNS = ", ".join("v.scores::text" if name == "scores" else f"v.{name}" for name in VERDICT_COLUMNS)
 

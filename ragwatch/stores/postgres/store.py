@@ -36,7 +36,6 @@ from ragwatch.stores.kept_texts import Texts
 from ragwatch.stores.limits import MAX_RUNS_SHARE
 from ragwatch.stores.lock import StateLock
 from ragwatch.stores.postgres import (
-    accounts,
     feedback,
     forgetting,
     indexing,
@@ -45,7 +44,6 @@ from ragwatch.stores.postgres import (
     replies,
     statements,
     trends,
-    waiting,
 )
 from ragwatch.stores.postgres.connections import Target, Writer, unless_in_use
 from ragwatch.stores.postgres.finding import PostgresSearch
@@ -103,7 +101,7 @@ class PostgresStore(PostgresSearch):
 
     def parts(self, source: str) -> Iterator[Part]:
         """See `Store.parts`."""
-        with closing(self.walk(waiting.PARTS, (source,))) as stored:
+        with closing(self.walk(statements.WAITING_PARTS, (source,))) as stored:
             for row in stored:
                 try:
                     yield rows.part_of(row)
@@ -115,7 +113,7 @@ class PostgresStore(PostgresSearch):
         by_digest = {rows.digest(identity): identity for identity in ids}
         if not by_digest:
             return set()
-        known = self.rows(waiting.RECEIVED, (source, list(by_digest)))
+        known = self.rows(statements.RECEIVED, (source, list(by_digest)))
         return {by_digest[digest] for (digest,) in known}
 
     def admit(self, admission: Admission) -> int:
@@ -141,7 +139,7 @@ class PostgresStore(PostgresSearch):
                 statements.insert_traits(writer, new, self._texts, seal=self.seal)
             feedback.write(writer, admission, list(new), tallies)
             statements.store_cursor(writer, admission)
-            waiting.write(writer, admission, self.seal)
+            statements.write_parts(writer, admission, self.seal)
             trends.add_versions(writer, admission)
             statements.add_tallies(writer, tallies, self._slot)
         return len(new)
@@ -174,16 +172,16 @@ class PostgresStore(PostgresSearch):
     def reserve(self, judge: str, worst: Cost, caps: Sequence[SpendingCap], *, now: float) -> int | None:
         """See `Accounts.reserve`."""
         with self.transaction() as writer:
-            return accounts.reserve(writer, judge, worst, caps, now)
+            return statements.reserve_cost(writer, judge, worst, caps, now)
 
     def pay(self, reservation: int, actual: Cost) -> None:
         """See `Accounts.pay`."""
         with self.transaction() as writer:
-            accounts.pay(writer, reservation, actual)
+            statements.pay_cost(writer, reservation, actual)
 
     def spent(self, judge: str, since: float) -> Cost:
         """See `Accounts.spent`."""
-        return Cost(*self.rows(accounts.SPENT, (judge, since))[0])
+        return Cost(*self.rows(statements.SPENT, (judge, since))[0])
 
     def prepare_batch(self, judge: str, draws: Mapping[str, int], seed: str, *, now: float) -> int:
         """See `Batches.prepare_batch`."""
@@ -238,11 +236,11 @@ class PostgresStore(PostgresSearch):
     def prune(self, retention: Retention, *, now: float) -> int:
         """See `Store.prune`. Does nothing while another worker prunes."""
         limits, deleted = retention, 0
-        self._delete(lambda writer: accounts.compact(writer, now), None)
+        self._delete(lambda writer: statements.compact_costs(writer, now), None)
         self._delete(self._fold_workers, None)
         self._make_partitions(time.time())
         deleted += self._drop_days(limits, now)
-        while self._delete(lambda writer: waiting.delete_old(writer, now), 0):
+        while self._delete(lambda writer: statements.delete_old_parts(writer, now), 0):
             pass
         self._delete(lambda writer: self._expire_feedback(writer, now), None)
         self._delete(lambda writer: trends.delete_old(writer, retention, now), None)

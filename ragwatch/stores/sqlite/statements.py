@@ -1,18 +1,118 @@
-"""SQL statements of intake, settlement and message batches. Each takes the writer within a transaction."""
+"""SQL statements of intake, settlement, batches, costs and waiting parts. Each is within a transaction."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+import zlib
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from ragwatch.core.budget import Cost, SpendingCap, fits
 from ragwatch.core.sample import Draw
 from ragwatch.core.tally import Tallies, count_assignments, verdict_tallies
 from ragwatch.core.verdict import Verdict
 from ragwatch.ports import Admission, Assignment, FollowUp
 from ragwatch.stores import rows
 from ragwatch.stores.kept_texts import Texts
-from ragwatch.stores.rows import DrawCells, draw_of
+from ragwatch.stores.rows import ZLIB_LEVEL, DrawCells, digest, draw_of
 from ragwatch.stores.traits import traits_body
+
+DAY = 86400.0
+WAITING_PARTS = "SELECT part_group, name, body, at FROM parts WHERE source = ? ORDER BY rowid"
+MAX_ROWS_PER_STEP = 5000
+MAX_VARIABLES = 500  # of one SELECT
+
+
+def write_parts(writer: sqlite3.Connection, admission: Admission) -> None:
+    """Store the parts and ids of an admission, and delete the groups that it releases."""
+    source = admission.source
+    writer.executemany(
+        "INSERT OR IGNORE INTO parts VALUES (?, ?, ?, ?, seal(?))",
+        [(source, part.group, part.name, part.at, zlib.compress(part.payload, ZLIB_LEVEL)) for part in admission.hold],
+    )
+    writer.executemany(
+        "DELETE FROM parts WHERE source = ? AND part_group = ?", [(source, group) for group in admission.release]
+    )
+    at = admission.at or 0.0
+    writer.executemany(
+        "INSERT OR IGNORE INTO received VALUES (?, ?, ?)",
+        [(source, digest(identity), at) for identity in admission.received],
+    )
+
+
+def received_queries(source: str, ids: Collection[str]) -> Iterable[tuple[str, Sequence[object], dict[bytes, str]]]:
+    """Queries for the digests that are stored, each with its parameters and its ids by digest."""
+    every = {digest(identity): identity for identity in ids}
+    digests = list(every)
+    for start in range(0, len(digests), MAX_VARIABLES):
+        some = digests[start : start + MAX_VARIABLES]
+        marks = ", ".join("?" * len(some))
+        sql = f"SELECT digest FROM received WHERE source = ? AND digest IN ({marks})"  # noqa: S608 - question marks
+        yield sql, (source, *some), {key: every[key] for key in some}
+
+
+def delete_old_parts(writer: sqlite3.Connection, now: float) -> int:
+    """Delete a limited number of ids that were received more than a day ago, and of parts that wait for so long.
+
+    Sources release their parts within minutes; older ones belong to a source that is not configured any more.
+    """
+    deleted = 0
+    for table in ("received", "parts"):
+        deleted += writer.execute(
+            f"DELETE FROM {table} WHERE rowid IN"  # noqa: S608 - constant names
+            f" (SELECT rowid FROM {table} WHERE at < ? OR at > ? ORDER BY rowid LIMIT ?)",
+            (now - DAY, now + DAY, MAX_ROWS_PER_STEP),
+        ).rowcount
+    return deleted
+
+
+MAX_AGE_SECONDS = 8 * DAY  # one day more than the longest useful cap
+COMPACT_AFTER_SECONDS = 600.0
+MINUTE = 60.0
+
+SPENT = "SELECT TOTAL(usd), COALESCE(SUM(tokens), 0) FROM spending WHERE judge = ? AND at > ?"
+
+
+def reserve_cost(
+    writer: sqlite3.Connection, judge: str, worst: Cost, caps: Sequence[SpendingCap], now: float
+) -> int | None:
+    """See `Accounts.reserve`."""
+    for cap in caps:
+        spent = writer.execute(SPENT, (judge, now - cap.seconds)).fetchone()
+        if not fits(cap, Cost(*spent), worst):
+            return None
+    row = (judge, now, worst.usd, worst.tokens)
+    return writer.execute(
+        "INSERT INTO spending (judge, at, usd, tokens, settled) VALUES (?, ?, ?, ?, 0)", row
+    ).lastrowid
+
+
+def pay_cost(writer: sqlite3.Connection, reservation: int, actual: Cost) -> None:
+    """See `Accounts.pay`. Only the first call for a reservation counts, so that a repeated step changes nothing."""
+    writer.execute(
+        "UPDATE spending SET usd = ?, tokens = ?, settled = 1 WHERE id = ? AND NOT settled",
+        (actual.usd, actual.tokens, reservation),
+    )
+
+
+def compact_costs(writer: sqlite3.Connection, now: float) -> None:
+    """Delete rows older than any cap, and merge settled rows by judge and minute, so that sums stay fast.
+
+    A merged row has the time of its last call, so that no cost leaves a sliding window too early.
+    """
+    writer.execute("DELETE FROM spending WHERE at < ?", (now - MAX_AGE_SECONDS,))
+    settled = "SELECT {} FROM spending WHERE settled AND at < ?1 GROUP BY judge, CAST(at / ?2 AS INTEGER)"
+    parameters = (now - COMPACT_AFTER_SECONDS, MINUTE)
+    sums = settled.format("MAX(id) AS last, MAX(at) AS at, SUM(usd) AS usd, SUM(tokens) AS tokens, COUNT(*) AS calls")
+    writer.execute(
+        "UPDATE spending SET at = minute.at, usd = minute.usd, tokens = minute.tokens"  # noqa: S608 - constants only
+        f" FROM ({sums}) AS minute WHERE spending.id = minute.last AND minute.calls > 1",
+        parameters,
+    )
+    writer.execute(
+        f"DELETE FROM spending WHERE settled AND at < ?1 AND id NOT IN ({settled.format('MAX(id)')})",  # noqa: S608 - the same
+        parameters,
+    )
+
 
 OPEN_BATCHES = "SELECT id, provider_id, prepared, seed FROM batches WHERE judge = ? ORDER BY id"
 BATCHED_DRAWS = (

@@ -33,7 +33,7 @@ from ragwatch.ports import (
 from ragwatch.stores import rows
 from ragwatch.stores.encryption import EncryptionOptions, TextCipher
 from ragwatch.stores.kept_texts import TEXT_SEARCH, Texts
-from ragwatch.stores.sqlite import accounts, feedback, indexing, replies, statements, trends, waiting
+from ragwatch.stores.sqlite import feedback, indexing, replies, statements, trends
 from ragwatch.stores.sqlite.finding import SqliteSearch
 from ragwatch.stores.sqlite.retention import LIVE, PRUNED_UNTIL, delete_expired, delete_oldest, delete_oldest_runs
 
@@ -110,7 +110,7 @@ class SqliteStore(SqliteSearch):
 
     def parts(self, source: str) -> Iterator[Part]:
         """See `Store.parts`."""
-        with closing(self._reader.walk(waiting.PARTS, (source,))) as stored:
+        with closing(self._reader.walk(statements.WAITING_PARTS, (source,))) as stored:
             for row in stored:
                 try:
                     yield rows.part_of(row)
@@ -120,7 +120,7 @@ class SqliteStore(SqliteSearch):
     def received(self, source: str, ids: Collection[str]) -> set[str]:
         """See `Store.received`."""
         known: set[str] = set()
-        for sql, parameters, by_digest in waiting.received_queries(source, ids):
+        for sql, parameters, by_digest in statements.received_queries(source, ids):
             known.update(by_digest[digest] for (digest,) in self._reader.rows(sql, parameters))
         return known
 
@@ -141,7 +141,7 @@ class SqliteStore(SqliteSearch):
             feedback.write(writer, admission, new, tallies)
             statements.add_tallies(writer, tallies)
             statements.store_cursor(writer, admission)
-            waiting.write(writer, admission)
+            statements.write_parts(writer, admission)
             trends.add_versions(writer, admission)
             self._note_dropped(admission.release)
         return len(new)
@@ -215,16 +215,16 @@ class SqliteStore(SqliteSearch):
     def reserve(self, judge: str, worst: Cost, caps: Sequence[SpendingCap], *, now: float) -> int | None:
         """See `Accounts.reserve`. Refused on a disk too full to store the verdict."""
         with self._transaction(self._judging_floor) as writer:
-            return accounts.reserve(writer, judge, worst, caps, now)
+            return statements.reserve_cost(writer, judge, worst, caps, now)
 
     def pay(self, reservation: int, actual: Cost) -> None:
         """See `Accounts.pay`."""
         with self._transaction() as writer:
-            accounts.pay(writer, reservation, actual)
+            statements.pay_cost(writer, reservation, actual)
 
     def spent(self, judge: str, since: float) -> Cost:
         """See `Accounts.spent`."""
-        return Cost(*self._reader.rows(accounts.SPENT, (judge, since))[0])
+        return Cost(*self._reader.rows(statements.SPENT, (judge, since))[0])
 
     def prepare_batch(self, judge: str, draws: Mapping[str, int], seed: str, *, now: float) -> int:
         """See `Batches.prepare_batch`."""
@@ -283,8 +283,8 @@ class SqliteStore(SqliteSearch):
         deleted = 0
         with suppress(StoreError):  # truncating the write-ahead log may free the space that deleting needs
             self._checkpoint()
-        self._delete(lambda writer: accounts.compact(writer, now))
-        while self._delete(lambda writer: waiting.delete_old(writer, now)):
+        self._delete(lambda writer: statements.compact_costs(writer, now))
+        while self._delete(lambda writer: statements.delete_old_parts(writer, now)):
             pass
         self._delete(lambda writer: feedback.expire(writer, now))
         self._delete(lambda writer: trends.delete_old(writer, retention, now))

@@ -8,13 +8,13 @@ from random import Random
 import pytest
 from support.canaries import a_canary, a_failure, a_reply, a_report
 
+from ragwatch.commands.rollout import exit_code, rollout_line
 from ragwatch.core.canary.report import SuiteReport, suite_line
 from ragwatch.core.compare_line import METRICS, ComparedAnswer, compare_answers
 from ragwatch.core.feedback import feedback_score
 from ragwatch.core.ranking import Ranking
 from ragwatch.core.rollout.definition import Decision, Measured, Outcome, RolloutStep, StageReport
 from ragwatch.core.rollout.live import USER_METRIC, LiveAnswer, LiveRules, live_stage
-from ragwatch.core.rollout.report import exit_code, rollout_line
 from ragwatch.core.rollout.stages import JUDGED_METRICS, judged_stage, offline_stage, pick_questions, rankings_of
 
 FIRST, SECOND, NEVER = Ranking((1,), ((0,),)), Ranking((1,), ((), (0,))), Ranking((1,), ((),))

@@ -12,7 +12,7 @@ from support.batched import FULLY, PRICE, Life, Provider, names
 from support.callers import said
 from support.kit import JUDGE
 
-from ragwatch.daemon.left_batches import LeftBatchesLoop
+from ragwatch.pipeline.batching import LeftBatchesLoop
 from ragwatch.pipeline.judging import JudgingLoop, JudgingRules
 
 

@@ -14,8 +14,7 @@ from support.callers import HandClock, failed
 from ragwatch.errors import JudgeError
 from ragwatch.judges.llm.calls.circuit_breaker import CircuitBreaker
 from ragwatch.judges.llm.calls.limits import RateLimit, parse_rate_limits
-from ragwatch.judges.llm.calls.rate_limiter import RateLimiter
-from ragwatch.judges.llm.calls.scheduler import MAX_BACKOFF_SECONDS, MAX_PAUSE_SECONDS, CallScheduler
+from ragwatch.judges.llm.calls.scheduler import MAX_BACKOFF_SECONDS, MAX_PAUSE_SECONDS, CallScheduler, RateLimiter
 from ragwatch.telemetry import Telemetry
 
 FOREVER = float("inf")

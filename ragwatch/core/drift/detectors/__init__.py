@@ -7,8 +7,7 @@ from types import MappingProxyType
 
 from ragwatch.core.drift.detect import Detector, Direction, Score
 from ragwatch.core.drift.detectors.betting import Betting
-from ragwatch.core.drift.detectors.cusum import Cusum
-from ragwatch.core.drift.detectors.page_hinkley import PageHinkley
+from ragwatch.core.drift.detectors.cusum import Cusum, PageHinkley
 
 Kind = Callable[[float, float, Direction, float], Detector[Score]]
 

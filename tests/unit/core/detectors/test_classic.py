@@ -8,8 +8,7 @@ from itertools import accumulate
 import pytest
 
 from ragwatch.core.drift.detect import Direction, Score
-from ragwatch.core.drift.detectors.cusum import Cusum
-from ragwatch.core.drift.detectors.page_hinkley import PageHinkley
+from ragwatch.core.drift.detectors.cusum import Cusum, PageHinkley
 
 
 def stream(seed: int, size: int = 600) -> list[float]:
