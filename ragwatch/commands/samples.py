@@ -139,13 +139,13 @@ class SampleFiles:
             except (OSError, ValueError) as error:
                 raise FormatError("missing_field", "docs", f"{path.name} cannot be read: {error}") from error
         texts = self._texts[path]
-        are_names = isinstance(references, list) and all(isinstance(name, str) for name in references)
-        if not isinstance(texts, dict) or not are_names:
+        names = references if isinstance(references, list) else [None]
+        if not isinstance(texts, dict) or not all(isinstance(name, str) for name in names):
             raise FormatError("wrong_type", "context_refs", f"must be a list of keys in {path.name}, a JSON object")
-        absent = [name for name in references if name not in texts]
+        absent = [name for name in names if name not in texts]
         if absent:
             raise FormatError("missing_field", "context_refs", f"{absent[0]!r} is not in {path.name}")
-        return [texts[name] for name in references]
+        return [texts[name] for name in names]
 
 
 def _with_file_name(items: Iterator[Item], name: str) -> Iterator[Item]:

@@ -7,7 +7,6 @@ The contexts are `all_retrieved_documents` that were not filtered out, where the
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import Any
 
 from ragwatch.core.sample import Context, Sample
 from ragwatch.formats import fields, openai
@@ -47,13 +46,13 @@ def read(record: Record, fallback_id: str) -> Sample:
     return sample._replace(contexts=contexts)
 
 
-def _context(response: Record) -> dict[str, Any] | None:
+def _context(response: Record) -> dict[str, object] | None:
     """The context of the first choice, which may be JSON that was logged as text."""
     context = openai.added_context(response.get("choices"))
     return context if isinstance(context, dict) else None
 
 
-def _contexts(context: dict[str, Any]) -> tuple[Context, ...]:
+def _contexts(context: dict[str, object]) -> tuple[Context, ...]:
     retrieved = context.get("all_retrieved_documents")
     if isinstance(retrieved, list) and retrieved:
         sent = [item for item in retrieved if not (isinstance(item, dict) and item.get("filter_reason"))]

@@ -7,7 +7,6 @@ too, as `retrievalResults`, these are the contexts; else they are the references
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import Any
 
 from ragwatch.core.sample import Context, Sample
 from ragwatch.formats import fields
@@ -56,8 +55,8 @@ def read(record: Record, fallback_id: str) -> Sample:
 
 def _contexts(record: Record, response: Record) -> tuple[Context, ...]:
     for part in (record, response):
-        if isinstance(part.get("retrievalResults"), list):
-            return _passages(part["retrievalResults"], "retrievalResults")
+        if isinstance(results := part.get("retrievalResults"), list):
+            return _passages(results, "retrievalResults")
     citations = response.get("citations")
     if not isinstance(citations, list):
         raise fields.missing("citations")
@@ -70,7 +69,7 @@ def _contexts(record: Record, response: Record) -> tuple[Context, ...]:
     return fields.without_repeats(_passages(references, "citations[].retrievedReferences"))
 
 
-def _passages(items: list[Any], path: str) -> tuple[Context, ...]:
+def _passages(items: list[object], path: str) -> tuple[Context, ...]:
     return tuple(fields.context(_flat(item), path, rank) for rank, item in enumerate(items))
 
 

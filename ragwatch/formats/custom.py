@@ -16,7 +16,6 @@ fallback; `from_json(x)` decodes JSON that was logged as text.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from ragwatch.core.sample import Sample
 from ragwatch.errors import ConfigError
@@ -62,7 +61,7 @@ class MappingReader:
 
     def extract(self, record: Record) -> Record:
         """Return what the expressions extract, as a record in the canonical format."""
-        extracted: dict[str, Any] = {"question": None}
+        extracted: dict[str, object] = {"question": None}
         for key, expression in self._fields.items():
             value = search(expression, key, record)
             if value is not None:

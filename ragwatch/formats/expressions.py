@@ -17,7 +17,9 @@ from ragwatch.formats import fields
 from ragwatch.formats.shape import Record
 
 Predicate = Callable[[Record], bool]
-_Value = Callable[[Any], Any]
+_Value = Callable[[object], object]
+_Node = Mapping[str, Any]
+"""A part of an expression as jmespath has parsed it: `type`, `value` and `children`."""
 
 # Exceptions that jmespath does not wrap, for values of unexpected types: `a < b` of a text and a number,
 # `contains(a, b)` and `merge(a, b)` with null, `ceil` of infinity, a slice with step 0, equality of deep lists.
@@ -39,10 +41,10 @@ class _Functions(functions.Functions):
 
 
 _OPTIONS = jmespath.Options(custom_functions=_Functions())
-_FUNCTION_TABLE: Mapping[str, Any] = _Functions.FUNCTION_TABLE
+_FUNCTION_TABLE: Mapping[str, _Node] = _Functions.FUNCTION_TABLE
 
 
-def search(expression: ParsedResult, key: str, record: Record) -> Any:  # noqa: ANN401  a JSON value is any value
+def search(expression: ParsedResult, key: str, record: Record) -> object:
     """Return what an expression extracts from a record; None if it extracts nothing.
 
     Raises:
@@ -89,7 +91,7 @@ def _syntax_error(error: ParseError | LexerError) -> str:
     return f"unexpected {token!r}" if token else "the expression ends too early or cannot be read"
 
 
-def _calls(node: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+def _calls(node: _Node) -> Iterator[tuple[str, int]]:
     """Yield every function call in an expression, with the number of its arguments."""
     stack = [node]
     while stack:
@@ -114,7 +116,7 @@ def _check_call(key: str, expression: str, name: str, arguments: int) -> None:
         )
 
 
-def extractor(key: str, expression: str) -> Callable[[Record], Any]:
+def extractor(key: str, expression: str) -> Callable[[Record], object]:
     """Compile an expression to a function that extracts its value, and raises FormatError as `search` does.
 
     Raises:
@@ -154,7 +156,7 @@ def is_true(value: object) -> bool:
     return bool(value) or (isinstance(value, (int, float)) and not isinstance(value, bool))
 
 
-def _quick(node: Mapping[str, Any]) -> _Value | None:
+def _quick(node: _Node) -> _Value | None:
     """The function of an expression that only has fields, `==` and `!=` with a text or null, `&&`, `||` and `!`."""
     kind, children = node["type"], node["children"]
     if kind == "field":
@@ -168,11 +170,11 @@ def _quick(node: Mapping[str, Any]) -> _Value | None:
     return _COMBINATIONS[kind](*known) if len(known) == len(parts) else None
 
 
-def _field(name: str, value: Any) -> Any:  # noqa: ANN401  a JSON value is any value
+def _field(name: str, value: object) -> object:
     return value.get(name) if isinstance(value, dict) else None
 
 
-def _comparison(node: Mapping[str, Any]) -> _Value | None:
+def _comparison(node: _Node) -> _Value | None:
     left, right = node["children"]
     if left["type"] == "literal":
         left, right = right, left

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from sys import float_info
-from typing import Any
 
 import orjson
 
@@ -35,7 +34,7 @@ def wrong(path: str, expected: str, value: object) -> FormatError:
     return FormatError(RejectReason.WRONG_TYPE, path, f"must be {expected}, not {_KINDS.get(type(value), 'a number')}")
 
 
-def required(record: Record, key: str, path: str = "") -> Any:  # noqa: ANN401  a JSON value is any value
+def required(record: Record, key: str, path: str = "") -> object:
     """Return the value under `key`, which may be null. `path` names it in errors if it is nested."""
     try:
         return record[key]
@@ -69,7 +68,7 @@ def identity(value: object, path: str) -> str | None:
     raise wrong(path, "text or an integer of at most 64 bits", value)
 
 
-def first(record: Record, keys: Sequence[str]) -> tuple[str, Any]:
+def first(record: Record, keys: Sequence[str]) -> tuple[str, object]:
     """Return the first of `keys` that has a value, and that value; the last key and None if there is none.
 
     An empty text is a value only where there is no other.
@@ -132,7 +131,7 @@ def contexts(value: object, path: str) -> tuple[Context, ...]:
     return tuple(parsed)
 
 
-def _list_of(value: object, path: str) -> list[Any]:
+def _list_of(value: object, path: str) -> list[object]:
     """Return contexts that were not logged as a list: as text, as JSON in a text, or as one object."""
     decoded = embedded(value)
     if isinstance(decoded, dict):
@@ -194,7 +193,7 @@ def number(value: object, path: str) -> float:
     raise wrong(path, "a finite number", value)
 
 
-def metadata(record: Record) -> Mapping[str, Any]:
+def metadata(record: Record) -> Mapping[str, object]:
     """Return the record's metadata, including its top-level `trace_id`."""
     values = record.get("metadata")
     trace_id = record.get("trace_id")
@@ -209,7 +208,7 @@ def metadata(record: Record) -> Mapping[str, Any]:
     return {**values, "trace_id": trace_id} if isinstance(trace_id, str) else values
 
 
-def _shallow(value: dict[str, Any] | list[Any], depth: int) -> bool:
+def _shallow(value: dict[str, object] | list[object], depth: int) -> bool:
     if not depth:
         return False
     for part in value.values() if isinstance(value, dict) else value:

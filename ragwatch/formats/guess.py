@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
 
 from ragwatch.errors import FormatError
 from ragwatch.formats import FORMATS, fields
@@ -212,11 +211,11 @@ def _best(paths: Sequence[tuple[str, str]], names: Sequence[str], *, strict: boo
     return None if strict or not paths else paths[0][0]
 
 
-def _walk(value: Mapping[str, Any], prefix: str, depth: int) -> Iterator[tuple[str, str, Any]]:
+def _walk(value: Mapping[str, object], prefix: str, depth: int) -> Iterator[tuple[str, str, object]]:
     """Yield path, last key and value of every field down to `depth` levels, breadth first."""
     level = [(prefix, value)]
     for _ in range(depth):
-        deeper: list[tuple[str, Mapping[str, Any]]] = []
+        deeper: list[tuple[str, Mapping[str, object]]] = []
         for path, parent in level:
             for key, item in parent.items():
                 name = key if _IDENTIFIER.fullmatch(key) else _quoted(key)

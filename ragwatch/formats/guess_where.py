@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from ragwatch.formats.expressions import predicate
 from ragwatch.formats.guess import ANSWER_NAMES, QUESTION_NAMES
@@ -106,9 +105,9 @@ def _presence(answers: Sequence[Record], others: Sequence[Record]) -> list[str]:
 
 def _scalars(record: Record) -> Iterator[tuple[str, _Scalar]]:
     """Path and value of short texts, whole numbers and booleans in a record and in the objects in it."""
-    level: list[tuple[str, Mapping[str, Any]]] = [("", record)]
+    level: list[tuple[str, Mapping[str, object]]] = [("", record)]
     for _ in range(_MAX_DEPTH):
-        deeper: list[tuple[str, Mapping[str, Any]]] = []
+        deeper: list[tuple[str, Mapping[str, object]]] = []
         for prefix, parent in level:
             for key, value in parent.items():
                 if not _IDENTIFIER.fullmatch(key):

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 from types import MappingProxyType
-from typing import Any
 
 from ragwatch.core.sample import Role
 from ragwatch.formats import fields
@@ -72,7 +71,7 @@ def said(item: object) -> list[tuple[Role, str]] | None:
     return [(Role.USER, item[0]), (Role.ASSISTANT, item[1])]
 
 
-def speaker(message: dict[str, Any]) -> Role | None:
+def speaker(message: dict[str, object]) -> Role | None:
     """Return who wrote a message; None for the system and for tools."""
     for part in (message, inner(message)):
         for key in _ROLE_KEYS:
@@ -88,7 +87,7 @@ def speaker(message: dict[str, Any]) -> Role | None:
     return None if name in _NO_SPEAKERS else ROLES.get(name, Role.OTHER)
 
 
-def inner(message: dict[str, Any]) -> dict[str, Any]:
+def inner(message: dict[str, object]) -> dict[str, object]:
     """Return the part of a message with its content: LangChain nests it in `data`, or in `kwargs` of a constructor."""
     for key in ("kwargs", "data"):
         part = message.get(key)
@@ -97,19 +96,19 @@ def inner(message: dict[str, Any]) -> dict[str, Any]:
     return message
 
 
-def with_role(messages: object, role: str) -> list[dict[str, Any]]:
+def with_role(messages: object, role: str) -> list[dict[str, object]]:
     """Return the messages with a role (the `type` in LangChain's messages), in order."""
     if not isinstance(messages, list):
         return []
     return [message for message in messages if isinstance(message, dict) and _role(message) == role]
 
 
-def _role(message: dict[str, Any]) -> str | None:
+def _role(message: dict[str, object]) -> str | None:
     role = message.get("role") or message.get("type")
     return role.lower() if isinstance(role, str) else None
 
 
-def of_last_turn(messages: object, role: str) -> list[dict[str, Any]]:
+def of_last_turn(messages: object, role: str) -> list[dict[str, object]]:
     """Return the messages of a role since the last question, or all of that role if there are none since.
 
     Each log entry repeats the whole conversation: passages retrieved for earlier questions do not belong to this one.

@@ -9,7 +9,6 @@ that contain more than instructions. History: the messages of user and assistant
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import Any
 
 from ragwatch.core.sample import Context, Sample
 from ragwatch.errors import FormatError
@@ -87,7 +86,7 @@ def added_context(choices: object) -> object:
     return added if known else None
 
 
-def _message(choices: object) -> dict[str, Any]:
+def _message(choices: object) -> dict[str, object]:
     if not isinstance(choices, list):
         raise fields.wrong("choices", "a list", choices)
     choice = choices[0] if choices else None
@@ -97,7 +96,7 @@ def _message(choices: object) -> dict[str, Any]:
     return message
 
 
-def _items(output: object, kind: str) -> list[dict[str, Any]]:
+def _items(output: object, kind: str) -> list[dict[str, object]]:
     items = output if isinstance(output, list) else []
     return [item for item in items if isinstance(item, dict) and item.get("type") == kind]
 
@@ -117,7 +116,7 @@ def _message_text(content: object) -> str | None:
 
 
 def _contexts(
-    record: Record, request: Record, response: Record, message: dict[str, Any], conversation: object
+    record: Record, request: Record, response: Record, message: dict[str, object], conversation: object
 ) -> tuple[Context, ...]:
     for part in (record, request):
         key, passages = fields.first(part, CONTEXT_KEYS)
@@ -141,7 +140,7 @@ def _contexts(
     )
 
 
-def _results(search: dict[str, Any]) -> tuple[Context, ...]:
+def _results(search: dict[str, object]) -> tuple[Context, ...]:
     results = search.get("results")
     if results is None:
         raise fields.missing("output[].results", 'is missing: ask with include=["file_search_call.results"]')

@@ -11,7 +11,6 @@ import json
 import re
 from collections.abc import Callable
 from math import isinf
-from typing import Any
 
 import orjson
 
@@ -19,9 +18,9 @@ from ragwatch.core.sample import RejectReason, SkipReason
 from ragwatch.errors import FormatError, TooManyValuesError
 from ragwatch.formats.decoded_size import ADVICE, is_too_large
 
-Parsed = tuple[dict[str, Any], bool] | SkipReason
+Parsed = tuple[dict[str, object], bool] | SkipReason
 """A record and whether characters in it were replaced, or why the line is skipped (see `selection`)."""
-Line = bytes | dict[str, Any]
+Line = bytes | dict[str, object]
 """A line of a log; or a record that its source has decoded, of which `parse` would change nothing."""
 Parse = Callable[[Line], Parsed]
 
@@ -36,7 +35,7 @@ _ESCAPE = re.compile(
 )
 
 
-def parse(line: Line) -> tuple[dict[str, Any], bool]:
+def parse(line: Line) -> tuple[dict[str, object], bool]:
     """Decode the JSON object in one line. Returns it, and whether characters had to be replaced by U+FFFD.
 
     Bytes that are not UTF-8, lone surrogates and NUL are replaced, because they can be neither stored nor sent.
@@ -62,7 +61,7 @@ def parse(line: Line) -> tuple[dict[str, Any], bool]:
     return _parse_carefully(line) if b"\\" in line and _NUL_ESCAPE.search(line) else (value, False)
 
 
-def decode(text: str) -> Any:  # noqa: ANN401  a JSON value is any value
+def decode(text: str) -> object:
     """Decode JSON that a record holds as text, with the same characters replaced as in the record itself.
 
     Raises:
@@ -77,7 +76,7 @@ def decode(text: str) -> Any:  # noqa: ANN401  a JSON value is any value
     return orjson.loads(_ESCAPE.sub(_repaired, text))
 
 
-def decode_body(body: bytes) -> Any:  # noqa: ANN401  a JSON value is any value
+def decode_body(body: bytes) -> object:
     r"""Decode JSON that was sent by another program. Only where it is no JSON, what can be repaired is repaired.
 
     One text that was cut within an emoji must not cost all others of a request or a reply.
@@ -104,7 +103,7 @@ def decode_body(body: bytes) -> Any:  # noqa: ANN401  a JSON value is any value
             raise error from None
 
 
-def _parse_carefully(line: bytes) -> tuple[dict[str, Any], bool]:
+def _parse_carefully(line: bytes) -> tuple[dict[str, object], bool]:
     if b"\x00" in line:
         raise FormatError(RejectReason.BINARY, "", "contains NUL bytes: a binary file, or a gap left by a crash")
     decoded = line.decode("utf-8", "replace").removeprefix(_BOM)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
 from ragwatch.core.sample import Sample
 
-Record = Mapping[str, Any]
+Record = Mapping[str, object]
 """One JSON object as it was logged."""
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Container, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from ragwatch.core.sample import Context, Role
 from ragwatch.errors import FormatError
@@ -122,7 +122,7 @@ def contexts_of(runs: Sequence[TracedRun], retrievers: Sequence[str]) -> tuple[C
     return fields.without_repeats(context for run in outermost for context in read[run.id])
 
 
-def _is_inside(run: TracedRun, by_id: dict[str, TracedRun], read: dict[str, Any]) -> bool:
+def _is_inside(run: TracedRun, by_id: Mapping[str, TracedRun], read: Container[str]) -> bool:
     """Whether a run is part of one that returned documents too."""
     passed = {run.id}
     parent = run.parent

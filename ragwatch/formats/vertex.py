@@ -7,7 +7,6 @@ contexts are a field `documents` or `contexts` of the record, else the grounding
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import Any
 
 from ragwatch.core.sample import Context, Sample, Turn
 from ragwatch.formats import fields
@@ -73,7 +72,7 @@ def _asked(contents: object) -> tuple[str | None, tuple[Turn, ...]]:
     if isinstance(contents, str):
         return contents, ()
     items = contents if isinstance(contents, list) else [contents]
-    messages: list[dict[str, Any]] = [
+    messages: list[dict[str, object]] = [
         {"role": item.get("role") or "user", "content": _text(item)} for item in items if isinstance(item, dict)
     ]
     return question_text(messages), before_question(messages)
@@ -94,7 +93,7 @@ def _contexts(record: Record, request: Record, candidate: Record) -> tuple[Conte
     return fields.without_repeats(fields.contexts(passages, "groundingChunks"))
 
 
-def _passage(chunk: object) -> dict[str, Any] | None:
+def _passage(chunk: object) -> dict[str, object] | None:
     retrieved = fields.first(chunk, ("retrievedContext", "retrieved_context"))[1] if isinstance(chunk, dict) else None
     if not isinstance(retrieved, dict):
         return None

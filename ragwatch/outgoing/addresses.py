@@ -10,7 +10,6 @@ import asyncio
 import socket
 from collections.abc import Iterable
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
-from typing import Any
 from urllib.parse import urlsplit
 
 NAMES = frozenset(
@@ -110,5 +109,5 @@ def resolve_blocking(host: str, port: int) -> list[str]:
         raise OSError(f"{host!r} is not a host name") from error
 
 
-def _distinct(rows: Iterable[Any]) -> list[str]:
-    return list(dict.fromkeys(str(row[4][0]) for row in rows))
+def _distinct(rows: Iterable[tuple[object, object, object, object, tuple[object, ...]]]) -> list[str]:
+    return list(dict.fromkeys(str(address[0]) for *_, address in rows))

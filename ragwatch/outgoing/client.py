@@ -7,21 +7,32 @@ and as they are unpacked.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from ssl import SSLContext
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ragwatch.outgoing.guard import Guard
 from ragwatch.outgoing.proxies import proxies
 
-# `Any` below stands for types of `library`, which is httpx or the copy of it that an SDK brings.
+if TYPE_CHECKING:
+    import httpx
+
+# Types are those of httpx; `library` is httpx or the copy of it that an SDK brings, which has the same.
+Verify = SSLContext | bool
 # ruff: noqa: ANN401
 MAX_REPLY_BYTES = 4 << 20
 """Most bytes of the reply of a judge, as sent and unpacked."""
 
 
 def async_client(
-    library: ModuleType, *, verify: Any = True, guard: Guard | None = None, limits: Any = None, **options: Any
-) -> Any:
+    library: ModuleType,
+    *,
+    verify: Verify = True,
+    guard: Guard | None = None,
+    limits: httpx.Limits | None = None,
+    **options: Any,
+) -> httpx.AsyncClient:
     """Return an asynchronous client.
 
     Args:
@@ -32,7 +43,10 @@ def async_client(
         options: Further options of the library.
     """
     transport = _async_transport(library)(guard or Guard(library), verify, limits or library.Limits())
-    return library.AsyncClient(transport=transport, trust_env=False, follow_redirects=False, **options)
+    client: httpx.AsyncClient = library.AsyncClient(
+        transport=transport, trust_env=False, follow_redirects=False, **options
+    )
+    return client
 
 
 def judge_client(library: ModuleType, *, unbounded_suffix: str | None = None, **options: Any) -> Any:
@@ -46,21 +60,22 @@ def judge_client(library: ModuleType, *, unbounded_suffix: str | None = None, **
     return async_client(library, guard=Guard(library, proxies(), MAX_REPLY_BYTES, unbounded_suffix), **options)
 
 
-def blocking_client(library: ModuleType, **options: Any) -> Any:
+def blocking_client(library: ModuleType, **options: object) -> httpx.Client:
     """Return a client for a thread that may wait; it uses no proxies, and its caller bounds what it reads."""
     transport = _blocking_transport(library)(Guard(library))
-    return library.Client(transport=transport, trust_env=False, follow_redirects=False, **options)
+    client: httpx.Client = library.Client(transport=transport, trust_env=False, follow_redirects=False, **options)
+    return client
 
 
-def _async_transport(library: ModuleType) -> Any:
+def _async_transport(library: ModuleType) -> Callable[[Guard, Verify, httpx.Limits], httpx.AsyncBaseTransport]:
     class Transport(library.AsyncBaseTransport):  # type: ignore[misc, name-defined]  # of a library that is chosen late
         """Sends requests that a guard has checked."""
 
-        def __init__(self, guard: Guard, verify: Any, limits: Any) -> None:
+        def __init__(self, guard: Guard, verify: Verify, limits: httpx.Limits) -> None:
             self._guard, self._options = guard, {"verify": verify, "limits": limits, "trust_env": False}
-            self._by_proxy: dict[str | None, Any] = {}
+            self._by_proxy: dict[str | None, httpx.AsyncBaseTransport] = {}
 
-        async def handle_async_request(self, request: Any) -> Any:
+        async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
             guard, proxy = self._guard, self._guard.proxy_of(request)
             transport = self._through(proxy)
             if proxy is not None:
@@ -73,7 +88,7 @@ def _async_transport(library: ModuleType) -> Any:
                     continue
             return guard.bounded(request, await transport.handle_async_request(guard.at(request, last)))
 
-        def _through(self, proxy: str | None) -> Any:
+        def _through(self, proxy: str | None) -> httpx.AsyncBaseTransport:
             if proxy not in self._by_proxy:
                 self._by_proxy[proxy] = library.AsyncHTTPTransport(proxy=proxy, **self._options)
             return self._by_proxy[proxy]
@@ -85,14 +100,15 @@ def _async_transport(library: ModuleType) -> Any:
     return Transport
 
 
-def _blocking_transport(library: ModuleType) -> Any:
+def _blocking_transport(library: ModuleType) -> Callable[[Guard], httpx.BaseTransport]:
     class Transport(library.BaseTransport):  # type: ignore[misc, name-defined]  # as above
         """Sends requests that a guard has checked."""
 
         def __init__(self, guard: Guard) -> None:
-            self._guard, self._direct = guard, library.HTTPTransport(trust_env=False)
+            self._guard = guard
+            self._direct: httpx.BaseTransport = library.HTTPTransport(trust_env=False)
 
-        def handle_request(self, request: Any) -> Any:
+        def handle_request(self, request: httpx.Request) -> httpx.Response:
             *others, last = self._guard.resolved_blocking(request)
             for address in others:
                 try:

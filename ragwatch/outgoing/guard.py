@@ -8,13 +8,15 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ragwatch.outgoing.addresses import forbidden, is_address, resolve, resolve_blocking
 from ragwatch.outgoing.proxies import NO_PROXIES, Proxies
 
-# `Any` below stands for types of `library`, which is httpx or the copy of it that an SDK brings.
-# ruff: noqa: ANN401
+if TYPE_CHECKING:
+    import httpx
+
+# Types are those of httpx; `library` is httpx or the copy of it that an SDK brings, which has the same.
 _PORTS = {"http": 80, "https": 443}
 _PIECE = 64 << 10  # bytes that are unpacked at once
 _WINDOWS = {"gzip": 16 + zlib.MAX_WBITS, "x-gzip": 16 + zlib.MAX_WBITS, "deflate": zlib.MAX_WBITS}
@@ -40,7 +42,7 @@ class Guard:
     max_bytes: int | None = None
     unbounded_suffix: str | None = None
 
-    def proxy_of(self, request: Any) -> str | None:
+    def proxy_of(self, request: httpx.Request) -> str | None:
         """The proxy of a request, whose host is checked: a proxy resolves names itself."""
         host, port = _place(request)
         proxy = self.environment.proxy_of(request.url.scheme, host, port)
@@ -48,7 +50,7 @@ class Guard:
             raise self._forbidden(host, request) from ForbiddenAddressError()
         return proxy
 
-    async def resolved(self, request: Any) -> list[str]:
+    async def resolved(self, request: httpx.Request) -> list[str]:
         """The addresses of the host of a request, once they are checked."""
         host, port = _place(request)
         if is_address(host):
@@ -62,7 +64,7 @@ class Guard:
         except OSError as error:
             raise self.library.ConnectError(f"{host} cannot be resolved: {error}", request=request) from error
 
-    def resolved_blocking(self, request: Any) -> list[str]:
+    def resolved_blocking(self, request: httpx.Request) -> list[str]:
         """The same, in a thread that may wait."""
         host, port = _place(request)
         try:
@@ -70,39 +72,41 @@ class Guard:
         except OSError as error:
             raise self.library.ConnectError(f"{host} cannot be resolved: {error}", request=request) from error
 
-    def at(self, request: Any, address: str) -> Any:
+    def at(self, request: httpx.Request, address: str) -> httpx.Request:
         """A request for the host at one of its addresses: the header Host and the name in TLS stay the host's."""
         host = request.url.raw_host.decode("ascii")
         if host == address:
             return request
-        return self.library.Request(
+        checked: httpx.Request = self.library.Request(
             request.method,
             request.url.copy_with(host=address),
             headers=request.headers,
             stream=request.stream,
             extensions={"sni_hostname": host, **request.extensions},
         )
+        return checked
 
-    def bounded(self, request: Any, response: Any) -> Any:
+    def bounded(self, request: httpx.Request, response: httpx.Response) -> httpx.Response:
         """A response whose body is bounded while it is read."""
         suffix = self.unbounded_suffix
         if self.max_bytes is None or (suffix is not None and request.url.path.endswith(suffix)):
             return response
         unpack = _unpacker(response.headers, self.library)
         left_out = {b"content-encoding"} if unpack is None else {b"content-encoding", b"content-length"}
-        return self.library.Response(
+        bounded: httpx.Response = self.library.Response(
             response.status_code,
             headers=[(name, value) for name, value in response.headers.raw if name.lower() not in left_out],
             stream=_stream(self.library)(response.stream, unpack, self.max_bytes, request),
             extensions=response.extensions,
         )
+        return bounded
 
-    def _checked(self, addresses: list[str], host: str, request: Any) -> list[str]:
+    def _checked(self, addresses: list[str], host: str, request: httpx.Request) -> list[str]:
         if forbidden(host) or any(map(forbidden, addresses)):
             raise self._forbidden(host, request) from ForbiddenAddressError()
         return addresses
 
-    def _forbidden(self, host: str, request: Any) -> Exception:
+    def _forbidden(self, host: str, request: httpx.Request) -> Exception:
         message = f"{host} is at the address of a metadata service, or link-local"
         error: Exception = self.library.ConnectError(message, request=request)
         return error
@@ -112,13 +116,15 @@ Unpack = Callable[[bytes], Iterator[bytes]]
 
 
 @cache
-def _stream(library: ModuleType) -> Any:
+def _stream(library: ModuleType) -> Callable[..., httpx.AsyncByteStream]:
     """The class of bounded bodies."""
 
     class Bounded(library.AsyncByteStream):  # type: ignore[misc, name-defined]  # of a library that is chosen late
         """The body of a response, which ends with an error at the limit."""
 
-        def __init__(self, stream: Any, unpack: Unpack | None, limit: int, request: Any) -> None:
+        def __init__(
+            self, stream: httpx.AsyncByteStream, unpack: Unpack | None, limit: int, request: httpx.Request
+        ) -> None:
             self._stream, self._unpack, self._limit, self._request = stream, unpack, limit, request
 
         async def __aiter__(self) -> AsyncIterator[bytes]:
@@ -156,6 +162,6 @@ def _unpacker(headers: Mapping[str, str], library: ModuleType) -> Unpack | None:
     return unpack
 
 
-def _place(request: Any) -> tuple[str, int]:
+def _place(request: httpx.Request) -> tuple[str, int]:
     host = request.url.raw_host.decode("ascii").strip("[]")
     return host, request.url.port or _PORTS[request.url.scheme]
