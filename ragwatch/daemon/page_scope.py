@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ragwatch.config.paging import unpaged
 from ragwatch.daemon.runtime import Runtime
+from ragwatch.judges.lexical.claims import other_sentences
 from ragwatch.web import PageScope
 
 
@@ -27,4 +28,5 @@ def page_scope(runtime: Runtime) -> PageScope:
         segments=config.settings.segments,
         criteria=tuple(criterion.name for criterion in config.settings.criteria),
         trace_url=config.settings.web.trace_url,
+        other_sentences=other_sentences,
     )
