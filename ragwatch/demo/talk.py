@@ -35,7 +35,7 @@ _SHARES = {"search": 3, "support": 6}  # of ten answers, those with an opening; 
 def spoken(question: str, quote: Quote, route: str) -> str:
     """Words an answer: each sentence cites its passage, and a share of the answers begins or ends with courtesy."""
     mark = _MARKS[route].format(quote.rank + 1)
-    body = " ".join(f"{sentence[:-1]}{mark}{sentence[-1]}" for sentence in quote.sentences)
+    body = " ".join(f"{sentence.rstrip('.:')}{mark}." for sentence in quote.sentences)
     opening, closing = (_some(question, part, route) for part in (OPENINGS, CLOSINGS))
     return " ".join(filter(None, (opening, f"{quote.title}: {body}", closing)))
 

@@ -34,6 +34,13 @@ def test_each_route_cites_in_one_style(route: str, mark: str) -> None:
         assert f"teapot.brew: Brew leaves in hot water {mark}. The lid stays closed meanwhile {mark}." in answer
 
 
+def test_a_sentence_before_an_example_is_a_claim() -> None:
+    """Without the example that follows in the documentation, its colon would make it a heading."""
+    answer = spoken("How?", Quote(0, "teapot.brew", ("Brew leaves in hot water for five minutes:",)), ROUTES[0])
+    assert "teapot.brew: Brew leaves in hot water for five minutes [1]." in answer
+    assert len(claims_of(answer).claims) == 1
+
+
 @pytest.mark.parametrize("route", ROUTES)
 def test_a_share_of_the_answers_has_courtesy(route: str) -> None:
     """Each phrase is used, but not by every answer; the same question gets the same answer."""
