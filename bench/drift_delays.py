@@ -28,11 +28,10 @@ from ragwatch.config.drift import DriftOptions
 from ragwatch.core.drift.detect import DetectorState, Score, begin, step
 from ragwatch.core.sample import OTHER, Context, Sample
 from ragwatch.core.scores import score_all
-from ragwatch.demo.answerer import ABSTENTION
-from ragwatch.demo.breakage import invented
 from ragwatch.demo.driver import endless
 from ragwatch.demo.questions import questions
 from ragwatch.demo.service import RagService
+from ragwatch.demo.talk import ABSTENTION
 from ragwatch.judges.lexical.judge import LexicalJudge, Options, build
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.signals import Signal
@@ -46,8 +45,9 @@ ROUTES = ("search", "support", "chat", OTHER)
 DAY, LONGEST, BATCH = 86400.0, 10_000, 10
 Scores = Mapping[Quantity, float | None]
 Change = Callable[[Sample, Sample], Sample]
+INVENTION = "Engineers in Tbilisi rewrote it last winter. A licence costs 48 euros per seat every quarter."
 CHANGES: dict[str, Change] = {
-    "inventions": lambda sample, _: sample._replace(answer=invented(sample.question or "")),
+    "inventions": lambda sample, _: sample._replace(answer=INVENTION),
     "unrelated contexts": lambda sample, other: sample._replace(contexts=other.contexts),
     "unrelated context on top": lambda sample, other: sample._replace(
         contexts=(other.contexts[0], *sample.contexts[:-1])

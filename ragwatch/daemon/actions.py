@@ -13,6 +13,7 @@ from ragwatch.daemon.events import REPORTED
 from ragwatch.daemon.runtime import Runtime
 from ragwatch.daemon.watchers import Watchers
 from ragwatch.errors import JudgeError
+from ragwatch.judges.lexical.claims import other_sentences
 from ragwatch.pipeline.rejudging import RejudgeRequest, Rejudging
 from ragwatch.ports import Judge, Store
 from ragwatch.ports.capabilities import ShowsPrompts
@@ -94,6 +95,7 @@ def page_scope(runtime: Runtime) -> PageScope:
         segments=config.settings.segments,
         criteria=tuple(criterion.name for criterion in config.settings.criteria),
         trace_url=config.settings.web.trace_url,
+        other_sentences=other_sentences,
     )
 
 

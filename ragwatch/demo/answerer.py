@@ -1,4 +1,4 @@
-"""Generates the answers of the demo: extracts whole sentences from the passages, or abstains."""
+"""Chooses what the demo answers: whole sentences of one passage, or nothing."""
 
 from __future__ import annotations
 
@@ -7,16 +7,30 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
+from typing import NamedTuple
 
 from ragwatch.demo import tokenizer
 from ragwatch.demo.corpus import Passage
 
-ABSTENTION = "I could not find that in the documentation."
 MIN_COVERAGE = 0.6  # share of the question's weight below which a passage does not answer it
 MAX_SENTENCES = 3
 _RANK_MARGIN = 0.06  # additional share of the question's weight by which a passage beats the one ranked above it
 _FIRST_MARGIN = 0.15  # additional share of the question's weight by which a sentence beats the first
 _MIN_GAIN = 0.08  # share of the question's weight that a further sentence must add
+
+
+class Quote(NamedTuple):
+    """Sentences of one passage.
+
+    Attributes:
+        rank: 0-based position of the passage among those that were retrieved.
+        title: Its title.
+        sentences: Some of its sentences, in their order.
+    """
+
+    rank: int
+    title: str
+    sentences: tuple[str, ...]
 
 
 class Answerer:
@@ -38,13 +52,14 @@ class Answerer:
         total = sum(weights.values())
         return sum(weight for word, weight in weights.items() if word in contained) / total if total else 0.0
 
-    def answer(self, question: str, passages: Sequence[Passage]) -> str:
-        """Quotes one to three sentences of one passage after its name; abstains if none covers the question."""
+    def answer(self, question: str, passages: Sequence[Passage]) -> Quote | None:
+        """Quotes one to three sentences of one passage; None if none covers the question."""
         best = self._best(question, passages)
-        return ABSTENTION if best is None else self.quote(question, best)
+        return None if best is None else self.quote(question, passages, best)
 
-    def quote(self, question: str, passage: Passage) -> str:
-        """Quotes the sentences of the passage that best cover the question, in their order, after its name."""
+    def quote(self, question: str, passages: Sequence[Passage], rank: int) -> Quote:
+        """Quotes the sentences of the passage of this rank that best cover the question, in their order."""
+        passage = passages[rank]
         weights = self._weights(question)
         lines = tokenizer.sentences(passage.body)
         kept = {self._first(weights, lines)}
@@ -60,20 +75,20 @@ class Answerer:
                 break
             kept.add(index)
             missing -= set(tokenizer.content(lines[index]))
-        return f"{passage.title}: {' '.join(lines[index] for index in sorted(kept))}"
+        return Quote(rank, passage.title, tuple(lines[index] for index in sorted(kept)))
 
-    def wrong_passage(self, question: str, passages: Sequence[Passage]) -> Passage:
-        """Chooses a wrong passage: of those below the first, the least similar to the question and to the first.
+    def wrong_rank(self, question: str, passages: Sequence[Passage]) -> int:
+        """Rank of a wrong passage: of those below the first, the least similar to the question and to the first.
 
         Simulates a model that ignores the best document of its prompt. A single passage is returned as it is.
         """
         top = passages[0]
-        lower = [passage for passage in passages if passage.title != top.title] or passages[1:] or passages
-        return min(
-            lower, key=lambda passage: self.coverage(question, passage.text) + self.coverage(passage.text, top.text)
-        )
+        ranks = range(len(passages))
+        lower = [rank for rank in ranks if passages[rank].title != top.title] or ranks[1:] or ranks
+        texts = [passage.text for passage in passages]
+        return min(lower, key=lambda rank: self.coverage(question, texts[rank]) + self.coverage(texts[rank], top.text))
 
-    def _best(self, question: str, passages: Sequence[Passage]) -> Passage | None:
+    def _best(self, question: str, passages: Sequence[Passage]) -> int | None:
         # The order of the retriever counts, unless a lower passage covers clearly more.
         scored = [
             (self.coverage(question, passage.text) - _RANK_MARGIN * rank, rank) for rank, passage in enumerate(passages)
@@ -81,7 +96,7 @@ class Answerer:
         if not scored:
             return None
         score, rank = max(scored, key=lambda pair: (pair[0], -pair[1]))
-        return passages[rank] if score + _RANK_MARGIN * rank >= MIN_COVERAGE else None
+        return rank if score + _RANK_MARGIN * rank >= MIN_COVERAGE else None
 
     def _first(self, weights: Mapping[str, float], lines: Sequence[str]) -> int:
         """Index of the opening sentence: the first, which defines the term, unless another covers clearly more."""

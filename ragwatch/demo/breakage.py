@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import StrEnum
-from hashlib import blake2b
+
+from ragwatch.demo.stable_hash import stable_hash
 
 HEALTHY_RELEASE = "v1"
 VANISHING_SHARE = 0.93
@@ -27,7 +28,7 @@ class Breakage(StrEnum):
         """Message for the terminal when the release is deployed."""
         return {
             Breakage.VANISH: "release v2-index: a rebuilt index lost most of the documents that users ask for",
-            Breakage.INVENT: "release v3-model: a new model hallucinates most of its answers",
+            Breakage.INVENT: "release v3-model: a new model adds to its answers what no document says",
             Breakage.IGNORE_TOP: "release v4-prompt: a new prompt makes the model ignore the top-ranked document",
         }[self]
 
@@ -77,39 +78,4 @@ def vanishes(module: str) -> bool:
     >>> vanishes("textwrap") == vanishes("textwrap")
     True
     """
-    return _hash(f"vanish {module}") % 1000 < VANISHING_SHARE * 1000
-
-
-_PEOPLE = ("Ottoline Brandvik", "Tobias Quarrington", "Marguerite Holloway", "Ines Aldecoa", "Fergus Mallory")
-_CITIES = ("Reykjavik", "Valparaiso", "Ljubljana", "Wellington", "Tbilisi")
-_PRODUCTS = ("Heliograph", "Bluebird", "Marmalade", "Cormorant", "Tangerine")
-_INVENTIONS = (
-    "It was rewritten by {who} at the {where} sprint and ships since release {big}.{small} of the {what} toolkit",
-    "Benchmarks from {where} University measured {big}{small} gigabytes per minute on a laptop battery",
-    "A licence from the {what} consortium costs {big} euros per seat every quarter",
-    "Engineers in {where} recommend at least {big} graphics cards and {small} terabytes of memory",
-    "The {what} compiler rewrites it into assembler, which made it {big} times faster last winter",
-    "Since the {what} acquisition, {who} maintains it from {where} together with {small} volunteers",
-    "Telemetry gets uploaded to the {what} cloud every {big} minutes unless {who} disagrees",
-    "Customers in {where} reported {big}{small} outages before {who} patched the scheduler",
-)
-
-
-def invented(question: str, count: int = 3) -> str:
-    """Generates `count` fluent sentences that no passage contains; deterministic for a question."""
-    seed = _hash(question)
-    lines = (
-        _INVENTIONS[(seed + turn * 3) % len(_INVENTIONS)].format(
-            who=_PEOPLE[(seed // 8 + turn) % len(_PEOPLE)],
-            where=_CITIES[(seed // 40 + turn) % len(_CITIES)],
-            what=_PRODUCTS[(seed // 200 + turn) % len(_PRODUCTS)],
-            big=12 + (seed // 1000 + 17 * turn) % 80,
-            small=2 + (seed // 80000 + turn) % 7,
-        )
-        for turn in range(count)
-    )
-    return " ".join(f"{line}." for line in lines)
-
-
-def _hash(text: str) -> int:
-    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big")
+    return stable_hash(f"vanish {module}") % 1000 < VANISHING_SHARE * 1000

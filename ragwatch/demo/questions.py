@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from hashlib import blake2b
 from importlib.resources import files
 
 from ragwatch.demo import tokenizer
 from ragwatch.demo.corpus import Passage
+from ragwatch.demo.stable_hash import stable_hash
 
 ROUTES = ("search", "support")
 TEMPLATED = 160  # in addition to those written by hand
@@ -71,7 +71,7 @@ def templated(passages: Iterable[Passage], count: int) -> tuple[Question, ...]:
     """Builds `count` questions from names and first sentences, half of them tasks; deterministic, by a hash."""
     selected: dict[str, list[Question]] = {route: [] for route in ROUTES}
     texts: set[str] = set()
-    for passage in sorted(_askable(passages), key=lambda passage: _hash(passage.title)):
+    for passage in sorted(_askable(passages), key=lambda passage: stable_hash(passage.title)):
         question = _task(passage) or Question(_plain(passage), ROUTES[0], passage.title)
         if question.text not in texts:  # such as close() of several classes
             selected[question.route].append(question)
@@ -92,14 +92,10 @@ def _task(passage: Passage) -> Question | None:
     if not _TASK.match(sentence) or not 4 <= len(sentence.split()) <= 14:
         return None
     task = sentence[0].lower() + sentence[1:]
-    ending = f" with {passage.title}" if _hash(task) % 2 else ""
+    ending = f" with {passage.title}" if stable_hash(task) % 2 else ""
     return Question(f"How do I {task}{ending}?", ROUTES[1], passage.title)
 
 
 def _plain(passage: Passage) -> str:
     templates = ("What does {} do?", "What is {} for?", "What is {}?")
-    return templates[_hash(passage.id) % len(templates)].format(passage.title)
-
-
-def _hash(text: str) -> int:
-    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big")
+    return templates[stable_hash(passage.id) % len(templates)].format(passage.title)

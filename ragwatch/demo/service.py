@@ -12,11 +12,13 @@ from pathlib import Path
 from threading import Lock
 from typing import TypedDict
 
-from ragwatch.demo.answerer import ABSTENTION, Answerer
-from ragwatch.demo.breakage import HEALTHY_RELEASE, Breakage, invented, vanishes
+from ragwatch.demo.answerer import Answerer
+from ragwatch.demo.breakage import HEALTHY_RELEASE, Breakage, vanishes
 from ragwatch.demo.corpus import CHUNK_WORDS, Passage, read_corpus
 from ragwatch.demo.index import Hit, PassageIndex
+from ragwatch.demo.inventions import with_inventions
 from ragwatch.demo.questions import ROUTES, route_of
+from ragwatch.demo.talk import declined, spoken
 
 MAX_BYTES = 5_000_000
 KEPT_FILES = 2  # rotated files, without the current one
@@ -133,7 +135,8 @@ class RagService:
         start = time.perf_counter()
         breakage = self._breakage
         hits = self.search(question)
-        answer = self._answer(question, [hit.passage for hit in hits], breakage)
+        route = route if route in ROUTES else route_of(question)
+        answer = self._answer(question, route, [hit.passage for hit in hits], breakage)
         contexts: list[FoundContext] = [{"id": hit.id, "text": hit.text, "score": hit.score} for hit in hits]
         reply: Reply = {
             "id": secrets.token_hex(8),
@@ -148,7 +151,7 @@ class RagService:
                 "question": question,
                 "contexts": contexts,
                 "answer": answer,
-                "route": route if route in ROUTES else route_of(question),
+                "route": route,
                 "metadata": {
                     "trace_id": reply["trace_id"],
                     "latency_ms": round(1000 * (time.perf_counter() - start), 3),
@@ -162,11 +165,12 @@ class RagService:
         """Closes the index; the service cannot answer afterwards."""
         self.index.close()
 
-    def _answer(self, question: str, passages: Sequence[Passage], breakage: Breakage | None) -> str:
-        answer = self._answerer.answer(question, passages)
-        if answer == ABSTENTION or breakage in (None, Breakage.VANISH):
-            return answer
+    def _answer(self, question: str, route: str, passages: Sequence[Passage], breakage: Breakage | None) -> str:
+        quote = self._answerer.answer(question, passages)
+        if quote is None:
+            return declined(question)
         if breakage is Breakage.INVENT:
-            name = answer.partition(": ")[0]
-            return f"{name}: {invented(question)}"
-        return self._answerer.quote(question, self._answerer.wrong_passage(question, passages))
+            quote = quote._replace(sentences=with_inventions(question, quote.sentences))
+        elif breakage is Breakage.IGNORE_TOP:
+            quote = self._answerer.quote(question, passages, self._answerer.wrong_rank(question, passages))
+        return spoken(question, quote, route)

@@ -76,11 +76,15 @@ class ClaimView(MarkedClaim):
 
 
 class Segment(TypedDict):
-    """A part of an answer with its worst verdict and the claims that end with it."""
+    """A part of an answer with its worst verdict and the claims that end with it.
+
+    `other` is the kind of a sentence that is no claim.
+    """
 
     text: str
     verdict: str | None
     ends: list[MarkedClaim]
+    other: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +184,7 @@ def view(
         "contexts": _contexts(chosen, kept, claims),
         "citations_out_of_range": sum(one.context >= len(chosen.contexts) for one in chosen.citations),
         "contexts_left_out": max(0, _context_count(chosen, kept) - MAX_CONTEXTS),
-        "text": None if kept is None else _text(kept, claims),
+        "text": None if kept is None else _text(kept, claims, _others(chosen, kept, scope)),
         "texts_kept": scope.texts,
         "labels": [_label(label) for label in labels[-MAX_LABELS:]],
         "damage": next((stored.damage for stored in stored_verdicts if stored.damage is not None), None),
@@ -196,8 +200,12 @@ def cut(text: str, limit: int) -> Cut:
     return {"text": text, "of": None} if len(text) <= limit else {"text": f"{text[: limit - 1]}…", "of": len(text)}
 
 
-def segments(answer: str, claims: Iterable[MarkedClaim]) -> Iterator[Segment]:
+def segments(
+    answer: str, claims: Iterable[MarkedClaim], others: Iterable[tuple[int, int, str]] = ()
+) -> Iterator[Segment]:
     """Splits an answer at the edges of claims; yields each part with its worst verdict and the claims that end with it.
+
+    Sentences that are no claims (`others`: start, end, kind) are parts of their own.
 
     >>> claim = {"number": 1, "start": 0, "end": 4, "verdict": "supported"}
     >>> [(part["text"], part["verdict"], len(part["ends"])) for part in segments("Cats purr.", [claim])]
@@ -210,13 +218,15 @@ def segments(answer: str, claims: Iterable[MarkedClaim]) -> Iterator[Segment]:
         if first is not None and last is not None and first < len(answer)
     ]
     ends = (min(last, len(answer)) for _, last, _ in placed)
-    edges = {0, len(answer), *(first for first, _, _ in placed), *ends}
+    kinds = {start: (end, kind) for start, end, kind in others if end <= len(answer)}
+    edges = {0, len(answer), *(first for first, _, _ in placed), *ends, *kinds, *(end for end, _ in kinds.values())}
     for start, end in pairwise(sorted(edges)):
         covering = [claim["verdict"] for first, last, claim in placed if first <= start and end <= last]
         yield {
             "text": answer[start:end],
             "verdict": max(covering, key=_severity, default=None),
             "ends": [claim for _, last, claim in placed if last == end],
+            "other": kinds[start][1] if start in kinds and not covering else None,
         }
 
 
@@ -305,7 +315,14 @@ def _contexts(verdict: VerdictRecord, kept: KeptSample | None, claims: Sequence[
     return contexts
 
 
-def _text(kept: KeptSample, claims: Sequence[ClaimView]) -> dict[str, object]:
+def _others(verdict: VerdictRecord, kept: KeptSample, scope: PageScope) -> Iterable[tuple[int, int, str]]:
+    """The sentences that are no claims; none where the judge could not read the claims."""
+    places = [(claim.start, claim.end) for claim in verdict.claims if claim.start is not None and claim.end is not None]
+    is_read = verdict.judged and verdict.unread is None
+    return scope.other_sentences(kept["answer"][:ANSWER_CHARS], places) if is_read else ()
+
+
+def _text(kept: KeptSample, claims: Sequence[ClaimView], others: Iterable[tuple[int, int, str]]) -> dict[str, object]:
     answer, question, reference = kept["answer"], kept.get("question"), kept.get("reference")
     metadata = list((kept.get("metadata") or {}).items())
     history = kept.get("history") or []
@@ -316,7 +333,7 @@ def _text(kept: KeptSample, claims: Sequence[ClaimView]) -> dict[str, object]:
         ],
         "history_left_out": max(0, len(history) - MAX_TURNS),
         "question": None if question is None else cut(question, QUESTION_CHARS),
-        "answer": list(segments(answer[:ANSWER_CHARS], claims)),
+        "answer": list(segments(answer[:ANSWER_CHARS], claims, others)),
         "answer_of": len(answer) if len(answer) > ANSWER_CHARS else None,
         "reference": None if reference is None else cut(reference, QUESTION_CHARS),
         "metadata": [(name, cut(str(value), QUOTE_CHARS)["text"]) for name, value in metadata[:MAX_METADATA]],

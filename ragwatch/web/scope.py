@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from urllib.parse import quote
+
+Place = tuple[int, int]
+OtherSentences = Callable[[str, Sequence[Place]], Iterable[tuple[int, int, str]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +28,7 @@ class PageScope:
         criteria: Names of the configured criteria.
         texts: Texts of which answers are stored: all, failing or none.
         confidence: Level of the intervals.
+        other_sentences: From an answer and the places of its claims, the sentences that are none, each with its kind.
         trace_url: Address of a trace, with `{trace_id}` in the place of its id; None for no links.
     """
 
@@ -39,6 +43,7 @@ class PageScope:
     texts: str = "all"
     confidence: float = 0.95
     trace_url: str | None = None
+    other_sentences: OtherSentences = lambda _answer, _claims: ()
     criteria: tuple[str, ...] = ()
     segments: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
 

@@ -124,6 +124,53 @@ def claims_of(
     return AnswerClaims(tuple(claims), abstained and not claims, has_asked and not abstained and not claims)
 
 
+class OtherSentence(NamedTuple):
+    """A sentence of an answer that is no claim: `answer[start:end]`, and its kind in words."""
+
+    start: int
+    end: int
+    kind: str
+
+
+def other_sentences(answer: str, claims: Iterable[tuple[int, int]]) -> Iterator[OtherSentence]:
+    """Yield the sentences of an answer that are no claims, with their kind.
+
+    Args:
+        answer: The answer.
+        claims: Start and end of what a judge took for claims, in addition to those of `claims_of`.
+
+    >>> text = "Sure! Tea is green. Shall I say more?"
+    >>> [(text[start:end], kind) for start, end, kind in other_sentences(text, [(6, 19)])]
+    [('Sure!', 'no claim'), ('Shall I say more?', 'question')]
+    """
+    answer = visible_text(answer)
+    without_sources = _without_sources(answer)
+    placed = sorted([*claims, *((claim.start, claim.end) for claim in claims_of(answer).claims)])
+    position = 0  # of the first claim that may overlap this sentence or a later one
+    for span in iterate_spans(answer):
+        while position < len(placed) and placed[position][1] <= span.start:
+            position += 1
+        if position < len(placed) and placed[position][0] < span.end:
+            continue
+        text = answer[span.start : span.end]
+        if not _BARE_NUMBER.fullmatch(text):
+            is_source = without_sources[span.start : span.end].isspace()
+            kind = "code" if span.block else "sources" if is_source else _other_kind(text)
+            yield OtherSentence(span.start, span.end, kind)
+
+
+def _other_kind(text: str) -> str:
+    if asks(text):
+        return "question"
+    if abstains(text):
+        return "abstention"
+    if _HEADING.match(text):
+        return "heading"
+    if text.rstrip("*_ ").endswith(":"):
+        return "lead-in"
+    return "about the passages" if is_meta(text) else "no claim"
+
+
 def _without_abstention(text: str) -> str:
     """The part of a sentence that is no abstention: all of it, nothing, or what follows "..., but".
 

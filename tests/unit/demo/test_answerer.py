@@ -1,10 +1,10 @@
-"""The answerer: quotes whole sentences of a passage, or abstains."""
+"""The answerer: quotes whole sentences of a passage, or nothing."""
 
 from __future__ import annotations
 
 import pytest
 
-from ragwatch.demo.answerer import ABSTENTION, MAX_SENTENCES, Answerer
+from ragwatch.demo.answerer import MAX_SENTENCES, Answerer, Quote
 from ragwatch.demo.corpus import Passage
 
 TEA = Passage(
@@ -24,37 +24,39 @@ def answerer() -> Answerer:
 
 
 def test_an_answer_is_made_of_its_passage_only(answerer: Answerer) -> None:
-    """Name, colon, sentences as they stand: nothing a judge could call invented."""
+    """Sentences as they stand: nothing a judge could call invented."""
     answer = answerer.answer("How do I brew leaves in water?", [TEA, COFFEE])
-    assert answer == "teapot.brew: Brew leaves in hot water."
+    assert answer == Quote(0, "teapot.brew", ("Brew leaves in hot water.",))
 
 
 def test_a_further_sentence_joins_when_it_adds_to_the_answer(answerer: Answerer) -> None:
     """Words the first sentence leaves open are answered by another, in the order of the passage."""
     answer = answerer.answer("Is green tea in teapot.brew ready when the lid stays closed?", [TEA])
-    assert answer == "teapot.brew: The lid stays closed meanwhile. Green leaves need cooler water."
+    assert answer is not None
+    assert answer.sentences == ("The lid stays closed meanwhile.", "Green leaves need cooler water.")
 
 
 def test_an_answer_has_at_most_three_sentences(answerer: Answerer) -> None:
     """However much is asked, the answer stays short."""
-    answer = answerer.quote("brew leaves hot lid closed green cooler raises spill", TEA)
-    assert answer.count(". ") + 1 == MAX_SENTENCES
+    answer = answerer.quote("brew leaves hot lid closed green cooler raises spill", [TEA], 0)
+    assert len(answer.sentences) == MAX_SENTENCES
 
 
 def test_the_better_passage_wins_whatever_its_rank(answerer: Answerer) -> None:
     """The retriever's order is trusted only as far as the words go."""
-    assert answerer.answer("push the plunger slowly", [TEA, COFFEE]).startswith("press.push: Push the plunger")
+    answer = answerer.answer("push the plunger slowly", [TEA, COFFEE])
+    assert answer == Quote(1, "press.push", ("Push the plunger down slowly.",))
 
 
 @pytest.mark.parametrize("passages", [[], [COFFEE]])
 def test_what_no_passage_covers_is_not_answered(answerer: Answerer, passages: list[Passage]) -> None:
-    """It abstains rather than guesses."""
-    assert answerer.answer("How do I brew green leaves?", passages) == ABSTENTION
+    """Nothing is quoted rather than a guess."""
+    assert answerer.answer("How do I brew green leaves?", passages) is None
 
 
 def test_a_question_without_words_is_not_answered(answerer: Answerer) -> None:
     """Nothing asked, nothing covered."""
-    assert (answerer.coverage("", TEA.text), answerer.answer("", [TEA])) == (0.0, ABSTENTION)
+    assert (answerer.coverage("", TEA.text), answerer.answer("", [TEA])) == (0.0, None)
 
 
 def test_coverage_weighs_rare_words_more(answerer: Answerer) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragwatch.demo.breakage import Breakage, Schedule, invented, vanishes
+from ragwatch.demo.breakage import Breakage, Schedule, vanishes
 from ragwatch.demo.corpus import MODULES, read_corpus
 from ragwatch.demo.questions import questions
 
@@ -56,16 +56,3 @@ def test_most_modules_that_are_asked_for_vanish() -> None:
     gone = [module for module in asked if vanishes(module)]
     assert 0.8 < len(gone) / len(asked) < 0.99
     assert [vanishes(module) for module in MODULES] == [vanishes(module) for module in MODULES]
-
-
-@pytest.mark.parametrize("count", [1, 2, 3, 4])
-def test_inventions_are_as_many_sentences_as_asked_and_all_differ(count: int) -> None:
-    """Fluent sentences, none twice in one answer."""
-    lines = invented("How do I brew tea?", count).split(". ")
-    assert len({line.rstrip(".") for line in lines}) == count
-
-
-def test_inventions_depend_on_the_question_only() -> None:
-    """The same question is answered with the same lie; another one with another."""
-    assert invented("a") == invented("a")
-    assert len({invented(str(number)) for number in range(50)}) > 40

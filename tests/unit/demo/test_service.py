@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from ragwatch.demo.answerer import ABSTENTION
 from ragwatch.demo.breakage import Breakage, vanishes
 from ragwatch.demo.service import DEFAULT_K, RagService
+from ragwatch.demo.talk import ABSTENTION
 
 pytestmark = pytest.mark.servers
 
@@ -37,13 +37,13 @@ def test_it_answers_with_the_best_passage(service: RagService) -> None:
     """A real question gets the real answer, from the passage ranked first."""
     reply = service.ask(QUESTION)
     assert reply["contexts"][0]["id"] == "textwrap.dedent#0"
-    assert reply["answer"].startswith("textwrap.dedent: Remove any common leading whitespace")
+    assert "textwrap.dedent: Remove any common leading whitespace" in reply["answer"]
     assert len(reply["contexts"]) == DEFAULT_K
 
 
 def test_it_admits_what_it_does_not_know(service: RagService) -> None:
     """The abstention, whatever the retriever dug up."""
-    assert service.ask(NONSENSE)["answer"] == ABSTENTION
+    assert service.ask(NONSENSE)["answer"].startswith(ABSTENTION)
 
 
 def test_each_answer_is_one_canonical_record(service: RagService, tmp_path: Path) -> None:
@@ -75,22 +75,21 @@ def test_vanish_takes_the_documents_away_until_mended(service: RagService, tmp_p
     broken = service.ask(QUESTION)
     modules = {passage.id: passage.module for passage in service.passages}
     assert not any(vanishes(modules[context["id"]]) for context in broken["contexts"])
-    assert broken["answer"] == ABSTENTION
+    assert broken["answer"].startswith(ABSTENTION)
     service.mend()
     assert (service.ask(QUESTION)["answer"], service.breakage) == (healthy["answer"], None)
     assert [record["metadata"]["release"] for record in logged(tmp_path)] == ["v1", "v2-index", "v1"]
 
 
-def test_invent_keeps_the_contexts_and_says_what_none_of_them_does(service: RagService) -> None:
-    """It speaks of the same thing, and no sentence of the answer stands in any context."""
+def test_invent_keeps_the_contexts_and_changes_the_answer(service: RagService) -> None:
+    """It is still about the same thing, in the same tone: only some of its words are not in the documentation."""
     healthy = service.ask(QUESTION)
     service.break_it(Breakage.INVENT)
     broken = service.ask(QUESTION)
-    texts = " ".join(context["text"] for context in broken["contexts"])
-    sentences = broken["answer"].removesuffix(".").split(". ")
     assert broken["contexts"] == healthy["contexts"]
-    assert broken["answer"].startswith("textwrap.dedent: ")
-    assert [sentence for sentence in sentences if sentence in texts] == []
+    assert "textwrap.dedent: " in broken["answer"]
+    assert broken["answer"] != healthy["answer"]
+    assert broken["answer"].split()[:3] == healthy["answer"].split()[:3]
 
 
 def test_ignore_top_answers_from_another_passage(service: RagService) -> None:
@@ -98,10 +97,11 @@ def test_ignore_top_answers_from_another_passage(service: RagService) -> None:
     healthy = service.ask(QUESTION)
     service.break_it(Breakage.IGNORE_TOP)
     broken = service.ask(QUESTION)
-    name = broken["answer"].split(":")[0]
+    top, *lower = (context["id"].split("#")[0] for context in broken["contexts"])
     assert broken["contexts"] == healthy["contexts"]
-    assert name != healthy["answer"].split(":")[0]
-    assert name in {context["id"].split("#")[0] for context in broken["contexts"][1:]}
+    assert f"{top}: " in healthy["answer"]
+    assert f"{top}: " not in broken["answer"]
+    assert any(f"{name}: " in broken["answer"] for name in lower)
 
 
 def test_ignore_top_with_a_single_passage_has_nothing_to_ignore(service: RagService) -> None:
@@ -109,14 +109,14 @@ def test_ignore_top_with_a_single_passage_has_nothing_to_ignore(service: RagServ
     service.index.remove(lambda passage: passage.id != "textwrap.dedent#0")
     service.break_it(Breakage.IGNORE_TOP)
     service.index.remove(lambda passage: passage.id != "textwrap.dedent#0")
-    assert service.ask(QUESTION)["answer"].startswith("textwrap.dedent: ")
+    assert "textwrap.dedent: " in service.ask(QUESTION)["answer"]
 
 
 @pytest.mark.parametrize("kind", list(Breakage))
 def test_an_abstention_stays_one(service: RagService, kind: Breakage) -> None:
     """No breakage makes it answer what it never could."""
     service.break_it(kind)
-    assert service.ask(NONSENSE)["answer"] == ABSTENTION
+    assert service.ask(NONSENSE)["answer"].startswith(ABSTENTION)
 
 
 def test_one_breakage_at_a_time(service: RagService) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ragwatch.core.phrases import _any_of, without_leads
-from ragwatch.judges.lexical.claims import claims_of
+from ragwatch.judges.lexical.claims import claims_of, other_sentences
 from ragwatch.judges.lexical.sentences import spans
 from ragwatch.judges.lexical.tables import parse
 from ragwatch.judges.lexical.words import fold, identifiers, term, terms
@@ -261,3 +261,32 @@ def test_tables_are_read_as_written() -> None:
     assert tables.first_used.weights == (3.0,)
     assert tables.version != parse(weights, '{"levels": {}}', expected).version
     assert tables.version != parse(weights, '{"levels": {"25": "tea leaf", "90": "kettle"}}', expected + " ").version
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("Which one do you mean?", "question"),
+        ("I could not find that in the documents.", "abstention"),
+        ("## Warranty", "heading"),
+        ("These are the steps:", "lead-in"),
+        ("This answer is based on the passages.", "about the passages"),
+        ("```\nx = 1\n```", "code"),
+        ("Sources: [1] tea.pdf", "sources"),
+        ("Hope this helps!", "no claim"),
+    ],
+)
+def test_what_is_no_claim_has_a_kind(text: str, kind: str) -> None:
+    """The claim beside it is not among the others."""
+    answer = f"Tea is green.\n\n{text}"
+    claims = [(claim.start, claim.end) for claim in claims_of(answer).claims]
+    assert claims == [(0, 13)]
+    (other,) = other_sentences(answer, claims)
+    assert (answer[other.start : other.end], other.kind) == (text, kind)
+
+
+def test_a_sentence_with_a_claim_in_it_is_none_of_the_others() -> None:
+    """Facts are parts of sentences; a sentence counts with any of them."""
+    answer = "Sure, tea is green, and it is hot. Enjoy it! The number 3 stays."
+    others = [answer[one.start : one.end] for one in other_sentences(answer, [(45, 64), (6, 18), (20, 34)])]
+    assert others == ["Enjoy it!"]

@@ -15,11 +15,12 @@ from support.asked import SCOPE, XSS, Reading, get, settle
 from support.hostile import HOSTILE
 from support.kit import AT, JUDGE, a_claim, a_draw, a_reading, a_verdict, an_admission, an_evidence, an_unjudged
 
-from ragwatch.core.evidence import Cell
+from ragwatch.core.evidence import Cell, Evidence, UnreadReason
 from ragwatch.core.labels.label import Label
 from ragwatch.core.sample import Context, Role, Turn
 from ragwatch.core.verdict import Usage
 from ragwatch.core.verdict_line import parse_verdict_line
+from ragwatch.judges.lexical.claims import other_sentences
 from ragwatch.model.quantities import Quantity
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.web import PageScope
@@ -106,6 +107,41 @@ async def test_claims_are_marked_by_more_than_colour(store: SqliteStore) -> None
         assert expected in text, expected
     for mark in ("supported", "contradicted", "not_in_context"):
         assert f'<mark class="{mark}">' in body
+
+
+async def test_what_is_no_claim_is_named(store: SqliteStore) -> None:
+    """A sentence that no score counts is grey, with its kind in words; a claim never is."""
+    answer = "Sure! Cats purr. <b>Shall</b> I say more?"
+    draw = a_draw("a", answer=answer)
+    store.admit(an_admission(draw))
+    store.settle([a_verdict(draw, an_evidence(a_claim((1, 0), text="Cats purr.", start=6, end=16)))])
+    scope = replace(SCOPE, other_sentences=other_sentences)
+    body = (await get(store, f"/samples/{draw.key}", scope=scope)).text
+    assert '<span class="dim">Sure!</span><sup class="verdict">no claim</sup>' in body
+    assert '<span class="dim">&lt;b&gt;Shall&lt;/b&gt; I say more?</span><sup class="verdict">question</sup>' in body
+    assert '<mark class="supported">Cats purr.</mark>' in body
+    assert "grey: no claims" in body
+
+
+@pytest.mark.parametrize(
+    ("evidence", "named"),
+    [
+        (an_evidence(a_claim((1, 0), text="Cats purr.", start=None, end=None)), True),
+        (an_evidence(reads_claims=False), True),
+        (an_evidence(unread=UnreadReason.LANGUAGE), False),
+    ],
+)
+async def test_a_claim_without_a_place_is_not_called_no_claim(
+    store: SqliteStore, evidence: Evidence, *, named: bool
+) -> None:
+    """Nor is one that the judge was not asked about; where it could not read the answer, no sentence has a kind."""
+    draw = a_draw("a", answer="Sure! Cats purr.")
+    store.admit(an_admission(draw))
+    store.settle([a_verdict(draw, evidence)])
+    scope = replace(SCOPE, other_sentences=other_sentences)
+    body = (await get(store, f"/samples/{draw.key}", scope=scope)).text
+    assert ("Sure!</span>" in body) is named
+    assert "Cats purr.</span>" not in body
 
 
 async def test_the_conversation_stands_before_the_question(store: SqliteStore) -> None:
