@@ -29,7 +29,7 @@ JUDGE = build(Options(), name="embedded", context=a_judge_context())
 OPENINGS = """\
 Sure! Here is what I found for you.
 Hi there! Thanks for reaching out.
-Great question!
+Ah, good thing you asked about that!
 Of course, happy to help with that.
 Thanks for your patience while I looked that up.
 Certainly! Let me break that down for you.
@@ -48,8 +48,8 @@ I went through the documents, and here is the result.
 Sorry for the wait!
 Absolutely, I can help with that.""".splitlines()
 CLOSINGS = """\
-I hope this helps!
-Let me know if you need anything else.
+Hope that gives you what you were after!
+Let me know if anything else comes up.
 Have a wonderful day!
 Would you like me to look into your order?
 Is there anything else I can do for you?
