@@ -32,10 +32,12 @@ _STATES = re.compile(
 _TELLS = re.compile(
     r"\b(?:say|tell|inform|confirm|know|hear|add|mention|note|assure|remind|report|see|found)"
     r" (?:you |us |everyone )?that\b|[:–—]\W{0,3}\w+\W{1,3}\w+"
-    r"|\b(?:within|after|for|until|by|every|per) (?:\w+ ){0,2}(?:second|minute|hour|day|week|month|year)s?\b",
+    r"|\b(?:within|after|for|until|by|every|per) (?:\w+ ){0,2}(?:second|minute|hour|day|week|month|year)s?\b"
+    r"|[^\W\d_\x00-\u024f\u1e00-\u1eff]",
     re.IGNORECASE,
 )
-"""What states something, whatever stands before it ("I'm happy to say that ...", "Short answer: up to 20 kilos")."""
+"""What states something, whatever stands before it ("I'm happy to say that ...", "Short answer: up to 20 kilos"), and
+letters that are not Latin, which the classifier does not know."""
 
 
 _ASKING = re.compile(
@@ -110,11 +112,11 @@ def kind_of(sentence: str) -> str | None:
         return "question"
     if abstains(sentence):
         return "abstention"
-    if not is_small_talk(sentence):
-        return "meta" if is_meta(sentence) else None
-    words = read_words(sentence)
-    logits = {kind: classifier.logit(words) for kind, classifier in shipped_classifiers("kind_names").items()}
-    return max(logits, key=logits.__getitem__)
+    if is_small_talk(sentence):
+        words = read_words(sentence)
+        logits = {kind: classifier.logit(words) for kind, classifier in shipped_classifiers("kind_names").items()}
+        return max(logits, key=logits.__getitem__)
+    return "meta" if is_meta(sentence) else None
 
 
 def _is_unlike_claims(text: str) -> bool:
