@@ -33,11 +33,11 @@ _TELLS = re.compile(
     r"\b(?:say|tell|inform|confirm|know|hear|add|mention|note|assure|remind|report|see|found)"
     r" (?:you |us |everyone )?that\b|[:–—]\W{0,3}\w+\W{1,3}\w+"
     r"|\b(?:within|after|for|until|by|every|per) (?:\w+ ){0,2}(?:second|minute|hour|day|week|month|year)s?\b"
-    r"|[^\W\d_\x00-\u024f\u1e00-\u1eff]",
+    r"|(?-i:[^\W\d_\x00-\xff\u0152\u0153])",
     re.IGNORECASE,
 )
 """What states something, whatever stands before it ("I'm happy to say that ...", "Short answer: up to 20 kilos"), and
-letters that are not Latin, which the classifier does not know."""
+letters of languages that the classifier does not know."""
 
 
 _ASKING = re.compile(
