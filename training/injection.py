@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from text_classifier import DATA, HERE, Line, fit, lines_of, logits, write
+from text_classifier import DATA, HERE, Line, fit, lines_of, logits, table_of, write
 
 from ragwatch.judges.llm.injection import windows
 from ragwatch.judges.text_classifier import words_of
@@ -98,7 +98,7 @@ def main() -> None:
     for names in (FITTED, HELD_OUT):
         found = logits(model, list(map(read_words, real_sentences(names))))
         print(names, len(found), {cut: float(np.mean(found > cut)) for cut in (-2.5, -1, -0.5, 0, 0.5)})
-    write("injection", model, {"alone": ALONE, "with_phrase": WITH_PHRASE})
+    write("injection", table_of(model, alone=ALONE, with_phrase=WITH_PHRASE))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Fits the classifier of sentences that are no claims, and writes `ragwatch/judges/tables/kinds.json`.
+"""Fits the classifier of sentences that are no claims, and writes `kinds.json` and `kind_names.json`.
 
 `python training/kinds.py` fits and writes it; `--figures` prints what lines are read as that were not fitted on, and
 `--read` the real sentences that it takes for no claims, to be read by people. Needs numpy and scipy. Lines of our own
@@ -7,26 +7,37 @@ are in `training/kinds/`; sentences of contexts in `../shared/data/judge/train` 
 
 from __future__ import annotations
 
+import importlib
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
-from text_classifier import DATA, HERE, Line, fit, lines_of, logits, write
+from text_classifier import DATA, HERE, Line, Model, Settings, fit, lines_of, logits, table_of, write
 
 from ragwatch.core.phrases import abstains, is_meta
-from ragwatch.judges.lexical.kinds import MAX_WORDS, asks, read_words
+from ragwatch.judges.lexical.kinds import MAX_WORDS, asks, parts_to_read, read_words
 from ragwatch.judges.lexical.sentences import spans
 
 FITTED = ("attributionbench/dev", "factcheck_gpt/stance", "summedits/news", "summedits/scitldr", "wice/claim_dev")
 ANSWERS = tuple(f"summedits/{name}" for name in ("ectsum", "news", "podcast", "qmsumm", "scitldr"))
 READ = ("expertqa/all", "attributionbench/dev", "factcheck_gpt/stance")
-SHARES = (0.35, 0.30, 0.35)
-LEAST = 0.3
+SHARES = (0.35, 0.35, 0.3)
+CLAIMS = Settings(stress=3, penalty=1e-5)
+NAMES = Settings(buckets=1 << 12, penalty=1e-5)
+LABEL_WEIGHT = 3.0
+"""What a labelled sentence weighs; a line of our own weighs 1."""
+FITTED_LABELS = ("judge/train", "relevance")
+UNREAD = ("question", "heading")
+"""Kinds that marks tell."""
+LEAST = 0.0
 MOST_REAL = 8000
 ROUNDS, HARDEST = 3, 4000
 """Times that it is fitted; each time with more of those real sentences that look least like claims."""
-FOLDS = 10
+FOLDS = 3
+_OTHER_LETTERS = str.maketrans("abcdefghijklmnopqrstuvwxyz", "eftghwkliqmnrjuvpxzbysdaoc")
 
 
 def sentences(names: tuple[str, ...], *fields: str) -> list[str]:
@@ -51,43 +62,112 @@ def _is_told(text: str) -> bool:
     return asks(text) or abstains(text) or is_meta(text)
 
 
-def figures(lines: list[Line], real: list[str]) -> None:
-    """Print how lines are read by classifiers that were fitted without them."""
-    found: list[tuple[Line, float]] = []
+def own_lines() -> list[Line]:
+    """Lines of our own, and the sentences of real answers that people have labelled, where there are any.
+
+    A sentence of words that are not known is a claim: lines of the other classifier in nineteen languages, and lines
+    in which every letter is another one.
+    """
+    lines = [line for path in sorted((HERE / "kinds").glob("*.txt")) for line in lines_of(path)]
+    others = [*lines_of(HERE / "injection" / "languages.txt"), *(_unknown(line) for line in lines[::3])]
+    lines += [line._replace(kind="other", positive=False) for line in others]
+    if (HERE / "kinds" / "labels.csv").is_file():
+        labels = importlib.import_module("kinds_labels").labelled()
+        lines += [
+            Line("real", kind, kind != "claim", sentence.text, LABEL_WEIGHT)
+            for sentence, kind in labels
+            if kind not in UNREAD and sentence.name.startswith(FITTED_LABELS) and not _is_told(sentence.text)
+        ]
+    return lines
+
+
+def _unknown(line: Line) -> Line:
+    return line._replace(language="none", text=line.text.lower().translate(_OTHER_LETTERS), weight=0.5)
+
+
+def fit_names(lines: list[Line]) -> dict[str, Model]:
+    """A classifier for each kind, which tells it from the others."""
+    told = [line for line in lines if line.positive]
+    return {
+        kind: fit(read_words, [line._replace(positive=line.kind == kind) for line in told], [], (0.5, 0.5, 0), NAMES)
+        for kind in sorted({line.kind for line in told})
+    }
+
+
+def values_of(model: Model, lines: list[Line]) -> list[float]:
+    """The logit of the part of each line that looks most like a claim; one that its form shows to be a claim is low."""
+    parts = [parts_to_read(line.text) for line in lines]
+    found = iter(logits(model, [read_words(part) for each in parts for part in each]))
+    return [min([float(next(found)) for _ in each], default=-9.0) for each in parts]
+
+
+class Reading(NamedTuple):
+    """A line as classifiers read it that were fitted without it."""
+
+    line: Line
+    value: float
+    name: str
+
+
+def readings(lines: list[Line], real: list[str]) -> Iterator[Reading]:
+    """Every line, read by classifiers that were fitted on the other folds."""
     for fold in range(FOLDS):
         rest = [line for number, line in enumerate(lines) if number * 7919 % FOLDS != fold]
         held = [line for number, line in enumerate(lines) if number * 7919 % FOLDS == fold]
-        values = logits(fit(read_words, rest, real, SHARES), [read_words(line.text) for line in held])
-        found += zip(held, map(float, values), strict=True)
-    for least in (-0.5, 0.0, 0.5, 1.0):
-        hits = [value > least for line, value in found if line.positive]
-        false = [value > least for line, value in found if not line.positive]
-        share = {
-            kind: round(float(np.mean([value > least for line, value in found if line.kind == kind])), 3)
-            for kind in dict.fromkeys(line.kind for line, _ in found)
-        }
-        precision = sum(hits) / max(1, sum(hits) + sum(false))
-        recall = float(np.mean(hits))
-        print(least, f"F1 {2 * precision * recall / (precision + recall):.3f}", share)
-    for line, value in sorted(found, key=lambda item: item[1]):
-        if (value > LEAST) is not line.positive:
-            print(f"{value:.2f}", line.kind, line.text)
+        values = values_of(fit(read_words, rest, real, SHARES, CLAIMS), held)
+        words = [read_words(line.text) for line in held]
+        by_kind = {kind: logits(model, words) for kind, model in fit_names(rest).items()}
+        for number, (line, value) in enumerate(zip(held, values, strict=True)):
+            yield Reading(line, value, max(by_kind, key=lambda kind: by_kind[kind][number]))
+
+
+def figures(lines: list[Line], real: list[str]) -> None:
+    """Print how lines are read by classifiers that were fitted without them."""
+    found = list(readings(lines, real))
+    for least in (-1.5, -1.0, -0.5, 0.0, 0.5):
+        print(least, "F1", _by("language", found, partial(_f1, least=least)))
+        print("    taken for no claims", _by("kind", found, partial(_taken, least=least)))
+    told = [one for one in found if one.line.positive]
+    print("named right", _by("kind", told, _named))
+    for one in sorted(found, key=lambda one: one.value):
+        if (one.value > LEAST) is not one.line.positive:
+            print(f"{one.value:.2f}", one.line.language, one.line.kind, one.line.text)
+
+
+def _by(field: str, found: list[Reading], figure: Callable[[list[Reading]], float]) -> dict[str, float]:
+    """A figure of all lines, and of those of each language or kind."""
+    names = dict.fromkeys(getattr(one.line, field) for one in found)
+    groups = {name: [one for one in found if getattr(one.line, field) == name] for name in names}
+    return {name: round(figure(group), 3) for name, group in ({"all": found} | groups).items()}
+
+
+def _taken(found: list[Reading], least: float) -> float:
+    return sum(one.value > least for one in found) / len(found)
+
+
+def _named(found: list[Reading]) -> float:
+    return sum(one.name == one.line.kind for one in found) / len(found)
+
+
+def _f1(found: list[Reading], least: float) -> float:
+    hits = sum(one.value > least and one.line.positive for one in found)
+    return 2 * hits / max(1, sum(one.value > least for one in found) + sum(one.line.positive for one in found))
 
 
 def main() -> None:
     """Fit and write, or print figures."""
-    lines = lines_of(HERE / "kinds" / "english.txt")
+    lines = own_lines()
     real = sentences(FITTED, "contexts")[:MOST_REAL]
     if "--figures" in sys.argv:
         figures(lines, real)
         return
-    model = fit(read_words, lines, real, SHARES)
+    model = fit(read_words, lines, real, SHARES, CLAIMS)
     everything = sentences(FITTED, "contexts") + sentences(ANSWERS, "answer")
     read = list(map(read_words, everything))
     for _ in range(ROUNDS - 1):
         order = np.argsort(-logits(model, read))[:HARDEST]
         real = list(dict.fromkeys([*real, *(everything[number] for number in order)]))
-        model = fit(read_words, lines, real, SHARES)
+        model = fit(read_words, lines, real, SHARES, CLAIMS)
     if "--read" in sys.argv:
         texts = sentences(READ, "answer")
         values = logits(model, list(map(read_words, texts)))
@@ -95,7 +175,8 @@ def main() -> None:
             print(f"{values[index]:.2f}", texts[index])
         print(len(texts))
         return
-    write("kinds", model, {"least": LEAST})
+    write("kinds", table_of(model, least=LEAST))
+    write("kind_names", {kind: table_of(one) for kind, one in fit_names(lines).items()})
 
 
 if __name__ == "__main__":

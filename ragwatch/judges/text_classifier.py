@@ -15,9 +15,9 @@ from functools import cache, lru_cache
 from itertools import pairwise
 from math import sqrt
 from pathlib import Path
+from typing import Any
 from zlib import crc32
 
-BUCKETS = 1 << 14
 _UNSPACED = "\u0e00-\u0eff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
 _WORD = re.compile(rf"[{_UNSPACED}]+|[^\W_{_UNSPACED}]+|[<>{{}}\[\]=|#]")
 _RUN = re.compile(rf"[{_UNSPACED}]+")
@@ -29,7 +29,7 @@ class TextClassifier:
 
     Args:
         table: `weights` (a signed byte for each bucket, in base64), `scale` (what one step is worth), `bias` (the logit
-            of a text without features), and thresholds.
+            of a text without features), `stress` (times that words and pairs count; 1 if absent), and thresholds.
 
     Attributes:
         bias: The logit of a text without features.
@@ -39,28 +39,39 @@ class TextClassifier:
     def __init__(self, table: Mapping[str, float | str]) -> None:
         weights = memoryview(base64.b64decode(str(table["weights"]))).cast("b")
         self._weights, self._scale = tuple(weights), float(table["scale"])
-        self.bias = float(table["bias"])
+        self.bias, self._stress = float(table["bias"]), int(table.get("stress", 1))
         self.thresholds = {name: value for name, value in table.items() if isinstance(value, float | int)}
         self._of_word = lru_cache(maxsize=1 << 13)(self._sum)
 
     def logit(self, words: Sequence[str]) -> float:
         """The logit of a text, from its words."""
-        pairs = sum(self._weights[pair_bucket(*pair)] for pair in pairwise(words))
+        buckets = len(self._weights)
+        pairs = self._stress * sum(self._weights[pair_hash(*pair) % buckets] for pair in pairwise(words))
         sums = [self._of_word(word) for word in words]
-        count = sum(number for _, number in sums) + max(0, len(words) - 1)
+        count = sum(number for _, number in sums) + self._stress * max(0, len(words) - 1)
         return self.bias + self._scale * (pairs + sum(weight for weight, _ in sums)) / sqrt(max(1, count))
 
     def _sum(self, word: str) -> tuple[int, int]:
         """The summed weight of a word's features, and their number."""
-        buckets = word_buckets(word)
-        return sum(self._weights[bucket] for bucket in buckets), len(buckets)
+        hashes, buckets = word_hashes(word, self._stress), len(self._weights)
+        return sum(self._weights[number % buckets] for number in hashes), len(hashes)
 
 
 @cache
 def shipped_classifier(name: str) -> TextClassifier:
     """The classifier of a table of the package."""
+    return TextClassifier(_table(name))
+
+
+@cache
+def shipped_classifiers(name: str) -> Mapping[str, TextClassifier]:
+    """The classifiers of a file that has a table for each class."""
+    return {label: TextClassifier(table) for label, table in _table(name).items()}
+
+
+def _table(name: str) -> Any:  # noqa: ANN401 - as JSON has it
     path = Path(__file__).parent / "tables" / f"{name}.json"
-    return TextClassifier(json.loads(path.read_text(encoding="utf-8")))
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def words_of(text: str) -> list[str]:
@@ -68,21 +79,21 @@ def words_of(text: str) -> list[str]:
     return [word[:_MAX_WORD] for word in _WORD.findall(unicodedata.normalize("NFKC", text).lower())]
 
 
-def word_buckets(word: str) -> tuple[int, ...]:
-    """Buckets of one word: the word, its start, its letters by three and four."""
+def word_hashes(word: str, stress: int = 1) -> tuple[int, ...]:
+    """Hashes of the features of one word: the word and its start, `stress` times, and its letters by three and four."""
     if _RUN.match(word):
-        return tuple(_bucket(word[at : at + size]) for size in (1, 2, 3) for at in range(len(word) - size + 1))
+        return tuple(_hash(word[at : at + size]) for size in (1, 2, 3) for at in range(len(word) - size + 1))
     if not word.isalpha():
-        return (_bucket("0" if word.isdigit() else word),)
+        return (_hash("0" if word.isdigit() else word),)
     edged = f"^{word}$"
     grams = [edged[at : at + size] for size in (3, 4) for at in range(len(edged) - size + 1)]
-    return tuple(map(_bucket, [f"w{word}", f"s{word[:5]}", *grams]))
+    return tuple(map(_hash, [*[f"w{word}", f"s{word[:5]}"] * stress, *grams]))
 
 
-def pair_bucket(first: str, second: str) -> int:
-    """The bucket of two words in a row."""
-    return _bucket(f"{first[:6]} {second[:6]}")
+def pair_hash(first: str, second: str) -> int:
+    """The hash of two words in a row."""
+    return _hash(f"{first[:6]} {second[:6]}")
 
 
-def _bucket(feature: str) -> int:
-    return crc32(feature.encode("utf-8", "replace")) % BUCKETS
+def _hash(feature: str) -> int:
+    return crc32(feature.encode("utf-8", "replace"))

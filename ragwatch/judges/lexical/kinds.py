@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from ragwatch.judges.text_classifier import shipped_classifier, words_of
+from ragwatch.core.phrases import abstains, is_meta
+from ragwatch.judges.text_classifier import shipped_classifier, shipped_classifiers, words_of
 
 MAX_WORDS = 30
 """A longer sentence states something."""
@@ -18,8 +19,11 @@ _END = re.compile(r"""[?!:,][\s"'”’»)\]*_`]{0,6}$""")
 _QUESTION = re.compile(r"""[?？][!?]{0,3}[\s"'”’»)\]*_`]{0,6}$""")
 _STATES = re.compile(
     r"\W*(?:did you know|(?:is|are|was|were|do|does|did|has|have|can|could|would|will)n['’]t\b"
-    r"|(?:who|you) (?:would have )?(?:thought|knew|guessed))|[,;] (?:right|correct|no|yes"
-    r"|(?:is|are|was|were|do|does|did|has|have|can|could|would|will)n['’]t (?:it|they|he|she|you))\?",
+    r"|(?:who|you) (?:would have )?(?:thought|knew|guessed)|wusste(?:n sie|st du|t ihr),? dass"
+    r"|sav(?:iez-vous|ais-tu) que"
+    r"|(?:lo )?sapev(?:i|a|ate)(?: già)? che|wist (?:u|je) dat|(?:(?:você|tu) )?sab(?:ías?|ia|ias) (?:usted )?que)"
+    r"|[,;] ¿?(?:right|correct|no|yes|nicht wahr|oder|n['’]est-ce pas|verdad|vero|toch|né|não é"
+    r"|(?:is|are|was|were|do|does|did|has|have|can|could|would|will)n['’]t (?:it|they|he|she|you))\s?\?",
     re.IGNORECASE,
 )
 """Questions that state what they ask ("Did you know that ...?", "It lasts two years, doesn't it?")."""
@@ -28,10 +32,12 @@ _STATES = re.compile(
 _TELLS = re.compile(
     r"\b(?:say|tell|inform|confirm|know|hear|add|mention|note|assure|remind|report|see|found)"
     r" (?:you |us |everyone )?that\b|[:–—]\W{0,3}\w+\W{1,3}\w+"
-    r"|\b(?:within|after|for|until|by|every|per) (?:\w+ ){0,2}(?:second|minute|hour|day|week|month|year)s?\b",
+    r"|\b(?:within|after|for|until|by|every|per) (?:\w+ ){0,2}(?:second|minute|hour|day|week|month|year)s?\b"
+    r"|(?-i:[^\W\d_\x00-\xff\u0152\u0153])",
     re.IGNORECASE,
 )
-"""What states something, whatever stands before it ("I'm happy to say that ...", "Short answer: up to 20 kilos")."""
+"""What states something, whatever stands before it ("I'm happy to say that ...", "Short answer: up to 20 kilos"), and
+letters of languages that the classifier does not know."""
 
 
 _ASKING = re.compile(
@@ -39,7 +45,9 @@ _ASKING = re.compile(
     r"|could|can|shall|should|may|any)\b",
     re.IGNORECASE,
 )
-_PART = re.compile(r"[,;!] |\b(?:and|but|so|(?<!hope )that) (?=\w)", re.IGNORECASE)
+_PART = re.compile(
+    r"[,;!] |\b(?:and|but|so|(?<!hope )that|und|aber|et|mais|y|pero|e|ma|mas|en|maar) (?=\w)", re.IGNORECASE
+)
 _MIN_PART = 3  # words
 _LABEL = re.compile(
     r"\W{0,6}(?:(?:disclaimer|(?:please )?note|important|reminder|p\.?s\.?)\W{0,3}:"
@@ -76,13 +84,39 @@ def is_small_talk(sentence: str) -> bool:
     >>> [is_small_talk(text) for text in ("Sure, here is what I found for you.", "Sure, the warranty lasts two years.")]
     [True, False]
     """
-    sentence = _LABEL.sub("", sentence, count=1) if len(sentence) <= MAX_WORDS * 20 else sentence
-    if len(sentence) > MAX_WORDS * 20 or _TELLS.search(sentence):
-        return False
-    if len(words_of(sentence)) > MAX_WORDS or not _is_unlike_claims(sentence):
-        return False
-    parts = _PART.split(sentence)
-    return all(_is_unlike_claims(part) for part in parts[1:] if len(words_of(part)) >= _MIN_PART)
+    parts = parts_to_read(sentence)
+    return bool(parts) and all(map(_is_unlike_claims, parts))
+
+
+def parts_to_read(sentence: str) -> list[str]:
+    """The sentence and its parts, of which none may look like a claim; empty if its form says that it states something.
+
+    >>> parts_to_read("Note: I am a bot, and I can get things wrong.")
+    [' I am a bot, and I can get things wrong.', 'I can get things wrong.']
+    """
+    if len(sentence) > MAX_WORDS * 20:
+        return []
+    sentence = _LABEL.sub("", sentence, count=1)
+    if _TELLS.search(sentence) or len(words_of(sentence)) > MAX_WORDS:
+        return []
+    return [sentence, *(part for part in _PART.split(sentence)[1:] if len(words_of(part)) >= _MIN_PART)]
+
+
+def kind_of(sentence: str) -> str | None:
+    """What a sentence is if it is no claim: a question, an abstention, courtesy, an offer, a lead-in, and so on.
+
+    >>> [kind_of(text) for text in ("Which one?", "Sure, here is what I found for you.", "It lasts two years.")]
+    ['question', 'lead-in', None]
+    """
+    if asks(sentence):
+        return "question"
+    if abstains(sentence):
+        return "abstention"
+    if is_small_talk(sentence):
+        words = read_words(sentence)
+        logits = {kind: classifier.logit(words) for kind, classifier in shipped_classifiers("kind_names").items()}
+        return max(logits, key=logits.__getitem__)
+    return "meta" if is_meta(sentence) else None
 
 
 def _is_unlike_claims(text: str) -> bool:

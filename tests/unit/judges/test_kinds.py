@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import resources
 from itertools import product
 
 import pytest
@@ -13,7 +14,7 @@ from ragwatch.core.sample import Context, Sample
 from ragwatch.core.scores import score_all
 from ragwatch.judges.lexical.claims import claims_of
 from ragwatch.judges.lexical.judge import Options, build
-from ragwatch.judges.lexical.kinds import asks, is_small_talk
+from ragwatch.judges.lexical.kinds import asks, is_small_talk, kind_of
 from ragwatch.judges.llm.prompt.units import units_of
 from ragwatch.model.quantities import Quantity
 
@@ -29,7 +30,7 @@ JUDGE = build(Options(), name="embedded", context=a_judge_context())
 OPENINGS = """\
 Sure! Here is what I found for you.
 Hi there! Thanks for reaching out.
-Great question!
+Ah, good thing you asked about that!
 Of course, happy to help with that.
 Thanks for your patience while I looked that up.
 Certainly! Let me break that down for you.
@@ -48,8 +49,8 @@ I went through the documents, and here is the result.
 Sorry for the wait!
 Absolutely, I can help with that.""".splitlines()
 CLOSINGS = """\
-I hope this helps!
-Let me know if you need anything else.
+Hope that gives you what you were after!
+Let me know if anything else comes up.
 Have a wonderful day!
 Would you like me to look into your order?
 Is there anything else I can do for you?
@@ -301,3 +302,44 @@ def test_a_fact_belongs_to_the_context_where_it_stands() -> None:
     contexts = (Context(f"{first}."), Context(f"T{second[1:]}."))
     claims = read(f"{first}, and {second}.", "What is the return policy?", contexts).claims
     assert [claim.contexts for claim in claims] == [(0,), (1,)]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "kind"),
+    [
+        ("Thanks a lot for your message!", "courtesy"),
+        ("Just let me know if I can explain anything else.", "offer"),
+        ("Here is what our guide says about it:", "lead-in"),
+        ("This answer is based on the second document.", "meta"),
+        ("Please check with your doctor to be sure.", "advice"),
+        ("This is not legal advice.", "disclaimer"),
+        ("I could not find that in the documents.", "abstention"),
+        ("Which order do you mean?", "question"),
+        ("Vielen Dank für Ihre Frage!", "courtesy"),
+        ("N'hésitez pas à me poser d'autres questions.", "offer"),
+        ("Aquí tienes lo que he encontrado:", "lead-in"),
+        ("Questa risposta si basa sui documenti.", "meta"),
+        ("Neem bij twijfel contact op met een arts.", "advice"),
+        ("Isto não é aconselhamento jurídico.", "disclaimer"),
+        ("Dazu habe ich leider keine Angaben.", "abstention"),
+        ("Meinen Sie das rote Modell?", "question"),
+        ("Danke, die Garantie gilt vier Jahre.", None),
+        ("Avec plaisir, les frais sont de trois euros.", None),
+        ("Claro, el hotel tiene nueve plantas.", None),
+        ("Certo, il treno parte alle nove.", None),
+        ("Graag gedaan, de levering duurt vier dagen.", None),
+        ("Com prazer, a piscina abre às nove.", None),
+        ("Wussten Sie, dass die Garantie neun Jahre gilt?", None),
+        ("La garantie dure neuf ans, n'est-ce pas ?", None),
+        ("¿Sabías que la garantía dura nueve años?", None),
+    ],
+)
+def test_a_sentence_without_a_claim_has_a_kind(sentence: str, kind: str | None) -> None:
+    """In seven languages; questions that state what they ask have none."""
+    assert kind_of(sentence) == kind
+
+
+def test_tables_are_small() -> None:
+    """That of claims and those of the kinds together fit into 64 KB."""
+    tables = [resources.files("ragwatch.judges") / "tables" / f"{name}.json" for name in ("kinds", "kind_names")]
+    assert sum(len(table.read_bytes()) for table in tables) <= 64 * 1024
