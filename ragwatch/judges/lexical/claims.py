@@ -15,14 +15,15 @@ from typing import NamedTuple
 
 from ragwatch.core.alphabet import visible_text
 from ragwatch.core.phrases import abstains, is_meta, without_leads
-from ragwatch.judges.lexical.kinds import asks, is_small_talk, stated_before
+from ragwatch.judges.lexical.kinds import asks, is_small_talk, kind_of, stated_before
 from ragwatch.judges.lexical.limits import Check, unlimited
 from ragwatch.judges.lexical.sentences import SentenceSpan, iterate_spans
 from ragwatch.judges.lexical.words import TOKEN, terms
 
 _MIN_CLAIM_WORDS = 3
-_MAX_LABEL_WORDS = 6
+_MAX_LABEL_WORDS = 12  # of a line that ends in a colon and has no number: of 161 labelled ones 2 were claims
 _HEADING = re.compile(r"#{1,6}\s|[*_]{2}[^*_\n]{1,80}[*_]{2}:?$")
+_DIGIT = re.compile(r"\d")
 _BARE_NUMBER = re.compile(r"\(?(\d{1,2})[.)]")  # a list number on a line of its own, or between two sentences
 _MAX_MARGIN = 8  # in an answer with no more characters than these around it, the number is the answer
 _TURN = re.compile(r";\s|,? (?:but|however|yet|although|though|while)\b,? ", re.IGNORECASE)
@@ -160,15 +161,13 @@ def other_sentences(answer: str, claims: Iterable[tuple[int, int]]) -> Iterator[
 
 
 def _other_kind(text: str) -> str:
-    if asks(text):
-        return "question"
-    if abstains(text):
-        return "abstention"
     if _HEADING.match(text):
         return "heading"
-    if text.rstrip("*_ ").endswith(":"):
-        return "lead-in"
-    return "about the passages" if is_meta(text) else "no claim"
+    kind = kind_of(text) or ("lead-in" if text.rstrip("*_ ").endswith(":") else "no claim")
+    return _KIND_NAMES.get(kind, kind)
+
+
+_KIND_NAMES = {"meta": "about the passages"}
 
 
 def _without_abstention(text: str) -> str:
@@ -198,7 +197,8 @@ def _is_label(text: str, *, has_lead: bool) -> bool:
     """Whether it is a heading, or ends in a colon and is short or has a lead ("The passages give these tips:")."""
     if _HEADING.match(text):
         return True
-    return text.rstrip("*_ ").endswith(":") and (has_lead or len(TOKEN.findall(text)) <= _MAX_LABEL_WORDS)
+    is_short = len(TOKEN.findall(text)) <= _MAX_LABEL_WORDS and not _DIGIT.search(text)
+    return text.rstrip("*_ ").endswith(":") and (has_lead or is_short)
 
 
 def _is_list_number(text: str, answer: str) -> bool:

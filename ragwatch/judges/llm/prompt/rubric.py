@@ -94,7 +94,7 @@ def _text(name: str) -> str:
 
 
 _ANSWERED = {"answer": "yes"}
-READING_VERSION = 3
+READING_VERSION = 4
 """Changes with how replies are read: 2 counts a line that is reported as a whole for its facts."""
 
 
