@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import orjson
 
@@ -28,7 +28,7 @@ class RecordPart(NamedTuple):
     text: bytes
 
 
-def merged(parts: Sequence[RecordPart], group: str) -> dict[str, Any]:
+def merged(parts: Sequence[RecordPart], group: str) -> dict[str, object]:
     """Return one record with the fields of all parts, the id of the group, and the parts themselves as `parts`.
 
     Parts are taken in the order of their sources in the configuration, then of their own times, then of their text. Of
@@ -39,18 +39,18 @@ def merged(parts: Sequence[RecordPart], group: str) -> dict[str, Any]:
     ('7', 'answer', 'a', ['ask', 'answer'])
     """
     records = [record for _, record in sorted(map(_ordered, parts), key=lambda pair: pair[0])]
-    result: dict[str, Any] = {}
+    result: dict[str, object] = {}
     for record in records:
         _merge(result, record, _MAX_DEPTH)
     return {**result, "id": group, PARTS: records}
 
 
-def _ordered(part: RecordPart) -> tuple[tuple[int, float, bytes], Mapping[str, Any]]:
+def _ordered(part: RecordPart) -> tuple[tuple[int, float, bytes], Mapping[str, object]]:
     record = orjson.loads(part.text)
     return (part.place, _time(record), part.text), record
 
 
-def _time(record: Mapping[str, Any]) -> float:
+def _time(record: Mapping[str, object]) -> float:
     key, value = fields.first(record, fields.TIME_KEYS)
     try:
         return 0.0 if value is None else epoch_seconds(value, key)
@@ -58,7 +58,7 @@ def _time(record: Mapping[str, Any]) -> float:
         return 0.0
 
 
-def _merge(result: dict[str, Any], record: Mapping[str, Any], depth: int) -> None:
+def _merge(result: dict[str, object], record: Mapping[str, object], depth: int) -> None:
     """Add the fields of a record. Objects in the result are copies, because the parts are kept as they are."""
     for key, value in record.items():
         known = result.get(key)
@@ -68,13 +68,13 @@ def _merge(result: dict[str, Any], record: Mapping[str, Any], depth: int) -> Non
             result[key] = _copy(value, depth) if isinstance(value, dict) else value
 
 
-def _copy(value: dict[str, Any], depth: int) -> dict[str, Any]:
+def _copy(value: dict[str, object], depth: int) -> dict[str, object]:
     if not depth:
         return value
     return {key: _copy(item, depth - 1) if isinstance(item, dict) else item for key, item in value.items()}
 
 
-def json_of(record: Mapping[str, Any]) -> bytes:
+def json_of(record: Mapping[str, object]) -> bytes:
     """Encode a record.
 
     Raises:

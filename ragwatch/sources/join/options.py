@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_validator
 
@@ -31,7 +31,7 @@ class Options(RecordOptions):
     name: str = Field(
         min_length=1, description="Name of the source: the label `source`, and part of every sample's key."
     )
-    of: tuple[dict[str, Any], ...] = Field(
+    of: tuple[dict[str, object], ...] = Field(
         min_length=1, description="Sources of the parts, in the order in which their fields take precedence: last wins."
     )
     by: str = Field(min_length=1, description="JMESPath that gives the id that the parts of one request share.")
@@ -97,7 +97,7 @@ class Options(RecordOptions):
         return sources
 
 
-def _inner(item: Mapping[str, Any], where: str) -> tuple[Kind[Source], BaseModel]:
+def _inner(item: Mapping[str, object], where: str) -> tuple[Kind[Source], BaseModel]:
     kind = str(item.get("kind"))
     if kind not in INNER_KINDS:
         raise ConfigError(f"{where}.kind: {kind!r} cannot be joined; use one of: {', '.join(sorted(INNER_KINDS))}")

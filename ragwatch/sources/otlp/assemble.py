@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
 from ragwatch.core.sample import RejectReason
 from ragwatch.sources.otlp.answer import answer_in
@@ -50,7 +49,7 @@ class Assembled:
         incomplete: Requests whose first span is missing, with too little to judge them.
     """
 
-    records: list[dict[str, Any]] = field(default_factory=list)
+    records: list[dict[str, object]] = field(default_factory=list)
     refused: list[Refused] = field(default_factory=list)
     unrelated: int = 0
     ungrounded: int = 0
@@ -76,7 +75,7 @@ def assemble(
         continued: Whether another request of this trace was assembled before, so that the id names the first span too.
     """
     result = Assembled()
-    rows: list[tuple[Step, dict[str, Any]]] = []
+    rows: list[tuple[Step, dict[str, object]]] = []
     for request in requests(spans):
         made = _assembled(request, naming or Naming(), resolve, result, ungrounded=ungrounded)
         if made is not None:
@@ -90,7 +89,7 @@ def assemble(
 
 def _assembled(  # noqa: PLR0911 - one return for each outcome
     request: Request, naming: Naming, resolve: Resolve | None, result: Assembled, *, ungrounded: bool
-) -> tuple[Step, dict[str, Any]] | None:
+) -> tuple[Step, dict[str, object]] | None:
     """The record of one request; None if there is none, which is then counted in `result`."""
     if all(step.kind is Kind.OTHER for step in request.steps):
         result.unrelated += 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import orjson
 
@@ -21,7 +20,7 @@ _JSON_START = frozenset('{["')
 REDACTED = "__REDACTED__"
 
 
-def first(attributes: Mapping[str, Any], keys: Iterable[str]) -> Any:  # noqa: ANN401  a JSON value is any value
+def first(attributes: Mapping[str, object], keys: Iterable[str]) -> object:
     """Return the value of the first of `keys` that is present and not null; None if there is none.
 
     >>> first({"gen_ai.system": "openai"}, ("gen_ai.provider.name", "gen_ai.system"))
@@ -34,7 +33,7 @@ def first(attributes: Mapping[str, Any], keys: Iterable[str]) -> Any:  # noqa: A
     return None
 
 
-def decoded(value: object) -> Any:  # noqa: ANN401  a JSON value is any value
+def decoded(value: object) -> object:
     r"""Return the JSON value in a text, or the value itself if it is none. Texts in JSON are decoded as well.
 
     >>> decoded('["{\\"a\\": 1}"]'), decoded('"hi"'), decoded("{torn"), decoded("12")
@@ -70,7 +69,7 @@ def plain_text(value: object) -> str | None:
     return value
 
 
-def listed(attributes: Mapping[str, Any], prefix: str) -> tuple[list[dict[str, Any]], bool]:
+def listed(attributes: Mapping[str, object], prefix: str) -> tuple[list[dict[str, object]], bool]:
     """Return the items of a list that is flattened to keys such as `prefix.0.key`, and whether none is missing.
 
     >>> listed({"docs.0.id": "a", "docs.1.id": "b"}, "docs")
@@ -82,13 +81,13 @@ def listed(attributes: Mapping[str, Any], prefix: str) -> tuple[list[dict[str, A
     return list(items.values()), list(items) == list(range(len(items)))
 
 
-def by_index(attributes: Mapping[str, Any], prefix: str) -> dict[int, dict[str, Any]]:
+def by_index(attributes: Mapping[str, object], prefix: str) -> dict[int, dict[str, object]]:
     """Return the items of a list that is flattened to keys such as `prefix.0.key`, by their index, in its order.
 
     >>> by_index({"docs.7.id": "h"}, "docs")
     {7: {'id': 'h'}}
     """
-    items: dict[int, dict[str, Any]] = {}
+    items: dict[int, dict[str, object]] = {}
     begin = f"{prefix}."
     for key, value in attributes.items():
         if key.startswith(begin):
@@ -98,7 +97,7 @@ def by_index(attributes: Mapping[str, Any], prefix: str) -> dict[int, dict[str, 
     return dict(sorted(items.items()))
 
 
-def stripped(item: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+def stripped(item: Mapping[str, object], prefix: str) -> dict[str, object]:
     """Return an item with a prefix removed from its keys.
 
     >>> stripped({"document.id": "a", "score": 1}, "document.")
@@ -107,7 +106,7 @@ def stripped(item: Mapping[str, Any], prefix: str) -> dict[str, Any]:
     return {key.removeprefix(prefix): value for key, value in item.items()}
 
 
-def inside(value: object, keys: Sequence[str]) -> Any:  # noqa: ANN401  a JSON value is any value
+def inside(value: object, keys: Sequence[str]) -> object:
     """Return the first of `keys` in an object that has a value; None if there is none, or if it is no object."""
     if not isinstance(value, dict):
         return None

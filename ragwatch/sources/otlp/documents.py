@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Mapping
 from math import isfinite
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ragwatch.sources.otlp.attributes import by_index, decoded, inside, is_repr, is_torn, listed, plain_text, stripped
 from ragwatch.sources.otlp.messages import unwrapped
@@ -207,7 +207,7 @@ def documents_in(value: object, depth: int = _MAX_DEPTH) -> tuple[Document, ...]
     return empty
 
 
-def _listed_documents(value: list[Any], depth: int) -> tuple[Document, ...] | None:
+def _listed_documents(value: list[object], depth: int) -> tuple[Document, ...] | None:
     if not value:
         return ()
     if len(value) == 1 and isinstance(decoded(value[0]), list):
@@ -217,7 +217,7 @@ def _listed_documents(value: list[Any], depth: int) -> tuple[Document, ...] | No
     return tuple(one or Document(None) for one in documents) if known else None
 
 
-def _parallel(value: dict[str, Any]) -> tuple[Document, ...] | None:
+def _parallel(value: dict[str, object]) -> tuple[Document, ...] | None:
     """Return documents from lists of ids, texts and scores side by side, as clients of vector databases return them."""
     columns = []
     for keys in (("documents", "texts", "passages"), ("ids",), ("scores", "similarities")):
@@ -267,7 +267,7 @@ def _printed(text: str) -> Document | None:
     return Document(None, name[1], _score(score[1]) if score else None) if name else None
 
 
-def _text(item: Mapping[str, Any]) -> str | None:
+def _text(item: Mapping[str, object]) -> str | None:
     for key in TEXT_KEYS:
         value = item.get(key)
         if isinstance(value, dict):
@@ -281,7 +281,7 @@ def _text(item: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _first_identity(item: Mapping[str, Any]) -> str | None:
+def _first_identity(item: Mapping[str, object]) -> str | None:
     return next((name for key in ID_KEYS if (name := _identity(item.get(key))) is not None), None)
 
 
@@ -291,7 +291,7 @@ def _identity(value: object) -> str | None:
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def _first_score(item: Mapping[str, Any]) -> float | None:
+def _first_score(item: Mapping[str, object]) -> float | None:
     return next((score for key in SCORE_KEYS if (score := _score(item.get(key))) is not None), None)
 
 

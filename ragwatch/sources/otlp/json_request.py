@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import orjson
 
@@ -53,7 +52,7 @@ def spans_of(body: bytes) -> Received:
     return received
 
 
-def _add(received: Received, span: dict[str, Any], scope: str, resource: dict[str, Any]) -> None:
+def _add(received: Received, span: dict[str, object], scope: str, resource: dict[str, object]) -> None:
     trace_id, span_id = _hex(span, "traceId", "trace_id"), _hex(span, "spanId", "span_id")
     if not is_id(trace_id, 32) or not is_id(span_id, 16):
         received.reject("a span without a valid traceId of 32 and spanId of 16 hexadecimal digits")
@@ -79,7 +78,7 @@ def _add(received: Received, span: dict[str, Any], scope: str, resource: dict[st
     )
 
 
-def _objects(parent: dict[str, Any], *names: str) -> Iterator[dict[str, Any]]:
+def _objects(parent: dict[str, object], *names: str) -> Iterator[dict[str, object]]:
     for name in names:
         value = parent.get(name)
         if value is None:
@@ -93,7 +92,7 @@ def _objects(parent: dict[str, Any], *names: str) -> Iterator[dict[str, Any]]:
         return
 
 
-def _object(parent: dict[str, Any], name: str) -> dict[str, Any]:
+def _object(parent: dict[str, object], name: str) -> dict[str, object]:
     value = parent.get(name)
     if value is None:
         return {}
@@ -102,12 +101,12 @@ def _object(parent: dict[str, Any], name: str) -> dict[str, Any]:
     return value
 
 
-def _hex(span: dict[str, Any], *names: str) -> str:
+def _hex(span: dict[str, object], *names: str) -> str:
     value = next((span[name] for name in names if span.get(name) is not None), "")
     return value.lower() if isinstance(value, str) else ""
 
 
-def _integer(parent: dict[str, Any], *names: str) -> int:
+def _integer(parent: dict[str, object], *names: str) -> int:
     """An integer that may be written as text; 0 if it is missing or no integer. Negative ones are invalid here."""
     value = next((parent[name] for name in names if parent.get(name) is not None), 0)
     if isinstance(value, str) and value.isdecimal() and value.isascii() and len(value) <= _MAX_DIGITS:
@@ -115,7 +114,7 @@ def _integer(parent: dict[str, Any], *names: str) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 63 else 0
 
 
-def _attributes(parent: dict[str, Any]) -> dict[str, Any]:
+def _attributes(parent: dict[str, object]) -> dict[str, object]:
     return merged(
         (key, _value(pair.get("value"), MAX_VALUE_DEPTH))
         for pair in _objects(parent, "attributes")
@@ -123,7 +122,7 @@ def _attributes(parent: dict[str, Any]) -> dict[str, Any]:
     )
 
 
-def _value(value: object, depth: int) -> Any:  # noqa: ANN401, PLR0911 - any value, one return for each kind
+def _value(value: object, depth: int) -> object:  # noqa: PLR0911 - any value, one return for each kind
     """The value of an AnyValue; None for one that is empty, binary, or nested too deeply."""
     if not isinstance(value, dict) or depth == 0:
         return None

@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ragwatch.sources.otlp.attributes import decoded, first, inside, listed, plain_text, stripped
 from ragwatch.sources.otlp.span import Span
@@ -72,17 +72,17 @@ class Message(NamedTuple):
     calls: bool = False
 
 
-def value_in(span: Span) -> Any:  # noqa: ANN401  a JSON value is any value
+def value_in(span: Span) -> object:
     """Return the input of a span, decoded; None if it has none."""
     return unwrapped(decoded(first(span.attributes, VALUE_INPUTS)))
 
 
-def value_out(span: Span) -> Any:  # noqa: ANN401  a JSON value is any value
+def value_out(span: Span) -> object:
     """Return the output of a span, decoded; None if it has none."""
     return unwrapped(decoded(first(span.attributes, VALUE_OUTPUTS)))
 
 
-def unwrapped(value: object) -> Any:  # noqa: ANN401  a JSON value is any value
+def unwrapped(value: object) -> object:
     """Return what an instrumentation wraps: `{"inputs": ..., "kwargs": ...}`, `{"outputs": ...}` or arguments.
 
     >>> unwrapped({"outputs": "Paris.", "kwargs": {}}), unwrapped({"a": 1})
@@ -141,7 +141,7 @@ def messages_out(span: Span) -> list[Message]:
     return []
 
 
-def _flattened(attributes: Mapping[str, Any], prefixes: Iterable[str], role: str) -> list[Message]:
+def _flattened(attributes: Mapping[str, object], prefixes: Iterable[str], role: str) -> list[Message]:
     for prefix in prefixes:
         items, _ = listed(attributes, prefix)
         if items:
@@ -149,7 +149,7 @@ def _flattened(attributes: Mapping[str, Any], prefixes: Iterable[str], role: str
     return []
 
 
-def _flat_message(item: dict[str, Any], role: str) -> Message | None:
+def _flat_message(item: dict[str, object], role: str) -> Message | None:
     fields = stripped(stripped(stripped(item, "message."), "prompt."), "completion.")
     content = first(fields, ("content", "text", "user", ""))
     if content is None:
@@ -177,7 +177,7 @@ def _of_events(span: Span, *, sent: bool) -> Iterator[Message]:
             yield from messages_of(decoded(first(fields, OUTPUT_KEYS)), ASSISTANT)
 
 
-def _events(span: Span) -> Iterator[tuple[str, dict[str, Any]]]:
+def _events(span: Span) -> Iterator[tuple[str, dict[str, object]]]:
     yield from span.events
     logged = decoded(first(span.attributes, ("events", "all_messages_events")))
     if isinstance(logged, list):
@@ -214,7 +214,7 @@ def messages_of(value: object, role: str, depth: int = _MAX_DEPTH) -> list[Messa
     return _one(value, role)
 
 
-def _one(value: dict[str, Any], role: str) -> list[Message]:
+def _one(value: dict[str, object], role: str) -> list[Message]:
     """Return the message that an object is, if it is one; an object with a prompt holds one or two."""
     if "prompt" in value and _role(value) is None:
         system = content_text(inside(value, ("system", "instructions")))
@@ -233,7 +233,7 @@ def _one(value: dict[str, Any], role: str) -> list[Message]:
     return [Message(name, text, calls)] if text or calls else []
 
 
-def _role(value: Mapping[str, Any]) -> str | None:
+def _role(value: Mapping[str, object]) -> str | None:
     for key in ("role", "_role", "type"):
         name = value.get(key)
         if isinstance(name, str) and name.lower() in _ROLES:

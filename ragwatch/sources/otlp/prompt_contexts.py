@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ragwatch.sources.otlp.attributes import decoded, plain_text
 from ragwatch.sources.otlp.documents import Document, documents_in
@@ -60,9 +60,9 @@ _QUESTION = re.compile(
 )
 
 
-def variables(attributes: Mapping[str, Any]) -> dict[str, Any]:
+def variables(attributes: Mapping[str, object]) -> dict[str, object]:
     """Return the variables of a prompt template that a span was given, by name."""
-    named: dict[str, Any] = {}
+    named: dict[str, object] = {}
     for key in _TEMPLATES:
         value = decoded(attributes.get(key))
         if isinstance(value, dict):
@@ -74,7 +74,7 @@ def variables(attributes: Mapping[str, Any]) -> dict[str, Any]:
     return named
 
 
-def of_variables(named: Mapping[str, Any], count: int = 0) -> tuple[Document, ...] | None:
+def of_variables(named: Mapping[str, object], count: int = 0) -> tuple[Document, ...] | None:
     """Return the contexts among the variables of a prompt; None if there are none.
 
     Args:
@@ -94,7 +94,7 @@ def of_variables(named: Mapping[str, Any], count: int = 0) -> tuple[Document, ..
     return None
 
 
-def question_among(named: Mapping[str, Any]) -> str | None:
+def question_among(named: Mapping[str, object]) -> str | None:
     """Return the question among the variables of a prompt; None if there is none."""
     lowered = {key.lower(): value for key, value in named.items()}
     return next((text for key in QUESTION_KEYS if (text := plain_text(lowered.get(key))) is not None), None)

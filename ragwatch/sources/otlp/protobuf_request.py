@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from google.protobuf.message import DecodeError
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
@@ -49,7 +49,7 @@ def spans_of(body: bytes) -> Received:
     return received
 
 
-def _add(received: Received, span: ProtobufSpan, scope: str, resource: dict[str, Any]) -> None:
+def _add(received: Received, span: ProtobufSpan, scope: str, resource: dict[str, object]) -> None:
     trace_id, span_id, parent_id = span.trace_id.hex(), span.span_id.hex(), span.parent_span_id.hex()
     if not is_id(trace_id, 32) or not is_id(span_id, 16):
         received.reject("a span without a valid trace_id of 16 and span_id of 8 bytes")
@@ -73,8 +73,8 @@ def _add(received: Received, span: ProtobufSpan, scope: str, resource: dict[str,
     )
 
 
-def _attributes(pairs: Iterable[KeyValue]) -> dict[str, Any]:
-    attributes: dict[str, Any] = {}
+def _attributes(pairs: Iterable[KeyValue]) -> dict[str, object]:
+    attributes: dict[str, object] = {}
     for pair in pairs:
         key = pair.key
         if is_wanted(key):
@@ -86,7 +86,7 @@ def _attributes(pairs: Iterable[KeyValue]) -> dict[str, Any]:
     return attributes
 
 
-def _value(value: AnyValue, depth: int) -> Any:  # noqa: ANN401  a JSON value is any value
+def _value(value: AnyValue, depth: int) -> object:
     """The value of an AnyValue; None for one that is empty, binary, nested too deeply, or not a number."""
     kind = value.WhichOneof("value")
     if kind is None or kind == "bytes_value" or depth == 0:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
+from ragwatch.core.sample import Turn
 from ragwatch.formats import history
 from ragwatch.sources.otlp.answer import same_text
 from ragwatch.sources.otlp.attributes import decoded, first, plain_text
@@ -45,7 +45,7 @@ class Naming:
 
 def record_of(
     request: Request, answering: Step | None, answer: str, contexts: Contexts, naming: Naming
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return the record of a request, still without its id.
 
     Args:
@@ -60,7 +60,7 @@ def record_of(
     head = root if answering is None else (*answering.callers(), answering)[0]
     end = root.span.end if request.root is not None or answering is None else answering.span.end
     turns = _history(request, answering, question, answer)
-    record: dict[str, Any] = {
+    record: dict[str, object] = {
         "at": (end or root.span.start) / 1e9 or None,
         "question": question,
         "contexts": [{"id": one.id, "text": one.text, "score": one.score} for one in contexts.documents],
@@ -105,7 +105,7 @@ def _query(span: Span) -> str | None:
     return plain_text(first(span.attributes, _QUERY_KEYS)) or question_of(value_in(span))
 
 
-def _history(request: Request, answering: Step | None, question: str | None, answer: str) -> tuple[Any, ...]:
+def _history(request: Request, answering: Step | None, question: str | None, answer: str) -> tuple[Turn, ...]:
     """The turns before the question: logged by a chain, in its messages, or in the messages to the model."""
     callers = request.of_kind(Kind.CHAIN)[:1] if answering is None else answering.callers()
     for step in callers:
@@ -120,7 +120,7 @@ def _history(request: Request, answering: Step | None, question: str | None, ans
     return () if answering is None else _turns(messages_in(answering.span), question, answer)
 
 
-def _turns(messages: Sequence[Message], question: str | None, answer: str) -> tuple[Any, ...]:
+def _turns(messages: Sequence[Message], question: str | None, answer: str) -> tuple[Turn, ...]:
     last = max((index for index, one in enumerate(messages) if one.role == USER and one.text.strip()), default=0)
     before = [
         {"role": one.role, "content": one.text}
@@ -138,7 +138,7 @@ def _route(request: Request, head: Step, naming: Naming) -> str:
     return ""
 
 
-def _attribute(request: Request, head: Step, key: str) -> Any:  # noqa: ANN401  a JSON value is any value
+def _attribute(request: Request, head: Step, key: str) -> object:
     """An attribute of a span, of another one of the request, or of the first one's process; None if there is none."""
     for step in (head, *request.steps):
         if key in step.span.attributes:
@@ -148,8 +148,8 @@ def _attribute(request: Request, head: Step, key: str) -> Any:  # noqa: ANN401  
 
 def _metadata(
     request: Request, head: Step, answering: Step | None, contexts: Contexts, naming: Naming
-) -> dict[str, Any]:
-    metadata: dict[str, Any] = {"span_id": head.span.span_id}
+) -> dict[str, object]:
+    metadata: dict[str, object] = {"span_id": head.span.span_id}
     if answering is not None:
         metadata["answer_span_id"] = answering.span.span_id
         model = first(answering.span.attributes, _MODEL_KEYS)

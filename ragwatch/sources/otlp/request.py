@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
 from ragwatch.sources.otlp.span import Span
 from ragwatch.sources.requests.refusal import RefusedError
@@ -49,7 +48,7 @@ def is_wanted(key: str) -> bool:
     return not key.startswith(_BULKY)
 
 
-def without_vectors(values: list[Any]) -> list[Any] | None:
+def without_vectors(values: list[object]) -> list[object] | None:
     """Return a list, or None for a long one of numbers: an embedding."""
     return None if len(values) > MAX_NUMBERS and isinstance(values[0], (int, float)) else values
 
@@ -70,6 +69,6 @@ def is_id(digits: str, length: int) -> bool:
     return all(digit in "0123456789abcdef" for digit in digits)
 
 
-def merged(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+def merged(pairs: Iterable[tuple[str, object]]) -> dict[str, object]:
     """Return attributes as a dictionary, without those that are not wanted and without null."""
     return {key: value for key, value in pairs if value is not None and is_wanted(key)}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from ragwatch.sources.otlp.attributes import decoded, first, plain_text
 from ragwatch.sources.otlp.documents import Document, DocumentList, considered, documents_in, returned
@@ -252,7 +251,7 @@ def _from_prompt(request: Request, answering: Step | None, count: int) -> tuple[
     near = [] if answering is None else [answering, *reversed(answering.callers())]
     prompts = [step for step in request.of_kind(Kind.PROMPT, Kind.LLM) if step is not answering]
     for step in (*near, *reversed(prompts)):
-        named: dict[str, Any] = variables(step.span.attributes)
+        named: dict[str, object] = variables(step.span.attributes)
         documents = of_variables(named, count) if named else None
         if documents:
             return documents

@@ -6,18 +6,18 @@ Keys of attributes come from outside: they are only ever keys of dictionaries, n
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import orjson
 
-NO_RESOURCE: Mapping[str, Any] = {}
+NO_RESOURCE: Mapping[str, object] = {}
 
 
 class Event(NamedTuple):
     """An event of a span: what happened, with attributes."""
 
     name: str
-    attributes: dict[str, Any]
+    attributes: dict[str, object]
 
 
 class Span(NamedTuple):
@@ -45,13 +45,13 @@ class Span(NamedTuple):
     name: str
     start: int
     end: int
-    attributes: dict[str, Any]
+    attributes: dict[str, object]
     events: tuple[Event, ...] = ()
     remote: bool | None = None
     dropped: int = 0
     scope: str = ""
     failed: bool = False
-    resource: Mapping[str, Any] = NO_RESOURCE
+    resource: Mapping[str, object] = NO_RESOURCE
 
     @property
     def is_local_root(self) -> bool:
@@ -67,8 +67,8 @@ def packed(spans: Sequence[Span]) -> bytes:
     True
     """
     resources: dict[int, int] = {}
-    distinct: list[Mapping[str, Any]] = []
-    rows: list[tuple[Any, ...]] = []
+    distinct: list[Mapping[str, object]] = []
+    rows: list[tuple[object, ...]] = []
     for span in spans:
         number = resources.get(id(span.resource))
         if number is None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any
 
 import orjson
 
@@ -101,7 +100,7 @@ class PushHandler:
 
 def _reply(count: int, outcome: Outcome) -> Reply:
     rejected = len(outcome.rejections)
-    report: dict[str, Any] = {
+    report: dict[str, object] = {
         "accepted": count - rejected - outcome.resent,
         "duplicates": outcome.resent,
         "rejected": rejected,
