@@ -7,6 +7,7 @@ are in `training/kinds/`; sentences of contexts in `../shared/data/judge/train` 
 
 from __future__ import annotations
 
+import gzip
 import importlib
 import json
 import sys
@@ -23,16 +24,18 @@ from ragwatch.judges.lexical.sentences import spans
 
 FITTED = ("attributionbench/dev", "factcheck_gpt/stance", "summedits/news", "summedits/scitldr", "wice/claim_dev")
 ANSWERS = tuple(f"summedits/{name}" for name in ("ectsum", "news", "podcast", "qmsumm", "scitldr"))
+CLAIM_SETS = ("fever", "fm2", "scifact", "vitaminc_sample", "infotabs", "snli")
 READ = ("expertqa/all", "attributionbench/dev", "factcheck_gpt/stance")
 SHARES = (0.35, 0.35, 0.3)
 CLAIMS = Settings(stress=3, penalty=1e-5)
 NAMES = Settings(buckets=1 << 12, penalty=1e-5)
 LABEL_WEIGHT = 3.0
 """What a labelled sentence weighs; a line of our own weighs 1."""
-FITTED_LABELS = ("judge/train", "relevance")
+FITTED_LABELS = ("judge/train/attributionbench", "judge/train/expertqa", "judge/train/halueval", "relevance")
+"""Sets whose labels are fitted on. In the chat of BEGIN and Q2, small talk has the words of its subjects."""
 UNREAD = ("question", "heading")
 """Kinds that marks tell."""
-LEAST = 0.0
+LEAST = 0.75
 MOST_REAL = 8000
 ROUNDS, HARDEST = 3, 4000
 """Times that it is fitted; each time with more of those real sentences that look least like claims."""
@@ -48,6 +51,17 @@ def sentences(names: tuple[str, ...], *fields: str) -> list[str]:
         for line in path.read_text(encoding="utf-8").splitlines() if path.is_file() else ():
             for text in _texts(json.loads(line), fields):
                 found |= dict.fromkeys(text[span.start : span.end] for span in spans(text[:4000]))
+    return [text for text in found if 2 < len(read_words(text)) <= MAX_WORDS + 2 and not _is_told(text)]
+
+
+def short_claims() -> list[str]:
+    """Short claims that people wrote for sets of claims and evidence; none where the data is absent."""
+    found: dict[str, None] = {}
+    for name in CLAIM_SETS:
+        path = DATA.parent / "nli" / f"{name}.jsonl.gz"
+        if path.is_file():
+            with gzip.open(path, "rt", encoding="utf-8") as lines:
+                found |= dict.fromkeys(json.loads(line)["claim"] for line in lines)
     return [text for text in found if 2 < len(read_words(text)) <= MAX_WORDS + 2 and not _is_told(text)]
 
 
@@ -162,7 +176,7 @@ def main() -> None:
         figures(lines, real)
         return
     model = fit(read_words, lines, real, SHARES, CLAIMS)
-    everything = sentences(FITTED, "contexts") + sentences(ANSWERS, "answer")
+    everything = sentences(FITTED, "contexts") + sentences(ANSWERS, "answer") + short_claims()
     read = list(map(read_words, everything))
     for _ in range(ROUNDS - 1):
         order = np.argsort(-logits(model, read))[:HARDEST]

@@ -21,9 +21,8 @@ from ragwatch.judges.lexical.sentences import SentenceSpan, iterate_spans
 from ragwatch.judges.lexical.words import TOKEN, terms
 
 _MIN_CLAIM_WORDS = 3
-_MAX_LABEL_WORDS = 12  # of a line that ends in a colon and has no number: of 161 labelled ones 2 were claims
+_MAX_LABEL_WORDS = 6
 _HEADING = re.compile(r"#{1,6}\s|[*_]{2}[^*_\n]{1,80}[*_]{2}:?$")
-_DIGIT = re.compile(r"\d")
 _BARE_NUMBER = re.compile(r"\(?(\d{1,2})[.)]")  # a list number on a line of its own, or between two sentences
 _MAX_MARGIN = 8  # in an answer with no more characters than these around it, the number is the answer
 _TURN = re.compile(r";\s|,? (?:but|however|yet|although|though|while)\b,? ", re.IGNORECASE)
@@ -142,7 +141,7 @@ def other_sentences(answer: str, claims: Iterable[tuple[int, int]]) -> Iterator[
 
     >>> text = "Sure! Tea is green. Shall I say more?"
     >>> [(text[start:end], kind) for start, end, kind in other_sentences(text, [(6, 19)])]
-    [('Sure!', 'no claim'), ('Shall I say more?', 'question')]
+    [('Sure!', 'courtesy'), ('Shall I say more?', 'question')]
     """
     answer = visible_text(answer)
     without_sources = _without_sources(answer)
@@ -163,11 +162,10 @@ def other_sentences(answer: str, claims: Iterable[tuple[int, int]]) -> Iterator[
 def _other_kind(text: str) -> str:
     if _HEADING.match(text):
         return "heading"
-    kind = kind_of(text) or ("lead-in" if text.rstrip("*_ ").endswith(":") else "no claim")
-    return _KIND_NAMES.get(kind, kind)
-
-
-_KIND_NAMES = {"meta": "about the passages"}
+    if text.rstrip("*_ ").endswith(":"):
+        return "lead-in"
+    kind = kind_of(text) or "no claim"
+    return "about the passages" if kind == "meta" else kind
 
 
 def _without_abstention(text: str) -> str:
@@ -197,8 +195,7 @@ def _is_label(text: str, *, has_lead: bool) -> bool:
     """Whether it is a heading, or ends in a colon and is short or has a lead ("The passages give these tips:")."""
     if _HEADING.match(text):
         return True
-    is_short = len(TOKEN.findall(text)) <= _MAX_LABEL_WORDS and not _DIGIT.search(text)
-    return text.rstrip("*_ ").endswith(":") and (has_lead or is_short)
+    return text.rstrip("*_ ").endswith(":") and (has_lead or len(TOKEN.findall(text)) <= _MAX_LABEL_WORDS)
 
 
 def _is_list_number(text: str, answer: str) -> bool:

@@ -273,7 +273,7 @@ def test_tables_are_read_as_written() -> None:
         ("This answer is based on the passages.", "about the passages"),
         ("```\nx = 1\n```", "code"),
         ("Sources: [1] tea.pdf", "sources"),
-        ("Hope this helps!", "no claim"),
+        ("Hope this helps!", "courtesy"),
     ],
 )
 def test_what_is_no_claim_has_a_kind(text: str, kind: str) -> None:

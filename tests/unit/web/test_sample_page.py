@@ -117,7 +117,7 @@ async def test_what_is_no_claim_is_named(store: SqliteStore) -> None:
     store.settle([a_verdict(draw, an_evidence(a_claim((1, 0), text="Cats purr.", start=6, end=16)))])
     scope = replace(SCOPE, other_sentences=other_sentences)
     body = (await get(store, f"/samples/{draw.key}", scope=scope)).text
-    assert '<span class="dim">Sure!</span><sup class="verdict">no claim</sup>' in body
+    assert '<span class="dim">Sure!</span><sup class="verdict">courtesy</sup>' in body
     assert '<span class="dim">&lt;b&gt;Shall&lt;/b&gt; I say more?</span><sup class="verdict">question</sup>' in body
     assert '<mark class="supported">Cats purr.</mark>' in body
     assert "grey: no claims" in body
