@@ -16,6 +16,7 @@ from rich.table import Table
 
 from ragwatch.commands.options.scores import EstimateArguments
 from ragwatch.commands.record_files import records
+from ragwatch.commands.terminal import file_name_in_errors
 from ragwatch.core.estimate import Addends, Estimate
 from ragwatch.core.estimators import hajek
 from ragwatch.core.estimators.level import CALIBRATED_LABELS, LabelCounts, Level, level
@@ -192,17 +193,22 @@ def _label_scores(line: Mapping[str, object]) -> Mapping[str, object]:
 def _objects(files: Iterable[BinaryIO]) -> Iterator[tuple[str, Mapping[str, object]]]:
     """Each line of the files as an object, and where it stands."""
     for stream in files:
-        for number, text in records(stream):
-            place = f"{getattr(stream, 'name', '-')} line {number}"
-            if isinstance(text, FormatError):
-                raise ConfigError(f"{place}: {text}")
-            try:
-                line = orjson.loads(text)
-            except orjson.JSONDecodeError as error:
-                raise ConfigError(f"{place}: is not JSON: {error}") from error
-            if not isinstance(line, dict):
-                raise ConfigError(f"{place}: is not a JSON object")
-            yield place, line
+        name = str(getattr(stream, "name", "-"))
+        with file_name_in_errors(name):
+            for number, text in records(stream):
+                yield f"{name} line {number}", _object(text, f"{name} line {number}")
+
+
+def _object(text: bytes | FormatError, place: str) -> Mapping[str, object]:
+    if isinstance(text, FormatError):
+        raise ConfigError(f"{place}: {text}")
+    try:
+        line = orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise ConfigError(f"{place}: is not JSON: {error}") from error
+    if not isinstance(line, dict):
+        raise ConfigError(f"{place}: is not a JSON object")
+    return line
 
 
 def _scores(line: Mapping[str, object], place: str) -> dict[Quantity, float | None]:
