@@ -28,6 +28,7 @@ LIBRARIES: Mapping[str, tuple[str, ...]] = {
     "grpc": ("ragwatch.web.grpc_server",),
     "h11": ("ragwatch.web",),
     "httpx": (
+        "ragwatch.outgoing",
         "ragwatch.judges.openai",
         "ragwatch.pipeline.export.client",
         "ragwatch.probes.exchange",
