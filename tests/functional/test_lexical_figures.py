@@ -58,8 +58,8 @@ def auroc(positive: Sequence[bool], score: Sequence[float]) -> float:
 
 
 def worst(evidence: Evidence) -> float:
-    """How unsupported the worst claim is; an answer without claims is faithful."""
-    return max((1.0 - (claim.support or 0.0) for claim in evidence.claims), default=0.0)
+    """How unsupported the worst claim is."""
+    return max(1.0 - (claim.support or 0.0) for claim in evidence.claims)
 
 
 @pytest.mark.parametrize(
@@ -71,10 +71,13 @@ def worst(evidence: Evidence) -> float:
     ],
 )
 def test_unfaithful_answers_rank_below_faithful_ones(name: str, floor: float) -> None:
-    """The area under the curve on held-out rows is at least what was published for this method."""
-    rows = [row for row in load(name) if row["label"]["faithful"] is not None]
-    scores = [worst(JUDGE.evidence(sample_of(row))) for row in rows]
-    assert auroc([not row["label"]["faithful"] for row in rows], scores) >= floor
+    """The area under the curve on held-out rows is at least what was published; without claims nothing is known."""
+    labelled = [row for row in load(name) if row["label"]["faithful"] is not None]
+    read = [(row, JUDGE.evidence(sample_of(row))) for row in labelled]
+    rows = [(not row["label"]["faithful"], worst(evidence)) for row, evidence in read if evidence.claims]
+    assert len(rows) >= 0.99 * len(labelled)
+    labels, scores = map(list, zip(*rows, strict=True))
+    assert auroc(labels, scores) >= floor
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ from ragwatch.telemetry import Telemetry
 
 CHAT = "/v1/chat/completions"
 KINDS = ("claude", "openai")
-QUICK = 0.2  # seconds that a hanging call may take here
+QUICK = 1.0  # seconds that a hanging call may take: a busy server must have seen the request by then
 
 
 class Row(NamedTuple):

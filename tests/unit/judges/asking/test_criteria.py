@@ -57,7 +57,7 @@ def test_without_criteria_every_byte_is_as_before() -> None:
         for prompt in start_reading(SAMPLE, parts=parts, reading=reading, seed="seed").prompts():  # type: ignore[arg-type]
             texts = (prompt.system, prompt.user, json.dumps(prompt.schema), str(prompt.max_tokens))
             digest.update("\0".join(texts).encode())
-    assert PROMPT_VERSION == "e1d5ee5e"
+    assert PROMPT_VERSION == "106f03d6"
     assert digest.hexdigest() == "79c8c4e0a7374e4f5073d22085aa04a9fcf2d8a857dd819d9f561bb4e665682c"
     assert criteria_version(()) == ""
 
