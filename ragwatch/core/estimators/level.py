@@ -18,6 +18,7 @@ from __future__ import annotations
 import itertools
 import math
 from array import array
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -126,24 +127,17 @@ def level(
     (True, True)
     """
     bad = _posterior(tuple(families), yes, no, labels)
-    densities = sorted(range(_SHARES), key=lambda i: bad[i] / (_EDGES[i + 1] - _EDGES[i]), reverse=True)
-    held, inside = 0.0, []
-    for index in densities:
-        inside.append(index)
-        held += bad[index]
-        if held >= confidence:
-            break
+    order = sorted(range(_SHARES), key=lambda i: bad[i] / (_EDGES[i + 1] - _EDGES[i]), reverse=True)
+    held = list(itertools.accumulate(bad[index] for index in order))
+    inside = order[: bisect_left(held, confidence) + 1]
     low, high = 1.0 - _EDGES[max(inside) + 1], 1.0 - _EDGES[min(inside)]
     return Level(min(max(1.0 - _median(bad), low), high), low, high, count)
 
 
 def _median(bad: Sequence[float]) -> float:
-    below = 0.0
-    for index, share in enumerate(bad):
-        if below + share >= 0.5:
-            return _EDGES[index] + (_EDGES[index + 1] - _EDGES[index]) * (0.5 - below) / share
-        below += share
-    return 1.0
+    below = list(itertools.accumulate(bad))
+    index = bisect_left(below, 0.5)
+    return _EDGES[index + 1] - (_EDGES[index + 1] - _EDGES[index]) * (below[index] - 0.5) / bad[index]
 
 
 def _posterior(families: tuple[Rates, ...], yes: float, no: float, labels: LabelCounts) -> list[float]:
