@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
+
+from ragwatch.core.sample import Context
 
 MAX_RANGE = 20
 """`[1-3]` cites three contexts; of a longer range than this one only the ends are cited."""
@@ -97,6 +99,37 @@ def markers_of(answer: str, ids: Mapping[str, int] = MappingProxyType({})) -> It
         if marker.start >= end and not (index >= 0 and marker.start < code[index][1]):
             yield marker
             end = marker.end
+
+
+class CitationCounts(NamedTuple):
+    """Citations of an answer.
+
+    Attributes:
+        named: Those that name a context, whether it was retrieved or not.
+        dangling: Of these, those that name one that was not.
+        other: Marks that name something else, such as a file.
+    """
+
+    named: int
+    dangling: int
+    other: int
+
+
+_NONE = CitationCounts(0, 0, 0)
+
+
+def count_citations(answer: str, contexts: Sequence[Context]) -> CitationCounts:
+    """Count the citations of an answer that stand in brackets. Cheap for an answer without brackets.
+
+    >>> count_citations("Tea is green [1], and black [3]. (Source: tea.pdf)", [Context("Tea is green.")])
+    CitationCounts(named=2, dangling=1, other=1)
+    """
+    if "[" not in answer and "【" not in answer and "(" not in answer:
+        return _NONE
+    numbers = {context.id: number for number, context in enumerate(contexts, 1) if context.id is not None}
+    marks = [marker.numbers for marker in markers_of(answer, numbers) if marker.is_apart]
+    named = [number for mark in marks for number in mark]
+    return CitationCounts(len(named), sum(number > len(contexts) for number in named), marks.count(()))
 
 
 def _numbered(answer: str) -> Iterator[Marker]:

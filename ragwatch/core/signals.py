@@ -8,6 +8,7 @@ from functools import reduce
 from operator import add, eq, itemgetter
 
 from ragwatch.core.abstention import MAX_ABSTENTION_CHARS, abstains
+from ragwatch.core.citation_markers import count_citations
 from ragwatch.core.relevance import rank_sample, ranking_metrics
 from ragwatch.core.sample import Context, Sample
 from ragwatch.core.tally import BUCKETS, INF, SUM, Tallies, Tally, bound_label
@@ -51,6 +52,10 @@ class SignalCounter:
                 signals.duplicated += 1
         if len(answer) <= MAX_ABSTENTION_CHARS and abstains(answer):
             signals.abstained += 1
+        elif count:
+            citations = count_citations(answer, contexts)
+            signals.uncited += not citations.named
+            signals.dangling += citations.dangling > 0
         if sample.relevant is not None:
             signals.judged.append(sample)
         if self._collects_questions and sample.question:
@@ -77,6 +82,8 @@ class SignalCounter:
                 (Tally.EMPTY_RETRIEVALS, signals.contexts.count(0)),
                 (Tally.DUPLICATE_CONTEXTS, signals.duplicated),
                 (Tally.ABSTENTIONS, signals.abstained),
+                (Tally.UNCITED_ANSWERS, signals.uncited),
+                (Tally.DANGLING_CITATIONS, signals.dangling),
             ):
                 if amount:
                     tallies[tally, (route,)] += amount
@@ -111,7 +118,7 @@ def _has_duplicates(contexts: tuple[Context, ...]) -> bool:
 class _RouteSignals:
     """Signals of one batch on one route."""
 
-    __slots__ = ("abstained", "chars", "contexts", "duplicated", "judged", "questions", "scores")
+    __slots__ = ("abstained", "chars", "contexts", "dangling", "duplicated", "judged", "questions", "scores", "uncited")
 
     def __init__(self) -> None:
         self.contexts: list[float] = []
@@ -121,6 +128,8 @@ class _RouteSignals:
         self.judged: list[Sample] = []  # with relevance judgements
         self.duplicated = 0
         self.abstained = 0
+        self.uncited = 0
+        self.dangling = 0
 
 
 def _observe_all(tallies: Tallies, histogram: Tally, route: str, values: Sequence[float]) -> None:

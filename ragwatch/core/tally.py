@@ -70,6 +70,8 @@ class Tally(Labelled):
     EMPTY_RETRIEVALS = "empty_retrievals", "route"
     ABSTENTIONS = "abstentions", "route"
     DUPLICATE_CONTEXTS = "duplicate_contexts", "route"
+    UNCITED_ANSWERS = "uncited_answers", "route"
+    DANGLING_CITATIONS = "dangling_citations", "route"
     RANKED = "ranked", "route"  # answers with relevance judgements whose contexts were ranked
     UNRANKED = "unranked", "route", "reason"  # answers with relevance judgements without a ranking
     RANKING_SCORE = "ranking_score", "route", "metric", "k"  # sum over the ranked ones; k is empty for mrr

@@ -106,6 +106,23 @@ class Signal(RowEnum):
         title="Duplicate contexts",
         panel="Answers per second with duplicate contexts.",
     )
+    UNCITED_ANSWERS = SignalRow(
+        name="uncited_answers",
+        counter="uncited_answers",
+        series="ragwatch_traffic_uncited_answers_total",
+        help="Total number of answers that cite no context in brackets, though contexts were retrieved and they do not "
+        "decline to answer, over all traffic.",
+        title="Answers without citations",
+        panel="Answers per second that cite no context, though contexts were retrieved.",
+    )
+    DANGLING_CITATIONS = SignalRow(
+        name="dangling_citations",
+        counter="dangling_citations",
+        series="ragwatch_traffic_dangling_citations_total",
+        help="Total number of answers that cite a context that was not retrieved ([7] of five), over all traffic.",
+        title="Dangling citations",
+        panel="Answers per second that cite a context that was not retrieved.",
+    )
     QUESTION_WORDS = SignalRow(
         name="question_words",
         counter="question_strangeness",

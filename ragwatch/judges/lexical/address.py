@@ -9,7 +9,8 @@ in a context that the answer was taken from counts `BY_CONTEXT`, because an answ
 | claims nothing                                                                            | not at all    |
 | covers `FULL` of the question, or is short and holds the kind of thing in question        | fully         |
 | covers `PART` of it                                                                       | partially     |
-| covers less                                                                               | not at all    |
+| covers less, where a context covers `GATE` of it                                          | not at all    |
+| covers less, and so does every context: they may put it in other words                    | unknown       |
 
 It is at most partial when it lacks the kind of thing that the question asks for (a number for "how many", a time for
 "when", a name for "who"), and when it does not use the top context though that covers the question better than every
@@ -23,7 +24,8 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from ragwatch.core.evidence import Address
-from ragwatch.judges.lexical.relevance import ENOUGH, SHORT, coverage
+from ragwatch.judges.lexical.relevance import ENOUGH, GATE, SHORT
+from ragwatch.judges.lexical.synonyms import BY_ANSWER, question_share
 from ragwatch.judges.lexical.words import TOKEN, fold, term
 
 BY_CONTEXT = 0.75
@@ -74,9 +76,8 @@ def question_coverage(
     question: Mapping[str, float], answer: AbstractSet[str], used: Sequence[AbstractSet[str]]
 ) -> float:
     """Share of the question's weight that the answer, or a context that it was taken from, covers."""
-    shared = answer & question.keys()  # no other term counts, and an answer may have thousands
-    own = coverage(question, shared)
-    best = max((coverage(question, shared | (terms & question.keys())) for terms in used), default=own)
+    own = question_share(question, answer, BY_ANSWER)
+    best = max((question_share(question, answer | terms, BY_ANSWER) for terms in used), default=own)
     return own + BY_CONTEXT * (best - own)
 
 
@@ -99,19 +100,21 @@ def address(
     kind_is_missing: bool,
     answer_terms: int,
     better_unused: bool,
+    covers: Sequence[float],
 ) -> Address | None:
-    """Classify an answer that has claims; None when the question has no terms.
+    """Classify an answer that has claims; None when the question has no terms, or words cannot tell.
 
     Args:
         share: See `question_coverage`; None when the question is unknown or has no terms.
         kind_is_missing: See `kind_missing`.
         answer_terms: Number of distinct terms of the answer.
         better_unused: See `better_context_unused`.
+        covers: Share of the question in each context.
     """
     if share is None:
         return None
     if share < PART and answer_terms >= SHORT:
-        return Address.NOT_AT_ALL
+        return Address.NOT_AT_ALL if max(covers, default=GATE) >= GATE else None
     is_full = share >= FULL or answer_terms < SHORT
     return Address.FULLY if is_full and not kind_is_missing and not better_unused else Address.PARTIALLY
 

@@ -284,4 +284,5 @@ def _address(
         kind_is_missing=kind_missing(prepared.kind, text),
         answer_terms=len(own),
         better_unused=better_context_unused(prepared.covers or (), used),
+        covers=prepared.covers or (),
     )

@@ -16,7 +16,7 @@ from ragwatch.judges.lexical.steps import actions, names_action
 from ragwatch.judges.lexical.tables import FittedTables
 from ragwatch.judges.lexical.words import terms
 
-READING_VERSION = 10
+READING_VERSION = 11
 """Part of the judge's version. Increment it with every change of the results of this module, `reader`, `steps` or
 `words`, because a gate must not compare figures of different versions."""
 

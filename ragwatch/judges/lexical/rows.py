@@ -20,6 +20,7 @@ from ragwatch.judges.lexical.features import ClaimWords, PassageMatch, claim_wor
 from ragwatch.judges.lexical.fragments import is_fragment
 from ragwatch.judges.lexical.limits import Check
 from ragwatch.judges.lexical.passages import PreparedPassage
+from ragwatch.judges.lexical.synonyms import BY_CONTEXT, question_share
 from ragwatch.judges.lexical.tables import FittedTables
 from ragwatch.judges.lexical.use import informed_by, joint_support, nearest
 from ragwatch.judges.lexical.words import identifiers, terms
@@ -65,10 +66,10 @@ class PreparedQuestion:
 
     def coverage(self, words: AbstractSet[str]) -> float:
         """Share of the weight in a text, of the question as it is or as completed, whichever is more."""
-        share = relevance.coverage(self.weights, words)
-        return (
-            share if self.whole_weights is self.weights else max(share, relevance.coverage(self.whole_weights, words))
-        )
+        share = question_share(self.weights, words, BY_CONTEXT)
+        if self.whole_weights is self.weights:
+            return share
+        return max(share, question_share(self.whole_weights, words, BY_CONTEXT))
 
 
 @dataclass(frozen=True, slots=True)

@@ -117,7 +117,15 @@ def generation() -> Rows:
         ("Scores", (_scores(), _effective_samples())),
         (
             "All traffic (no judge needed)",
-            (over_all_traffic(Signal.ABSTENTIONS, 12), over_all_traffic(Signal.ANSWER_CHARS, 12)),
+            tuple(
+                over_all_traffic(signal, 6)
+                for signal in (
+                    Signal.ABSTENTIONS,
+                    Signal.ANSWER_CHARS,
+                    Signal.UNCITED_ANSWERS,
+                    Signal.DANGLING_CITATIONS,
+                )
+            ),
         ),
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.kit import a_sample
@@ -43,6 +44,8 @@ def test_by_hand() -> None:
         (Tally.EMPTY_RETRIEVALS, ("search",)): 1,
         (Tally.DUPLICATE_CONTEXTS, ("search",)): 1,
         (Tally.ABSTENTIONS, ("search",)): 1,
+        (Tally.UNCITED_ANSWERS, ("search",)): 1,
+        (Tally.UNCITED_ANSWERS, ("other",)): 1,
         (Tally.CONTEXTS, ("other", "2.0")): 1,
         (Tally.CONTEXTS, ("other", "sum")): 2,
         (Tally.ANSWER_CHARS, ("other", "100.0")): 1,
@@ -50,6 +53,30 @@ def test_by_hand() -> None:
         (Tally.TOP_SCORE, ("other", "0.8")): 1,
         (Tally.TOP_SCORE, ("other", "sum")): 0.75,
     }
+
+
+@pytest.mark.parametrize(
+    ("answer", "uncited", "dangling"),
+    [
+        ("Tea is green [1].", 0, 0),
+        ("Tea is green [1][4].", 0, 1),
+        ("Tea is green [tea-2].", 0, 0),
+        ("Tea is green 【4:0†tea-2】.", 0, 0),
+        ("Tea is green (Source: leaflet.pdf).", 1, 0),
+        ("Tea is green.", 1, 0),
+        ("I don't know.", 0, 0),
+    ],
+)
+def test_citations_that_are_missing_or_name_nothing(answer: str, uncited: int, dangling: int) -> None:
+    """Answers without a citation, and those that cite what was not retrieved; abstentions cite nothing rightly."""
+    signals = SignalCounter()
+    contexts = (Context("Tea is green.", id="tea-1"), Context("Tea is from China.", id="tea-2"))
+    signals.add("search", Sample("r", None, contexts, answer))
+    counts = tallies_of(signals)
+    assert (counts[Tally.UNCITED_ANSWERS, ("search",)], counts[Tally.DANGLING_CITATIONS, ("search",)]) == (
+        uncited,
+        dangling,
+    )
 
 
 @given(st.lists(st.integers(0, 20_000), max_size=10))

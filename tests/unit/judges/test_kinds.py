@@ -300,8 +300,34 @@ def test_a_fact_belongs_to_the_context_where_it_stands() -> None:
     first = "Parcels may be sent back up to forty days after delivery"
     second = "the customer pays six euros for sending a parcel back"
     contexts = (Context(f"{first}."), Context(f"T{second[1:]}."))
-    claims = read(f"{first}, and {second}.", "What is the return policy?", contexts).claims
-    assert [claim.contexts for claim in claims] == [(0,), (1,)]
+    evidence = read(f"{first}, and {second}.", "What is the return policy?", contexts)
+    assert [claim.contexts for claim in evidence.claims] == [(0,), (1,)]
+    assert evidence.address is Address.FULLY
+    assert [context.relevant for context in evidence.contexts] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("How do I get my money back?", "Refunds are paid to the card within ten days."),
+        ("How much does postage cost?", "Delivery is free above 50 euros, otherwise the fee is 4 euros."),
+        ("Who wrote Emma?", "The author of Emma is Jane Austen."),
+        ("When are you open on weekends?", "The shop closes at six on Saturday."),
+        ("How do I terminate my subscription?", "Cancel the plan under Account before the next invoice."),
+    ],
+)
+def test_an_answer_may_put_the_question_in_other_words(question: str, answer: str) -> None:
+    """What is right and stands in the context is relevant and addresses the question, whatever words it shares."""
+    evidence = read(answer, question, (Context(answer), Context("Bicycles must be left at the gate.")))
+    assert evidence.address in (Address.FULLY, Address.PARTIALLY)
+    assert evidence.contexts[0].relevant
+
+
+def test_words_cannot_tell_whether_an_answer_in_words_of_its_own_addresses_a_question() -> None:
+    """Where no context shares the question's words either; where one does, the answer is beside the point."""
+    question, answer = "Why do birds migrate in autumn?", "The daily lecture begins at nine in the great hall."
+    assert read(answer, question, (Context(answer),)).address is None
+    assert read(answer, question, (Context("Birds migrate in autumn to find food."),)).address is Address.NOT_AT_ALL
 
 
 @pytest.mark.parametrize(
