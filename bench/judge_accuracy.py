@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,10 +31,7 @@ from accuracy.use import (
     cited_among_cells,
     first_of_clapnq,
     first_of_expertqa,
-    first_used,
-    first_used_by_model,
     gauge_errors,
-    least_error,
 )
 from rich.console import Console
 from rich.progress import Progress
@@ -46,7 +42,6 @@ from ragwatch.judges.local.artefact import TABLE, released_folder
 FITTED_LEXICAL = ("judge/train/attributionbench", *RELEVANCE)
 RELEVANCE_BARS = {RELEVANCE[0]: 0.92, RELEVANCE[1]: 0.85, RELEVANCE[2]: 0.95}
 Read = Callable[[Iterable[Row]], Iterator[dict[str, Reading]]]
-Tried = tuple[LabelledSet, Sequence[Reading]]
 
 
 @dataclass
@@ -111,7 +106,7 @@ def main() -> None:
         if not options.files:
             extras(options.limit, reading, report, known)
         if not options.files or options.use:
-            uses(options.limit, reading, report, options.weights or released_folder())
+            uses(options.limit, reading, report)
     if options.svg:
         options.svg.write_text(plot(report.scores, "AUROC of unfaithful answers and claims, by set"), encoding="utf-8")
     if options.json:
@@ -185,7 +180,7 @@ def extras(
                 )
 
 
-def uses(limit: int | None, reading: Read, report: Report, weights: Path) -> None:
+def uses(limit: int | None, reading: Read, report: Report) -> None:
     """Use of contexts: cited passages among the cells, and whether the first was used, with the error of its gauge."""
     of = cited(limit)
     found = watched(of, reading, report.console)
@@ -196,30 +191,17 @@ def uses(limit: int | None, reading: Read, report: Report, weights: Path) -> Non
                 report.line(
                     f"{EXPERTQA}: {name} cited, is a cell", judge, figure, ">= .80" if name == "one" else ">= .85"
                 )
-    gauges(limit, reading, report, weights)
+    gauges(limit, reading, report)
 
 
-def gauges(limit: int | None, reading: Read, report: Report, weights: Path) -> None:
-    """Whether the first context was used: AUROC, the error of the gauge, and the least that recalibration can leave."""
-    tried: dict[str, list[Tried]] = defaultdict(list)
-    for of, bar in ((first_of_clapnq(limit), ">= .92"), (first_of_expertqa(limit), ">= .80")):
-        found = watched(of, reading, report.console)
+def gauges(limit: int | None, reading: Read, report: Report) -> None:
+    """The error of the gauge of ignored first contexts."""
+    for of in (first_of_clapnq(limit), first_of_expertqa(limit)):
+        read_all = watched(of, reading, report.console)
         for judge in (LEXICAL, LOCAL):
-            if judge in found[0]:
-                mine = [each[judge] for each in found]
-                report.line(f"{of.name}: was the first used", judge, first_used(of, mine, report.rounds), bar)
-                for name, errors in gauge_errors(of, mine).items():
-                    for rate, error in zip(RATES, errors, strict=True):
-                        what = f"{of.name}: gauge at {rate:.0%} ignored, {name}"
-                        report.line(what, judge, Figure(error), "error <= .03")
-                tried[judge].append((of, mine))
-        if LOCAL in found[0]:
-            figure = first_used_by_model(of, weights, report.rounds)
-            report.line(f"{of.name}: was the first used, by the model alone", LOCAL, figure, ">= .90")
-    for judge, both in tried.items():
-        for some in (*([one] for one in both), both):
-            what = f"{' and '.join(of.name for of, _ in some)}: least error of any recalibration"
-            report.line(what, judge, Figure(least_error(some)), "error <= .03")
+            if judge in read_all[0]:
+                for rate, error in zip(RATES, gauge_errors(of, [each[judge] for each in read_all]), strict=True):
+                    report.line(f"{of.name}: gauge at {rate:.0%} ignored", judge, Figure(error), "error <= .03")
 
 
 def watched(of: LabelledSet, reading: Read, console: Console) -> list[dict[str, Reading]]:

@@ -14,7 +14,7 @@ from accuracy.rows import Row
 
 from ragwatch.core.evidence import ClaimVerdict
 from ragwatch.core.sample import Sample
-from ragwatch.core.scores import expected_scores, top_ranked_ignored
+from ragwatch.core.scores import top_ranked_ignored
 from ragwatch.judges.lexical import judge as lexical
 from ragwatch.judges.lexical.atomic_facts import facts_of
 from ragwatch.judges.lexical.judge import LexicalJudge
@@ -24,7 +24,6 @@ from ragwatch.judges.lexical.reader import ClaimRuling, Thresholds, lexical_ruli
 from ragwatch.judges.lexical.tables import shipped
 from ragwatch.judges.lexical.words import terms
 from ragwatch.judges.local import judge as local
-from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.budget_account import InMemoryBudget
 from ragwatch.ports import JudgeContext
 from ragwatch.telemetry import Telemetry
@@ -42,9 +41,7 @@ class Reading:
         contradicted: Some claim is contradicted.
         relevance: Of each context; None where unknown.
         cells: Start and end of each claim, and the ranks of the contexts whose cells are marked.
-        uses_first: Some claim uses the first context.
-        first_used: Probability of that as the estimates average it, the hard call where the judge gives none; None
-            where unknown.
+        uses_first: Whether some claim uses the first context; None where unknown.
     """
 
     doubt: float
@@ -52,8 +49,7 @@ class Reading:
     contradicted: bool = False
     relevance: tuple[float | None, ...] = ()
     cells: tuple[tuple[int, int, tuple[int, ...]], ...] = ()
-    uses_first: bool = False
-    first_used: float | None = None
+    uses_first: bool | None = None
 
 
 def overlap(sample: Sample) -> Reading:
@@ -95,7 +91,7 @@ def reading(judge: LexicalJudge, sample: Sample) -> Reading:
         return rulings
 
     evidence = read(sample, facts_of(sample.answer, sample.question), shipped(), Thresholds(), ruled)
-    ignored = expected_scores(evidence).get(Quantity.TOP_RANKED_IGNORED, top_ranked_ignored(evidence))
+    ignored = top_ranked_ignored(evidence)
     return Reading(
         doubt=max((1.0 - ruling.support for ruling in rulings), default=0.0),
         flagged=any(ruling.verdict is not ClaimVerdict.SUPPORTED for ruling in rulings),
@@ -105,8 +101,7 @@ def reading(judge: LexicalJudge, sample: Sample) -> Reading:
             (claim.start or 0, claim.end or 0, tuple(rank for rank, cell in enumerate(claim.cells) if cell))
             for claim in evidence.claims
         ),
-        uses_first=any(evidence.used[:1]),
-        first_used=None if ignored is None else 1.0 - ignored,
+        uses_first=None if ignored is None else not ignored,
     )
 
 

@@ -8,39 +8,21 @@ false the file has no text of the passage that ranked first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from accuracy import figures
 from accuracy.figures import Figure
 from accuracy.readings import Reading
 from accuracy.rows import DATA, CitedClaim, LabelledSet, Row, records, related, row_of, thinned
-from scipy.optimize import linprog  # type: ignore[import-untyped]
-
-from ragwatch.core.sample import Sample
-from ragwatch.judges.lexical.claims import claims_of
-from ragwatch.judges.lexical.evidence import window
-from ragwatch.judges.lexical.features import claim_words
-from ragwatch.judges.lexical.limits import unlimited
-from ragwatch.judges.lexical.passages import passages_of
-from ragwatch.judges.lexical.tables import shipped
-from ragwatch.judges.local.artefact import ModelArtefact, load
-from ragwatch.judges.local.fusion import ModelSignals
-
-if TYPE_CHECKING:  # it imports the packages of an extra
-    from ragwatch.judges.local.session import PairModel
 
 EXPERTQA = "judge/train/expertqa/all"
 CLAPNQ = "relevance/clapnq/dev"
 RATES = (0.05, 0.1, 0.2, 0.4)
 DRAWN = 2000
-BINS = 80
 SEED = 7
-NOTHING_READ = ModelSignals(-6.0, -6.0, 4.0, 3.0)
-"""In the place of the model's outputs for a context that has no word of the claim."""
 
 
 def cited(limit: int | None = None) -> LabelledSet:
@@ -102,97 +84,15 @@ def _same(claim: CitedClaim, start: int, end: int) -> bool:
     return shared >= min(claim.end - claim.start, end - start) / 2
 
 
-def first_used(of: LabelledSet, readings: Sequence[Reading], rounds: int) -> Figure:
-    """AUROC of "was the first context used", by the probability that the estimates average."""
-    known = _known(of, readings)
-    labels, values, _ = _columns(known)
-    return figures.interval([row.group for row, _ in known], figures.auroc, labels, values, rounds=rounds)
-
-
-def first_used_by_model(of: LabelledSet, weights: Path, rounds: int) -> Figure:
-    """AUROC of "was the first context used" by the model alone, of each claim beside each context by itself."""
-    from ragwatch.judges.local.session import PairModel  # noqa: PLC0415 - it imports the packages of an extra
-
-    artefact = load(weights)
-    model = PairModel(artefact)
-    known = [row for row in of.rows if row.first_used is not None and len(row.contexts) > 1]
-    leads = [(row, lead) for row in known if (lead := _lead_of_model(row.sample, model, artefact)) is not None]
-    labels, values = np.array([row.first_used for row, _ in leads], dtype=bool), np.array([lead for _, lead in leads])
-    return figures.interval([row.group for row, _ in leads], figures.auroc, labels, values, rounds=rounds)
-
-
-def _lead_of_model(sample: Sample, model: PairModel, artefact: ModelArtefact) -> float | None:
-    """The most, over the claims, by which the first context leads the best other one; None without claims.
-
-    In the logit of support less the mean logit that a word piece is not supported: the model's own two views of a pair.
-    """
-    texts = [context.text for context in sample.contexts]
-    passages = passages_of(texts, unlimited)
-    leads = []
-    for claim in claims_of(sample.answer, sample.question).claims:
-        words, said = claim_words(claim.words, shipped().rarity), " ".join(claim.words.split())
-        alone = []
-        for passage, text in zip(passages, texts, strict=True):
-            evidence = window(words, [passage], [text], budget=artefact.budget).text
-            signals = model.read(model.pairs([(said, evidence)]))[0] if evidence else NOTHING_READ
-            alone.append(signals.supported - signals.mean)
-        leads.append(alone[0] - max(alone[1:]))
-    return max(leads, default=None)
-
-
-def gauge_errors(of: LabelledSet, readings: Sequence[Reading]) -> dict[str, list[float]]:
-    """Error of the rate of ignored first contexts, at each of `RATES`, by hard calls and by expectations."""
-    labels, values, calls = _columns(_known(of, readings))
-    measures: dict[str, Callable[[Any], float]] = {
-        "hard calls": lambda places: 1.0 - calls[places].mean(),
-        "expectations": lambda places: 1.0 - values[places].mean(),
-    }
+def gauge_errors(of: LabelledSet, readings: Sequence[Reading]) -> list[float]:
+    """Error of the rate of ignored first contexts, at each of `RATES`."""
+    known = [(row, each) for row, each in zip(of.rows, readings, strict=True) if each.uses_first is not None]
+    labels = np.array([row.first_used for row, _ in known if row.first_used is not None], dtype=bool)
+    calls = np.array([each.uses_first for row, each in known if row.first_used is not None], dtype=float)
     rng = np.random.default_rng(SEED)
     used, ignored = np.flatnonzero(labels), np.flatnonzero(~labels)
-    errors: dict[str, list[float]] = {name: [] for name in measures}
+    errors = []
     for rate in RATES:
         places = np.concatenate([rng.choice(ignored, round(rate * DRAWN)), rng.choice(used, round((1 - rate) * DRAWN))])
-        for name, measure in measures.items():
-            errors[name].append(float(measure(places)) - rate)
+        errors.append(float(1.0 - calls[places].mean()) - rate)
     return errors
-
-
-def least_error(tried: Sequence[tuple[LabelledSet, Sequence[Reading]]]) -> float:
-    """The least error that recalibrated expectations can have at every one of `RATES` on every one of some sets.
-
-    The recalibration is a rising function of the expectation, constant in `BINS` quantiles and the same for all sets.
-    It is chosen on the very answers that it is tried on (a linear programme): one that is learnt elsewhere is worse.
-    """
-    sides = []
-    for of, readings in tried:
-        labels, values, _ = _columns(_known(of, readings))
-        sides.append((1.0 - values[labels], 1.0 - values[~labels]))
-    edges = np.unique(
-        np.quantile(np.concatenate([side for pair in sides for side in pair]), np.linspace(0, 1, BINS + 1))
-    )
-    used, ignored = (
-        np.array([np.histogram(pair[place], edges)[0] / len(pair[place]) for pair in sides]) for place in (0, 1)
-    )
-    rates = np.repeat(RATES, len(sides))
-    shares = np.concatenate([(1 - rate) * used + rate * ignored for rate in RATES])
-    error, bins = np.ones((len(rates), 1)), shares.shape[1]
-    rising = np.pad(np.eye(bins - 1), ((0, 0), (0, 2))) - np.pad(np.eye(bins - 1), ((0, 0), (1, 1)))
-    found = linprog(
-        [0.0] * bins + [1.0],
-        A_ub=np.vstack([np.hstack([shares, -error]), np.hstack([-shares, -error]), rising]),
-        b_ub=np.concatenate([rates, -rates, np.zeros(bins - 1)]),
-        bounds=[(0, 1)] * bins + [(0, None)],
-    )
-    return float(found.fun)
-
-
-def _known(of: LabelledSet, readings: Sequence[Reading]) -> list[tuple[Row, Reading]]:
-    rows = zip(of.rows, readings, strict=True)
-    return [(row, each) for row, each in rows if row.first_used is not None and each.first_used is not None]
-
-
-def _columns(known: Sequence[tuple[Row, Reading]]) -> tuple[Any, Any, Any]:
-    labels = np.array([row.first_used for row, _ in known], dtype=bool)
-    values = np.array([each.first_used for _, each in known], dtype=float)
-    calls = np.array([each.uses_first for _, each in known], dtype=float)
-    return labels, values, calls

@@ -137,7 +137,6 @@ def row_of(item: DayVerdict, rules: RowRules) -> dict[str, object]:
         "stage": verdict.stage,
         "fault": verdict.fault,
         **{str(quantity): _number(verdict.scores.get(quantity)) for quantity in Quantity},
-        **{f"expected_{quantity}": _number(verdict.expected.get(quantity)) for quantity in Quantity},
         **{str(quantity): _number(verdict.reference.get(quantity)) for quantity in ReferenceQuantity},
         "criteria": _criteria(verdict),
         "address": verdict.address,

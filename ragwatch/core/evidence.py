@@ -270,7 +270,6 @@ class Evidence:
         reads_contradiction: False if the judge cannot distinguish contradicted claims from unsupported ones.
         reads_claims: False if the judge does not read claims; then their absence does not describe the answer.
         reference: Claims of the reference; empty if it has none, None without a reference, or if not read.
-        first_used: Calibrated probability that the answer uses the first context; None if the judge gives none.
         unread: Why the claims could not be read (with `language` nothing else was read either); None if they were.
         citations: What the answer cites, filled in from its text after the judge has read it.
         instructions: Where a prompt injection is suspected: some of `question`, `context`, `answer`, `history`.
@@ -285,7 +284,6 @@ class Evidence:
     reads_contradiction: bool = True
     reads_claims: bool = True
     reference: tuple[ReferenceClaim, ...] | None = None
-    first_used: float | None = None
     unread: UnreadReason | None = None
     citations: tuple[Citation, ...] = ()
     instructions: tuple[str, ...] = ()
@@ -293,7 +291,6 @@ class Evidence:
     replies: tuple[str, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
-        _check_ratio(self.first_used, "first_used")
         columns = len(self.contexts)
         for row, claim in enumerate(self.claims):
             if len(claim.cells) != columns:

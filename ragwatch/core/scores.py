@@ -194,24 +194,6 @@ def score_all(evidence: Evidence) -> dict[Quantity, float | None]:
     return scores | {quantity_of(reading.name): criterion_score(reading) for reading in evidence.criteria}
 
 
-def expected_scores(evidence: Evidence) -> dict[Quantity, float]:
-    """Return the calibrated expectations of the judge, which estimates average, of quantities that have a score.
-
-    A rate of hard calls is biased even where the judge is good, by its false alarms and misses (Forman 2008). Only
-    `top_ranked_ignored` has one: expected shares of claims were no nearer to the truth than hard calls, and on good
-    answers further from it (`docs/statistics.md`).
-
-    >>> from ragwatch.core.evidence import Claim, ContextReading
-    >>> claim = Claim("c", None, None, ClaimVerdict.SUPPORTED, (True,))
-    >>> evidence = Evidence((claim,), (ContextReading(True),), first_used=0.75)
-    >>> top_ranked_ignored(evidence), expected_scores(evidence)[Quantity.TOP_RANKED_IGNORED]
-    (0.0, 0.25)
-    """
-    if evidence.first_used is None or top_ranked_ignored(evidence) is None:
-        return {}
-    return {Quantity.TOP_RANKED_IGNORED: 1.0 - evidence.first_used}
-
-
 _LACKS: Mapping[Need, Callable[[Evidence], UnknownReason | None]] = MappingProxyType(
     {
         Need.LANGUAGE: lambda read: UnknownReason[read.unread.upper()] if read.unread and not read.abstained else None,

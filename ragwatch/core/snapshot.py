@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ragwatch.core.estimate import Estimate
+from ragwatch.core.estimators.level import CALIBRATED_LABELS
 from ragwatch.core.feedback import UserScores
 from ragwatch.core.labels.annotators import AnnotatorShares
 from ragwatch.core.tally import Tallies
@@ -19,9 +20,11 @@ class EstimateRow:
     """An estimate with its labels.
 
     Attributes:
-        estimate: The estimate; of expectations where the judge gives them.
-        corrected: Whether it combines the scores of the judge with labels by people.
-        calls: Estimate from the hard calls of a judge that gives expectations; None elsewhere.
+        estimate: The estimate.
+        corrected: Whether it is a level: in people's terms, with an interval that contains the error of the judge.
+        best: Share of the answers that the judge gives the best score; None in a level.
+        labels: Number of labels that a level rests on, those that have aged in part.
+        labels_given: Number of labels that were given.
         annotators: The annotators behind a corrected estimate; None elsewhere.
     """
 
@@ -31,8 +34,15 @@ class EstimateRow:
     window: str
     estimate: Estimate
     corrected: bool = False
-    calls: Estimate | None = None
+    best: float | None = None
+    labels: int = 0
+    labels_given: int = 0
     annotators: AnnotatorShares | None = None
+
+    @property
+    def calibrated(self) -> bool:
+        """Whether labels have made the interval of a level useful."""
+        return self.labels >= CALIBRATED_LABELS
 
 
 @dataclass(frozen=True, slots=True)

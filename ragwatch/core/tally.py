@@ -75,7 +75,7 @@ class Tally(Labelled):
     RANKED = "ranked", "route"  # answers with relevance judgements whose contexts were ranked
     UNRANKED = "unranked", "route", "reason"  # answers with relevance judgements without a ranking
     RANKING_SCORE = "ranking_score", "route", "metric", "k"  # sum over the ranked ones; k is empty for mrr
-    N = "n", *_CELL  # the addends of an estimate, of expectations where the judge gives them
+    N = "n", *_CELL  # the addends of an estimate
     W = "w", *_CELL
     WX = "wx", *_CELL
     W2 = "w2", *_CELL
@@ -89,7 +89,7 @@ class Tally(Labelled):
     SEGMENT_JUDGED = "segment_judged", *_SEGMENT
     SEGMENT_UNJUDGED = "segment_unjudged", *_SEGMENT
     SEGMENT_LEFT_OUT = "segment_left_out", "segment", "route", "judge"  # answers whose metadata do not have the key
-    SCORE = "score", *_CELL, "bucket"  # of hard calls
+    SCORE = "score", *_CELL, "bucket"
     CONTEXTS = "contexts", "route", "bucket"
     TOP_SCORE = "top_score", "route", "bucket"
     ANSWER_CHARS = "answer_chars", "route", "bucket"
@@ -194,7 +194,7 @@ def _count_scores(tallies: Tallies, verdict: Judged, route: str, judge: str) -> 
         if score is None:
             tallies[Tally.UNKNOWN, (*labels, str(why_unknown(verdict.evidence, quantity)))] += 1
             continue
-        addends = Addends.one(verdict.expected.get(quantity, score), verdict.draw.probability)
+        addends = Addends.one(score, verdict.draw.probability)
         for tally, value in addend_tallies(addends):
             tallies[tally, labels] += value  # type: ignore[assignment]  # the same
         for key, name in verdict.draw.segments:

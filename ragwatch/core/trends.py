@@ -108,7 +108,7 @@ def steps_of(shown: Range, now: float) -> range:
 
 
 def score_sums(verdicts: Iterable[Verdict]) -> dict[BucketKey, Addends]:
-    """Return what verdicts add to the stored buckets: expectations where the judge gives them, like the gauges."""
+    """Return what verdicts add to the stored buckets."""
     sums: dict[BucketKey, Addends] = {}
     for verdict in verdicts:
         if not isinstance(verdict, Judged):
@@ -117,7 +117,7 @@ def score_sums(verdicts: Iterable[Verdict]) -> dict[BucketKey, Addends]:
         for quantity, score in verdict.scores.items():
             if score is None:
                 continue
-            one = Addends.one(verdict.expected.get(quantity, score), draw.probability)
+            one = Addends.one(score, draw.probability)
             series = TrendKey(TrendKind.SCORE, draw.route, str(quantity), reading.judge, reading.version)
             add_to(sums, series, draw.at, one)
     return sums

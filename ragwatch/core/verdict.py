@@ -9,7 +9,7 @@ from enum import StrEnum
 from ragwatch.core.citations import with_citations
 from ragwatch.core.evidence import Evidence, ShapeError
 from ragwatch.core.sample import Draw
-from ragwatch.core.scores import expected_scores, score_all, top_ranked_fault
+from ragwatch.core.scores import score_all, top_ranked_fault
 from ragwatch.core.stage import stage
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.stages import Fault, Stage
@@ -107,8 +107,7 @@ class Judged:
     """A draw that was read, with its scores.
 
     Attributes:
-        scores: By quantity, from the hard calls of the judge.
-        expected: Calibrated expectations of some of them, which estimates average instead.
+        scores: By quantity.
     """
 
     draw: Draw
@@ -117,7 +116,6 @@ class Judged:
     scores: Mapping[Quantity, float | None]
     stage: Stage | None
     fault: Fault | None
-    expected: Mapping[Quantity, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,5 +150,4 @@ def judged(draw: Draw, reading: Reading, evidence: Evidence) -> Judged:
         scores=score_all(evidence),
         stage=stage(evidence),
         fault=top_ranked_fault(evidence),
-        expected=expected_scores(evidence),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple, NotRequired, TypedDict
 
 from ragwatch.core.evidence import Cell, Claim, ClaimVerdict, CriterionAnswer, CriterionReading
@@ -50,7 +50,7 @@ class VerdictLine(TypedDict):
     outcome: str
     reason: str | None
     scores: dict[str, float | None]
-    expected: dict[str, float | None]
+    expected: dict[str, float | None]  # empty since 0.3.0, which averages scores alone
     stage: str | None
     fault: str | None
     claims: list[ClaimLine]
@@ -159,7 +159,6 @@ class VerdictRecord:
         stage: Stage at fault; None if unknown. A text, because another version of ragwatch may have stored it.
         fault: Why the top-ranked context was not used.
         scores: Score by quantity of this version; None if it is undefined or unread.
-        expected: Calibrated expectation by quantity, where the judge gives one; estimates average it.
         missing: What the question needs and no context contains.
         address: How the answer addresses the question.
         reference: Score by quantity that needs a reference; empty without a reference.
@@ -188,7 +187,6 @@ class VerdictRecord:
     address: str | None
     reference: Mapping[ReferenceQuantity, float | None]
     read_by: JudgeRecord
-    expected: Mapping[Quantity, float] = field(default_factory=dict)
     unread: str | None = None
     citations: tuple[CitationRecord, ...] = ()
     instructions: tuple[str, ...] = ()
@@ -247,7 +245,6 @@ def _verdict_record(line: Mapping[str, Any]) -> VerdictRecord:
             output_tokens=judge.get("output_tokens"),
             cost_usd=_number(judge.get("cost_usd")),
         ),
-        expected=expected_of(line.get("expected")),
         citations=tuple(
             CitationRecord(int(one["context"]), int(one["start"]), int(one["end"]), one["supports"] is True)
             for one in line.get("citations") or ()
@@ -255,16 +252,6 @@ def _verdict_record(line: Mapping[str, Any]) -> VerdictRecord:
         instructions=tuple(map(str, line.get("instructions") or ())),
         criteria=tuple(map(_criterion_record, criteria.values())),
     )
-
-
-def expected_of(stored: object) -> dict[Quantity, float]:
-    """Decode stored expectations; those of quantities of another version are left out.
-
-    >>> expected_of({"faithfulness": 0.5, "charm": 0.5}), expected_of(None)
-    ({<Quantity.FAITHFULNESS: 'faithfulness'>: 0.5}, {})
-    """
-    values = stored if isinstance(stored, Mapping) else {}
-    return {quantity: value for quantity in _QUANTITIES if (value := _number(values.get(quantity))) is not None}
 
 
 def _claim_record(claim: ClaimLine) -> ClaimRecord:
@@ -343,7 +330,6 @@ def verdict_line(verdict: Verdict) -> VerdictLine:
 def _add_evidence(line: VerdictLine, verdict: Judged) -> None:
     evidence = verdict.evidence
     line["scores"] = {str(quantity): _rounded(score) for quantity, score in verdict.scores.items()}
-    line["expected"] = {str(quantity): _rounded(score) for quantity, score in verdict.expected.items()}
     line["stage"] = _optional_text(verdict.stage)
     line["fault"] = _optional_text(verdict.fault)
     line["claims"] = [_claim(claim) for claim in evidence.claims]

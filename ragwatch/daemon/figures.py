@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from random import SystemRandom
 from typing import TYPE_CHECKING
@@ -9,6 +10,8 @@ from typing import TYPE_CHECKING
 from ragwatch.config import Config
 from ragwatch.core.sampling import SamplingHash
 from ragwatch.daemon.shared import SharedState
+from ragwatch.judges.error_rates import families
+from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.digest import DigestInputs, DigestLoop
 from ragwatch.pipeline.export.rules import ExportRules
 from ragwatch.pipeline.feedback import FeedbackWindows
@@ -100,7 +103,13 @@ def label_rules(config: Config, built_judges: tuple[Judge, ...]) -> LabelRules:
     options = [judge.place for judge in config.judges]
     versions = {judge.name: judge.version for judge in built_judges}
     settings = config.settings
-    return settings.labels.rules(options, versions, settings.estimates.confidence, settings.criterion_rules)
+    rules = settings.labels.rules(options, versions, settings.estimates.confidence, settings.criterion_rules)
+    known = {
+        (judge.name, quantity): tuple(family.rates for family in families(judge.kind, str(quantity)))
+        for judge in built_judges
+        for quantity in Quantity
+    }
+    return replace(rules, families={place: rates for place, rates in known.items() if rates})
 
 
 def labelling(rules: LabelRules, config: Config, shared: SharedState) -> LabelTasks:

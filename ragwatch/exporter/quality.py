@@ -11,17 +11,20 @@ from ragwatch.model.quantities import Quantity
 TEMPLATES: tuple[SeriesDefinition, ...] = (
     SeriesDefinition(
         "ragwatch_{q}_ratio",
-        "Estimated mean {q} over the window, between 0 and 1, as of the last digest.",
+        "Estimated mean {q} over the window, between 0 and 1, as of the last digest: of the judge, or its level, in "
+        "people's terms (corrected yes).",
         GaugeSource.RATIO,
     ),
     SeriesDefinition(
         "ragwatch_{q}_ratio_low",
-        "Lower limit of the confidence interval for mean {q}, between 0 and 1, as of the last digest.",
+        "Lower limit of the interval for mean {q}, between 0 and 1, as of the last digest. It contains sampling, and "
+        "that of a level the error of the judge, too.",
         GaugeSource.RATIO_LOW,
     ),
     SeriesDefinition(
         "ragwatch_{q}_ratio_high",
-        "Upper limit of the confidence interval for mean {q}, between 0 and 1, as of the last digest.",
+        "Upper limit of the interval for mean {q}, between 0 and 1, as of the last digest. It contains sampling, and "
+        "that of a level the error of the judge, too.",
         GaugeSource.RATIO_HIGH,
     ),
     SeriesDefinition(

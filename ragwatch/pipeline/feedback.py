@@ -116,7 +116,7 @@ class FeedbackWindows:
             if row.scores is not None and row.version == self._versions.get(row.judge):
                 for quantity, score in row.scores.items():
                     if score is not None:
-                        pair = PairSums.of([(row.expected.get(quantity, score), user_score, row.probability)])
+                        pair = PairSums.of([(score, user_score, row.probability)])
                         series = (row.judge, quantity)
                         sums.pairs[series] = sums.pairs[series] + pair if series in sums.pairs else pair
 

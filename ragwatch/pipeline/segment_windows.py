@@ -62,7 +62,7 @@ class SegmentWindows:
         for quantity, score in (row.scores or {}).items():
             if score is None:
                 continue
-            one = Addends.one(row.expected.get(quantity, score), row.probability)
+            one = Addends.one(score, row.probability)
             for key, value in places:
                 series = (quantity, key, value, row.route, row.judge)
                 for part in parts:

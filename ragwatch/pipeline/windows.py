@@ -1,7 +1,5 @@
 """Sliding windows: sums of scores by minute, which are added up to windows. Memory grows with time, not with traffic.
 
-Where a judge gives a calibrated expectation of a score, the estimate averages that; hard calls are added up beside it.
-
 Sums of whole hours, sums of a window and the interval of these sums are cached until they change: the digest runs every
 few seconds, and most of its results are the same as before.
 """
@@ -14,6 +12,7 @@ from types import MappingProxyType
 
 from ragwatch.core.estimate import Addends
 from ragwatch.core.estimators import hajek
+from ragwatch.core.estimators.level import is_best
 from ragwatch.core.snapshot import EstimateRow, Exemplar
 from ragwatch.core.tally import Tally, bucket_label
 from ragwatch.model.quantities import Quantity
@@ -30,8 +29,8 @@ Series = tuple[Quantity, str, str]  # quantity, route, judge
 class _Minute:
     """Sums over the answers of one minute."""
 
-    scores: dict[Series, Addends] = field(default_factory=dict)  # of expectations where the judge gives them
-    calls: dict[Series, Addends] = field(default_factory=dict)  # of its hard calls there
+    scores: dict[Series, Addends] = field(default_factory=dict)
+    best: dict[Series, float] = field(default_factory=dict)  # weight of answers with the best score
     judged: dict[Cohort, float] = field(default_factory=dict)  # weight
     unjudged: dict[Cohort, float] = field(default_factory=dict)  # weight
 
@@ -39,17 +38,16 @@ class _Minute:
     def total(cls, parts: Sequence[_Minute]) -> _Minute:
         """Add several up, in their order."""
         scores: dict[Series, list[Addends]] = {}
-        calls: dict[Series, list[Addends]] = {}
         whole = cls()
         for part in parts:
-            for sums, added in ((scores, part.scores), (calls, part.calls)):
-                for series, addends in added.items():
-                    sums.setdefault(series, []).append(addends)
+            for series, addends in part.scores.items():
+                scores.setdefault(series, []).append(addends)
+            for series, weight in part.best.items():
+                whole.best[series] = whole.best.get(series, 0.0) + weight
             for total, weights in ((whole.judged, part.judged), (whole.unjudged, part.unjudged)):
                 for cohort, weight in weights.items():
                     total[cohort] = total.get(cohort, 0.0) + weight
         whole.scores = {series: Addends.total(addends) for series, addends in scores.items()}
-        whole.calls = {series: Addends.total(addends) for series, addends in calls.items()}
         return whole
 
 
@@ -99,10 +97,9 @@ class SlidingWindows:
         for quantity, score in row.scores.items():
             if score is not None:
                 series = (quantity, *cohort)
-                value = row.expected.get(quantity, score)
-                minute.scores[series] = minute.scores.get(series, Addends()) + Addends.one(value, row.probability)
-                if quantity in row.expected:
-                    minute.calls[series] = minute.calls.get(series, Addends()) + Addends.one(score, row.probability)
+                minute.scores[series] = minute.scores.get(series, Addends()) + Addends.one(score, row.probability)
+                if is_best(quantity, score):
+                    minute.best[series] = minute.best.get(series, 0.0) + weight
                 self._remember(row, quantity, score)
 
     def _remember(self, row: ScoreRow, quantity: Quantity, score: float) -> None:
@@ -159,11 +156,8 @@ class SlidingWindows:
                 quantity, route, judge = series
                 missed = unjudged.get((route, judge), 0.0)
                 estimate = hajek.from_interval(self._interval(name, series, addends), addends, missed)
-                calls = None
-                if series in total.calls:
-                    hard = total.calls[series]
-                    calls = hajek.from_interval(self._interval(f"{name} calls", series, hard), hard, missed)
-                estimates.append(EstimateRow(quantity, route, judge, name, estimate, calls=calls))
+                best = total.best.get(series, 0.0) / addends.w
+                estimates.append(EstimateRow(quantity, route, judge, name, estimate, best=best))
         return tuple(estimates), coverage
 
     def _with_pending(

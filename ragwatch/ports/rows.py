@@ -145,7 +145,6 @@ class ScoreRow:
         seq: Sequence number in the order of settlement.
         scores: By quantity; None for an unjudged draw.
         reason: Why the draw is unjudged; None for a judged one.
-        expected: Calibrated expectations of some scores, which estimates average instead of the scores.
         stage: Stage at fault; None where it is not known.
         segments: Value of each segment key that the answer has; empty for an unjudged draw.
     """
@@ -160,7 +159,6 @@ class ScoreRow:
     scores: Mapping[Quantity, float | None] | None
     reason: str | None
     trace_id: str | None
-    expected: Mapping[Quantity, float] = field(default_factory=dict)
     stage: Stage | None = None
     segments: Mapping[str, str] = field(default_factory=dict)
 

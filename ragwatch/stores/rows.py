@@ -15,7 +15,7 @@ import orjson
 from ragwatch.core.sample import Context, Draw, RelevantContext, Role, Sample, SampleRecord, Turn
 from ragwatch.core.tally import Tallies, Tally, TallyKey
 from ragwatch.core.verdict import Judged, UnjudgedReason, Verdict
-from ragwatch.core.verdict_line import VerdictLine, expected_of, verdict_line
+from ragwatch.core.verdict_line import VerdictLine, verdict_line
 from ragwatch.errors import StoreError
 from ragwatch.model.quantities import Quantity, is_quantity_name, quantity_of
 from ragwatch.model.stages import Stage
@@ -119,11 +119,7 @@ def _relevant(record: SampleRecord) -> tuple[RelevantContext, ...] | None:
     )
 
 
-_EXPECTED, _SEGMENTS, _CRITERIA = (
-    "expected",
-    "segments",
-    "criteria",
-)  # beside the names of quantities, which older versions look for
+_SEGMENTS, _CRITERIA = "segments", "criteria"  # beside the names of quantities, which older versions look for
 
 
 class VerdictRow(TypedDict):
@@ -171,7 +167,7 @@ def _scores(line: VerdictLine, draw: Draw) -> str:
     segments = {key: value for key, value in draw.segments if value is not None}
     criteria = [reading["name"] for reading in line.get("criteria", ())]
     extra = {**({_SEGMENTS: segments} if segments else {}), **({_CRITERIA: criteria} if criteria else {})}
-    return orjson.dumps({**line["scores"], _EXPECTED: line["expected"], **extra}).decode()
+    return orjson.dumps({**line["scores"], **extra}).decode()
 
 
 def _segments_of(stored: object) -> dict[str, str]:
@@ -215,12 +211,12 @@ ScoreCells = tuple[int, str, float, str, str, str, float, str | None, str | None
 def score_row(row: ScoreCells) -> ScoreRow:
     """Decode a row of `SCORE_COLUMNS`. Quantities of a newer version are ignored."""
     seq, key, at, route, judge, version, probability, scores, reason, trace_id, stage = row
-    decoded, expected = None, {}
+    decoded = None
     segments: dict[str, str] = {}
     try:
         if scores is not None:
             values = orjson.loads(scores)
-            stored, expected = known_scores(values), expected_of(values.get(_EXPECTED))
+            stored = known_scores(values)
             segments = _segments_of(values.get(_SEGMENTS))
             decoded = {quantity_of(name): None if value is None else number(value) for name, value in stored}
     except (ValueError, AttributeError, TypeError):
@@ -236,7 +232,6 @@ def score_row(row: ScoreCells) -> ScoreRow:
         scores=decoded,
         reason=reason,
         trace_id=trace_id,
-        expected=expected,
         stage=Stage[stage.upper()] if stage in _STAGES else None,
         segments=segments,
     )

@@ -42,7 +42,7 @@ def shapes() -> dict[str, Schema]:
 
 def _snapshot_shapes() -> dict[str, Schema]:
     corrected = record(
-        _INTERVAL,
+        {**_INTERVAL, "labels": COUNT, "labels_given": COUNT, "calibrated": FLAG},
         {
             "annotators": COUNT,
             "stands_on": maybe(TEXT),

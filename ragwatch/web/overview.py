@@ -276,12 +276,20 @@ def _figure(builder: _OverviewBuilder, quantity: Quantity, route: str, judge: st
 
 
 def _corrected(builder: _OverviewBuilder, row: EstimateRow) -> dict[str, object] | None:
-    """The estimate that labels of people correct, with the annotators behind it; None without one."""
+    """The level, with the annotators behind it; None without one."""
     series = (row.quantity, row.route, row.judge, row.window)
     for other in builder.snapshot.corrected:
         if (other.quantity, other.route, other.judge, other.window) == series:
             estimate, shares = other.estimate, other.annotators
-            figures = {"value": estimate.value, "low": estimate.low, "high": estimate.high, "n": estimate.n}
+            figures = {
+                "value": estimate.value,
+                "low": estimate.low,
+                "high": estimate.high,
+                "n": estimate.n,
+                "labels": other.labels,
+                "labels_given": other.labels_given,
+                "calibrated": other.calibrated,
+            }
             return figures | ({} if shares is None else _annotators(shares))
     return None
 

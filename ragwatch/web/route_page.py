@@ -17,6 +17,7 @@ from starlette.types import ASGIApp
 
 from ragwatch import __version__
 from ragwatch.board import Board
+from ragwatch.core.estimators.level import CALIBRATED_LABELS
 from ragwatch.core.feedback import NAME
 from ragwatch.core.sample import OTHER
 from ragwatch.core.snapshot import EstimateRow, Gauge, SegmentRow, Snapshot
@@ -261,6 +262,7 @@ class _Levels:
                 continue
             baseline = self._gauges.get((Gauge.DRIFT_BASELINE, (str(quantity), self._route)))
             alarm = bool(self._gauges.get((Gauge.DRIFT_ALARM, (str(quantity), self._route))))
+            yield from self._uncalibrated(quantity)
             interval = figure["low"], figure["high"]
             parameters = {"route": self._route, "judge": self._judge["judge"], "quantity": quantity}
             yield _row(
@@ -273,6 +275,14 @@ class _Levels:
                 moved="worse" if alarm else _moved(quantity, interval, baseline),
                 samples=f"samples?{urlencode(parameters)}",
             )
+
+    def _uncalibrated(self, quantity: Quantity) -> Iterator[LevelRow]:
+        """The level of a quantity of which nobody has labelled an answer."""
+        for row in self._snapshot.corrected:
+            if row.quantity == quantity and self._is_shown(row) and not row.labels_given:
+                interval = row.estimate.low, row.estimate.high
+                source = f"level in people's terms: not calibrated yet, 0 of {CALIBRATED_LABELS} labels"
+                yield _row(str(quantity), source, row.estimate.value, interval=interval, count=row.estimate.n)
 
     def _ranked(self) -> Iterator[LevelRow]:
         """Ranking metrics of answers whose records carry relevance judgements, since the state was created."""
@@ -293,7 +303,7 @@ class _Levels:
     def _labelled(self) -> Iterator[LevelRow]:
         """Estimates that are corrected by labels of people."""
         for row in self._snapshot.corrected:
-            if self._is_shown(row):
+            if self._is_shown(row) and row.labels_given:
                 estimate = row.estimate
                 interval = estimate.low, estimate.high
                 yield _row(str(row.quantity), _people(row), estimate.value, interval=interval, count=estimate.n)
@@ -319,12 +329,13 @@ class _Levels:
 
 
 def _people(row: EstimateRow) -> str:
-    """Who stands behind a corrected estimate."""
-    if row.annotators is None:
-        return "labels of people and judge"
-    if row.annotators.stands_on is not None:
-        return f"labels of people and judge; stands on {row.annotators.stands_on} alone"
-    return f"labels of {row.annotators.count} people and judge"
+    """Who stands behind a level."""
+    counted = f"{row.labels} of {row.labels_given} labels still count" if row.labels < row.labels_given else ""
+    wanted = "" if row.calibrated else f"not calibrated yet, {row.labels} of {CALIBRATED_LABELS} labels"
+    people = "people" if row.annotators is None else f"{row.annotators.count} people"
+    alone = "" if row.annotators is None or row.annotators.stands_on is None else row.annotators.stands_on
+    said = [f"labels of {people} and judge", f"stands on {alone} alone" if alone else "", counted, wanted]
+    return "; ".join(filter(None, said))
 
 
 def _without_each(row: EstimateRow) -> Iterator[LevelRow]:

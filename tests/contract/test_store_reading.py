@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from support.kit import AT, a_draw, a_verdict, an_admission, an_evidence
+from support.kit import AT, a_draw, a_verdict, an_admission
 
 from ragwatch.core.labels.label import Label
 from ragwatch.model.quantities import Quantity
@@ -54,16 +54,6 @@ def test_summaries_are_searched_as_whole_verdicts_are(store: Store) -> None:
         assert [(entry.verdict.key, entry.place["key"]) for entry in store.entries(query)] == list(
             zip(keys, keys, strict=True)
         )
-
-
-def test_expectations_are_read_beside_scores(store: Store) -> None:
-    """Score rows have what estimates average, summaries the scores alone."""
-    draw = a_draw("a")
-    store.admit(an_admission(draw))
-    store.settle([a_verdict(draw, an_evidence((1, 0), first_used=0.75))])
-    (row,) = store.window(0, 0.0, 10)
-    assert row.expected == {Quantity.TOP_RANKED_IGNORED: 0.25}
-    assert (row.scores or {})[Quantity.TOP_RANKED_IGNORED] == 0.0
 
 
 def test_entries_hold_whole_texts(store: Store) -> None:

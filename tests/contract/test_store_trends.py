@@ -29,7 +29,7 @@ def settle(store: Store, name: str, *, at: float, cells: Sequence[int] = (1, 0),
     """Admit and settle one answer."""
     draw = a_draw(name, at=at, probability=probability)
     store.admit(an_admission(draw))
-    store.settle([a_verdict(draw, an_evidence(cells, first_used=0.75))])
+    store.settle([a_verdict(draw, an_evidence(cells))])
 
 
 def test_a_chart_of_an_hour_shows_the_gauge_of_that_hour(opened: Callable[[], Store]) -> None:

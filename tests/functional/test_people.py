@@ -39,18 +39,16 @@ def test_labels_come_in_while_the_daemon_runs(tmp_path: Path) -> None:
     with RagwatchProcess(config).wait_until_serving() as ragwatch:
         _log(tmp_path, 90)
         ragwatch.wait_for('ragwatch_samples_judged_total{judge="embedded",route="search"}', 90)
-        assert f"ragwatch_faithfulness_ratio{PLACE}" not in ragwatch.series()
+        before = ragwatch.series()
         way = ("--config", str(config), "--url", ragwatch.address)
         done = _ragwatch("label", *way, "--annotator", "ann", "--count", "40", said=(SUPPORTED + NOT) * 20)
         assert (done.returncode, done.stderr) == (0, "")
         assert "40 saved" in done.stdout
         series = ragwatch.wait_for(LABELS, 40)
-        assert (
-            0.0
-            <= series[f"ragwatch_faithfulness_ratio_low{PLACE}"]
-            < series[f"ragwatch_faithfulness_ratio{PLACE}"]
-            < 1.0
-        )
+        level = series[f"ragwatch_faithfulness_ratio{PLACE}"]
+        assert 0.0 <= series[f"ragwatch_faithfulness_ratio_low{PLACE}"] < level < 1.0
+        low, high = (f"ragwatch_faithfulness_ratio_{end}{PLACE}" for end in ("low", "high"))
+        assert series[high] - series[low] < before[high] - before[low]
         assert series['ragwatch_judge_agreement_ratio{judge="embedded",quantity="faithfulness"}'] <= 1.0
         assert series["ragwatch_judge_last_label_timestamp_seconds"] > 1.7e9
         report = _ragwatch("calibrate", *way, "--json")

@@ -5,6 +5,9 @@ that people call bad: E[yes | b] = g (1 - b) + h b, with b the share of bad answ
 service. A table of labelled families tells how it varies: a mixture with one Student's t for each family on the logit
 scale, wider than their spread suggests, and a part that expects nothing. Labels of the service's own answers narrow it.
 
+Labels of other answers of the service, such as those of last week, tell of (g, h) alone: their share of bad answers may
+have been another. Labels count less as they age: see `ageing`.
+
 All is a posterior on a grid, deterministic and without a sampler: the prior of b and of (g, h), times the likelihood of
 what the judge says of all answers, c^yes (1 - c)^no with c = g (1 - b) + h b, times that of labels, given what the
 judge says of each: p(bad | yes) = h b / c, p(bad | no) = (1 - h) b / (1 - c). So answers may be drawn for labelling
@@ -25,6 +28,8 @@ from functools import lru_cache
 from operator import mul
 
 from ragwatch.core.estimators.interval import beta_cdf
+from ragwatch.model.quantities import Quantity
+from ragwatch.model.quantity_row import Better
 
 CALIBRATED_LABELS = 50
 """Labels from which a level is called calibrated."""
@@ -44,6 +49,9 @@ _LEAST_VARIANCE = 0.05  # of families on the logit scale: a few may agree by cha
 _PRIOR = (0.6, 2.5)  # Beta of the share of bad answers
 _LOG_NEGLIGIBLE = math.log(1e-12)  # beside the greatest weight
 _MIN_FAMILIES = 3
+_ALL = 1.0 - 1e-9  # a score that rounding keeps from 1 is the best one
+HALF_LIFE = 30 * 86400.0
+"""Seconds after which a label counts half."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +71,33 @@ class LabelCounts:
     bad_no: float = 0.0
 
     @classmethod
+    def apart(cls, labels: Iterable[tuple[float, bool, float]]) -> LabelCounts:
+        """Count labels of other answers, from which only (g, h) is learnt: their shares are those of all these answers.
+
+        >>> LabelCounts.apart([(1.0, True, 0.5), (1.0, False, 0.5), (0.0, False, 0.5)])
+        LabelCounts(good_yes=1.0, good_no=1.0, bad_yes=0.0, bad_no=1.0)
+        """
+        cells = [(score, yes, 1.0 / probability) for score, yes, probability in labels]
+        weight = math.fsum(w for _, _, w in cells)
+        if not weight:
+            return cls()
+        scale = weight / math.fsum(w * w for _, _, w in cells)  # effective number over the sum of weights
+        return cls(
+            scale * math.fsum(w * score for score, yes, w in cells if yes),
+            scale * math.fsum(w * score for score, yes, w in cells if not yes),
+            scale * math.fsum(w * (1.0 - score) for score, yes, w in cells if yes),
+            scale * math.fsum(w * (1.0 - score) for score, yes, w in cells if not yes),
+        )
+
+    def times(self, share: float) -> LabelCounts:
+        """The counts of which only a share still counts.
+
+        >>> LabelCounts(2.0, 1.0, 0.0, 4.0).times(0.5)
+        LabelCounts(good_yes=1.0, good_no=0.5, bad_yes=0.0, bad_no=2.0)
+        """
+        return LabelCounts(self.good_yes * share, self.good_no * share, self.bad_yes * share, self.bad_no * share)
+
+    @classmethod
     def of(cls, labels: Iterable[tuple[float, bool, float]]) -> LabelCounts:
         """Count labels: people's score in [0, 1], whether the judge says yes, and the probability of being labelled.
 
@@ -73,6 +108,9 @@ class LabelCounts:
         good_yes, bad_yes = _effective([(score, 1.0 / probability) for score, yes, probability in rows if yes])
         good_no, bad_no = _effective([(score, 1.0 / probability) for score, yes, probability in rows if not yes])
         return cls(good_yes, good_no, bad_yes, bad_no)
+
+
+_NO_LABELS = LabelCounts()
 
 
 def _effective(labels: Sequence[tuple[float, float]]) -> tuple[float, float]:
@@ -107,8 +145,36 @@ class Level:
         return self.labels >= CALIBRATED_LABELS
 
 
+def is_best(quantity: Quantity, score: float) -> bool:
+    """Whether a score is the best there is: the judge says yes. Of a share of claims, all are supported.
+
+    >>> is_best(Quantity.FAITHFULNESS, 1.0), is_best(Quantity.TOP_RANKED_IGNORED, 1.0)
+    (True, False)
+    """
+    return (1.0 - score if quantity.row.better is Better.LOW else score) >= _ALL
+
+
+def ageing(at: float, now: float, changes: Iterable[float]) -> float:
+    """How much a label still counts: half after `HALF_LIFE`, and half after each change of what is judged.
+
+    It is the rate at which a random walk of (g, h) makes labels forget. A change is an event of the service (a release,
+    an update of the index) or a drift alarm since the answer was given.
+
+    >>> ageing(0.0, HALF_LIFE, ()), round(ageing(10.0, 20.0, (5.0, 15.0)), 3)
+    (0.5, 0.5)
+    """
+    return float(0.5 ** ((max(now - at, 0.0)) / HALF_LIFE + sum(at < change <= now for change in changes)))
+
+
 def level(
-    families: Sequence[Rates], yes: float, no: float, labels: LabelCounts, *, count: int, confidence: float = 0.95
+    families: Sequence[Rates],
+    yes: float,
+    no: float,
+    labels: LabelCounts,
+    *,
+    count: int,
+    confidence: float = 0.95,
+    elsewhere: LabelCounts = _NO_LABELS,
 ) -> Level:
     """Compute the level of a population of answers.
 
@@ -119,6 +185,7 @@ def level(
         labels: Labels of answers of this population.
         count: Number of labels.
         confidence: Probability that the interval holds the share.
+        elsewhere: Labels of other answers of the service.
 
     >>> good = [(0.95, 0.4), (0.97, 0.5), (0.9, 0.35), (0.93, 0.6)]
     >>> wide = level(good, 450, 50, LabelCounts(), count=0)
@@ -126,7 +193,7 @@ def level(
     >>> wide.high - wide.low > 1.5 * (narrow.high - narrow.low), narrow.calibrated
     (True, True)
     """
-    bad = _posterior(tuple(families), yes, no, labels)
+    bad = _posterior(tuple(families), yes, no, labels, elsewhere)
     order = sorted(range(_SHARES), key=lambda i: bad[i] / (_EDGES[i + 1] - _EDGES[i]), reverse=True)
     held = list(itertools.accumulate(bad[index] for index in order))
     inside = order[: bisect_left(held, confidence) + 1]
@@ -140,7 +207,9 @@ def _median(bad: Sequence[float]) -> float:
     return _EDGES[index + 1] - (_EDGES[index + 1] - _EDGES[index]) * (below[index] - 0.5) / bad[index]
 
 
-def _posterior(families: tuple[Rates, ...], yes: float, no: float, labels: LabelCounts) -> list[float]:
+def _posterior(
+    families: tuple[Rates, ...], yes: float, no: float, labels: LabelCounts, elsewhere: LabelCounts
+) -> list[float]:
     """Probability of each share of bad answers."""
     factor = min(1.0, MOST_ANSWERS / max(yes + no, 1.0))
     logs = [factor * (yes * log_c + no * log_rest) for log_c, log_rest in _LOG_BINS]
@@ -148,16 +217,19 @@ def _posterior(families: tuple[Rates, ...], yes: float, no: float, labels: Label
     near = [index for index, value in enumerate(logs) if value >= top + _LOG_NEGLIGIBLE]
     first, last = near[0], near[-1] + 1
     likelihood = [math.exp(value - top) for value in logs[first:last]]
-    shares = [sum(map(mul, row[first:last], likelihood)) for row in _expected(families, labels)]
+    shares = [sum(map(mul, row[first:last], likelihood)) for row in _expected(families, labels, elsewhere)]
     weights = [share * prior for share, prior in zip(shares, _prior_of_shares(), strict=True)]
     total = math.fsum(weights)
     return [weight / total for weight in weights]
 
 
 @lru_cache(maxsize=64)
-def _expected(families: tuple[Rates, ...], labels: LabelCounts) -> list[list[float]]:
+def _expected(families: tuple[Rates, ...], labels: LabelCounts, elsewhere: LabelCounts) -> list[array[float]]:
     """For each share of bad answers, the weight of each c, given families and labels."""
-    cells = [math.log(prior) + own for prior, own in zip(_rates_prior(families), _own_logs(labels), strict=True)]
+    cells = [
+        math.log(prior) + own + other
+        for prior, own, other in zip(_rates_prior(families), _own_logs(labels), _own_logs(elsewhere), strict=True)
+    ]
     good, bad = labels.good_yes + labels.good_no, labels.bad_yes + labels.bad_no
     yes, no = labels.good_yes + labels.bad_yes, labels.good_no + labels.bad_no
     logs = [
@@ -170,7 +242,7 @@ def _expected(families: tuple[Rates, ...], labels: LabelCounts) -> list[list[flo
     top = max(map(max, logs))
     rows = []
     for row_logs, (places, _, _) in zip(logs, _points(), strict=True):
-        row = [0.0] * (_BINS + 2)
+        row = array("d", bytes(8 * (_BINS + 2)))
         for log, place in zip(row_logs, places, strict=True):
             if log > top + _LOG_NEGLIGIBLE:
                 weight, number = math.exp(log - top), int(place)

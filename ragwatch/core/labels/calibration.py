@@ -13,7 +13,6 @@ from enum import IntEnum
 
 from ragwatch.core.estimate import Addends
 from ragwatch.core.estimators import hajek
-from ragwatch.core.estimators.rogan_gladen import ErrorRates
 from ragwatch.core.evidence import ClaimVerdict
 from ragwatch.core.labels.agreement import (
     MIN_LABELS,
@@ -106,32 +105,6 @@ def traffic_agreement(
         return None
     value, low, high, _ = hajek.interval(Addends.of(rows), confidence)
     return ShareEstimate(value, low, high, len(rows))
-
-
-def error_rates(pairs: Iterable[LabelledScore]) -> ErrorRates | None:
-    """Counts hits and rejections of a judge whose scores are 0 or 1, against labels.
-
-    The counts give the rates weighted by 1 / probability, and their totals are effective sample sizes. None if any
-    score is neither 0 nor 1.
-
-    >>> error_rates([LabelledScore("a", 1.0, 1.0), LabelledScore("b", 0.0, 1.0), LabelledScore("c", 0.0, 0.0)])
-    ErrorRates(hits=1, positives=2, rejections=1, negatives=1)
-    """
-    sides: dict[LabelScale, list[tuple[float, float]]] = {LabelScale.ALL: [], LabelScale.NONE: []}
-    for pair in pairs:
-        side = sides.get(level(pair.people))
-        if side is None or level(pair.judge) is LabelScale.PARTLY:
-            return None
-        side.append((float(pair.agree), pair.probability or 1.0))
-    return ErrorRates(*_counts(sides[LabelScale.ALL]), *_counts(sides[LabelScale.NONE]))
-
-
-def _counts(rows: Sequence[tuple[float, float]]) -> tuple[int, int]:
-    if not rows:
-        return 0, 0
-    sums = Addends.of(rows)
-    trials = round(sums.w * sums.w / sums.w2)
-    return round(trials * sums.wx / sums.w), trials
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,6 @@ from ragwatch.judges.lexical.rows import (
     rows_of,
 )
 from ragwatch.judges.lexical.tables import FittedTables
-from ragwatch.judges.lexical.use import lead_of_first
 from ragwatch.judges.lexical.words import identifiers, terms
 
 CrossEncoder = Callable[[Sequence[ClaimRow], Sequence[PreparedPassage], Sequence[str]], Sequence[ClaimRuling]]
@@ -93,7 +92,6 @@ def read(
         address=None if unread else _address(answer, question, used, passages, sample.question),
         unread=unread,
         reads_contradiction=cross_encoder is not None and all(ruling.against for ruling in rulings),
-        first_used=_first_used(claims, rows, tables),
     )
 
 
@@ -123,18 +121,6 @@ def _with_condition(
         return ruling
     support = min(ruling.support, UNSUPPORTED)
     return replace(ruling, verdict=ClaimVerdict.NOT_IN_CONTEXT, support=support, cells=row.informed_cells())
-
-
-def _first_used(claims: Sequence[Claim], rows: Sequence[ClaimRow], tables: FittedTables) -> float | None:
-    """Calibrated probability that the first context is used by a claim that scores count; None without one.
-
-    Claims that use no context do not count: the probability compares the first context with the others, and where it
-    found nothing in any of them it would call the first one used, as in most answers.
-    """
-    counted = [row.whole for claim, row in zip(claims, rows, strict=True) if claim.uses and not claim.said_by_user]
-    if not counted or not counted[0].matches:
-        return None
-    return tables.first_used.probability(lead_of_first([(whole.matches, whole.alone) for whole in counted]))
 
 
 def _claim(

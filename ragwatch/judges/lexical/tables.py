@@ -1,7 +1,7 @@
-"""Loads the fitted tables of the lexical judge from three JSON files.
+"""Loads the fitted tables of the lexical judge from two JSON files.
 
-Only `training/lexical.py` writes `lexical_weights.json` and `idf.json`, and only `training/expected.py` writes
-`expected.json`. The version of the judge is a hash of them, so that verdicts by different weights never share a mean.
+Only `training/lexical.py` writes them. The version of the judge is a hash of them, so that verdicts by different
+weights never share a mean.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-FILES = ("lexical_weights.json", "idf.json", "expected.json")
+FILES = ("lexical_weights.json", "idf.json")
 
 
 _CLIP = 1e-6  # a probability is clipped to this distance from 0 and 1
@@ -55,7 +55,6 @@ class FittedTables:
     Attributes:
         support: Probability that passages support a claim, from `features.NAMES`.
         relevance: Probability that a context is useful for the answer, from `relevance.NAMES`.
-        first_used: Calibrated probability that an answer uses the first context, from `use.NAMES`.
         rarity: Inverse document frequency of a term, scaled to [0, 1]; 1 for a term that is not in the table.
         names: Terms of that table that are names: nearly always written with a capital.
         version: Eight hexadecimal digits of the hash of the files.
@@ -63,25 +62,23 @@ class FittedTables:
 
     support: LogisticModel
     relevance: LogisticModel
-    first_used: LogisticModel
     rarity: Mapping[str, float]
     version: str
     names: frozenset[str] = frozenset()
 
 
-def parse(weights: str, idf: str, expected: str) -> FittedTables:
-    """Parse the three files.
+def parse(weights: str, idf: str) -> FittedTables:
+    """Parse the two files.
 
     Raises:
         KeyError, ValueError: The files are not in the format that `training/` writes.
     """
-    fitted, calibrated = json.loads(weights), json.loads(expected)
+    fitted = json.loads(weights)
     listed = {word: int(level) / 100 for level, words in json.loads(idf)["levels"].items() for word in words.split()}
-    version = hashlib.sha256((weights + idf + expected).encode()).hexdigest()[:8]
+    version = hashlib.sha256((weights + idf).encode()).hexdigest()[:8]
     return FittedTables(
         support=_linear(fitted["support"]),
         relevance=_linear(fitted["relevance"]),
-        first_used=_linear(calibrated["first_used"]),
         rarity={word.lower(): value for word, value in listed.items()},
         version=version,
         names=frozenset(word.lower() for word in listed if not word.islower() and word[0].isalpha()),
@@ -96,5 +93,5 @@ def _linear(part: Mapping[str, Any]) -> LogisticModel:
 def shipped() -> FittedTables:
     """The tables of the package, from a cache."""
     folder = resources.files("ragwatch.judges") / "tables"
-    weights, idf, expected = ((folder / name).read_text(encoding="utf-8") for name in FILES)
-    return parse(weights, idf, expected)
+    weights, idf = ((folder / name).read_text(encoding="utf-8") for name in FILES)
+    return parse(weights, idf)

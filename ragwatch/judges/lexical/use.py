@@ -27,10 +27,6 @@ MIN_GAIN = 0.25
 """Minimum share that another context adds to those before it."""
 
 
-NAMES = ("support_lead", "recall_lead")
-"""Features of the use of the first context: the most, over the claims, by which its probability of support alone, and
-its recall of the claim, exceed those of the best other context."""
-
 NEAR = 0.1
 """Contexts that support a claim alone are marked if their recall of it is this near to the best one's. The others say
 the same in other words, and the answer has its words from the best."""
@@ -45,20 +41,6 @@ def nearest(matches: Sequence[PassageMatch], alone: Sequence[int]) -> list[int]:
     least = max((matches[rank].passage_recall for rank in alone), default=0.0) - NEAR
     near = [rank for rank in alone if matches[rank].passage_recall >= least and _has_words(matches[rank])]
     return near or list(alone[:1])
-
-
-def lead_of_first(claims: Sequence[tuple[Sequence[PassageMatch], Sequence[float]]]) -> tuple[float, float]:
-    """Compute the features of `NAMES` from the matches of each claim, and its probabilities of support alone.
-
-    Copies of the first context are no competitors.
-    """
-    support = recall = -1.0
-    for matches, alone in claims:
-        others = [rank for rank in range(1, len(matches)) if matches[rank] != matches[0]]
-        support = max(support, alone[0] - max((alone[rank] for rank in others), default=0.0))
-        most = max((matches[rank].passage_recall for rank in others), default=0.0)
-        recall = max(recall, matches[0].passage_recall - most)
-    return support, recall
 
 
 def joint_support(

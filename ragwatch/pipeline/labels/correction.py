@@ -2,27 +2,25 @@
 
 The corrected estimate of a window is PPI++ over its answers, to the hour; windows of a few hours, and those with too
 few labels, have none. The time for which labels are fresh is a window, too, usually the only one with enough labels.
-Where a quantity is yes or no, a window with too few labels is corrected after Rogan and Gladen with the error rates of
-the judge on all fresh labels, which are assumed to hold in the window as well. Labels are compared with the hard calls
-of a judge, and both corrections start from these, never from its expectations.
+Every other window has a level (`levels`): from what is known of the judge's error without labels, and from all fresh
+labels of the route.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain, islice
-from statistics import NormalDist, fmean
 
-from ragwatch.core.estimate import Estimate
-from ragwatch.core.estimators import rogan_gladen
 from ragwatch.core.estimators.corrected import CorrectedEstimate, correct, judge_interval
 from ragwatch.core.estimators.ppi import PpiSums
 from ragwatch.core.labels.annotators import WithoutAnnotator, shares_of, widened
-from ragwatch.core.labels.calibration import LabelledScore, error_rates, traffic_agreement
+from ragwatch.core.labels.calibration import traffic_agreement
 from ragwatch.core.labels.label import Label
 from ragwatch.core.snapshot import EstimateRow, Gauge, Gauges
 from ragwatch.model.quantities import Quantity
+from ragwatch.pipeline.labels.answers import AnswerLabel, annotators_of, answer_label, pairs_of
+from ragwatch.pipeline.labels.levels import Levels
 from ragwatch.pipeline.labels.sums import HOUR, LabelSums, Row, hours, labelled, less
 from ragwatch.pipeline.labels.verdicts import DAY, AnswerVerdicts, LabelRules, answer_verdicts
 from ragwatch.ports import Store
@@ -30,27 +28,7 @@ from ragwatch.ports import Store
 ROWS = 5000
 MAX_READS = 4  # of ROWS at a digest: a long history is read in several digests
 MIN_WINDOW_SECONDS = 6 * HOUR  # rounding to the hour would change a shorter window too much
-MIN_LABELS = 5  # of yes and of no, below which error rates are not known
 MAX_ANNOTATORS = 20  # left out one by one: those with most labels
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerLabel:
-    """The labels on one answer: mean scores, and the probability with which it was selected for labelling."""
-
-    verdicts: AnswerVerdicts
-    scores: Mapping[Quantity, float]
-    probability: float | None
-    labels: tuple[Label, ...] = ()
-
-    def without(self, annotator: str) -> AnswerLabel:
-        """The labels of the others, as if this annotator had labelled nothing."""
-        others = [
-            replace(label, probability=label.without.get(annotator, label.probability))
-            for label in self.labels
-            if annotator not in (label.annotator, label.owner)
-        ]
-        return answer_label(self.verdicts, others)
 
 
 class LabelCorrection:
@@ -69,6 +47,7 @@ class LabelCorrection:
             self._spans[span_name(rules.fresh)] = rules.fresh
         self._store = store
         self._sums = LabelSums(rules, self._verdicts)
+        self._levels = Levels(rules, store, spans)
         self._last_seq = 0
         self._last_time = 0.0
         self._cache: dict[str, AnswerVerdicts | None] = {}
@@ -86,7 +65,7 @@ class LabelCorrection:
             label for label in self._store.labels(now - self._rules.fresh) if label.scores and self._rules.counts(label)
         ]
         if not labels:
-            return (), {}
+            return tuple(self._levels.rows((), estimates, now, {})), {}
         answers = self._labelled_answers(labels)
         complete = self._catch_up(now)
         inputs = (labels, answers, self._last_seq, int(now // HOUR))
@@ -96,7 +75,8 @@ class LabelCorrection:
             self._gauges[Gauge.LAST_LABEL, ()] = max(times, default=now)
             self._rows = tuple(self._corrected(answers, now)) if complete else ()
             self._inputs = inputs if complete else None
-        return (*self._rows, *self._by_error_rates(answers, estimates)), self._gauges
+        rows = {(row.quantity, row.route, row.judge, row.window): row for row in self._rows}
+        return tuple(self._levels.rows(answers, estimates, now, rows)), self._gauges
 
     def _verdicts(self, key: str) -> AnswerVerdicts | None:
         """Verdicts on an answer that is part of the sums: later than what retention has deleted a part of."""
@@ -162,7 +142,17 @@ class LabelCorrection:
                 )
                 corrected = self._estimate(totals, missed.get(route, 0.0))
                 if corrected.estimate is not None:
-                    row = EstimateRow(quantity, route, self._rules.chain[0], name, corrected.estimate, corrected=True)
+                    number = sum(1 for pair in rows.values() if pair)
+                    row = EstimateRow(
+                        quantity,
+                        route,
+                        self._rules.chain[0],
+                        name,
+                        corrected.estimate,
+                        corrected=True,
+                        labels=number,
+                        labels_given=number,
+                    )
                     without = [
                         WithoutAnnotator(one, len(theirs), self._estimate(left, missed.get(route, 0.0)).estimate)
                         for one, theirs, left in self._without_each(totals, on_route, rows, quantity)
@@ -201,103 +191,12 @@ class LabelCorrection:
             self._gauges[Gauge.ANNOTATOR_CHANGE, (str(row.quantity), row.route, row.window)] = shares.change
         return replace(row, estimate=widened(row.estimate, shares, by_judge, self._rules.trusted), annotators=shares)
 
-    def _by_error_rates(
-        self, answers: Sequence[AnswerLabel], estimates: Sequence[EstimateRow]
-    ) -> Iterable[EstimateRow]:
-        """Corrected estimates of quantities that are yes or no, for windows that have too few labels."""
-        first = self._rules.chain[0]
-        done = {(row.quantity, row.route, row.window) for row in self._rows}
-        for row in estimates:
-            series = (row.quantity, row.route, row.window)
-            binary = row.quantity.row.binary
-            if row.judge == first and binary and series not in done:
-                on_route = [answer for answer in answers if answer.verdicts.route == row.route]
-                pairs = pairs_of(on_route, first, row.quantity)
-                if len(pairs) < self._rules.minimum:
-                    continue
-                own = row.calls or row.estimate
-                corrected = by_error_rates(own, pairs, self._rules)
-                if corrected is not None:
-                    without = [
-                        WithoutAnnotator(name, len(theirs), self._rates_without(own, on_route, name, row.quantity))
-                        for name, theirs in annotators_of(on_route, row.quantity).items()
-                    ]
-                    made = replace(row, estimate=corrected, corrected=True, calls=None)
-                    yield self._robust(made, without, (own.low, own.high))
-
-    def _rates_without(
-        self, own: Estimate, answers: Sequence[AnswerLabel], annotator: str, quantity: Quantity
-    ) -> Estimate | None:
-        others = [answer.without(annotator) for answer in answers]
-        pairs = pairs_of(others, self._rules.chain[0], quantity)
-        return by_error_rates(own, pairs, self._rules) if len(pairs) >= self._rules.minimum else None
-
 
 def _exchanged(sums: PpiSums, old: Iterable[Sequence[Row]], new: Iterable[Sequence[Row]]) -> PpiSums:
     """The sums without some rows, and with others."""
     return less(sums, PpiSums.of(sums.tiers, chain.from_iterable(old))) + PpiSums.of(
         sums.tiers, chain.from_iterable(new)
     )
-
-
-def by_error_rates(estimate: Estimate, pairs: Sequence[LabelledScore], rules: LabelRules) -> Estimate | None:
-    """Correct a judge's rate of yes by its sensitivity and specificity; None where these are not known well enough.
-
-    `n` of the result is the number of verdicts, `n_eff` the number of labels that would give the same precision.
-    """
-    rates = error_rates(pairs)
-    if rates is None or min(rates.positives, rates.negatives) < MIN_LABELS:
-        return None
-    interval = rogan_gladen.correct(estimate.value, estimate.n_eff, rates, rules.confidence)
-    if interval is None:
-        return None
-    value, low, high = interval
-    error = (high - low) / 2.0 / NormalDist().inv_cdf(0.5 + rules.confidence / 2.0)
-    least = max(value * (1.0 - value), 1.0 / (estimate.n_eff + 2.0))
-    effective = min(estimate.n_eff, least / error**2) if error > 0.0 else estimate.n_eff
-    bound = value * estimate.coverage
-    return replace(
-        estimate,
-        value=value,
-        low=low,
-        high=high,
-        n_eff=effective,
-        bound_low=bound,
-        bound_high=min(1.0, bound + 1.0 - estimate.coverage),
-        interval="rogan-gladen",
-    )
-
-
-def answer_label(verdicts: AnswerVerdicts, labels: Sequence[Label]) -> AnswerLabel:
-    """Combine the labels on one answer: mean scores over the people to whom it was given, or else who labelled it."""
-    known = [label for label in labels if label.probability is not None]
-    counted = known or labels
-    quantities = {quantity for label in counted for quantity in label.scores}
-    scores = {
-        quantity: fmean(label.scores[quantity] for label in counted if quantity in label.scores)
-        for quantity in quantities
-    }
-    return AnswerLabel(verdicts, scores, known[-1].probability if known else None, tuple(counted))
-
-
-def annotators_of(answers: Iterable[AnswerLabel], quantity: Quantity) -> dict[str, list[AnswerLabel]]:
-    """The answers that each annotator has scored, by annotator, most answers first."""
-    by_annotator: dict[str, list[AnswerLabel]] = {}
-    for answer in answers:
-        for label in answer.labels:
-            if quantity in label.scores:
-                by_annotator.setdefault(label.annotator, []).append(answer)
-    return dict(sorted(by_annotator.items(), key=lambda item: (-len(item[1]), item[0])))
-
-
-def pairs_of(answers: Sequence[AnswerLabel], judge: str, quantity: Quantity) -> list[LabelledScore]:
-    """Answers that both a judge and people have scored."""
-    pairs = []
-    for answer in answers:
-        score = answer.verdicts.scores.get(judge, {}).get(quantity)
-        if score is not None and quantity in answer.scores:
-            pairs.append(LabelledScore(answer.verdicts.key, score, answer.scores[quantity], answer.probability))
-    return pairs
 
 
 def span_name(seconds: float) -> str:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from ragwatch.core.criteria import Criterion
+from ragwatch.core.estimators.level import Rates
 from ragwatch.core.labels.label import Label
 from ragwatch.core.sample import SampleRecord
 from ragwatch.core.verdict_line import VerdictRecord
@@ -35,6 +36,7 @@ class LabelRules:
         trusted: Annotators because of whom no interval is widened.
         per_hour: Labels that an authenticated annotator may send per hour.
         criteria: The configured criteria, which people can answer too.
+        families: What is known of the error of a judge, by its name and quantity: its rates on labelled families.
     """
 
     judges: Mapping[str, str]
@@ -49,6 +51,7 @@ class LabelRules:
     trusted: frozenset[str] = frozenset()
     per_hour: int = 200
     criteria: tuple[Criterion, ...] = ()
+    families: Mapping[tuple[str, Quantity], tuple[Rates, ...]] = field(default_factory=dict)
 
     @property
     def quantities(self) -> tuple[Quantity, ...]:

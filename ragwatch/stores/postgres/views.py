@@ -56,8 +56,7 @@ def views_script(schema: str) -> str:
         "TABLES": f'"{schema}"',
         "COLUMNS": ", ".join(f"(scores ->> '{quantity}')::float8 AS {quantity}" for quantity in Quantity),
         "QUANTITIES": ", ".join(
-            f"('{quantity}', (v.scores ->> '{quantity}')::float8, (v.scores -> 'expected' ->> '{quantity}')::float8)"
-            for quantity in Quantity
+            f"('{quantity}', (v.scores ->> '{quantity}')::float8, null::float8)" for quantity in Quantity
         ),
     }
     text = files("ragwatch.stores.postgres").joinpath("views.sql").read_text(encoding="utf-8")

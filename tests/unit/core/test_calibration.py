@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ragwatch.core.estimators.rogan_gladen import ErrorRates
 from ragwatch.core.evidence import ClaimVerdict
 from ragwatch.core.labels.agreement import Agreement, TooFewLabels
-from ragwatch.core.labels.calibration import LabelledClaim, LabelledScore, error_rates, report, traffic_agreement
+from ragwatch.core.labels.calibration import LabelledClaim, LabelledScore, report, traffic_agreement
 from ragwatch.model.quantities import Quantity
 
 F = Quantity.FAITHFULNESS
@@ -58,21 +57,3 @@ def test_all_labels_count_where_few_have_a_probability() -> None:
     assert result is not None
     assert result.value == pytest.approx(0.1)
     assert result.n == 10
-
-
-def test_error_rates_are_of_a_judge_that_says_yes_or_no() -> None:
-    """A partly, on either side, and there are no error rates; a side without labels has none to count."""
-    assert error_rates([LabelledScore("a", 0.5, 1.0)]) is None
-    assert error_rates([LabelledScore("a", 1.0, 0.5)]) is None
-    assert error_rates([LabelledScore("a", 1.0, 1.0)]) == ErrorRates(1, 1, 0, 0)
-
-
-def test_error_rates_are_weighted() -> None:
-    """Where people were asked more often about misses, these count for less."""
-    rows = [LabelledScore(str(index), 1.0, 1.0, 0.1) for index in range(40)] + [
-        LabelledScore(f"m{index}", 0.0, 1.0, 0.8) for index in range(40)
-    ]
-    result = error_rates(rows)
-    assert result is not None
-    assert result.hits / result.positives == pytest.approx(8 / 9, abs=0.02)
-    assert result.positives < 80

@@ -50,12 +50,12 @@ def test_values(metadata: dict[str, Any], value: str | None) -> None:
 def test_a_verdict_adds_weighted_sums_to_each_segment() -> None:
     """A score x at p adds w = 1/p to the sums of its segments; a key that is missing is counted, and adds nothing."""
     draw = replace(a_draw(probability=0.25), segments=(("release", "v1"), ("tier", None)))
-    tallies = verdict_tallies(a_verdict(draw, an_evidence((1, 0), (0, 0), first_used=0.75)))
+    tallies = verdict_tallies(a_verdict(draw, an_evidence((1, 0), (0, 0))))
     of_segment = {key: value for key, value in tallies.items() if key[0].startswith("segment")}
     place = ("release", "v1", "search", "embedded")
     sums = (Tally.SEGMENT_W, Tally.SEGMENT_WX, Tally.SEGMENT_W2, Tally.SEGMENT_W2X, Tally.SEGMENT_W2X2)
     assert [of_segment[tally, ("faithfulness", *place)] for tally in sums] == [4.0, 2.0, 16.0, 8.0, 4.0]
-    assert of_segment[Tally.SEGMENT_WX, ("top_ranked_ignored", *place)] == 1.0  # the expectation, not the call
+    assert of_segment[Tally.SEGMENT_WX, ("top_ranked_ignored", *place)] == 0.0
     assert of_segment[Tally.SEGMENT_JUDGED, place] == 1
     assert of_segment[Tally.SEGMENT_LEFT_OUT, ("tier", "search", "embedded")] == 1
     assert {labels[-4] for tally, labels in of_segment if len(labels) > 3} == {"release"}

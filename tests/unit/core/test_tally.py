@@ -41,11 +41,11 @@ def test_judged_adds_weighted_sums() -> None:
     assert (Tally.N, ("need_recall", "search", "embedded")) not in tallies
 
 
-def test_sums_are_of_expectations_and_buckets_of_hard_calls() -> None:
-    """Where the judge gives an expectation, the estimate averages that; the histogram keeps the score."""
-    tallies = verdict_tallies(a_verdict(evidence=an_evidence((1, 0), (0, 0), first_used=0.75)))
+def test_sums_and_buckets_are_of_the_same_scores() -> None:
+    """One mean: what the estimate averages is what verdict lines and histograms show."""
+    tallies = verdict_tallies(a_verdict(evidence=an_evidence((1, 0), (0, 0))))
     ignored = ("top_ranked_ignored", *FAITHFUL[1:])
-    assert (tallies[Tally.N, ignored], tallies[Tally.WX, ignored]) == (1, 0.25)
+    assert (tallies[Tally.N, ignored], tallies[Tally.WX, ignored]) == (1, 0.0)
     assert tallies[Tally.SCORE, (*ignored, "0.1")] == 1
     assert tallies[Tally.WX, FAITHFUL] == 0.5
 

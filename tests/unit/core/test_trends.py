@@ -91,10 +91,10 @@ def test_a_range_has_few_points_of_whole_buckets(name: str) -> None:
     assert shown.span in SPANS
 
 
-def test_verdicts_add_expectations_and_skip_what_has_no_score() -> None:
-    """As in the gauges: a calibrated expectation counts instead of the hard call; unjudged draws count nowhere."""
+def test_verdicts_add_their_scores_and_skip_what_has_none() -> None:
+    """As in the gauges; unjudged draws count nowhere."""
     draw = a_draw(at=AT, probability=0.5)
-    sums = score_sums([a_verdict(draw, an_evidence((1, 0), first_used=0.75)), an_unjudged(a_draw("r2"))])
+    sums = score_sums([a_verdict(draw, an_evidence((1, 0))), an_unjudged(a_draw("r2"))])
     names = {key.series.name for key in sums}
     assert "need_recall" not in names
     assert {key.span for key in sums} == set(SPANS)
@@ -102,7 +102,7 @@ def test_verdicts_add_expectations_and_skip_what_has_no_score() -> None:
         assert (key.series.kind, key.series.place, key.series.version) == (TrendKind.SCORE, "search", "scripted-1")
         assert key.start == start_of(AT, key.span)
         if key.series.name == "top_ranked_ignored":
-            assert added == Addends.one(0.25, 0.5)
+            assert added == Addends.one(0.0, 0.5)
 
 
 @given(st.floats(1e-12, 1e12), st.floats(1.5, 1e9))

@@ -173,15 +173,6 @@ def test_cells_come_back_from_a_line() -> None:
     ]
 
 
-def test_expectations_come_back_from_a_line() -> None:
-    """Beside the scores, which stay those of the hard calls; a line without them has none."""
-    line = a_stored_line(a_verdict(evidence=an_evidence((1, 0), first_used=0.7)))
-    record = parse_verdict_line(line)
-    assert (record.scores["faithfulness"], record.scores["top_ranked_ignored"]) == (1.0, 0.0)
-    assert {name: round(value, 6) for name, value in record.expected.items()} == {"top_ranked_ignored": 0.3}
-    assert parse_verdict_line({name: value for name, value in line.items() if name != "expected"}).expected == {}
-
-
 def test_reference_scores_are_decoded() -> None:
     """Scores that need a reference are there if the line has them."""
     line = a_stored_line(reference={"context_recall": 0.5, "correctness": None, "missing": ["Cats sleep."]})

@@ -10,14 +10,13 @@ from support.kit import a_judge_context
 
 from ragwatch.core.evidence import Cell, ClaimVerdict, Evidence
 from ragwatch.core.sample import Context, Sample
-from ragwatch.core.scores import context_use, expected_scores, top_ranked_fault, top_ranked_ignored
+from ragwatch.core.scores import context_use, top_ranked_fault, top_ranked_ignored
 from ragwatch.judges.lexical import judge as lexical
 from ragwatch.judges.lexical import reader
 from ragwatch.judges.lexical.claims import claims_of
 from ragwatch.judges.lexical.judge import LexicalJudge
 from ragwatch.judges.lexical.tables import shipped
 from ragwatch.judges.local import judge as local
-from ragwatch.model.quantities import Quantity
 
 LEXICAL = lexical.build(lexical.Options(), name="embedded", context=a_judge_context())
 LOCAL = local.build(local.Options(), name="reader", context=a_judge_context())
@@ -82,37 +81,20 @@ def test_a_weaker_context_is_not_marked_beside_a_better_one() -> None:
 
 
 @JUDGES
-def test_expectations_order_answers_as_use_does(judge: LexicalJudge) -> None:
-    """A copied first context is expected to be used, and one about something else is not."""
-    used, ignored = (
-        expected_scores(read(judge, KELLER, *contexts)) for contexts in ((KELLER, OPENING), (OPENING, KELLER))
-    )
-    assert used[Quantity.TOP_RANKED_IGNORED] < 0.1
-    assert ignored[Quantity.TOP_RANKED_IGNORED] > 0.4
-    assert used.keys() == ignored.keys() == {Quantity.TOP_RANKED_IGNORED}  # shares of claims stay hard calls
-
-
-def test_no_claims_and_no_contexts_have_no_expectations() -> None:
-    """What has no score has no expectation either."""
-    assert expected_scores(read(LEXICAL, "", KELLER)) == {}
-    assert Quantity.TOP_RANKED_IGNORED not in expected_scores(read(LEXICAL, KELLER))
-
-
-@JUDGES
-def test_an_answer_that_uses_no_context_is_no_evidence_that_the_first_was_used(judge: LexicalJudge) -> None:
-    """Without an expectation the hard call is averaged: the first context was ignored."""
+def test_an_answer_that_uses_no_context_ignores_the_first(judge: LexicalJudge) -> None:
+    """It took nothing from it."""
     evidence = read(judge, "Violins were played by nine sailors at the harbour.", KELLER, OPENING)
     assert not any(evidence.used)
-    assert (top_ranked_ignored(evidence), expected_scores(evidence)) == (1.0, {})
+    assert top_ranked_ignored(evidence) == 1.0
 
 
 @JUDGES
 def test_an_invented_claim_does_not_hide_that_the_first_context_was_ignored(judge: LexicalJudge) -> None:
-    """It uses no context, so the expectation is that of the claims that use one."""
+    """It uses no context; those that use one are of the second."""
     alone = read(judge, KELLER, OPENING, KELLER)
     beside = read(judge, f"{KELLER} Violins were played by nine sailors at the harbour.", OPENING, KELLER)
     assert alone.used == beside.used == (False, True)
-    assert expected_scores(beside) == expected_scores(alone)
+    assert top_ranked_ignored(beside) == top_ranked_ignored(alone) == 1.0
 
 
 WORDS = ["kettle", "boils", "water", "lamp", "dims", "Paris", "Vortex", "granite", "1971", "harbour", "violin", "tax"]

@@ -192,16 +192,17 @@ def test_yes_or_no_stands_on_its_annotators_too(store: SqliteStore) -> None:
         store.settle([a_verdict(draw, an_evidence(a_claim((0, 1) if seen else (1, 0)), relevant=(True, True)))])
         shown.append((float(seen), 1.0))
         name, said = ("mallory", 1.0 - seen) if index % 2 else ("ann", float(ignored))
-        store.add_labels([Label(draw.key, name, NOW, {Quantity.TOP_RANKED_IGNORED: said})])
+        store.add_labels([Label(draw.key, name, NOW, {Quantity.TOP_RANKED_IGNORED: said}, probability=1.0)])
     own = hajek.estimate(Addends.of(shown))
     assert own is not None
-    row = EstimateRow(Quantity.TOP_RANKED_IGNORED, "search", JUDGE, "15m", own)
+    row = EstimateRow(Quantity.TOP_RANKED_IGNORED, "search", JUDGE, "15m", own, best=1.0 - own.value)
     honest = replace(ALONE, leave_out=frozenset({"mallory"}))
-    (alone,), _ = LabelCorrection(honest, {"15m": 900.0}, store=store).correct(NOW, (row,))
+    rows, _ = LabelCorrection(honest, {"15m": 900.0}, store=store).correct(NOW, (row,))
+    (alone,) = [one for one in rows if one.window == "15m"]
     assert alone.annotators is not None
     assert alone.annotators.stands_on == "ann"
     assert alone.estimate.low <= own.low < own.high <= alone.estimate.high
     rows, _ = LabelCorrection(ALONE, {"15m": 900.0}, store=store).correct(NOW, (row,))
-    if rows:  # the judge is then no better than a coin, by these labels
-        assert rows[0].annotators is not None
-        assert rows[0].annotators.count == 2
+    (both,) = [one for one in rows if one.window == "15m"]
+    assert both.annotators is not None
+    assert both.annotators.count == 2

@@ -18,7 +18,8 @@ from ragwatch.core.labels.label import Label
 from ragwatch.core.snapshot import EstimateRow, Gauge
 from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.digest import DigestInputs, DigestLoop
-from ragwatch.pipeline.labels.correction import LabelCorrection, answer_label, by_error_rates, pairs_of
+from ragwatch.pipeline.labels.answers import answer_label
+from ragwatch.pipeline.labels.correction import LabelCorrection
 from ragwatch.pipeline.labels.verdicts import LabelRules, answer_verdicts
 from ragwatch.pipeline.sampling_control import JudgePlan, SamplingControl
 from ragwatch.pipeline.windows import SlidingWindows
@@ -181,39 +182,27 @@ def binary(store: Store) -> tuple[EstimateRow, float]:
         seen = ignored if rng.random() < 0.8 else not ignored
         row = a_claim((0, 1) if seen else (1, 0))
         store.settle([a_verdict(draw, an_evidence(row, relevant=(True, True)))])
-        labels.append(Label(draw.key, "ann", NOW, {IGNORED: float(ignored)}))
+        labels.append(Label(draw.key, "ann", NOW, {IGNORED: float(ignored)}, probability=1.0))
         shown.append((float(seen), 1.0))
     store.add_labels(labels[:100])
     own = hajek.estimate(Addends.of(shown))
     assert own is not None
-    return EstimateRow(IGNORED, "search", JUDGE, "15m", own), sum(label.scores[IGNORED] for label in labels) / 200
+    row = EstimateRow(IGNORED, "search", JUDGE, "15m", own, best=1.0 - own.value)
+    return row, sum(label.scores[IGNORED] for label in labels) / 200
 
 
 @pytest.mark.costly
-def test_yes_or_no_is_corrected_by_error_rates(store: SqliteStore) -> None:
-    """A short window of a binary quantity is corrected by the judge's error rates on all fresh labels."""
+def test_yes_or_no_has_a_level_from_labels_alone(store: SqliteStore) -> None:
+    """A short window of a binary quantity, from all fresh labels, though nothing is known of such judges."""
     row, truth = binary(store)
     rows, _ = LabelCorrection(ALONE, {"15m": 900.0}, store=store).correct(NOW, (row,))
-    (made,) = rows
-    assert (made.window, made.corrected, made.estimate.interval) == ("15m", True, "rogan-gladen")
+    (made,) = [one for one in rows if one.window == "15m"]
+    assert (made.window, made.corrected, made.estimate.interval) == ("15m", True, "level")
     assert made.estimate.low <= truth <= made.estimate.high
     assert abs(made.estimate.value - truth) < abs(row.estimate.value - truth)
-    assert made.estimate.n_eff < row.estimate.n_eff
-    assert LabelCorrection(ALONE, {}, store=store).correct(NOW, (replace(row, judge="other"),))[0] == ()
-
-
-@pytest.mark.costly
-def test_error_rates_need_labels_of_both_kinds(store: SqliteStore) -> None:
-    """Where people saw (almost) only one kind, or the judge is a coin, nothing is corrected."""
-    row, _ = binary(store)
-    words = [
-        answer_label(verdicts, [label])
-        for label in store.labels(0.0)
-        if (verdicts := answer_verdicts(store, ALONE.judges, label.key))
-    ]
-    pairs = pairs_of(words, JUDGE, IGNORED)
-    assert by_error_rates(row.estimate, [pair for pair in pairs if pair.people == 1.0], ALONE) is None
-    assert by_error_rates(row.estimate, [replace(pair, people=1.0 - pair.judge) for pair in pairs], ALONE) is None
+    assert (made.labels, made.labels_given) == (100, 100)
+    rows, _ = LabelCorrection(ALONE, {}, store=store).correct(NOW, (replace(row, judge="other"),))
+    assert [one.window for one in rows] == ["30d"]
 
 
 def test_two_people_on_one_answer_are_one_word(store: SqliteStore) -> None:

@@ -88,12 +88,12 @@ def test_a_removed_value_counts_as_other(windows: SegmentWindows) -> None:
     assert values(windows)["other", "1d"] == (1.0, 2)
 
 
-def test_expectations_are_averaged_and_times_limited(windows: SegmentWindows) -> None:
-    """As for routes: the estimate is of expectations, and no time is after now."""
-    windows.add([a_row(1.0, at=NOW + 500, expected={F: 0.25})])
+def test_times_are_limited(windows: SegmentWindows) -> None:
+    """As for routes: no time is after now."""
+    windows.add([a_row(1.0, at=NOW + 500)])
     windows.forget(NOW)
     assert windows.last_sample == {(F, "release", "v1", "search", JUDGE): NOW}
-    assert values(windows, NOW + 500)["v1", "15m"] == (0.25, 1)
+    assert values(windows, NOW + 500)["v1", "15m"] == (1.0, 1)
     windows.clear()
     assert windows.summary(NOW + 500) == ()
 

@@ -27,7 +27,7 @@ def full() -> Snapshot:
         2, (WithoutAnnotator("ada", 3, None), WithoutAnnotator("bob", 2, estimate(0.4))), "ada", 0.1
     )
     row = EstimateRow(Quantity.CONTEXT_PRECISION, "other", "claude", "1d", estimate(1 / 3), corrected=True)
-    row = replace(row, calls=estimate(0.5), annotators=shares)
+    row = replace(row, best=0.5, labels=3, labels_given=5, annotators=shares)
     return replace(
         small(),
         corrected=(row,),

@@ -67,20 +67,10 @@ def test_estimates_are_those_of_the_scores(windows: SlidingWindows) -> None:
     rows = windows.summary(NOW)[0]
     recent = hajek.estimate(Addends.of([(1.0, 0.5)]), unjudged_weight=4.0)
     whole = hajek.estimate(Addends.of([(1.0, 0.5), (0.0, 1.0)]), unjudged_weight=4.0)
-    assert rows == (EstimateRow(F, "search", JUDGE, "1m", recent), EstimateRow(F, "search", JUDGE, "15m", whole))  # type: ignore[arg-type]
-
-
-def test_expectations_are_averaged_and_hard_calls_beside_them(windows: SlidingWindows) -> None:
-    """The estimate is of the expectations, `calls` of the scores; the exemplar keeps its score."""
-    windows.add([a_row(1.0, expected={F: 0.75}), a_row(0.0, expected={F: 0.25})])
-    rows, _ = windows.summary(NOW)
-    assert {(row.window, row.estimate.value, row.calls.value) for row in rows if row.calls} == {
-        (name, 0.5, 0.5) for name in ("1m", "15m")
-    }
-    windows.add([a_row(1.0, expected={F: 0.5})])
-    rows, _ = windows.summary(NOW)
-    assert {(row.estimate.value, round(row.calls.value, 6)) for row in rows if row.calls} == {(0.5, 0.666667)}
-    assert {exemplar.value for exemplar in windows.exemplars.values()} == {0.0, 1.0}
+    assert rows == (  # best: the share with the best score
+        EstimateRow(F, "search", JUDGE, "1m", recent, best=1.0),  # type: ignore[arg-type]
+        EstimateRow(F, "search", JUDGE, "15m", whole, best=2 / 3),  # type: ignore[arg-type]
+    )
 
 
 def test_windows_slide(windows: SlidingWindows) -> None:

@@ -20,7 +20,9 @@ def a_corrected_row(stands_on: str | None = None) -> EstimateRow:
         WithoutAnnotator("ann", 40, replace(row.estimate, value=0.4, low=0.3, high=0.5)),
         WithoutAnnotator("bob", 20, None),
     )
-    return replace(row, corrected=True, annotators=AnnotatorShares(2, without, stands_on, 0.2))
+    return replace(
+        row, corrected=True, labels=60, labels_given=60, annotators=AnnotatorShares(2, without, stands_on, 0.2)
+    )
 
 
 def figures(corrected: tuple[EstimateRow, ...]) -> list[object]:
@@ -50,7 +52,7 @@ def test_the_json_names_them_with_their_share() -> None:
 def test_the_page_has_a_row_without_each() -> None:
     """And says where a figure stands on one person."""
     assert _people(a_corrected_row()) == "labels of 2 people and judge"
-    assert _people(a_corrected_row("ann")) == "labels of people and judge; stands on ann alone"
+    assert _people(a_corrected_row("ann")) == "labels of 2 people and judge; stands on ann alone"
     plain = replace(a_corrected_row(), annotators=None)
     assert (_people(plain), list(_without_each(plain))) == ("labels of people and judge", [])
     (row,) = _without_each(a_corrected_row())

@@ -89,7 +89,7 @@ def test_every_level_shows_its_own_kind_of_figure() -> None:
         scored(Quantity.CONTEXT_PRECISION, 0.9),
         scored(Quantity.ANSWER_RELEVANCY, 0.9),
         scored(Quantity.FAITHFULNESS, 0.9, route="support"),
-        corrected=(replace(scored(Quantity.FAITHFULNESS, 0.7), corrected=True),),
+        corrected=(replace(scored(Quantity.FAITHFULNESS, 0.7), corrected=True, labels=9, labels_given=9),),
         gauges={
             (Gauge.CANARY_RECALL, ("docs", "5")): 0.75,
             (Gauge.CANARY_RECIPROCAL_RANK, ("docs",)): 0.5,

@@ -1,0 +1,209 @@
+"""Levels of every window: what the judges say, in people's terms, with their own error in the interval.
+
+A level rests on what is known of the judge's kind (`LabelRules.families`) and on all fresh labels of the route: those
+of answers in the window count for its share of bad answers and for the judge's error there, the others for the error
+alone. Where no family is known, labels give a level to yes or no only. With `MANY_LABELS` labels in a window, or of half
+its answers, PPI++ gives the level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from ragwatch.core.estimate import Estimate
+from ragwatch.core.estimators.level import LabelCounts, Level, Rates, ageing, is_best, level
+from ragwatch.core.labels.annotators import WithoutAnnotator, shares_of, widened
+from ragwatch.core.snapshot import EstimateRow
+from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
+from ragwatch.pipeline.labels.answers import AnswerLabel, annotators_of
+from ragwatch.pipeline.labels.verdicts import DAY, LabelRules
+from ragwatch.ports import Store
+
+MANY_LABELS = 200
+MAX_ANNOTATORS = 10  # left out one by one
+CHANGES = frozenset({"release", "index", "drift"})
+"""Kinds of events after which labels count half: the service is another one."""
+Place = tuple[Quantity, str, str, str]  # quantity, route, judge, window
+
+
+class _Labelled(NamedTuple):
+    """A label: people's score (1 is good), whether the judge says yes, its probability, and how much it counts."""
+
+    good: float
+    yes: bool
+    probability: float
+    counts: float
+
+    def row(self) -> tuple[float, bool, float]:
+        return self.good, self.yes, self.probability
+
+
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    """Labels of a place: of answers in its window, and of others."""
+
+    inside: LabelCounts
+    elsewhere: LabelCounts
+    number: int  # all of them
+    still: float  # how many still count
+
+
+class Levels:
+    """Computes levels; one is computed again when the answers of its window or its labels change.
+
+    Args:
+        rules: The judges in force, and what is known of their error.
+        store: Holds the events after which labels count less.
+        spans: Length of each window in seconds, by its name.
+    """
+
+    def __init__(self, rules: LabelRules, store: Store, spans: Mapping[str, float]) -> None:
+        self._rules = rules
+        self._store = store
+        self._spans = spans
+        self._known: dict[Place, tuple[object, EstimateRow]] = {}
+
+    def rows(
+        self,
+        answers: Sequence[AnswerLabel],
+        estimates: Iterable[EstimateRow],
+        now: float,
+        corrected: Mapping[Place, EstimateRow],
+    ) -> Iterator[EstimateRow]:
+        """Yield the level of each estimate that has one, and what `corrected` holds instead of others.
+
+        Args:
+            answers: The labelled answers.
+            estimates: What the judges say of each window.
+            now: Seconds since the epoch.
+            corrected: Estimates by PPI++. Where the judge's error is known, those from few labels are left out.
+        """
+        changes = [event.at for event in self._store.events(now - self._rules.fresh) if event.kind in CHANGES]
+        today = (now // DAY + 0.5) * DAY  # ages are of the day, so that a level changes with answers and labels alone
+        left = {
+            place: row
+            for place, row in corrected.items()
+            if row.labels >= min(MANY_LABELS, row.estimate.n / 2) or not self._families(row.judge, row.quantity)
+        }
+        yield from left.values()
+        for row in estimates:
+            place = (row.quantity, row.route, row.judge, row.window)
+            if row.best is None or place in left:
+                continue
+            on_route = [answer for answer in answers if answer.verdicts.route == row.route]
+            since = now - self._spans.get(row.window, 0.0)
+            made = self._row(place, row, on_route, _Time(since, today, tuple(changes)))
+            if made is not None:
+                yield made
+
+    def _row(self, place: Place, row: EstimateRow, answers: Sequence[AnswerLabel], time: _Time) -> EstimateRow | None:
+        families = self._families(row.judge, row.quantity)
+        counted = self._counted(answers, row, time)
+        if not families and (counted.number < self._rules.minimum or not row.quantity.row.binary):
+            return None
+        inputs = (row.estimate, row.best, counted)
+        known = self._known.get(place)
+        if known is None or known[0] != inputs:
+            known = self._known[place] = (inputs, self._level(row, families, answers, counted, time))
+        return known[1]
+
+    def _families(self, judge: str, quantity: Quantity) -> tuple[Rates, ...]:
+        return self._rules.families.get((judge, quantity), ())
+
+    def _level(
+        self,
+        row: EstimateRow,
+        families: Sequence[Rates],
+        answers: Sequence[AnswerLabel],
+        counted: _Counted,
+        time: _Time,
+    ) -> EstimateRow:
+        share = _share(row, families, counted, self._rules.confidence)
+        made = replace(
+            row,
+            estimate=_estimate(row, share),
+            corrected=True,
+            best=None,
+            labels=int(counted.still + 0.5),
+            labels_given=counted.number,
+        )
+        if not counted.number:
+            return made
+        without = []
+        for name, theirs in list(annotators_of(answers, row.quantity).items())[:MAX_ANNOTATORS]:
+            left = self._counted([answer.without(name) for answer in answers], row, time)
+            other = _estimate(row, _share(row, families, left, self._rules.confidence)) if left.number else None
+            without.append(WithoutAnnotator(name, len(theirs), other))
+        shares = shares_of(made.estimate, len(without), without)
+        by_judge = (row.estimate.low, row.estimate.high)
+        estimate = widened(made.estimate, shares, by_judge, self._rules.trusted)
+        return replace(made, estimate=estimate, annotators=shares)
+
+    def _counted(self, answers: Iterable[AnswerLabel], row: EstimateRow, time: _Time) -> _Counted:
+        inside: list[_Labelled] = []
+        elsewhere: list[_Labelled] = []
+        for answer in answers:
+            score = answer.verdicts.scores.get(row.judge, {}).get(row.quantity)
+            people = answer.scores.get(row.quantity)
+            if score is None or people is None or answer.probability is None:
+                continue
+            at = answer.verdicts.at
+            labelled = _Labelled(
+                1.0 - people if row.quantity in LOW_IS_GOOD else people,
+                is_best(row.quantity, score),
+                answer.probability,
+                ageing(at, time.today, time.changes),
+            )
+            (inside if at >= time.since else elsewhere).append(labelled)
+        every = [*inside, *elsewhere]
+        return _Counted(
+            LabelCounts.of(one.row() for one in inside).times(_mean_weight(inside)),
+            LabelCounts.apart(one.row() for one in elsewhere).times(_mean_weight(elsewhere)),
+            len(every),
+            sum(one.counts for one in every),
+        )
+
+
+class _Time(NamedTuple):
+    """Start of a window, the day of today, and times of changes of the service."""
+
+    since: float
+    today: float
+    changes: tuple[float, ...]
+
+
+def _mean_weight(labels: Sequence[_Labelled]) -> float:
+    return sum(one.counts for one in labels) / len(labels) if labels else 0.0
+
+
+def _share(row: EstimateRow, families: Sequence[Rates], counted: _Counted, confidence: float) -> Level:
+    """The level of a share of good answers."""
+    yes = row.estimate.n_eff * (row.best or 0.0)
+    return level(
+        families,
+        yes,
+        row.estimate.n_eff - yes,
+        counted.inside,
+        count=int(counted.still + 0.5),
+        confidence=confidence,
+        elsewhere=counted.elsewhere,
+    )
+
+
+def _estimate(row: EstimateRow, share: Level) -> Estimate:
+    """A level as an estimate; of a quantity that is better when low, the share of bad answers."""
+    value, low, high = share.value, share.low, share.high
+    if row.quantity in LOW_IS_GOOD:
+        value, low, high = 1.0 - value, 1.0 - high, 1.0 - low
+    coverage = row.estimate.coverage
+    return replace(
+        row.estimate,
+        value=value,
+        low=low,
+        high=high,
+        bound_low=value * coverage,
+        bound_high=min(1.0, value * coverage + 1.0 - coverage),
+        interval="level",
+    )

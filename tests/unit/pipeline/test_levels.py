@@ -1,0 +1,148 @@
+"""Levels of windows: they contain the error of the judge, and labels narrow them without freezing them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from support.kit import AT, JUDGE
+from support.labelled import ALONE, NOW
+
+from ragwatch.core.estimate import Addends
+from ragwatch.core.estimators import hajek
+from ragwatch.core.labels.label import Label
+from ragwatch.core.snapshot import EstimateRow
+from ragwatch.judges.error_rates import families
+from ragwatch.model.quantities import Quantity
+from ragwatch.pipeline.labels.answers import AnswerLabel
+from ragwatch.pipeline.labels.levels import MANY_LABELS, Levels
+from ragwatch.pipeline.labels.verdicts import AnswerVerdicts, LabelRules
+from ragwatch.ports import RecordedEvent
+from ragwatch.stores.sqlite.store import SqliteStore
+
+F = Quantity.FAITHFULNESS
+KNOWN = replace(ALONE, families={(JUDGE, F): tuple(family.rates for family in families("lexical", "faithfulness"))})
+DAY = 86400.0
+
+
+def window(yes: int, no: int, quantity: Quantity = F) -> EstimateRow:
+    """What the judge says of a window of an hour."""
+    best, worst = (0.0, 1.0) if quantity is Quantity.TOP_RANKED_IGNORED else (1.0, 0.0)
+    estimate = hajek.estimate(Addends.of([(best, 1.0)] * yes + [(worst, 1.0)] * no))
+    assert estimate is not None
+    return EstimateRow(quantity, "search", JUDGE, "1h", estimate, best=yes / (yes + no))
+
+
+def labels(counts: Sequence[tuple[float, float, int]], at: float = AT, name: str = "ann") -> list[AnswerLabel]:
+    """Labelled answers: what people say, what the judge says, and how many."""
+    answers = []
+    for people, judge, number in counts:
+        for _ in range(number):
+            key = f"{name}-{len(answers)}-{at}"
+            verdicts = AnswerVerdicts(key, "search", at, {}, {JUDGE: {F: judge}}, {JUDGE: 1.0})
+            label = Label(key, name, at, {F: people}, probability=0.1)
+            answers.append(AnswerLabel(verdicts, {F: people}, 0.1, (label,)))
+    return answers
+
+
+GOOD_SERVICE = [(1.0, 1.0, 40), (1.0, 0.0, 5), (0.0, 0.0, 4), (0.0, 1.0, 1)]
+
+
+def level_of(
+    store: SqliteStore, row: EstimateRow, answers: Sequence[AnswerLabel] = (), rules: LabelRules = KNOWN
+) -> EstimateRow | None:
+    """The level of one window."""
+    made = list(Levels(rules, store, {"1h": 3600.0}).rows(answers, [row], NOW, {}))
+    return made[0] if made else None
+
+
+def width(row: EstimateRow | None) -> float:
+    """Width of the interval of a level."""
+    assert row is not None
+    return row.estimate.high - row.estimate.low
+
+
+def test_a_level_without_labels_contains_the_error_of_the_judge(store: SqliteStore) -> None:
+    """It is there from the first answers on, far wider than sampling alone, and says that nobody has labelled."""
+    row = window(400, 100)
+    level = level_of(store, row)
+    assert level is not None
+    assert (level.corrected, level.best, level.labels, level.calibrated) == (True, None, 0, False)
+    assert level.estimate.low <= level.estimate.value <= level.estimate.high
+    assert width(level) > 5 * (row.estimate.high - row.estimate.low)
+    assert level.estimate.n == 500
+
+
+@pytest.mark.parametrize(
+    ("rules", "quantity"), [(ALONE, F), (KNOWN, Quantity.ANSWER_RELEVANCY), (KNOWN, Quantity.TOP_RANKED_IGNORED)]
+)
+def test_where_nothing_is_known_there_is_no_level(store: SqliteStore, rules: LabelRules, quantity: Quantity) -> None:
+    """A judge or a quantity without families has changes only."""
+    assert level_of(store, window(400, 100, quantity), rules=rules) is None
+
+
+def test_fifty_labels_calibrate(store: SqliteStore) -> None:
+    """Of answers in the window: the interval is a third as wide, and around what people say."""
+    row = window(410, 90)
+    level = level_of(store, row, labels(GOOD_SERVICE))
+    assert level is not None
+    assert (level.labels, level.labels_given, level.calibrated) == (50, 50, True)
+    assert width(level) < width(level_of(store, row)) / 2
+    assert level.estimate.low < 0.9 < level.estimate.high
+
+
+def test_labels_of_last_week_do_not_hide_that_answers_became_worse(store: SqliteStore) -> None:
+    """They tell how the judge errs, not how good answers are now."""
+    before = labels(GOOD_SERVICE, at=NOW - 7 * DAY)
+    good, bad = (level_of(store, window(yes, 500 - yes), before) for yes in (410, 250))
+    assert good is not None
+    assert bad is not None
+    assert width(good) < width(level_of(store, window(410, 90)))
+    assert bad.estimate.high < good.estimate.value - 0.2
+
+
+def test_labels_count_less_after_a_release_and_with_time(store: SqliteStore) -> None:
+    """Half after an event of the service, half after 30 days; the page says how many still count."""
+    row, before = window(410, 90), labels(GOOD_SERVICE, at=NOW - 2 * DAY)
+    fresh = level_of(store, row, before)
+    store.record(RecordedEvent(NOW - DAY, "reload", "alerts"))
+    assert level_of(store, row, before) == fresh
+    store.record(RecordedEvent(NOW - DAY, "release", "v2"))
+    weakened = level_of(store, row, before)
+    assert weakened is not None
+    assert fresh is not None
+    assert (weakened.labels_given, weakened.calibrated) == (50, False)
+    assert weakened.labels == pytest.approx(fresh.labels / 2, abs=1)
+    assert width(weakened) > width(fresh)
+    old = level_of(store, row, labels(GOOD_SERVICE, at=NOW - 31 * DAY))
+    assert old is not None
+    assert old.labels == pytest.approx(12, abs=2)
+
+
+def test_a_level_that_stands_on_one_person_reaches_to_the_judge(store: SqliteStore) -> None:
+    """Nobody moves a level alone; of two people, the interval spans what each of them says."""
+    row = window(410, 90)
+    wrong = [(0.0, 1.0, 40), (1.0, 0.0, 10)]
+    alone = level_of(store, row, labels(wrong))
+    assert alone is not None
+    assert alone.annotators is not None
+    assert alone.annotators.stands_on == "ann"
+    assert alone.estimate.high >= row.estimate.high
+    both = level_of(store, row, [*labels(wrong, name="mallory"), *labels(GOOD_SERVICE)])
+    honest = level_of(store, row, labels(GOOD_SERVICE))
+    assert both is not None
+    assert honest is not None
+    assert both.estimate.low <= honest.estimate.value <= both.estimate.high
+
+
+def test_many_labels_give_the_estimate_of_ppi(store: SqliteStore) -> None:
+    """Where the judge's error is known, PPI++ counts from many labels on, and a level before."""
+    row = window(410, 90)
+    corrected = replace(row, corrected=True, best=None, labels=MANY_LABELS, labels_given=MANY_LABELS)
+    place = (F, "search", JUDGE, "1h")
+    levels = Levels(KNOWN, store, {"1h": 3600.0})
+    assert list(levels.rows((), [row], NOW, {place: corrected})) == [corrected]
+    (level,) = levels.rows((), [row], NOW, {place: replace(corrected, labels=MANY_LABELS - 1)})
+    assert level.estimate.interval == "level"
+    assert list(Levels(ALONE, store, {}).rows((), [row], NOW, {place: corrected})) == [corrected]
