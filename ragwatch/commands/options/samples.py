@@ -84,6 +84,10 @@ redact = LazyCommand(RedactArguments, "ragwatch.commands.redact:redact", "redact
 class GateArguments(Arguments):
     """Judge the samples in FILES (JSONL; `-` or none is standard input) and compare them with thresholds.
 
+    A metric is compared by its level, in people's terms: its interval contains the judge's own error, and where the
+    threshold is inside, the metric is unknown, and the output says how many labels would decide. Where nothing is
+    known of that error, and with --uncorrected, the mean of the judge decides, and the output says so.
+
     A metric fails when its whole interval, or, with enough samples, its mean is on the wrong side of the threshold. It
     is unknown with too few samples, or when too many could not be judged; then it does not pass.
 
@@ -103,6 +107,8 @@ class GateArguments(Arguments):
     baseline: Path | None = option(
         type=OUT, help="Output of an earlier --json run: shows which stage has become worse since."
     )
+    labels: Path | None = option(type=OUT, help="What people say of these answers, as for `ragwatch estimate`.")
+    uncorrected: bool = option(help="Compare the mean of the judge, whose own error is not in its interval.")
     as_json: bool = option("--json", help="Print JSON instead of a table.")
     junit_path: Path | None = option("--junit", type=OUT, help="Write JUnit XML to this file.")
     markdown_path: Path | None = option("--markdown", type=OUT, help="Write a summary in Markdown to this file.")
