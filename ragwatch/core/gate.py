@@ -26,7 +26,7 @@ retrieval leave them out.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -235,13 +235,6 @@ class _Scores:
             return [verdict for verdict in self.judged if verdict.draw.sample.relevant is not None]
         return self.judged
 
-    def level_counts(self, metric: Metric, error: KnownError | None) -> LevelCounts | None:
-        """Returns what the level of a metric is computed from; None where it has none."""
-        if error is None or not isinstance(metric, Quantity):
-            return None
-        scored = ((verdict.draw.sample.id, score_of(verdict, metric)) for verdict in self.samples(metric))
-        return error.counts(metric, [ScoredAnswer(name, score) for name, score in scored if score is not None])
-
     def coverage(self, metric: Metric) -> float:
         """Returns the share of the rows that could be read."""
         if isinstance(metric, RankingMetric):
@@ -306,9 +299,17 @@ def score_of(verdict: Judged, metric: JudgedMetric) -> float | None:
     return score_by_reference(verdict.evidence)[metric]
 
 
+def level_counts(judged: Iterable[Judged], metric: Metric, error: KnownError) -> LevelCounts | None:
+    """Returns what the level of a metric is computed from; None where it has none."""
+    if not isinstance(metric, Quantity):
+        return None
+    scored = ((verdict.draw.sample.id, verdict.scores.get(metric)) for verdict in judged)
+    return error.counts(metric, [ScoredAnswer(name, score) for name, score in scored if score is not None])
+
+
 def _finding(limit: MetricLimit, scores: _Scores, rules: GateRules, error: KnownError | None) -> MetricFinding:
     known = scores.of(limit.metric)
-    counts = scores.level_counts(limit.metric, error)
+    counts = None if error is None else level_counts(scores.samples(limit.metric), limit.metric, error)
     level = None if counts is None else counts.level(rules.confidence)
     finding = MetricFinding(limit, mean(known, rules.confidence), len(known), None, level=level)
     if finding.compared is None:

@@ -99,8 +99,12 @@ class LevelCounts:
             for (a, b), share in (((0, 1), 1.0 - bad), ((2, 3), bad), ((0, 2), yes), ((1, 3), 1.0 - yes)):
                 factor = share / (cells[a] + cells[b]) if share else 0.0
                 cells[a], cells[b] = cells[a] * factor, cells[b] * factor
-        had = (own.good_yes, own.good_no, own.bad_yes, own.bad_no)
-        return LabelCounts(*(old + number * cell for old, cell in zip(had, cells, strict=True)))
+        return LabelCounts(
+            own.good_yes + number * cells[0],
+            own.good_no + number * cells[1],
+            own.bad_yes + number * cells[2],
+            own.bad_no + number * cells[3],
+        )
 
 
 @dataclass(frozen=True, slots=True)
