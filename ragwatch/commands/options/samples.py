@@ -129,7 +129,8 @@ class CompareArguments(Arguments):
 
     Questions on both sides are paired; if there are too few of them, the unpaired means are compared, and the output
     says so. Unpaired live answers are weighted by 1 / inclusion probability, so that each mean estimates all traffic
-    of its variant. Each metric has its own interval: one metric in twenty may differ by chance.
+    of its variant. Each metric has its own interval: one metric in twenty may differ by chance. Where the judge's own
+    error is known, the level of each side in people's terms is shown; the conclusion is about the judge's means.
 
     Exit code 1 when B is significantly worse in a metric, 3 when nothing can be compared.
     """

@@ -12,7 +12,7 @@ from ragwatch.model.quantities import Quantity
 def counted(
     yes: int, no: int, *, good: int = 0, bad: int = 0, quantity: Quantity = Quantity.FAITHFULNESS
 ) -> LevelCounts:
-    """So many answers that the judge calls good and then bad, and labels of some, evenly spaced and in the same order."""
+    """Answers that the judge calls good, then bad, and labels of some of them, evenly spaced and in the same order."""
     best = 0.0 if quantity is Quantity.TOP_RANKED_IGNORED else 1.0
     answers = [ScoredAnswer(str(number), best if number < yes else 1.0 - best) for number in range(yes + no)]
     labels = {
