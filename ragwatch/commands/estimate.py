@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import BinaryIO
@@ -58,11 +58,7 @@ def estimate(given: EstimateArguments) -> int:
     configure_logging("error")
     verdicts = _read_verdicts(given.files or (sys.stdin.buffer,))
     people = {} if given.labels is None else read_labels(given.labels)
-    unknown = [key for key in people if key not in verdicts.answers]
-    if unknown:
-        click.echo(
-            f"{given.labels}: {len(unknown)} labels of answers without a verdict, such as {unknown[0]}", err=True
-        )
+    warn_of_others(given.labels, people, verdicts.answers)
     error = known_error(verdicts.kind, people)
     rows = [row for quantity in Quantity if (row := _row(quantity, verdicts, error)) is not None]
     if given.as_json:
@@ -70,6 +66,13 @@ def estimate(given: EstimateArguments) -> int:
     else:
         _show(rows, verdicts)
     return 0 if rows else NOT_ENOUGH_DATA
+
+
+def warn_of_others(path: Path | None, labels: Iterable[str], answers: Container[str]) -> None:
+    """Say on stderr how many labels are of answers without a verdict."""
+    unknown = [key for key in labels if key not in answers]
+    if unknown:
+        click.echo(f"{path}: {len(unknown)} labels of answers without a verdict, such as {unknown[0]}", err=True)
 
 
 Row = tuple[Quantity, Estimate, Level | None]

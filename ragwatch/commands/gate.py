@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ragwatch.commands.estimate import known_error, read_labels
+from ragwatch.commands.estimate import known_error, read_labels, warn_of_others
 from ragwatch.commands.event_loop import run_async
 from ragwatch.commands.input_files import FileOptions, InputFiles
 from ragwatch.commands.options.samples import GateArguments
@@ -43,11 +43,15 @@ def gate_command(given: GateArguments) -> int:
     relevance = RelevanceCases(None if given.qrels is None else read_qrels(given.qrels))
     sample_files = SampleFiles(InputFiles(config, FileOptions(given.format_name, given.source)), relevance)
     judge, rules = judge_named(config, given.name), _rules(config)
-    error = None if given.uncorrected else known_error(judge.kind, read_labels(given.labels) if given.labels else {})
+    if given.uncorrected and given.labels is not None:
+        raise ConfigError("--labels and --uncorrected: give only one of them")
+    people = {} if given.labels is None else read_labels(given.labels)
     previous = None if given.baseline is None else _figures(given.baseline, judge)
     verdicts = run_async(read_all(sample_files, given.files or (sys.stdin.buffer,), judge))
     for warning in relevance.warnings():
         click.echo(printable(warning), err=True)
+    warn_of_others(given.labels, people, {verdict.draw.sample.id for verdict in verdicts})
+    error = None if given.uncorrected else known_error(judge.kind, people)
     report = gate(
         verdicts, rules, rejected=sample_files.rejected, cases=relevance.cases, ks=tuple(given.ks) or KS, error=error
     )

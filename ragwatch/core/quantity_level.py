@@ -140,4 +140,4 @@ class KnownError:
         every = Addends.of((float(one.score >= _ALL), one.probability) for one in good)
         effective = every.w * every.w / every.w2
         yes = effective * every.wx / every.w
-        return LevelCounts(families, yes, effective - yes, LabelCounts.of(own), len(own), low_is_good)
+        return LevelCounts(families, yes, effective - yes, LabelCounts.of(own), count=len(own), low_is_good=low_is_good)

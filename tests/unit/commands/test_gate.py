@@ -103,6 +103,8 @@ def test_a_level_that_the_judges_error_could_turn_does_not_pass(tmp_path: Path) 
         labels = tmp_path / f"{name}.jsonl"
         labels.write_text("".join(f'{{"id": "{number}", "faithfulness": {score}}}\n' for number in range(20)))
         decided = faithfulness("--labels", str(labels), rows=rows, code=code)
+        others = gate("--labels", str(labels), rows=rows[:19])
+        assert "labels of answers without a verdict, such as 19" in others.stderr
         assert (decided["labels"], decided["pass"], decided["mean"]) == (20, code == 0, 1.0)
         assert (decided["low"] >= 0.85) if code == 0 else (decided["high"] < 0.85)
     plain = faithfulness("--uncorrected", rows=rows, code=0)
@@ -200,6 +202,8 @@ def test_reports_for_builds(tmp_path: Path) -> None:
     [
         (("--judge", "oracle"), "--judge oracle: is neither a configured judge nor a kind; use one of: "),
         (("--baseline", "{folder}/absent.json"), "cannot be read"),
+        (("--labels", "{folder}/absent.json"), "cannot be read"),
+        (("--labels", "{folder}/list.json", "--uncorrected"), "--labels and --uncorrected: give only one of them"),
         (("--baseline", "{folder}/list.json"), "is not the JSON"),
         (("--baseline", "{folder}/other.json"), "was made by the judge other-1"),
         (("--junit", "{folder}/no/such/folder.xml"), "cannot be written"),
