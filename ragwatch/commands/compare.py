@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 import click
@@ -15,6 +16,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
+from ragwatch.commands.estimate import known_error
 from ragwatch.commands.event_loop import run_async
 from ragwatch.commands.input_files import FileOptions, InputFiles
 from ragwatch.commands.options.samples import CompareArguments
@@ -35,6 +37,8 @@ from ragwatch.core.compare_line import (
     compare_reports,
     compare_verdicts,
 )
+from ragwatch.core.estimators.level import Level
+from ragwatch.core.gate import level_counts
 from ragwatch.core.relevance import KS, RankedCase
 from ragwatch.core.units import duration_seconds
 from ragwatch.core.verdict import Judged, Verdict
@@ -42,6 +46,7 @@ from ragwatch.daemon.state_secret import readable_secret
 from ragwatch.daemon.suites import suite_of
 from ragwatch.errors import ConfigError
 from ragwatch.formats.qrels import Qrels
+from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.canaries.loop import CanarySuite
 from ragwatch.telemetry import configure_logging
 
@@ -82,11 +87,13 @@ class Compared(NamedTuple):
         answers: Comparison of answers, or of canaries.
         warnings: Warnings about rows that are left out.
         retrieval: Comparison of the ranking metrics of rows with relevance judgements; None if a side has none.
+        levels: Level of each side by quantity, where both have one. No conclusion rests on it.
     """
 
     answers: Comparison
     warnings: list[str]
     retrieval: Comparison | None = None
+    levels: Mapping[Quantity, tuple[Level, Level]] = MappingProxyType({})
 
 
 class _LogRows(NamedTuple):
@@ -114,8 +121,9 @@ def compare(given: CompareArguments) -> int:
     both = _compare(given.a, given.b, options)
     if given.as_json:
         retrieval = None if both.retrieval is None else compare_line(both.retrieval, given.a, given.b)
-        line = compare_line(both.answers, given.a, given.b) | {"warnings": both.warnings, "retrieval": retrieval}
-        click.echo(json.dumps(line))
+        levels = {str(quantity): {"a": asdict(a), "b": asdict(b)} for quantity, (a, b) in both.levels.items()}
+        line = compare_line(both.answers, given.a, given.b)
+        click.echo(json.dumps(line | {"warnings": both.warnings, "retrieval": retrieval, "levels": levels}))
     else:
         _show(both)
     compared = [part for part in (both.answers, both.retrieval) if part is not None and part.rows]
@@ -149,6 +157,7 @@ def _logs(a: str, b: str, options: CompareOptions) -> Compared:
         compare_verdicts(first.verdicts, second.verdicts, _confidence(options)),
         [*first.warnings, *second.warnings],
         compare_cases(first.cases, second.cases, options.ks, _confidence(options)),
+        _levels(first.verdicts, second.verdicts, _confidence(options)),
     )
 
 
@@ -163,7 +172,20 @@ def _variants(a: str, b: str, options: CompareOptions) -> Compared:
         compare_verdicts(_verdicts(first), _verdicts(second), _confidence(options)),
         rows.warnings,
         compare_cases(_cases(first), _cases(second), options.ks, _confidence(options)),
+        _levels(_verdicts(first), _verdicts(second), _confidence(options)),
     )
+
+
+def _levels(a: Sequence[Verdict], b: Sequence[Verdict], confidence: float) -> dict[Quantity, tuple[Level, Level]]:
+    """The level of each side by quantity, where something is known about the judge's error and both have scores."""
+    first, second = ([verdict for verdict in side if isinstance(verdict, Judged)] for side in (a, b))
+    error = known_error(first[0].reading.kind if first else "", {})
+    counted = {quantity: [level_counts(side, quantity, error) for side in (first, second)] for quantity in Quantity}
+    return {
+        quantity: (one.level(confidence), other.level(confidence))
+        for quantity, (one, other) in counted.items()
+        if one is not None and other is not None
+    }
 
 
 def _verdicts(items: Sequence[Verdict | RankedCase]) -> list[Verdict]:
@@ -256,7 +278,7 @@ async def _run_canaries(
 
 def _show(compared: Compared) -> None:
     console = Console(soft_wrap=True)
-    answers, warnings, retrieval = compared
+    answers, warnings, retrieval, both_levels = compared
     matched = answers.matched
     pairing = "paired" if matched.enough else "NOT paired, so the interval is wider"
     console.print(
@@ -273,6 +295,11 @@ def _show(compared: Compared) -> None:
             questions = f"{len(part.matched.keys)} questions"
             console.print(f"[bold]Retrieval, by relevance judgements[/]: {questions} are on both sides")
         _show_metrics(console, part.rows)
+    for quantity, (a, b) in both_levels.items():
+        console.print(
+            f"{quantity} in people's terms: A between {a.low:.2f} and {a.high:.2f}, "
+            f"B between {b.low:.2f} and {b.high:.2f}; the conclusion is about the change of the judge's means"
+        )
 
 
 def _show_metrics(console: Console, metrics: Sequence[ComparisonRow]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import BinaryIO
@@ -19,16 +19,15 @@ from ragwatch.commands.record_files import records
 from ragwatch.commands.terminal import file_name_in_errors
 from ragwatch.core.estimate import Addends, Estimate
 from ragwatch.core.estimators import hajek
-from ragwatch.core.estimators.level import CALIBRATED_LABELS, LabelCounts, Level, level
+from ragwatch.core.estimators.level import CALIBRATED_LABELS, Level
+from ragwatch.core.quantity_level import KnownError, PersonsLabel, ScoredAnswer
 from ragwatch.errors import ConfigError, FormatError
 from ragwatch.judges.error_rates import families
 from ragwatch.model.quantities import Quantity
-from ragwatch.model.quantity_row import Better
 from ragwatch.telemetry import configure_logging
 
 NOT_ENOUGH_DATA = 3
 MIN_PROBABILITY = 1e-6
-_ALL = 1.0 - 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,25 +53,14 @@ class Verdicts:
     answers: dict[str, JudgedAnswer] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class PersonsLabel:
-    """What a person says of one answer, and with which probability the answer was selected for that."""
-
-    scores: Mapping[Quantity, float | None]
-    probability: float
-
-
 def estimate(given: EstimateArguments) -> int:
     """Print the mean of each quantity and its level."""
     configure_logging("error")
     verdicts = _read_verdicts(given.files or (sys.stdin.buffer,))
-    people = {} if given.labels is None else _read_labels(given.labels)
-    unknown = [key for key in people if key not in verdicts.answers]
-    if unknown:
-        click.echo(
-            f"{given.labels}: {len(unknown)} labels of answers without a verdict, such as {unknown[0]}", err=True
-        )
-    rows = [row for quantity in Quantity if (row := _row(quantity, verdicts, people)) is not None]
+    people = {} if given.labels is None else read_labels(given.labels)
+    warn_of_others(given.labels, people, verdicts.answers)
+    error = known_error(verdicts.kind, people)
+    rows = [row for quantity in Quantity if (row := _row(quantity, verdicts, error)) is not None]
     if given.as_json:
         click.echo(json.dumps({str(quantity): _as_json(mean, share) for quantity, mean, share in rows}))
     else:
@@ -80,47 +68,32 @@ def estimate(given: EstimateArguments) -> int:
     return 0 if rows else NOT_ENOUGH_DATA
 
 
+def warn_of_others(path: Path | None, labels: Iterable[str], answers: Container[str]) -> None:
+    """Say on stderr how many labels are of answers without a verdict."""
+    unknown = [key for key in labels if key not in answers]
+    if unknown:
+        click.echo(f"{path}: {len(unknown)} labels of answers without a verdict, such as {unknown[0]}", err=True)
+
+
 Row = tuple[Quantity, Estimate, Level | None]
 
 
-def _row(quantity: Quantity, verdicts: Verdicts, labels: Mapping[str, PersonsLabel]) -> Row | None:
+def _row(quantity: Quantity, verdicts: Verdicts, error: KnownError) -> Row | None:
     """The mean and the level of one quantity; None if no answer has a score."""
-    scored = {
-        key: (score, one.probability)
+    scored = [
+        ScoredAnswer(key, score, one.probability)
         for key, one in verdicts.answers.items()
         if (score := one.scores.get(quantity)) is not None
-    }
-    mean = hajek.estimate(Addends.of(scored.values()))
-    return None if mean is None else (quantity, mean, _level(quantity, verdicts.kind, scored, labels))
+    ]
+    mean = hajek.estimate(Addends.of((one.score, one.probability) for one in scored))
+    counts = error.counts(quantity, scored)
+    return None if mean is None else (quantity, mean, None if counts is None else counts.level())
 
 
-def _level(
-    quantity: Quantity, kind: str, scored: Mapping[str, tuple[float, float]], labels: Mapping[str, PersonsLabel]
-) -> Level | None:
-    """The level of one quantity; None where nothing is known about the judge's error and no label says more.
-
-    A judge says yes where a score is the best there is: of a share of claims, where all are supported.
-    """
-    low_is_good = quantity.row.better is Better.LOW
-    best = {key: (1.0 - score if low_is_good else score) >= _ALL for key, (score, _) in scored.items()}
-    own = {
-        key: (score, one.probability * scored[key][1])
-        for key, one in labels.items()
-        if key in scored and (score := one.scores.get(quantity)) is not None
-    }
-    known = tuple(family.rates for family in families(kind, str(quantity)))
-    if not known and not own:
-        return None
-    every = Addends.of((float(best[key]), probability) for key, (_, probability) in scored.items())
-    effective = every.w * every.w / every.w2
-    yes = effective * every.wx / every.w
-    counts = LabelCounts.of(
-        (1.0 - score if low_is_good else score, best[key], probability) for key, (score, probability) in own.items()
-    )
-    share = level(known, yes, effective - yes, counts, count=len(own))
-    if low_is_good:
-        return Level(1.0 - share.value, 1.0 - share.high, 1.0 - share.low, share.labels)
-    return share
+def known_error(kind: str, labels: Mapping[str, PersonsLabel]) -> KnownError:
+    """What is known about the error of this kind of judge: its rates on labelled families, and these labels."""
+    measured = {quantity: tuple(family.rates for family in families(kind, str(quantity))) for quantity in Quantity}
+    return KnownError(measured, labels)
 
 
 def _as_json(mean: Estimate, share: Level | None) -> dict[str, object]:
@@ -167,7 +140,7 @@ def _read_verdicts(files: Sequence[BinaryIO]) -> Verdicts:
     return verdicts
 
 
-def _read_labels(path: Path) -> dict[str, PersonsLabel]:
+def read_labels(path: Path) -> dict[str, PersonsLabel]:
     """Read labels by id of the answer, as they are written by hand or exported; of several for one the last counts.
 
     Raises:

@@ -13,11 +13,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from ragwatch.commands.estimate import known_error, read_labels, warn_of_others
 from ragwatch.commands.event_loop import run_async
 from ragwatch.commands.input_files import FileOptions, InputFiles
 from ragwatch.commands.options.samples import GateArguments
 from ragwatch.commands.relevance import RelevanceCases, read_qrels
-from ragwatch.commands.reports import OUTCOMES, junit, markdown, sections
+from ragwatch.commands.reports import OUTCOMES, junit, markdown, measures, sections
 from ragwatch.commands.samples import SampleFiles, judge_named, read_all
 from ragwatch.commands.terminal import printable
 from ragwatch.config import Config, load
@@ -42,11 +43,18 @@ def gate_command(given: GateArguments) -> int:
     relevance = RelevanceCases(None if given.qrels is None else read_qrels(given.qrels))
     sample_files = SampleFiles(InputFiles(config, FileOptions(given.format_name, given.source)), relevance)
     judge, rules = judge_named(config, given.name), _rules(config)
+    if given.uncorrected and given.labels is not None:
+        raise ConfigError("--labels and --uncorrected: give only one of them")
+    people = {} if given.labels is None else read_labels(given.labels)
     previous = None if given.baseline is None else _figures(given.baseline, judge)
     verdicts = run_async(read_all(sample_files, given.files or (sys.stdin.buffer,), judge))
     for warning in relevance.warnings():
         click.echo(printable(warning), err=True)
-    report = gate(verdicts, rules, rejected=sample_files.rejected, cases=relevance.cases, ks=tuple(given.ks) or KS)
+    warn_of_others(given.labels, people, {verdict.draw.sample.id for verdict in verdicts})
+    error = None if given.uncorrected else known_error(judge.kind, people)
+    report = gate(
+        verdicts, rules, rejected=sample_files.rejected, cases=relevance.cases, ks=tuple(given.ks) or KS, error=error
+    )
     attribution = None if previous is None else attribute(previous, figures_of(report))
     line = gate_line(report, judge=judge.version, attribution=attribution)
     for out, text in ((given.junit_path, junit), (given.markdown_path, markdown)):
@@ -96,6 +104,8 @@ def _show(line: GateLine) -> None:
         if title:
             console.print(f"[bold]{title}[/]")
         _show_section(console, line["metrics"], line["figures"], section)
+    for text in measures(line):
+        console.print(escape(text))
     for metric in line["metrics"]:
         if metric["reason"]:
             console.print(f"{metric['metric']}: {escape(metric['reason'])}")
@@ -114,7 +124,7 @@ def _show(line: GateLine) -> None:
 def _show_section(console: Console, metrics: Sequence[GateMetric], figures: Sequence[GateFigure], section: str) -> None:
     """Show the metrics of a section: those with a threshold, then the others."""
     limited = [metric for metric in metrics if metric["section"] == section]
-    table = _table(["metric", "mean", "interval", "n", "threshold", "severity", "outcome"])
+    table = _table(["metric", "value", "interval", "n", "threshold", "severity", "outcome"])
     for metric in limited:
         table.add_row(
             *_mean(metric),
@@ -140,7 +150,7 @@ def _table(columns: Sequence[str]) -> Table:
 
 
 def _mean(metric: GateFigure) -> tuple[str, str, str, str]:
-    """Name, mean, interval and number of scores of a metric."""
+    """Name, value, interval and number of scores of a metric."""
     if metric["value"] is None:
         return metric["metric"], "unknown", "", str(metric["n"])
     interval = f"{metric['low']:.3f}..{metric['high']:.3f}"

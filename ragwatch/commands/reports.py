@@ -69,12 +69,26 @@ def sections(line: GateLine) -> list[tuple[str, str]]:
     ]
 
 
+def measures(line: GateLine) -> list[str]:
+    """Say of which metrics the level was compared, and of which the judge's mean."""
+    judged = [row for row in line["metrics"] if row["section"] == "answers" and row["value"] is not None]
+    lines = [
+        f"{row['metric']}: level in people's terms, with {row['labels']} labels; "
+        f"the judge's mean is {row['mean']:.3f} ({row['mean_low']:.3f}..{row['mean_high']:.3f})"
+        for row in judged
+        if row["corrected"]
+    ]
+    means = ", ".join(row["metric"] for row in judged if not row["corrected"])
+    return [*lines, f"judge's mean, not corrected: {means}"] if means else lines
+
+
 def markdown(line: GateLine) -> str:
     """Convert a gate line to a summary in Markdown, for example for a pull request."""
     unread = ", ".join(f"{reason} {count}" for reason, count in line["unread"].items()) or "none"
     parts = [f"## ragwatch gate: {line['verdict'].replace('_', ' ')}", _escape(line["recommendation"])]
     for section, title in sections(line):
         parts += [*([f"### {title}"] if title else []), _markdown_table(line["metrics"], line["figures"], section)]
+    parts += [_escape(text) for text in measures(line)]
     parts.append(
         f"Judged {line['judged']} samples by `{line['judge'].replace('`', '')}`; not judged: {_escape(unread)}."
     )
@@ -94,7 +108,7 @@ def _markdown_table(metrics: Sequence[GateMetric], figures: Sequence[GateFigure]
         for row in figures
         if row["section"] == section
     ]
-    head = ["| metric | mean | interval | n | threshold | severity | outcome |", "|---|---:|---|---:|---|---|---|"]
+    head = ["| metric | value | interval | n | threshold | severity | outcome |", "|---|---:|---|---:|---|---|---|"]
     return "\n".join([*head, *rows])
 
 

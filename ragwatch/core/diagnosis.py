@@ -103,7 +103,8 @@ def recommendation(report: GateReport, attribution: Attribution | None = None) -
     """Recommends what to do, naming the stage at fault, in one or two sentences."""
     parts = [_summary(report)]
     if attribution is not None:
-        parts.append(f"Against the baseline: {describe(attribution)}.")
+        means = ", by the judge's means" if any(finding.level for finding in report.findings) else ""
+        parts.append(f"Against the baseline{means}: {describe(attribution)}.")
     return " ".join(parts)
 
 

@@ -8,8 +8,11 @@ For each metric the first matching row decides (for a metric that should be low,
 | the whole interval of `MIN_CERTAIN_SCORES` scores or more is on the wrong side | FAIL       |
 | fewer scores than `minimum_samples`                                            | unknown    |
 | less than `coverage` of the samples were read                                  | unknown    |
-| `strict`, and the threshold is inside the interval                             | unknown    |
-| otherwise, by the mean                                                         | FAIL, PASS |
+| a level, or `strict`, and the threshold is inside the interval                 | unknown    |
+| otherwise, by the value                                                        | FAIL, PASS |
+
+What is compared is the level (`core.quantity_level`): its interval contains the judge's own error, which could turn any
+other verdict. Where nothing is known of that error, or it is not asked for, the mean of the judge is compared.
 
 The verdict is FAIL if a blocking metric fails; otherwise NOT_ENOUGH_DATA if a blocking metric is unknown, or no metric
 blocks; otherwise PASS. Metrics of severity `warn` do not change it. Without data the verdict is never PASS.
@@ -23,11 +26,13 @@ retrieval leave them out.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from ragwatch.core.compare import Interval, mean
+from ragwatch.core.estimators.level import Level
+from ragwatch.core.quantity_level import MOST_LABELS, KnownError, LevelCounts, ScoredAnswer
 from ragwatch.core.reference import score_by_reference
 from ragwatch.core.relevance import KS, CaseKind, RankedCase, RankingMetric, ranking_metrics
 from ragwatch.core.scores import why_unknown
@@ -40,6 +45,8 @@ from ragwatch.model.stages import Stage
 JudgedMetric = Quantity | ReferenceQuantity
 Metric = JudgedMetric | RankingMetric
 MIN_CERTAIN_SCORES = 5  # below, the quantile of the interval is a lower bound only (see `interval.quantile`)
+
+_INSIDE = "the threshold is inside the interval"
 
 JUDGED_RETRIEVAL: frozenset[Metric] = frozenset(
     metric for metric in (*Quantity, *ReferenceQuantity) if metric.row.stage is Stage.RETRIEVAL
@@ -81,7 +88,7 @@ class GateRules:
         limits: Threshold of each metric.
         minimum_samples: Number of scores that a metric needs to pass.
         coverage: Share of the samples that must have been read, in [0, 1].
-        strict: Whether the whole interval must be on the right side of the threshold.
+        strict: Whether the whole interval of a mean must be on the right side of the threshold; that of a level must.
         confidence: Two-sided level of the intervals.
     """
 
@@ -102,6 +109,7 @@ class MetricFinding:
         n: Number of scores.
         passed: Whether the metric passes; None if that is unknown.
         reason: Why it is unknown, or that the decision is close; otherwise empty.
+        level: The level, which is compared instead of the mean; None where there is none.
     """
 
     limit: MetricLimit
@@ -109,6 +117,13 @@ class MetricFinding:
     n: int
     passed: bool | None
     reason: str = ""
+    level: Level | None = None
+
+    @property
+    def compared(self) -> Interval | None:
+        """What is compared with the threshold: the level, else the mean."""
+        level = self.level
+        return self.estimate if level is None else Interval(level.value, level.low, level.high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +175,7 @@ def gate(
     rejected: Mapping[str, int] | None = None,
     cases: Sequence[RankedCase] = (),
     ks: Sequence[int] = KS,
+    error: KnownError | None = None,
 ) -> GateReport:
     """Checks judged samples and ranked test cases against the rules.
 
@@ -169,13 +185,14 @@ def gate(
         rejected: Number of rows that are not samples, by reason. They count as unread: a truncated file must not pass.
         cases: Test cases with relevance judgements, with an answer or without.
         ks: Cut-offs of the ranking metrics that are reported without a threshold.
+        error: What is known about the error of the judge; None to compare its means.
     """
     judged = [verdict for verdict in verdicts if isinstance(verdict, Judged)]
     unread = Counter({str(reason): count for reason, count in (rejected or {}).items()})
     scores = _Scores(judged, cases, rejected=unread.total(), unjudged=len(verdicts) - len(judged))
     unread.update(str(verdict.reason) for verdict in verdicts if not isinstance(verdict, Judged))
     return GateReport(
-        tuple(_finding(limit, scores, rules) for limit in rules.limits),
+        tuple(_finding(limit, scores, rules, error) for limit in rules.limits),
         len(judged),
         unread,
         Counter(verdict.stage for verdict in judged if verdict.stage is not None),
@@ -282,24 +299,53 @@ def score_of(verdict: Judged, metric: JudgedMetric) -> float | None:
     return score_by_reference(verdict.evidence)[metric]
 
 
-def _finding(limit: MetricLimit, scores: _Scores, rules: GateRules) -> MetricFinding:
-    known, coverage = scores.of(limit.metric), scores.coverage(limit.metric)
-    estimate = mean(known, rules.confidence)
-    if estimate is None:
-        return MetricFinding(limit, None, 0, None, _no_score_reason(scores, limit.metric))
-    n, best = len(known), estimate.low if limit.low_is_good else estimate.high
+def level_counts(judged: Iterable[Judged], metric: Metric, error: KnownError) -> LevelCounts | None:
+    """Returns what the level of a metric is computed from; None where it has none."""
+    if not isinstance(metric, Quantity):
+        return None
+    scored = ((verdict.draw.sample.id, verdict.scores.get(metric)) for verdict in judged)
+    return error.counts(metric, [ScoredAnswer(name, score) for name, score in scored if score is not None])
+
+
+def _finding(limit: MetricLimit, scores: _Scores, rules: GateRules, error: KnownError | None) -> MetricFinding:
+    known = scores.of(limit.metric)
+    counts = None if error is None else level_counts(scores.samples(limit.metric), limit.metric, error)
+    level = None if counts is None else counts.level(rules.confidence)
+    finding = MetricFinding(limit, mean(known, rules.confidence), len(known), None, level=level)
+    if finding.compared is None:
+        return replace(finding, reason=_no_score_reason(scores, limit.metric))
+    passed, reason = _decide(finding, finding.compared, rules, scores.coverage(limit.metric))
+    if counts is not None and reason == _INSIDE:
+        reason = _labels_reason(finding, finding.compared, counts, rules)
+    return replace(finding, passed=passed, reason=reason)
+
+
+def _decide(finding: MetricFinding, compared: Interval, rules: GateRules, coverage: float) -> tuple[bool | None, str]:
+    """Whether a metric with scores passes, by the table in the docstring of the module, and why that is unknown."""
+    limit, n = finding.limit, finding.n
+    best, worst = (compared.low, compared.high) if limit.low_is_good else (compared.high, compared.low)
     if n >= MIN_CERTAIN_SCORES and not limit.is_met_by(best):
-        return MetricFinding(limit, estimate, n, passed=False)
+        return False, ""
     if n < rules.minimum_samples:
-        return MetricFinding(limit, estimate, n, None, f"{n} scores, fewer than the {rules.minimum_samples} needed")
+        return None, f"{n} scores, fewer than the {rules.minimum_samples} needed"
     if coverage < rules.coverage:
-        reason = f"{coverage:.0%} of the samples could be read, less than {rules.coverage:.0%}"
-        return MetricFinding(limit, estimate, n, None, reason)
-    close = not limit.is_met_by(estimate.high if limit.low_is_good else estimate.low)
-    if close and rules.strict:
-        return MetricFinding(limit, estimate, n, None, "the threshold is inside the interval")
-    passed = limit.is_met_by(estimate.value)
-    return MetricFinding(limit, estimate, n, passed, "close: the threshold is inside the interval" if close else "")
+        return None, f"{coverage:.0%} of the samples could be read, less than {rules.coverage:.0%}"
+    close = not limit.is_met_by(worst)
+    if close and (rules.strict or finding.level is not None):
+        return None, _INSIDE
+    return limit.is_met_by(compared.value), f"close: {_INSIDE}" if close else ""
+
+
+def _labels_reason(finding: MetricFinding, level: Interval, counts: LevelCounts, rules: GateRules) -> str:
+    """Says that the judge's error could turn the verdict, and how many labels should settle it."""
+    number, here = counts.further_labels(finding.limit.threshold, rules.confidence), finding.n - counts.count
+    more = f"more than {MOST_LABELS}" if number is None else f"about {number}"
+    absent = f", {here} of which are here," if here < (number or MOST_LABELS) else ""
+    return (
+        f"between {level.low:.2f} and {level.high:.2f} in people's terms, threshold {finding.limit.threshold:g}: "
+        f"label {more} more answers{absent} with `ragwatch label` or by hand for --labels, "
+        "or compare the judge's mean with --uncorrected"
+    )
 
 
 def _no_score_reason(scores: _Scores, metric: Metric) -> str:

@@ -10,6 +10,8 @@ from ragwatch.core.diagnosis import Attribution, describe, recommendation, stage
 from ragwatch.core.gate import Figure, GateReport, Metric, MetricFinding, metric_of
 from ragwatch.core.relevance import CaseKind, RankingMetric
 
+_UNKNOWN = (None, None, None)
+
 
 class GateFigure(TypedDict):
     """A metric without a threshold in a gate line."""
@@ -28,9 +30,17 @@ _Limit = TypedDict(  # a class cannot have a field `pass`
 
 
 class GateMetric(GateFigure, _Limit):
-    """A metric with a threshold in a gate line."""
+    """A metric with a threshold in a gate line; its value, low and high are what is compared with the threshold.
+
+    `corrected` is true where that is the level, which rests on `labels`. The mean of the judge is always given.
+    """
 
     stage: str
+    corrected: bool
+    labels: int
+    mean: float | None
+    mean_low: float | None
+    mean_high: float | None
 
 
 class GateLine(TypedDict):
@@ -91,13 +101,13 @@ def _figure(figure: Figure) -> GateFigure:
 
 
 def _metric(finding: MetricFinding) -> GateMetric:
-    estimate = finding.estimate
+    compared, mean = finding.compared or _UNKNOWN, finding.estimate or _UNKNOWN
     return {
         "metric": str(finding.limit.metric),
         "section": section(finding.limit.metric),
-        "value": None if estimate is None else estimate.value,
-        "low": None if estimate is None else estimate.low,
-        "high": None if estimate is None else estimate.high,
+        "value": compared[0],
+        "low": compared[1],
+        "high": compared[2],
         "n": finding.n,
         "threshold": finding.limit.threshold,
         "lower_is_better": finding.limit.low_is_good,
@@ -105,6 +115,11 @@ def _metric(finding: MetricFinding) -> GateMetric:
         "pass": finding.passed,
         "reason": finding.reason or None,
         "stage": str(stage_of(finding.limit.metric)),
+        "corrected": finding.level is not None,
+        "labels": 0 if finding.level is None else finding.level.labels,
+        "mean": mean[0],
+        "mean_low": mean[1],
+        "mean_high": mean[2],
     }
 
 
@@ -121,7 +136,7 @@ def _attribution(attribution: Attribution) -> dict[str, object]:
 
 
 def baseline_of(line: Mapping[str, Any], judge: str) -> dict[Metric, Interval]:
-    """Reads the estimates from a gate line by metric; unknown estimates are left out.
+    """Reads the judge's means from a gate line by metric; unknown ones are left out.
 
     Raises:
         ValueError: The line is not a gate line, or is from another judge or another version of the judge.
@@ -130,18 +145,17 @@ def baseline_of(line: Mapping[str, Any], judge: str) -> dict[Metric, Interval]:
         if line["judge"] != judge:
             raise ValueError(f"was made by the judge {line['judge']}, and this one is {judge}; make a new baseline")
         return {
-            metric_of(row["metric"], criteria=True): Interval(
-                float(row["value"]), float(row["low"]), float(row["high"])
-            )
+            metric_of(row["metric"], criteria=True): Interval(*(float(row[name]) for name in names))
             for row in (*line["metrics"], *line.get("figures", ()))
-            if row["value"] is not None
+            for names in [("mean", "mean_low", "mean_high") if row.get("corrected") else ("value", "low", "high")]
+            if row[names[0]] is not None
         }
     except (KeyError, TypeError) as error:
         raise ValueError("is not the JSON that `ragwatch gate --json` prints") from error
 
 
 def figures_of(report: GateReport) -> dict[Metric, Interval]:
-    """Returns the estimates by metric; unknown estimates are left out."""
+    """Returns the judge's means by metric; unknown ones are left out."""
     return {
         **{figure.metric: figure.estimate for figure in report.figures},
         **{finding.limit.metric: finding.estimate for finding in report.findings if finding.estimate is not None},

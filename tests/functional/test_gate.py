@@ -28,11 +28,13 @@ def test_the_exit_code_of_each_shipped_example(tmp_path: Path, name: str, code: 
     """0, 1 and 3, with the JSON of the contract, JUnit XML and Markdown beside it."""
     junit, markdown = tmp_path / "gate.xml", tmp_path / "gate.md"
     example = f"docs/examples/gate/{name}.jsonl"
-    done = ragwatch("gate", example, "--json", "--junit", str(junit), "--markdown", str(markdown))
+    labels = () if name == "not_enough" else ("--labels", f"docs/examples/gate/{name}_labels.jsonl")
+    done = ragwatch("gate", example, *labels, "--json", "--junit", str(junit), "--markdown", str(markdown))
     assert (done.returncode, done.stderr) == (code, "")
     line = json.loads(done.stdout)
     assert line["verdict"] == {0: "PASS", 1: "FAIL", 3: "NOT_ENOUGH_DATA"}[code]
-    assert {"metric", "value", "low", "high", "n", "threshold", "severity", "pass"} <= set(line["metrics"][0])
+    keys = {"metric", "value", "low", "high", "n", "threshold", "severity", "pass", "corrected", "labels", "mean"}
+    assert keys <= set(line["metrics"][0])
     assert ("the stage at fault is generation" in line["recommendation"]) is (code == 1)
     assert junit.read_text().startswith("<?xml")
     assert line["verdict"].replace("_", " ") in markdown.read_text()

@@ -84,6 +84,10 @@ redact = LazyCommand(RedactArguments, "ragwatch.commands.redact:redact", "redact
 class GateArguments(Arguments):
     """Judge the samples in FILES (JSONL; `-` or none is standard input) and compare them with thresholds.
 
+    A metric is compared by its level, in people's terms: its interval contains the judge's own error, and where the
+    threshold is inside, the metric is unknown, and the output says how many labels would decide. Where nothing is
+    known of that error, and with --uncorrected, the mean of the judge decides, and the output says so.
+
     A metric fails when its whole interval, or, with enough samples, its mean is on the wrong side of the threshold. It
     is unknown with too few samples, or when too many could not be judged; then it does not pass.
 
@@ -103,6 +107,8 @@ class GateArguments(Arguments):
     baseline: Path | None = option(
         type=OUT, help="Output of an earlier --json run: shows which stage has become worse since."
     )
+    labels: Path | None = option(type=OUT, help="What people say of these answers, as for `ragwatch estimate`.")
+    uncorrected: bool = option(help="Compare the mean of the judge, whose own error is not in its interval.")
     as_json: bool = option("--json", help="Print JSON instead of a table.")
     junit_path: Path | None = option("--junit", type=OUT, help="Write JUnit XML to this file.")
     markdown_path: Path | None = option("--markdown", type=OUT, help="Write a summary in Markdown to this file.")
@@ -123,7 +129,8 @@ class CompareArguments(Arguments):
 
     Questions on both sides are paired; if there are too few of them, the unpaired means are compared, and the output
     says so. Unpaired live answers are weighted by 1 / inclusion probability, so that each mean estimates all traffic
-    of its variant. Each metric has its own interval: one metric in twenty may differ by chance.
+    of its variant. Each metric has its own interval: one metric in twenty may differ by chance. Where the judge's own
+    error is known, the level of each side in people's terms is shown; the conclusion is about the judge's means.
 
     Exit code 1 when B is significantly worse in a metric, 3 when nothing can be compared.
     """

@@ -198,13 +198,19 @@ def level(
     held = list(itertools.accumulate(bad[index] for index in order))
     inside = order[: bisect_left(held, confidence) + 1]
     low, high = 1.0 - _EDGES[max(inside) + 1], 1.0 - _EDGES[min(inside)]
-    return Level(min(max(1.0 - _median(bad), low), high), low, high, count)
+    return Level(min(max(1.0 - _quantile(bad, 0.5), low), high), low, high, count)
 
 
-def _median(bad: Sequence[float]) -> float:
+def quartiles(families: Sequence[Rates], yes: float, no: float, labels: LabelCounts) -> tuple[float, float, float]:
+    """Compute the quartiles of what the share of good answers may be, from the same arguments as `level`."""
+    bad = _posterior(tuple(families), yes, no, labels, _NO_LABELS)
+    return 1.0 - _quantile(bad, 0.75), 1.0 - _quantile(bad, 0.5), 1.0 - _quantile(bad, 0.25)
+
+
+def _quantile(bad: Sequence[float], at: float) -> float:
     below = list(itertools.accumulate(bad))
-    index = bisect_left(below, 0.5)
-    return _EDGES[index + 1] - (_EDGES[index + 1] - _EDGES[index]) * (below[index] - 0.5) / bad[index]
+    index = bisect_left(below, at)
+    return _EDGES[index + 1] - (_EDGES[index + 1] - _EDGES[index]) * (below[index] - at) / bad[index]
 
 
 def _posterior(

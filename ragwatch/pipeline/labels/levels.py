@@ -2,8 +2,8 @@
 
 A level rests on what is known of the judge's kind (`LabelRules.families`) and on all fresh labels of the route: those
 of answers in the window count for its share of bad answers and for the judge's error there, the others for the error
-alone. Where no family is known, labels give a level to yes or no only. With `MANY_LABELS` labels in a window, or of half
-its answers, PPI++ gives the level.
+alone. Where no family is known, labels give a level to yes or no only. With `MANY_LABELS` labels in a window, or of
+half its answers, PPI++ gives the level.
 """
 
 from __future__ import annotations

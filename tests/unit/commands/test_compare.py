@@ -47,6 +47,10 @@ def test_two_logs(tmp_path: Path) -> None:
     line = json.loads(compare(bad, good, "--json").stdout)
     faithful = next(each for each in line["metrics"] if each["metric"] == "faithfulness")
     assert (faithful["conclusion"], faithful["n"], faithful["wins"]) == ("better", 40, 40)
+    assert list(line["levels"]) == ["faithfulness"]  # the one quantity whose error is known
+    assert line["levels"]["faithfulness"]["a"]["value"] < 0.5 < line["levels"]["faithfulness"]["b"]["value"]
+    assert "faithfulness in people's terms: A between 0." in result.stdout
+    assert "; the conclusion is about the change of the judge's means\n" in result.stdout
     assert compare(bad, good).return_value == 0
 
 

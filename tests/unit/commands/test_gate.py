@@ -39,7 +39,8 @@ def a_config(folder: Path, **sections: str) -> str:
 )
 def test_the_shipped_examples(name: str, code: int, verdict: str) -> None:
     """One for each exit code, and the table says why."""
-    result = gate(str(EXAMPLES / f"{name}.jsonl"))
+    labels = EXAMPLES / f"{name}_labels.jsonl"
+    result = gate(str(EXAMPLES / f"{name}.jsonl"), *(("--labels", str(labels)) if labels.is_file() else ()))
     assert result.return_value == code
     assert f"{verdict}: " in result.stdout
     assert re.search(r"context_recall +1\.000", result.stdout)  # the examples hold references, and the judge reads them
@@ -69,25 +70,81 @@ def test_contexts_in_a_file_of_another_shape(tmp_path: Path, texts: object, refe
 
 def test_half_a_file_does_not_pass() -> None:
     """Forty good answers and twenty torn rows: too little was read."""
-    assert gate(rows=[GOOD] * 40).return_value == 0
-    assert gate(rows=[*[GOOD] * 40, *['{"torn\n'] * 20]).return_value == 3
+    assert gate("--uncorrected", rows=[GOOD] * 40).return_value == 0
+    assert gate("--uncorrected", rows=[*[GOOD] * 40, *['{"torn\n'] * 20]).return_value == 3
+
+
+def faithfulness(*arguments: str, rows: list[Any], code: int) -> dict[str, Any]:
+    """The first metric of a gate line."""
+    result = gate("--json", *arguments, rows=rows)
+    assert result.return_value == code, result.exception
+    (metric,) = [metric for metric in json.loads(result.stdout)["metrics"] if metric["metric"] == "faithfulness"]
+    assert isinstance(metric, dict)
+    return metric
+
+
+@pytest.mark.costly
+def test_a_level_that_the_judges_error_could_turn_does_not_pass(tmp_path: Path) -> None:
+    """The threshold is inside the interval: not enough data, and how many labels would do; with labels it decides."""
+    rows = [GOOD | {"id": str(number)} for number in range(40)]
+    unknown = faithfulness(rows=rows, code=3)
+    assert (unknown["corrected"], unknown["labels"], unknown["pass"], unknown["mean"]) == (True, 0, None, 1.0)
+    assert unknown["low"] < 0.85 < unknown["high"]
+    assert (unknown["mean_low"], unknown["mean_high"]) != (unknown["low"], unknown["high"])
+    shown = gate(rows=rows).stdout
+    assert re.search(
+        r"faithfulness: between 0\.\d\d and 1\.00 in people's terms, threshold 0\.85: label about \d0 more answers "
+        r"with `ragwatch label` or by hand for --labels, or compare the judge's mean with --uncorrected\n",
+        shown,
+    )
+    assert "faithfulness: level in people's terms, with 0 labels; the judge's mean is 1.000 (0." in shown
+    assert "judge's mean, not corrected: answer_relevancy, context_precision\n" in shown
+    for name, score, code in (("good", 1, 0), ("bad", 0, 1)):
+        labels = tmp_path / f"{name}.jsonl"
+        labels.write_text("".join(f'{{"id": "{number}", "faithfulness": {score}}}\n' for number in range(20)))
+        decided = faithfulness("--labels", str(labels), rows=rows, code=code)
+        others = gate("--labels", str(labels), rows=rows[:19])
+        assert "labels of answers without a verdict, such as 19" in others.stderr
+        assert (decided["labels"], decided["pass"], decided["mean"]) == (20, code == 0, 1.0)
+        assert (decided["low"] >= 0.85) if code == 0 else (decided["high"] < 0.85)
+    plain = faithfulness("--uncorrected", rows=rows, code=0)
+    assert (plain["corrected"], plain["labels"], plain["pass"], plain["value"]) == (False, 0, True, 1.0)
+    assert "judge's mean, not corrected: faithfulness, " in gate("--uncorrected", rows=rows).stdout
+
+
+@pytest.mark.costly
+def test_labels_give_other_metrics_a_level(tmp_path: Path) -> None:
+    """No family is known for ignored contexts: their mean is compared, and with labels their level, an upper limit."""
+    config = a_config(tmp_path, gate="{metrics: {top_ranked_ignored: {threshold: 0.3, severity: block}}}")
+    rows = [GOOD | {"id": str(number)} for number in range(40)]
+    labels = tmp_path / "labels.jsonl"
+    lines = [{"id": str(number), "top_ranked_ignored": 1, "faithfulness": 1} for number in range(20)]
+    labels.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    ignored = json.loads(gate("--json", "--config", config, rows=rows).stdout)["metrics"][-1]
+    assert (ignored["metric"], ignored["corrected"], ignored["pass"]) == ("top_ranked_ignored", False, True)
+    levelled = json.loads(gate("--json", "--config", config, "--labels", str(labels), rows=rows).stdout)["metrics"][-1]
+    assert (levelled["corrected"], levelled["labels"], levelled["pass"]) == (True, 20, False)
+    assert levelled["mean"] == 0.0
+    assert levelled["low"] > 0.3
 
 
 @pytest.mark.costly
 def test_thresholds_come_from_the_configuration(tmp_path: Path) -> None:
     """What is good enough is the configuration's word, and so is the judge."""
     rows = [*[GOOD] * 30, *[BAD] * 10]
-    assert gate(rows=rows).return_value == 1
+    assert gate("--uncorrected", rows=rows).return_value == 1
     lower = a_config(tmp_path, thresholds="{faithfulness: 0.5, answer_relevancy: 0.5}")
-    assert gate("--config", lower, rows=rows).return_value == 0
+    assert gate("--uncorrected", "--config", lower, rows=rows).return_value == 0
     named = a_config(tmp_path, judges="[{name: ours, kind: lexical, support: 0.999999}]")
-    strict = json.loads(gate("--config", named, "--json", rows=[GOOD] * 30).stdout)
+    strict = json.loads(gate("--uncorrected", "--config", named, "--json", rows=[GOOD] * 30).stdout)
     assert strict["metrics"][0]["value"] == 0.0
     assert (
-        json.loads(gate("--config", named, "--judge", "lexical", "--json", rows=[GOOD] * 30).stdout)["verdict"]
+        json.loads(gate("--uncorrected", "--config", named, "--judge", "lexical", "--json", rows=[GOOD] * 30).stdout)[
+            "verdict"
+        ]
         == "PASS"
     )
-    assert gate("--config", named, "--judge", "ours", rows=[GOOD] * 30).return_value == 1
+    assert gate("--uncorrected", "--config", named, "--judge", "ours", rows=[GOOD] * 30).return_value == 1
 
 
 @pytest.mark.costly
@@ -105,7 +162,11 @@ def test_a_baseline_names_what_became_worse(tmp_path: Path) -> None:
     )
     line = json.loads(worse.stdout)
     assert (line["baseline"]["regression"], line["baseline"]["recall_by"]) == ("generation", "context_precision")
-    assert "generation regression: faithfulness fell while context precision" in line["recommendation"]
+    assert line["baseline"]["changes"]["faithfulness"]["change"] == pytest.approx(-0.5)
+    told = (
+        "Against the baseline, by the judge's means: generation regression: faithfulness fell while context precision"
+    )
+    assert told in line["recommendation"]
     bad = tmp_path / "bad.json"
     bad.write_text(bad.read_text(), encoding="utf-16")  # as a shell of Windows writes it
     better = gate("--baseline", str(bad), rows=[GOOD] * 40)
@@ -115,7 +176,7 @@ def test_a_baseline_names_what_became_worse(tmp_path: Path) -> None:
 def test_reports_for_builds(tmp_path: Path) -> None:
     """JUnit: failures block, errors are unknown, warnings are skipped. Markdown: a table."""
     junit, markdown = tmp_path / "gate.xml", tmp_path / "gate.md"
-    gate("--junit", str(junit), "--markdown", str(markdown), rows=[BAD] * 40)
+    gate("--uncorrected", "--junit", str(junit), "--markdown", str(markdown), rows=[BAD] * 40)
     suite = ET.fromstring(junit.read_text())[0]  # noqa: S314 - our own
     assert {name: suite.get(name) for name in ("tests", "failures", "errors", "skipped")} == {
         "tests": "4",
@@ -130,8 +191,9 @@ def test_reports_for_builds(tmp_path: Path) -> None:
     text = markdown.read_text()
     assert text.startswith("## ragwatch gate: FAIL\n")
     assert "| faithfulness | 0.000 | 0.000 – " in text
+    assert "\njudge's mean, not corrected: faithfulness, " in text
     assert "| context recall | unknown |  | 0 | ≥ 0.8 | warn | unknown: no sample has a reference |" in text
-    gate("--junit", str(junit), rows=[GOOD] * 2)
+    gate("--uncorrected", "--junit", str(junit), rows=[GOOD] * 2)
     assert ET.fromstring(junit.read_text())[0].get("errors") == "2"  # noqa: S314 - the same
 
 
@@ -140,6 +202,8 @@ def test_reports_for_builds(tmp_path: Path) -> None:
     [
         (("--judge", "oracle"), "--judge oracle: is neither a configured judge nor a kind; use one of: "),
         (("--baseline", "{folder}/absent.json"), "cannot be read"),
+        (("--labels", "{folder}/absent.json"), "cannot be read"),
+        (("--labels", "{folder}/list.json", "--uncorrected"), "--labels and --uncorrected: give only one of them"),
         (("--baseline", "{folder}/list.json"), "is not the JSON"),
         (("--baseline", "{folder}/other.json"), "was made by the judge other-1"),
         (("--junit", "{folder}/no/such/folder.xml"), "cannot be written"),

@@ -68,10 +68,11 @@ def test_gate_reads_by_the_mapping(tmp_path: Path) -> None:
     """Mapping and thresholds come from one configuration."""
     config = configure(tmp_path, thresholds="{faithfulness: 0.7, answer_relevancy: 0.5}")
     log = write(tmp_path, "a.app.jsonl", *[GOOD] * 40)
-    line = json.loads(run("gate", "--config", config, "--json", log).stdout)
+    line = json.loads(run("gate", "--config", config, "--json", "--uncorrected", log).stdout)
     assert (line["verdict"], line["judged"]) == ("PASS", 40)
     assert line["metrics"][0]["threshold"] == 0.7
-    assert run("gate", "--config", config, write(tmp_path, "b.app.jsonl", *[GOOD, BAD] * 20)).return_value == 1
+    worse = write(tmp_path, "b.app.jsonl", *[GOOD, BAD] * 20)
+    assert run("gate", "--config", config, "--uncorrected", worse).return_value == 1
 
 
 def test_compare_reads_by_the_mapping(tmp_path: Path) -> None:

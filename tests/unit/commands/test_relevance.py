@@ -45,7 +45,7 @@ def test_the_worked_example_of_the_seed() -> None:
 def test_two_kinds_in_one_file_are_two_sections(tmp_path: Path) -> None:
     """Requirements item 63: retrieval and generation test cases are reported apart, in every output."""
     markdown = tmp_path / "gate.md"
-    result = run("gate", "--markdown", str(markdown), rows=[*[SEED_2] * 2, *[GENERATION] * 30])
+    result = run("gate", "--uncorrected", "--markdown", str(markdown), rows=[*[SEED_2] * 2, *[GENERATION] * 30])
     shown = result.stdout
     assert shown.index("Retrieval: 2 test cases") < shown.index("mrr") < shown.index("Generation: 30 generation test")
     assert shown.index("Generation: 30") < shown.index("faithfulness")

@@ -24,6 +24,11 @@ def a_line(**parts: Any) -> dict[str, Any]:
         "severity": "block",
         "pass": False,
         "reason": HOSTILE,
+        "corrected": True,
+        "labels": 12,
+        "mean": 0.55,
+        "mean_low": 0.4,
+        "mean_high": 0.7,
     } | parts
     return {
         "verdict": "FAIL",
@@ -54,3 +59,7 @@ def test_markdown_stays_a_table() -> None:
     assert "\\<b onclick" in text
     assert "by `v1`; not judged: none." in text
     assert "≤ 0.1" in row
+    assert (
+        "\ncontradiction: level in people's terms, with 12 labels; the judge's mean is 0.550 (0.400..0.700)\n" in text
+    )
+    assert "\njudge's mean, not corrected: contradiction\n" in markdown(a_line(corrected=False))

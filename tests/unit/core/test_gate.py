@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -20,6 +21,7 @@ from ragwatch.core.gate import (
     metric_of,
     score_of,
 )
+from ragwatch.core.quantity_level import KnownError, PersonsLabel
 from ragwatch.core.relevance import CaseKind, RankedCase, rank_sample
 from ragwatch.core.sample import Context, RelevantContext
 from ragwatch.core.verdict import Judged, Verdict
@@ -78,6 +80,48 @@ def test_a_close_decision_says_so_and_strict_refuses_it() -> None:
         assert (verdict, finding.passed) == ("NOT_ENOUGH_DATA", None)
     assert held(verdicts(200), strict=True)[0] == "PASS"
     assert not held(verdicts(200))[1].reason
+
+
+def labels_of(good: int, bad: int, quantity: Quantity = Quantity.FAITHFULNESS) -> KnownError:
+    """What people say of answers 0, 1, ..., and four families of a judge of faithfulness."""
+    people = {str(number): PersonsLabel({quantity: float(number < good)}, 1.0) for number in range(good + bad)}
+    return KnownError({Quantity.FAITHFULNESS: ((0.95, 0.4), (0.97, 0.5), (0.9, 0.35), (0.93, 0.6))}, people)
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "reason"),
+    [
+        (0, 0, "with `ragwatch label` or by hand for --labels, or compare the judge's mean with --uncorrected"),
+        (17, 3, "20 of which are here, with `ragwatch label`"),
+    ],
+)
+def test_a_threshold_inside_a_level_needs_labels(good: int, bad: int, reason: str) -> None:
+    """The judge's error could turn the verdict: unknown, also without `strict`, and what to do; the mean stays."""
+    judged = [a_verdict(a_draw(str(number)), GOOD) for number in range(40)]
+    report = gate(judged, GateRules((FAITHFUL, RECALL)), error=labels_of(good, bad))
+    finding, without = report.findings
+    assert (report.verdict, finding.passed) == (GateDecision.NOT_ENOUGH_DATA, None)
+    assert re.match(
+        r"between 0\.\d\d and \d\.\d\d in people's terms, threshold 0.85: label [a-z 0-9]+ more", finding.reason
+    )
+    assert reason in finding.reason
+    assert finding.level is not None
+    assert finding.level.labels == good + bad
+    assert finding.compared == (finding.level.value, finding.level.low, finding.level.high)
+    assert finding.estimate == gate(judged, GateRules((FAITHFUL,))).findings[0].estimate
+    assert (without.level, without.compared) == (None, without.estimate)
+
+
+def test_labels_decide() -> None:
+    """A level on either side of the threshold passes or fails; one that is bad when high has an upper limit."""
+    judged = [a_verdict(a_draw(str(number)), GOOD) for number in range(40)]
+    for good, bad, verdict in ((20, 0, "PASS"), (0, 20, "FAIL")):
+        assert gate(judged, GateRules((FAITHFUL,)), error=labels_of(good, bad)).verdict == verdict
+    few = gate(judged[:20], GateRules((FAITHFUL,)), error=labels_of(20, 0))
+    assert few.findings[0].reason == "20 scores, fewer than the 30 needed"
+    limit = MetricLimit(Quantity.TOP_RANKED_IGNORED, 0.3)
+    ignored = gate(judged, GateRules((limit,)), error=labels_of(20, 0, Quantity.TOP_RANKED_IGNORED)).findings[0]
+    assert (ignored.passed, ignored.estimate and ignored.estimate.value) == (False, 0.0)
 
 
 def test_a_mean_on_the_threshold_passes() -> None:
