@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from types import MappingProxyType
 from urllib.parse import urlsplit
@@ -99,6 +100,7 @@ def plan_of(config: Config) -> RulePlan:
         severity=MappingProxyType(dict(options.severity)),
         windows=options.windows,
         window=options.window,
+        level_window=_level_window(settings.estimates.windows, options.window),
         confidence=settings.estimates.confidence,
         rare=MappingProxyType(
             {suite: seconds for suite, seconds in intervals.items() if seconds > options.canaries / 2}
@@ -107,6 +109,12 @@ def plan_of(config: Config) -> RulePlan:
         segments=bool(settings.segments),
         criteria=tuple(criterion.quantity for criterion in settings.criterion_rules),
     )
+
+
+def _level_window(windows: Mapping[str, float], least: float) -> str:
+    """The shortest window of the estimates that is at least as long; the longest if none is."""
+    long = [name for name, seconds in windows.items() if seconds >= least]
+    return min(long, key=windows.__getitem__) if long else max(windows, key=windows.__getitem__)
 
 
 def longest_interval(place: SuitePlace) -> float:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from ragwatch.config import Config
+from ragwatch.core.estimators.level import CALIBRATED_LABELS
+from ragwatch.model.quantities import Quantity
 
 _PAGES = ("QualityBad", "QualityDrift")
 
@@ -15,6 +17,9 @@ def unpaged(config: Config) -> tuple[str, ...]:
     thresholds = {*settings.live_thresholds, *(name for own in settings.route_thresholds.values() for name in own)}
     if all(metric.row.own_alert for metric in thresholds):
         reasons.append("no threshold pages: `thresholds` is empty")
+    else:
+        watched = any(not quantity.row.own_alert for quantity in settings.drift.quantities)
+        reasons += _without_levels({*thresholds, *settings.alerts.slos}, "; drift can page" if watched else "")
     if all(quantity.row.own_alert for quantity in settings.drift.quantities):
         reasons.append("no drift pages: `drift.quantities` is empty")
     else:
@@ -32,6 +37,23 @@ def unpaged(config: Config) -> tuple[str, ...]:
         if severity != "critical":
             reasons.append(f"{name} does not page: `alerts.severity` makes it {severity}")
     return tuple(reasons)
+
+
+def _without_levels(limited: Iterable[Quantity], instead: str) -> Iterator[str]:
+    """Thresholds and objectives are about levels, which are known as well as the judge is."""
+    named = {quantity: quantity.row.question is not None for quantity in limited if not quantity.row.own_alert}
+    labelled = [str(quantity) for quantity, has_question in named.items() if has_question]
+    others = [str(quantity) for quantity, has_question in named.items() if not has_question]
+    if labelled:
+        yield (
+            f"no threshold or objective of {', '.join(sorted(labelled))} pages on a route before about "
+            f"{CALIBRATED_LABELS} of its answers are labelled (`ragwatch label`), but for a catastrophe{instead}"
+        )
+    if others:
+        yield (
+            f"no threshold or objective of {', '.join(sorted(others))} pages: its level is not known, because people "
+            f"are not asked about it{instead}"
+        )
 
 
 def _without_baseline(controls: Mapping[str, str]) -> Iterator[str]:

@@ -80,6 +80,7 @@ class Alert:
         hold = plan.limits.hold if self.hold is None else self.hold
         severity = plan.severity.get(self.name, str(self.severity))
         pending: dict[str, JsonValue] = {"for": span(hold)} if hold else {}
+        pending["keep_firing_for"] = span(plan.kept)
         return {
             "alert": self.name,
             "expr": self.expr,

@@ -10,6 +10,7 @@ from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.rules import texts
 from ragwatch.rules.alert import PERCENT, Alert, Area, Severity
 from ragwatch.rules.burn import PERIOD, BurnRate
+from ragwatch.rules.level import level
 from ragwatch.rules.plan import RulePlan
 from ragwatch.rules.promql import matching, span, unless_paged
 
@@ -36,7 +37,8 @@ def _burning(plan: RulePlan, quantity: Quantity, route: str, objective: float, b
     )
     return Alert(
         name="RagwatchErrorBudgetBurn",
-        meaning="The error budget of an objective (`alerts.slos`) is used up soon, over a long and a short window.",
+        meaning="The error budget of an objective (`alerts.slos`) is used up soon, over a long and a short window, and "
+        "the whole interval of the level lies beyond the objective.",
         delay="1 h, 6 h, 1 d or 3 d windows (`alerts.burns`)",
         promise="below 2.5 % at any time for an error exactly at the burn rate",
         severity=Severity(burn.severity),
@@ -71,11 +73,17 @@ def _condition(plan: RulePlan, quantity: Quantity, route: str, objective: float,
     enough = (
         matching("route:ragwatch_quality:effective_samples", route, **chosen, window=window) for window in (long, short)
     )
+    beyond = (
+        f"{level(plan, quantity, route, '_low')} > {1.0 - objective:g}"
+        if quantity in LOW_IS_GOOD
+        else f"{level(plan, quantity, route, '_high')} < {objective:g}"
+    )
     burning = (
         f"{error('low' if quantity in LOW_IS_GOOD else 'high', long)} > {limit:.6g}\n"
         f"and on (job, route) {error('mean', short)} > {limit:.6g}\n"
         f"and on (job, route) {next(enough)} >= {plan.limits.samples}\n"
-        f"and on (job, route) {next(enough)} >= {ceil(plan.limits.samples / 3)}"
+        f"and on (job, route) {next(enough)} >= {ceil(plan.limits.samples / 3)}\n"
+        f"and on (job, route) {beyond}"
     )
     if burn.severity == "critical":
         others = (f'{_NAME},window!="{long}"', f'{_NAME},quantity!="{quantity}"')

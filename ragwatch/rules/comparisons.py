@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from math import ceil
 
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
+from ragwatch.rules.level import LABELS, level
 from ragwatch.rules.plan import RulePlan
 from ragwatch.rules.promql import matching, pick, span
 from ragwatch.rules.record import RecordingRule
@@ -30,16 +31,19 @@ def comparisons(plan: RulePlan) -> Iterator[RecordingRule]:
 
 
 def _shortfalls(plan: RulePlan) -> Iterator[RecordingRule]:
-    """Thresholds by route, and the distance of the confidence interval beyond them."""
-    window = span(plan.window)
+    """Thresholds by route, levels, and the distance of the whole interval of the level beyond its threshold."""
     for quantity, route, threshold in plan.limits_by_route:
         about = {"quantity": str(quantity)}
-        chosen = {**about, "judge": plan.judge, "window": window}
-        mean, low, high, enough = (matching(name, route, **chosen) for name in (_MEAN, _LOW, _HIGH, _SAMPLES))
+        chosen = {**about, "judge": plan.judge, "window": span(plan.window)}
+        mean, enough = (matching(name, route, **chosen) for name in (_MEAN, _SAMPLES))
+        value, low, high = (level(plan, quantity, route, end) for end in ("", "_low", "_high"))
         beyond = f"{low} - {threshold:g}" if quantity in LOW_IS_GOOD else f"{threshold:g} - {high}"
         yield RecordingRule("route:ragwatch_quality:threshold", f"0 * {mean} + {threshold:g}", about)
+        yield RecordingRule("route:ragwatch_quality:level", value, about)
         yield RecordingRule(
-            "route:ragwatch_quality:shortfall", f"{beyond}\n  and {enough} >= {plan.limits.samples}", about
+            "route:ragwatch_quality:shortfall",
+            f"{beyond}\n  and on ({LABELS}) {enough} >= {plan.limits.samples}",
+            about,
         )
 
 

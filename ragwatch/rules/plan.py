@@ -88,6 +88,9 @@ class RulePlan:
         windows: Windows of the recording rules in seconds, ascending. The first is for sudden changes, the last is what
             texts compare with.
         window: The window of the threshold alerts, one of `windows`.
+        level_window: Name of the window of the levels that thresholds and objectives are compared with.
+        kept: Seconds for which the condition of an alert must be gone before it ends (`keep_firing_for`): missed
+            scrapes and a restart are no end.
         confidence: Two-sided level of the intervals.
         rare: Longest time between two runs in seconds, for canary suites that run less than twice within
             `limits.canaries`.
@@ -112,6 +115,8 @@ class RulePlan:
     burns: tuple[BurnRate, ...] = BURNS
     windows: tuple[float, ...] = WINDOWS
     window: float = 3600.0
+    level_window: str = "1h"
+    kept: float = 300.0
     confidence: float = 0.95
     rare: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
     limits: Limits = Limits()

@@ -1,4 +1,6 @@
-"""Alerts on answer quality. They compare the limit of a confidence interval, not the mean, and need enough samples.
+"""Alerts on answer quality. They compare the limit of an interval, not the mean, and need enough samples.
+
+Thresholds are about levels: in people's terms, with the judge's own error in the interval. Drift is about changes.
 
 One page per route: each of these alerts starts only while none of the others pages about its route.
 """
@@ -57,16 +59,16 @@ def _bad(plan: RulePlan) -> Alert:
     """One alert per route, however many quantities are bad: they usually drop together, and one page is enough."""
     window, limit = span(plan.window), "route:ragwatch_quality:threshold"
     here = f"{limit}{{{texts.PLACE},quantity='%s'}}"
+    level = f"route:ragwatch_quality:level{{{texts.PLACE},quantity='%s'}}"
     bad = f"route:ragwatch_quality:shortfall{{{texts.PLACE},quantity!='{_IGNORED}'}} > 0"
     headline = (
-        f"{{{{ $worst }}}}{texts.figure(texts.mean(plan.window), ' is ')}{texts.figure(here, ', threshold ')}"
+        f"{{{{ $worst }}}}{texts.figure(level, ' is ')}{texts.figure(here, ', threshold ')}"
         f"{texts.since_when(plan, limit)}"
     )
-    mean = f"route:ragwatch_quality:mean{window}{{{texts.PLACE},quantity='%s',window='{window}'}}"
     listed = "".join(
         f'{{{{ range printf "{query}" {texts.ARGUMENTS} .Labels.quantity | query }}}}{text}{{{{ end }}}}'
         for query, text in (
-            (mean, ' {{ .Value | printf "%.2f" }}'),
+            (level, ' {{ .Value | printf "%.2f" }}'),
             (here, ', threshold {{ .Value | printf "%.2f" }}'),
         )
     )
@@ -74,10 +76,11 @@ def _bad(plan: RulePlan) -> Alert:
     parameters = texts.of_worst(bad, texts.ARGUMENTS, texts.failing(plan, limit))
     return _quality(
         name="RagwatchQualityBad",
-        meaning="A quality metric of a route is worse than its threshold: the whole interval of the last hour lies "
-        "beyond it.",
+        meaning="The level of a quality metric of a route is worse than its threshold: the whole interval of the last "
+        "hour, which contains the error of the judge, lies beyond it. Before about 50 labels of the route only a "
+        "catastrophe does.",
         delay="until the hour is that bad",
-        promise="below 2.5 % at any time for a mean exactly at its threshold, next to 0 for a better one",
+        promise="below 2.5 % at any time for a level exactly at its threshold, next to 0 for a better one",
         severity=Severity.CRITICAL,
         expr=unless_paged(
             f'max by (job, route, judge) (route:ragwatch_quality:shortfall{{quantity!="{_IGNORED}"}}) > 0',
@@ -89,7 +92,7 @@ def _bad(plan: RulePlan) -> Alert:
             f"{texts.of_worst(bad, texts.ARGUMENTS, headline, 'answer quality is worse than a threshold')}."
         ),
         description=(
-            f"Last {window}, {plan.confidence:.0%} confidence: "
+            f"Level of the last {window} in people's terms, {plan.confidence:.0%} confidence: "
             f'{{{{ range printf "sort_desc({bad})" {texts.ARGUMENTS} | query }}}}{entry}{{{{ end }}}}'
             f"measured by judge {{{{ $labels.judge }}}}.{texts.stage()}{texts.also_changed()}"
             f"{texts.newest(plan, parameters)}"

@@ -197,7 +197,7 @@ def test_a_phone_shows_the_figures_without_scrolling_sideways(daemon: RagwatchPr
         browser.open(daemon.address + path)
         assert browser.ask("document.documentElement.scrollWidth") <= PHONE[0], path
     for path, names in (
-        ("/", {"mean", "interval", "threshold", "n"}),
+        ("/", {"level", "judge's mean", "interval", "threshold", "n"}),
         ("/routes?route=search", {"mean", "interval", "n"}),
     ):
         browser.open(daemon.address + path)

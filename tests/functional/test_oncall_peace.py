@@ -153,7 +153,7 @@ SCENES = {
     "a busy route that answers nothing from now on, on its first day": Scene(
         "RagwatchRouteSilent",
         _answers(f"{climb(0, 3, 120)} {flat(357, 300)} {climb(360, 3, 30)}"),
-        quiet=(30, 119, 130, 424, 445),
+        quiet=(30, 119, 130, 427, 445),
         firing=(141, 200, 300, 415),
     ),
     "a slow route whose answers pause": Scene(
@@ -191,7 +191,7 @@ SCENES = {
     "a judge that is taken out of the configuration": Scene(
         "RagwatchNoFreshSamples",
         _never_scored(f"{climb(0, 1, 100)} {gone(80)}"),
-        quiet=(101, 130, 170),
+        quiet=(107, 130, 170),
         firing=(70, 99),
     ),
     "a judge of other quantities than before": Scene(
@@ -202,7 +202,7 @@ SCENES = {
     "a judge that is put right": Scene(
         "RagwatchNoFreshSamples",
         _reading("search", judged=climb(7, 1, 3 * HOUR), scored=f"{flat(0, 100)} {climb(1, 1, 80)}"),
-        quiet=(102, 150),
+        quiet=(107, 150),
         firing=(70, 99),
     ),
     "a new version of a judge, of which little is known": Scene(

@@ -134,17 +134,43 @@ def test_one_route_is_one_page_and_nothing_new_comes_after_the_mend(tmp_path: Pa
     """Drift pages first; the threshold, crossed later, does not; the ticket of the alarm waits for half a day."""
     rules(PLAN, [BAD, DRIFT, STANDING], tmp_path, texts=False)
     worse = {**BROKEN, **scores("faithfulness", 0.5, 100)}
+    above = {name: shape for name, shape in scores("faithfulness", 0.9, 100).items() if "_ratio" in name}
     mended = {**HEALTHY, **drift(0.96, 1)}
     checks = [
         *(firing(name, PHASE - 5, 0) for name in (BAD, DRIFT, STANDING)),
-        *(firing(name, PHASE + 90, int(name == DRIFT)) for name in (BAD, DRIFT, STANDING)),
-        *(firing(name, minute, 0) for name in (BAD, DRIFT, STANDING) for minute in (2 * PHASE + 65, 4 * PHASE)),
-        firing(STANDING, 9 * PHASE - 5, 1),
+        *(firing(name, at * PHASE + 90, int(name == DRIFT)) for name in (BAD, DRIFT, STANDING) for at in (1, 2)),
+        *(firing(name, minute, 0) for name in (BAD, DRIFT, STANDING) for minute in (3 * PHASE + 70, 5 * PHASE)),
+        firing(STANDING, 10 * PHASE - 5, 1),
         # A second break while the alarm is still active.
-        *(firing(name, 9 * PHASE + 60, int(name == DRIFT)) for name in (BAD, DRIFT, STANDING)),
+        *(firing(name, 10 * PHASE + 60, int(name == DRIFT)) for name in (BAD, DRIFT, STANDING)),
     ]
-    told = play(tmp_path, [HEALTHY, worse, *[mended] * 7, worse], {"promql_expr_test": checks})
+    phases = [HEALTHY, worse | above, worse, *[mended] * 7, worse | above]
+    told = play(tmp_path, phases, {"promql_expr_test": checks})
     assert "FAILED" not in told, told
+
+
+@pytest.mark.parametrize("missed", [1, 2, 3])
+@pytest.mark.parametrize("alert", [BAD, DRIFT])
+def test_missed_scrapes_neither_end_nor_repeat_a_page(alert: str, missed: int, tmp_path: Path) -> None:
+    """Of 1 to 3 minutes, as by a restart: the page goes on, once."""
+    rules(PLAN, [alert], tmp_path, texts=False)
+    steps, at = 240, 200
+    inputs = []
+    for name, shape in {**scores("faithfulness", 0.5, 10), **drift(0.96, 1)}.items():
+        metric, _, labels = name.partition("{")
+        by, flat = (
+            (shape.by, 0.0) if isinstance(shape, Climb) else (0.0, shape.value if isinstance(shape, Flat) else 0.0)
+        )
+        values = [f"{flat + by * minute:g}" for minute in range(steps)]
+        values[at : at + missed] = ["stale"] * missed
+        inputs.append({"series": f'{metric}{{job="ragwatch",instance="a",{labels}', "values": " ".join(values)})
+    checks = [firing(alert, minute, 1) for minute in range(at - 2, at + missed + 8)]
+    names = [group["name"] for group in yaml.safe_load((tmp_path / "rules.yaml").read_text())["groups"]]
+    test = {"interval": "1m", "input_series": inputs, "promql_expr_test": checks}
+    content = {"rule_files": ["rules.yaml"], "evaluation_interval": "1m", "group_eval_order": names, "tests": [test]}
+    (tmp_path / "case.json").write_text(json.dumps(content))
+    code, told = promtool("test", "rules", tmp_path / "case.json")
+    assert code == 0, told
 
 
 def test_a_threshold_page_holds_drift_back_for_a_day_only(tmp_path: Path) -> None:

@@ -211,7 +211,7 @@ async def test_the_demo_from_end_to_end(tmp_path: Path) -> None:
         async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
             for quantity in ("faithfulness", "context_precision", "top_ranked_ignored"):
                 ratio = f"ragwatch_{quantity}_ratio"
-                chosen = '{route="search",window="1m"}'
+                chosen = '{route="search",window="1m",corrected="no"}'
                 expression = f"{ratio}_low{chosen} <= {ratio}{chosen} <= {ratio}_high{chosen}"
                 found = await until(client, "/api/v1/query", lambda data: data["result"], query=expression)
                 assert len(found["result"]) == 1

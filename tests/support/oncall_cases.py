@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from math import sqrt
 
 from ragwatch.model.quantities import Quantity
 from ragwatch.rules import BurnRate, Limits, Links, RulePlan
@@ -96,14 +97,20 @@ def series(phases: Iterable[Phase], instances: Iterable[str] = ("a",)) -> list[d
 
 
 def scores(quantity: str, mean: float, count: float = 5, judge: str = "embedded") -> dict[str, Shape]:
-    """Counters of a quantity whose answers score 1 or 0, `count` answers a step, all of weight 1."""
+    """Counters of a quantity whose answers score 1 or 0, `count` a step, and a level that is as sure as the mean."""
     place = f'{{route="search",judge="{judge}"}}'
     sums = {
         "weight": count,
         "squared_weight": count,
         **dict.fromkeys(("weighted_score", "squared_weight_score", "squared_weight_squared_score"), mean * count),
     }
-    return {f"ragwatch_{quantity}_{each}_total{place}": Climb(by) for each, by in sums.items()}
+    level = f'{{route="search",judge="{judge}",window="1h",corrected="yes"}}'
+    half = 1.96 * sqrt(max(mean * (1.0 - mean), 0.01) / (12.0 * count))
+    ends: dict[str, Shape] = {
+        f"ragwatch_{quantity}_ratio{end}{level}": Flat(min(max(mean + side * half, 0.0), 1.0))
+        for end, side in (("", 0), ("_low", -1), ("_high", 1))
+    }
+    return {f"ragwatch_{quantity}_{each}_total{place}": Climb(by) for each, by in sums.items()} | ends
 
 
 def _drift(quantity: str, baseline: float, alarm: int = 1) -> dict[str, Shape]:

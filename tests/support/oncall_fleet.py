@@ -28,6 +28,7 @@ JUDGE = "reader"  # whatever its kind: one plan calls for all
 JOB, PAID, FLEET, SINGLE = "ragwatch", "paid", "fleet", "single"
 SHORT, WINDOW, LONG = 8.0, 10.0, 600.0
 RATE = 12.0
+QUICK = "{reference: 30, reference_time: 1s, traffic: {requests: 100, reference: 1s}}"
 UNPAGED = {quantity: float(quantity in LOW_IS_GOOD) for quantity in Quantity}
 """Thresholds that no mean can be beyond: panels draw a line, nobody is paged."""
 
@@ -49,6 +50,7 @@ def plan_at(stage: Stage, port: int) -> RulePlan:
         burns=(BurnRate(WINDOW, SHORT, burnt, "critical"),),
         windows=(SHORT, WINDOW, LONG),
         window=WINDOW,
+        kept=1.0,
         limits=Limits(samples=20, hold=1.0, failures=0.2),
     )
 
@@ -110,12 +112,12 @@ class Fleet:
             "free",
             self.own,
             canaries=json.dumps([self.demo.suite() | {"schedule": "2s"}]),
-            drift="{reference: 30, reference_time: 1s, traffic: {requests: 100, reference: 1s}}",
+            drift=QUICK,
         )
 
     def _paying(self) -> AskingProcess:
         judge = an_llm(self.llm, repeat=0.3, known_bad=0.3, budget={"usd_per_day": 5000.0}) | {"name": JUDGE}
-        return self._process("paid", self._paid, judges=json.dumps([judge]))
+        return self._process("paid", self._paid, judges=json.dumps([judge]), drift=QUICK)
 
     def _replica(self, name: str) -> AskingProcess:
         folder = self.folder / name

@@ -29,7 +29,7 @@ from support.patience import DEADLINE
 
 RECORDED, LABELS = 300, 30
 SUMS = ("weight", "weighted_score", "squared_weight", "squared_weight_score", "squared_weight_squared_score")
-BAD, HEALTHY = "RagwatchQualityBad", 'route:ragwatch_quality:shortfall{{job="{}",quantity="context_precision"}} < 0'
+HEALTHY = 'route:ragwatch_quality:drift_mean{{job="{}",quantity="context_precision"}} < 0'
 Took = dict[str, float]
 
 
@@ -102,7 +102,7 @@ def a_failing_judge_hides_no_page(stage: Stage, fleet: Fleet) -> Took:
     killed = time.monotonic()
     until("an open circuit breaker", lambda: stage.told("morning", PAID, "RagwatchJudgeCircuitOpen"))
     alone = time.monotonic()
-    until("no figures", lambda: not stage.ask(f'route:ragwatch_quality:shortfall{{job="{PAID}"}}'))
+    until("no figures", lambda: not stage.ask(f'route:ragwatch_quality:mean{span(WINDOW)}{{job="{PAID}"}}'))
     return {
         "from a judge that fails at times to its alert": told - failing,
         "from a judge that is gone to its alert": alone - killed,

@@ -105,7 +105,11 @@ def test_a_level_by_route_is_checked(wrong: dict[str, Any], told: str) -> None:
 def test_what_cannot_page_is_known() -> None:
     """The configuration of five minutes pages on thresholds and drift; each other alert is named with its key."""
     reasons = unpaged(a_config(routes=["faq"]))
-    assert [reason.partition("`")[2].partition("`")[0] for reason in reasons] == ["canaries", "alerts.slos"]
+    keys = [reason.partition("`")[2].partition("`")[0] for reason in reasons]
+    assert keys == ["ragwatch label", "", "canaries", "alerts.slos"]
+    assert reasons[0].startswith("no threshold or objective of answer_relevancy, faithfulness pages on a route before")
+    assert reasons[1].startswith("no threshold or objective of context_precision pages: its level is not known")
+    assert all("drift can page" in reason for reason in reasons[:2])
     nothing = a_config(
         thresholds={"top_ranked_ignored": 0.3},
         drift={"quantities": []},
