@@ -68,7 +68,7 @@ class Levels:
     def rows(
         self,
         answers: Sequence[AnswerLabel],
-        estimates: Iterable[EstimateRow],
+        estimates: Sequence[EstimateRow],
         now: float,
         corrected: Mapping[Place, EstimateRow],
     ) -> Iterator[EstimateRow]:
@@ -82,10 +82,12 @@ class Levels:
         """
         changes = [event.at for event in self._store.events(now - self._rules.fresh) if event.kind in CHANGES]
         today = (now // DAY + 0.5) * DAY  # ages are of the day, so that a level changes with answers and labels alone
+        answered = {(row.quantity, row.route, row.judge, row.window): row.estimate.n for row in estimates}
         left = {
             place: row
             for place, row in corrected.items()
-            if row.labels >= min(MANY_LABELS, row.estimate.n / 2) or not self._families(row.judge, row.quantity)
+            if row.labels >= min(MANY_LABELS, answered.get(place, MANY_LABELS * 2) / 2)
+            or not self._families(row.judge, row.quantity)
         }
         yield from left.values()
         for row in estimates:

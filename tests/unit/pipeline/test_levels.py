@@ -137,12 +137,18 @@ def test_a_level_that_stands_on_one_person_reaches_to_the_judge(store: SqliteSto
 
 
 def test_many_labels_give_the_estimate_of_ppi(store: SqliteStore) -> None:
-    """Where the judge's error is known, PPI++ counts from many labels on, and a level before."""
+    """Where the judge's error is known, PPI++ counts from many labels on, or where most answers have one."""
     row = window(410, 90)
     corrected = replace(row, corrected=True, best=None, labels=MANY_LABELS, labels_given=MANY_LABELS)
+    corrected = replace(corrected, estimate=replace(row.estimate, n=MANY_LABELS))  # the number of labels
     place = (F, "search", JUDGE, "1h")
     levels = Levels(KNOWN, store, {"1h": 3600.0})
     assert list(levels.rows((), [row], NOW, {place: corrected})) == [corrected]
     (level,) = levels.rows((), [row], NOW, {place: replace(corrected, labels=MANY_LABELS - 1)})
     assert level.estimate.interval == "level"
     assert list(Levels(ALONE, store, {}).rows((), [row], NOW, {place: corrected})) == [corrected]
+    few = window(60, 12)
+    most = replace(corrected, estimate=replace(few.estimate, n=40), labels=40)
+    assert list(levels.rows((), [few], NOW, {place: most})) == [most]
+    longer = (F, "search", JUDGE, "30d")
+    assert list(levels.rows((), [], NOW, {longer: replace(most, window="30d")})) == []
