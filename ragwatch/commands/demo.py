@@ -6,6 +6,7 @@ import asyncio
 import errno
 import os
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,14 +23,17 @@ from ragwatch.config import parse
 from ragwatch.config.drift import DriftOptions
 from ragwatch.config.gate import LIVE_DEFAULTS
 from ragwatch.core.estimate import Estimate
+from ragwatch.core.estimators.level import CALIBRATED_LABELS
 from ragwatch.core.snapshot import EstimateRow, Gauge, Snapshot
 from ragwatch.core.tally import Tally
 from ragwatch.daemon import Daemon
 from ragwatch.demo import RECOVERED, Demo
+from ragwatch.demo.service import Truth
 from ragwatch.errors import AddressError, ConfigError
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.model.quantity_row import Better
 from ragwatch.model.stages import Stage
+from ragwatch.pipeline.labels.tasks import MAX_TASKS, LabelTasks
 from ragwatch.telemetry import configure_logging
 
 REFRESH_SECONDS = 1.0
@@ -37,6 +41,8 @@ REFERENCE = 80  # scores: few, so that the demo is short; its faults are large
 KEYS = {"claude": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
 DOLLARS_PER_HOUR = 1.0
 INTERVAL_WIDTH = 5  # characters
+LABELLER = "demo"
+LABEL_FROM = 240  # answers, of which those to be labelled are selected
 _WATCHED = DriftOptions().quantities
 
 
@@ -118,6 +124,7 @@ class DemoRun:
         self._output_error: OSError | None = None  # why nothing more can be printed
         self._degrades = degrade_after is not None
         self._learnt = False
+        self._labelled = False
         self._alarms: frozenset[tuple[str, ...]] = frozenset()
         self._service = Demo(
             folder / "rag.jsonl",
@@ -144,6 +151,7 @@ class DemoRun:
                 "traffic": {"requests": 1000, "reference": "1m"},
             },
             "thresholds": dict(LIVE_DEFAULTS),
+            "labels": {"trusted": [LABELLER]},  # it knows what it has made
         }
         self.daemon = Daemon(parse(data, folder=folder))
 
@@ -169,6 +177,36 @@ class DemoRun:
         for quantity, route in sorted(alarms - self._alarms):
             self._print(f"[bold red]drift alarm: {quantity} on route {route} is worse than its baseline[/]")
         self._alarms = alarms
+
+    async def _label(self, snapshot: Snapshot | None) -> None:
+        """Label answers of one route, once there are enough: its level is calibrated, that of the other is not."""
+        judged = (
+            0.0 if snapshot is None else sum(n for (name, _), n in snapshot.tallies.items() if name is Tally.JUDGED)
+        )
+        if self._labelled or judged < LABEL_FROM:
+            return
+        async with self.daemon.in_force() as runtime:
+            labelling = runtime.labelling
+        self._labelled = await asyncio.to_thread(self._put_labels, labelling)
+
+    def _put_labels(self, labelling: LabelTasks) -> bool:
+        """Label the samples that are given out, those of the other route with nothing; False if they are too few."""
+        records: list[dict[str, object]] = []
+        left = CALIBRATED_LABELS
+        for task in labelling.tasks(LABELLER, MAX_TASKS):
+            truth = self._service.truth(task["sample"]["id"]) if task["route"] == Demo.routes[0] and left else None
+            scores = {} if truth is None else _scores_of(truth)
+            left -= bool(scores)
+            records.append({"key": task["key"], "annotator": LABELLER, "at": time.time(), "scores": scores})
+            if not left:
+                break
+        if left:
+            return False
+        labelling.put(records)
+        self._print(
+            f"[green]{CALIBRATED_LABELS} answers of route {Demo.routes[0]} are labelled: its level is calibrated[/]"
+        )
+        return True
 
     def _print(self, text: RenderableType) -> None:
         """Print from any thread; if that fails, stop the demo."""
@@ -223,6 +261,7 @@ class DemoRun:
         with Live(console=self._console, auto_refresh=False, transient=not self._console.is_terminal) as live:
             while not self.daemon.stopping and (end is None or loop.time() < end):
                 self._follow_drift(self.daemon.board.latest())
+                await self._label(self.daemon.board.latest())
                 if self._console.is_terminal:
                     live.update(self._screen(), refresh=True)
                 await self.daemon.pause(REFRESH_SECONDS if end is None else min(REFRESH_SECONDS, end - loop.time()))
@@ -235,6 +274,14 @@ class DemoRun:
         if snapshot is None or not snapshot.estimates:  # a table without rows is only a header
             return Group(Text("no estimates yet: the first answers are being judged", "dim"), state, counts)
         return Group(snapshot_table(snapshot), state, counts)
+
+
+def _scores_of(truth: Truth) -> dict[str, float]:
+    """What a person would say of an answer."""
+    return {
+        str(Quantity.FAITHFULNESS): truth.faithful,
+        str(Quantity.TOP_RANKED_IGNORED): float(not truth.uses_first),
+    }
 
 
 def _detail(errors: ExceptionGroup[AddressError]) -> str:

@@ -13,7 +13,7 @@ from ragwatch.demo.corpus import CHUNK_WORDS
 from ragwatch.demo.driver import Driver
 from ragwatch.demo.endpoint import Endpoint
 from ragwatch.demo.questions import ROUTES, handwritten, questions
-from ragwatch.demo.service import RagService, Reply
+from ragwatch.demo.service import RagService, Reply, Truth
 from ragwatch.errors import RagwatchError
 
 
@@ -101,6 +101,10 @@ class Demo:
         self._driver.stop()
         self._endpoint.stop()
         self.service.close()
+
+    def truth(self, reply_id: str) -> Truth | None:
+        """What is known of an answer; None if it declines, or was long ago."""
+        return self.service.truth(reply_id)
 
     def suite(self) -> dict[str, object]:
         """Builds the canary suite in the format of the configuration; call it while the service is healthy."""

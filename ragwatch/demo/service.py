@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
-from typing import TypedDict
+from typing import NamedTuple, TypedDict
 
 from ragwatch.demo.answerer import Answerer
 from ragwatch.demo.breakage import HEALTHY_RELEASE, Breakage, vanishes
@@ -21,6 +21,7 @@ from ragwatch.demo.questions import ROUTES, route_of
 from ragwatch.demo.talk import declined, spoken
 
 MAX_BYTES = 5_000_000
+MAX_TRUTHS = 2000
 KEPT_FILES = 2  # rotated files, without the current one
 
 
@@ -77,6 +78,18 @@ class FoundContext(TypedDict):
     score: float
 
 
+class Truth(NamedTuple):
+    """What is known of an answer because the demo made it.
+
+    Attributes:
+        faithful: Share of its sentences that stand in the passage.
+        uses_first: Whether it quotes the top-ranked passage.
+    """
+
+    faithful: float
+    uses_first: bool
+
+
 class Reply(TypedDict):
     """The response to a question, as JSON values; `contexts` has the best one first."""
 
@@ -104,6 +117,7 @@ class RagService:
         self._answerer = Answerer(self.passages)
         self._log = RequestLog(log_path, max_log_bytes)
         self._breakage: Breakage | None = None
+        self._truths: dict[str, Truth] = {}
 
     @property
     def breakage(self) -> Breakage | None:
@@ -136,7 +150,7 @@ class RagService:
         breakage = self._breakage
         hits = self.search(question)
         route = route if route in ROUTES else route_of(question)
-        answer = self._answer(question, route, [hit.passage for hit in hits], breakage)
+        answer, truth = self._answer(question, route, [hit.passage for hit in hits], breakage)
         contexts: list[FoundContext] = [{"id": hit.id, "text": hit.text, "score": hit.score} for hit in hits]
         reply: Reply = {
             "id": secrets.token_hex(8),
@@ -144,6 +158,10 @@ class RagService:
             "contexts": contexts,
             "trace_id": secrets.token_hex(16),
         }
+        if truth is not None:
+            self._truths[reply["id"]] = truth
+            while len(self._truths) > MAX_TRUTHS:
+                del self._truths[next(iter(self._truths))]
         self._log.append(
             {
                 "id": reply["id"],
@@ -161,16 +179,24 @@ class RagService:
         )
         return reply
 
+    def truth(self, reply_id: str) -> Truth | None:
+        """What is known of an answer; None if it declines, or was long ago."""
+        return self._truths.get(reply_id)
+
     def close(self) -> None:
         """Closes the index; the service cannot answer afterwards."""
         self.index.close()
 
-    def _answer(self, question: str, route: str, passages: Sequence[Passage], breakage: Breakage | None) -> str:
+    def _answer(
+        self, question: str, route: str, passages: Sequence[Passage], breakage: Breakage | None
+    ) -> tuple[str, Truth | None]:
         quote = self._answerer.answer(question, passages)
         if quote is None:
-            return declined(question)
-        if breakage is Breakage.INVENT:
-            quote = quote._replace(sentences=with_inventions(question, quote.sentences))
-        elif breakage is Breakage.IGNORE_TOP:
+            return declined(question), None
+        if breakage is Breakage.IGNORE_TOP:
             quote = self._answerer.quote(question, passages, self._answerer.wrong_rank(question, passages))
-        return spoken(question, quote, route)
+        said = quote.sentences
+        if breakage is Breakage.INVENT:
+            said = with_inventions(question, said)
+        right = sum(sentence in quote.sentences for sentence in said) / len(said)
+        return spoken(question, quote._replace(sentences=said), route), Truth(right, quote.rank == 0)
