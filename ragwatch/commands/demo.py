@@ -9,6 +9,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from rich.console import Console, Group, RenderableType
@@ -29,7 +30,7 @@ from ragwatch.core.tally import Tally
 from ragwatch.daemon import Daemon
 from ragwatch.demo import RECOVERED, Demo
 from ragwatch.demo.service import Truth
-from ragwatch.errors import AddressError, ConfigError
+from ragwatch.errors import AddressError, ConfigError, StoreError
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.model.quantity_row import Better
 from ragwatch.model.stages import Stage
@@ -187,7 +188,8 @@ class DemoRun:
             return
         async with self.daemon.in_force() as runtime:
             labelling = runtime.labelling
-        self._labelled = await asyncio.to_thread(self._put_labels, labelling)
+        with suppress(StoreError):  # it is being closed
+            self._labelled = await asyncio.to_thread(self._put_labels, labelling)
 
     def _put_labels(self, labelling: LabelTasks) -> bool:
         """Label the samples that are given out, those of the other route with nothing; False if they are too few."""
