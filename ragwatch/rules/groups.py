@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ragwatch.model.quantities import Quantity
-from ragwatch.rules import burn_alerts, cause_alerts, own_alerts, quality_alerts, recording
+from ragwatch.rules import burn_alerts, cause_alerts, own_alerts, quality_alerts, recording, traffic_alerts
 from ragwatch.rules.alert import Alert
 from ragwatch.rules.plan import Links, RulePlan
 from ragwatch.rules.yaml_writer import JsonValue
@@ -13,6 +13,7 @@ def alerts(plan: RulePlan) -> tuple[Alert, ...]:
     """Builds every alert of a plan."""
     return (
         *quality_alerts.alerts(plan),
+        *traffic_alerts.alerts(plan),
         *burn_alerts.alerts(plan),
         *cause_alerts.alerts(plan),
         *own_alerts.alerts(plan),

@@ -11,18 +11,16 @@ from collections.abc import Iterator
 from functools import partial
 
 from ragwatch.model.quantities import Quantity
-from ragwatch.model.signals import Signal
 from ragwatch.rules import texts
 from ragwatch.rules.alert import Alert, Area, Severity
 from ragwatch.rules.plan import RulePlan
 from ragwatch.rules.promql import span, unless_paged
 
-_WARNED_SIGNALS = "|".join(signal for signal in Signal if signal.row.warns)
 _IGNORED = str(Quantity.TOP_RANKED_IGNORED)
 _OTHERS = f'quantity!="{_IGNORED}"'
 _CELL = "job, route, quantity"
 _TICKET_AFTER_PAGE = "12h"
-_DETECTOR_DELAY = "see the table of delays in [statistics](statistics.md)"
+DETECTOR_DELAY = "see the table of delays in [statistics](statistics.md)"
 
 _quality = partial(Alert, area=Area.QUALITY, board="overview", labels=("job", "route", "judge"))
 
@@ -35,7 +33,6 @@ def alerts(plan: RulePlan) -> Iterator[Alert]:
         yield _drift(plan)
         yield _standing(plan)
     yield _ignored(plan)
-    yield from _traffic()
 
 
 def _alarm(matcher: str) -> str:
@@ -125,7 +122,7 @@ def _drift(plan: RulePlan) -> Alert:
         meaning="The drift alarm of a quality metric is active, and the last hour is worse than the baseline: at the "
         "start the whole interval, later the mean. Not on routes with a control (`drift.controls`): they have no "
         "baseline.",
-        delay=_DETECTOR_DELAY,
+        delay=DETECTOR_DELAY,
         promise="the alarm: one in `drift.false_alarm_every` (30 d) over all detectors, guaranteed",
         severity=Severity.CRITICAL,
         expr=unless_paged(
@@ -209,27 +206,3 @@ def _ignored(plan: RulePlan) -> Alert:
         causes=f"&quantity={_IGNORED}&above=0.5",
         hold=0.0,
     )
-
-
-def _traffic() -> Iterator[Alert]:
-    """Signals that users feel at once are warnings; others are early signs only."""
-    for severity, operator in ((Severity.WARNING, "=~"), (Severity.INFO, "!~")):
-        alarm = f'ragwatch_traffic_drift_alarm{{signal{operator}"{_WARNED_SIGNALS}"}}'
-        yield Alert(
-            name="RagwatchTrafficDrift",
-            meaning="A signal of all requests differs from its reference: abstentions and empty retrievals warn, "
-            "others inform.",
-            delay=_DETECTOR_DELAY,
-            promise="one in `drift.traffic.false_alarm_every` (30 d) over all signals, guaranteed",
-            severity=severity,
-            area=Area.RETRIEVAL,
-            expr=f"max by (job, route, signal) ({alarm}) == 1",
-            summary="{{ $labels.route }}: {{ $labels.signal }} differ from their reference.",
-            description=(
-                "The distribution of {{ $labels.signal }} on route {{ $labels.route }} differs from its reference. "
-                "After the mend: ragwatch acknowledge --route '{{ $labels.route }}' --quantity {{ $labels.signal }}."
-            ),
-            board="retrieval",
-            labels=("job", "route", "signal"),
-            hold=0.0,
-        )

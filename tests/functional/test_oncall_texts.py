@@ -246,3 +246,26 @@ def test_a_warning_holds_no_page_back(tmp_path: Path) -> None:
     worse = {**scores("faithfulness", 0.3, 100), **drift(0.58, 1)}
     checks = [firing(BAD, PHASE - 5, 1), firing(DRIFT, PHASE + 60, 1)]
     assert "FAILED" not in play(tmp_path, [low, worse], {"promql_expr_test": checks})
+
+
+def abstaining(share: float, alarm: int) -> dict[str, Shape]:
+    """Of ten answers a step so many that abstain."""
+    return {
+        'ragwatch_traffic_contexts_count{route="search"}': Climb(10),
+        'ragwatch_traffic_abstentions_total{route="search"}': Climb(share),
+        'ragwatch_traffic_drift_alarm{route="search",signal="abstentions"}': Flat(alarm),
+    }
+
+
+@pytest.mark.parametrize(("share", "severities"), [(9.5, {"critical", "warning"}), (4.0, {"warning"})])
+def test_a_route_that_refuses_most_questions_pages(share: float, severities: set[str], tmp_path: Path) -> None:
+    """Whatever the judge says; a smaller rise is a ticket. Both say how many answers abstain, before and now."""
+    rules(PLAN, ["RagwatchTrafficDrift"], tmp_path)
+    at = PHASE + 30
+    expected = [{"alertname": "RagwatchTrafficDrift", "eval_time": f"{at}m", "exp_alerts": []}]
+    told = play(tmp_path, [abstaining(0.3, 0), abstaining(share, 1)], {"alert_rule_test": expected})
+    assert set(re.findall(r'severity="(\w+)"', told)) == severities
+    said = annotations(told)["summary"]
+    assert said == (
+        f"search: abstentions differ from their reference, from 3 % to {10 * share:.0f} % of answers in the last 15m."
+    )

@@ -238,9 +238,7 @@ CASES: tuple[Case, ...] = (
     ),
     _level("RagwatchQualityDriftStanding", "ragwatch_drift_alarm", "quantity=faithfulness,route=search", 1, 0, 0),
     _level("RagwatchTopContextIgnored", "ragwatch_drift_alarm", "quantity=top_ranked_ignored,route=search", 1, 0, 0),
-    _level(
-        "RagwatchTrafficDrift", "ragwatch_traffic_drift_alarm", "signal=contexts,route=search", 1, 0, 0, severity="info"
-    ),
+    _level("RagwatchTrafficDrift", "ragwatch_traffic_drift_alarm", "signal=contexts,route=s", 1, 0, 0, severity="info"),
     _level(
         "RagwatchTrafficDrift",
         "ragwatch_traffic_drift_alarm",

@@ -176,6 +176,7 @@ def test_what_pages_by_default() -> None:
         "RagwatchQualityDrift",
         "RagwatchCanariesDegraded",
         "RagwatchCanaryAnswersWrong",
+        "RagwatchTrafficDrift",
         "RagwatchAbsent",
     }
     told = {alert.name for alert in alerts(plan) if alert.severity is Severity.INFO}
