@@ -54,6 +54,8 @@ class Proposal:
 def show(config: Config, plan: RulePlan) -> int:
     """Print the proposals as YAML, and as comments what they would have paged. Returns 3 if there is no baseline.
 
+    What would have paged last week is a comment as a whole: nobody but the operator knows whether something was broken.
+
     Raises:
         ConfigError: Baselines are of another judge than thresholds.
     """
@@ -67,13 +69,21 @@ def show(config: Config, plan: RulePlan) -> int:
     if not proposals:
         click.echo("no baseline is learned yet; /drift shows how far it is", err=True)
         return 3
-    click.echo("thresholds:\n  routes:")
+    show_proposals(proposals)
+    return 0
+
+
+def show_proposals(proposals: Sequence[Proposal]) -> None:
+    """Print proposals as the section `thresholds` of a configuration."""
+    quiet = {proposal.route for proposal in proposals if not proposal.pages}
+    click.echo("thresholds:\n  routes:" if quiet else "# thresholds:\n#   routes:")
     for route in dict.fromkeys(proposal.route for proposal in proposals):
-        click.echo(f"    {route}:")
+        click.echo(f"    {route}:" if route in quiet else f"    # {route}:")
         for proposal in (proposal for proposal in proposals if proposal.route == route):
             line = f"      {proposal.quantity}: {proposal.threshold:g}"
-            click.echo(f"{line:<40}# last week: {_pages(proposal.pages)}{_configured(proposal)}")
-    return 0
+            if proposal.pages:  # of unchanged traffic, it would page again
+                line = f"      # not proposed unless those were incidents: {line.strip()}"
+            click.echo(f"{line:<40}  # last week: {_pages(proposal.pages)}{_configured(proposal)}")
 
 
 def _configured(proposal: Proposal) -> str:

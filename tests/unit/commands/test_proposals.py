@@ -14,7 +14,7 @@ from support.watched import faithful, settle
 
 from ragwatch import stores
 from ragwatch.commands import cli
-from ragwatch.commands.proposals import pages
+from ragwatch.commands.proposals import Proposal, pages, show_proposals
 from ragwatch.commands.rules import plan_of
 from ragwatch.config import load
 from ragwatch.errors import ConfigError, StoreError
@@ -106,6 +106,18 @@ async def test_a_baseline_becomes_a_threshold_of_its_route(tmp_path: Path) -> No
     assert re.search(r"# last week: no page; now 0\.99: [1-9] pages?, (?:the first )?2023-11-1", shown.stdout)
     taken = load(a_config(tmp_path, **section))
     assert taken.settings.route_thresholds["search"][Quantity.FAITHFULNESS] == proposed
+
+
+def test_what_would_have_paged_is_no_proposal(capsys: pytest.CaptureFixture[str]) -> None:
+    """It is shown as a comment, so that the printed section can be taken as it is."""
+    quiet = Proposal("search", Quantity.FAITHFULNESS, 0.8, (), None, ())
+    loud = Proposal("search", Quantity.CONTEXT_PRECISION, 0.7, (AT, AT + HOUR), 0.9, (AT,))
+    show_proposals([quiet, loud])
+    shown = capsys.readouterr().out
+    assert yaml.safe_load(shown) == {"thresholds": {"routes": {"search": {"faithfulness": 0.8}}}}
+    assert "# not proposed unless those were incidents: context_precision: 0.7  # last week: 2 pages" in shown
+    show_proposals([loud])
+    assert yaml.safe_load(capsys.readouterr().out) is None
 
 
 def test_baselines_of_one_judge_are_no_thresholds_of_another(tmp_path: Path) -> None:
