@@ -223,15 +223,20 @@ def _posterior(
     near = [index for index, value in enumerate(logs) if value >= top + _LOG_NEGLIGIBLE]
     first, last = near[0], near[-1] + 1
     likelihood = [math.exp(value - top) for value in logs[first:last]]
-    shares = [sum(map(mul, row[first:last], likelihood)) for row in _expected(families, labels, elsewhere)]
+    shares = []
+    for start, row in _expected(families, labels, elsewhere):
+        low, high = max(start, first), min(start + len(row), last)
+        shares.append(sum(map(mul, row[low - start : high - start], likelihood[low - first :])) if low < high else 0.0)
     weights = [share * prior for share, prior in zip(shares, _prior_of_shares(), strict=True)]
     total = math.fsum(weights)
     return [weight / total for weight in weights]
 
 
-@lru_cache(maxsize=64)
-def _expected(families: tuple[Rates, ...], labels: LabelCounts, elsewhere: LabelCounts) -> list[array[float]]:
-    """For each share of bad answers, the weight of each c, given families and labels."""
+@lru_cache(maxsize=256)  # 20 routes in three windows, each without some annotators; 100 KB each
+def _expected(
+    families: tuple[Rates, ...], labels: LabelCounts, elsewhere: LabelCounts
+) -> list[tuple[int, array[float]]]:
+    """For each share of bad answers the weights of c, from the first bin that has any, given families and labels."""
     cells = [
         math.log(prior) + own + other
         for prior, own, other in zip(_rates_prior(families), _own_logs(labels), _own_logs(elsewhere), strict=True)
@@ -255,7 +260,9 @@ def _expected(families: tuple[Rates, ...], labels: LabelCounts, elsewhere: Label
                 above = (place - number) * weight
                 row[number] += weight - above
                 row[number + 1] += above
-        rows.append(row)
+        weighted = [number for number, weight in enumerate(row) if weight]
+        start, end = (weighted[0], weighted[-1] + 1) if weighted else (0, 0)
+        rows.append((start, array("f", row[start:end])))  # single precision: hundreds of them are kept
     return rows
 
 
