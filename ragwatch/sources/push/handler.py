@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import orjson
 
@@ -11,7 +12,6 @@ from ragwatch.formats.record import Line
 from ragwatch.ports.receiving import IncomingRequest, Reply
 from ragwatch.sources.push.outcome import Outcome
 from ragwatch.sources.push.records import as_feedback, records_of, waiting_size
-from ragwatch.sources.push.request import has_lines, refused
 from ragwatch.sources.requests.body import Body, ByteBudget
 from ragwatch.sources.requests.decoding import decoding
 from ragwatch.sources.requests.queue import RequestQueue
@@ -21,6 +21,16 @@ SAMPLES, FEEDBACK = "/v1/samples", "/v1/feedback"
 DEADLINE_SECONDS = 20.0
 MAX_ERRORS = 100  # in one response
 _INLINE_BYTES = 64 << 10  # larger bodies are split in a thread
+
+_LINES_BY_TYPE: Mapping[str, bool] = MappingProxyType(
+    {
+        "application/json": False,
+        "application/x-ndjson": True,
+        "application/ndjson": True,
+        "application/jsonl": True,
+        "application/x-jsonlines": True,
+    }
+)
 
 
 class PushHandler:
@@ -112,3 +122,25 @@ def _reply(count: int, outcome: Outcome) -> Reply:
         ]
         report["errors_left_out"] = max(0, rejected - MAX_ERRORS)
     return Reply(400 if rejected == count > 0 else 202, orjson.dumps(report) + b"\n")
+
+
+def refused(error: RefusedError) -> Reply:
+    """Return the response to a request that is not accepted."""
+    return Reply(error.status, orjson.dumps({"error": error.message}) + b"\n", headers=error.headers)
+
+
+def has_lines(content_type: str) -> bool:
+    """Return whether the body of a request is JSONL rather than JSON.
+
+    >>> has_lines("application/x-ndjson"), has_lines("application/json; charset=utf-8")
+    (True, False)
+
+    Raises:
+        RefusedError: 415 for any other type.
+    """
+    kind = _LINES_BY_TYPE.get(content_type.partition(";")[0].strip().lower())
+    if kind is None:
+        raise RefusedError(
+            415, "Content-Type must be application/json (an object or an array) or application/x-ndjson (JSONL)"
+        )
+    return kind
