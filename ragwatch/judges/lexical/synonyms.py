@@ -11,16 +11,16 @@ import math
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from functools import cache
-from importlib import resources
+from pathlib import Path
 
 from ragwatch.judges.lexical.words import fold, term
 
-FILE = "synonyms.txt"
 BY_CONTEXT, BY_ANSWER = 0.4, 0.6
 """What a synonym covers of a term: less in contexts, because those of another topic may hold a few by chance."""
 FRAME = 0.3
 """Weight of a word that says what kind of text is wanted, beside its rarity."""
 
+_TABLE = Path(__file__).parents[1] / "tables" / "synonyms.txt"
 _FRAMES = frozenset(
     term(word)
     for word in (
@@ -33,7 +33,7 @@ _FRAMES = frozenset(
 
 @cache
 def _synonyms() -> Mapping[str, frozenset[str]]:
-    text = (resources.files("ragwatch.judges") / "tables" / FILE).read_text(encoding="utf-8")
+    text = _TABLE.read_text(encoding="utf-8")
     related: dict[str, set[str]] = {}
     for line in text.splitlines():
         words = {name for word in line.split() if (name := term(fold(word)))} if not line.startswith("#") else set()
