@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import NamedTuple
 
 from ragwatch.core.estimate import Estimate
@@ -22,6 +23,7 @@ from ragwatch.pipeline.labels.verdicts import DAY, LabelRules
 from ragwatch.ports import Store
 
 MANY_LABELS = 200
+PARTS = 400  # of the share of answers to which a judge says yes
 MAX_ANNOTATORS = 10  # left out one by one
 CHANGES = frozenset({"release", "index", "drift"})
 """Kinds of events after which labels count half: the service is another one."""
@@ -64,6 +66,7 @@ class Levels:
         self._store = store
         self._spans = spans
         self._known: dict[Place, tuple[object, EstimateRow]] = {}
+        self._left_out: dict[Place, tuple[object, Sequence[tuple[str, int, _Counted]]]] = {}
 
     def rows(
         self,
@@ -89,21 +92,25 @@ class Levels:
             if row.labels >= min(MANY_LABELS, answered.get(place, MANY_LABELS * 2) / 2)
             or not self._families(row.judge, row.quantity)
         }
+        on_routes: dict[str, list[AnswerLabel]] = {}
+        for answer in answers:
+            on_routes.setdefault(answer.verdicts.route, []).append(answer)
         yield from left.values()
         for row in estimates:
             place = (row.quantity, row.route, row.judge, row.window)
             if row.best is None or place in left:
                 continue
-            on_route = [answer for answer in answers if answer.verdicts.route == row.route]
             since = now - self._spans.get(row.window, 0.0)
-            made = self._row(place, row, on_route, _Time(since, today, tuple(changes)))
+            made = self._row(place, row, on_routes.get(row.route, []), _Time(since, today, tuple(changes)))
             if made is not None:
                 yield made
 
     def _row(self, place: Place, row: EstimateRow, answers: Sequence[AnswerLabel], time: _Time) -> EstimateRow | None:
         families = self._families(row.judge, row.quantity)
+        if not families and (len(answers) < self._rules.minimum or not row.quantity.row.binary):
+            return None
         counted = self._counted(answers, row, time)
-        if not families and (counted.number < self._rules.minimum or not row.quantity.row.binary):
+        if not families and counted.number < self._rules.minimum:
             return None
         inputs = (row.estimate, row.best, counted)
         known = self._known.get(place)
@@ -134,14 +141,31 @@ class Levels:
         if not counted.number:
             return made
         without = []
-        for name, theirs in list(annotators_of(answers, row.quantity).items())[:MAX_ANNOTATORS]:
-            left = self._counted([answer.without(name) for answer in answers], row, time)
+        for name, number, left in self._without_each(row, answers, counted, time):
             other = _estimate(row, _share(row, families, left, self._rules.confidence)) if left.number else None
-            without.append(WithoutAnnotator(name, len(theirs), other))
+            without.append(WithoutAnnotator(name, number, other))
         shares = shares_of(made.estimate, len(without), without)
         by_judge = (row.estimate.low, row.estimate.high)
         estimate = widened(made.estimate, shares, by_judge, self._rules.trusted)
         return replace(made, estimate=estimate, annotators=shares)
+
+    def _without_each(
+        self, row: EstimateRow, answers: Sequence[AnswerLabel], counted: _Counted, time: _Time
+    ) -> Sequence[tuple[str, int, _Counted]]:
+        """Annotators, how many answers each has labelled, and the labels without theirs; counted when labels change."""
+        place = (row.quantity, row.route, row.judge, row.window)
+        inputs = (counted, tuple((label.annotator, label.at) for answer in answers for label in answer.labels))
+        known = self._left_out.get(place)
+        if known is None or known[0] != inputs:
+            every = list(annotators_of(answers, row.quantity).items())[:MAX_ANNOTATORS]
+            known = self._left_out[place] = (
+                inputs,
+                [
+                    (name, len(theirs), self._counted([answer.without(name) for answer in answers], row, time))
+                    for name, theirs in every
+                ],
+            )
+        return known[1]
 
     def _counted(self, answers: Iterable[AnswerLabel], row: EstimateRow, time: _Time) -> _Counted:
         inside: list[_Labelled] = []
@@ -181,17 +205,18 @@ def _mean_weight(labels: Sequence[_Labelled]) -> float:
 
 
 def _share(row: EstimateRow, families: Sequence[Rates], counted: _Counted, confidence: float) -> Level:
-    """The level of a share of good answers."""
-    yes = row.estimate.n_eff * (row.best or 0.0)
-    return level(
-        families,
-        yes,
-        row.estimate.n_eff - yes,
-        counted.inside,
-        count=int(counted.still + 0.5),
-        confidence=confidence,
-        elsewhere=counted.elsewhere,
-    )
+    """The level of a share of good answers. Share and size are rounded (to .0025, and two digits)."""
+    parts = round((row.best or 0.0) * PARTS)
+    size = float(f"{row.estimate.n_eff:.2g}")
+    yes = size * parts / PARTS
+    return _shared(tuple(families), yes, size - yes, counted, confidence)
+
+
+@lru_cache(maxsize=1024)
+def _shared(families: tuple[Rates, ...], yes: float, no: float, counted: _Counted, confidence: float) -> Level:
+    """The same, kept: many digests have the same answers, but for a few."""
+    count = int(counted.still + 0.5)
+    return level(families, yes, no, counted.inside, count=count, confidence=confidence, elsewhere=counted.elsewhere)
 
 
 def _estimate(row: EstimateRow, share: Level) -> Estimate:
