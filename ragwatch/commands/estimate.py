@@ -22,7 +22,7 @@ from ragwatch.core.estimators import hajek
 from ragwatch.core.estimators.level import CALIBRATED_LABELS, Level
 from ragwatch.core.quantity_level import KnownError, PersonsLabel, ScoredAnswer
 from ragwatch.errors import ConfigError, FormatError
-from ragwatch.judges.error_rates import families
+from ragwatch.judges.error_rates import rates
 from ragwatch.model.quantities import Quantity
 from ragwatch.telemetry import configure_logging
 
@@ -58,7 +58,7 @@ def estimate(given: EstimateArguments) -> int:
     configure_logging("error")
     verdicts = _read_verdicts(given.files or (sys.stdin.buffer,))
     people = {} if given.labels is None else read_labels(given.labels)
-    warn_of_others(given.labels, people, verdicts.answers)
+    warn_of_unmatched_labels(given.labels, people, verdicts.answers)
     error = known_error(verdicts.kind, people)
     rows = [row for quantity in Quantity if (row := _row(quantity, verdicts, error)) is not None]
     if given.as_json:
@@ -68,7 +68,7 @@ def estimate(given: EstimateArguments) -> int:
     return 0 if rows else NOT_ENOUGH_DATA
 
 
-def warn_of_others(path: Path | None, labels: Iterable[str], answers: Container[str]) -> None:
+def warn_of_unmatched_labels(path: Path | None, labels: Iterable[str], answers: Container[str]) -> None:
     """Say on stderr how many labels are of answers without a verdict."""
     unknown = [key for key in labels if key not in answers]
     if unknown:
@@ -92,8 +92,7 @@ def _row(quantity: Quantity, verdicts: Verdicts, error: KnownError) -> Row | Non
 
 def known_error(kind: str, labels: Mapping[str, PersonsLabel]) -> KnownError:
     """What is known about the error of this kind of judge: its rates on labelled families, and these labels."""
-    measured = {quantity: tuple(family.rates for family in families(kind, str(quantity))) for quantity in Quantity}
-    return KnownError(measured, labels)
+    return KnownError(rates(kind), labels)
 
 
 def _as_json(mean: Estimate, share: Level | None) -> dict[str, object]:

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ragwatch.commands.estimate import known_error, read_labels, warn_of_others
+from ragwatch.commands.estimate import known_error, read_labels, warn_of_unmatched_labels
 from ragwatch.commands.event_loop import run_async
 from ragwatch.commands.input_files import FileOptions, InputFiles
 from ragwatch.commands.options.samples import GateArguments
@@ -50,7 +50,7 @@ def gate_command(given: GateArguments) -> int:
     verdicts = run_async(read_all(sample_files, given.files or (sys.stdin.buffer,), judge))
     for warning in relevance.warnings():
         click.echo(printable(warning), err=True)
-    warn_of_others(given.labels, people, {verdict.draw.sample.id for verdict in verdicts})
+    warn_of_unmatched_labels(given.labels, people, {verdict.draw.sample.id for verdict in verdicts})
     error = None if given.uncorrected else known_error(judge.kind, people)
     report = gate(
         verdicts, rules, rejected=sample_files.rejected, cases=relevance.cases, ks=tuple(given.ks) or KS, error=error

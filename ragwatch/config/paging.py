@@ -47,7 +47,8 @@ def _without_levels(limited: Iterable[Quantity], instead: str) -> Iterator[str]:
     if labelled:
         yield (
             f"no threshold or objective of {', '.join(sorted(labelled))} pages on a route before about "
-            f"{CALIBRATED_LABELS} of its answers are labelled (`ragwatch label`), but for a catastrophe{instead}"
+            f"{CALIBRATED_LABELS} of its answers are labelled (`ragwatch label`), unless nearly every answer is "
+            f"bad{instead}"
         )
     if others:
         yield (

@@ -107,29 +107,26 @@ class CitationCounts(NamedTuple):
     Attributes:
         named: Those that name a context, whether it was retrieved or not.
         dangling: Of these, those that name one that was not.
-        other: Marks that name something else, such as a file.
     """
 
     named: int
     dangling: int
-    other: int
 
 
-_NONE = CitationCounts(0, 0, 0)
+_NONE = CitationCounts(0, 0)
 
 
 def count_citations(answer: str, contexts: Sequence[Context]) -> CitationCounts:
     """Count the citations of an answer that stand in brackets. Cheap for an answer without brackets.
 
     >>> count_citations("Tea is green [1], and black [3]. (Source: tea.pdf)", [Context("Tea is green.")])
-    CitationCounts(named=2, dangling=1, other=1)
+    CitationCounts(named=2, dangling=1)
     """
     if "[" not in answer and "【" not in answer and "(" not in answer:
         return _NONE
     numbers = {context.id: number for number, context in enumerate(contexts, 1) if context.id is not None}
-    marks = [marker.numbers for marker in markers_of(answer, numbers) if marker.is_apart]
-    named = [number for mark in marks for number in mark]
-    return CitationCounts(len(named), sum(number > len(contexts) for number in named), marks.count(()))
+    named = [number for marker in markers_of(answer, numbers) if marker.is_apart for number in marker.numbers]
+    return CitationCounts(len(named), sum(number > len(contexts) for number in named))
 
 
 def _numbered(answer: str) -> Iterator[Marker]:

@@ -13,13 +13,12 @@ from statistics import fmean
 from typing import NamedTuple
 
 from ragwatch.core.estimate import Addends
-from ragwatch.core.estimators.level import LabelCounts, Level, Rates, level, quartiles
+from ragwatch.core.estimators.level import LabelCounts, Level, Rates, is_best, level, quartiles
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 
 MOST_LABELS = 200
 """Further labels up to which is said how many decide."""
 _STEP = 10
-_ALL = 1.0 - 1e-9
 _LEAST_SHARE = 0.002
 _FITTINGS = 30  # of expected labels to their margins
 
@@ -63,9 +62,7 @@ class LevelCounts:
     def level(self, confidence: float = 0.95) -> Level:
         """Returns the level; of a quantity that should be low, the share of bad answers."""
         share = level(self.families, self.yes, self.no, self.labels, count=self.count, confidence=confidence)
-        if self.low_is_good:
-            return Level(1.0 - share.value, 1.0 - share.high, 1.0 - share.low, share.labels)
-        return share
+        return share.complement if self.low_is_good else share
 
     def further_labels(self, threshold: float, confidence: float = 0.95) -> int | None:
         """Returns how many further labels (in tens) should take the threshold out of the interval; None for too many.
@@ -129,15 +126,15 @@ class KnownError:
         True
         """
         low_is_good, families = quantity in LOW_IS_GOOD, self.families.get(quantity, ())
-        good = [one._replace(score=1.0 - one.score if low_is_good else one.score) for one in answers]
+        scored = list(answers)
         own = [
-            (1.0 - score if low_is_good else score, one.score >= _ALL, label.probability * one.probability)
-            for one in {one.id: one for one in good}.values()
+            (1.0 - score if low_is_good else score, is_best(quantity, one.score), label.probability * one.probability)
+            for one in {one.id: one for one in scored}.values()
             if (label := self.labels.get(one.id)) is not None and (score := label.scores.get(quantity)) is not None
         ]
-        if not good or not (families or own):
+        if not scored or not (families or own):
             return None
-        every = Addends.of((float(one.score >= _ALL), one.probability) for one in good)
+        every = Addends.of((float(is_best(quantity, one.score)), one.probability) for one in scored)
         effective = every.w * every.w / every.w2
         yes = effective * every.wx / every.w
         return LevelCounts(families, yes, effective - yes, LabelCounts.of(own), count=len(own), low_is_good=low_is_good)

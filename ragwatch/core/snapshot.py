@@ -14,6 +14,9 @@ from ragwatch.core.tally import Tallies
 from ragwatch.model.enumerations import Labelled
 from ragwatch.model.quantities import Quantity
 
+Place = tuple[Quantity, str, str, str]
+"""Quantity, route, judge and window of an estimate."""
+
 
 @dataclass(frozen=True, slots=True)
 class EstimateRow:
@@ -38,6 +41,11 @@ class EstimateRow:
     labels: int = 0
     labels_given: int = 0
     annotators: AnnotatorShares | None = None
+
+    @property
+    def place(self) -> Place:
+        """What it is an estimate of."""
+        return self.quantity, self.route, self.judge, self.window
 
     @property
     def calibrated(self) -> bool:

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from ragwatch.config import Config
 from ragwatch.core.sampling import SamplingHash
 from ragwatch.daemon.shared import SharedState
-from ragwatch.judges.error_rates import families
-from ragwatch.model.quantities import Quantity
+from ragwatch.judges.error_rates import rates
 from ragwatch.pipeline.digest import DigestInputs, DigestLoop
 from ragwatch.pipeline.export.rules import ExportRules
 from ragwatch.pipeline.feedback import FeedbackWindows
@@ -104,12 +103,10 @@ def label_rules(config: Config, built_judges: tuple[Judge, ...]) -> LabelRules:
     versions = {judge.name: judge.version for judge in built_judges}
     settings = config.settings
     rules = settings.labels.rules(options, versions, settings.estimates.confidence, settings.criterion_rules)
-    known = {
-        (judge.name, quantity): tuple(family.rates for family in families(judge.kind, str(quantity)))
-        for judge in built_judges
-        for quantity in Quantity
+    families = {
+        (judge.name, quantity): measured for judge in built_judges for quantity, measured in rates(judge.kind).items()
     }
-    return replace(rules, families={place: rates for place, rates in known.items() if rates})
+    return replace(rules, families=families)
 
 
 def labelling(rules: LabelRules, config: Config, shared: SharedState) -> LabelTasks:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 
 from ragwatch.core.estimators.level import Rates
+from ragwatch.model.quantities import Quantity
 
 _TABLE = Path(__file__).with_name("tables") / "error_rates.json"
 
@@ -50,6 +53,13 @@ def families(kind: str, quantity: str) -> tuple[Family, ...]:
     """
     measured = _read().get(kind, {}).get(quantity, {})
     return tuple(Family(name, *counts) for name, counts in measured.items())
+
+
+@cache
+def rates(kind: str) -> Mapping[Quantity, tuple[Rates, ...]]:
+    """The rates of a kind of judge on its families, by quantity; quantities without a family are left out."""
+    known = {quantity: tuple(family.rates for family in families(kind, str(quantity))) for quantity in Quantity}
+    return MappingProxyType({quantity: measured for quantity, measured in known.items() if measured})
 
 
 @cache

@@ -74,8 +74,8 @@ def _bad(plan: RulePlan) -> Alert:
     return _quality(
         name="RagwatchQualityBad",
         meaning="The level of a quality metric of a route is worse than its threshold: the whole interval of the last "
-        "hour, which contains the error of the judge, lies beyond it. Before about 50 labels of the route only a "
-        "catastrophe does.",
+        "hour, which contains the error of the judge, lies beyond it. Before about 50 labels of the route it does "
+        "only where nearly every answer is bad.",
         delay="until the hour is that bad",
         promise="below 2.5 % at any time for a level exactly at its threshold, next to 0 for a better one",
         severity=Severity.CRITICAL,

@@ -140,6 +140,11 @@ class Level:
     labels: int
 
     @property
+    def complement(self) -> Level:
+        """The level of the share of bad answers."""
+        return Level(1.0 - self.value, 1.0 - self.high, 1.0 - self.low, self.labels)
+
+    @property
     def calibrated(self) -> bool:
         """Whether labels have made the interval useful."""
         return self.labels >= CALIBRATED_LABELS

@@ -75,7 +75,7 @@ class LabelCorrection:
             self._gauges[Gauge.LAST_LABEL, ()] = max(times, default=now)
             self._rows = tuple(self._corrected(answers, now)) if complete else ()
             self._inputs = inputs if complete else None
-        rows = {(row.quantity, row.route, row.judge, row.window): row for row in self._rows}
+        rows = {row.place: row for row in self._rows}
         return tuple(self._levels.rows(answers, estimates, now, rows)), self._gauges
 
     def _verdicts(self, key: str) -> AnswerVerdicts | None:

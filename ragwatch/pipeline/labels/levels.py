@@ -16,7 +16,7 @@ from typing import NamedTuple
 from ragwatch.core.estimate import Estimate
 from ragwatch.core.estimators.level import LabelCounts, Level, Rates, ageing, is_best, level
 from ragwatch.core.labels.annotators import WithoutAnnotator, shares_of, widened
-from ragwatch.core.snapshot import EstimateRow
+from ragwatch.core.snapshot import EstimateRow, Place
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.pipeline.labels.answers import AnswerLabel, annotators_of
 from ragwatch.pipeline.labels.verdicts import DAY, LabelRules
@@ -27,16 +27,15 @@ PARTS = 400  # of the share of answers to which a judge says yes
 MAX_ANNOTATORS = 10  # left out one by one
 CHANGES = frozenset({"release", "index", "drift"})
 """Kinds of events after which labels count half: the service is another one."""
-Place = tuple[Quantity, str, str, str]  # quantity, route, judge, window
 
 
 class _Labelled(NamedTuple):
-    """A label: people's score (1 is good), whether the judge says yes, its probability, and how much it counts."""
+    """A label: people's score (1 is good), whether the judge says yes, its probability, what ageing leaves of it."""
 
     good: float
     yes: bool
     probability: float
-    counts: float
+    weight: float
 
     def row(self) -> tuple[float, bool, float]:
         return self.good, self.yes, self.probability
@@ -49,11 +48,11 @@ class _Counted:
     inside: LabelCounts
     elsewhere: LabelCounts
     number: int  # all of them
-    still: float  # how many still count
+    effective: float  # what ageing leaves of them
 
 
 class Levels:
-    """Computes levels; one is computed again when the answers of its window or its labels change.
+    """Computes levels; the costly part is cached until labels or figures change.
 
     Args:
         rules: The judges in force, and what is known of their error.
@@ -65,7 +64,6 @@ class Levels:
         self._rules = rules
         self._store = store
         self._spans = spans
-        self._known: dict[Place, tuple[object, EstimateRow]] = {}
         self._left_out: dict[Place, tuple[object, Sequence[tuple[str, int, _Counted]]]] = {}
 
     def rows(
@@ -85,8 +83,8 @@ class Levels:
         """
         changes = [event.at for event in self._store.events(now - self._rules.fresh) if event.kind in CHANGES]
         today = (now // DAY + 0.5) * DAY  # ages are of the day, so that a level changes with answers and labels alone
-        answered = {(row.quantity, row.route, row.judge, row.window): row.estimate.n for row in estimates}
-        left = {
+        answered = {row.place: row.estimate.n for row in estimates}
+        by_ppi = {
             place: row
             for place, row in corrected.items()
             if row.labels >= min(MANY_LABELS, answered.get(place, MANY_LABELS * 2) / 2)
@@ -95,28 +93,23 @@ class Levels:
         on_routes: dict[str, list[AnswerLabel]] = {}
         for answer in answers:
             on_routes.setdefault(answer.verdicts.route, []).append(answer)
-        yield from left.values()
+        yield from by_ppi.values()
         for row in estimates:
-            place = (row.quantity, row.route, row.judge, row.window)
-            if row.best is None or place in left:
+            if row.best is None or row.place in by_ppi:
                 continue
             since = now - self._spans.get(row.window, 0.0)
-            made = self._row(place, row, on_routes.get(row.route, []), _Time(since, today, tuple(changes)))
+            made = self._row(row, on_routes.get(row.route, []), _Time(since, today, tuple(changes)))
             if made is not None:
                 yield made
 
-    def _row(self, place: Place, row: EstimateRow, answers: Sequence[AnswerLabel], time: _Time) -> EstimateRow | None:
+    def _row(self, row: EstimateRow, answers: Sequence[AnswerLabel], time: _Time) -> EstimateRow | None:
         families = self._families(row.judge, row.quantity)
         if not families and (len(answers) < self._rules.minimum or not row.quantity.row.binary):
             return None
         counted = self._counted(answers, row, time)
         if not families and counted.number < self._rules.minimum:
             return None
-        inputs = (row.estimate, row.best, counted)
-        known = self._known.get(place)
-        if known is None or known[0] != inputs:
-            known = self._known[place] = (inputs, self._level(row, families, answers, counted, time))
-        return known[1]
+        return self._level(row, families, answers, counted, time)
 
     def _families(self, judge: str, quantity: Quantity) -> tuple[Rates, ...]:
         return self._rules.families.get((judge, quantity), ())
@@ -135,7 +128,7 @@ class Levels:
             estimate=_estimate(row, share),
             corrected=True,
             best=None,
-            labels=int(counted.still + 0.5),
+            labels=int(counted.effective + 0.5),
             labels_given=counted.number,
         )
         if not counted.number:
@@ -153,12 +146,11 @@ class Levels:
         self, row: EstimateRow, answers: Sequence[AnswerLabel], counted: _Counted, time: _Time
     ) -> Sequence[tuple[str, int, _Counted]]:
         """Annotators, how many answers each has labelled, and the labels without theirs; counted when labels change."""
-        place = (row.quantity, row.route, row.judge, row.window)
         inputs = (counted, tuple((label.annotator, label.at) for answer in answers for label in answer.labels))
-        known = self._left_out.get(place)
+        known = self._left_out.get(row.place)
         if known is None or known[0] != inputs:
             every = list(annotators_of(answers, row.quantity).items())[:MAX_ANNOTATORS]
-            known = self._left_out[place] = (
+            known = self._left_out[row.place] = (
                 inputs,
                 [
                     (name, len(theirs), self._counted([answer.without(name) for answer in answers], row, time))
@@ -188,7 +180,7 @@ class Levels:
             LabelCounts.of(one.row() for one in inside).times(_mean_weight(inside)),
             LabelCounts.apart(one.row() for one in elsewhere).times(_mean_weight(elsewhere)),
             len(every),
-            sum(one.counts for one in every),
+            sum(one.weight for one in every),
         )
 
 
@@ -201,7 +193,7 @@ class _Time(NamedTuple):
 
 
 def _mean_weight(labels: Sequence[_Labelled]) -> float:
-    return sum(one.counts for one in labels) / len(labels) if labels else 0.0
+    return sum(one.weight for one in labels) / len(labels) if labels else 0.0
 
 
 def _share(row: EstimateRow, families: Sequence[Rates], counted: _Counted, confidence: float) -> Level:
@@ -209,28 +201,27 @@ def _share(row: EstimateRow, families: Sequence[Rates], counted: _Counted, confi
     parts = round((row.best or 0.0) * PARTS)
     size = float(f"{row.estimate.n_eff:.2g}")
     yes = size * parts / PARTS
-    return _shared(tuple(families), yes, size - yes, counted, confidence)
+    return _cached(tuple(families), yes, size - yes, counted, confidence)
 
 
 @lru_cache(maxsize=1024)
-def _shared(families: tuple[Rates, ...], yes: float, no: float, counted: _Counted, confidence: float) -> Level:
-    """The same, kept: many digests have the same answers, but for a few."""
-    count = int(counted.still + 0.5)
+def _cached(families: tuple[Rates, ...], yes: float, no: float, counted: _Counted, confidence: float) -> Level:
+    """Compute a level, cached: most digests change few answers."""
+    count = int(counted.effective + 0.5)
     return level(families, yes, no, counted.inside, count=count, confidence=confidence, elsewhere=counted.elsewhere)
 
 
 def _estimate(row: EstimateRow, share: Level) -> Estimate:
     """A level as an estimate; of a quantity that is better when low, the share of bad answers."""
-    value, low, high = share.value, share.low, share.high
-    if row.quantity in LOW_IS_GOOD:
-        value, low, high = 1.0 - value, 1.0 - high, 1.0 - low
+    level_of = share.complement if row.quantity in LOW_IS_GOOD else share
     coverage = row.estimate.coverage
+    bound = level_of.value * coverage
     return replace(
         row.estimate,
-        value=value,
-        low=low,
-        high=high,
-        bound_low=value * coverage,
-        bound_high=min(1.0, value * coverage + 1.0 - coverage),
+        value=level_of.value,
+        low=level_of.low,
+        high=level_of.high,
+        bound_low=bound,
+        bound_high=min(1.0, bound + 1.0 - coverage),
         interval="level",
     )
