@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from statistics import fmean
+from statistics import NormalDist, fmean, pstdev
 
 import click
 from rich.console import Console
@@ -30,6 +31,8 @@ TOO_SLOW, NOT_ENOUGH_DATA = 1, 3
 MAX_PER_DAY, MAX_PRICE = 1e9, 1e6  # far above any service; the figures stay finite, and the simulation short
 _DAY, _HOUR = 86400.0, 3600.0
 _RUNS, _SEED = 100, 1
+REFERENCE_READINGS = 200
+"""Readings of a reference judge of which cost and precision are shown."""
 _SIMULATED_SCORES, _MIN_CLAIMS, _MAX_CLAIMS = 2000, 2, 8
 
 
@@ -63,10 +66,16 @@ def plan(given: PlanArguments) -> int:
         )
         answers[rate] = planned(question, past, random.Random(_SEED), runs=_RUNS)  # noqa: S311 - a simulation
     best = None if limit is None else next((rate for rate, answer in answers.items() if _in_time(answer, limit)), None)
+    usd, half_width = REFERENCE_READINGS * given.price, _reference_half_width(past)
     if given.as_json:
-        click.echo(json.dumps(_summary(answers, best)))
+        reference = {"readings": REFERENCE_READINGS, "usd": usd, "half_width": half_width}
+        click.echo(json.dumps(_summary(answers, best) | {"reference": reference}))
     else:
         _show(answers, best, given.drop)
+        click.echo(
+            f"{REFERENCE_READINGS} readings by a reference judge (judges[].reference) cost ${usd:,.2f} and know its mean "
+            f"to +-{half_width:.3f} or better."
+        )
         if limit is not None and best is None:
             click.echo(f"no rate detects a drop of {given.drop:g} within {given.within}", err=True)
     return TOO_SLOW if limit is not None and best is None else 0
@@ -120,6 +129,11 @@ def _hours(within: str | None) -> float | None:
     except ValueError as error:
         raise ConfigError(f"--within: {error}") from error
     return None if seconds is None else float(str(seconds)) / _HOUR
+
+
+def _reference_half_width(scores: Sequence[float]) -> float:
+    """Half-width of the 95 % interval of the mean of as many scores, which a cheaper judge can make narrower only."""
+    return NormalDist().inv_cdf(0.975) * pstdev(scores) / math.sqrt(REFERENCE_READINGS)
 
 
 def _in_time(answer: PowerAnswer, hours: float) -> bool:

@@ -227,6 +227,8 @@ def _check_cascade(config: Config) -> None:
     for index, judge in enumerate(judges_by_name.values()):
         where = f"judges[{index}]"
         if judge.follows is None:
+            if judge.reference:
+                raise ConfigError(f"{where}.reference: corrects the judge that this one follows; add `follows`")
             if judge.unsure_probability is not None:
                 raise ConfigError(
                     f"{where}.unsure_probability: is about the judge that this one follows; add `follows`"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+from pydantic import Field, StrictBool
 
 from ragwatch.config.options import DAY, HOUR, AnyQuantity, FrozenOptions, Name, Probability, Ratio
 from ragwatch.core.budget import SpendingCap
@@ -33,6 +33,7 @@ class JudgeOptions(FrozenOptions):
     probability: Probability = 1.0
     follows: Name | None = None
     unsure_probability: Probability | None = None
+    reference: StrictBool = False
     quantities: tuple[AnyQuantity, ...] | None = Field(None, min_length=1)
     budget: BudgetOptions = BudgetOptions()
     repeat: Ratio = 0.0

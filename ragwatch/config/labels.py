@@ -45,9 +45,11 @@ class LabelsOptions(FrozenOptions):
         every = (*Quantity, *(criterion.quantity for criterion in criteria))
         first = judges[0]
         second = second_of(judges)
+        chain = (first.name,) if second is None or second.name not in versions else (first.name, second.name)
         return LabelRules(
             dict(versions),
-            chain=(first.name,) if second is None or second.name not in versions else (first.name, second.name),
+            chain=chain,
+            reference=second is not None and second.name in chain and second.reference,
             second=frozenset(every if second is None or second.quantities is None else second.quantities),
             fresh=self.fresh,
             minimum=self.minimum,

@@ -29,6 +29,7 @@ class EstimateRow:
         labels: Number of labels that a level rests on, those that have aged in part.
         labels_given: Number of labels that were given.
         annotators: The annotators behind a corrected estimate; None elsewhere.
+        reference: The judge in whose terms the estimate is, where it is corrected by a reference judge, not by people.
     """
 
     quantity: Quantity
@@ -41,6 +42,7 @@ class EstimateRow:
     labels: int = 0
     labels_given: int = 0
     annotators: AnnotatorShares | None = None
+    reference: str = ""
 
     @property
     def place(self) -> Place:

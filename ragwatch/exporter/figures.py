@@ -49,7 +49,7 @@ def of_quantity(figure: GaugeSource, quantity: Quantity, snapshot: Snapshot, est
 
 
 def _labels_of(row: EstimateRow) -> Labels:
-    return row.route, row.judge, row.window, "yes" if row.corrected else "no"
+    return row.route, row.judge, row.window, row.reference or ("yes" if row.corrected else "no")
 
 
 def _lag(name: str) -> Callable[[Snapshot], Iterable[Reading]]:

@@ -279,7 +279,7 @@ def _corrected(builder: _OverviewBuilder, row: EstimateRow) -> dict[str, object]
     """The level, with the annotators behind it; None without one."""
     series = (row.quantity, row.route, row.judge, row.window)
     for other in builder.snapshot.corrected:
-        if (other.quantity, other.route, other.judge, other.window) == series:
+        if (other.quantity, other.route, other.judge, other.window) == series and not other.reference:
             estimate, shares = other.estimate, other.annotators
             figures = {
                 "value": estimate.value,

@@ -240,7 +240,7 @@ class _Levels:
         """The three levels with their rows; `why` says why a level has no figures of its own kind."""
         judged = {level: list(self._judged(quantities)) for level, quantities in _QUANTITIES.items()}
         rankings = [*self._ranked(), *self._canaries()]
-        answered = [*self._labelled(), *self._rated(), *self._canary_answers()]
+        answered = [*self._labelled(), *self._by_reference(), *self._rated(), *self._canary_answers()]
         criteria = list(self._judged(self._criteria))
         return [
             self._level(RETRIEVAL, [*judged[RETRIEVAL], *rankings], missing=not rankings),
@@ -279,7 +279,7 @@ class _Levels:
     def _uncalibrated(self, quantity: Quantity) -> Iterator[LevelRow]:
         """The level of a quantity of which nobody has labelled an answer."""
         for row in self._snapshot.corrected:
-            if row.quantity == quantity and self._is_shown(row) and not row.labels_given:
+            if row.quantity == quantity and self._is_shown(row) and not row.labels_given and not row.reference:
                 interval = row.estimate.low, row.estimate.high
                 source = f"level in people's terms: not calibrated yet, 0 of {CALIBRATED_LABELS} labels"
                 yield _row(str(quantity), source, row.estimate.value, interval=interval, count=row.estimate.n)
@@ -320,6 +320,14 @@ class _Levels:
 
     def _is_shown(self, row: EstimateRow) -> bool:
         return (row.route, row.window, row.judge) == (self._route, self._window, self._judge["judge"])
+
+    def _by_reference(self) -> Iterator[LevelRow]:
+        """What the reference judge would say of every answer: it has read a known share, and corrects the other."""
+        for row in self._snapshot.corrected:
+            if self._is_shown(row) and row.reference:
+                interval = row.estimate.low, row.estimate.high
+                source = f"judge {row.judge} corrected by {row.reference}, which read {row.estimate.n:,} answers"
+                yield _row(str(row.quantity), source, row.estimate.value, interval=interval, count=row.estimate.n)
 
     def _canary_answers(self) -> Iterator[LevelRow]:
         for (gauge, labels), value in sorted(self._gauges.items()):

@@ -89,6 +89,28 @@ class PpiSums:
         """Return the sums of 1, w, w f_(k-1), w f_k, w f_(k-1) f_k and w f_k^2 over the rows of a tier."""
         return self.numbers[tier * _MOMENTS : (tier + 1) * _MOMENTS]
 
+    def without_last(self) -> PpiSums:
+        """Return the sums of the same rows without the last tier, which no row may have reached.
+
+        Of a chain of two judges and people it leaves the two judges: the last judge corrects the first.
+
+        >>> rows = [([0.2], [0.5]), ([0.8, 1.0], [0.5, 0.1])]
+        >>> PpiSums.of(3, rows).without_last() == PpiSums.of(2, rows)
+        True
+        """
+        tiers, width = self.tiers - 1, _PARTS * self.tiers
+        shorter = width - _PARTS
+        size = 1 + width + width * (width + 1) // 2
+        numbers = list(self.numbers[: tiers * _MOMENTS])
+        for tier in range(tiers):
+            start = self.tiers * _MOMENTS + tier * size
+            numbers += self.numbers[start : start + 1 + shorter]
+            triangle = start + 1 + width
+            for i in range(shorter):
+                row = triangle + i * width - i * (i - 1) // 2
+                numbers += self.numbers[row : row + shorter - i]
+        return PpiSums(tiers, tuple(numbers))
+
     def addends(self) -> Addends:
         """Return the addends of the last tier, the labels, without sums of w^3 and w^4.
 

@@ -53,10 +53,13 @@ class LabelCorrection:
         self._cache: dict[str, AnswerVerdicts | None] = {}
         self._inputs: object = None
         self._rows: tuple[EstimateRow, ...] = ()
+        self._by_reference: tuple[EstimateRow, ...] = ()
         self._gauges: dict[tuple[Gauge, tuple[str, ...]], float] = {}
 
     def correct(self, now: float, estimates: Sequence[EstimateRow]) -> tuple[tuple[EstimateRow, ...], Gauges]:
-        """Corrected estimates, and gauges of labels and of agreement with the judges. Empty without labels.
+        """Corrected estimates, and gauges of labels and of agreement with the judges.
+
+        A reference judge corrects without labels, too; everything else is empty without them.
 
         Raises:
             StoreError: The store cannot be read.
@@ -64,7 +67,7 @@ class LabelCorrection:
         labels = [
             label for label in self._store.labels(now - self._rules.fresh) if label.scores and self._rules.counts(label)
         ]
-        if not labels:
+        if not labels and not self._rules.reference:
             return tuple(self._levels.rows((), estimates, now, {})), {}
         answers = self._labelled_answers(labels)
         complete = self._catch_up(now)
@@ -72,11 +75,13 @@ class LabelCorrection:
         if inputs != self._inputs:
             self._gauges = dict(self._agreement(answers))
             times = (label.at for label in labels if label.at <= now)  # the clock of a person may be ahead
-            self._gauges[Gauge.LAST_LABEL, ()] = max(times, default=now)
+            if labels:
+                self._gauges[Gauge.LAST_LABEL, ()] = max(times, default=now)
             self._rows = tuple(self._corrected(answers, now)) if complete else ()
+            self._by_reference = tuple(self._in_terms_of_reference(now)) if complete and self._rules.reference else ()
             self._inputs = inputs if complete else None
         rows = {row.place: row for row in self._rows}
-        return tuple(self._levels.rows(answers, estimates, now, rows)), self._gauges
+        return (*self._levels.rows(answers, estimates, now, rows), *self._by_reference), self._gauges
 
     def _verdicts(self, key: str) -> AnswerVerdicts | None:
         """Verdicts on an answer that is part of the sums: later than what retention has deleted a part of."""
@@ -160,6 +165,19 @@ class LabelCorrection:
                     yield self._robust(row, without, judge_interval(sums, self._rules.confidence))
                 if corrected.gain is not None:
                     self._gauges[Gauge.LABEL_GAIN, (str(quantity), route, name)] = corrected.gain
+
+    def _in_terms_of_reference(self, now: float) -> Iterable[EstimateRow]:
+        """Estimates of what the reference judge would say of every answer, from those that it has read (two-phase)."""
+        first, reference = self._rules.chain
+        for name, span in self._spans.items():
+            within = hours(now, span)
+            missed = self._sums.missed(within)
+            for (route, quantity), sums in sorted(self._sums.totals(within).items()):
+                if quantity not in self._rules.second:
+                    continue
+                estimate = self._estimate(sums.without_last(), missed.get(route, 0.0)).estimate
+                if estimate is not None:
+                    yield EstimateRow(quantity, route, first, name, estimate, corrected=True, reference=reference)
 
     def _estimate(self, sums: PpiSums, missed: float) -> CorrectedEstimate:
         rules = self._rules

@@ -27,6 +27,7 @@ class LabelRules:
         judges: Version in force of each judge, by name.
         chain: The judge that reads every draw, and the next one of its cascade, if any.
         second: Quantities of the second judge.
+        reference: Whether the second judge corrects the first one, for an estimate in the terms of the second.
         fresh: Seconds for which a label counts.
         minimum: Labels below which nothing is estimated.
         share_unsure: Share of the samples for people that is selected by how unsure the judges are, in [0, 1).
@@ -42,6 +43,7 @@ class LabelRules:
     judges: Mapping[str, str]
     chain: tuple[str, ...]
     second: frozenset[Quantity] = frozenset(Quantity)
+    reference: bool = False
     fresh: float = 30 * DAY
     minimum: int = 30
     share_unsure: float = 0.5

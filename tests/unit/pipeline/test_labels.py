@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 from support.kit import JUDGE, ScriptedJudge, a_claim, a_draw, a_verdict, an_admission, an_evidence, an_unjudged
-from support.labelled import ALONE, BOTH, NOW, World
+from support.labelled import ALONE, BOTH, LLM, NOW, World
 
 from ragwatch.board import Board
 from ragwatch.core.estimate import Addends, Estimate
@@ -77,6 +77,38 @@ def test_the_corrected_interval_covers_where_the_judge_misses(
         uncorrected += own.low <= world.truth <= own.high
     assert right >= 4
     assert uncorrected == 0
+
+
+@pytest.mark.costly
+def test_a_reference_judge_corrects_without_labels(store_of: Callable[[], SqliteStore]) -> None:
+    """From the half that it has read: what it would say of all traffic, which is not what the first judge says."""
+    rules = replace(BOTH, reference=True)
+    right = first = 0
+    for seed in range(5):
+        world = World(store_of(), Random(seed), requests=500, rules=rules)
+        row = faithful(world.people().correct(NOW, ())[0])
+        assert row is not None
+        assert (row.corrected, row.judge, row.reference, row.labels) == (True, JUDGE, LLM, 0)
+        expected = (
+            0.05 + 0.85 * world.truth
+        )  # it overlooks a tenth of the supported claims, and believes 1 of 20 false ones
+        right += row.estimate.low <= expected <= row.estimate.high
+        first += row.estimate.low <= judges_own(world.store).value <= row.estimate.high
+    assert right >= 4
+    assert first == 0
+
+
+@pytest.mark.costly
+def test_people_correct_beside_a_reference_judge(store: SqliteStore) -> None:
+    """Three tiers: the estimate in people's terms is the same with and without the one in terms of the reference."""
+    world = World(store, Random(3), requests=300, rules=BOTH)
+    world.label(40)
+    rules = replace(BOTH, reference=True)
+    rows = LabelCorrection(rules, {"1d": 86400.0}, store=store).correct(NOW, ())[0]
+    assert [row for row in rows if not row.reference] == list(
+        LabelCorrection(BOTH, {"1d": 86400.0}, store=store).correct(NOW, ())[0]
+    )
+    assert {row.reference for row in rows if row.window == "1d"} == {"", LLM}
 
 
 def test_without_labels_there_is_nothing(store: SqliteStore) -> None:
