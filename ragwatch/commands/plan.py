@@ -73,8 +73,8 @@ def plan(given: PlanArguments) -> int:
     else:
         _show(answers, best, given.drop)
         click.echo(
-            f"{REFERENCE_READINGS} readings by a reference judge (judges[].reference) cost ${usd:,.2f} and know its mean "
-            f"to +-{half_width:.3f} or better."
+            f"{REFERENCE_READINGS} readings by a reference judge (judges[].reference) cost ${usd:,.2f}; "
+            f"the 95 % interval of its mean is then +-{half_width:.3f} or narrower."
         )
         if limit is not None and best is None:
             click.echo(f"no rate detects a drop of {given.drop:g} within {given.within}", err=True)

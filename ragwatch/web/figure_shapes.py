@@ -105,7 +105,7 @@ def _route_shapes() -> dict[str, Schema]:
 
 def _trends() -> Schema:
     chart = {"kind": one_of(("score", "canary", "drift", "traffic_drift")), "name": TEXT, "of": TEXT, "n": COUNT}
-    score = {"lower_is_better": FLAG, "state": _STATE, "mean": record(_MEAN), "versions": many(TEXT)}
+    score = {"lower_is_better": FLAG, "mean": record(_MEAN), "versions": many(TEXT)}
     evidence = {"present": maybe(NUMBER), "highest": NUMBER, "level": TEXT, "words": maybe(TEXT), "highest_words": TEXT}
     point = record({"start": COUNT}, {"version": TEXT, **_MEAN, "peak": NUMBER})
     return record(

@@ -21,7 +21,7 @@ from ragwatch.web.scope import PageScope
 _STATES = ("bad", "unsure", "good", "plain")  # the worst first
 _HEADLINES = {
     "bad": "Quality is worse than a threshold",
-    "unsure": "Inconclusive: a confidence interval includes its threshold",
+    "unsure": "Inconclusive: the interval of a level includes its threshold, or there is no level yet",
     "good": "Quality meets its thresholds",
     "plain": "No thresholds are configured",
     "silent": "No data yet",
@@ -249,13 +249,15 @@ def _figures_of(builder: _OverviewBuilder, route: str, judge: str) -> JudgeFigur
 def _figure(builder: _OverviewBuilder, quantity: Quantity, route: str, judge: str, row: EstimateRow | None) -> Figure:
     lower_is_better, threshold = quantity in LOW_IS_GOOD, builder.scope.threshold(quantity, route)
     last = builder.snapshot.last_sample.get((quantity, route, judge))
+    level_row = None if row is None else _level(builder, row)
+    level = None if level_row is None else level_row.estimate
     figure: Figure = {
         "quantity": str(quantity),
         "lower_is_better": lower_is_better,
         "threshold": threshold,
         "last_sample_at": last,
         "age_seconds": None if last is None else max(builder.now - last, 0.0),
-        "state": "silent" if row is None else state_of(row.estimate, threshold, lower_is_better=lower_is_better),
+        "state": "silent" if row is None else state_of(level, threshold, lower_is_better=lower_is_better),
         "why": _why(builder, quantity, route, judge) if row is None else None,
     }
     if row is None:
@@ -271,27 +273,28 @@ def _figure(builder: _OverviewBuilder, quantity: Quantity, route: str, judge: st
         "n": estimate.n,
         "n_eff": estimate.n_eff,
         "interval": estimate.interval,
-        "corrected": _corrected(builder, row),
+        "corrected": None if level_row is None else _corrected(level_row),
     }
 
 
-def _corrected(builder: _OverviewBuilder, row: EstimateRow) -> dict[str, object] | None:
-    """The level, with the annotators behind it; None without one."""
-    series = (row.quantity, row.route, row.judge, row.window)
-    for other in builder.snapshot.corrected:
-        if (other.quantity, other.route, other.judge, other.window) == series and not other.reference:
-            estimate, shares = other.estimate, other.annotators
-            figures = {
-                "value": estimate.value,
-                "low": estimate.low,
-                "high": estimate.high,
-                "n": estimate.n,
-                "labels": other.labels,
-                "labels_given": other.labels_given,
-                "calibrated": other.calibrated,
-            }
-            return figures | ({} if shares is None else _annotators(shares))
-    return None
+def _level(builder: _OverviewBuilder, row: EstimateRow) -> EstimateRow | None:
+    """The level beside a mean of the judge; None without one."""
+    return next((one for one in builder.snapshot.corrected if one.place == row.place and not one.reference), None)
+
+
+def _corrected(level: EstimateRow) -> dict[str, object]:
+    """The figures of a level, with the annotators behind it."""
+    estimate, shares = level.estimate, level.annotators
+    figures = {
+        "value": estimate.value,
+        "low": estimate.low,
+        "high": estimate.high,
+        "n": estimate.n,
+        "labels": level.labels,
+        "labels_given": level.labels_given,
+        "calibrated": level.calibrated,
+    }
+    return figures | ({} if shares is None else _annotators(shares))
 
 
 def _annotators(shares: AnnotatorShares) -> dict[str, object]:
@@ -312,11 +315,13 @@ def _annotators(shares: AnnotatorShares) -> dict[str, object]:
     }
 
 
-def state_of(estimate: Estimate, threshold: float | None, *, lower_is_better: bool) -> str:
-    """`bad` and `good` only when the whole interval lies on that side of the threshold."""
+def state_of(level: Estimate | None, threshold: float | None, *, lower_is_better: bool) -> str:
+    """`bad` and `good` only when the whole interval of the level lies on that side of the threshold, as for pages."""
     if threshold is None:
         return "plain"
-    low, high = estimate.low, estimate.high
+    if level is None:
+        return "unsure"
+    low, high = level.low, level.high
     if lower_is_better:
         low, high, threshold = -high, -low, -threshold
     if high < threshold:

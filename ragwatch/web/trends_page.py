@@ -32,7 +32,7 @@ from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.ports import RecordedEvent, Store, TrendQuery, TrendSums
 from ragwatch.web.canaries import suites_of
 from ragwatch.web.charts import Line, TimeAxis, bars, evidence_chart, marks, score_chart
-from ragwatch.web.overview import routes_of, state_of
+from ragwatch.web.overview import routes_of
 from ragwatch.web.pages import clock as instant
 from ragwatch.web.pages import page
 from ragwatch.web.reply import json_reply
@@ -264,7 +264,6 @@ class _Trends:
             "of": name,
             "lower_is_better": name in _LOW_IS_GOOD,
             "threshold": threshold,
-            "state": _state(name, whole, threshold) if band else "plain",
             "n": sum(one.n for line in versions.values() for one in line.values()),
             "mean": _figures(whole, band=band),
             "versions": [line.name for line in lines],
@@ -358,10 +357,3 @@ def _figures(estimate: Estimate | None, *, band: bool) -> dict[str, object]:
         return {"value": None, "low": None, "high": None, "n": 0}
     low, high = (estimate.low, estimate.high) if band else (None, None)
     return {"value": estimate.value, "low": low, "high": high, "n": estimate.n}
-
-
-def _state(name: str, estimate: Estimate | None, threshold: float | None) -> str:
-    """State of the mean over the whole range, like that of a figure of the overview."""
-    if estimate is None:
-        return "silent"
-    return state_of(estimate, threshold, lower_is_better=name in _LOW_IS_GOOD)

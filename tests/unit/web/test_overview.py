@@ -29,9 +29,9 @@ def figure(view: dict[str, Any], quantity: str, route: str = "search") -> dict[s
 
 
 def with_estimate(quantity: Quantity, value: float, half: float) -> Snapshot:
-    """The small Snapshot with another estimate."""
+    """The small Snapshot with another estimate, and a level that says the same."""
     row = EstimateRow(quantity, "search", JUDGE, "1h", estimate(value, half=half))
-    return replace(small(), estimates=(row,))
+    return replace(small(), estimates=(row,), corrected=(replace(row, corrected=True),))
 
 
 @pytest.mark.parametrize(
@@ -53,6 +53,17 @@ def test_only_a_whole_interval_is_good_or_bad(quantity: Quantity, value: float, 
     view = overview(with_estimate(quantity, value, half), scope, now=AT)
     assert figure(view, quantity)["state"] == state
     assert view["state"] == state
+
+
+def test_the_mean_of_a_judge_is_not_compared_with_a_threshold() -> None:
+    """As in rules: without a level, or with a wide one, a figure is inconclusive, whatever the judge thinks."""
+    bad = with_estimate(Quantity.FAITHFULNESS, 0.5, 0.02)
+    (row,) = bad.estimates
+    wide = replace(row, estimate=estimate(0.8, half=0.2), corrected=True)
+    in_words_of_another = replace(row, corrected=True, reference="claude")
+    for levels in ((), (wide,), (in_words_of_another,), (in_words_of_another, wide)):
+        view = overview(replace(bad, corrected=levels), SCOPE, now=AT)
+        assert (figure(view, "faithfulness")["state"], view["state"]) == ("unsure", "unsure")
 
 
 @pytest.mark.parametrize(("own", "state"), [(0.5, "good"), (0.7, "bad"), (None, "plain")])

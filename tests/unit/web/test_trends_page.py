@@ -106,7 +106,6 @@ def test_scores_of_two_versions_of_a_judge_are_two_lines(store: Store) -> None:
     (chart,) = view(store)["charts"]
     assert (chart["versions"], chart["mean"]["value"], chart["mean"]["n"]) == (["older", "scripted-1"], 1.0, 4)
     assert [line["current"] for line in chart["shapes"]["lines"]] == [False, True]
-    assert chart["state"] == "unsure"
 
 
 def test_evidence_is_drawn_on_a_log_scale_and_said_in_words(store: Store) -> None:
