@@ -173,6 +173,10 @@ def test_x20_certificates_rotate_under_load(folder: Path) -> None:
                 while certificate(port) != (folder / f"{name}.crt").read_text().replace("\r", ""):
                     assert time.monotonic() < end
                     time.sleep(0.1)
+                until = scrapes[0] + 10
+                while scrapes[0] < until and not failures:
+                    assert time.monotonic() < end
+                    time.sleep(0.1)
         finally:
             done.set()
             for thread in threads:
