@@ -91,7 +91,7 @@ def main() -> None:
         and (bad := counts[False, True] + counts[False, False]) >= FEWEST
     }
     table = json.loads(TABLE.read_text(encoding="utf-8")) if TABLE.is_file() else {}
-    table[arguments.judge] = {"faithfulness": measured}
+    table[arguments.judge] = {"version": judge.version, "families": {"faithfulness": measured}}
     TABLE.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
 
 

@@ -44,6 +44,19 @@ class Family:
         return (self.good_yes + 0.5) / (self.good + 1.0), (self.bad_yes + 0.5) / (self.bad + 1.0)
 
 
+@dataclass(frozen=True, slots=True)
+class MeasuredRates:
+    """What was measured of a kind of judge.
+
+    Attributes:
+        version: Version of the judge that was measured.
+        families: By quantity and name of the family, its four counts (see `Family`).
+    """
+
+    version: str
+    families: Mapping[str, Mapping[str, tuple[int, int, int, int]]]
+
+
 @cache
 def families(kind: str, quantity: str) -> tuple[Family, ...]:
     """The families on which a kind of judge was measured; empty where nothing is known.
@@ -51,8 +64,9 @@ def families(kind: str, quantity: str) -> tuple[Family, ...]:
     >>> len(families("lexical", "faithfulness")) > 15, families("claude", "faithfulness")
     (True, ())
     """
-    measured = _read().get(kind, {}).get(quantity, {})
-    return tuple(Family(name, *counts) for name, counts in measured.items())
+    measured = measured_rates().get(kind)
+    of_quantity = {} if measured is None else measured.families.get(quantity, {})
+    return tuple(Family(name, *counts) for name, counts in of_quantity.items())
 
 
 @cache
@@ -63,7 +77,6 @@ def rates(kind: str) -> Mapping[Quantity, tuple[Rates, ...]]:
 
 
 @cache
-def _read() -> dict[str, dict[str, dict[str, tuple[int, int, int, int]]]]:
-    """By kind and quantity, the counts of each family."""
-    table: dict[str, dict[str, dict[str, tuple[int, int, int, int]]]] = json.loads(_TABLE.read_text(encoding="utf-8"))
-    return table
+def measured_rates() -> Mapping[str, MeasuredRates]:
+    """What was measured, by kind of judge."""
+    return {kind: MeasuredRates(**rates) for kind, rates in json.loads(_TABLE.read_text(encoding="utf-8")).items()}

@@ -143,6 +143,7 @@ def build_app(  # noqa: PLR0913 - dependencies, by keyword
         rejudge: Has stored answers read again; None for no such endpoint.
     """
     pages, scrapes = _limits()
+    rate = LabelRate(policy.refused)  # the API and the page count the labels of an annotator together
     endpoints = _Endpoints(
         board=board, scrape=render, store=store, scope=scope, problems=ready, clock=clock, pages=pages, scrapes=scrapes
     )
@@ -150,7 +151,8 @@ def build_app(  # noqa: PLR0913 - dependencies, by keyword
         routes=[
             *endpoints.routes(),
             *_post_routes(actions, receivers, forget, rejudge),
-            *_label_routes(labels, pages, policy, clock),
+            *label_routes(labels, pages, rate),
+            *label_page_routes(labels, board, pages, rate, clock),
             *_answer_routes(store, scope, clock, pages, prompts),
             *_figure_routes(board, store, scope, clock, pages),
         ],
@@ -199,14 +201,6 @@ def _figure_routes(
         *cause_routes(store, scope, clock),
         *openapi_routes(scope),
     ]
-
-
-def _label_routes(
-    labels: Callable[[], LabelService] | None, limit: RequestLimit, policy: RequestPolicy, clock: Callable[[], float]
-) -> list[Route]:
-    """Routes of the API for labels and of the page, which count the labels of an annotator together."""
-    rate = LabelRate(policy.refused)
-    return [*label_routes(labels, limit, rate), *label_page_routes(labels, limit, rate, clock)]
 
 
 def _limits() -> tuple[RequestLimit, RequestLimit]:

@@ -29,6 +29,8 @@ Meaning = TypeVar("Meaning")
 MAX_NOTE_CHARS = 1000  # in a form, whose length is limited
 _COUNTED = 10_000  # claims of one answer
 CRITERION = "criterion."  # prefix of the names of fields
+CALIBRATING = (Quantity.FAITHFULNESS, Quantity.TOP_RANKED_IGNORED)
+"""What is asked about an answer to calibrate levels: two questions, so that fifty answers take a quarter of an hour."""
 
 
 class AnswerPart(TypedDict):
@@ -39,14 +41,15 @@ class AnswerPart(TypedDict):
     ends: list[int]
 
 
-def task_view(task: LabelTask) -> dict[str, object]:
+def task_view(task: LabelTask, *, calibrating: bool = False) -> dict[str, object]:
     """Builds the data of the page for one sample: its texts, with the claims marked, and the questions.
 
     Args:
         task: A sample with its claims and criteria, as `LabelTasks.task` returns it. No verdict is part of it.
+        calibrating: Whether only the questions of `CALIBRATING` are asked, about the answer as a whole.
     """
     sample = task["sample"]
-    claims = task["claims"]
+    claims = [] if calibrating else task["claims"]
     question, answer, history = sample.get("question"), sample["answer"], sample.get("history") or []
     return {
         "key": task["key"],
@@ -65,7 +68,7 @@ def task_view(task: LabelTask) -> dict[str, object]:
         "contexts_left_out": max(0, len(sample["contexts"]) - MAX_CONTEXTS),
         "claims": len(claims),
         "claims_left_out": max(0, len(claims) - MAX_CLAIMS),
-        "questions": list(_questions(task, claims)),
+        "questions": list(_questions(task, claims, CALIBRATING if calibrating else None)),
         "note_chars": MAX_NOTE_CHARS,
     }
 
@@ -93,7 +96,9 @@ def _name(context: ContextFields) -> str | None:
     return None if context.get("id") is None else cut(str(context["id"]), QUOTE_CHARS)["text"]
 
 
-def _questions(task: LabelTask, claims: Sequence[TaskClaim]) -> Iterator[dict[str, object]]:
+def _questions(
+    task: LabelTask, claims: Sequence[TaskClaim], quantities: Sequence[Quantity] | None
+) -> Iterator[dict[str, object]]:
     for number, claim in enumerate(claims[:MAX_CLAIMS], start=1):
         yield {
             "name": f"c{number}",
@@ -104,6 +109,8 @@ def _questions(task: LabelTask, claims: Sequence[TaskClaim]) -> Iterator[dict[st
     criteria = [(one["name"], one["question"]) for one in task.get("criteria", ())]
     has_contexts = bool(task["sample"]["contexts"])
     for question in label_questions(has_claims=bool(claims), has_contexts=has_contexts, criteria=criteria):
+        if quantities is not None and question.quantity not in quantities:
+            continue
         prefix = CRITERION if question.quantity.is_criterion else ""
         yield {
             "name": f"{prefix}{question.quantity}",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
 from urllib.parse import parse_qsl, urlencode
 
@@ -18,19 +19,22 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from ragwatch import __version__
+from ragwatch.board import Board
+from ragwatch.core.estimators.level import CALIBRATED_LABELS
 from ragwatch.errors import ConfigError, StoreError
 from ragwatch.web.access import LABEL_PATH
 from ragwatch.web.audit_trail import shown
 from ragwatch.web.forms import FIELD, FORM_TOKEN
 from ragwatch.web.json_body import read_body
 from ragwatch.web.label_authors import LabelRate, author, check_author
-from ragwatch.web.label_form import label_record, task_view
+from ragwatch.web.label_form import CALIBRATING, label_record, task_view
 from ragwatch.web.labels import MAX_TASKS, LabelService, annotator_name
 from ragwatch.web.pages import page
 from ragwatch.web.request_limit import MIB, RequestLimit
 from ragwatch.web.samples import KEY, ParameterError
 
 DEFAULT_COUNT = 20
+CALIBRATION = "calibration"
 MAX_FIELDS = 2000
 PAGE_SIZE = 16 * MIB  # approximate memory for one response
 _HERE = LABEL_PATH.removeprefix("/")  # relative: a proxy may serve the pages below a path
@@ -50,6 +54,11 @@ class _Form:
     values: Mapping[str, str]
     user: str | None
     token: str | None = None
+
+    @property
+    def calibrates(self) -> bool:
+        """Whether the page asks the two questions that calibrate levels."""
+        return self.values.get("for") == CALIBRATION
 
     def annotator(self) -> str | None:
         """Name under which labels are stored; None if it is still to be given.
@@ -80,12 +89,17 @@ Handler = Callable[[LabelService, _Form], Response]
 
 
 def label_page_routes(
-    annotation: Callable[[], LabelService] | None, limit: RequestLimit, rate: LabelRate, clock: Callable[[], float]
+    annotation: Callable[[], LabelService] | None,
+    board: Board,
+    limit: RequestLimit,
+    rate: LabelRate,
+    clock: Callable[[], float],
 ) -> list[Route]:
     """`GET /label`, and `POST /label` for the forms of the page; none without a label service.
 
     Args:
         annotation: Returns the label service.
+        board: Holds the latest Snapshot, with the levels that labels narrow.
         limit: Limits concurrent requests.
         rate: Counts the labels of each authenticated annotator.
         clock: Seconds since the epoch.
@@ -97,7 +111,7 @@ def label_page_routes(
         return await limit.answer(lambda: _handled(handler, annotation(), form), PAGE_SIZE)
 
     async def show(request: Request) -> ASGIApp:
-        return await answer(_show, _form_of(request, dict(request.query_params)))
+        return await answer(partial(_show, board), _form_of(request, dict(request.query_params)))
 
     async def act(request: Request) -> ASGIApp:
         form = _form_of(request, _fields(await read_body(request)))
@@ -141,7 +155,7 @@ def _handled(handler: Handler, service: LabelService, form: _Form) -> Response:
         return response
 
 
-def _show(service: LabelService, form: _Form) -> Response:
+def _show(board: Board, service: LabelService, form: _Form) -> Response:
     """The answer that is asked for, or the next one of the annotator; else the form with which to begin."""
     name = form.annotator()
     if name is None:
@@ -155,7 +169,33 @@ def _show(service: LabelService, form: _Form) -> Response:
         status = HTTPStatus.NOT_FOUND if missing else HTTPStatus.OK
         return _page(form, annotator=name, queue=queue, error=gone if missing else None, status=status)
     shown((task["key"],))
-    return _page(form, annotator=name, queue=queue, task=task_view(task) | {"given": task["key"] in queue["given"]})
+    view = task_view(task, calibrating=form.calibrates)
+    view |= {"given": task["key"] in queue["given"], "levels": _levels(board, task["route"])}
+    return _page(form, annotator=name, queue=queue, task=view)
+
+
+def _levels(board: Board, route: str) -> list[dict[str, object]]:
+    """Levels of a route that labels narrow: of each quantity that calibration asks about, in its longest window."""
+    snapshot = board.latest()
+    rows = (
+        {}
+        if snapshot is None
+        else {
+            row.quantity: row
+            for row in snapshot.corrected
+            if row.route == route and row.quantity in CALIBRATING and not row.reference
+        }
+    )
+    return [
+        {
+            "quantity": str(quantity),
+            "value": row.estimate.value,
+            "low": row.estimate.low,
+            "high": row.estimate.high,
+            "labels": row.labels,
+        }
+        for quantity, row in rows.items()
+    ]
 
 
 def _start(service: LabelService, form: _Form) -> Response:
@@ -184,6 +224,8 @@ def _next(form: _Form, **parameters: str) -> Response:
     """Leads from a form back to the page."""
     if form.user is None:
         parameters = {"annotator": _named(form), **parameters}
+    if form.calibrates:
+        parameters = {**parameters, "for": CALIBRATION}
     address = f"{_HERE}?{urlencode(parameters)}" if parameters else _HERE
     return RedirectResponse(address, HTTPStatus.SEE_OTHER)
 
@@ -211,7 +253,8 @@ def _page(
         "key": key if KEY.fullmatch(key := form.values.get("key", "")) else None,
         "task": task,
         "error": error,
-        "default_count": DEFAULT_COUNT,
+        "calibrates": form.calibrates,
+        "default_count": CALIBRATED_LABELS if form.calibrates else DEFAULT_COUNT,
         "max_count": MAX_TASKS,
     }
     return HTMLResponse(page("label.html", view), status)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
 from random import Random
@@ -13,12 +14,13 @@ import httpx
 import pytest
 from support.asked import XSS, Reading
 from support.kit import AT, JUDGE, a_claim, a_draw, a_verdict, an_admission, an_evidence
-from support.snapshots import small
+from support.snapshots import estimate, small
 from unit.web.test_labels import ACCESS, named
 
 from ragwatch.board import Board
 from ragwatch.core.criteria import Criterion
 from ragwatch.core.sample import Role, Turn
+from ragwatch.core.snapshot import EstimateRow
 from ragwatch.errors import ConfigError, StoreError
 from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.labels.tasks import STATE, LabelTasks
@@ -59,7 +61,9 @@ async def browser(
 ) -> AsyncIterator[httpx.AsyncClient]:
     """A client with cookies that goes where it is led."""
     board = Board()
-    board.publish(small())
+    level = EstimateRow(Quantity.FAITHFULNESS, "search", JUDGE, "1h", estimate(0.9), corrected=True, labels=12)
+    narrow = replace(level.estimate, low=0.8, high=0.97)
+    board.publish(replace(small(), corrected=(replace(level, estimate=narrow),)))
     app = build_app(
         board=board,
         render=lambda *_: (b"", ""),
@@ -115,6 +119,30 @@ async def test_a_person_labels_answers_one_after_the_other(store: SqliteStore) -
         "faithfulness": 0.67, "contradiction": 0.33, "answer_relevancy": 0.5, "top_ranked_ignored": 0.0,
     }  # fmt: skip
     assert label.probability is not None
+
+
+async def test_fifty_answers_and_two_questions_calibrate(store: SqliteStore) -> None:
+    """`/label?for=calibration` asks about whole answers, goes on so after each, and shows the levels of the route."""
+    judged(store)
+    async with browser(labelling(store)) as client:
+        start = await client.get("/label?for=calibration")
+        assert 'value="50"' in start.text
+        first = await client.post("/label", data={**fields(start.text, "start"), "count": "3", "annotator": "ann"})
+        assert re.findall(r'<fieldset id="q-(\w+)"', first.text) == ["faithfulness", "top_ranked_ignored"]
+        assert "Levels of search as of the last digest: faithfulness 0.90 (0.80–0.97, 12 labels count)" in " ".join(
+            Reading(first.text).text.split()
+        )
+        save = fields(first.text, "save")
+        second = await client.post("/label", data=save | {"faithfulness": "p", "top_ranked_ignored": "n"})
+        assert "1 of 3" in Reading(second.text).text
+        assert "Claim 1" not in second.text
+        back = await client.post("/label", data=fields(second.text, "undo"))
+        assert str(back.url).count("for=calibration") == 1
+    (label,) = store.labels_of(save["key"], 10)
+    assert {str(name): score for name, score in label.scores.items()} == {
+        "faithfulness": 0.5,
+        "top_ranked_ignored": 1.0,
+    }
 
 
 async def test_the_page_shows_no_verdict_and_no_label(store: SqliteStore) -> None:

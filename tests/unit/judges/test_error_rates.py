@@ -1,0 +1,21 @@
+"""The measured error of judges belongs to the judges that ship."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from ragwatch.judges import KINDS
+from ragwatch.judges.error_rates import measured_rates
+from ragwatch.pipeline.budget_account import InMemoryBudget
+from ragwatch.ports import JudgeContext
+from ragwatch.telemetry import Telemetry
+
+
+@pytest.mark.parametrize("name", sorted(measured_rates()))
+def test_rates_are_of_the_judge_that_ships(name: str) -> None:
+    """A change of what a judge reads is measured again: run `python training/levels.py --judge NAME`."""
+    kind = KINDS[name]
+    judge = kind.build(kind.Options(), name=name, context=JudgeContext(Telemetry(), InMemoryBudget(), time.time))
+    assert judge.version == measured_rates()[name].version
