@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from functional.daemon import RagwatchProcess, write_config
@@ -15,9 +18,11 @@ from support.oncall_real import RealTraffic
 from support.oncall_replay import (
     LEARNT,
     MORE_SCENARIOS,
+    ONCALL,
     REAL_SCENARIOS,
     SCENARIOS,
     Scenario,
+    Told,
     Writer,
     play,
     sections,
@@ -27,6 +32,7 @@ from support.oncall_stage import Stage, a_port, until
 from support.oncall_traffic import Breakage
 from support.patience import TIMEOUT
 
+from ragwatch.model.quantities import Quantity
 from ragwatch.rules import Limits, RulePlan
 
 pytestmark = [pytest.mark.alone, pytest.mark.slow]
@@ -41,9 +47,9 @@ QUIET_WINDOWS = 60
 
 @contextmanager
 def watched(
-    folder: Path, scenarios: Sequence[Scenario], rate: float, learnt: int = LEARNT
+    folder: Path, scenarios: Sequence[Scenario], rate: float, learnt: int = LEARNT, **changes: Any
 ) -> Iterator[tuple[Stage, RagwatchProcess, Writer]]:
-    """A log with traffic, and everything that watches it."""
+    """A log with traffic, and everything that watches it; `changes` are those of the rules."""
     traffic = RealTraffic([scenario.route for scenario in scenarios])
     port = a_port()
     stage = Stage({REPLAY: [port]})
@@ -53,7 +59,7 @@ def watched(
     def plan(opened: Stage) -> RulePlan:
         usual = plan_at(opened, port)
         limits = replace(usual.limits, silent=silent)
-        return replace(usual, job=REPLAY, thresholds={}, objectives={}, limits=limits)
+        return replace(usual, **{"job": REPLAY, "thresholds": {}, "objectives": {}, "limits": limits} | changes)
 
     with stage.open(folder, plan):
         config = write_config(
@@ -90,10 +96,17 @@ def test_breakages_are_told_once(name: str, tmp_path: Path, capsys: pytest.Captu
         print("".join(f"\n  {what}: {answers:.0f}" for what, answers in took.items()), end="")
 
 
+SHIPPED = {
+    "thresholds": {quantity: limit for quantity in Quantity if (limit := quantity.row.threshold) is not None},
+    "objectives": {Quantity.FAITHFULNESS: 0.95, Quantity.CONTEXT_PRECISION: 0.95},
+}
+"""Thresholds as shipped, and service level objectives that the judge does not think to be met."""
+
+
 @pytest.mark.ends_after(60.0 + 15.0 * QUIET_WINDOWS + TIMEOUT)
 def test_quiet_traffic_notifies_nobody(tmp_path: Path) -> None:
-    """Routes of different levels, for as long as 60 windows of the rules: no page, no ticket."""
-    with watched(tmp_path, QUIET, 12.0) as (stage, ragwatch, writer):
+    """Healthy routes, .60 to 1 by the judge, under shipped thresholds, for 60 windows of the rules: nobody is told."""
+    with watched(tmp_path, QUIET, 12.0, **SHIPPED) as (stage, ragwatch, writer):
         until(
             "all baselines", lambda: sum(name.startswith("ragwatch_drift_alarm{") for name in ragwatch.series()) >= 15
         )
@@ -102,3 +115,33 @@ def test_quiet_traffic_notifies_nobody(tmp_path: Path) -> None:
             assert [alert for alert in told(stage, REPLAY) if alert.alert not in OF_SCRAPES] == []
             time.sleep(1.0)
         assert writer.healthy_answers > LEARNT + 5.0 * QUIET_WINDOWS
+
+
+STOPPED_SECONDS = 20.0
+KEPT_SECONDS = 300.0
+"""As shipped (`keep_firing_for`); elsewhere it is a second, for the ends of pages."""
+
+
+def test_a_page_outlives_a_daemon_that_is_stopped_for_twenty_seconds(tmp_path: Path) -> None:
+    """Missed scrapes neither close a page nor raise a second one."""
+    scenarios = (SCENARIOS[0], Scenario("quiet"))
+    with watched(tmp_path, scenarios, 12.0, kept=KEPT_SECONDS) as (stage, ragwatch, writer):
+        until("all baselines", lambda: sum(name.startswith("ragwatch_drift_alarm{") for name in ragwatch.series()) >= 6)
+        writer.break_everything()
+        route = scenarios[0].route
+        pages = until("a page", lambda: [alert for alert in told(stage, REPLAY) if _is_page(alert, route)])
+        os.kill(ragwatch.process.pid, signal.SIGSTOP)
+        try:
+            until("a missed scrape", lambda: stage.ask(f'up{{job="{REPLAY}"}} == 0'))
+            time.sleep(STOPPED_SECONDS)
+        finally:
+            os.kill(ragwatch.process.pid, signal.SIGCONT)
+        until("scrapes again", lambda: stage.ask(f'up{{job="{REPLAY}"}} == 1'))
+        time.sleep(5.0)  # a second page would come with the next evaluations
+        assert [alert for alert in told(stage, REPLAY) if _is_page(alert, route)] == pages
+        resolved = [body for receiver, body in stage.heard if receiver == ONCALL and body["status"] == "resolved"]
+        assert [body for body in resolved if body["groupLabels"].get("route") == route] == []
+
+
+def _is_page(alert: Told, route: str) -> bool:
+    return alert.receiver == ONCALL and alert.route == route
