@@ -9,12 +9,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ragwatch.core.sample import Sample
-from ragwatch.formats.guess import are_ids
-from ragwatch.formats.prompts import has_prompt
+from ragwatch.formats.suspicion import suspicions
 from ragwatch.formats.record import Line
 
 JSONL_ADVICE = "write one JSON object per line, each with its newline (of a whole array: jq -c '.[]')"
-_MIN_PROMPT_RATIO = 0.5  # share of the samples above which a prompt as context is no coincidence
 _MAX_ROUTES_SHOWN = 5
 
 
@@ -25,15 +23,7 @@ def sample_warnings(samples: Sequence[Sample], routes: Sequence[str]) -> Iterato
         samples: Samples of one source.
         routes: The configured routes.
     """
-    with_contexts = [sample for sample in samples if any(context.text.strip() for context in sample.contexts)]
-    if with_contexts and are_ids([context.text.strip() for sample in with_contexts for context in sample.contexts]):
-        yield "contexts hold ids instead of texts; log the texts that the retriever returned"
-    elif with_contexts and sum(map(has_prompt, with_contexts)) > _MIN_PROMPT_RATIO * len(with_contexts):
-        yield (
-            "a context looks like a whole prompt (it contains the question, or instructions to a model), and all of "
-            "it would count as support; cut the passages out with `split` (`ragwatch map FILE` proposes how), or log "
-            "them as a list"
-        )
+    yield from (suspicion.text for suspicion in suspicions(samples))
     logged = Counter(sample.route for sample in samples if sample.route)
     if (routes or logged) and samples and not any(sample.route in routes for sample in samples):
         names = ", ".join(repr(route) for route, _ in logged.most_common(_MAX_ROUTES_SHOWN))

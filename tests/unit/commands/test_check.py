@@ -166,7 +166,7 @@ def test_ids_in_place_of_contexts_are_a_warning(tmp_path: Path) -> None:
     """Names of passages support nothing; passages of one word beside real ones are passages."""
     result = _check(tmp_path, _row("doc-17#3"), _row("6f1c2b"))
     assert result.return_value == 0
-    assert "contexts hold ids instead of texts" in _said(result)
+    assert "contexts hold names of documents" in _said(result)
     assert "hold ids" not in _said(_check(tmp_path, _row("Yes."), _row(PASSAGE)))
 
 
