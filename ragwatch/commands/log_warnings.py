@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ragwatch.core.sample import Sample
-from ragwatch.formats.suspicion import suspicions
 from ragwatch.formats.record import Line
+from ragwatch.formats.suspicion import suspicions
 
 JSONL_ADVICE = "write one JSON object per line, each with its newline (of a whole array: jq -c '.[]')"
 _MAX_ROUTES_SHOWN = 5

@@ -1,4 +1,4 @@
-"""The fields of a log that may be a part of its samples: by their names, and checked by their values over all records."""
+"""The fields of a log that may be a part of its samples, by their names and by their values over all records."""
 
 from __future__ import annotations
 
@@ -135,16 +135,16 @@ def context_candidates(known: Sequence[LogField], *, varied: bool) -> list[Candi
             continue
         fault = _contexts_fault(values, varied=varied)
         listed.append(Candidate(expression, UNNAMED if rank is None else rank, field, values, fault))
-    return sorted(listed, key=lambda one: (bool(one.fault), one.rank, one.field.depth))
+    return sorted(listed, key=lambda one: (bool(one.fault), bool(single_texts(one)), one.rank, one.field.depth))
 
 
 def _extracted(field: LogField) -> tuple[str, Values] | None:
     """Expression and values of the passages in a field; None if it holds none."""
     lists = {position: value for position, value in field.values.items() if isinstance(value, list)}
-    items = [item for value in lists.values() if isinstance(value, list) for item in value]
+    items = [item for value in lists.values() for item in value]
     if items and all(isinstance(item, str) for item in items):
         return f"{field.path}[]" if field.in_list else field.path, {**lists}
-    objects = [item for item in items if isinstance(item, dict)]
+    objects: list[Mapping[str, object]] = [item for item in items if isinstance(item, dict)]
     if objects and len(objects) == len(items):
         return _projected(field, lists, objects)
     texts = {position: value for position, value in field.values.items() if isinstance(value, str) and value.strip()}

@@ -234,9 +234,9 @@ def _asked(record: Record) -> str | None:
         text_of = record["question"]
         return text_of if isinstance(text_of, str) and text_of.strip() else None
     for key, value in record.items():
-        if isinstance(value, str) and value.strip() and (rank := names.rank("question", key)) is not None:
-            if rank < _TELLING:
-                return value
+        rank = names.rank("question", key) if isinstance(value, str) and value.strip() else None
+        if rank is not None and rank < _TELLING:
+            return str(value)
     return None
 
 

@@ -26,6 +26,7 @@ from ragwatch.formats.candidates import (
 from ragwatch.formats.custom import NAME as CUSTOM
 from ragwatch.formats.custom import MappingReader
 from ragwatch.formats.log_fields import log_fields
+from ragwatch.formats.log_reader import split_contexts
 from ragwatch.formats.shape import Record, RecordReader
 from ragwatch.formats.split import Splitter
 from ragwatch.formats.suspicion import suspicions
@@ -36,7 +37,7 @@ _MAX_SHOWN = 3  # candidates of a missing part
 _MAX_KINDS = 4  # alternatives of one part
 _SAME = 0.8
 _VAGUE = names.place("contexts", "source")
-_PARAGRAPHS = "\n\n"
+_BLANK_LINE = "\n\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +88,8 @@ def guess(records: Sequence[Record]) -> FormatGuess:
 
 def known_formats(records: Sequence[Record]) -> list[FormatGuess]:
     """Return the known formats that read any of the records, the one that reads most first."""
-    listed = [replace(_tried(name, shape, records), mapping=shape.MAPPING) for name, shape in FORMATS.items()]
-    return sorted((one for one in listed if one.share), key=lambda one: -(one.share or 0.0))
+    tried = [replace(_tried(name, shape, records), mapping=shape.MAPPING) for name, shape in FORMATS.items()]
+    return sorted((one for one in tried if one.share), key=lambda one: -(one.share or 0.0))
 
 
 def _tried(name: str, reader: RecordReader, records: Sequence[Record]) -> FormatGuess:
@@ -99,8 +100,34 @@ def _tried(name: str, reader: RecordReader, records: Sequence[Record]) -> Format
             samples.append(reader.read(record, f"?{position}"))
         except FormatError as error:
             errors.append(str(error))
-    problems = tuple(suspicion.text for suspicion in suspicions(samples))
-    return FormatGuess(name, len(samples) / len(records), tuple(errors[:_MAX_SHOWN_ERRORS]), problems=problems)
+    splitter = _paragraphs(samples, records)
+    problems = tuple(
+        suspicion.text for suspicion in suspicions(samples if splitter is None else cut(samples, splitter))
+    )
+    share = len(samples) / len(records)
+    return FormatGuess(name, share, tuple(errors[:_MAX_SHOWN_ERRORS]), problems=problems, split=splitter)
+
+
+def cut(samples: Sequence[Sample], splitter: Splitter) -> list[Sample]:
+    """Return the samples with the passages that a splitter cuts out; those of which it cuts none are left out."""
+    whole = []
+    for sample in samples:
+        try:
+            whole.append(split_contexts(sample, splitter))
+        except FormatError:
+            continue
+    return whole
+
+
+def _paragraphs(samples: Sequence[Sample], records: Sequence[Record]) -> Splitter | None:
+    """What cuts contexts that were logged as one text at blank lines; None if most have none, or are lists."""
+    texts = [sample.contexts[0].text.strip() for sample in samples if len(sample.contexts) == 1]
+    several = {text for text in texts if _BLANK_LINE in text}
+    if not several or 2 * len(several) < len({*texts}) or 2 * len(texts) < len(samples):
+        return None
+    fields_of_text = (field for field in log_fields(records) if not field.in_list)
+    logged = {value.strip() for field in fields_of_text for value in field.values.values() if isinstance(value, str)}
+    return Splitter("paragraphs") if several <= logged else None
 
 
 def propose(records: Sequence[Record]) -> FormatGuess:
@@ -116,12 +143,9 @@ def propose(records: Sequence[Record]) -> FormatGuess:
             missing |= {"answer": found.shown("answer")}
             mapping.pop("answer", None)
         return FormatGuess(None, 0.0, errors, mapping, missing=missing, apart=bool(apart))
-    split = found.split()
     tried = _tried(CUSTOM, MappingReader(found.mapping()), records)
-    checked = tuple(tried.problems) if split is None else ()  # else the caller checks what is cut out
     missing = {} if found.chosen["question"] else {"question": found.shown("question")}
-    decisions = tuple(found.decisions())
-    return replace(tried, mapping=found.mapping(), split=split, missing=missing, problems=checked, decisions=decisions)
+    return replace(tried, mapping=found.mapping(), missing=missing, decisions=tuple(found.decisions()))
 
 
 class _Found:
@@ -140,8 +164,10 @@ class _Found:
         outside = [one for one in self._fields if not one.path.startswith(inside)] if inside else self._fields
         self.listed = {"contexts": contexts}
         self.listed |= {part: text_candidates(part, outside, varied=varied) for part in ("question", "answer")}
-        taken = {one.expression for one in self._usable("question")[:1]}
-        self.listed["answer"] = [one for one in self.listed["answer"] if one.expression not in taken]
+        for part, others in (("question", ("answer", "contexts")), ("answer", ("contexts",))):
+            taken = {one.expression for one in self._usable(part)[:1]}
+            for other in others:
+                self.listed[other] = [one for one in self.listed[other] if one.expression not in taken]
         whole = self._whole()
         self.chosen: dict[str, list[Candidate]] = {part: self._choose(part, whole) for part in PARTS}
         answer = self.chosen["answer"][:1]
@@ -152,7 +178,7 @@ class _Found:
             self.chosen[part] = self._alternatives(listed, whole) if part != "history" else listed[:1]
 
     def _usable(self, part: str) -> list[Candidate]:
-        """The candidates that may be chosen. A text without a telling name is never taken for a question or an answer."""
+        """The candidates that may be chosen: a text without a telling name is neither a question nor an answer."""
         listed = [one for one in self.listed[part] if not one.fault]
         named = [one for one in listed if one.rank < UNNAMED]
         if named or part != "contexts":
@@ -188,12 +214,6 @@ class _Found:
         order = ("id", "at", *PARTS, *(part for part in OPTIONAL if part not in ("id", "at")))
         return {part: _joined(part, self.chosen[part]) for part in order if self.chosen[part]}
 
-    def split(self) -> Splitter | None:
-        """How contexts that are one text are cut at blank lines; None if they are lists, or have none."""
-        texts = [text for one in self.chosen["contexts"] for text in single_texts(one)]
-        several = sum(_PARAGRAPHS in text.strip() for text in texts)
-        return Splitter("paragraphs") if several and 2 * several >= len(texts) else None
-
     def shown(self, part: str) -> tuple[str, ...]:
         """The three most likely fields of a part, described."""
         return tuple(one.shown for one in self.listed[part][:_MAX_SHOWN])
@@ -204,9 +224,10 @@ class _Found:
         logged = " and ".join(other for other in PARTS if self.chosen[other])
         logged = f"{logged} {'are' if ' and ' in logged else 'is'} logged, but " if logged else ""
         if part == "contexts" and named and "names" in named[0].fault:
+            holder = named[0].field.names[0]
             return (
-                f"{logged}no field looks like contexts: {named[0].field.names[0]} holds names of documents and no text; log the"
-                " text of each passage that the retriever returned"
+                f"{logged}no field looks like contexts: {holder} holds names of documents and no text; log the text of"
+                " each passage that the retriever returned"
             )
         return f"{logged}no field looks like {part}" + (f": {named[0].shown}" if named else "")
 
@@ -214,10 +235,8 @@ class _Found:
         """What a person has to decide: equally likely fields, and a field that only its values speak for."""
         for part in PARTS:
             chosen = self.chosen[part]
-            others = [
-                one for one in self._usable(part) if one not in chosen and chosen and _is_as_likely(one, chosen[0])
-            ]
-            if others:
+            rest = [one for one in self._usable(part) if one not in chosen] if chosen else []
+            if others := [one for one in rest if _is_as_likely(one, chosen[0])]:
                 shown = "; ".join(one.shown for one in (*chosen[:1], *others))
                 yield f"which of these is the {part}? {shown}"
         for one in self.chosen["contexts"]:
@@ -233,8 +252,8 @@ class _Found:
         answers = f"an answer in {len(answered)} others" if answered else "no answer was recognised in any"
         return (
             f"retrieval and answer seem to be in separate records: contexts are in {len(retrieved)} of {self._number}"
-            f" records, {answers}; a sample is one record, so log the answer together with the contexts that it was made"
-            " from"
+            f" records, {answers}; a sample is one record, so log the answer together with the contexts that it was"
+            " made from"
         )
 
 

@@ -12,9 +12,8 @@ from ragwatch.errors import FormatError
 from ragwatch.formats import openai
 from ragwatch.formats.custom import NAME as CUSTOM
 from ragwatch.formats.custom import MappingReader
-from ragwatch.formats.guess import FormatGuess, propose
+from ragwatch.formats.guess import FormatGuess, cut, propose
 from ragwatch.formats.log_fields import log_fields
-from ragwatch.formats.log_reader import split_contexts
 from ragwatch.formats.shape import Record
 from ragwatch.formats.split import Splitter, before_question
 from ragwatch.formats.suspicion import suspicions
@@ -81,18 +80,8 @@ def _cut_out(records: Sequence[Record], mapping: Mapping[str, str]) -> FormatGue
     if all(prompt.question is None for prompt in prompts):
         mapping = {key: expression for key, expression in mapping.items() if key != "question"}
         samples = [sample._replace(question=None) for sample in samples]
-    problems = tuple(suspicion.text for suspicion in suspicions(_split(samples, splitter)))
+    problems = tuple(suspicion.text for suspicion in suspicions(cut(samples, splitter)))
     return FormatGuess(CUSTOM, len(samples) / len(records), mapping=mapping, split=splitter, problems=problems)
-
-
-def _split(samples: Sequence[Sample], splitter: Splitter) -> list[Sample]:
-    cut = []
-    for sample in samples:
-        try:
-            cut.append(split_contexts(sample, splitter))
-        except FormatError:
-            continue
-    return cut
 
 
 def _samples(mapping: Mapping[str, str], records: Sequence[Record]) -> list[Sample]:

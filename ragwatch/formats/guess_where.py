@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from ragwatch.formats.expressions import predicate
 from ragwatch.formats import names
+from ragwatch.formats.expressions import predicate
 from ragwatch.formats.shape import Record
 
 EVERY_OBJECT = "@"

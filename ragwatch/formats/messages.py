@@ -37,7 +37,8 @@ _PASSAGES = re.compile(
 _CONTENT = re.compile(r"[:\n<>\[\]]")
 _SHORT_CHARS = 200
 _COMMAND = re.compile(
-    r"(?i)\s*(?:you (?:answer|reply|respond|help|assist)|answer|respond|reply|be|please|always|never|do not|don't|keep)\b"
+    r"(?i)\s*(?:you (?:answer|reply|respond|help|assist)|answer|respond|reply|be|please|always|never|do not|don't"
+    r"|keep)\b"
 )
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 

@@ -23,8 +23,23 @@ _OLD = "previous prev last next suggested suggestion follow followup related his
 _ELSEWHERE = frozenset(f"{_NOT_OURS} {_OLD} tool function feedback judge error".split())  # said of all in an object
 _ASKED = frozenset({"question", "query", "request", "input", "prompt", "user"})
 _SHARED = frozenset(
-    "user session conversation thread tenant customer client project model doc document chunk process worker chat host"
-    " parent span file account organization org dataset app application device pod container collection index tool".split()
+    {
+        *(
+            "user",
+            "session",
+            "conversation",
+            "thread",
+            "tenant",
+            "customer",
+            "client",
+            "project",
+            "model",
+            "doc",
+            "document",
+        ),
+        *("chunk", "process", "worker", "chat", "host", "parent", "span", "file", "account", "organization", "org"),
+        *("dataset", "app", "application", "device", "pod", "container", "collection", "index", "tool"),
+    }
 )
 
 
@@ -67,8 +82,8 @@ NAMES: Mapping[str, _Names] = MappingProxyType(
             " input prompt judge feedback status system step",
         ),
         "contexts": _names(
-            "context, chunk, passage, document, doc, snippet, excerpt, evidence, node, hit, match, retrieved, retrieval,"
-            " source, result, resource, article, knowledge, reference, citation",
+            "context, chunk, passage, document, doc, snippet, excerpt, evidence, node, hit, match, retrieved,"
+            " retrieval, source, result, resource, article, knowledge, reference, citation",
             "expected gold golden ideal ground truth correct target example eval system conversation user session"
             " previous unused dropped rejected discarded excluded ignored error trace request app history output",
         ),
@@ -154,7 +169,7 @@ def rank(part: str, *path: str) -> float | None:
 
 
 def _noun(names: _Names, words: tuple[str, ...]) -> float | None:
-    """The rank of the noun that a name ends with, without words that mean nothing; with others before it, it is less."""
+    """The rank of the noun that a name ends with, without words that mean nothing; less likely with others before."""
     neutral = next((count for count, word in enumerate(reversed(words)) if word not in _NEUTRAL), len(words))
     for end in range(len(words) - neutral, len(words) + 1):
         places = [place for place, noun in enumerate(names.nouns) if noun and words[:end][-len(noun) :] == noun]

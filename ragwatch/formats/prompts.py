@@ -25,8 +25,8 @@ def instructs(text: str) -> bool:
 
 
 def is_prompt(text: str) -> bool:
-    """Return whether a text that should be a question is a whole prompt: it labels the question, or instructs a model."""
-    return "\n" in text and bool(before_question(text, None)) or (len(text) > _LONG_CHARS and instructs(text))
+    """Return whether a text that should be a question is a prompt: it labels the question, or instructs a model."""
+    return ("\n" in text and bool(before_question(text, None))) or (len(text) > _LONG_CHARS and instructs(text))
 
 
 def has_prompt(sample: Sample) -> bool:

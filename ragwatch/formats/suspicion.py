@@ -106,8 +106,8 @@ def _contexts(samples: Sequence[Sample]) -> Iterator[Suspicion]:
         yield Suspicion(
             "contexts",
             "names",
-            f"contexts hold names of documents (ids, files, links or titles) instead of texts, such as {example(first)};"
-            " log the text of each passage that the retriever returned",
+            f"contexts hold names of documents (ids, files, links or titles) instead of texts, such as {example(first)}"
+            "; log the text of each passage that the retriever returned",
         )
     elif _differ(filled) and len({tuple(context.text for context in one.contexts) for one in filled}) == 1:
         yield Suspicion("contexts", "constant", f"contexts are the same in every record: {example(first)}")
@@ -126,8 +126,8 @@ def _contexts(samples: Sequence[Sample]) -> Iterator[Suspicion]:
         yield Suspicion(
             "contexts",
             "cut",
-            f"contexts are cut to {length} characters, such as the one that ends with {example(cut[-30:])}: what was cut"
-            " off counts as unsupported; log whole texts",
+            f"contexts are cut to {length} characters, such as the one that ends with {example(cut[-30:])}: what was"
+            " cut off counts as unsupported; log whole texts",
         )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +92,7 @@ def samples_of(source: dict[str, Any], path: Path) -> list[Sample]:
     options = parse({"state": "/s", "sources": [item]}, folder=Path()).sources[0].options
     reader = LogReader(record_rules(options))  # type: ignore[arg-type]
     join = isinstance(options, JoinOptions)
-    read_line = PartFiles(options).parser(str(path)) if join else reader.parse  # type: ignore[arg-type]
+    read_line = PartFiles(options).parser(str(path)) if join else reader.parse
     samples = []
     for number, line in enumerate(path.read_bytes().splitlines()):
         parsed = read_line(line)
