@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import BinaryIO
 
 import click
@@ -18,7 +18,8 @@ from ragwatch.commands.record_files import Rejects
 from ragwatch.commands.terminal import file_name_in_errors, printable
 from ragwatch.core.sample import Sample
 from ragwatch.formats import CUSTOM, FORMATS
-from ragwatch.formats.custom import MappingReader
+from ragwatch.formats.candidates import Candidate
+from ragwatch.formats.custom import REQUIRED, MappingReader
 from ragwatch.formats.expressions import predicate
 from ragwatch.formats.guess import PARTS, FormatGuess, guess, holds_answer, known_formats, propose
 from ragwatch.formats.guess_split import guess_prompt, prompts_of, propose_split
@@ -66,7 +67,7 @@ class _Proposal:
     @property
     def questions(self) -> list[str]:
         """What a person has to decide, or to add."""
-        asked = [*self.guess.decisions]
+        asked = [_question(part, listed) for part, listed in self.guess.decisions.items()]
         if self.unread:
             asked.append(f"{self.unread} more records look like answers and are not read: map the names that they use")
         samples = self.trial.samples
@@ -80,6 +81,12 @@ class _Proposal:
         if self.problems:
             return SUSPECT
         return DRAFT if self.questions or not self.trial.samples else 0
+
+
+def _question(part: str, listed: Sequence[Candidate]) -> str:
+    """What is asked of the fields that may be a part."""
+    asked = f"which of these is the {part}?" if len(listed) > 1 else "is this what was retrieved?"
+    return f"{asked} {'; '.join(one.shown for one in listed)}"
 
 
 def map_log(given: MapArguments) -> int:
@@ -114,8 +121,16 @@ class SourceProposal:
     samples: Sequence[Sample]
 
 
-def propose_source(files: Sequence[BinaryIO]) -> SourceProposal | None:
-    """Return what reads some logs as one source; None if nothing is proposed, which standard error then explains."""
+Choose = Callable[[str, Sequence[Candidate]], "Candidate | None"]
+
+
+def propose_source(files: Sequence[BinaryIO], choose: Choose | None = None) -> SourceProposal | None:
+    """Return what reads some logs as one source; None if they hold no record, which standard error then explains.
+
+    Args:
+        files: The logs.
+        choose: Asks which field is a part, where that cannot be told; None to ask nothing.
+    """
     logs = _read_heads(files)
     join = _join_of(logs)
     if join is not None:
@@ -126,9 +141,24 @@ def propose_source(files: Sequence[BinaryIO]) -> SourceProposal | None:
     proposal = _proposal(name, log)
     if proposal is None:
         return None
+    if choose is not None:
+        proposal = _decided(proposal, log, choose)
     samples = proposal.trial.samples
     certain = not proposal.code
     return SourceProposal(tuple(_yaml(proposal, log, brief=True)), is_whole=False, certain=certain, samples=samples)
+
+
+def _decided(proposal: _Proposal, log: LogHead, choose: Choose) -> _Proposal:
+    """The proposal with the fields that a person chooses; as it is where none is chosen."""
+    best = proposal.guess
+    asked = {part: listed for part, listed in {**best.missing, **best.decisions}.items() if listed}
+    chosen = {part: one.expression for part, listed in asked.items() if (one := choose(part, listed)) is not None}
+    mapping = {**best.mapping, **chosen}
+    if not chosen or not {*REQUIRED} <= mapping.keys() or best.format not in (None, CUSTOM):
+        return proposal
+    left = {part: listed for part, listed in best.missing.items() if part not in chosen}
+    decided = replace(best, format=CUSTOM, mapping=mapping, missing=left, decisions={}, apart=False)
+    return _try(decided, log)
 
 
 def _read_heads(files: Sequence[BinaryIO]) -> list[tuple[str, LogHead]]:
@@ -259,7 +289,7 @@ def _missing(best: FormatGuess) -> Iterator[str]:
     for part in PARTS:
         if part in best.missing:
             yield f"  # {part} is missing: " + ("is it one of these?" if best.missing[part] else "no field fits")
-            yield from (f"  #   {printable(shown)}" for shown in best.missing[part])
+            yield from (f"  #   {printable(one.shown)}" for one in best.missing[part])
 
 
 def _samples(trial: FormatTrial) -> Iterator[str]:

@@ -50,7 +50,7 @@ class Candidate:
     def shown(self) -> str:
         """Its expression, with a value and what is wrong with it, for people."""
         value = next(iter(self.values.values()), None)
-        first = value[0] if isinstance(value, list) and value else value
+        first = value[-1 if self.expression.endswith("[-1]") else 0] if isinstance(value, list) and value else value
         return f"{self.expression}  {example(first)}" + (f" ({self.fault})" if self.fault else "")
 
 
@@ -82,7 +82,8 @@ def text_candidates(part: str, known: Iterable[LogField], *, varied: bool) -> li
         if not values or (rank is None and (field.in_list or not _is_prose(values))):
             continue
         fault = "stands inside a list" if field.in_list else _text_fault(part, values, varied=varied)
-        listed.append(Candidate(field.path, UNNAMED if rank is None else rank, field, values, fault))
+        expression = f"{field.path} | [-1]" if field.in_list else field.path
+        listed.append(Candidate(expression, UNNAMED if rank is None else rank, field, values, fault))
     return _without_weak(part, sorted(listed, key=lambda one: (bool(one.fault), one.rank, one.field.depth)))
 
 

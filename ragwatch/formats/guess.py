@@ -5,7 +5,7 @@ A known format, or a mapping of fields with likely names; both are checked by th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import orjson
@@ -33,7 +33,7 @@ from ragwatch.formats.suspicion import suspicions
 
 PARTS = ("question", "contexts", "answer")
 _MAX_SHOWN_ERRORS = 3
-_MAX_SHOWN = 3  # candidates of a missing part
+_MAX_SHOWN = 3  # candidates for a missing part
 _MAX_KINDS = 4  # alternatives of one part
 _SAME = 0.8
 _VAGUE = names.place("contexts", "source")
@@ -50,8 +50,9 @@ class FormatGuess:
         errors: Errors of the first records that it cannot read.
         mapping: Its JMESPath expressions, as in the configuration.
         problems: Why what it reads is probably wrong; empty if every check of its values passed.
-        decisions: What a person has to decide.
-        missing: For a part that no field fits: the most likely fields, described.
+        decisions: By part, the fields that are equally likely, the chosen one first; a single one where only its values
+            speak for it. A person has to decide.
+        missing: By part that no field fits, the most likely fields.
         split: How the passages are cut out of a text; None to take contexts as they are.
         apart: Whether contexts and answers occur only in separate records.
     """
@@ -61,8 +62,8 @@ class FormatGuess:
     errors: tuple[str, ...] = ()
     mapping: Mapping[str, str] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
-    decisions: tuple[str, ...] = ()
-    missing: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    decisions: Mapping[str, tuple[Candidate, ...]] = field(default_factory=dict)
+    missing: Mapping[str, tuple[Candidate, ...]] = field(default_factory=dict)
     split: Splitter | None = None
     apart: bool = False
 
@@ -134,18 +135,18 @@ def propose(records: Sequence[Record]) -> FormatGuess:
     """Return a mapping of the fields whose names and values look right, and what is missing in it."""
     unlike = list({orjson.dumps(record, default=str): record for record in records}.values())
     found = _Found(unlike)
-    missing = {part: found.shown(part) for part in ("answer", "contexts") if not found.chosen[part]}
+    missing = {part: found.likely(part) for part in ("answer", "contexts") if not found.chosen[part]}
     if missing or found.is_apart:
         apart = found.apart()
         errors = (apart,) if apart else tuple(map(found.lacking, missing))
         mapping = found.mapping()
         if apart:
-            missing |= {"answer": found.shown("answer")}
+            missing |= {"answer": found.likely("answer")}
             mapping.pop("answer", None)
         return FormatGuess(None, 0.0, errors, mapping, missing=missing, apart=bool(apart))
     tried = _tried(CUSTOM, MappingReader(found.mapping()), records)
-    missing = {} if found.chosen["question"] else {"question": found.shown("question")}
-    return replace(tried, mapping=found.mapping(), missing=missing, decisions=tuple(found.decisions()))
+    missing = {} if found.chosen["question"] else {"question": found.likely("question")}
+    return replace(tried, mapping=found.mapping(), missing=missing, decisions=found.decisions())
 
 
 class _Found:
@@ -214,9 +215,9 @@ class _Found:
         order = ("id", "at", *PARTS, *(part for part in OPTIONAL if part not in ("id", "at")))
         return {part: _joined(part, self.chosen[part]) for part in order if self.chosen[part]}
 
-    def shown(self, part: str) -> tuple[str, ...]:
-        """The three most likely fields of a part, described."""
-        return tuple(one.shown for one in self.listed[part][:_MAX_SHOWN])
+    def likely(self, part: str) -> tuple[Candidate, ...]:
+        """The three most likely fields of a part."""
+        return tuple(self.listed[part][:_MAX_SHOWN])
 
     def lacking(self, part: str) -> str:
         """Why a part is missing."""
@@ -231,17 +232,16 @@ class _Found:
             )
         return f"{logged}no field looks like {part}" + (f": {named[0].shown}" if named else "")
 
-    def decisions(self) -> Iterator[str]:
-        """What a person has to decide: equally likely fields, and a field that only its values speak for."""
+    def decisions(self) -> dict[str, tuple[Candidate, ...]]:
+        """What a person has to decide, by part; see `FormatGuess`."""
+        decisions = {}
         for part in PARTS:
             chosen = self.chosen[part]
             rest = [one for one in self._usable(part) if one not in chosen] if chosen else []
-            if others := [one for one in rest if _is_as_likely(one, chosen[0])]:
-                shown = "; ".join(one.shown for one in (*chosen[:1], *others))
-                yield f"which of these is the {part}? {shown}"
-        for one in self.chosen["contexts"]:
-            if one.rank == UNNAMED or (one.rank >= _VAGUE and single_texts(one)):
-                yield f"is this what was retrieved? {one.shown}"
+            others = [one for one in rest if _is_as_likely(one, chosen[0])]
+            if others or (part == "contexts" and any(map(_is_vague, chosen))):
+                decisions[part] = (chosen[0], *others)
+        return decisions
 
     def apart(self) -> str:
         """Whether retrieval and answer are in separate records; empty if they are not."""
@@ -255,6 +255,11 @@ class _Found:
             f" records, {answers}; a sample is one record, so log the answer together with the contexts that it was"
             " made from"
         )
+
+
+def _is_vague(contexts: Candidate) -> bool:
+    """Whether the name of contexts says nothing, or may be that of another text."""
+    return contexts.rank == UNNAMED or (contexts.rank >= _VAGUE and bool(single_texts(contexts)))
 
 
 def _joined(part: str, chosen: Sequence[Candidate]) -> str:

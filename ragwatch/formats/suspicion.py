@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from ragwatch.core.sample import Sample
+from ragwatch.core.sample import Sample, SuspectReason
 from ragwatch.formats.prompts import has_prompt, is_prompt
 
 EARLIEST, LATEST = 946_684_800.0, 4_102_444_800.0  # the years 2000 and 2100
@@ -95,6 +95,18 @@ def contexts_are_names(sample: Sample) -> bool:
     """Return whether all contexts of a sample are names of passages."""
     texts = [context.text for context in sample.contexts if context.text.strip()]
     return bool(texts) and all(map(is_name, texts))
+
+
+def doubts(sample: Sample) -> Iterator[SuspectReason]:
+    """Yield why one sample was probably read wrongly: what can be told without the others of its log."""
+    if contexts_are_names(sample):
+        yield SuspectReason.CONTEXT_NAMES
+    elif has_prompt(sample):
+        yield SuspectReason.CONTEXT_PROMPT
+    if sample.question is not None and is_prompt(sample.question):
+        yield SuspectReason.QUESTION_PROMPT
+    if sample.at is not None and not EARLIEST <= sample.at <= LATEST:
+        yield SuspectReason.TIME
 
 
 def _contexts(samples: Sequence[Sample]) -> Iterator[Suspicion]:

@@ -252,3 +252,42 @@ def test_routes_that_a_configuration_refuses_are_not_proposed() -> None:
     result = _map(_lines(RECORD, RECORD | {"path": "my route"}))
     assert 'routes to list at the top level of the configuration: ["/search"]\n' in result.stdout
     assert '# Not listed, so that they count as "other": "my route".\n' in result.stdout
+
+
+def test_no_condition_skips_answers() -> None:
+    """Records that hold an answer under a name that is not read are an error, and `where` is not proposed over them."""
+    rows: list[dict[str, object]] = [
+        {"question": f"Where is mill {n}?", "contexts": [f"Mill {n} is here."], "answer": f"Here, {n}."}
+        for n in range(6)
+    ]
+    others = [{"query": f"Where is river {n}?", "reply": f"There, {n}."} for n in range(3)]
+    result = _map(_lines(*rows, *others))
+    assert result.return_value == 1
+    assert "where" not in _mapped(result)
+    assert "3 more records look like answers and are not read" in result.stderr
+    assert _mapped(_map(_lines(*rows, *[{"level": "info", "took": n} for n in range(3)])))["where"]
+
+
+def test_what_is_probably_read_wrongly_has_an_exit_code_of_its_own() -> None:
+    """A known format whose contexts are names: it is shown with an example."""
+    rows = [
+        {"question": f"Where is mill {n}?", "contexts": [f"Mill {n}.pdf"], "answer": f"Here, {n}."} for n in range(4)
+    ]
+    result = _map(_lines(*rows))
+    assert result.return_value == 3
+    assert 'contexts hold names of documents (ids, files, links or titles) instead of texts, such as "Mill 0.pdf"' in (
+        result.stderr
+    )
+
+
+def test_texts_that_are_cut_to_one_length_are_said() -> None:
+    """Previews of a fixed length: what was cut off would count as unsupported."""
+    text = "The old mill by the river was built by monks, and its wheel, which turns to this day, is made of oak from"
+    rows = [
+        {"query": f"Which mill is {n}?", "hits": [{"preview": f"{n} {text}"[:100]}], "reply": f"Mill {n}."}
+        for n in range(6)
+    ]
+    result = _map(_lines(*rows))
+    assert result.return_value == 3
+    assert "contexts are cut to 100 characters" in result.stderr
+    assert _mapped(result)["mapping"]["contexts"] == "hits[].{text: preview}"  # type: ignore[index]

@@ -90,9 +90,8 @@ def samples_of(source: dict[str, Any], path: Path) -> list[Sample]:
     """What a proposed source reads of a file; a record that it rejects or skips is an error."""
     item = source if source.get("kind") else {"kind": "tail", "name": "app", "path": str(path), **source}
     options = parse({"state": "/s", "sources": [item]}, folder=Path()).sources[0].options
-    reader = LogReader(record_rules(options))  # type: ignore[arg-type]
-    join = isinstance(options, JoinOptions)
-    read_line = PartFiles(options).parser(str(path)) if join else reader.parse
+    reader = LogReader(record_rules(options))
+    read_line = PartFiles(options).parser(str(path)) if isinstance(options, JoinOptions) else reader.parse
     samples = []
     for number, line in enumerate(path.read_bytes().splitlines()):
         parsed = read_line(line)

@@ -95,7 +95,8 @@ def test_says_what_is_missing_and_what_it_may_be(
 ) -> None:
     """What was recognised is a draft; for the rest the likely fields are shown, with a value."""
     guessed = guess(rows)
-    assert (guessed.format, guessed.errors, guessed.mapping, guessed.missing) == (None, errors, mapping, missing)
+    shown = {part: tuple(one.shown for one in listed) for part, listed in guessed.missing.items()}
+    assert (guessed.format, guessed.errors, guessed.mapping, shown) == (None, errors, mapping, missing)
 
 
 def test_of_no_records_not_even_a_share_is_known() -> None:
@@ -116,3 +117,42 @@ def test_a_conversation_is_proposed_as_the_history() -> None:
     proposed = guess([record | {"state": {"messages": messages}}] * 3)
     assert (proposed.share, proposed.mapping["history"]) == (1.0, "state.messages")
     assert "history" not in guess([record] * 3).mapping
+
+
+def test_records_of_several_kinds_get_alternatives() -> None:
+    """The same part under two names: both are read, and a list without passages stays one."""
+    rows: list[dict[str, object]] = [
+        {
+            "question": f"How long does kettle {n} last?",
+            "chunks": [{"text": f"It lasts {n} years."}],
+            "answer": f"{n} y.",
+        }
+        for n in range(4)
+    ]
+    rows += [
+        {"query": f"How long does jug {n} last?", "hits": [{"body": f"It lasts {n} months."}], "reply": f"{n} months."}
+        for n in range(4)
+    ]
+    rows.append({"question": "Who are you?", "chunks": [], "answer": "A helper."})
+    guessed = guess(rows)
+    assert (guessed.share, guessed.mapping["question"], guessed.mapping["answer"]) == (
+        1.0,
+        "question || query",
+        "answer || reply",
+    )
+    assert guessed.mapping["contexts"] == "not_null(chunks[].{text: text}, hits[].{text: body})"
+
+
+def test_equally_likely_fields_are_a_decision() -> None:
+    """Two answers with other texts, under names that are as good: a person says which it is."""
+    rows = [
+        {
+            "question": f"How long does kettle {n} last?",
+            "chunks": [{"text": f"It lasts {n} years."}],
+            "bot_answer": f"It lasts {n} years.",
+            "agent_answer": f"Please wait, customer {n}.",
+        }
+        for n in range(4)
+    ]
+    assert [one.expression for one in guess(rows).decisions["answer"]] == ["bot_answer", "agent_answer"]
+    assert not guess([row | {"final_answer": f"Yes, {n}."} for n, row in enumerate(rows)]).decisions
