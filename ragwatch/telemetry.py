@@ -177,10 +177,9 @@ class Telemetry:
         """A source was started for the first time with `start: end`, which skips existing records."""
         self._log.warning("existing records are not read", source=source, why=how_much)
 
-    def invalid_canary_mark(self, source: str) -> None:
-        """A record is marked as an answer to a canary, and not with a mark of our probes."""
-        advice = "log the whole X-Ragwatch-Canary as metadata.canary; until then these answers count as traffic"
-        self._log.warning("invalid canary mark", source=source, advice=advice)
+    def odd_records(self, source: str, event: str, advice: str) -> None:
+        """Records of a source can be read, but something is wrong with them."""
+        self._log.warning(event, source=source, advice=advice)
 
     def _log_limit(self, event: str, **fields: object) -> None:
         """Log at most every 10 minutes for each source that the limit on open files is reached."""

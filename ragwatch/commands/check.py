@@ -5,20 +5,21 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import click
 from rich.console import Console
 from rich.table import Column, Table
 
 from ragwatch import sources
 from ragwatch.audit import verify
+from ragwatch.commands.check_records import FAILED, OK, SUSPECT, WARNING, check_records
 from ragwatch.commands.check_settings import check_state, export_test, setting_notes
 from ragwatch.commands.check_web import NOBODY_SENDS, address_state, may_send, push_request, traces_so_far, web_state
 from ragwatch.commands.event_loop import run_async
-from ragwatch.commands.log_warnings import format_advice, incomplete_file, lock_owner, reject_warnings, sample_warnings
+from ragwatch.commands.log_warnings import incomplete_file, lock_owner
 from ragwatch.commands.options.serving import CheckArguments
 from ragwatch.commands.rules import link_warning, pages_of
 from ragwatch.commands.samples import build_judge
@@ -31,16 +32,14 @@ from ragwatch.config.paging import unpaged
 from ragwatch.config.validation import KindConfig
 from ragwatch.config.web import WebOptions
 from ragwatch.core.criteria import Criterion
-from ragwatch.core.sample import Context, Sample, SkipReason
+from ragwatch.core.sample import Context, Sample
 from ragwatch.core.scores import faithfulness
 from ragwatch.daemon.state_secret import readable_secret
 from ragwatch.daemon.suites import suite_of
 from ragwatch.daemon.web_access import read_rules
-from ragwatch.errors import FormatError, RagwatchError
-from ragwatch.formats.feedback import is_feedback
-from ragwatch.judges.lexical.readable import unread_language
+from ragwatch.errors import RagwatchError
 from ragwatch.ports import Batch, Source
-from ragwatch.ports.capabilities import HasFallback, HasLogFiles, ReadsCriteria, SupportsPeek, SupportsProbe, log_reader
+from ragwatch.ports.capabilities import HasFallback, HasLogFiles, ReadsCriteria, SupportsPeek, SupportsProbe
 from ragwatch.ports.receiving import GrpcListener
 from ragwatch.sources.messages import BrokerOptions
 from ragwatch.sources.otlp import Options as OtlpOptions
@@ -50,10 +49,9 @@ from ragwatch.stores.sqlite import Options as SqliteOptions
 from ragwatch.telemetry import configure_logging
 from ragwatch.web import Right, grpc_library
 
-MAX_RECORDS = 100
+SUSPECT_CODE = 3  # exit code
 MAX_UNUSUAL = 5  # canaries that a warning names
-OK, WARNING, FAILED = "ok", "warning", "failed"
-_COLOURS = {OK: "green", WARNING: "yellow", FAILED: "red"}
+_COLOURS = {OK: "green", WARNING: "yellow", SUSPECT: "yellow", FAILED: "red"}
 _TEST_SAMPLE = Sample(
     id="check",
     question="What colour is the door?",
@@ -68,13 +66,15 @@ class Finding:
 
     Attributes:
         subject: Key of the configuration that was tested.
-        state: `ok`, `warning` or `failed`.
+        state: `ok`, `warning`, `suspect` (records are read, but probably wrongly) or `failed`.
         detail: What the test found, as text for people.
+        shown: The first samples as they were read, below their records.
     """
 
     subject: str
     state: str
     detail: str
+    shown: tuple[str, ...] = ()
 
 
 def check(given: CheckArguments) -> int:
@@ -86,7 +86,11 @@ def check(given: CheckArguments) -> int:
         state = f"[{_COLOURS[finding.state]}]{finding.state}[/]"
         table.add_row(escape_line(finding.subject), state, escape_line(finding.detail))
     Console(soft_wrap=True).print(table)
-    return int(any(finding.state == FAILED for finding in findings))
+    for finding in findings:
+        for line in (f"{finding.subject}: the first samples as they are read", *finding.shown) if finding.shown else ():
+            click.echo(line)
+    states = {finding.state for finding in findings}
+    return 1 if FAILED in states else SUSPECT_CODE if SUSPECT in states else 0
 
 
 def check_all(config: Config) -> Iterator[Finding]:
@@ -293,52 +297,10 @@ def _skipped_records(config: KindConfig, whole: Config) -> str | None:
     return f"source {source.name}: {skipped}" if skipped else None
 
 
-def _content(options: object, batch: Batch, subject: str, settings: Settings | None = None) -> Finding:
-    """Test whether the records of a batch can be converted to samples, and whether the samples look right."""
-    settings = settings or Settings()
-    reader = log_reader(options)
-    samples: list[Sample] = []
-    errors: list[str] = []
-    skipped: Counter[SkipReason] = Counter()
-    for line, number in zip(batch.lines, batch.numbers, strict=True):
-        try:
-            parsed = reader.parse(line)
-            if isinstance(parsed, SkipReason):
-                skipped[parsed] += 1
-                continue
-            if not is_feedback(parsed[0]):
-                samples.append(reader.read(parsed[0], str(number)))
-        except FormatError as error:
-            errors.append(f"{batch.file}:{number}: {error.reason}: {error}")
-        if len(samples) + len(errors) == MAX_RECORDS:
-            break
-    total = len(samples) + len(errors)
-    summary = f"{len(samples)} of {total} records of {batch.file} are samples"
-    if skipped:
-        reasons = ", ".join(f"{reason} {count}" for reason, count in skipped.most_common())
-        summary += f"; {skipped.total()} lines are skipped ({reasons})"
-    if not total:
-        return Finding(subject, FAILED, f"{summary}: no line is a record; see `where` and `prefix`")
-    warnings = [*sample_warnings(samples, settings.routes), *_language_warnings(samples)]
-    if errors:
-        limit = settings.alerts.rejects
-        advice = reject_warnings(len(errors), total, limit) if samples else format_advice(batch.lines[0])
-        detail = "; ".join((summary, f"first error: {errors[0]}", *advice, *warnings))
-        return Finding(subject, WARNING if samples else FAILED, detail)
-    if not any(sample.contexts for sample in samples):
-        return Finding(subject, FAILED, f"{summary}, but none has a context with text; log what the retriever returned")
-    return Finding(subject, WARNING if warnings else OK, "; ".join((summary, *warnings)))
-
-
-def _language_warnings(samples: Sequence[Sample]) -> Iterator[str]:
-    """Answers that the embedded judges will not read, by language."""
-    languages = Counter(filter(None, map(unread_language, samples)))
-    if languages:
-        names = ", ".join(f"{name}: {count}" for name, count in sorted(languages.items()))
-        yield (
-            f"{languages.total()} of {len(samples)} answers or their contexts are in a language in which the embedded"
-            f" judges have no measured accuracy ({names}): their scores will be unknown, with reason language"
-        )
+def _content(options: object, batch: Batch, subject: str, settings: Settings) -> Finding:
+    """Test the records of a batch."""
+    result = check_records(options, batch, settings)
+    return Finding(subject, result.state, result.text, tuple(result.shown))
 
 
 async def _suite(config: SuiteConfig, subject: str, secret: bytes | None) -> Finding:

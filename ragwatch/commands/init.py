@@ -14,12 +14,13 @@ import click
 
 from ragwatch.commands.check import check
 from ragwatch.commands.log_routes import LogRoutes, log_routes, names_of, refused_lines
-from ragwatch.commands.map import SourceProposal, propose_source
+from ragwatch.commands.map import Choose, SourceProposal, propose_source
 from ragwatch.commands.options.serving import CheckArguments
 from ragwatch.commands.options.setup import InitArguments
 from ragwatch.commands.terminal import printable
 from ragwatch.core.sample import OTHER, Sample
 from ragwatch.errors import ConfigError, RagwatchError
+from ragwatch.formats.candidates import Candidate
 
 SHARES = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
 JUDGED_PER_DAY = 2000
@@ -58,14 +59,14 @@ def init(given: InitArguments) -> int:
         raise ConfigError(f"--out {given.out}: already exists and is not overwritten; name another file")
     for log in given.logs:
         _check_name(str(log), log.resolve())
-    proposal = _propose(given.logs) if given.logs else None
+    proposal = _propose(given.logs, None if given.yes else _choose) if given.logs else None
     if given.logs and proposal is None:
         return 1
     samples = () if proposal is None else proposal.samples
     try:
         answers = _ask(samples, given.state, yes=given.yes, is_small=0 < sum(map(_size, given.logs)) <= SMALL_LOG_BYTES)
     except click.Abort as error:
-        raise ConfigError("init: standard input ended before all questions were answered; or give --yes") from error
+        raise _ended() from error
     _check_encoding("--state", answers.state)
     source = list(_received(str(given.receive))) if proposal is None else list(_tailed(proposal, given.logs))
     text = "\n".join(_configuration(source, log_routes(samples), answers)) + "\n"
@@ -107,13 +108,28 @@ def _check_encoding(shown: str, path: Path) -> None:
         ) from error
 
 
-def _propose(logs: Sequence[Path]) -> SourceProposal | None:
+def _propose(logs: Sequence[Path], choose: Choose | None) -> SourceProposal | None:
     opened = [path.open("rb") for path in logs]
     try:
-        return propose_source(opened)
+        return propose_source(opened, choose)
+    except click.Abort as error:
+        raise _ended() from error
     finally:
         for file in opened:
             file.close()
+
+
+def _choose(part: str, listed: Sequence[Candidate]) -> Candidate | None:
+    """Ask which field of the log is a part of the samples."""
+    click.echo(f"Which of these is the {part}?")
+    for number, one in enumerate(listed, start=1):
+        click.echo(f"  {number}  {printable(one.shown)}")
+    number = click.prompt("Number, or 0 for none", type=click.IntRange(0, len(listed)))
+    return listed[number - 1] if number else None
+
+
+def _ended() -> ConfigError:
+    return ConfigError("init: standard input ended before all questions were answered; or give --yes")
 
 
 def _ask(samples: Sequence[Sample], state: Path | None, *, yes: bool, is_small: bool) -> _Answers:

@@ -1,44 +1,75 @@
-"""Warnings about a log that can be read but is suspicious: prompts or ids as contexts, unknown routes, rejects."""
+"""Warnings about a log that can be read but is suspicious: unknown routes, keys that nothing has, rejects."""
 
 from __future__ import annotations
 
 import fcntl
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 
 from ragwatch.core.sample import Sample
-from ragwatch.formats.guess import are_ids
-from ragwatch.formats.prompts import has_prompt
+from ragwatch.errors import FormatError
+from ragwatch.formats import canonical
+from ragwatch.formats.auto import NAME as AUTO
+from ragwatch.formats.custom import KEYS, REQUIRED
+from ragwatch.formats.expressions import extractor
+from ragwatch.formats.log_fields import log_fields
+from ragwatch.formats.log_reader import RecordRules
 from ragwatch.formats.record import Line
+from ragwatch.formats.shape import Record
 
 JSONL_ADVICE = "write one JSON object per line, each with its newline (of a whole array: jq -c '.[]')"
-_MIN_PROMPT_RATIO = 0.5  # share of the samples above which a prompt as context is no coincidence
 _MAX_ROUTES_SHOWN = 5
+_MAX_COMPARED = 20  # records whose fields are compared with a name
+_MAPPED, _SPELT = 0.7, 0.8  # how alike two names are, from 0 to 1, if one is the other with an error
+_MIN_NAME_CHARS = 3
 
 
-def sample_warnings(samples: Sequence[Sample], routes: Sequence[str]) -> Iterator[str]:
-    """What is suspicious in samples, each with what to do.
-
-    Args:
-        samples: Samples of one source.
-        routes: The configured routes.
-    """
-    with_contexts = [sample for sample in samples if any(context.text.strip() for context in sample.contexts)]
-    if with_contexts and are_ids([context.text.strip() for sample in with_contexts for context in sample.contexts]):
-        yield "contexts hold ids instead of texts; log the texts that the retriever returned"
-    elif with_contexts and sum(map(has_prompt, with_contexts)) > _MIN_PROMPT_RATIO * len(with_contexts):
-        yield (
-            "a context looks like a whole prompt (it contains the question, or instructions to a model), and all of "
-            "it would count as support; cut the passages out with `split` (`ragwatch map FILE` proposes how), or log "
-            "them as a list"
-        )
+def route_warnings(samples: Sequence[Sample], routes: Sequence[str]) -> Iterator[str]:
+    """Whether no sample has one of the configured routes."""
     logged = Counter(sample.route for sample in samples if sample.route)
     if (routes or logged) and samples and not any(sample.route in routes for sample in samples):
         names = ", ".join(repr(route) for route, _ in logged.most_common(_MAX_ROUTES_SHOWN))
         advice = f"list the logged ones: {names}" if names else "the records name none; map the field that does"
         yield f"every record is counted in route other; `routes`: {advice}"
+
+
+def mapping_warnings(rules: RecordRules, records: Sequence[Record]) -> Iterator[str]:
+    """Optional keys that are in no record, and how they are probably spelt.
+
+    Args:
+        rules: How the records are read.
+        records: The records of samples.
+    """
+    if not records:
+        return
+    known = [field.path for field in log_fields(records[:_MAX_COMPARED])]
+    for key, expression in rules.mapping.items():
+        if key in REQUIRED:
+            continue
+        extract = extractor(f"mapping.{key}", expression)
+        if all(_extracted(extract, record) is None for record in records):
+            close = get_close_matches(expression, known, n=1, cutoff=_MAPPED)
+            yield f"mapping.{key}: {expression!r} is null in every record" + _meant(close)
+    if rules.format not in (AUTO, canonical.NAME):
+        return
+    for name in dict.fromkeys(path for path in known if path not in KEYS and len(path) > _MIN_NAME_CHARS):
+        close = get_close_matches(name, KEYS, n=1, cutoff=_SPELT)
+        if close and close[0] not in known:
+            yield f"the key {name!r} is not read" + _meant(close)
+
+
+def _extracted(extract: Callable[[Record], object], record: Record) -> object:
+    try:
+        return extract(record)
+    except FormatError:
+        return None
+
+
+def _meant(close: Sequence[str]) -> str:
+    return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def reject_warnings(rejected: int, records: int, limit: float) -> Iterator[str]:

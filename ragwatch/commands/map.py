@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import BinaryIO
 
 import click
 
+from ragwatch.commands.as_read import MAX_SHOWN, as_read
 from ragwatch.commands.log_head import FormatTrial, LogHead, read_head
 from ragwatch.commands.log_routes import log_routes, refused_lines
 from ragwatch.commands.map_join import JoinGuess, guess_join, join_yaml
@@ -17,17 +18,20 @@ from ragwatch.commands.record_files import Rejects
 from ragwatch.commands.terminal import file_name_in_errors, printable
 from ragwatch.core.sample import Sample
 from ragwatch.formats import CUSTOM, FORMATS
-from ragwatch.formats.custom import MappingReader
+from ragwatch.formats.candidates import Candidate
+from ragwatch.formats.custom import REQUIRED, MappingReader
 from ragwatch.formats.expressions import predicate
-from ragwatch.formats.guess import FormatGuess, guess
+from ragwatch.formats.guess import PARTS, FormatGuess, guess, holds_answer, known_formats, propose
 from ragwatch.formats.guess_split import guess_prompt, prompts_of, propose_split
 from ragwatch.formats.guess_where import EVERY_OBJECT, propose_where
 from ragwatch.formats.log_reader import LogReader, RecordRules
 from ragwatch.formats.prompts import has_prompt
 from ragwatch.formats.split import Splitter
+from ragwatch.formats.suspicion import MIN_DISTINCT, suspicions
 
 _SEPARATE = "# no answer is proposed: log an answer and its contexts in one record, then map again"
 _NOTHING = "# no field looks like a question, contexts or an answer: write a mapping by hand"
+DRAFT, SUSPECT = 1, 3  # exit codes
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +42,17 @@ class _Proposal:
         guess: Format and mapping.
         splitter: How passages are cut out of a prompt; None to take contexts as they are.
         trial: What the format reads of the log.
+        problems: What is suspected of the samples.
         where: Condition that tells answers from other records; None if there are no others, or nothing does.
+        unread: Number of records that look like answers and are not read.
     """
 
     guess: FormatGuess
     splitter: Splitter | None
     trial: FormatTrial
-    where: str | None
+    problems: Sequence[str] = ()
+    where: str | None = None
+    unread: int = 0
 
     @property
     def rejected(self) -> Rejects:
@@ -56,6 +64,30 @@ class _Proposal:
                 rejects.add(number, error)
         return rejects
 
+    @property
+    def questions(self) -> list[str]:
+        """What a person has to decide, or to add."""
+        asked = [_question(part, listed) for part, listed in self.guess.decisions.items()]
+        if self.unread:
+            asked.append(f"{self.unread} more records look like answers and are not read: map the names that they use")
+        samples = self.trial.samples
+        if self.guess.format == CUSTOM and len({(one.question, one.answer) for one in samples}) < MIN_DISTINCT:
+            asked.append(f"fewer than {MIN_DISTINCT} different answers are in the log, so nothing could be compared")
+        return asked
+
+    @property
+    def code(self) -> int:
+        """Exit code: 0 if all checks passed, on enough records to check."""
+        if self.problems:
+            return SUSPECT
+        return DRAFT if self.questions or not self.trial.samples else 0
+
+
+def _question(part: str, listed: Sequence[Candidate]) -> str:
+    """What is asked of the fields that may be a part."""
+    asked = f"which of these is the {part}?" if len(listed) > 1 else "is this what was retrieved?"
+    return f"{asked} {'; '.join(one.shown for one in listed)}"
+
 
 def map_log(given: MapArguments) -> int:
     """Guess the format of FILES (JSONL, gzip too; `-` is standard input) and print it as keys of a source."""
@@ -63,7 +95,7 @@ def map_log(given: MapArguments) -> int:
     join = _join_of(logs)
     if join is not None:
         click.echo("\n".join(join_yaml(join, logs)))
-        return int(not join.guess.certain)
+        return DRAFT if join.guess.is_doubtful else 0
     codes = []
     for name, log in logs:
         if len(logs) > 1:
@@ -89,19 +121,44 @@ class SourceProposal:
     samples: Sequence[Sample]
 
 
-def propose_source(files: Sequence[BinaryIO]) -> SourceProposal | None:
-    """Return what reads some logs as one source; None if nothing is proposed, which standard error then explains."""
+Choose = Callable[[str, Sequence[Candidate]], "Candidate | None"]
+
+
+def propose_source(files: Sequence[BinaryIO], choose: Choose | None = None) -> SourceProposal | None:
+    """Return what reads some logs as one source; None if they hold no record, which standard error then explains.
+
+    Args:
+        files: The logs.
+        choose: Asks which field is a part, where that cannot be told; None to ask nothing.
+    """
     logs = _read_heads(files)
     join = _join_of(logs)
     if join is not None:
-        return SourceProposal(tuple(join_yaml(join, logs)), is_whole=True, certain=join.guess.certain, samples=())
+        return SourceProposal(
+            tuple(join_yaml(join, logs)), is_whole=True, certain=not join.guess.is_doubtful, samples=()
+        )
     name, log = max(logs, key=lambda entry: len(entry[1].records))
     proposal = _proposal(name, log)
     if proposal is None:
         return None
+    if choose is not None:
+        proposal = _decided(proposal, log, choose)
     samples = proposal.trial.samples
-    certain = proposal.guess.certain and bool(samples)
+    certain = not proposal.code
     return SourceProposal(tuple(_yaml(proposal, log, brief=True)), is_whole=False, certain=certain, samples=samples)
+
+
+def _decided(proposal: _Proposal, log: LogHead, choose: Choose) -> _Proposal:
+    """The proposal with the fields that a person chooses; as it is where none is chosen."""
+    best = proposal.guess
+    asked = {part: listed for part, listed in {**best.missing, **best.decisions}.items() if listed}
+    chosen = {part: one.expression for part, listed in asked.items() if (one := choose(part, listed)) is not None}
+    mapping = {**best.mapping, **chosen}
+    if not chosen or not {*REQUIRED} <= mapping.keys() or best.format not in (None, CUSTOM):
+        return proposal
+    left = {part: listed for part, listed in best.missing.items() if part not in chosen}
+    decided = replace(best, format=CUSTOM, mapping=mapping, missing=left, decisions={}, apart=False)
+    return _try(decided, log)
 
 
 def _read_heads(files: Sequence[BinaryIO]) -> list[tuple[str, LogHead]]:
@@ -129,13 +186,13 @@ def _map(name: str, log: LogHead) -> int:
     """Print what is proposed for one log."""
     proposal = _proposal(name, log)
     if proposal is None:
-        return 1
+        return DRAFT
     click.echo("\n".join(_yaml(proposal, log)))
-    return 0 if proposal.guess.certain and proposal.trial.samples else 1
+    return proposal.code
 
 
 def _proposal(name: str, log: LogHead) -> _Proposal | None:
-    """What is proposed for one log; if that is nothing, the reason is printed."""
+    """What is proposed for one log, and what is wrong with it on standard error; None if it has no records."""
     if not log.records:
         _print_errors(log.texts.lines(name))
         click.echo(f"{printable(name)}: has no JSON object; ragwatch reads one JSON object per line", err=True)
@@ -143,9 +200,9 @@ def _proposal(name: str, log: LogHead) -> _Proposal | None:
     proposal = _propose(log)
     if proposal.guess.format is None:
         _print_errors(f"{name}: {error}" for error in proposal.guess.errors)
-        click.echo(_SEPARATE if proposal.guess.apart else _NOTHING)
-        return None
-    _print_errors(proposal.rejected.lines(name))
+    else:
+        _print_errors(proposal.rejected.lines(name))
+    _print_errors(f"{name}: {text}" for text in (*proposal.problems, *proposal.questions))
     return proposal
 
 
@@ -155,21 +212,30 @@ def _print_errors(lines: Iterable[str]) -> None:
 
 
 def _propose(log: LogHead) -> _Proposal:
-    best = guess(log.bare)
-    splitter = None
-    if not best.share:
+    """What reads most of a log without a suspicion: a known format, likely fields, or passages cut out of a prompt."""
+    listed = [*known_formats(log.bare), propose(log.bare)]
+    tried = [_try(one, log) for one in listed if one.share]
+    if all(one.problems or one.guess.decisions for one in tried):
         prompt = guess_prompt(log.bare)
-        if prompt is not None:
-            best = FormatGuess(CUSTOM, None, mapping=prompt.mapping)
-            splitter = prompt.splitter
-    if best.format is None:
-        return _Proposal(best, None, FormatTrial([], [], []), None)
+        tried += [_try(prompt, log)] if prompt is not None else []
+    if not tried:
+        return _Proposal(guess(log.bare), None, FormatTrial([], [], []))
+    return min(tried, key=lambda one: (bool(one.problems), bool(one.guess.decisions), -len(one.trial.samples)))
+
+
+def _try(best: FormatGuess, log: LogHead) -> _Proposal:
+    splitter = best.split
     trial = log.read_with(_reader(best, splitter))
     if splitter is None and 2 * sum(map(has_prompt, trial.samples)) > len(trial.samples):
         splitter = propose_split(prompts_of(trial.samples))
         trial = trial if splitter is None else log.read_with(_reader(best, splitter))
-    others = [record for _, record, _ in trial.others]
-    return _Proposal(best, splitter, trial, propose_where(trial.answers, others, log.texts.counts.total()))
+    problems = [suspicion.text for suspicion in suspicions(trial.samples)]
+    unread = [record for _, record, _ in trial.others if holds_answer(record)]
+    others = [record for _, record, _ in trial.others if record not in unread]
+    where = propose_where(trial.answers, others, log.texts.counts.total())
+    if where is not None and not all(map(predicate("where", where), unread)):
+        where = None  # it would skip answers
+    return _Proposal(best, splitter, trial, problems, where, len(unread))
 
 
 def _reader(best: FormatGuess, splitter: Splitter | None) -> LogReader:
@@ -183,15 +249,18 @@ def _yaml(proposal: _Proposal, log: LogHead, *, brief: bool = False) -> list[str
     With `brief` without what is only to be known: the mapping that a format is the same as, and the routes.
     """
     best, trial = proposal.guess, proposal.trial
+    if best.format is None:
+        return [*_draft(best)]
     total = len(log.records) + log.rejects.counts.total()
     share = f"reads {len(trial.samples)} of {total} records ({len(trial.samples) / total:.0%})"
     lines = [f"# {share}", f"format: {best.format}"]
     bias = "" if best.format == CUSTOM else FORMATS[str(best.format)].KNOWN_BIAS
     if bias:
         lines.insert(1, f"# known bias: {bias}")
+    lines[1:1] = [f"# {text}" for text in (*proposal.problems, *proposal.questions)]
     if best.format == CUSTOM:
-        lines[0] += "; a guess from the names of the fields: complete it, then run `ragwatch check`"
-        lines += ["mapping:", *_mapping(best.mapping, "  ")]
+        lines[0] += "; the fields were chosen by their names and values: look at what is read"
+        lines += ["mapping:", *_mapping(best.mapping, "  "), *_missing(best)]
     elif not brief and len(log.read_with(MappingReader(best.mapping)).samples) == len(trial.samples):
         lines += ["# the same as a mapping:", "# mapping:", *_mapping(best.mapping, "#   ")]
     lines += _selection(proposal, log)
@@ -201,7 +270,32 @@ def _yaml(proposal: _Proposal, log: LogHead, *, brief: bool = False) -> list[str
         lines.append(f"split: {json.dumps(proposal.splitter.option, ensure_ascii=False)}")
     elif 2 * sum(map(has_prompt, trial.samples)) > len(trial.samples):
         lines.append("# the contexts look like whole prompts, which split cannot cut: log the passages as a list")
-    return lines if brief else [*lines, *_route_lines(trial.samples)]
+    return lines if brief else [*lines, *_route_lines(trial.samples), *_samples(trial)]
+
+
+def _draft(best: FormatGuess) -> Iterator[str]:
+    """A mapping to complete: what was found, and the likely fields for what is missing."""
+    if best.apart:
+        yield _SEPARATE
+    if not best.mapping and not any(best.missing.values()):
+        yield _NOTHING
+    yield "format: custom"
+    yield "mapping:"
+    yield from _mapping(best.mapping, "  ")
+    yield from _missing(best)
+
+
+def _missing(best: FormatGuess) -> Iterator[str]:
+    for part in PARTS:
+        if part in best.missing:
+            yield f"  # {part} is missing: " + ("is it one of these?" if best.missing[part] else "no field fits")
+            yield from (f"  #   {printable(one.shown)}" for one in best.missing[part])
+
+
+def _samples(trial: FormatTrial) -> Iterator[str]:
+    """Comments that show the first samples as they were read, below the records."""
+    for record, sample in list(zip(trial.answers, trial.samples, strict=True))[:MAX_SHOWN]:
+        yield from (f"#| {line}" for line in as_read(record, sample))
 
 
 def _route_lines(samples: Sequence[Sample]) -> Iterator[str]:

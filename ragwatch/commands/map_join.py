@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,24 +11,17 @@ from dataclasses import dataclass
 import orjson
 
 from ragwatch.commands.log_head import LogHead
-from ragwatch.formats import CUSTOM, FORMATS, langfuse, langsmith
-from ragwatch.formats.guess import FormatGuess, guess, scalar_paths
+from ragwatch.formats import CUSTOM, FORMATS, langfuse, langsmith, names
+from ragwatch.formats.guess import FormatGuess, guess
+from ragwatch.formats.log_fields import log_fields
 from ragwatch.sources.join.merge import PARTS, RecordPart, merged
 
-_ID_NAMES = (*("trace", "request", "req", "correlation", "transaction", "txn", "run", "uuid"),)
-# Ids that several requests share.
-_OTHER_IDS = frozenset(
-    {
-        *("user_id", "userId", "session_id", "sessionId", "conversation_id", "conversationId", "thread_id", "threadId"),
-        *("tenant_id", "tenantId", "customer_id", "client_id", "project_id", "model_id", "doc_id", "chunk_id", "pid"),
-        *("process_id", "worker_id", "thread", "chat_id", "host_id", "parent_id", "span_id", "spanId", "file_id"),
-    }
-)
 _MAX_CANDIDATES = 8
 _KIND_NAMES = ("type", "run_type", "event", "kind")
 _MIN_SHARE = 0.5  # of the requests that have records of different shapes
 _MIN_REQUESTS = 2
 _MAX_PARTS = 200
+_PLAIN = re.compile(r"[A-Za-z0-9_.]+")
 _TRACES = frozenset({langfuse.NAME, langsmith.NAME})
 
 
@@ -60,12 +54,15 @@ def guess_join(logs: Sequence[LogHead]) -> JoinGuess | None:
 
 def _id_paths(placed: Sequence[tuple[int, Mapping[str, object]]]) -> list[str]:
     """Paths of fields that are named like an id, the most frequent first."""
-    paths = Counter(path for _, record in placed for path, key in scalar_paths(record) if _is_id(key))
-    return [path for path, times in paths.most_common(_MAX_CANDIDATES) if times > 1]
-
-
-def _is_id(name: str) -> bool:
-    return name in _ID_NAMES or (name.lower().endswith(("id", "uuid")) and name not in _OTHER_IDS)
+    known = [field for field in log_fields([record for _, record in placed]) if not field.in_list]
+    times = Counter(
+        {
+            field.path: len(field.values)
+            for field in known
+            if names.is_request_id(field.names[-1]) and _PLAIN.fullmatch(field.path)
+        }
+    )
+    return [path for path, number in times.most_common(_MAX_CANDIDATES) if number > 1]
 
 
 def _of_path(path: str, placed: Sequence[tuple[int, Mapping[str, object]]]) -> JoinGuess | None:

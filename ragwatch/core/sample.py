@@ -43,6 +43,15 @@ class SkipReason(StrEnum):
     NO_JSON = "no_json"
 
 
+class SuspectReason(StrEnum):
+    """Why a sample was probably read wrongly. The values are label values of a series."""
+
+    CONTEXT_NAMES = "context_names"  # ids, files, links or titles instead of texts
+    CONTEXT_PROMPT = "context_prompt"  # a whole prompt instead of the passages in it
+    QUESTION_PROMPT = "question_prompt"
+    TIME = "time"  # before 2000 or after 2100
+
+
 class LossReason(StrEnum):
     """Why records of a stream were lost before they were stored. The values are label values of a series."""
 

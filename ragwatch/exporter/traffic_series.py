@@ -106,6 +106,11 @@ TRAFFIC: tuple[SeriesDefinition, ...] = (
         from_zero=True,
     ),
     SeriesDefinition(
+        "ragwatch_source_suspect_samples_total",
+        "Total number of drawn samples that were probably read wrongly, by reason: `ragwatch check` shows an example.",
+        Tally.SUSPECT,
+    ),
+    SeriesDefinition(
         "ragwatch_records_resent_total",
         "Total number of records that arrived again (their id was received before); they are not counted as seen.",
         Tally.RESENT,

@@ -9,6 +9,7 @@ import orjson
 
 from ragwatch.core.sample import NO_METADATA, Context, RejectReason, Sample, Turn
 from ragwatch.errors import FormatError
+from ragwatch.formats import names
 from ragwatch.formats.record import decode
 from ragwatch.formats.shape import Record
 from ragwatch.formats.times import epoch_seconds
@@ -21,6 +22,7 @@ TIME_KEYS = ("at", "timestamp", "ts", "created_at", "created")
 MAX_METADATA_DEPTH = 32
 MAX_NUMBER = float_info.max
 
+_TELLING = names.place("question", "prompt")  # rank below which a name says that a user asked the question
 _KINDS = {str: "text", list: "a list", dict: "an object", bool: "a boolean", type(None): "null"}
 
 
@@ -175,15 +177,24 @@ def context(item: object, path: str, rank: int) -> Context:
         raise wrong(f"{path}[{rank}]", "text or an object", item)
     key, passage = first(item, TEXT_KEYS)
     if passage is None:
+        key, passage = _named("text", item)
+    if passage is None:
         raise missing(f"{path}[{rank}].text", f"is missing (none of {', '.join(TEXT_KEYS)})")
     if not isinstance(passage, str):
         raise wrong(f"{path}[{rank}].{key}", "text", passage)
     name = item.get("id")
     if not isinstance(name, str):
         key, name = first(item, CONTEXT_ID_KEYS)
+        key, name = _named("context_id", item) if name is None else (key, name)
         name = None if name is None else identity(name, f"{path}[{rank}].{key}")
     score = item.get("score")
     return Context(passage, name, None if score is None else number(score, f"{path}[{rank}].score"))
+
+
+def _named(part: str, item: Record) -> tuple[str, object]:
+    """The field of an object with the most likely name of a part, and its value; None if there is none."""
+    name = names.best(part, (key for key, value in item.items() if isinstance(value, (str, int)) and value != ""))
+    return ("", None) if name is None else (name, item[name])
 
 
 def number(value: object, path: str) -> float:
@@ -215,6 +226,18 @@ def _shallow(value: dict[str, object] | list[object], depth: int) -> bool:
         if isinstance(part, (dict, list)) and not _shallow(part, depth - 1):
             return False
     return True
+
+
+def _asked(record: Record) -> str | None:
+    """The question beside a response that does not hold it; None if the record names none."""
+    if "question" in record:
+        text_of = record["question"]
+        return text_of if isinstance(text_of, str) and text_of.strip() else None
+    for key, value in record.items():
+        rank = names.rank("question", key) if isinstance(value, str) and value.strip() else None
+        if rank is not None and rank < _TELLING:
+            return str(value)
+    return None
 
 
 def assemble(
@@ -252,7 +275,7 @@ def assemble(
     route = record.get("route")
     parts = (
         (id_value if type(id_value) is str else identity(id_value, id_key)) or fallback_id,
-        question if question and not question.isspace() else None,
+        question if question and not question.isspace() else _asked(record),
         contexts,
         answer,
         None if time_value is None else epoch_seconds(time_value, time_key),

@@ -1,90 +1,43 @@
-"""Guesses the format of a log from a few of its records, for `ragwatch map FILE`."""
+"""Guesses the format of a log from a few of its records, for `ragwatch map FILE`.
+
+A known format, or a mapping of fields with likely names; both are checked by the values of all records (`suspicion`).
+"""
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from types import MappingProxyType
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
+import orjson
+
+from ragwatch.core.sample import Sample
 from ragwatch.errors import FormatError
-from ragwatch.formats import FORMATS, fields
+from ragwatch.formats import FORMATS, names
+from ragwatch.formats.candidates import (
+    OPTIONAL,
+    UNNAMED,
+    Candidate,
+    context_candidates,
+    optional_candidates,
+    single_texts,
+    text_candidates,
+    vary,
+)
 from ragwatch.formats.custom import NAME as CUSTOM
 from ragwatch.formats.custom import MappingReader
+from ragwatch.formats.log_fields import log_fields
+from ragwatch.formats.log_reader import split_contexts
 from ragwatch.formats.shape import Record, RecordReader
-from ragwatch.formats.times import epoch_seconds
+from ragwatch.formats.split import Splitter
+from ragwatch.formats.suspicion import suspicions
 
-_MAX_DEPTH = 4
+PARTS = ("question", "contexts", "answer")
 _MAX_SHOWN_ERRORS = 3
-_MIN_TIME = 946_684_800.0  # the year 2000
-_MAX_ROUTE_CHARS = 128
-_MESSAGE_PARTS = ("text", "output_text", "input_text", "thinking", "tool_use")
-_MAX_ID_CHARS = 80
-_SCORE_NAMES = ("score", "similarity", "relevance_score", "relevance", "_score", "distance")
-_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-# Most likely names first.
-QUESTION_NAMES = (
-    "question",
-    "query",
-    "user_query",
-    "user_input",
-    "prompt",
-    "input",
-    "user_message",
-    "search",
-    "ask",
-    "q",
-)
-ANSWER_NAMES = (
-    "answer",
-    "response",
-    "output",
-    "completion",
-    "reply",
-    "result",
-    "generated_text",
-    "assistant",
-    "text",
-    "a",
-)
-_CONTEXT_NAMES = (
-    *("contexts", "context", "documents", "docs", "chunks", "passages", "retrieved", "retrieved_documents"),
-    *("source_documents", "sources", "hits", "results"),
-)
-_HISTORY_NAMES = ("history", "chat_history", "conversation", "messages")
-_OTHER_NAMES: Mapping[str, Sequence[str]] = MappingProxyType(
-    {
-        "id": ("id", "request_id", "requestId", "uuid", "run_id"),
-        "at": (
-            "at",
-            "timestamp",
-            "ts",
-            "created_at",
-            "created",
-            "@timestamp",
-            "time",
-            "timestamp_ms",
-            "ts_ms",
-            "time_ms",
-            "epoch_ms",
-            "ts_us",
-            "timestamp_us",
-            "ts_ns",
-            "timestamp_ns",
-            "time_unix_nano",
-            "timeUnixNano",
-            "datetime",
-            "event_time",
-            "logged_at",
-            "start_time",
-            "date",
-        ),
-        "route": ("route", "endpoint", "pipeline", "path", "handler", "operation", "channel"),
-        "relevant_ids": ("relevant_ids", "relevant_doc_ids", "gold_ids", "expected_ids", "reference_context_ids"),
-        "trace_id": ("trace_id", "traceId"),
-    }
-)
+_MAX_SHOWN = 3  # candidates for a missing part
+_MAX_KINDS = 4  # alternatives of one part
+_SAME = 0.8
+_VAGUE = names.place("contexts", "source")
+_BLANK_LINE = "\n\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +45,15 @@ class FormatGuess:
     """The guessed format of a log.
 
     Attributes:
-        format: A known format, `custom` for a proposed mapping, None if no record gives a hint.
+        format: A known format, `custom` for a proposed mapping, None if contexts or answers are in no record.
         share: Share of the records that it can read; None without records.
         errors: Errors of the first records that it cannot read.
         mapping: Its JMESPath expressions, as in the configuration.
-        certain: False if the mapping was guessed from field names and needs review.
+        problems: Why what it reads is probably wrong; empty if every check of its values passed.
+        decisions: By part, the fields that are equally likely, the chosen one first; a single one where only its values
+            speak for it. A person has to decide.
+        missing: By part that no field fits, the most likely fields.
+        split: How the passages are cut out of a text; None to take contexts as they are.
         apart: Whether contexts and answers occur only in separate records.
     """
 
@@ -104,190 +61,236 @@ class FormatGuess:
     share: float | None
     errors: tuple[str, ...] = ()
     mapping: Mapping[str, str] = field(default_factory=dict)
-    certain: bool = False
+    problems: tuple[str, ...] = ()
+    decisions: Mapping[str, tuple[Candidate, ...]] = field(default_factory=dict)
+    missing: Mapping[str, tuple[Candidate, ...]] = field(default_factory=dict)
+    split: Splitter | None = None
     apart: bool = False
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether it should not be used before a person has looked at it."""
+        return bool(self.problems or self.decisions)
 
 
 def guess(records: Sequence[Record]) -> FormatGuess:
-    """Return the known format that reads most of the records, or a mapping of likely fields if none reads any."""
+    """Return what reads most of the records without a suspicion: a known format, or a mapping of likely fields."""
     if not records:
         return FormatGuess(None, None)
-    guesses = [_try_format(name, shape, records, shape.MAPPING, certain=True) for name, shape in FORMATS.items()]
-    best = max(guesses, key=lambda candidate: candidate.share or 0.0)
-    if best.share == 1.0:
+    listed = [*known_formats(records), propose(records)]
+    best = min(listed, key=lambda one: (one.format is None, one.is_doubtful, -(one.share or 0.0)))
+    if best.share:
         return best
-    likely = [_likely_fields(record) for record in records]
-    whole = [names for names in likely if {"answer", "contexts"} <= names.keys()]
-    mapping = _most_voted(whole or likely)  # other records of a mixed log have no vote
-    proposed = FormatGuess(None, 0.0)
-    if whole:
-        proposed = _try_format(CUSTOM, MappingReader(mapping), records, mapping, certain=False)
-    if best.share or proposed.share:
-        return max(best, proposed, key=lambda candidate: candidate.share or 0.0)
-    retrieved, answered = (sum(key in names for names in likely) for key in ("contexts", "answer"))
-    if retrieved and (answered or len(likely) > retrieved):
-        return FormatGuess(None, 0.0, (_apart(retrieved, answered, len(likely)),), mapping, apart=True)
-    close = next((candidate for candidate in guesses if FORMATS[str(candidate.format)].matches(records[0])), None)
-    return close or FormatGuess(None, 0.0, (f"no field looks like {_lacking(mapping)}",), mapping)
+    close = next((name for name, shape in FORMATS.items() if shape.matches(records[0])), None)
+    if close is None or best.apart:
+        return best
+    return replace(_tried(close, FORMATS[close], records), mapping=FORMATS[close].MAPPING)
 
 
-def propose(records: Sequence[Record]) -> dict[str, str]:
-    """Return an expression for each field whose name and content look right in most records; may be empty."""
-    likely = [_likely_fields(record) for record in records]
-    return _most_voted([names for names in likely if "answer" in names] or likely)
+def known_formats(records: Sequence[Record]) -> list[FormatGuess]:
+    """Return the known formats that read any of the records, the one that reads most first."""
+    tried = [replace(_tried(name, shape, records), mapping=shape.MAPPING) for name, shape in FORMATS.items()]
+    return sorted((one for one in tried if one.share), key=lambda one: -(one.share or 0.0))
 
 
-def scalar_paths(record: Record) -> Iterator[tuple[str, str]]:
-    """Yield path and name of the fields that hold a text or a number, in the record and in the objects in it."""
-    for path, key, value in _walk(record, "", _MAX_DEPTH):
-        if _is_scalar(value) and re.fullmatch(r"[A-Za-z0-9_.]+", path):
-            yield path, key
-
-
-def _most_voted(likely: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    votes: dict[str, Counter[str]] = {}
-    for mapping in likely:
-        for key, expression in mapping.items():
-            votes.setdefault(key, Counter())[expression] += 1
-    return {key: counts.most_common(1)[0][0] for key, counts in votes.items()}
-
-
-def _apart(retrieved: int, answered: int, of: int) -> str:
-    answers = f"an answer in {answered} others" if answered else "no answer was recognised in any"
-    return (
-        f"retrieval and answer seem to be in separate records: contexts are in {retrieved} of {of} records, {answers}; "
-        "a sample is one record, so log the answer together with the contexts that it was made from"
-    )
-
-
-def _lacking(mapping: Mapping[str, str]) -> str:
-    return " or ".join(key for key in ("answer", "contexts") if key not in mapping)
-
-
-def _try_format(
-    name: str, reader: RecordReader, records: Sequence[Record], mapping: Mapping[str, str], *, certain: bool
-) -> FormatGuess:
+def _tried(name: str, reader: RecordReader, records: Sequence[Record]) -> FormatGuess:
+    samples: list[Sample] = []
     errors: list[str] = []
-    for record in records:
+    for position, record in enumerate(records):
         try:
-            reader.read(record, "?")
+            samples.append(reader.read(record, f"?{position}"))
         except FormatError as error:
             errors.append(str(error))
-    share = 1.0 - len(errors) / len(records)
-    return FormatGuess(name, share, tuple(errors[:_MAX_SHOWN_ERRORS]), mapping, certain)
+    splitter = _paragraphs(samples, records)
+    problems = tuple(
+        suspicion.text for suspicion in suspicions(samples if splitter is None else cut(samples, splitter))
+    )
+    share = len(samples) / len(records)
+    return FormatGuess(name, share, tuple(errors[:_MAX_SHOWN_ERRORS]), problems=problems, split=splitter)
 
 
-def _likely_fields(record: Record) -> dict[str, str]:
-    values = list(_walk(record, "", _MAX_DEPTH))
-    lists = [(path, key, projection) for path, key, value in values if (projection := _passages(value)) is not None]
-    mapping = {}
-    passages = _best([(path + projection, key) for path, key, projection in lists], _CONTEXT_NAMES, strict=False)
-    if passages:
-        mapping["contexts"] = passages
-    inside = [f"{path}[0]" for path, _, _ in lists]
-    # A passage is not an answer.
-    values = [value for value in values if not any(path in value[0] for path in inside)]
-    texts = [(path, key) for path, key, value in values if isinstance(value, str) and value]
-    mapping |= {
-        name: path
-        for name, keys in (("question", QUESTION_NAMES), ("answer", ANSWER_NAMES))
-        if (path := _best(texts, keys))
-    }
-    conversations = [(path, key) for path, key, value in values if _is_conversation(value)]
-    if path := _best(conversations, _HISTORY_NAMES):
-        mapping["history"] = path
-    for name, keys in _OTHER_NAMES.items():
-        path = _best([(path, key) for path, key, value in values if _FITS[name](value)], keys)
-        if path:
-            mapping[name] = path
-    return mapping
+def cut(samples: Sequence[Sample], splitter: Splitter) -> list[Sample]:
+    """Return the samples with the passages that a splitter cuts out; those of which it cuts none are left out."""
+    whole = []
+    for sample in samples:
+        try:
+            whole.append(split_contexts(sample, splitter))
+        except FormatError:
+            continue
+    return whole
 
 
-def _best(paths: Sequence[tuple[str, str]], names: Sequence[str], *, strict: bool = True) -> str | None:
-    """Return the path whose key is the most likely name; among equals the first, which is the shallowest."""
-    candidates = [(names.index(key), path) for path, key in paths if key in names]
-    if candidates:
-        return min(candidates, key=lambda candidate: candidate[0])[1]
-    return None if strict or not paths else paths[0][0]
-
-
-def _walk(value: Mapping[str, object], prefix: str, depth: int) -> Iterator[tuple[str, str, object]]:
-    """Yield path, last key and value of every field down to `depth` levels, breadth first."""
-    level = [(prefix, value)]
-    for _ in range(depth):
-        deeper: list[tuple[str, Mapping[str, object]]] = []
-        for path, parent in level:
-            for key, item in parent.items():
-                name = key if _IDENTIFIER.fullmatch(key) else _quoted(key)
-                child = f"{path}.{name}" if path else name
-                decoded = fields.embedded(item)
-                location = child if decoded is item else f"from_json({child})"
-                yield location, key, decoded
-                if isinstance(decoded, dict):
-                    deeper.append((location, decoded))
-                elif isinstance(decoded, list) and decoded and isinstance(decoded[0], dict):
-                    deeper.append((f"{location}[0]", decoded[0]))
-        level = deeper
-
-
-def _quoted(key: str) -> str:
-    escaped = key.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
-
-
-def _passages(value: object) -> str | None:
-    """Return the projection to append to the path of a list of passages; None if the value is no such list."""
-    if not isinstance(value, list) or not value:
+def _paragraphs(samples: Sequence[Sample], records: Sequence[Record]) -> Splitter | None:
+    """What cuts contexts that were logged as one text at blank lines; None if most have none, or are lists."""
+    texts = [sample.contexts[0].text.strip() for sample in samples if len(sample.contexts) == 1]
+    several = {text for text in texts if _BLANK_LINE in text}
+    if not several or 2 * len(several) < len({*texts}) or 2 * len(texts) < len(samples):
         return None
-    item = value[0]
-    if isinstance(item, str):
-        return None if are_ids([text for text in value if isinstance(text, str)]) else ""
-    if not isinstance(item, dict) or "role" in item or item.get("type") in _MESSAGE_PARTS:
-        return None
-    text_key = next((key for key in fields.TEXT_KEYS if isinstance(item.get(key), str)), None)
-    if text_key is None:
-        return None
-    id_key = next((key for key in fields.CONTEXT_ID_KEYS if key in item), "id")
-    score_key = next((key for key in _SCORE_NAMES if isinstance(item.get(key), (int, float))), "score")
-    return f"[].{{id: {id_key}, text: {text_key}, score: {score_key}}}"
+    fields_of_text = (field for field in log_fields(records) if not field.in_list)
+    logged = {value.strip() for field in fields_of_text for value in field.values.values() if isinstance(value, str)}
+    return Splitter("paragraphs") if several <= logged else None
 
 
-def _is_conversation(value: object) -> bool:
-    """Return whether a value is a list of messages, each with a role."""
-    return isinstance(value, list) and bool(value) and all(isinstance(item, dict) and "role" in item for item in value)
+def propose(records: Sequence[Record]) -> FormatGuess:
+    """Return a mapping of the fields whose names and values look right, and what is missing in it."""
+    unlike = list({orjson.dumps(record, default=str): record for record in records}.values())
+    found = _Found(unlike)
+    missing = {part: found.likely(part) for part in ("answer", "contexts") if not found.chosen[part]}
+    if missing or found.is_apart:
+        apart = found.apart()
+        errors = (apart,) if apart else tuple(map(found.lacking, missing))
+        mapping = found.mapping()
+        if apart:
+            missing |= {"answer": found.likely("answer")}
+            mapping.pop("answer", None)
+        return FormatGuess(None, 0.0, errors, mapping, missing=missing, apart=bool(apart))
+    tried = _tried(CUSTOM, MappingReader(found.mapping()), records)
+    missing = {} if found.chosen["question"] else {"question": found.likely("question")}
+    return replace(tried, mapping=found.mapping(), missing=missing, decisions=found.decisions())
 
 
-def are_ids(texts: Sequence[str]) -> bool:
-    """Return whether all texts are ids of passages rather than passages: one short ASCII word each.
+class _Found:
+    """The candidates for each part, and those that are chosen: several where records of several kinds need them.
 
-    >>> are_ids(["doc-17#3", "6f1c"]), are_ids(["doc-17#3", "Tea is green."])
+    Args:
+        records: Different records.
+    """
+
+    def __init__(self, records: Sequence[Record]) -> None:
+        self._number = len(records)
+        self._fields = log_fields(records)
+        varied = vary(self._fields)
+        contexts = context_candidates(self._fields, varied=varied)
+        inside = tuple(f"{one.field.path}[]" for one in contexts if not one.fault)
+        outside = [one for one in self._fields if not one.path.startswith(inside)] if inside else self._fields
+        self.listed = {"contexts": contexts}
+        self.listed |= {part: text_candidates(part, outside, varied=varied) for part in ("question", "answer")}
+        for part, others in (("question", ("answer", "contexts")), ("answer", ("contexts",))):
+            taken = {one.expression for one in self._usable(part)[:1]}
+            for other in others:
+                self.listed[other] = [one for one in self.listed[other] if one.expression not in taken]
+        whole = self._whole()
+        self.chosen: dict[str, list[Candidate]] = {part: self._choose(part, whole) for part in PARTS}
+        answer = self.chosen["answer"][:1]
+        texts = {one.expression for part in PARTS for one in self.chosen[part]}
+        for part in OPTIONAL:
+            listed = optional_candidates(part, self._fields, answer[0].field.parent if answer else ())
+            listed = [one for one in listed if one.expression not in texts]
+            self.chosen[part] = self._alternatives(listed, whole) if part != "history" else listed[:1]
+
+    def _usable(self, part: str) -> list[Candidate]:
+        """The candidates that may be chosen: a text without a telling name is neither a question nor an answer."""
+        listed = [one for one in self.listed[part] if not one.fault]
+        named = [one for one in listed if one.rank < UNNAMED]
+        if named or part != "contexts":
+            return named
+        lists = [one for one in listed if one.expression.endswith("}") or not single_texts(one)]
+        return lists[:1]
+
+    def _whole(self) -> set[int]:
+        """The records that hold contexts and an answer; those with either, if none holds both."""
+        having = {
+            part: {place for one in self._usable(part) for place in one.values} for part in ("answer", "contexts")
+        }
+        both = having["answer"] & having["contexts"]
+        self.is_apart = all(having.values()) and not both
+        return both or having["answer"] | having["contexts"]
+
+    def _choose(self, part: str, whole: set[int]) -> list[Candidate]:
+        return self._alternatives(self._usable(part), whole)
+
+    @staticmethod
+    def _alternatives(listed: Sequence[Candidate], whole: set[int]) -> list[Candidate]:
+        """The best candidate, and further ones for the records in which the others are missing."""
+        chosen: list[Candidate] = []
+        left = set(whole)
+        for one in listed:
+            if left & one.values.keys() and len(chosen) < _MAX_KINDS:
+                chosen.append(one)
+                left -= one.values.keys()
+        return chosen
+
+    def mapping(self) -> dict[str, str]:
+        """The expressions of what was chosen."""
+        order = ("id", "at", *PARTS, *(part for part in OPTIONAL if part not in ("id", "at")))
+        return {part: _joined(part, self.chosen[part]) for part in order if self.chosen[part]}
+
+    def likely(self, part: str) -> tuple[Candidate, ...]:
+        """The three most likely fields of a part."""
+        return tuple(self.listed[part][:_MAX_SHOWN])
+
+    def lacking(self, part: str) -> str:
+        """Why a part is missing."""
+        named = [one for one in self.listed[part] if one.fault]
+        logged = " and ".join(other for other in PARTS if self.chosen[other])
+        logged = f"{logged} {'are' if ' and ' in logged else 'is'} logged, but " if logged else ""
+        if part == "contexts" and named and "names" in named[0].fault:
+            holder = named[0].field.names[0]
+            return (
+                f"{logged}no field looks like contexts: {holder} holds names of documents and no text; log the text of"
+                " each passage that the retriever returned"
+            )
+        return f"{logged}no field looks like {part}" + (f": {named[0].shown}" if named else "")
+
+    def decisions(self) -> dict[str, tuple[Candidate, ...]]:
+        """What a person has to decide, by part; see `FormatGuess`."""
+        decisions = {}
+        for part in PARTS:
+            chosen = self.chosen[part]
+            rest = [one for one in self._usable(part) if one not in chosen] if chosen else []
+            others = [one for one in rest if _is_as_likely(one, chosen[0])]
+            if others or (part == "contexts" and any(map(_is_vague, chosen))):
+                decisions[part] = (chosen[0], *others)
+        return decisions
+
+    def apart(self) -> str:
+        """Whether retrieval and answer are in separate records; empty if they are not."""
+        retrieved = {place for one in self._usable("contexts") for place in one.values}
+        answered = {place for one in self._usable("answer") for place in one.values} - retrieved
+        if not retrieved or not (answered or self._number > len(retrieved)):
+            return ""
+        answers = f"an answer in {len(answered)} others" if answered else "no answer was recognised in any"
+        return (
+            f"retrieval and answer seem to be in separate records: contexts are in {len(retrieved)} of {self._number}"
+            f" records, {answers}; a sample is one record, so log the answer together with the contexts that it was"
+            " made from"
+        )
+
+
+def _is_vague(contexts: Candidate) -> bool:
+    """Whether the name of contexts says nothing, or may be that of another text."""
+    return contexts.rank == UNNAMED or (contexts.rank >= _VAGUE and bool(single_texts(contexts)))
+
+
+def _joined(part: str, chosen: Sequence[Candidate]) -> str:
+    expressions = [one.expression for one in chosen]
+    # An empty list of contexts is a list, which || would pass over.
+    is_list = part == "contexts" and len(expressions) > 1
+    return f"not_null({', '.join(expressions)})" if is_list else " || ".join(expressions)
+
+
+def _is_as_likely(other: Candidate, chosen: Candidate) -> bool:
+    """Whether another field has a name as good, at the same depth, and other values."""
+    if round(other.rank) != round(chosen.rank) or chosen.rank < round(chosen.rank):
+        return False
+    both = other.values.keys() & chosen.values.keys()
+    same = sum(other.values[place] == chosen.values[place] for place in both)
+    return other.field.depth == chosen.field.depth and bool(both) and same < _SAME * len(both)
+
+
+def holds_answer(record: Record) -> bool:
+    """Return whether a record looks like an answer: a field is named like one, and another like a question or contexts.
+
+    >>> holds_answer({"userQuery": "Why so?", "reply": "Because."}), holds_answer({"message": "GET /healthz"})
     (True, False)
     """
-    return bool(texts) and all(
-        len(text) <= _MAX_ID_CHARS and text.isascii() and len(text.split()) == 1 for text in texts
-    )
-
-
-def _is_scalar(value: object) -> bool:
-    return isinstance(value, (str, int, float)) and not isinstance(value, bool)
-
-
-def _is_time(value: object) -> bool:
-    """Return whether a value is a time since 2000, in any unit; a duration is not."""
-    try:
-        return epoch_seconds(value, "") >= _MIN_TIME
-    except FormatError:
-        return False
-
-
-def _is_route(value: object) -> bool:
-    return isinstance(value, str) and 0 < len(value) <= _MAX_ROUTE_CHARS and not any(map(str.isspace, value))
-
-
-def _is_id_list(value: object) -> bool:
-    return isinstance(value, list) and bool(value) and all(map(_is_scalar, value))
-
-
-_FITS: Mapping[str, Callable[[object], bool]] = MappingProxyType(
-    {"id": _is_scalar, "at": _is_time, "route": _is_route, "trace_id": _is_scalar, "relevant_ids": _is_id_list}
-)
+    texts = [one for one in log_fields([record]) if not one.in_list and one.values[0] not in (None, "", [], {})]
+    named = {part: [one.names for one in texts if names.rank(part, *one.names) is not None] for part in PARTS}
+    answers = [
+        one
+        for one in texts
+        if isinstance(one.values[0], str)
+        and (position := names.rank("answer", *one.names)) is not None
+        and not names.is_weak("answer", position)
+    ]
+    return any(other != one.names for one in answers for part in ("question", "contexts") for other in named[part])

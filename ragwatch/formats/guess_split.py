@@ -10,10 +10,13 @@ from typing import NamedTuple
 from ragwatch.core.sample import Sample
 from ragwatch.errors import FormatError
 from ragwatch.formats import openai
+from ragwatch.formats.custom import NAME as CUSTOM
 from ragwatch.formats.custom import MappingReader
-from ragwatch.formats.guess import propose
+from ragwatch.formats.guess import FormatGuess, cut, propose
+from ragwatch.formats.log_fields import log_fields
 from ragwatch.formats.shape import Record
 from ragwatch.formats.split import Splitter, before_question
+from ragwatch.formats.suspicion import suspicions
 
 _KINDS = ("xml", "numbered", "headings", "markdown", "paragraphs", "lines", "whole")
 _DELIMITED = frozenset({"xml", "numbered", "headings"})  # kinds that leave out what stands before the first passage
@@ -26,6 +29,7 @@ _MAX_MARKS = 3
 _MIN_LINE_CHARS = 20  # mean length of lines that are passages
 _MAX_LINES = 10  # different numbers of lines
 _MIN_PROMPT_CHARS = 60
+_ROLES = ("system", "developer", "user", "tool")
 
 
 class Prompt(NamedTuple):
@@ -33,13 +37,6 @@ class Prompt(NamedTuple):
 
     text: str
     question: str | None = None
-
-
-class PromptGuess(NamedTuple):
-    """A mapping whose contexts are a prompt, and how the passages are cut out of it."""
-
-    mapping: Mapping[str, str]
-    splitter: Splitter
 
 
 def prompts_of(samples: Sequence[Sample]) -> list[Prompt]:
@@ -52,34 +49,47 @@ def prompts_of(samples: Sequence[Sample]) -> list[Prompt]:
     ]
 
 
-def guess_prompt(records: Sequence[Record]) -> PromptGuess | None:
-    """Return a mapping for records whose contexts stand in a prompt; None if no text of them can be cut."""
-    mapping = propose(records)
-    if any(map(openai.matches, records)):
-        mapping |= {key: openai.MAPPING[key] for key in ("id", "at", "answer")}
+def guess_prompt(records: Sequence[Record]) -> FormatGuess | None:
+    """Return a mapping for records whose contexts stand in a prompt; None if no text of them can be cut.
+
+    The first text is taken that can be cut and of whose passages nothing is suspected.
+    """
+    proposed = propose(records)
+    mapping = {**proposed.mapping}
     if "answer" not in mapping:
-        return None
+        if not any(map(openai.matches, records)):
+            return None
+        mapping["answer"] = openai.MAPPING["answer"]
     mapping.pop("history", None)  # it holds the prompts
-    times = Counter(expression for record in records for expression, _ in prompt_texts(record))
-    for expression, _ in times.most_common():
-        if expression == mapping["answer"]:
-            continue
-        candidate = {**mapping, "contexts": expression}
-        prompts = prompts_of(_samples(candidate, records))
-        splitter = propose_split(prompts)
-        if splitter is not None:
-            if all(prompt.question is None for prompt in prompts):
-                candidate.pop("question", None)
-            return PromptGuess(candidate, splitter)
-    return None
+    guesses = (
+        _cut_out(records, mapping | {"contexts": expression})
+        for expression in prompt_texts(records)
+        if expression != mapping["answer"]
+    )
+    listed = [one for one in guesses if one is not None]
+    return min(listed, key=lambda one: len(one.problems), default=None)
+
+
+def _cut_out(records: Sequence[Record], mapping: Mapping[str, str]) -> FormatGuess | None:
+    """What a mapping reads whose contexts are a prompt; None if no passages can be cut out of the prompt."""
+    samples = _samples(mapping, records)
+    prompts = prompts_of(samples)
+    splitter = propose_split(prompts)
+    if splitter is None:
+        return None
+    if all(prompt.question is None for prompt in prompts):
+        mapping = {key: expression for key, expression in mapping.items() if key != "question"}
+        samples = [sample._replace(question=None) for sample in samples]
+    problems = tuple(suspicion.text for suspicion in suspicions(cut(samples, splitter)))
+    return FormatGuess(CUSTOM, len(samples) / len(records), mapping=mapping, split=splitter, problems=problems)
 
 
 def _samples(mapping: Mapping[str, str], records: Sequence[Record]) -> list[Sample]:
     reader = MappingReader(mapping)
     samples = []
-    for record in records:
+    for position, record in enumerate(records):
         try:
-            samples.append(reader.read(record, "?"))
+            samples.append(reader.read(record, f"?{position}"))
         except FormatError:
             continue
     return samples
@@ -164,24 +174,24 @@ def _end_of(line: str) -> str:
     return line if len(line) <= _MAX_MARK_CHARS else line[-_MAX_MARK_CHARS:].partition(" ")[2]
 
 
-def prompt_texts(record: Record) -> Iterator[tuple[str, str]]:
-    """Yield the texts of a record that may be prompts, each with the JMESPath expression that extracts it."""
-    for path, value in (("", record), *((f"{key}.", part) for key, part in record.items() if isinstance(part, dict))):
-        for key, item in value.items():
-            if not key.isidentifier():
-                continue
-            if isinstance(item, str) and len(item) >= _MIN_PROMPT_CHARS:
-                yield f"{path}{key}", item
-            elif isinstance(item, list):
-                yield from _messages(f"{path}{key}", item)
+def prompt_texts(records: Sequence[Record]) -> Iterator[str]:
+    """Yield the JMESPath expressions of the texts that may be prompts, those of most records first."""
+    times: Counter[str] = Counter()
+    for field in log_fields(records):
+        if field.in_list:
+            continue
+        for value in field.values.values():
+            if isinstance(value, str) and len(value) >= _MIN_PROMPT_CHARS:
+                times[field.path] += 1
+            elif isinstance(value, list):
+                times.update(f"{field.path}[?role=='{role}'].content | [-1]" for role in _roles(value))
+    yield from (expression for expression, _ in times.most_common())
 
 
-def _messages(path: str, items: Sequence[object]) -> Iterator[tuple[str, str]]:
-    """The last message of each role."""
+def _roles(items: Sequence[object]) -> Iterator[str]:
+    """The roles whose last message is long."""
     last: dict[str, str] = {}
     for item in items:
         if isinstance(item, dict) and isinstance(item.get("role"), str) and isinstance(item.get("content"), str):
             last[item["role"]] = item["content"]
-    for role in ("system", "developer", "user", "tool"):
-        if len(last.get(role, "")) >= _MIN_PROMPT_CHARS:
-            yield f"{path}[?role=='{role}'].content | [-1]", last[role]
+    yield from (role for role in _ROLES if len(last.get(role, "")) >= _MIN_PROMPT_CHARS)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from ragwatch.formats import names
 from ragwatch.formats.expressions import predicate
-from ragwatch.formats.guess import ANSWER_NAMES, QUESTION_NAMES
 from ragwatch.formats.shape import Record
 
 EVERY_OBJECT = "@"
@@ -14,7 +14,6 @@ _NAMES = (
     *("event", "type", "kind", "status", "status_code", "message", "msg", "action", "name", "logger", "path", "method"),
     *("component", "operation", "level", "severity"),
 )
-_TEXTS = frozenset({*QUESTION_NAMES, *ANSWER_NAMES})
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PLAIN = re.compile(r"[^'\\`\x00-\x1f]{1,60}")
 _MAX_DEPTH = 3
@@ -122,7 +121,10 @@ def _scalars(record: Record) -> Iterator[tuple[str, _Scalar]]:
 
 def _may_tell_kinds(name: str, text: str) -> bool:
     """Whether a text is a word, or a telling field: two answers may be the same sentence by coincidence."""
-    if name in _TEXTS or not _PLAIN.fullmatch(text):
+    is_text = name not in _NAMES and (
+        names.rank("question", name) is not None or names.rank("answer", name) is not None
+    )
+    if is_text or not _PLAIN.fullmatch(text):
         return False
     return name in _NAMES or not any(map(str.isspace, text))
 

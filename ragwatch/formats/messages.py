@@ -34,6 +34,12 @@ _PASSAGES = re.compile(
     r"(?i)\b(?:contexts?|documents?|passages?|excerpts?|sources?|snippets?|articles?|chunks?|facts|information|retrieved"
     r"|results|references|knowledge base|following|below)\b|<[a-z]|\[\d|```"
 )
+_CONTENT = re.compile(r"[:\n<>\[\]]")
+_SHORT_CHARS = 200
+_COMMAND = re.compile(
+    r"(?i)\s*(?:you (?:answer|reply|respond|help|assist)|answer|respond|reply|be|please|always|never|do not|don't"
+    r"|keep)\b"
+)
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
@@ -150,6 +156,9 @@ def only_instructs(text: str) -> bool:
     >>> [only_instructs(text) for text in ("You are a helpful assistant. Be brief.", "You are a bot. Paris is big.")]
     [True, False]
     """
+    sentences = [sentence for sentence in _SENTENCE_END.split(text) if sentence.strip()]
+    if len(text) < _SHORT_CHARS and not _CONTENT.search(text.strip()) and all(map(_COMMAND.match, sentences)):
+        return True
     if not _ROLE_PROMPT.match(text.lstrip()) or _PASSAGES.search(text):
         return False
-    return all(_INSTRUCTION.match(sentence) for sentence in _SENTENCE_END.split(text) if sentence.strip())
+    return all(map(_INSTRUCTION.match, sentences))

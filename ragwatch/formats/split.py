@@ -111,12 +111,12 @@ class Splitter:
         return [] if self.kind in ("xml", "auto") and xml_blocks(part) is not None else None
 
     def question(self, text: str) -> str | None:
-        """Return the question that a prompt asks behind its passages; None without `before`, or if there is none."""
-        position = text.rfind(self.before) if self.before else -1
-        if position < 0:
-            return None
-        asked = text[position + len(self.before) :]
+        """Return the question that a prompt asks behind `before`, or behind its last label; None if there is none."""
+        position = text.rfind(self.before) if self.before else 0
+        asked = text[position + len(self.before) :] if position >= 0 else ""
         labels = [match.end() for match in _LABEL.finditer(asked)]
+        if not self.before and not labels:
+            return None
         return _without_closing(asked[labels[-1] if labels else 0 :]).strip() or None
 
     def _span(self, text: str, question: str | None) -> tuple[int, int] | None:

@@ -19,6 +19,7 @@ from ragwatch.core.tally import Tallies, Tally, lines_read
 from ragwatch.errors import FormatError, ReceivedMeanwhileError
 from ragwatch.formats.feedback import is_feedback
 from ragwatch.formats.record import Parse, parse
+from ragwatch.formats.suspicion import doubts
 from ragwatch.pipeline.feedback_rules import FeedbackRules
 from ragwatch.pipeline.named_versions import NamedVersions
 from ragwatch.pipeline.unreadable_files import UnreadableFiles
@@ -30,6 +31,8 @@ from ragwatch.telemetry import Telemetry
 CANARY = "canary"
 """Metadata key of answers to our own canaries: the mark that probes send as the header `X-Ragwatch-Canary`."""
 _NOT_CANARY = frozenset({"", "-", "0", "false", "no", "none", "null"})
+_MARK_ADVICE = "log the whole X-Ragwatch-Canary as metadata.canary; until then these answers count as traffic"
+_CHECK_ADVICE = "{reason}: run `ragwatch check`, which shows how records are read, and correct the source"
 LOOKED_UP_AT_ONCE = 100
 """Ids of records that are looked up in the store with one query."""
 NumberedSample = tuple[Sample, int, Mapping[str, object]]
@@ -147,7 +150,7 @@ class IntakeLoop:
         self.first_rejected: Rejection | None = None
         self.polled = asyncio.Event()
         self.factor = 1.0
-        self._invalid_mark_reported = False
+        self._said: set[str] = set()
 
     async def step(self) -> bool:
         """Admit one batch. False when there is nothing to read, or the queue is full."""
@@ -311,10 +314,14 @@ class IntakeLoop:
             tallies[Tally.OF_CANARIES, (name,)] += 1
             return True
         tallies[Tally.INVALID_MARKS, (name,)] += 1
-        if not self._invalid_mark_reported:
-            self._invalid_mark_reported = True
-            self._telemetry.invalid_canary_mark(name)
+        self._say_once("mark", "invalid canary mark", _MARK_ADVICE)
         return False
+
+    def _say_once(self, what: str, event: str, advice: str) -> None:
+        """Log what is wrong with the records of this source, once."""
+        if what not in self._said:
+            self._said.add(what)
+            self._telemetry.odd_records(self.source.name, event, advice)
 
     def _read_feedback(self, record: Mapping[str, object], result: _BatchResult) -> None:
         """Read a record of feedback on an answer.
@@ -334,6 +341,9 @@ class IntakeLoop:
         assignments = self._assign(draw)
         if not assignments:  # no judge reads it, so it is no draw: drawn = judged + unjudged + pending must hold
             return
+        for reason in doubts(draw.sample):
+            result.tallies[Tally.SUSPECT, (self.source.name, reason)] += 1
+            self._say_once(str(reason), "a sample was probably read wrongly", _CHECK_ADVICE.format(reason=reason))
         if (one := self.rules.feedback.of_draw(record, draw, result.tallies)) is not None:
             result.feedback.append(one)
         if self.rules.redactor is not None:

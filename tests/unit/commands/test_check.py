@@ -16,8 +16,7 @@ from click.testing import CliRunner, Result
 from support.retrievers import FaultyRetriever, serving
 
 from ragwatch.commands import cli
-from ragwatch.commands.check import _content
-from ragwatch.ports import Admission, Batch
+from ragwatch.ports import Admission
 from ragwatch.stores.lock import StateLock
 from ragwatch.stores.sqlite.store import SqliteStore
 
@@ -124,12 +123,6 @@ def test_a_taken_address_fails(tmp_path: Path) -> None:
     assert "web.listen" in result.stdout
 
 
-def test_the_first_fault_is_shown_with_file_and_line() -> None:
-    """A finding about content names the place."""
-    batch = Batch("s", "a.jsonl", [b"{"], [0], [7], "")
-    assert "a.jsonl:7: torn_json" in _content(object(), batch, "sources[0]").detail
-
-
 def test_what_is_told_is_told_whole(tmp_path: Path) -> None:
     """Brackets in what was found (an extra's name, a path) are no markup to be swallowed."""
     folder = tmp_path / "[red]logs"
@@ -144,30 +137,6 @@ PASSAGE = "The old mill stands by the river. Its wheel was built by monks."
 
 def _row(context: str, **more: object) -> dict[str, object]:
     return {"question": "Where does the old mill stand?", "contexts": [context], "answer": "By the river.", **more}
-
-
-@pytest.mark.parametrize(
-    "context",
-    [
-        f"You are a helpful assistant. Answer the question.\n\n{PASSAGE}",
-        f"System: use only the following context.\n{PASSAGE}",
-        f"{PASSAGE}\n\nQuestion: Where does the old mill stand?",
-    ],
-)
-def test_a_context_that_is_a_whole_prompt_is_a_warning(tmp_path: Path, context: str) -> None:
-    """All of a prompt would count as support; a passage about the same thing is none."""
-    result = _check(tmp_path, *[_row(context)] * 3)
-    assert result.return_value == 0
-    assert "looks like a whole prompt" in _said(result)
-    assert "whole prompt" not in _said(_check(tmp_path, *[_row(PASSAGE)] * 3, _row(context)))
-
-
-def test_ids_in_place_of_contexts_are_a_warning(tmp_path: Path) -> None:
-    """Names of passages support nothing; passages of one word beside real ones are passages."""
-    result = _check(tmp_path, _row("doc-17#3"), _row("6f1c2b"))
-    assert result.return_value == 0
-    assert "contexts hold ids instead of texts" in _said(result)
-    assert "hold ids" not in _said(_check(tmp_path, _row("Yes."), _row(PASSAGE)))
 
 
 def test_records_that_all_fall_into_other_are_a_warning(tmp_path: Path) -> None:

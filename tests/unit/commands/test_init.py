@@ -214,3 +214,39 @@ def test_a_state_that_is_not_utf8_is_refused(tmp_path: Path, log: Path) -> None:
     assert isinstance(error, ConfigError)
     assert str(error).startswith("--state: the path caf\ufffd is not UTF-8")
     assert not out.exists()
+
+
+UNCLEAR = [
+    {
+        "user_query": f"How long does kettle {n} last?",
+        "hits": [{"snippet": f"Kettle {n} lasts {n} years."}],
+        "turns": [{"said": f"Let me look for kettle {n}."}, {"said": f"It lasts {n} years."}],
+        "note": f"Somebody asked for kettle {n}.",
+    }
+    for n in range(4)
+]
+"""Logs whose answer has no telling name."""
+
+
+def test_a_part_that_is_not_recognised_is_asked_for_with_values(tmp_path: Path) -> None:
+    """The candidates are listed with a value; the one that is chosen is mapped, and the log is read with it."""
+    log = tmp_path / "app.jsonl"
+    log.write_text("".join(json.dumps(row) + "\n" for row in UNCLEAR), encoding="utf-8")
+    result = _init(log, "--out", "-", "--state", tmp_path / "state", typed="1\n100\n")
+    assert 'Which of these is the answer?\n  1  note  "Somebody asked for kettle 0."' in result.stdout
+    source = yaml.safe_load(result.stdout[result.stdout.index("# Configuration") :])["sources"][0]
+    assert source["mapping"] == {"question": "user_query", "contexts": "hits[].{text: snippet}", "answer": "note"}
+    assert "reads 4 of 4" in result.stdout
+
+
+def test_a_draft_is_written_where_a_part_is_missing(tmp_path: Path) -> None:
+    """With `--yes` nothing is asked: the keys that were recognised are there to be completed."""
+    log, out = tmp_path / "app.jsonl", tmp_path / "ragwatch.yaml"
+    log.write_text("".join(json.dumps(row) + "\n" for row in UNCLEAR), encoding="utf-8")
+    result = _init(log, "--yes", "--state", tmp_path / "state", "--out", out)
+    assert result.return_value == 1
+    assert "question and contexts are logged, but no field looks like answer" in result.stderr
+    assert "are a draft" in result.stdout
+    text = out.read_text(encoding="utf-8")
+    assert yaml.safe_load(text)["sources"][0]["mapping"].keys() == {"question", "contexts"}
+    assert "# answer is missing: is it one of these?" in text

@@ -33,12 +33,12 @@ def test_every_known_format_is_named() -> None:
 
 def test_a_proposal_can_be_pasted_into_the_configuration() -> None:
     """What is printed for an unknown shape is YAML whose mapping reads the record."""
-    record = {"payload": {"query": "why?", "hits": [{"body": "because"}]}, "reply": "so"}
+    record = {"payload": {"query": "why?", "hits": [{"body": "Because it rained."}]}, "reply": "so"}
     result = _map(json.dumps(record) + "\n")
     assert result.return_value == 1
     source = yaml.safe_load(result.stdout)
     sample = build(source["format"], source["mapping"]).read(record, "x")
-    assert (sample.question, sample.answer, sample.contexts[0].text) == ("why?", "so", "because")
+    assert (sample.question, sample.answer, sample.contexts[0].text) == ("why?", "so", "Because it rained.")
 
 
 def test_a_file_without_json_is_refused() -> None:
@@ -82,7 +82,7 @@ def test_no_answer_is_made_out_of_contexts() -> None:
         assert "hits[0]" not in result.output
         assert "separate records" in result.stderr
         assert "no answer is proposed" in result.stdout
-        assert yaml.safe_load(result.stdout) is None
+        assert "answer" not in yaml.safe_load(result.stdout)["mapping"]
     assert "no field looks like answer" in _map(_lines(retrieval)).stderr
 
 
@@ -101,13 +101,13 @@ def test_names_that_logs_use_are_known() -> None:
 def test_a_moment_in_any_unit_is_mapped_and_a_duration_is_not(unit: int) -> None:
     """Seconds, milliseconds, microseconds and nanoseconds since 1970; `time: 0.35` is how long something took."""
     record = {**RECORD, "ts": 1_767_225_600 * unit, "time": 0.35}
-    assert propose([record])["at"] == "ts"
-    assert propose([{**RECORD, "req": {}, "time": 0.35}]).get("at") is None
+    assert propose([record]).mapping["at"] == "ts"
+    assert "at" not in propose([{**RECORD, "req": {}, "time": 0.35}]).mapping
 
 
 def test_ids_are_no_contexts() -> None:
     """A list of names of passages is not proposed where texts should stand."""
-    assert "contexts" not in propose([{"answer": "Yes.", "context_ids": ["d1#3", "d2#1"], "docs": ["d1"]}])
+    assert "contexts" not in propose([{"answer": "Yes.", "context_ids": ["d1#3", "d2#1"], "docs": ["d1"]}]).mapping
 
 
 def test_a_packed_log_is_read(tmp_path: Path) -> None:
@@ -214,7 +214,7 @@ def test_passages_in_a_prompt_are_cut_out() -> None:
                 {"role": "system", "content": f"You are a bot. Use the following:\n[1] Mill {n}.\n[2] River {n}."},
                 {"role": "user", "content": f"Where is mill number {n}?"},
             ],
-            "choices": [{"message": {"content": "By the river."}}],
+            "choices": [{"message": {"content": f"By river {n}."}}],
         }
         for n in range(6)
     ]
@@ -252,3 +252,42 @@ def test_routes_that_a_configuration_refuses_are_not_proposed() -> None:
     result = _map(_lines(RECORD, RECORD | {"path": "my route"}))
     assert 'routes to list at the top level of the configuration: ["/search"]\n' in result.stdout
     assert '# Not listed, so that they count as "other": "my route".\n' in result.stdout
+
+
+def test_no_condition_skips_answers() -> None:
+    """Records that hold an answer under a name that is not read are an error, and `where` is not proposed over them."""
+    rows: list[dict[str, object]] = [
+        {"question": f"Where is mill {n}?", "contexts": [f"Mill {n} is here."], "answer": f"Here, {n}."}
+        for n in range(6)
+    ]
+    others = [{"query": f"Where is river {n}?", "reply": f"There, {n}."} for n in range(3)]
+    result = _map(_lines(*rows, *others))
+    assert result.return_value == 1
+    assert "where" not in _mapped(result)
+    assert "3 more records look like answers and are not read" in result.stderr
+    assert _mapped(_map(_lines(*rows, *[{"level": "info", "took": n} for n in range(3)])))["where"]
+
+
+def test_what_is_probably_read_wrongly_has_an_exit_code_of_its_own() -> None:
+    """A known format whose contexts are names: it is shown with an example."""
+    rows = [
+        {"question": f"Where is mill {n}?", "contexts": [f"Mill {n}.pdf"], "answer": f"Here, {n}."} for n in range(4)
+    ]
+    result = _map(_lines(*rows))
+    assert result.return_value == 3
+    assert 'contexts hold names of documents (ids, files, links or titles) instead of texts, such as "Mill 0.pdf"' in (
+        result.stderr
+    )
+
+
+def test_texts_that_are_cut_to_one_length_are_said() -> None:
+    """Previews of a fixed length: what was cut off would count as unsupported."""
+    text = "The old mill by the river was built by monks, and its wheel, which turns to this day, is made of oak from"
+    rows = [
+        {"query": f"Which mill is {n}?", "hits": [{"preview": f"{n} {text}"[:100]}], "reply": f"Mill {n}."}
+        for n in range(6)
+    ]
+    result = _map(_lines(*rows))
+    assert result.return_value == 3
+    assert "contexts are cut to 100 characters" in result.stderr
+    assert _mapped(result)["mapping"]["contexts"] == "hits[].{text: preview}"  # type: ignore[index]

@@ -95,20 +95,23 @@ def test_a_prompt_is_found_in_the_record() -> None:
     chat = [
         {
             "messages": [{"role": "user", "content": prompt(n, "[1] {}\n[2] {}")}],
-            "choices": [{"message": {"content": "x"}}],
+            "choices": [{"message": {"content": f"x {n}"}}],
         }
         for n in range(12)
     ]
-    plain = [{"llm": {"prompt": prompt(n, "[1] {}\n[2] {}"), "completion": "x"}, "note": "y" * 80} for n in range(12)]
+    plain = [
+        {"llm": {"prompt": prompt(n, "[1] {}\n[2] {}"), "completion": f"x {n}"}, "note": "y" * 80} for n in range(12)
+    ]
     for rows in (chat, plain):
         guessed = guess_prompt([*rows, {"level": "info"}])
         assert guessed is not None
-        reader = LogReader(RecordRules("custom", guessed.mapping, split=guessed.splitter.option))
+        assert guessed.split is not None
+        reader = LogReader(RecordRules("custom", guessed.mapping, split=guessed.split.option))
         sample = reader.read(rows[5], "x")
         assert (sample.question, [one.text for one in sample.contexts], sample.answer) == (
             QUESTIONS[5],
             PASSAGES[5],
-            "x",
+            "x 5",
         )
 
 

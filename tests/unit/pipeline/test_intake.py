@@ -144,6 +144,17 @@ async def test_repaired_records_are_counted(make: Any, store: SqliteStore) -> No
     assert counts(store, Tally.REPAIRED) == {("app",): 1}
 
 
+async def test_samples_that_were_probably_read_wrongly_are_counted(
+    make: Any, store: SqliteStore, log: LogCapture
+) -> None:
+    """By reason, and said once for each."""
+    names = [a_line(f"r{n}", contexts=[{"text": "Kettle manual.pdf"}]) for n in range(3)]
+    await make(a_batch(*names, a_line("r4", at=0), a_line("r5"))).step()
+    assert counts(store, Tally.SUSPECT) == {("app", "context_names"): 3, ("app", "time"): 1}
+    said = [entry["advice"].partition(":")[0] for entry in log.entries if "read wrongly" in entry["event"]]
+    assert said == ["context_names", "time"]
+
+
 async def test_reading_again_counts_no_draw_twice(make: Any, store: SqliteStore) -> None:
     """The same records under another cursor are duplicates, even inside one batch."""
     await make(a_batch(a_line("a"), a_line("a"))).step()

@@ -1,0 +1,104 @@
+"""Tests whether the records of a source are samples, and whether the samples look right, for `ragwatch check`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from ragwatch.commands.as_read import MAX_SHOWN, as_read
+from ragwatch.commands.log_warnings import format_advice, mapping_warnings, reject_warnings, route_warnings
+from ragwatch.config.model import Settings
+from ragwatch.core.sample import Sample, SkipReason
+from ragwatch.errors import FormatError
+from ragwatch.formats.feedback import is_feedback
+from ragwatch.formats.shape import Record
+from ragwatch.formats.suspicion import suspicions
+from ragwatch.judges.lexical.readable import unread_language
+from ragwatch.ports import Batch
+from ragwatch.ports.capabilities import log_reader, record_rules
+
+MAX_RECORDS = 100
+OK, WARNING, SUSPECT, FAILED = "ok", "warning", "suspect", "failed"
+
+
+class RecordCheck(NamedTuple):
+    """What was seen in the records of a source.
+
+    Attributes:
+        state: `ok`, `warning`, `suspect` or `failed`.
+        text: What was seen, for people.
+        shown: The first samples as they were read, below their records.
+    """
+
+    state: str
+    text: str
+    shown: Sequence[str] = ()
+
+
+class _Records(NamedTuple):
+    """The records of a batch by what they are."""
+
+    samples: list[Sample]
+    records: list[Record]
+    errors: list[str]
+    skipped: Counter[SkipReason]
+
+
+def check_records(options: object, batch: Batch, settings: Settings) -> RecordCheck:
+    """Test whether the records of a batch can be converted to samples, and whether the samples look right."""
+    samples, records, errors, skipped = _read(options, batch)
+    total = len(samples) + len(errors)
+    summary = f"{len(samples)} of {total} records of {batch.file} are samples"
+    if skipped:
+        reasons = ", ".join(f"{reason} {count}" for reason, count in skipped.most_common())
+        summary += f"; {skipped.total()} lines are skipped ({reasons})"
+    if not total:
+        return RecordCheck(FAILED, f"{summary}: no line is a record; see `where` and `prefix`")
+    suspected = [suspicion.text for suspicion in suspicions(samples)]
+    warnings = [
+        *suspected,
+        *route_warnings(samples, settings.routes),
+        *_language_warnings(samples),
+        *mapping_warnings(record_rules(options), records),
+    ]
+    shown = [line for pair in zip(records[:MAX_SHOWN], samples, strict=False) for line in as_read(*pair)]
+    state = SUSPECT if suspected else WARNING if warnings or errors else OK
+    if errors:
+        limit = settings.alerts.rejects
+        advice = reject_warnings(len(errors), total, limit) if samples else format_advice(batch.lines[0])
+        detail = "; ".join((summary, f"first error: {errors[0]}", *advice, *warnings))
+        return RecordCheck(state if samples else FAILED, detail, shown)
+    if not any(sample.contexts for sample in samples):
+        return RecordCheck(FAILED, f"{summary}, but none has a context with text; log what the retriever returned")
+    return RecordCheck(state, "; ".join((summary, *warnings)), shown)
+
+
+def _read(options: object, batch: Batch) -> _Records:
+    reader = log_reader(options)
+    read = _Records([], [], [], Counter())
+    for line, number in zip(batch.lines, batch.numbers, strict=True):
+        try:
+            parsed = reader.parse(line)
+            if isinstance(parsed, SkipReason):
+                read.skipped[parsed] += 1
+                continue
+            if not is_feedback(parsed[0]):
+                read.samples.append(reader.read(parsed[0], str(number)))
+                read.records.append(parsed[0])
+        except FormatError as error:
+            read.errors.append(f"{batch.file}:{number}: {error.reason}: {error}")
+        if len(read.samples) + len(read.errors) == MAX_RECORDS:
+            break
+    return read
+
+
+def _language_warnings(samples: Sequence[Sample]) -> Iterator[str]:
+    """Answers that the embedded judges will not read, by language."""
+    languages = Counter(filter(None, map(unread_language, samples)))
+    if languages:
+        names = ", ".join(f"{name}: {count}" for name, count in sorted(languages.items()))
+        yield (
+            f"{languages.total()} of {len(samples)} answers or their contexts are in a language in which the embedded"
+            f" judges have no measured accuracy ({names}): their scores will be unknown, with reason language"
+        )

@@ -1,0 +1,206 @@
+"""Tells from the values of samples whether their records were read wrongly: the checks behind every proposal.
+
+| part     | suspected if                                                                                        |
+|----------|-----------------------------------------------------------------------------------------------------|
+| contexts | ids, file names, links or titles; the same in every record; a prompt; parts of the answer; cut short |
+| question | a prompt, an id, or the same in every record                                                        |
+| answer   | the question, a status, or the same in every record                                                 |
+| id       | one id for several answers                                                                          |
+| at       | before 2000 or after 2100                                                                           |
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from ragwatch.core.sample import Sample, SuspectReason
+from ragwatch.formats.prompts import has_prompt, is_prompt
+
+EARLIEST, LATEST = 946_684_800.0, 4_102_444_800.0  # the years 2000 and 2100
+MIN_DISTINCT = 3
+"""Different samples from which on it counts that a value is the same in all."""
+_MOST, _HALF, _FEW = 0.8, 0.5, 0.1  # shares of the samples
+_MAX_ID_CHARS = 80
+_MAX_TITLE_WORDS = 6
+_MAX_EXAMPLE_CHARS = 60
+_CUT_CHARS = range(40, 400)  # lengths of a preview
+_MIN_CUT_TEXTS = 5
+_MIN_STATUS_SAMPLES = 6
+_MAX_STATUSES = 3
+_MIN_PASSAGE_CHARS = 15
+_FILE = re.compile(
+    r"[^\n]{0,200}\.(?:pdf|txt|md|rst|docx?|html?|csv|tsv|jsonl?|xlsx?|pptx?|xml|ya?ml|py)(?:\W{0,3}\S{0,12})?"
+)
+_LINK = re.compile(r"[a-z][a-z0-9+.-]{1,12}://\S+|(?:[\w.~-]*/){2,}[\w.~-]*", re.IGNORECASE)
+_NO_WORDS = re.compile(r"[0-9a-f-]{16,}|[\d\W_]+|[a-z][a-z0-9+.-]{1,12}://\S+", re.IGNORECASE)
+_SENTENCE = re.compile(r"[.!?:;,\d\u2e80-\uffff]")
+
+
+class Suspicion(NamedTuple):
+    """Why samples were probably read wrongly.
+
+    Attributes:
+        part: Field of the sample.
+        reason: What is suspected, in one word.
+        text: What is suspected, with an example, for people.
+    """
+
+    part: str
+    reason: str
+    text: str
+
+
+def are_ids(texts: Sequence[str]) -> bool:
+    """Return whether all texts are ids of passages rather than passages: one short ASCII word each.
+
+    >>> are_ids(["doc-17#3", "6f1c"]), are_ids(["doc-17#3", "Tea is green."])
+    (True, False)
+    """
+    return bool(texts) and all(
+        len(text) <= _MAX_ID_CHARS and text.isascii() and len(text.split()) == 1 for text in texts
+    )
+
+
+def is_name(text: str) -> bool:
+    """Return whether a text names a passage instead of being one: an id, a file, a link or a title.
+
+    >>> [is_name(text) for text in ("Kettle manual.txt", "Care guide", "https://m/k", "Tea is green.")]
+    [True, True, True, False]
+    """
+    text = text.strip()
+    if are_ids([text]) or _FILE.fullmatch(text) or _LINK.fullmatch(text):
+        return True
+    return len(text.split()) <= _MAX_TITLE_WORDS and not _SENTENCE.search(text)
+
+
+def suspicions(samples: Sequence[Sample]) -> list[Suspicion]:
+    """Return what is suspected of the samples of one log; empty if nothing is. Equal samples count once."""
+    distinct = list(
+        {(one.question, tuple(context.text for context in one.contexts), one.answer): one for one in samples}.values()
+    )
+    checks = (_contexts, _question, _answer, _id_and_time)
+    return [suspicion for check in checks for suspicion in check(distinct)]
+
+
+def example(value: object) -> str:
+    """Return the beginning of a value, in quotes, on one line."""
+    text = " ".join(str(value).split())
+    return f'"{text}"' if len(text) <= _MAX_EXAMPLE_CHARS else f'"{text[: _MAX_EXAMPLE_CHARS - 3]}..."'
+
+
+def contexts_are_names(sample: Sample) -> bool:
+    """Return whether all contexts of a sample are names of passages."""
+    texts = [context.text for context in sample.contexts if context.text.strip()]
+    return bool(texts) and all(map(is_name, texts))
+
+
+def doubts(sample: Sample) -> Iterator[SuspectReason]:
+    """Yield why one sample was probably read wrongly: what can be told without the others of its log."""
+    if contexts_are_names(sample):
+        yield SuspectReason.CONTEXT_NAMES
+    elif has_prompt(sample):
+        yield SuspectReason.CONTEXT_PROMPT
+    if sample.question is not None and is_prompt(sample.question):
+        yield SuspectReason.QUESTION_PROMPT
+    if sample.at is not None and not EARLIEST <= sample.at <= LATEST:
+        yield SuspectReason.TIME
+
+
+def _contexts(samples: Sequence[Sample]) -> Iterator[Suspicion]:
+    filled = [one for one in samples if any(context.text.strip() for context in one.contexts)]
+    if not filled:
+        return
+    first, texts = filled[0].contexts[0].text, [context.text for one in filled for context in one.contexts]
+    if sum(map(contexts_are_names, filled)) >= _MOST * len(filled):
+        yield Suspicion(
+            "contexts",
+            "names",
+            f"contexts hold names of documents (ids, files, links or titles) instead of texts, such as {example(first)}"
+            "; log the text of each passage that the retriever returned",
+        )
+    elif _differ(filled) and len({tuple(context.text for context in one.contexts) for one in filled}) == 1:
+        yield Suspicion("contexts", "constant", f"contexts are the same in every record: {example(first)}")
+    elif sum(map(has_prompt, filled)) > _HALF * len(filled):
+        yield Suspicion(
+            "contexts",
+            "prompt",
+            "a context looks like a whole prompt (it contains the question, or instructions to a model), and all of it"
+            " would count as support; cut the passages out with `split` (`ragwatch map FILE` proposes how), or log them"
+            f" as a list: {example(first)}",
+        )
+    elif len(filled) >= MIN_DISTINCT and sum(map(_are_fragments, filled)) >= _MOST * len(filled):
+        yield Suspicion("contexts", "fragments", f"contexts are parts of the answer, such as {example(first)}")
+    if (length := _cut_length(list(dict.fromkeys(texts)))) is not None:
+        cut = next(text for text in texts if len(text) == length)
+        yield Suspicion(
+            "contexts",
+            "cut",
+            f"contexts are cut to {length} characters, such as the one that ends with {example(cut[-30:])}: what was"
+            " cut off counts as unsupported; log whole texts",
+        )
+
+
+def _are_fragments(sample: Sample) -> bool:
+    texts = [context.text.strip() for context in sample.contexts]
+    return all(len(text) < len(sample.answer.strip()) and text in sample.answer for text in texts)
+
+
+def _cut_length(texts: Sequence[str]) -> int | None:
+    """The one length that most texts have in the middle of a sentence; None if there is none."""
+    if len(texts) < _MIN_CUT_TEXTS:
+        return None
+    length, times = Counter(map(len, texts)).most_common(1)[0]
+    open_ended = [text for text in texts if len(text) == length and text.rstrip()[-1:] not in ('.!?"')]
+    return length if length in _CUT_CHARS and times > _HALF * len(texts) and len(open_ended) > _HALF * times else None
+
+
+def _question(samples: Sequence[Sample]) -> Iterator[Suspicion]:
+    asked = [(one, one.question) for one in samples if one.question]
+    if not asked:
+        return
+    shown = example(asked[0][1])
+    if sum(_is_prompt(text, one) for one, text in asked) > _HALF * len(asked):
+        yield Suspicion("question", "prompt", f"the question is a whole prompt, with passages or instructions: {shown}")
+    elif sum(_NO_WORDS.fullmatch(text.strip()) is not None for _, text in asked) > _HALF * len(asked):
+        yield Suspicion("question", "names", f"the question is an id, a number or a link: {shown}")
+    elif _differ([one for one, _ in asked]) and len({text for _, text in asked}) == 1:
+        yield Suspicion("question", "constant", f"the question is the same in every record: {shown}")
+
+
+def _is_prompt(question: str, sample: Sample) -> bool:
+    texts = [context.text for context in sample.contexts if len(context.text) >= _MIN_PASSAGE_CHARS]
+    return is_prompt(question) or any(text in question for text in texts)
+
+
+def _answer(samples: Sequence[Sample]) -> Iterator[Suspicion]:
+    said = [one for one in samples if one.answer.strip()]
+    if len(said) < MIN_DISTINCT:
+        return
+    shown, different = example(said[0].answer), {one.answer for one in said}
+    words = all(are_ids([one.answer.strip()]) for one in said)
+    if sum(one.answer == one.question for one in said) > _HALF * len(said):
+        yield Suspicion("answer", "question", f"the answer is the question: {shown}")
+    elif len(different) == 1 and len({one.question for one in said}) >= MIN_DISTINCT:
+        yield Suspicion("answer", "constant", f"the answer is the same in every record: {shown}")
+    elif words and len(different) <= _MAX_STATUSES and len(said) >= _MIN_STATUS_SAMPLES:
+        yield Suspicion("answer", "status", f"the answer is one of a few words, like a status: {shown}")
+
+
+def _id_and_time(samples: Sequence[Sample]) -> Iterator[Suspicion]:
+    times = Counter(one.id for one in samples)
+    name, most = max(times.items(), key=lambda one: one[1], default=("", 0))
+    if len(samples) - len(times) > _FEW * len(samples) and most > 1:
+        yield Suspicion(
+            "id", "repeated", f"{most} different answers have the id {example(name)}; all but one would be rejected"
+        )
+    odd = [one.at for one in samples if one.at is not None and not EARLIEST <= one.at <= LATEST]
+    if len(odd) > _FEW * len(samples):
+        yield Suspicion("at", "implausible", f"the time is before 2000 or after 2100, such as {odd[0]:g} s since 1970")
+
+
+def _differ(samples: Sequence[Sample]) -> bool:
+    """Whether enough different answers are there to expect different questions and contexts."""
+    return len({one.answer for one in samples}) >= MIN_DISTINCT

@@ -1,0 +1,129 @@
+"""Logs as services write them: each is read rightly at the first `map`, or refused with the right reason."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+
+from ragwatch.commands import cli
+from ragwatch.commands.input_files import PartFiles
+from ragwatch.config import parse
+from ragwatch.core.sample import Sample, SkipReason
+from ragwatch.errors import FormatError
+from ragwatch.formats.log_reader import LogReader
+from ragwatch.ports.capabilities import record_rules
+from ragwatch.sources.join.options import Options as JoinOptions
+
+LOGS = Path(__file__).parents[2] / "data" / "outside" / "logs"
+TRUTH = {
+    "How long is the kettle warranty?": (
+        ("The kettle warranty lasts two years from purchase.", "Warranty claims need the receipt of the kettle."),
+        "The kettle is covered for two years.",
+    ),
+    "Which filter fits the X2 jug?": (
+        ("Filter F9 fits the X2 and X3 jugs.", "Filters should be replaced every eight weeks."),
+        "The X2 jug takes filter F9.",
+    ),
+    "Can I wash the lid in a dishwasher?": (
+        ("The lid can be washed in the dishwasher.", "The base must never be put under water."),
+        "Yes, the lid is dishwasher safe.",
+    ),
+}
+"""Question, contexts and answer of every log."""
+READ = ""
+NAMES = "names of documents and no text; log the text of each passage"
+ASK = "is this what was retrieved?"
+FEW = "fewer than 3 different answers are in the log"
+NO_ANSWER = "no field looks like answer"
+APART = "retrieval and answer seem to be in separate records"
+EXPECTED = {
+    "answer_fragments_as_contexts": READ,
+    "anthropic_documents": NO_ANSWER,  # until the format is known
+    "anthropic_search_result": NO_ANSWER,  # until the format is known
+    "azure_oyd": READ,
+    "bedrock_question": READ,
+    "cloudwatch": READ,
+    "context_one_text": READ,
+    "dify_messages": READ,
+    "elasticdump": READ,
+    "file_names_as_contexts": NAMES,
+    "file_search_question": READ,
+    "file_search_req_resp": READ,
+    "final_answer_nested": READ,
+    "flowise_prediction": READ,
+    "fluentbit": READ,
+    "gemini_file_search": READ,
+    "generated_response": READ,
+    "haystack_chat": NO_ANSWER,  # until the format is known
+    "helicone_export": READ,
+    "id_constant": READ,
+    "java_camel": READ,
+    "langchain_dumpd": READ,
+    "langfuse_js_rows": READ,
+    "langsmith_rows": READ,
+    "librechat_messages": APART,  # until the format is known
+    "litellm_standard_payload": READ,
+    "llm_call_prompt_only": FEW,
+    "llm_call_system_and_prompt": FEW,
+    "loki": READ,
+    "mlflow_trace": NO_ANSWER,  # until the format is known
+    "openwebui_export": NO_ANSWER,  # until a record may hold several answers
+    "phoenix_dataframe_rows": APART,  # until the format is known
+    "phoenix_qa": ASK,  # a reference answer has the same name
+    "ragas_experiment": READ,
+    "ragflow_completion": READ,
+    "text_snippet": READ,
+    "titles_only": NAMES,
+    "weave_calls": READ,
+}
+
+
+def _map(path: Path) -> Result:
+    return CliRunner().invoke(cli, ["map", str(path)], standalone_mode=False)
+
+
+def samples_of(source: dict[str, Any], path: Path) -> list[Sample]:
+    """What a proposed source reads of a file; a record that it rejects or skips is an error."""
+    item = source if source.get("kind") else {"kind": "tail", "name": "app", "path": str(path), **source}
+    options = parse({"state": "/s", "sources": [item]}, folder=Path()).sources[0].options
+    reader = LogReader(record_rules(options))
+    read_line = PartFiles(options).parser(str(path)) if isinstance(options, JoinOptions) else reader.parse
+    samples = []
+    for number, line in enumerate(path.read_bytes().splitlines()):
+        parsed = read_line(line)
+        if parsed is not None:
+            assert not isinstance(parsed, SkipReason)
+            samples.append(reader.read(parsed[0], str(number)))
+    return samples
+
+
+def test_every_log_has_a_row() -> None:
+    """No file without an expectation."""
+    assert {path.stem for path in LOGS.glob("*.jsonl")} == EXPECTED.keys()
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_a_log_is_read_rightly_or_refused_with_the_reason(name: str) -> None:
+    """What a proposal reads is true; the exit code is 0 only if it may be used as it is."""
+    path = LOGS / f"{name}.jsonl"
+    result, reason = _map(path), EXPECTED[name]
+    assert (result.return_value == 0) == (reason == READ), result.output
+    assert reason in result.stderr
+    source = yaml.safe_load(result.stdout)
+    if reason not in (READ, ASK, FEW):
+        assert not {"answer", "contexts"} <= source["mapping"].keys()
+        return
+    try:
+        samples = samples_of(source, path)
+    except FormatError as error:
+        pytest.fail(f"{error}: {result.stdout}")
+    for sample in samples:
+        contexts, answer = TRUTH[str(sample.question)]
+        assert (tuple(context.text for context in sample.contexts), sample.answer[: len(answer)]) == (contexts, answer)
+        assert sample.at is None or sample.at > 1.7e9
+    assert len({sample.id for sample in samples}) == len(samples)
+    assert samples or source["kind"] == "join"
