@@ -38,11 +38,13 @@ from ragwatch.daemon.suites import suite_of
 from ragwatch.daemon.web_access import read_rules
 from ragwatch.errors import FormatError, RagwatchError
 from ragwatch.formats.feedback import is_feedback
+from ragwatch.formats.several import expanded, parse_one
 from ragwatch.judges.lexical.readable import unread_language
 from ragwatch.ports import Batch, Source
 from ragwatch.ports.capabilities import HasFallback, HasLogFiles, ReadsCriteria, SupportsPeek, SupportsProbe, log_reader
 from ragwatch.ports.receiving import GrpcListener
 from ragwatch.sources.messages import BrokerOptions
+from ragwatch.sources.record_options import reads_existing
 from ragwatch.sources.otlp import Options as OtlpOptions
 from ragwatch.sources.push import Options as PushOptions
 from ragwatch.stores import postgres
@@ -223,8 +225,7 @@ def _source(config: KindConfig, subject: str, whole: Config) -> Finding:
         return Finding(subject, OK if well else WARNING, text)
     if isinstance(options, PushOptions):
         return _push(options, subject, whole)
-    if "start" in type(options).model_fields:
-        options = options.model_copy(update={"start": "beginning"})
+    options = reads_existing(options)
     source: Source = sources.KINDS[config.kind].build(options)
     if isinstance(source, SupportsPeek):
         return _peek(source, options, subject, whole.settings)
@@ -300,9 +301,9 @@ def _content(options: object, batch: Batch, subject: str, settings: Settings | N
     samples: list[Sample] = []
     errors: list[str] = []
     skipped: Counter[SkipReason] = Counter()
-    for line, number in zip(batch.lines, batch.numbers, strict=True):
+    for number, line in expanded(zip(batch.numbers, batch.lines, strict=True), reader.expand):
         try:
-            parsed = reader.parse(line)
+            parsed = parse_one(line, reader.parse)
             if isinstance(parsed, SkipReason):
                 skipped[parsed] += 1
                 continue
@@ -318,7 +319,7 @@ def _content(options: object, batch: Batch, subject: str, settings: Settings | N
         reasons = ", ".join(f"{reason} {count}" for reason, count in skipped.most_common())
         summary += f"; {skipped.total()} lines are skipped ({reasons})"
     if not total:
-        return Finding(subject, FAILED, f"{summary}: no line is a record; see `where` and `prefix`")
+        return Finding(subject, FAILED, f"{summary}: no line is a record; see `where`, `prefix` and `records`")
     warnings = [*sample_warnings(samples, settings.routes), *_language_warnings(samples)]
     if errors:
         limit = settings.alerts.rejects

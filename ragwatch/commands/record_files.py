@@ -13,17 +13,17 @@ from typing import IO, BinaryIO, cast
 
 from ragwatch.core.sample import RejectReason
 from ragwatch.errors import FormatError
+from ragwatch.formats.several import begins_document
 
 MAX_REJECTS_SHOWN = 20
 _GZIP = b"\x1f\x8b"
-_ARRAY = re.compile(rb"\[\s*(?:$|[{\]])")
 _NUMBER = re.compile(r"\d+")
 
 
-def records(stream: BinaryIO) -> Iterator[tuple[int, bytes | FormatError]]:
+def records(stream: BinaryIO, *, whole: bool = False) -> Iterator[tuple[int, bytes | FormatError]]:
     r"""The number and the JSON text of each record, without blank ones, in order.
 
-    The number is that of its line, or its position in the array, from 1. After a truncated or corrupt part of a gzip
+    The number is that of its line, or its position in the array, from 1; with `whole` an array is one record. After a truncated or corrupt part of a gzip
     file nothing can be read: one error takes the place of the rest.
 
     >>> list(records(io.BytesIO(b'{"a": 1}\n\n{"a": 2}')))
@@ -37,8 +37,8 @@ def records(stream: BinaryIO) -> Iterator[tuple[int, bytes | FormatError]]:
         for number, line in enumerate(lines, start=1):
             if not line.strip():
                 continue
-            if number == 1 and _begins_document(line):
-                yield from _document_records(line + lines.read())
+            if number == 1 and begins_document(line):
+                yield from _document_records(line + lines.read(), whole=whole)
                 return
             yield number, line.rstrip(b"\r\n")
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
@@ -52,13 +52,7 @@ def _unzip(stream: BinaryIO) -> IO[bytes]:
     return cast("IO[bytes]", buffered)
 
 
-def _begins_document(line: bytes) -> bool:
-    """Whether a first line begins a JSON value over many lines, or an array: the file is then read as a whole."""
-    text = line.strip().removeprefix(b"\xef\xbb\xbf").lstrip()
-    return (text.startswith(b"{") and not text.endswith(b"}")) or _ARRAY.match(text) is not None
-
-
-def _document_records(text: bytes) -> Iterator[tuple[int, bytes]]:
+def _document_records(text: bytes, *, whole: bool) -> Iterator[tuple[int, bytes]]:
     """The records of a file that is a single JSON value; its lines if it is not."""
     try:
         value = json.loads(text)
@@ -66,7 +60,7 @@ def _document_records(text: bytes) -> Iterator[tuple[int, bytes]]:
         lines = enumerate(text.split(b"\n"), start=1)
         yield from ((number, line.rstrip(b"\r")) for number, line in lines if line.strip())
         return
-    rows = value if isinstance(value, list) else [value]
+    rows = value if isinstance(value, list) and not whole else [value]
     yield from ((number, json.dumps(row).encode()) for number, row in enumerate(rows, start=1))
 
 

@@ -22,6 +22,7 @@ from ragwatch.config.validation import KindConfig
 from ragwatch.daemon import Daemon
 from ragwatch.daemon.once import OneShotRun, SourceProgress
 from ragwatch.errors import ConfigError
+from ragwatch.sources.record_options import reads_existing
 from ragwatch.stores import postgres, sqlite
 from ragwatch.telemetry import configure_logging
 
@@ -155,11 +156,6 @@ def _report_few_draws(once_run: OneShotRun) -> None:
 
 
 def _start_at_beginning(config: Config) -> Config:
-    """Set `start: beginning` on every source that has the option: `--once` reads the existing records."""
-
-    def from_beginning(source: KindConfig) -> KindConfig:
-        if "start" not in type(source.options).model_fields:
-            return source
-        return replace(source, options=source.options.model_copy(update={"start": "beginning"}))
-
-    return replace(config, sources=tuple(from_beginning(source) for source in config.sources))
+    """Set the options that `--once` needs: it reads the existing records, which may be whole documents."""
+    sources = tuple(replace(source, options=reads_existing(source.options)) for source in config.sources)
+    return replace(config, sources=sources)

@@ -28,6 +28,7 @@ from ragwatch.core.verdict import Unjudged, UnjudgedReason, Verdict
 from ragwatch.errors import ConfigError, FormatError
 from ragwatch.formats.feedback import is_feedback
 from ragwatch.formats.log_reader import LogReader
+from ragwatch.formats.several import expanded
 from ragwatch.formats.shape import Record
 from ragwatch.judges import KINDS
 from ragwatch.model.quantities import Quantity
@@ -66,12 +67,13 @@ class SampleFiles:
     def samples(self, name: str, stream: BinaryIO) -> Iterator[Sample]:
         """The samples of one stream that a judge has to read, in order."""
         folder, rejects = Path(name).parent, Rejects()
-        redactor, reader, parse = self._inputs.redactor, self._inputs.reader(name), self._inputs.parser(name)
-        for number, line in _with_file_name(records(stream), name):
+        redactor, reader, (parse, expand) = self._inputs.redactor, self._inputs.reader(name), self._inputs.parser(name)
+        lines = _with_file_name(records(stream, whole=expand is not None), name)
+        for number, line in expanded(lines, expand):
             try:
                 if isinstance(line, FormatError):
                     raise line
-                parsed = parse(line)
+                parsed = line if isinstance(line, SkipReason) else parse(line)
                 if parsed is None:
                     continue
                 if isinstance(parsed, SkipReason):

@@ -35,12 +35,14 @@ class RejectReason(StrEnum):
 class SkipReason(StrEnum):
     """Why a line of a mixed log is no record of an answer. The values are label values of a series.
 
-    WHERE: the condition of the source is false; WHERE_FAILED: it cannot be evaluated; NO_JSON: the line has no object.
+    WHERE: the condition of the source is false; WHERE_FAILED: it cannot be evaluated; NO_JSON: the line has no object;
+    NO_RECORDS: the expression `records` finds none in it.
     """
 
     WHERE = "where"
     WHERE_FAILED = "where_failed"
     NO_JSON = "no_json"
+    NO_RECORDS = "no_records"
 
 
 class LossReason(StrEnum):

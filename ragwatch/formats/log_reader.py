@@ -1,4 +1,4 @@
-"""Reads the records of one log as its source is configured: `format`, `mapping`, `where`, `prefix` and `split`."""
+"""Reads the records of one log as its source is configured: `format`, `mapping`, `records`, `where`, `prefix`, `split`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from ragwatch.errors import ConfigError
 from ragwatch.formats import canonical, fields
 from ragwatch.formats.custom import MappingReader
 from ragwatch.formats.selection import AUTO, line_parser
+from ragwatch.formats.several import record_finder
 from ragwatch.formats.shape import Record
 from ragwatch.formats.split import KINDS, Splitter
 
@@ -24,6 +25,7 @@ class RecordRules:
         mapping: Expressions of the format `custom`; else empty.
         where: JMESPath condition on records; None for all.
         prefix: What stands before the JSON object of a line; see `selection.line_parser`.
+        records: JMESPath of the records in a line that holds several; None where a line is one.
         split: Kind of the passages in a text, or an object with `by`, `after` and `before`; None to take texts whole.
     """
 
@@ -32,6 +34,7 @@ class RecordRules:
     where: str | None = None
     prefix: str | None = None
     split: str | Mapping[str, str] | None = None
+    records: str | None = None
 
 
 class LogReader:
@@ -42,6 +45,7 @@ class LogReader:
 
     Attributes:
         parse: Decodes the record in a line, or says why the line is skipped.
+        expand: Finds the records in a line that holds several; None where a line is one.
 
     Raises:
         ConfigError: An option is invalid; the message names it.
@@ -49,6 +53,7 @@ class LogReader:
 
     def __init__(self, rules: RecordRules) -> None:
         self.parse = line_parser(rules.where, rules.prefix)
+        self.expand = None if rules.records is None else record_finder(rules.records, rules.prefix)
         self._reader = formats.build(rules.format, rules.mapping or None)
         self._splitter = None if rules.split is None else splitter(rules.split)
         self.read = self._reader.read if self._splitter is None else self._read_and_split

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import islice, repeat
 
 from ragwatch.core.canary.mark import CanaryMarks
 from ragwatch.core.feedback import FeedbackOutcome
@@ -18,7 +18,8 @@ from ragwatch.core.snapshot import Lag
 from ragwatch.core.tally import Tallies, Tally, lines_read
 from ragwatch.errors import FormatError, ReceivedMeanwhileError
 from ragwatch.formats.feedback import is_feedback
-from ragwatch.formats.record import Parse, parse
+from ragwatch.formats.record import Line, Parse, parse
+from ragwatch.formats.several import Expand
 from ragwatch.pipeline.feedback_rules import FeedbackRules
 from ragwatch.pipeline.named_versions import NamedVersions
 from ragwatch.pipeline.unreadable_files import UnreadableFiles
@@ -114,6 +115,7 @@ class IntakeLoop:
         read: The format: converts a record, and the id that follows from its position, to a Sample.
         clock: Seconds since the epoch; used for records without a time.
         parse: Converts a line to a record.
+        expand: Finds the records in a line that holds several; None where a line is one.
 
     Attributes:
         lag: How far the source is behind, as of the last step; None before the first.
@@ -133,11 +135,13 @@ class IntakeLoop:
         telemetry: Telemetry,
         clock: Callable[[], float],
         parse: Parse = parse,
+        expand: Expand | None = None,
     ) -> None:
         self.source = source
         self.rules = rules
         self._read = read
         self._parse = parse
+        self._expand = expand
         self._store = store
         self._telemetry = telemetry
         self._clock = clock
@@ -262,7 +266,7 @@ class IntakeLoop:
         """
         skipped: Counter[SkipReason] = Counter()
         name, stream, parse, read = self.source.name, batch.stream, self._parse, self._read
-        for index, (line, number) in enumerate(zip(batch.lines, batch.numbers, strict=True)):
+        for index, line, number, part in self._lines(batch, result, report):
             try:
                 parsed = parse(line)
                 if isinstance(parsed, SkipReason):
@@ -280,10 +284,34 @@ class IntakeLoop:
                 continue
             if repaired:
                 result.tallies[Tally.REPAIRED, (name,)] += 1
-            yield sample if sample.id else sample._replace(id=f"{stream}:{batch.offsets[index]}"), number, record
+            if not sample.id:
+                sample = sample._replace(id=f"{stream}:{batch.offsets[index]}{f'.{part}' if part else ''}")
+            yield sample, number, record
         for reason, lines in skipped.items():
             result.tallies[Tally.SKIPPED, (name, reason)] += lines
             result.tallies[Tally.SEEN, (name,)] -= lines
+
+    def _lines(self, batch: Batch, result: _BatchResult, report: BatchReport) -> Iterable[tuple[int, Line, int, int]]:
+        """Index, record, number and place in its line of the records in a batch."""
+        if self._expand is None:
+            return zip(range(len(batch.lines)), batch.lines, batch.numbers, repeat(0))
+        return self._expanded(self._expand, batch, result, report)
+
+    def _expanded(
+        self, expand: Expand, batch: Batch, result: _BatchResult, report: BatchReport
+    ) -> Iterator[tuple[int, Line, int, int]]:
+        """The same for lines that hold several records; those without any are skipped."""
+        seen, skipped = (Tally.SEEN, (self.source.name,)), (Tally.SKIPPED, (self.source.name, SkipReason.NO_RECORDS))
+        for index, (line, number) in enumerate(zip(batch.lines, batch.numbers, strict=True)):
+            try:
+                records = expand(line)
+            except FormatError as error:
+                rejection = Rejection(RejectReason(error.reason), batch.file, number, error.field, str(error))
+                self._reject(result.tallies, rejection, report)
+                continue
+            result.tallies[seen] += len(records) - 1
+            result.tallies[skipped] += not records
+            yield from ((index, record, number, part) for part, record in enumerate(records))
 
     def _without_resent(
         self, samples: Iterator[NumberedSample], result: _BatchResult, report: BatchReport

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from ragwatch.errors import ConfigError
@@ -17,6 +19,11 @@ class RecordOptions(BaseModel):
     mapping: dict[str, str] = Field({}, description="Where the fields of a sample are, for the format `custom`.")
     where: str | None = Field(
         None, min_length=1, description="JMESPath condition on records; others are skipped, not rejected."
+    )
+    records: str | None = Field(
+        None,
+        min_length=1,
+        description="JMESPath of the records in a line or document that holds several, such as `data` of an API's page.",
     )
     split: str | dict[str, str] | None = Field(
         None, description="Kind of the passages that are cut out of a text, such as a prompt, that contains them."
@@ -34,7 +41,7 @@ class RecordOptions(BaseModel):
     @property
     def rules(self) -> RecordRules:
         """How the records are read."""
-        return RecordRules(self.format, self.mapping, self.where, None, self.split)
+        return RecordRules(self.format, self.mapping, self.where, None, self.split, self.records)
 
 
 class LineOptions(RecordOptions):
@@ -55,4 +62,10 @@ class LineOptions(RecordOptions):
     def rules(self) -> RecordRules:
         """How the lines are read."""
         prefix = AUTO if self.skip_prefix else self.prefix
-        return RecordRules(self.format, self.mapping, self.where, prefix, self.split)
+        return replace(super().rules, prefix=prefix)
+
+
+def reads_existing(options: BaseModel) -> BaseModel:
+    """Options of a source with which it reads what exists from its beginning, files of one JSON document as well."""
+    changes = {"start": "beginning", "documents": True}
+    return options.model_copy(update={key: changes[key] for key in changes.keys() & type(options).model_fields.keys()})

@@ -59,6 +59,8 @@ class Options(RecordOptions):
             self.inner()
         except ConfigError as error:
             raise ValueError(str(error)) from error
+        if self.records is not None:
+            raise ValueError("set `records` on a source in `of`: it finds the parts in its lines")
         if self.complete is not None and self.parts is not None:
             raise ValueError("set `complete` or `parts`, not both")
         return self

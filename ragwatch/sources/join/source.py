@@ -28,20 +28,22 @@ from ragwatch.errors import FormatError, SourceError
 from ragwatch.formats.expressions import extractor, predicate
 from ragwatch.formats.feedback import is_feedback
 from ragwatch.formats.log_reader import LogReader
-from ragwatch.formats.record import Line, Parse
+from ragwatch.formats.record import Line
+from ragwatch.formats.several import expanded, parse_one
 from ragwatch.formats.shape import Record
 from ragwatch.ports import Batch, Part, Rejection, Source
 from ragwatch.ports.capabilities import ReceivesRequests, record_rules
 from ragwatch.ports.receiving import Handler
 from ragwatch.sources.join.joiner import Changes, Joiner, JoinLimits, Whole, by_condition, by_number, can_be_read
+from ragwatch.sources.join.merge import json_of
 from ragwatch.sources.join.options import Options
 
 
 class _InnerSource(NamedTuple):
-    """A source of parts, and how the record in one of its lines is decoded."""
+    """A source of parts, and how the records in its lines are found and decoded."""
 
     source: Source
-    parse: Parse
+    reader: LogReader
 
 
 class _Pending(NamedTuple):
@@ -76,7 +78,7 @@ class JoinSource:
         self._clock = clock
         self._dates = dates
         self._inner = {
-            name: _InnerSource(kind.build(inner), LogReader(replace(record_rules(inner), format="auto")).parse)
+            name: _InnerSource(kind.build(inner), LogReader(replace(record_rules(inner), format="auto")))
             for name, (kind, inner) in options.inner().items()
         }
         self._joiner = joiner(options)
@@ -180,19 +182,20 @@ class JoinSource:
 
     def _joined(self, name: str, batch: Batch) -> Batch:
         """The joined records that a batch of parts completes."""
-        now, at, parse = self._clock(), self._dates(), self._inner[name].parse
+        now, at, reader = self._clock(), self._dates(), self._inner[name].reader
         joined: list[tuple[Line, int, int]] = []
         rejections = list(batch.rejections)
         tallies: Counter[TallyKey] = Counter()
-        for line, offset, number in zip(batch.lines, batch.offsets, batch.numbers, strict=True):
+        for index, line in expanded(enumerate(batch.lines), reader.expand):
+            offset, number = batch.offsets[index], batch.numbers[index]
             try:
-                parsed = parse(line)
+                parsed = parse_one(line, reader.parse)
                 if isinstance(parsed, SkipReason):
                     tallies[Tally.SKIPPED, (self.name, parsed)] += 1
                     continue
                 record, repaired = parsed
                 tallies[Tally.REPAIRED, (self.name,)] += repaired
-                whole = line if is_feedback(record) else self._joiner.add(name, record, now, at)
+                whole = json_of(record) if is_feedback(record) else self._joiner.add(name, record, now, at)
             except FormatError as error:
                 rejections.append(Rejection(RejectReason(error.reason), batch.file, number, error.field, str(error)))
                 continue

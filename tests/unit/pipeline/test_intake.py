@@ -26,6 +26,7 @@ from ragwatch.core.tally import Tally, lines_read
 from ragwatch.errors import SourceError, StoreError
 from ragwatch.formats import canonical
 from ragwatch.formats.selection import line_parser
+from ragwatch.formats.several import record_finder
 from ragwatch.pipeline.intake import IntakeLoop, IntakeRules
 from ragwatch.ports import Batch, Rejection
 from ragwatch.stores.sqlite.store import SqliteStore
@@ -329,3 +330,15 @@ async def test_shedding_halves_the_probability_and_stores_it(make: Any, store: S
     shares = {part: {p for name, p in drawn.items() if name.startswith(f"{part}-")} for part in range(3)}
     assert (shares, intake.factor) == ({0: {1.0}, 1: {0.5}, 2: {0.5}}, 0.5)
     assert all(is_drawn(key_of("app", f"1-{index}"), 0.5) == (f"1-{index}" in drawn) for index in range(200))
+
+
+async def test_a_line_with_several_records(make: Any, store: SqliteStore) -> None:
+    """Each of them is seen and drawn under an id of its own; a line without any is skipped."""
+    row = {"question": "q", "contexts": ["The mill stands by the river."], "answer": "a"}
+    page = {"data": [row, {**row, "id": "named"}, row, 7]}
+    intake = make(a_batch(json.dumps(page).encode(), b'{"data": []}'), expand=record_finder("data"))
+    assert await intake.step()
+    assert counts(store, Tally.SEEN) == {("app",): 4}
+    assert counts(store, Tally.SKIPPED) == {("app", "no_records"): 1}
+    assert counts(store, Tally.REJECTED) == {("app", RejectReason.NOT_AN_OBJECT): 1}
+    assert sorted(draw.sample.id for draw in leased(store)) == ["log:0", "log:0.2", "named"]
