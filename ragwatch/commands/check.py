@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from pydantic import BaseModel
 from rich.console import Console
 from rich.table import Column, Table
 
@@ -18,7 +19,17 @@ from ragwatch.audit import verify
 from ragwatch.commands.check_settings import check_state, export_test, setting_notes
 from ragwatch.commands.check_web import NOBODY_SENDS, address_state, may_send, push_request, traces_so_far, web_state
 from ragwatch.commands.event_loop import run_async
-from ragwatch.commands.log_warnings import format_advice, incomplete_file, lock_owner, reject_warnings, sample_warnings
+from ragwatch.commands.first_records import first_records
+from ragwatch.commands.log_warnings import (
+    document_advice,
+    format_advice,
+    incomplete_file,
+    language_warnings,
+    lock_owner,
+    pieces_fault,
+    reject_warnings,
+    sample_warnings,
+)
 from ragwatch.commands.options.serving import CheckArguments
 from ragwatch.commands.rules import link_warning, pages_of
 from ragwatch.commands.samples import build_judge
@@ -33,20 +44,27 @@ from ragwatch.config.web import WebOptions
 from ragwatch.core.criteria import Criterion
 from ragwatch.core.sample import Context, Sample, SkipReason
 from ragwatch.core.scores import faithfulness
+from ragwatch.core.snapshot import Lag
 from ragwatch.daemon.state_secret import readable_secret
 from ragwatch.daemon.suites import suite_of
 from ragwatch.daemon.web_access import read_rules
 from ragwatch.errors import FormatError, RagwatchError
 from ragwatch.formats.feedback import is_feedback
 from ragwatch.formats.several import expanded, parse_one
-from ragwatch.judges.lexical.readable import unread_language
 from ragwatch.ports import Batch, Source
-from ragwatch.ports.capabilities import HasFallback, HasLogFiles, ReadsCriteria, SupportsPeek, SupportsProbe, log_reader
+from ragwatch.ports.capabilities import (
+    HasFallback,
+    HasLogFiles,
+    ReadsCriteria,
+    SupportsPeek,
+    SupportsProbe,
+    log_reader,
+)
 from ragwatch.ports.receiving import GrpcListener
 from ragwatch.sources.messages import BrokerOptions
-from ragwatch.sources.record_options import reads_existing
 from ragwatch.sources.otlp import Options as OtlpOptions
 from ragwatch.sources.push import Options as PushOptions
+from ragwatch.sources.record_options import reads_existing
 from ragwatch.stores import postgres
 from ragwatch.stores.sqlite import Options as SqliteOptions
 from ragwatch.telemetry import configure_logging
@@ -77,6 +95,10 @@ class Finding:
     subject: str
     state: str
     detail: str
+
+    def warned(self, text: str) -> Finding:
+        """Return this result with a warning."""
+        return Finding(self.subject, WARNING if self.state == OK else self.state, f"{self.detail}; {text}")
 
 
 def check(given: CheckArguments) -> int:
@@ -229,29 +251,26 @@ def _source(config: KindConfig, subject: str, whole: Config) -> Finding:
     source: Source = sources.KINDS[config.kind].build(options)
     if isinstance(source, SupportsPeek):
         return _peek(source, options, subject, whole.settings)
-    try:
-        source.resume({})
-        batch = source.read()
-        while batch is not None and not batch.lines:
-            source.commit(batch)
-            batch = source.read()
-        lag = source.lag()
-    finally:
-        source.close()
-    if lag.problems:
-        return Finding(subject, FAILED, "; ".join(lag.problems))
-    if batch is None:
-        patterns = options.patterns if isinstance(options, HasLogFiles) else ()
-        reason = incomplete_file(patterns) or "no file matches, or all are empty"
-        finding = Finding(subject, WARNING, f"nothing to read yet: {reason}")
-    else:
-        finding = _content(options, batch, subject, whole.settings)
+    finding, lag = _read_content(source, options, subject, whole.settings)
+    patterns = config.options.patterns if isinstance(config.options, HasLogFiles) else ()
+    if not getattr(config.options, "documents", True) and (advice := document_advice(patterns)) is not None:
+        finding = finding.warned(advice)
     if not lag.unreadable:
         return finding
     name, why = next(iter(lag.unreadable.items()))
     others = f" and {len(lag.unreadable) - 1} more" if len(lag.unreadable) > 1 else ""
-    state = WARNING if finding.state == OK else finding.state
-    return Finding(subject, state, f"{finding.detail}; cannot be read: {name}: {why}{others}")
+    return finding.warned(f"cannot be read: {name}: {why}{others}")
+
+
+def _read_content(source: Source, options: BaseModel, subject: str, settings: Settings) -> tuple[Finding, Lag]:
+    """Test the first records of a source that is read without taking anything from others, and close it."""
+    batch, lag, parts = first_records(source)
+    if fault := "; ".join(lag.problems) or pieces_fault(parts):
+        return Finding(subject, FAILED, fault), lag
+    if batch is not None:
+        return _content(options, batch, subject, settings), lag
+    reason = incomplete_file(options.patterns) if isinstance(options, HasLogFiles) else None
+    return Finding(subject, WARNING, f"nothing to read yet: {reason or 'no file matches, or all are empty'}"), lag
 
 
 def _peek(source: Source, options: object, subject: str, settings: Settings) -> Finding:
@@ -320,7 +339,7 @@ def _content(options: object, batch: Batch, subject: str, settings: Settings | N
         summary += f"; {skipped.total()} lines are skipped ({reasons})"
     if not total:
         return Finding(subject, FAILED, f"{summary}: no line is a record; see `where`, `prefix` and `records`")
-    warnings = [*sample_warnings(samples, settings.routes), *_language_warnings(samples)]
+    warnings = [*sample_warnings(samples, settings.routes), *language_warnings(samples)]
     if errors:
         limit = settings.alerts.rejects
         advice = reject_warnings(len(errors), total, limit) if samples else format_advice(batch.lines[0])
@@ -329,17 +348,6 @@ def _content(options: object, batch: Batch, subject: str, settings: Settings | N
     if not any(sample.contexts for sample in samples):
         return Finding(subject, FAILED, f"{summary}, but none has a context with text; log what the retriever returned")
     return Finding(subject, WARNING if warnings else OK, "; ".join((summary, *warnings)))
-
-
-def _language_warnings(samples: Sequence[Sample]) -> Iterator[str]:
-    """Answers that the embedded judges will not read, by language."""
-    languages = Counter(filter(None, map(unread_language, samples)))
-    if languages:
-        names = ", ".join(f"{name}: {count}" for name, count in sorted(languages.items()))
-        yield (
-            f"{languages.total()} of {len(samples)} answers or their contexts are in a language in which the embedded"
-            f" judges have no measured accuracy ({names}): their scores will be unknown, with reason language"
-        )
 
 
 async def _suite(config: SuiteConfig, subject: str, secret: bytes | None) -> Finding:

@@ -8,7 +8,7 @@ are those of the configuration. Parts of requests are joined as a source of kind
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fnmatch import fnmatch
 from pathlib import Path
@@ -39,10 +39,12 @@ class LineParser(NamedTuple):
     Attributes:
         parse: Decodes a record; None for a part that waits for others.
         expand: Finds the records in a line that holds several; None where a line is one.
+        rest: The records that are complete because the file ends.
     """
 
     parse: Callable[[Line], Parsed | None]
     expand: Expand | None
+    rest: Callable[[], Sequence[Line]] = tuple
 
 
 class PartFiles:
@@ -76,7 +78,14 @@ class PartFiles:
             joined = self._joiner.add(log.name, parsed[0], 0.0, 0.0)
             return None if joined is None else (orjson.loads(joined), parsed[1])
 
-        return LineParser(add, reader.expand)
+        return LineParser(add, reader.expand, self._rest)
+
+    def _rest(self) -> list[bytes]:
+        """What only silence completes, once the one file with all parts was read."""
+        joined: list[bytes] = []
+        while len(self._logs) == 1 and (some := self._joiner.expire(float("inf"))):
+            joined += some
+        return joined
 
 
 def matches(log: HasLogFiles, name: str) -> bool:

@@ -5,17 +5,23 @@ from __future__ import annotations
 import fcntl
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from ragwatch.core.sample import Sample
+from ragwatch.core.tally import PartOutcome
 from ragwatch.formats.guess import are_ids
 from ragwatch.formats.prompts import has_prompt
 from ragwatch.formats.record import Line
+from ragwatch.formats.several import begins_document
+from ragwatch.judges.lexical.readable import unread_language
+from ragwatch.sources.join.merge import MIN_PIECES
 
 JSONL_ADVICE = "write one JSON object per line, each with its newline (of a whole array: jq -c '.[]')"
 _MIN_PROMPT_RATIO = 0.5  # share of the samples above which a prompt as context is no coincidence
 _MAX_ROUTES_SHOWN = 5
+_MAX_PIECES, _MAX_LATE = 0.1, 0.5
+"""Shares of the parts of requests above which pieces, and late parts, are no accidents."""
 
 
 def sample_warnings(samples: Sequence[Sample], routes: Sequence[str]) -> Iterator[str]:
@@ -41,6 +47,17 @@ def sample_warnings(samples: Sequence[Sample], routes: Sequence[str]) -> Iterato
         yield f"every record is counted in route other; `routes`: {advice}"
 
 
+def language_warnings(samples: Sequence[Sample]) -> Iterator[str]:
+    """Answers that the embedded judges will not read, by language."""
+    languages = Counter(filter(None, map(unread_language, samples)))
+    if languages:
+        names = ", ".join(f"{name}: {count}" for name, count in sorted(languages.items()))
+        yield (
+            f"{languages.total()} of {len(samples)} answers or their contexts are in a language in which the embedded"
+            f" judges have no measured accuracy ({names}): their scores will be unknown, with reason language"
+        )
+
+
 def reject_warnings(rejected: int, records: int, limit: float) -> Iterator[str]:
     """Whether the share of rejected records is above the threshold of the alert on rejects."""
     if records and rejected > limit * records:
@@ -49,6 +66,28 @@ def reject_warnings(rejected: int, records: int, limit: float) -> Iterator[str]:
             "RagwatchSourceRejects would fire; if these lines are no answers (health checks, errors), let `where` skip "
             "them; `ragwatch map FILE` proposes the condition"
         )
+
+
+def pieces_fault(parts: Mapping[str, float]) -> str | None:
+    """What is wrong where most parts of requests were left out; None where that is not so.
+
+    Args:
+        parts: Number of parts of a source of kind join, by outcome.
+    """
+    total, pieces, late = sum(parts.values()), parts.get(PartOutcome.PIECE, 0), parts.get(PartOutcome.LATE, 0)
+    if pieces > max(MIN_PIECES, _MAX_PIECES * total):
+        return (
+            f"{pieces:,.0f} of {total:,.0f} parts are pieces of which an answer holds one: answers seem to be logged "
+            "in pieces, and figures would be about one piece each; join them with concat: {answer: FIELD OF A PIECE} "
+            "and `complete`, a condition on the last part"
+        )
+    if pieces + late > max(MIN_PIECES, _MAX_LATE * total):
+        return (
+            f"{pieces + late:,.0f} of {total:,.0f} parts arrived after their request was complete: say with "
+            "`complete` or `parts` when it is, with `concat` what is logged in pieces, or let `where` skip what is "
+            "no part of an answer"
+        )
+    return None
 
 
 def incomplete_file(patterns: Sequence[str]) -> str | None:
@@ -62,6 +101,19 @@ def incomplete_file(patterns: Sequence[str]) -> str | None:
         if start:
             fault = "is an incomplete JSON array" if start.startswith(b"[") else "has no complete line"
             return f"{path} {fault}, so it has no complete record; {JSONL_ADVICE}"
+    return None
+
+
+def document_advice(patterns: Sequence[str]) -> str | None:
+    """What to do about the first matching file that is one JSON document; None if none is."""
+    for path in _files(patterns):
+        try:
+            with path.open("rb") as file:
+                is_document = begins_document(file.read(4096))
+        except OSError:
+            continue
+        if is_document:
+            return f"{path} is one JSON document: the daemon reads it with `documents: true`; else {JSONL_ADVICE}"
     return None
 
 

@@ -23,7 +23,8 @@ _NUMBER = re.compile(r"\d+")
 def records(stream: BinaryIO, *, whole: bool = False) -> Iterator[tuple[int, bytes | FormatError]]:
     r"""The number and the JSON text of each record, without blank ones, in order.
 
-    The number is that of its line, or its position in the array, from 1; with `whole` an array is one record. After a truncated or corrupt part of a gzip
+    The number is that of its line, or its position in the array, from 1; with `whole` an array is one record.
+    After a truncated or corrupt part of a gzip
     file nothing can be read: one error takes the place of the rest.
 
     >>> list(records(io.BytesIO(b'{"a": 1}\n\n{"a": 2}')))

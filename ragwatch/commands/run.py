@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from ragwatch.commands.event_loop import run_async
+from ragwatch.commands.log_warnings import pieces_fault
 from ragwatch.commands.options.serving import RunArguments
 from ragwatch.config import Config, load
 from ragwatch.config.validation import KindConfig
@@ -126,7 +127,10 @@ def _report_problems(sources: Iterable[SourceProgress]) -> int:
         for problem in source.problems:
             code = FAILURE
             click.echo(f"ragwatch: source {source.source}: {problem}", err=True)
-        if source.is_unreadable:
+        if (fault := pieces_fault(source.parts)) is not None:
+            code = FAILURE
+            click.echo(f"ragwatch: source {source.source}: {fault}", err=True)
+        elif source.is_unreadable:
             code = FAILURE
             click.echo(
                 f"ragwatch: source {source.source}: none of {source.seen:,.0f} records could be read"

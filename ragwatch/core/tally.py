@@ -30,6 +30,7 @@ class PartOutcome(StrEnum):
     JOINED = "joined"
     ORPHANED = "orphaned"
     LATE = "late"
+    PIECE = "piece"  # one of several texts of a kind, of which a joined record holds one: an answer in pieces
     REPEATED = "repeated"
     DROPPED = "dropped"
 

@@ -29,7 +29,8 @@ class SourceProgress:
         source: Name of the source.
         seen: Number of records, including rejected ones, of all runs with this state directory.
         rejected: Number of rejected records, by reason.
-        left_out: Number of lines that are in no record, by reason: skipped ones, and parts without the others.
+        skipped: Number of lines that are in no record, by reason.
+        parts: Number of parts of requests, by outcome.
         example: The first record that this run rejected.
         problems: Why the source, or some of its files, could not be read.
     """
@@ -37,9 +38,16 @@ class SourceProgress:
     source: str
     seen: float
     rejected: Mapping[str, float]
-    left_out: Mapping[str, float]
+    skipped: Mapping[str, float]
+    parts: Mapping[str, float]
     example: Rejection | None
     problems: tuple[str, ...]
+
+    @property
+    def left_out(self) -> Mapping[str, float]:
+        """Number of lines that are in no record, by reason: skipped ones, and parts without the others."""
+        lost = {outcome: number for outcome, number in self.parts.items() if outcome != PartOutcome.JOINED}
+        return {**self.skipped, **lost}
 
     @property
     def is_unreadable(self) -> bool:
@@ -109,12 +117,12 @@ class OneShotRun:
             {labels[1]: n for (tally, labels), n in tallies.items() if tally is kind and labels[0] == name and n}
             for kind in (Tally.REJECTED, Tally.SKIPPED, Tally.PARTS)
         )
-        parts.pop(PartOutcome.JOINED, None)
         return SourceProgress(
             name,
             seen=tallies.get((Tally.SEEN, (name,)), 0.0),
             rejected=rejected,
-            left_out={**skipped, **parts},
+            skipped=skipped,
+            parts=parts,
             example=intake.first_rejected,
             problems=() if intake.lag is None else intake.lag.problems,
         )

@@ -1,4 +1,4 @@
-"""Reads the records of one log as its source is configured: `format`, `mapping`, `records`, `where`, `prefix`, `split`."""
+"""Reads the records of one log as its source is configured: `format`, `mapping`, `records`, `where` and the like."""
 
 from __future__ import annotations
 

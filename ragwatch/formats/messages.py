@@ -139,7 +139,7 @@ def answers(messages: object) -> list[dict[str, object]] | None:
     An answer is the last text of the assistant before the next question. A record has `question`, `answer`, `history`
     (the messages before the question), `message` (that of the answer) and `between` (those between the two).
 
-    >>> chat = [{"role": "user", "content": "Why?"}, {"role": "tool", "content": "ten"}, {"role": "ai", "content": "So"}]
+    >>> chat = [{"role": "user", "content": "Why?"}, {"role": "tool", "content": "ten"}, {"role": "ai", "text": "So"}]
     >>> [(one["question"], one["answer"], one["between"]) for one in answers(chat)]
     [('Why?', 'So', [{'role': 'tool', 'content': 'ten'}])]
     """

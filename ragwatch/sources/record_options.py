@@ -23,7 +23,7 @@ class RecordOptions(BaseModel):
     records: str | None = Field(
         None,
         min_length=1,
-        description="JMESPath of the records in a line or document that holds several, such as `data` of an API's page.",
+        description="JMESPath of the records in a line or document that holds several: `data` of an API's page.",
     )
     split: str | dict[str, str] | None = Field(
         None, description="Kind of the passages that are cut out of a text, such as a prompt, that contains them."

@@ -7,6 +7,8 @@ that a backlog in one of them orphans nothing. Outcomes are counted for each par
     joined      it is in a joined record
     orphaned    the others did not arrive in time, and it cannot be read without them
     late        it arrived after its request was joined or given up
+    piece       the same, and it is like a part that was joined; or several parts hold different texts where the joined
+                record has its answer: most likely the answer is logged in pieces (`concat`)
     repeated    it arrived again, with the same content
     dropped     too many parts were waiting (`max_waiting`, `max_bytes`), or the record cannot be encoded
 """
@@ -30,12 +32,22 @@ from ragwatch.formats.feedback import is_feedback
 from ragwatch.formats.log_reader import LogReader
 from ragwatch.formats.record import Line
 from ragwatch.formats.several import expanded, parse_one
-from ragwatch.formats.shape import Record
 from ragwatch.ports import Batch, Part, Rejection, Source
-from ragwatch.ports.capabilities import ReceivesRequests, record_rules
+from ragwatch.ports.capabilities import HasLogFiles, ReceivesRequests, record_rules
 from ragwatch.ports.receiving import Handler
-from ragwatch.sources.join.joiner import Changes, Joiner, JoinLimits, Whole, by_condition, by_number, can_be_read
-from ragwatch.sources.join.merge import json_of
+from ragwatch.sources.join.joiner import (
+    Changes,
+    Joiner,
+    JoinLimits,
+    Read,
+    Stream,
+    Whole,
+    by_condition,
+    by_number,
+    never,
+    read_with,
+)
+from ragwatch.sources.join.merge import Pieces, json_of
 from ragwatch.sources.join.options import Options
 
 
@@ -225,16 +237,32 @@ class JoinSource:
 def joiner(options: Options, limits: JoinLimits | None = None) -> Joiner:
     """Build the joiner of a source, with other limits than its own if there are any."""
     limits = limits or JoinLimits(options.within, options.max_waiting, options.max_bytes)
-    readable = can_be_read(LogReader(options.rules).read, ("question",) if "question" in options.mapping else ())
+    read = read_with(LogReader(options.rules).read, ("question",) if "question" in options.mapping else ())
+    names = tuple(options.inner())
     by = extractor("by", options.by)
-    return Joiner(tuple(options.inner()), by, whole=_whole(options, readable), readable=readable, limits=limits)
+    return Joiner(names, by, whole=_whole(options, read), read=read, limits=limits, stream=_stream(options))
 
 
-def _whole(options: Options, readable: Callable[[Record], bool]) -> Whole:
+def _whole(options: Options, read: Read) -> Whole:
     """How a complete request is recognised: by default, the joined record can be read as a sample."""
     if options.parts is not None:
         return by_number(options.parts)
-    return by_condition(readable if options.complete is None else predicate("complete", options.complete))
+    if options.concat and options.complete is None:
+        return never
+    if options.complete is not None and not options.concat:
+        return by_condition(predicate("complete", options.complete))
+    return by_condition(lambda record: read(record) is not None)
+
+
+def _stream(options: Options) -> Stream | None:
+    """How answers in pieces are joined; None for whole ones."""
+    if not options.concat:
+        return None
+    concat = {name: extractor(f"concat.{name}", expression) for name, expression in options.concat.items()}
+    pieces = Pieces(concat, None if options.order is None else extractor("order", options.order))
+    files = frozenset(name for name, (_, inner) in options.inner().items() if isinstance(inner, HasLogFiles))
+    ends = None if options.complete is None else predicate("complete", options.complete)
+    return Stream(pieces, ends, files)
 
 
 def build(options: Options) -> JoinSource:

@@ -92,10 +92,13 @@ class RecordReader:
             size: Bytes of the file.
             path: Path of the file as reported in rejections.
         """
-        if position.within == "line":
-            return _skip_dropped_line(block)
         if self.is_document(block, position):
             return self._parse_document(block, position, path)
+        return self._parse_lines(block, position, size, path)
+
+    def _parse_lines(self, block: bytes, position: FilePosition, size: int, path: str) -> RecordBlock | None:
+        if position.within == "line":
+            return _skip_dropped_line(block)
         if block.startswith(b"\0") and not _is_wide_text(block, 0):
             return _skip_hole(block, position, size, path)
         if b"\0" in block and (hole := _find_hole(block)) >= 0:

@@ -59,8 +59,8 @@ class Options(LineOptions):
     )
     documents: bool = Field(
         default=False,
-        description="Read a file that is one JSON document over several lines whole, once it is complete, as `run --once`"
-        " and `check` always do.",
+        description="Read a file that is one JSON document over several lines whole, once it is complete; "
+        "`run --once` and `check` always do.",
     )
     start: Literal["beginning", "end"] = Field(
         "end", description="Where to start in files that exist at the very first start. Later files are read whole."

@@ -60,7 +60,7 @@ def test_what_holds_no_record_is_said() -> None:
 
 def test_a_wrong_expression_stops_the_start() -> None:
     """As that of `where` does."""
-    with pytest.raises(ConfigError, match="records: .*position"):
+    with pytest.raises(ConfigError, match=r"records: .*position"):
         record_finder("data[")
 
 
