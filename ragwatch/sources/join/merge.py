@@ -14,7 +14,7 @@ from ragwatch.formats.times import epoch_seconds
 
 PARTS = "parts"
 _MAX_DEPTH = 32
-_KIND_NAMES = ("type", "event", "kind", "run_type", "level")
+KIND_NAMES = ("type", "event", "kind", "run_type", "level")
 MIN_PIECES = 3
 """Different texts at one place of parts of one shape, from which on they are pieces; two may be an answer and another
 one in its place."""
@@ -108,7 +108,7 @@ def _texts(value: object) -> list[str]:
 def shape_of(record: Mapping[str, object]) -> int:
     """Return a number that records with values in the same fields, and of the same kind, share."""
     names = [key for key, value in record.items() if value is not None]
-    kinds = [f"{key}={record[key]}" for key in _KIND_NAMES if isinstance(record.get(key), str)]
+    kinds = [f"{key}={record[key]}" for key in KIND_NAMES if isinstance(record.get(key), str)]
     return hash(frozenset(names + kinds))
 
 
