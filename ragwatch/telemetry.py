@@ -80,6 +80,7 @@ class Telemetry:
         self._counts: Counter[tuple[EventCount, tuple[str, ...]]] = Counter()
         self._levels: dict[tuple[GaugeLevel, tuple[str, ...]], float] = {}
         self._in_force: frozenset[str] = frozenset()
+        self._fields_lost: set[tuple[str, str, str]] = set()
         self._minute, self._shown = 0.0, 0
         self._next_warning: dict[str, float] = {}
         self.last_reload_ok: bool | None = None
@@ -134,6 +135,16 @@ class Telemetry:
             self._log.warning("record rejected", source=source, reason=reason, **where)
         elif shown == MAX_REJECTIONS_PER_MINUTE + 1:
             self._log.warning("more records rejected; see ragwatch_requests_rejected_total", source=source)
+
+    def field_lost(self, source: str, field: str, reason: str, why: str) -> None:
+        """An optional field of a record cannot be read. Logged once for each field and reason; intake counts all."""
+        with self._lock:
+            is_new = (source, field, reason) not in self._fields_lost
+            self._fields_lost.add((source, field, reason))
+        if is_new:
+            self._log.warning(
+                "field cannot be read, and is left out", source=source, field=field, reason=reason, why=why
+            )
 
     def reset(self, source: str, file: str, reason: str) -> None:
         """A stream is read from its start again, because its file was truncated or replaced."""

@@ -22,6 +22,7 @@ from ragwatch.commands.event_loop import run_async
 from ragwatch.commands.first_records import first_records
 from ragwatch.commands.log_warnings import (
     document_advice,
+    field_warnings,
     format_advice,
     incomplete_file,
     language_warnings,
@@ -50,6 +51,7 @@ from ragwatch.daemon.suites import suite_of
 from ragwatch.daemon.web_access import read_rules
 from ragwatch.errors import FormatError, RagwatchError
 from ragwatch.formats.feedback import is_feedback
+from ragwatch.formats.optional import LostField
 from ragwatch.formats.several import expanded, parse_one
 from ragwatch.ports import Batch, Source
 from ragwatch.ports.capabilities import (
@@ -319,6 +321,7 @@ def _content(options: object, batch: Batch, subject: str, settings: Settings | N
     reader = log_reader(options)
     samples: list[Sample] = []
     errors: list[str] = []
+    left_out: list[LostField] = []
     skipped: Counter[SkipReason] = Counter()
     for number, line in expanded(zip(batch.numbers, batch.lines, strict=True), reader.expand):
         try:
@@ -327,7 +330,9 @@ def _content(options: object, batch: Batch, subject: str, settings: Settings | N
                 skipped[parsed] += 1
                 continue
             if not is_feedback(parsed[0]):
-                samples.append(reader.read(parsed[0], str(number)))
+                sample, lost = reader.read_without_wrong_fields(parsed[0], str(number))
+                samples.append(sample)
+                left_out += lost
         except FormatError as error:
             errors.append(f"{batch.file}:{number}: {error.reason}: {error}")
         if len(samples) + len(errors) == MAX_RECORDS:
@@ -339,7 +344,7 @@ def _content(options: object, batch: Batch, subject: str, settings: Settings | N
         summary += f"; {skipped.total()} lines are skipped ({reasons})"
     if not total:
         return Finding(subject, FAILED, f"{summary}: no line is a record; see `where`, `prefix` and `records`")
-    warnings = [*sample_warnings(samples, settings.routes), *language_warnings(samples)]
+    warnings = [*sample_warnings(samples, settings.routes), *language_warnings(samples), *field_warnings(left_out)]
     if errors:
         limit = settings.alerts.rejects
         advice = reject_warnings(len(errors), total, limit) if samples else format_advice(batch.lines[0])

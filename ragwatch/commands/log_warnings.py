@@ -11,6 +11,7 @@ from pathlib import Path
 from ragwatch.core.sample import Sample
 from ragwatch.core.tally import PartOutcome
 from ragwatch.formats.guess import are_ids
+from ragwatch.formats.optional import LostField
 from ragwatch.formats.prompts import has_prompt
 from ragwatch.formats.record import Line
 from ragwatch.formats.several import begins_document
@@ -56,6 +57,14 @@ def language_warnings(samples: Sequence[Sample]) -> Iterator[str]:
             f"{languages.total()} of {len(samples)} answers or their contexts are in a language in which the embedded"
             f" judges have no measured accuracy ({names}): their scores will be unknown, with reason language"
         )
+
+
+def field_warnings(lost: Sequence[LostField]) -> Iterator[str]:
+    """Optional fields that could not be read, each kind with the first error."""
+    counts = Counter((one.name, one.reason) for one in lost)
+    for (name, reason), number in counts.most_common():
+        first = next(one.detail for one in lost if (one.name, one.reason) == (name, reason))
+        yield f"{number} values of the field {name} are left out ({reason}; the first: {first})"
 
 
 def reject_warnings(rejected: int, records: int, limit: float) -> Iterator[str]:

@@ -56,6 +56,7 @@ class SampleFiles:
     Attributes:
         rejected: Rejected rows by reason.
         skipped: Lines that the source skips, by reason.
+        lost: Optional fields that could not be read, by name.
     """
 
     def __init__(self, inputs: InputFiles | None = None, relevance: RelevanceCases | None = None) -> None:
@@ -64,6 +65,7 @@ class SampleFiles:
         self._texts: dict[Path, object] = {}
         self.rejected: Counter[str] = Counter()
         self.skipped: Counter[SkipReason] = Counter()
+        self.lost: Counter[str] = Counter()
 
     def samples(self, name: str, stream: BinaryIO) -> Iterator[Sample]:
         """The samples of one stream that a judge has to read, in order."""
@@ -100,7 +102,9 @@ class SampleFiles:
     def _read(self, reader: LogReader, record: Record, fallback_id: str) -> Sample:
         """Convert a record to a sample; one with relevance judgements needs no answer."""
         if self._relevance is None:
-            return reader.read(record, fallback_id)
+            sample, lost = reader.read_without_wrong_fields(record, fallback_id)
+            self.lost.update(one.name for one in lost)
+            return sample
         return reader.read_completed(record, fallback_id, self._relevance.complete)
 
     def draw(self, sample: Sample) -> Draw:

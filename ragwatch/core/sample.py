@@ -30,6 +30,7 @@ class RejectReason(StrEnum):
     NO_CONTENT = "no_content"
     TRUNCATED = "truncated"
     UNDELIVERABLE = "undeliverable"
+    IMPLAUSIBLE_TIME = "implausible_time"
 
 
 class SkipReason(StrEnum):

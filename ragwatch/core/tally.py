@@ -43,6 +43,7 @@ class Tally(Labelled):
     SKIPPED = "skipped", "source", "reason"  # lines of a mixed log that are no records of answers; not in SEEN
     PARTS = "parts", "source", "outcome"  # parts of requests that were logged in several records
     REPAIRED = "repaired", "source"
+    FIELDS_LOST = "fields_lost", "source", "field", "reason"  # optional fields of records that could not be read
     RESENT = "resent", "source"  # records that were received before, which do not count as seen
     LOST = "lost", "source", "reason"  # records that a stream lost before they were stored; nobody has seen them
     RESETS = "resets", "source", "reason"

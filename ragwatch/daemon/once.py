@@ -31,6 +31,7 @@ class SourceProgress:
         rejected: Number of rejected records, by reason.
         skipped: Number of lines that are in no record, by reason.
         parts: Number of parts of requests, by outcome.
+        fields_lost: Number of optional fields that could not be read, by name and reason.
         example: The first record that this run rejected.
         problems: Why the source, or some of its files, could not be read.
     """
@@ -40,6 +41,7 @@ class SourceProgress:
     rejected: Mapping[str, float]
     skipped: Mapping[str, float]
     parts: Mapping[str, float]
+    fields_lost: Mapping[str, float]
     example: Rejection | None
     problems: tuple[str, ...]
 
@@ -123,6 +125,11 @@ class OneShotRun:
             rejected=rejected,
             skipped=skipped,
             parts=parts,
+            fields_lost={
+                " ".join(labels[1:]): n
+                for (tally, labels), n in tallies.items()
+                if tally is Tally.FIELDS_LOST and labels[0] == name
+            },
             example=intake.first_rejected,
             problems=() if intake.lag is None else intake.lag.problems,
         )

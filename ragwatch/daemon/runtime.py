@@ -303,6 +303,7 @@ def _intake(source: KindConfig, rules: IntakeRules, shared: SharedState) -> Inta
         clock=shared.clock,
         parse=reader.parse,
         expand=reader.expand,
+        rescue=reader.read_without_wrong_fields,
     )
 
 

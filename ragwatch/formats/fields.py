@@ -11,7 +11,7 @@ from ragwatch.core.sample import NO_METADATA, Context, RejectReason, Sample, Tur
 from ragwatch.errors import FormatError
 from ragwatch.formats.record import decode
 from ragwatch.formats.shape import Record
-from ragwatch.formats.times import epoch_seconds
+from ragwatch.formats.times import time_of_answer
 
 TEXT_KEYS = ("text", "content", "page_content", "chunk", "body")
 ID_KEYS = ("id", "request_id", "run_id")
@@ -255,7 +255,7 @@ def assemble(
         question if question and not question.isspace() else None,
         contexts,
         answer,
-        None if time_value is None else epoch_seconds(time_value, time_key),
+        None if time_value is None else time_of_answer(time_value, time_key),
         "" if route is None else text(route, "route"),
         metadata(record),
         None if reference is None else text(reference, "reference"),

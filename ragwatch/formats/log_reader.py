@@ -10,6 +10,7 @@ from ragwatch.core.sample import Context, Sample
 from ragwatch.errors import ConfigError
 from ragwatch.formats import canonical, fields
 from ragwatch.formats.custom import MappingReader
+from ragwatch.formats.optional import LostField, read_without_wrong_fields
 from ragwatch.formats.selection import AUTO, line_parser
 from ragwatch.formats.several import record_finder
 from ragwatch.formats.shape import Record
@@ -63,6 +64,18 @@ class LogReader:
         if isinstance(self._reader, MappingReader):
             return self._split(canonical.read(complete(self._reader.extract(record)), fallback_id))
         return self._split(self._reader.read(complete(record), fallback_id))
+
+    def read_without_wrong_fields(self, record: Record, fallback_id: str) -> tuple[Sample, tuple[LostField, ...]]:
+        """Return the sample in a record, and the optional fields that were left out because they are wrong.
+
+        Raises:
+            FormatError: A required field is wrong.
+        """
+        if not isinstance(self._reader, MappingReader):
+            return read_without_wrong_fields(self.read, record, fallback_id)
+        extracted, failed = self._reader.extract_what_it_can(record)
+        sample, lost = read_without_wrong_fields(canonical.read, extracted, fallback_id)
+        return self._split(sample), (*failed, *lost)
 
     def _read_and_split(self, record: Record, fallback_id: str) -> Sample:
         return self._split(self._reader.read(record, fallback_id))

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, repeat
 
 from ragwatch.core.canary.mark import CanaryMarks
 from ragwatch.core.feedback import FeedbackOutcome
 from ragwatch.core.redaction.redactor import Redactor
-from ragwatch.core.sample import OTHER, Draw, RejectReason, Sample, SkipReason
+from ragwatch.core.sample import Draw, RejectReason, Sample, SkipReason
 from ragwatch.core.sampling import SamplingHash, SamplingPlan, key_of, shedding_factor
 from ragwatch.core.signals import SignalCounter
 from ragwatch.core.snapshot import Lag
 from ragwatch.core.tally import Tallies, Tally, lines_read
 from ragwatch.errors import FormatError, ReceivedMeanwhileError
 from ragwatch.formats.feedback import is_feedback
+from ragwatch.formats.optional import LostField, name_of
 from ragwatch.formats.record import Line, Parse, parse
 from ragwatch.formats.several import Expand
 from ragwatch.pipeline.feedback_rules import FeedbackRules
 from ragwatch.pipeline.named_versions import NamedVersions
+from ragwatch.pipeline.placing import names_canary, placing
 from ragwatch.pipeline.unreadable_files import UnreadableFiles
 from ragwatch.pipeline.vocabularies import Vocabularies
 from ragwatch.ports import Admission, Assignment, Batch, BatchReport, Feedback, Rejection, Source, Store, VersionValue
@@ -30,11 +32,11 @@ from ragwatch.telemetry import Telemetry
 
 CANARY = "canary"
 """Metadata key of answers to our own canaries: the mark that probes send as the header `X-Ragwatch-Canary`."""
-_NOT_CANARY = frozenset({"", "-", "0", "false", "no", "none", "null"})
 LOOKED_UP_AT_ONCE = 100
 """Ids of records that are looked up in the store with one query."""
 NumberedSample = tuple[Sample, int, Mapping[str, object]]
 Read = Callable[[Mapping[str, object], str], Sample]
+Rescue = Callable[[Mapping[str, object], str], tuple[Sample, Sequence[LostField]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,32 +83,6 @@ class _BatchResult:
     versions: list[VersionValue] = field(default_factory=list)
 
 
-def placing(plan: SamplingPlan, factor: float = 1.0) -> Callable[[Sample], tuple[str, float]]:
-    """A function from a sample to its route (as a label value) and its inclusion probability times `factor`."""
-    routes = {route: (route, factor * plan.probability_of(route)) for route in plan.known_routes}
-    other = (OTHER, factor * plan.probability_of(OTHER))
-    if plan.stratum is None:
-        return lambda sample: routes.get(sample.route, other)
-
-    def by_stratum(sample: Sample) -> tuple[str, float]:
-        route = plan.label(sample.route)
-        return route, factor * plan.probability_of(route, sample.metadata.get(str(plan.stratum)))
-
-    return by_stratum
-
-
-def names_canary(value: object) -> bool:
-    """Whether the value under `CANARY` marks an answer to one of our canaries.
-
-    A service that logs the header of every request logs null, "" or "-" for requests of its users, and one with canary
-    releases may log false there. Without this check, all of its traffic would be left out.
-
-    >>> [names_canary(value) for value in ("refunds", True, None, "", "-", "None", False)]
-    [True, True, False, False, False, False, False]
-    """
-    return value.strip().lower() not in _NOT_CANARY if isinstance(value, str) else bool(value)
-
-
 class IntakeLoop:
     """The loop that reads one source.
 
@@ -116,6 +92,7 @@ class IntakeLoop:
         clock: Seconds since the epoch; used for records without a time.
         parse: Converts a line to a record.
         expand: Finds the records in a line that holds several; None where a line is one.
+        rescue: Reads a record without its wrong optional fields; None where these cost the record.
 
     Attributes:
         lag: How far the source is behind, as of the last step; None before the first.
@@ -136,12 +113,14 @@ class IntakeLoop:
         clock: Callable[[], float],
         parse: Parse = parse,
         expand: Expand | None = None,
+        rescue: Rescue | None = None,
     ) -> None:
         self.source = source
         self.rules = rules
         self._read = read
         self._parse = parse
         self._expand = expand
+        self._rescue = rescue
         self._store = store
         self._telemetry = telemetry
         self._clock = clock
@@ -279,9 +258,12 @@ class IntakeLoop:
                     continue
                 sample = read(record, "")
             except FormatError as error:
-                rejection = Rejection(RejectReason(error.reason), batch.file, number, error.field, str(error))
-                self._reject(result.tallies, rejection, report)
-                continue
+                rescued = self._without_wrong_fields(line, error, result.tallies)
+                if rescued is None:
+                    rejection = Rejection(RejectReason(error.reason), batch.file, number, error.field, str(error))
+                    self._reject(result.tallies, rejection, report)
+                    continue
+                sample, record, repaired = rescued
             if repaired:
                 result.tallies[Tally.REPAIRED, (name,)] += 1
             if not sample.id:
@@ -290,6 +272,24 @@ class IntakeLoop:
         for reason, lines in skipped.items():
             result.tallies[Tally.SKIPPED, (name, reason)] += lines
             result.tallies[Tally.SEEN, (name,)] -= lines
+
+    def _without_wrong_fields(
+        self, line: Line, error: FormatError, tallies: Tallies
+    ) -> tuple[Sample, dict[str, object], bool] | None:
+        """Read a record without the optional fields that are wrong, and count them; None if a required one is wrong."""
+        if self._rescue is None or name_of(error.field) is None:
+            return None
+        parsed = self._parse(line)
+        if isinstance(parsed, SkipReason):
+            return None
+        try:
+            sample, lost = self._rescue(parsed[0], "")
+        except FormatError:
+            return None
+        for field_lost in lost:
+            tallies[Tally.FIELDS_LOST, (self.source.name, field_lost.name, field_lost.reason)] += 1
+            self._telemetry.field_lost(self.source.name, field_lost.name, field_lost.reason, field_lost.detail)
+        return sample, *parsed
 
     def _lines(self, batch: Batch, result: _BatchResult, report: BatchReport) -> Iterable[tuple[int, Line, int, int]]:
         """Index, record, number and place in its line of the records in a batch."""

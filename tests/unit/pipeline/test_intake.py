@@ -25,6 +25,7 @@ from ragwatch.core.snapshot import Lag
 from ragwatch.core.tally import Tally, lines_read
 from ragwatch.errors import SourceError, StoreError
 from ragwatch.formats import canonical
+from ragwatch.formats.log_reader import LogReader, RecordRules
 from ragwatch.formats.selection import line_parser
 from ragwatch.formats.several import record_finder
 from ragwatch.pipeline.intake import IntakeLoop, IntakeRules
@@ -342,3 +343,15 @@ async def test_a_line_with_several_records(make: Any, store: SqliteStore) -> Non
     assert counts(store, Tally.SKIPPED) == {("app", "no_records"): 1}
     assert counts(store, Tally.REJECTED) == {("app", RejectReason.NOT_AN_OBJECT): 1}
     assert sorted(draw.sample.id for draw in leased(store)) == ["log:0", "log:0.2", "named"]
+
+
+async def test_a_wrong_optional_field_costs_that_field(make: Any, store: SqliteStore) -> None:
+    """The answer is read at the time of reading it; what was left out is counted by name and reason."""
+    reader = LogReader(RecordRules())
+    row = {"id": "r1", "at": 0, "question": "q", "contexts": ["The mill stands by the river."], "answer": "a"}
+    bad = {**row, "id": "r2", "answer": None}
+    intake = make(a_batch(json.dumps(row).encode(), json.dumps(bad).encode()), rescue=reader.read_without_wrong_fields)
+    assert await intake.step()
+    assert counts(store, Tally.FIELDS_LOST) == {("app", "at", "implausible_time"): 1}
+    assert counts(store, Tally.REJECTED) == {("app", RejectReason.WRONG_TYPE): 1}
+    assert [(draw.sample.id, draw.at) for draw in leased(store)] == [("r1", AT + 10)]
