@@ -30,6 +30,7 @@ from ragwatch.commands.log_warnings import (
     pieces_fault,
     reject_warnings,
     sample_warnings,
+    time_warnings,
 )
 from ragwatch.commands.options.serving import CheckArguments
 from ragwatch.commands.rules import link_warning, pages_of
@@ -344,7 +345,9 @@ def _content(options: object, batch: Batch, subject: str, settings: Settings | N
         summary += f"; {skipped.total()} lines are skipped ({reasons})"
     if not total:
         return Finding(subject, FAILED, f"{summary}: no line is a record; see `where`, `prefix` and `records`")
+    files = options.patterns if isinstance(options, HasLogFiles) else ()
     warnings = [*sample_warnings(samples, settings.routes), *language_warnings(samples), *field_warnings(left_out)]
+    warnings += time_warnings(samples, files, reader)
     if errors:
         limit = settings.alerts.rejects
         advice = reject_warnings(len(errors), total, limit) if samples else format_advice(batch.lines[0])

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from ragwatch.core.sample import Sample
+from ragwatch.core.sample import Sample, SkipReason
 from ragwatch.core.tally import PartOutcome
+from ragwatch.errors import FormatError
 from ragwatch.formats.guess import are_ids
+from ragwatch.formats.log_reader import LogReader
 from ragwatch.formats.optional import LostField
 from ragwatch.formats.prompts import has_prompt
 from ragwatch.formats.record import Line
@@ -21,6 +24,11 @@ from ragwatch.sources.join.merge import MIN_PIECES
 JSONL_ADVICE = "write one JSON object per line, each with its newline (of a whole array: jq -c '.[]')"
 _MIN_PROMPT_RATIO = 0.5  # share of the samples above which a prompt as context is no coincidence
 _MAX_ROUTES_SHOWN = 5
+HOUR, _HALF_HOUR = 3600.0, 1800.0
+_MAX_ZONE_HOURS, _ROUND_SECONDS, _MAX_AHEAD_SECONDS, _LAST_BYTES = 14, 60.0, 300.0, 1 << 20
+_TIMEZONE_ADVICE = (
+    "if they are local times without an offset, which are read as UTC, set timezone: Europe/Berlin or the like"
+)
 _MAX_PIECES, _MAX_LATE = 0.1, 0.5
 """Shares of the parts of requests above which pieces, and late parts, are no accidents."""
 
@@ -65,6 +73,41 @@ def field_warnings(lost: Sequence[LostField]) -> Iterator[str]:
     for (name, reason), number in counts.most_common():
         first = next(one.detail for one in lost if (one.name, one.reason) == (name, reason))
         yield f"{number} values of the field {name} are left out ({reason}; the first: {first})"
+
+
+def time_warnings(samples: Sequence[Sample], patterns: Sequence[str], reader: LogReader) -> Iterator[str]:
+    """Times that look shifted: they lie in the future, or a file was written whole hours after its last record.
+
+    Args:
+        samples: Samples of one source.
+        patterns: Paths and globs of its files.
+        reader: Reads its lines.
+    """
+    times = [sample.at for sample in samples if sample.at is not None]
+    ahead = max(times, default=0.0) - time.time()
+    if ahead > _MAX_AHEAD_SECONDS:
+        yield f"times lie up to {ahead / HOUR:.1f} h in the future; {_TIMEZONE_ADVICE}"
+        return
+    files = max(_files(patterns), key=lambda path: path.stat().st_mtime, default=None)
+    last = None if files is None or not times else _last_time(files, reader)
+    if files is None or last is None:
+        return
+    behind = files.stat().st_mtime - last
+    is_round = abs(behind - round(behind / _HALF_HOUR) * _HALF_HOUR) <= _ROUND_SECONDS
+    if is_round and _HALF_HOUR - _ROUND_SECONDS <= abs(behind) <= _MAX_ZONE_HOURS * HOUR:
+        yield f"{files} was written {behind / HOUR:.1f} h after the time of its last record; {_TIMEZONE_ADVICE}"
+
+
+def _last_time(path: Path, reader: LogReader) -> float | None:
+    """The time of the last record of a file; None if it is not known."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - _LAST_BYTES))
+            line = file.read().rstrip(b"\n").rpartition(b"\n")[2]
+        parsed = reader.parse(line)
+        return None if isinstance(parsed, SkipReason) else reader.read(parsed[0], "last").at
+    except (OSError, FormatError):
+        return None
 
 
 def reject_warnings(rejected: int, records: int, limit: float) -> Iterator[str]:

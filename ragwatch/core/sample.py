@@ -31,6 +31,8 @@ class RejectReason(StrEnum):
     TRUNCATED = "truncated"
     UNDELIVERABLE = "undeliverable"
     IMPLAUSIBLE_TIME = "implausible_time"
+    FUTURE_TIME = "future_time"
+    CONTEXT_IDS = "context_ids"
 
 
 class SkipReason(StrEnum):

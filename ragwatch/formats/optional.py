@@ -49,6 +49,11 @@ class LostField(NamedTuple):
     detail: str
 
 
+MAX_AHEAD_SECONDS = 1800.0
+"""How far the clock of a service may be ahead of ours; later times count as lost, and answers as given now."""
+AHEAD = LostField("at", RejectReason.FUTURE_TIME, "lies in the future: local times without an offset need `timezone`")
+
+
 def name_of(path: str) -> str | None:
     """Return the name under which an optional field is counted; None for one that is required.
 

@@ -49,6 +49,17 @@ def time_of_answer(value: object, path: str) -> float:
     raise FormatError(RejectReason.IMPLAUSIBLE_TIME, path, message)
 
 
+def without_offset(value: object) -> datetime | None:
+    """Return the moment in an ISO 8601 text that has a time of day and no offset; None for anything else."""
+    if not isinstance(value, str) or len(value) <= len("2026-05-01") or value.replace(".", "", 1).isdecimal():
+        return None
+    try:
+        moment = datetime.fromisoformat(value)
+    except ValueError:
+        return None
+    return moment if moment.tzinfo is None else None
+
+
 def _from_text(text: str, path: str) -> float:
     # Digits are read as a number before a date: ISO's basic format allows any separator instead of T, so that one in
     # two hundred timestamps in milliseconds, such as "1794010112345", would also be valid as 23:45 of 1 January 1794.

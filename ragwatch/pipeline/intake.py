@@ -18,7 +18,7 @@ from ragwatch.core.snapshot import Lag
 from ragwatch.core.tally import Tallies, Tally, lines_read
 from ragwatch.errors import FormatError, ReceivedMeanwhileError
 from ragwatch.formats.feedback import is_feedback
-from ragwatch.formats.optional import LostField, name_of
+from ragwatch.formats.optional import AHEAD, MAX_AHEAD_SECONDS, LostField, name_of
 from ragwatch.formats.record import Line, Parse, parse
 from ragwatch.formats.several import Expand
 from ragwatch.pipeline.feedback_rules import FeedbackRules
@@ -236,6 +236,8 @@ class IntakeLoop:
             key = key_of(name, sample.id)
             if self.rules.sampling.draws(key, probability):
                 at = now if sample.at is None else min(sample.at, now)
+                if sample.at is not None and sample.at > now + MAX_AHEAD_SECONDS:
+                    self._count_lost(result.tallies, AHEAD)
                 self._draw(result, Draw(key, sample, name, route, probability, at=at), record)
 
     def _samples(self, batch: Batch, result: _BatchResult, report: BatchReport) -> Iterator[NumberedSample]:
@@ -277,19 +279,20 @@ class IntakeLoop:
         self, line: Line, error: FormatError, tallies: Tallies
     ) -> tuple[Sample, dict[str, object], bool] | None:
         """Read a record without the optional fields that are wrong, and count them; None if a required one is wrong."""
-        if self._rescue is None or name_of(error.field) is None:
-            return None
-        parsed = self._parse(line)
-        if isinstance(parsed, SkipReason):
+        parsed = None if self._rescue is None or name_of(error.field) is None else self._parse(line)
+        if self._rescue is None or parsed is None or isinstance(parsed, SkipReason):
             return None
         try:
             sample, lost = self._rescue(parsed[0], "")
         except FormatError:
             return None
-        for field_lost in lost:
-            tallies[Tally.FIELDS_LOST, (self.source.name, field_lost.name, field_lost.reason)] += 1
-            self._telemetry.field_lost(self.source.name, field_lost.name, field_lost.reason, field_lost.detail)
+        for one in lost:
+            self._count_lost(tallies, one)
         return sample, *parsed
+
+    def _count_lost(self, tallies: Tallies, one: LostField) -> None:
+        tallies[Tally.FIELDS_LOST, (self.source.name, one.name, one.reason)] += 1
+        self._telemetry.field_lost(self.source.name, one.name, one.reason, one.detail)
 
     def _lines(self, batch: Batch, result: _BatchResult, report: BatchReport) -> Iterable[tuple[int, Line, int, int]]:
         """Index, record, number and place in its line of the records in a batch."""

@@ -25,6 +25,14 @@ class RecordOptions(BaseModel):
         min_length=1,
         description="JMESPath of the records in a line or document that holds several: `data` of an API's page.",
     )
+    timezone: str | None = Field(
+        None, min_length=1, description="Time zone of times without an offset, such as `Europe/Berlin`; by default UTC."
+    )
+    resolve: dict[str, str] | None = Field(
+        None,
+        description="For contexts that are logged as ids: `file` with the corpus (JSONL, CSV or SQLite), its fields "
+        "`id` and `text`, by default of these names, and the `table` of SQLite.",
+    )
     split: str | dict[str, str] | None = Field(
         None, description="Kind of the passages that are cut out of a text, such as a prompt, that contains them."
     )
@@ -41,7 +49,9 @@ class RecordOptions(BaseModel):
     @property
     def rules(self) -> RecordRules:
         """How the records are read."""
-        return RecordRules(self.format, self.mapping, self.where, None, self.split, self.records)
+        return RecordRules(
+            self.format, self.mapping, self.where, None, self.split, self.records, self.timezone, self.resolve
+        )
 
 
 class LineOptions(RecordOptions):

@@ -22,7 +22,7 @@ INNER_KINDS: Mapping[str, Kind[Source]] = MappingProxyType({"tail": tail, "push"
 PUSH = "push"
 MAX_WITHIN = 12 * 3600.0  # the store deletes parts that have waited for a day
 
-_UNUSED = ("format", "mapping", "split", "start")
+_UNUSED = ("format", "mapping", "split", "start", "timezone", "resolve")
 
 
 class Options(RecordOptions):

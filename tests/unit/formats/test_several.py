@@ -90,3 +90,25 @@ def test_a_conversation_has_one_record_for_each_answer() -> None:
     assert [context.text for context in first.contexts] == ["The mill was built in 1820."]
     assert (second.id, second.question, second.contexts) == ("m6", "By whom?", ())
     assert [turn.text for turn in second.history][-1] == "In 1820."
+
+
+def test_times_without_an_offset_are_those_of_the_time_zone() -> None:
+    """Others keep theirs; of feedback, too, and of what a mapping extracts."""
+    reader = LogReader(RecordRules(timezone="Europe/Berlin"))
+    mapped = LogReader(
+        RecordRules("custom", {"answer": "a", "contexts": "c", "at": "join(' ', [d, t])"}, timezone="Asia/Tokyo")
+    )
+    utc = LogReader(RecordRules())
+    row = {"question": "q", "contexts": ["A passage of text."], "answer": "a"}
+    for local, same in (
+        ("2026-05-01T12:00:00", "2026-05-01T10:00:00Z"),
+        ("2026-01-01 12:00:00,5", "2026-01-01T11:00:00.5Z"),
+    ):
+        assert reader.read({**row, "ts": local}, "1").at == utc.read({**row, "ts": same}, "1").at
+        assert reader.read_without_wrong_fields({**row, "ts": same}, "1")[0].at == utc.read({**row, "ts": same}, "1").at
+    taken = mapped.read({"a": "a", "c": ["A passage."], "d": "2026-05-01", "t": "12:00:00"}, "1")
+    assert taken.at == utc.read({**row, "at": "2026-05-01T03:00:00Z"}, "1").at
+    parsed = reader.parse(b'{"feedback_for": "r1", "thumbs": "up", "at": "2026-05-01T12:00:00"}')
+    assert parsed == ({"feedback_for": "r1", "thumbs": "up", "at": 1_777_629_600.0}, False)
+    with pytest.raises(ConfigError, match="timezone: 'Berlin' is not in the time zone database"):
+        LogReader(RecordRules(timezone="Berlin"))
