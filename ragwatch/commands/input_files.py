@@ -39,11 +39,13 @@ class LineParser(NamedTuple):
     Attributes:
         parse: Decodes a record; None for a part that waits for others.
         expand: Finds the records in a line that holds several; None where a line is one.
+        encoding: Encoding of the file; None for UTF-8.
         rest: The records that are complete because the file ends.
     """
 
     parse: Callable[[Line], Parsed | None]
     expand: Expand | None
+    encoding: str | None = None
     rest: Callable[[], Sequence[Line]] = tuple
 
 
@@ -78,7 +80,7 @@ class PartFiles:
             joined = self._joiner.add(log.name, parsed[0], 0.0, 0.0)
             return None if joined is None else (orjson.loads(joined), parsed[1])
 
-        return LineParser(add, reader.expand, self._rest)
+        return LineParser(add, reader.expand, reader.encoding, self._rest)
 
     def _rest(self) -> list[bytes]:
         """What only silence completes, once the one file with all parts was read."""
@@ -146,7 +148,7 @@ class InputFiles:
         if isinstance(log, JoinOptions):
             return self._parts.setdefault(log.name, PartFiles(log)).parser(name)
         reader = self.reader(name)
-        return LineParser(reader.parse, reader.expand)
+        return LineParser(reader.parse, reader.expand, reader.encoding)
 
     @property
     def waiting(self) -> int:

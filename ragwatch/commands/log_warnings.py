@@ -152,6 +152,8 @@ def incomplete_file(patterns: Sequence[str]) -> str | None:
             continue
         if start:
             fault = "is an incomplete JSON array" if start.startswith(b"[") else "has no complete line"
+            if b"\r" in start and b"\n" not in start:
+                fault = "has lines that end in CR alone (tr '\\r' '\\n' mends that)"
             return f"{path} {fault}, so it has no complete record; {JSONL_ADVICE}"
     return None
 

@@ -13,6 +13,7 @@ from typing import IO, BinaryIO, cast
 
 from ragwatch.core.sample import RejectReason
 from ragwatch.errors import FormatError
+from ragwatch.formats.encodings import BYTE_ORDER_MARKS, as_utf8
 from ragwatch.formats.several import begins_document
 
 MAX_REJECTS_SHOWN = 20
@@ -20,7 +21,9 @@ _GZIP = b"\x1f\x8b"
 _NUMBER = re.compile(r"\d+")
 
 
-def records(stream: BinaryIO, *, whole: bool = False) -> Iterator[tuple[int, bytes | FormatError]]:
+def records(
+    stream: BinaryIO, *, whole: bool = False, encoding: str | None = None
+) -> Iterator[tuple[int, bytes | FormatError]]:
     r"""The number and the JSON text of each record, without blank ones, in order.
 
     The number is that of its line, or its position in the array, from 1; with `whole` an array is one record.
@@ -33,7 +36,7 @@ def records(stream: BinaryIO, *, whole: bool = False) -> Iterator[tuple[int, byt
     [(1, b'{"a": 1}'), (2, b'{"a": 2}')]
     """
     number = 0
-    lines = _unzip(stream)
+    lines = _in_utf8(_unzip(stream), encoding)
     try:
         for number, line in enumerate(lines, start=1):
             if not line.strip():
@@ -41,7 +44,7 @@ def records(stream: BinaryIO, *, whole: bool = False) -> Iterator[tuple[int, byt
             if number == 1 and begins_document(line):
                 yield from _document_records(line + lines.read(), whole=whole)
                 return
-            yield number, line.rstrip(b"\r\n")
+            yield from ((number, one) for one in line.rstrip(b"\r\n").split(b"\r") if one.strip())
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         yield number + 1, FormatError(RejectReason.BINARY, "", f"the gzip file is truncated or corrupt: {error}")
 
@@ -51,6 +54,13 @@ def _unzip(stream: BinaryIO) -> IO[bytes]:
     if buffered.peek(len(_GZIP))[: len(_GZIP)] == _GZIP:
         return cast("IO[bytes]", gzip.GzipFile(fileobj=buffered))
     return cast("IO[bytes]", buffered)
+
+
+def _in_utf8(lines: IO[bytes], encoding: str | None) -> IO[bytes]:
+    """The lines in UTF-8; UTF-16 is recognised by its byte order mark."""
+    if encoding is None and isinstance(lines, io.BufferedReader):
+        encoding = BYTE_ORDER_MARKS.get(lines.peek(2)[:2])
+    return lines if encoding is None else io.BytesIO(as_utf8(lines.read(), encoding))
 
 
 def _document_records(text: bytes, *, whole: bool) -> Iterator[tuple[int, bytes]]:

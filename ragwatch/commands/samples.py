@@ -154,7 +154,7 @@ class SampleFiles:
 def _parsed(name: str, stream: BinaryIO, parser: LineParser) -> Iterator[tuple[int, Parsed | FormatError]]:
     """Line number and record of what is in a file, or why there is none."""
     number = 0
-    lines = _with_file_name(records(stream, whole=parser.expand is not None), name)
+    lines = _with_file_name(records(stream, whole=parser.expand is not None, encoding=parser.encoding), name)
     for number, line in expanded(lines, parser.expand):
         try:
             parsed = line if isinstance(line, (SkipReason, FormatError)) else parser.parse(line)

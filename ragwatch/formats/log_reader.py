@@ -34,6 +34,7 @@ class RecordRules:
         prefix: What stands before the JSON object of a line; see `selection.line_parser`.
         timezone: Name of the time zone of times without an offset; None for UTC.
         resolve: Where the texts of contexts are that are logged as ids; see `corpus`. None if they are texts.
+        encoding: Name of the encoding of files; None for UTF-8.
         records: JMESPath of the records in a line that holds several; None where a line is one.
         split: Kind of the passages in a text, or an object with `by`, `after` and `before`; None to take texts whole.
     """
@@ -46,6 +47,7 @@ class RecordRules:
     records: str | None = None
     timezone: str | None = None
     resolve: Mapping[str, str] | None = None
+    encoding: str | None = None
 
 
 class LogReader:
@@ -57,6 +59,7 @@ class LogReader:
     Attributes:
         parse: Decodes the record in a line, or says why the line is skipped.
         expand: Finds the records in a line that holds several; None where a line is one.
+        encoding: Name of the encoding of files; None for UTF-8.
 
     Raises:
         ConfigError: An option is invalid; the message names it.
@@ -66,6 +69,7 @@ class LogReader:
         self._parse = line_parser(rules.where, rules.prefix)
         self.parse: Parse = self._parse if rules.timezone is None else self._parse_in_zone
         self.expand = None if rules.records is None else record_finder(rules.records, rules.prefix)
+        self.encoding = rules.encoding
         self._reader = formats.build(rules.format, rules.mapping or None)
         self._splitter = None if rules.split is None else splitter(rules.split)
         self._zone = None if rules.timezone is None else time_zone(rules.timezone)
@@ -122,7 +126,7 @@ def time_zone(name: str) -> ZoneInfo:
     """
     try:
         return ZoneInfo(name)
-    except (OSError, ValueError) as error:
+    except (KeyError, OSError, ValueError) as error:
         raise ConfigError(
             f"timezone: {name!r} is not in the time zone database; write one such as Europe/Berlin"
         ) from error

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from ragwatch.errors import ConfigError
+from ragwatch.formats.encodings import known_encoding
 from ragwatch.formats.log_reader import AUTO, LogReader, RecordRules
 
 
@@ -60,7 +61,16 @@ class LineOptions(RecordOptions):
     prefix: str | None = Field(
         None, min_length=1, description="Text before the JSON object of a line: `auto`, or a regular expression."
     )
+    encoding: str | None = Field(
+        None, min_length=1, description="Encoding of the files, such as `utf-16` or `cp1252`; by default UTF-8."
+    )
     skip_prefix: bool = Field(default=False, description="The older spelling of `prefix: auto`.")
+
+    @field_validator("encoding")
+    @classmethod
+    def _known_encoding(cls, name: str | None) -> str | None:
+        """Check that Python knows the encoding, and that lines can be cut in it."""
+        return None if name is None else known_encoding(name)
 
     @model_validator(mode="after")
     def _one_spelling(self) -> LineOptions:
@@ -72,7 +82,7 @@ class LineOptions(RecordOptions):
     def rules(self) -> RecordRules:
         """How the lines are read."""
         prefix = AUTO if self.skip_prefix else self.prefix
-        return replace(super().rules, prefix=prefix)
+        return replace(super().rules, prefix=prefix, encoding=self.encoding)
 
 
 def reads_existing(options: BaseModel) -> BaseModel:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import orjson
 
 from ragwatch.core.sample import RejectReason
 from ragwatch.formats.decoded_size import is_too_large
+from ragwatch.formats.encodings import as_utf8, byte_order, width_of
 from ragwatch.formats.several import begins_document
 from ragwatch.ports import Rejection
 from ragwatch.sources.tail.framing import Dropped, Framing, detect, unwrap
 from ragwatch.sources.tail.identity import FilePosition, Within
-from ragwatch.sources.tail.lines import BOM, CutLines, cut
+from ragwatch.sources.tail.lines import BOM, CutLines, cut, cut_wide
 
 _MAX_CHARACTER_BYTES = 4
 """Bytes of a character in the widest encoding of text. A line cut at `\\n` leaves the rest of it to the next line."""
@@ -32,6 +33,7 @@ class ReadLimits:
         line: Maximum length of a record in bytes.
         framing: What is wrapped around each record; `auto` detects it from the first records of each file.
         documents: Whether a file may be one JSON document over several lines.
+        encoding: Encoding of the text; None for UTF-8.
         whole: Whether an array in such a file is one record, whose parts `records` finds.
     """
 
@@ -40,6 +42,7 @@ class ReadLimits:
     framing: Literal["auto", "plain", "cri", "docker"] = "auto"
     documents: bool = False
     whole: bool = False
+    encoding: str | None = None
 
     @property
     def window(self) -> int:
@@ -92,9 +95,28 @@ class RecordReader:
             size: Bytes of the file.
             path: Path of the file as reported in rejections.
         """
+        encoding = self._limits.encoding
+        if width_of(encoding) > 1 and encoding is not None:
+            return self._parse_wide(block, position, path, byte_order(block, encoding))
         if self.is_document(block, position):
-            return self._parse_document(block, position, path)
-        return self._parse_lines(block, position, size, path)
+            records = self._parse_document(block, position, path)
+        else:
+            records = self._parse_lines(block, position, size, path)
+        if records is None or encoding is None:
+            return records
+        lines = [as_utf8(line, encoding) for line in records.lines.lines]
+        return replace(records, lines=replace(records.lines, lines=lines))
+
+    def _parse_wide(self, block: bytes, position: FilePosition, path: str, encoding: str) -> RecordBlock | None:
+        """Parse lines of UTF-16. A document over several lines is none here, nor is a last line without its end."""
+        limit = self._limits.line
+        lines = cut_wide(block, offset=position.offset, line=position.line, limit=limit, encoding=encoding)
+        if lines.used:
+            return RecordBlock(lines, rejections=self._too_long(lines, path))
+        if len(block) <= 2 * limit:
+            return None
+        too_long = Rejection(RejectReason.LINE_TOO_LONG, path, position.number, detail=f"more than {limit} bytes")
+        return RecordBlock(CutLines(used=len(block)), "line", (too_long,))
 
     def _parse_lines(self, block: bytes, position: FilePosition, size: int, path: str) -> RecordBlock | None:
         if position.within == "line":

@@ -116,6 +116,7 @@ class TailSource:
                 framing=options.framing,
                 documents=options.documents,
                 whole=options.records is not None,
+                encoding=options.encoding,
             ),
             scan_seconds=options.scan_seconds,
             rotate_wait_seconds=options.rotate_wait_seconds,
