@@ -80,6 +80,7 @@ class Telemetry:
         self._counts: Counter[tuple[EventCount, tuple[str, ...]]] = Counter()
         self._levels: dict[tuple[GaugeLevel, tuple[str, ...]], float] = {}
         self._in_force: frozenset[str] = frozenset()
+        self._logged_once: set[tuple[str, ...]] = set()
         self._minute, self._shown = 0.0, 0
         self._next_warning: dict[str, float] = {}
         self.last_reload_ok: bool | None = None
@@ -135,6 +136,13 @@ class Telemetry:
         elif shown == MAX_REJECTIONS_PER_MINUTE + 1:
             self._log.warning("more records rejected; see ragwatch_requests_rejected_total", source=source)
 
+    def field_lost(self, source: str, field: str, reason: str, why: str) -> None:
+        """An optional field of a record cannot be read. Logged once for each field and reason; intake counts all."""
+        if self._is_first(source, field, reason):
+            self._log.warning(
+                "field cannot be read, and is left out", source=source, field=field, reason=reason, why=why
+            )
+
     def reset(self, source: str, file: str, reason: str) -> None:
         """A stream is read from its start again, because its file was truncated or replaced."""
         self._log.info("stream started over", source=source, file=file, reason=reason)
@@ -178,14 +186,27 @@ class Telemetry:
         self._log.warning("existing records are not read", source=source, why=how_much)
 
     def odd_records(self, source: str, event: str, advice: str) -> None:
-        """Records of a source can be read, but something is wrong with them."""
-        self._log.warning(event, source=source, advice=advice)
+        """Records of a source can be read, but something is wrong with them: logged once."""
+        if self._is_first(source, event, advice):
+            self._log.warning(event, source=source, advice=advice)
+
+    def probably_misread(self, source: str, reason: str) -> None:
+        """A sample of a source was probably read wrongly, for one of few reasons: logged once for each."""
+        advice = f"{reason}: run `ragwatch check`, which shows how records are read, and correct the source"
+        self.odd_records(source, "a sample was probably read wrongly", advice)
 
     def _log_limit(self, event: str, **fields: object) -> None:
         """Log at most every 10 minutes for each source that the limit on open files is reached."""
         if self._is_due(f"{event} {fields.get('source')}"):
             limit = getrlimit(RLIMIT_NOFILE)[0]
             self._log.warning(event, **fields, limit=limit, advice="raise LimitNOFILE (ulimit -n)")
+
+    def _is_first(self, *event: str) -> bool:
+        """Whether an event, one of few, has not been logged before."""
+        with self._lock:
+            is_first = event not in self._logged_once
+            self._logged_once.add(event)
+        return is_first
 
     def _is_due(self, warning: str) -> bool:
         """Whether a warning that may be frequent is logged now: every 10 minutes."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
+from pydantic import BaseModel
 from rich.console import Console
 from rich.table import Column, Table
 
@@ -19,7 +20,8 @@ from ragwatch.commands.check_records import FAILED, OK, SUSPECT, WARNING, check_
 from ragwatch.commands.check_settings import check_state, export_test, setting_notes
 from ragwatch.commands.check_web import NOBODY_SENDS, address_state, may_send, push_request, traces_so_far, web_state
 from ragwatch.commands.event_loop import run_async
-from ragwatch.commands.log_warnings import incomplete_file, lock_owner
+from ragwatch.commands.first_records import first_records
+from ragwatch.commands.log_warnings import document_advice, incomplete_file, lock_owner, pieces_fault
 from ragwatch.commands.options.serving import CheckArguments
 from ragwatch.commands.rules import link_warning, pages_of
 from ragwatch.commands.samples import build_judge
@@ -34,6 +36,7 @@ from ragwatch.config.web import WebOptions
 from ragwatch.core.criteria import Criterion
 from ragwatch.core.sample import Context, Sample
 from ragwatch.core.scores import faithfulness
+from ragwatch.core.snapshot import Lag
 from ragwatch.daemon.state_secret import readable_secret
 from ragwatch.daemon.suites import suite_of
 from ragwatch.daemon.web_access import read_rules
@@ -44,6 +47,7 @@ from ragwatch.ports.receiving import GrpcListener
 from ragwatch.sources.messages import BrokerOptions
 from ragwatch.sources.otlp import Options as OtlpOptions
 from ragwatch.sources.push import Options as PushOptions
+from ragwatch.sources.record_options import reads_existing
 from ragwatch.stores import postgres
 from ragwatch.stores.sqlite import Options as SqliteOptions
 from ragwatch.telemetry import configure_logging
@@ -75,6 +79,10 @@ class Finding:
     state: str
     detail: str
     shown: tuple[str, ...] = ()
+
+    def warned(self, text: str) -> Finding:
+        """Return this result with a warning."""
+        return replace(self, state=WARNING if self.state == OK else self.state, detail=f"{self.detail}; {text}")
 
 
 def check(given: CheckArguments) -> int:
@@ -227,34 +235,30 @@ def _source(config: KindConfig, subject: str, whole: Config) -> Finding:
         return Finding(subject, OK if well else WARNING, text)
     if isinstance(options, PushOptions):
         return _push(options, subject, whole)
-    if "start" in type(options).model_fields:
-        options = options.model_copy(update={"start": "beginning"})
+    options = reads_existing(options)
     source: Source = sources.KINDS[config.kind].build(options)
     if isinstance(source, SupportsPeek):
         return _peek(source, options, subject, whole.settings)
-    try:
-        source.resume({})
-        batch = source.read()
-        while batch is not None and not batch.lines:
-            source.commit(batch)
-            batch = source.read()
-        lag = source.lag()
-    finally:
-        source.close()
-    if lag.problems:
-        return Finding(subject, FAILED, "; ".join(lag.problems))
-    if batch is None:
-        patterns = options.patterns if isinstance(options, HasLogFiles) else ()
-        reason = incomplete_file(patterns) or "no file matches, or all are empty"
-        finding = Finding(subject, WARNING, f"nothing to read yet: {reason}")
-    else:
-        finding = _content(options, batch, subject, whole.settings)
+    finding, lag = _read_content(source, options, subject, whole.settings)
+    patterns = config.options.patterns if isinstance(config.options, HasLogFiles) else ()
+    if not getattr(config.options, "documents", True) and (advice := document_advice(patterns)) is not None:
+        finding = finding.warned(advice)
     if not lag.unreadable:
         return finding
     name, why = next(iter(lag.unreadable.items()))
     others = f" and {len(lag.unreadable) - 1} more" if len(lag.unreadable) > 1 else ""
-    state = WARNING if finding.state == OK else finding.state
-    return Finding(subject, state, f"{finding.detail}; cannot be read: {name}: {why}{others}")
+    return finding.warned(f"cannot be read: {name}: {why}{others}")
+
+
+def _read_content(source: Source, options: BaseModel, subject: str, settings: Settings) -> tuple[Finding, Lag]:
+    """Test the first records of a source that is read without taking anything from others, and close it."""
+    batch, lag, parts = first_records(source)
+    if fault := "; ".join(lag.problems) or pieces_fault(parts):
+        return Finding(subject, FAILED, fault), lag
+    if batch is not None:
+        return _content(options, batch, subject, settings), lag
+    reason = incomplete_file(options.patterns) if isinstance(options, HasLogFiles) else None
+    return Finding(subject, WARNING, f"nothing to read yet: {reason or 'no file matches, or all are empty'}"), lag
 
 
 def _peek(source: Source, options: object, subject: str, settings: Settings) -> Finding:

@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from ragwatch.commands.as_read import MAX_SHOWN, as_read
-from ragwatch.commands.log_warnings import format_advice, mapping_warnings, reject_warnings, route_warnings
+from ragwatch.commands.log_warnings import (
+    field_warnings,
+    format_advice,
+    language_warnings,
+    mapping_warnings,
+    reject_warnings,
+    route_warnings,
+    time_warnings,
+)
 from ragwatch.config.model import Settings
 from ragwatch.core.sample import Sample, SkipReason
 from ragwatch.errors import FormatError
 from ragwatch.formats.feedback import is_feedback
+from ragwatch.formats.optional import LostField
+from ragwatch.formats.several import expanded, parse_one
 from ragwatch.formats.shape import Record
 from ragwatch.formats.suspicion import suspicions
-from ragwatch.judges.lexical.readable import unread_language
 from ragwatch.ports import Batch
-from ragwatch.ports.capabilities import log_reader, record_rules
+from ragwatch.ports.capabilities import HasLogFiles, log_reader, record_rules
 
 MAX_RECORDS = 100
 OK, WARNING, SUSPECT, FAILED = "ok", "warning", "suspect", "failed"
@@ -43,23 +52,26 @@ class _Records(NamedTuple):
     records: list[Record]
     errors: list[str]
     skipped: Counter[SkipReason]
+    left_out: list[LostField]
 
 
 def check_records(options: object, batch: Batch, settings: Settings) -> RecordCheck:
     """Test whether the records of a batch can be converted to samples, and whether the samples look right."""
-    samples, records, errors, skipped = _read(options, batch)
+    samples, records, errors, skipped, left_out = _read(options, batch)
     total = len(samples) + len(errors)
     summary = f"{len(samples)} of {total} records of {batch.file} are samples"
     if skipped:
         reasons = ", ".join(f"{reason} {count}" for reason, count in skipped.most_common())
         summary += f"; {skipped.total()} lines are skipped ({reasons})"
     if not total:
-        return RecordCheck(FAILED, f"{summary}: no line is a record; see `where` and `prefix`")
+        return RecordCheck(FAILED, f"{summary}: no line is a record; see `where`, `prefix` and `records`")
     suspected = [suspicion.text for suspicion in suspicions(samples)]
     warnings = [
         *suspected,
         *route_warnings(samples, settings.routes),
-        *_language_warnings(samples),
+        *language_warnings(samples),
+        *field_warnings(left_out),
+        *time_warnings(samples, options.patterns if isinstance(options, HasLogFiles) else (), log_reader(options)),
         *mapping_warnings(record_rules(options), records),
     ]
     shown = [line for pair in zip(records[:MAX_SHOWN], samples, strict=False) for line in as_read(*pair)]
@@ -76,29 +88,20 @@ def check_records(options: object, batch: Batch, settings: Settings) -> RecordCh
 
 def _read(options: object, batch: Batch) -> _Records:
     reader = log_reader(options)
-    read = _Records([], [], [], Counter())
-    for line, number in zip(batch.lines, batch.numbers, strict=True):
+    read = _Records([], [], [], Counter(), [])
+    for number, line in expanded(zip(batch.numbers, batch.lines, strict=True), reader.expand):
         try:
-            parsed = reader.parse(line)
+            parsed = parse_one(line, reader.parse)
             if isinstance(parsed, SkipReason):
                 read.skipped[parsed] += 1
                 continue
             if not is_feedback(parsed[0]):
-                read.samples.append(reader.read(parsed[0], str(number)))
+                sample, lost = reader.read_without_wrong_fields(parsed[0], str(number))
+                read.samples.append(sample)
                 read.records.append(parsed[0])
+                read.left_out.extend(lost)
         except FormatError as error:
             read.errors.append(f"{batch.file}:{number}: {error.reason}: {error}")
         if len(read.samples) + len(read.errors) == MAX_RECORDS:
             break
     return read
-
-
-def _language_warnings(samples: Sequence[Sample]) -> Iterator[str]:
-    """Answers that the embedded judges will not read, by language."""
-    languages = Counter(filter(None, map(unread_language, samples)))
-    if languages:
-        names = ", ".join(f"{name}: {count}" for name, count in sorted(languages.items()))
-        yield (
-            f"{languages.total()} of {len(samples)} answers or their contexts are in a language in which the embedded"
-            f" judges have no measured accuracy ({names}): their scores will be unknown, with reason language"
-        )

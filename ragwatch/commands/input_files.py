@@ -8,7 +8,7 @@ are those of the configuration. Parts of requests are joined as a source of kind
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fnmatch import fnmatch
 from pathlib import Path
@@ -22,7 +22,8 @@ from ragwatch.core.sample import OTHER, SkipReason
 from ragwatch.errors import ConfigError
 from ragwatch.formats.feedback import is_feedback
 from ragwatch.formats.log_reader import LogReader, RecordRules
-from ragwatch.formats.record import Parsed
+from ragwatch.formats.record import Line, Parsed
+from ragwatch.formats.several import Expand
 from ragwatch.ports.capabilities import HasLogFiles, record_rules
 from ragwatch.sources.join.joiner import JoinLimits
 from ragwatch.sources.join.options import Options
@@ -30,6 +31,22 @@ from ragwatch.sources.join.options import Options as JoinOptions
 from ragwatch.sources.join.source import joiner
 
 _UNLIMITED = JoinLimits(float("inf"), sys.maxsize, sys.maxsize)
+
+
+class LineParser(NamedTuple):
+    """How the records in the lines of a file are found and decoded.
+
+    Attributes:
+        parse: Decodes a record; None for a part that waits for others.
+        expand: Finds the records in a line that holds several; None where a line is one.
+        encoding: Encoding of the file; None for UTF-8.
+        rest: The records that are complete because the file ends.
+    """
+
+    parse: Callable[[Line], Parsed | None]
+    expand: Expand | None
+    encoding: str | None = None
+    rest: Callable[[], Sequence[Line]] = tuple
 
 
 class PartFiles:
@@ -48,22 +65,29 @@ class PartFiles:
         """Number of parts without the others of their request."""
         return self._joiner.waiting.total()
 
-    def parser(self, name: str) -> Callable[[bytes], Parsed | None]:
+    def parser(self, name: str) -> LineParser:
         """The function that takes the part in a line of a file, and returns the record that it completes.
 
         It returns None while parts are missing.
         """
         log = next((log for log in self._logs if matches(log, name)), self._logs[0])
-        parse = LogReader(record_rules(log)).parse
+        reader = LogReader(record_rules(log))
 
-        def add(line: bytes) -> Parsed | None:
-            parsed = parse(line)
+        def add(line: Line) -> Parsed | None:
+            parsed = reader.parse(line)
             if isinstance(parsed, SkipReason) or is_feedback(parsed[0]):
                 return parsed
             joined = self._joiner.add(log.name, parsed[0], 0.0, 0.0)
             return None if joined is None else (orjson.loads(joined), parsed[1])
 
-        return add
+        return LineParser(add, reader.expand, reader.encoding, self._rest)
+
+    def _rest(self) -> list[bytes]:
+        """What only silence completes, once the one file with all parts was read."""
+        joined: list[bytes] = []
+        while len(self._logs) == 1 and (some := self._joiner.expire(float("inf"))):
+            joined += some
+        return joined
 
 
 def matches(log: HasLogFiles, name: str) -> bool:
@@ -118,12 +142,13 @@ class InputFiles:
             rules = replace(rules, format=self._format, mapping=mapping)
         return LogReader(rules)
 
-    def parser(self, name: str) -> Callable[[bytes], Parsed | None]:
-        """The function that decodes the record in a line; it returns None for a part that waits for others."""
+    def parser(self, name: str) -> LineParser:
+        """The functions that find the records in a line of a file, and decode them."""
         log = self._log(name)
         if isinstance(log, JoinOptions):
             return self._parts.setdefault(log.name, PartFiles(log)).parser(name)
-        return self.reader(name).parse
+        reader = self.reader(name)
+        return LineParser(reader.parse, reader.expand, reader.encoding)
 
     @property
     def waiting(self) -> int:

@@ -60,7 +60,12 @@ def _summarise(verdicts: Sequence[Verdict], files: SampleFiles) -> None:
     routes = Counter(verdict.draw.route for verdict in verdicts if verdict.draw.route)
     stages = Counter(str(verdict.stage or "unknown") for verdict in judged)
     waiting = Counter({"without the others of their request": files.waiting} if files.waiting else {})
-    lines = (("rejected", files.rejected), ("lines skipped", files.skipped), ("parts", waiting))
+    lines = (
+        ("rejected", files.rejected),
+        ("fields left out", files.lost),
+        ("lines skipped", files.skipped),
+        ("parts", waiting),
+    )
     for title, counts in (("stage", stages), ("route", routes), ("unjudged", unjudged), *lines):
         if counts:
             console.print(f"{title}: " + ", ".join(f"{name} {count}" for name, count in counts.most_common()))

@@ -4,27 +4,40 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
-from ragwatch.core.sample import Sample
+from ragwatch.core.sample import Sample, SkipReason
+from ragwatch.core.tally import PartOutcome
 from ragwatch.errors import FormatError
 from ragwatch.formats import canonical
 from ragwatch.formats.auto import NAME as AUTO
 from ragwatch.formats.custom import KEYS, REQUIRED
 from ragwatch.formats.expressions import extractor
 from ragwatch.formats.log_fields import log_fields
-from ragwatch.formats.log_reader import RecordRules
+from ragwatch.formats.log_reader import LogReader, RecordRules
+from ragwatch.formats.optional import LostField
 from ragwatch.formats.record import Line
+from ragwatch.formats.several import begins_document
 from ragwatch.formats.shape import Record
+from ragwatch.judges.lexical.readable import unread_language
+from ragwatch.sources.join.merge import MIN_PIECES
 
 JSONL_ADVICE = "write one JSON object per line, each with its newline (of a whole array: jq -c '.[]')"
 _MAX_ROUTES_SHOWN = 5
 _MAX_COMPARED = 20  # records whose fields are compared with a name
 _MAPPED, _SPELT = 0.7, 0.8  # how alike two names are, from 0 to 1, if one is the other with an error
 _MIN_NAME_CHARS = 3
+HOUR, _HALF_HOUR = 3600.0, 1800.0
+_MAX_ZONE_HOURS, _ROUND_SECONDS, _MAX_AHEAD_SECONDS, _LAST_BYTES = 14, 60.0, 300.0, 1 << 20
+_TIMEZONE_ADVICE = (
+    "if they are local times without an offset, which are read as UTC, set timezone: Europe/Berlin or the like"
+)
+_MAX_PIECES, _MAX_LATE = 0.1, 0.5
+"""Shares of the parts of requests above which pieces, and late parts, are no accidents."""
 
 
 def route_warnings(samples: Sequence[Sample], routes: Sequence[str]) -> Iterator[str]:
@@ -72,6 +85,60 @@ def _meant(close: Sequence[str]) -> str:
     return f"; did you mean {close[0]!r}?" if close else ""
 
 
+def language_warnings(samples: Sequence[Sample]) -> Iterator[str]:
+    """Answers that the embedded judges will not read, by language."""
+    languages = Counter(filter(None, map(unread_language, samples)))
+    if languages:
+        names = ", ".join(f"{name}: {count}" for name, count in sorted(languages.items()))
+        yield (
+            f"{languages.total()} of {len(samples)} answers or their contexts are in a language in which the embedded"
+            f" judges have no measured accuracy ({names}): their scores will be unknown, with reason language"
+        )
+
+
+def field_warnings(lost: Sequence[LostField]) -> Iterator[str]:
+    """Optional fields that could not be read, each kind with the first error."""
+    counts = Counter((one.name, one.reason) for one in lost)
+    for (name, reason), number in counts.most_common():
+        first = next(one.detail for one in lost if (one.name, one.reason) == (name, reason))
+        yield f"{number} values of the field {name} are left out ({reason}; the first: {first})"
+
+
+def time_warnings(samples: Sequence[Sample], patterns: Sequence[str], reader: LogReader) -> Iterator[str]:
+    """Times that look shifted: they lie in the future, or a file was written whole hours after its last record.
+
+    Args:
+        samples: Samples of one source.
+        patterns: Paths and globs of its files.
+        reader: Reads its lines.
+    """
+    times = [sample.at for sample in samples if sample.at is not None]
+    ahead = max(times, default=0.0) - time.time()
+    if ahead > _MAX_AHEAD_SECONDS:
+        yield f"times lie up to {ahead / HOUR:.1f} h in the future; {_TIMEZONE_ADVICE}"
+        return
+    files = max(_files(patterns), key=lambda path: path.stat().st_mtime, default=None)
+    last = None if files is None or not times else _last_time(files, reader)
+    if files is None or last is None:
+        return
+    behind = files.stat().st_mtime - last
+    is_round = abs(behind - round(behind / _HALF_HOUR) * _HALF_HOUR) <= _ROUND_SECONDS
+    if is_round and _HALF_HOUR - _ROUND_SECONDS <= abs(behind) <= _MAX_ZONE_HOURS * HOUR:
+        yield f"{files} was written {behind / HOUR:.1f} h after the time of its last record; {_TIMEZONE_ADVICE}"
+
+
+def _last_time(path: Path, reader: LogReader) -> float | None:
+    """The time of the last record of a file; None if it is not known."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - _LAST_BYTES))
+            line = file.read().rstrip(b"\n").rpartition(b"\n")[2]
+        parsed = reader.parse(line)
+        return None if isinstance(parsed, SkipReason) else reader.read(parsed[0], "last").at
+    except (OSError, FormatError):
+        return None
+
+
 def reject_warnings(rejected: int, records: int, limit: float) -> Iterator[str]:
     """Whether the share of rejected records is above the threshold of the alert on rejects."""
     if records and rejected > limit * records:
@@ -80,6 +147,28 @@ def reject_warnings(rejected: int, records: int, limit: float) -> Iterator[str]:
             "RagwatchSourceRejects would fire; if these lines are no answers (health checks, errors), let `where` skip "
             "them; `ragwatch map FILE` proposes the condition"
         )
+
+
+def pieces_fault(parts: Mapping[str, float]) -> str | None:
+    """What is wrong where most parts of requests were left out; None where that is not so.
+
+    Args:
+        parts: Number of parts of a source of kind join, by outcome.
+    """
+    total, pieces, late = sum(parts.values()), parts.get(PartOutcome.PIECE, 0), parts.get(PartOutcome.LATE, 0)
+    if pieces > max(MIN_PIECES, _MAX_PIECES * total):
+        return (
+            f"{pieces:,.0f} of {total:,.0f} parts are pieces of which an answer holds one: answers seem to be logged "
+            "in pieces, and figures would be about one piece each; join them with concat: {answer: FIELD OF A PIECE} "
+            "and `complete`, a condition on the last part"
+        )
+    if pieces + late > max(MIN_PIECES, _MAX_LATE * total):
+        return (
+            f"{pieces + late:,.0f} of {total:,.0f} parts arrived after their request was complete: say with "
+            "`complete` or `parts` when it is, with `concat` what is logged in pieces, or let `where` skip what is "
+            "no part of an answer"
+        )
+    return None
 
 
 def incomplete_file(patterns: Sequence[str]) -> str | None:
@@ -92,7 +181,22 @@ def incomplete_file(patterns: Sequence[str]) -> str | None:
             continue
         if start:
             fault = "is an incomplete JSON array" if start.startswith(b"[") else "has no complete line"
+            if b"\r" in start and b"\n" not in start:
+                fault = "has lines that end in CR alone (tr '\\r' '\\n' mends that)"
             return f"{path} {fault}, so it has no complete record; {JSONL_ADVICE}"
+    return None
+
+
+def document_advice(patterns: Sequence[str]) -> str | None:
+    """What to do about the first matching file that is one JSON document; None if none is."""
+    for path in _files(patterns):
+        try:
+            with path.open("rb") as file:
+                is_document = begins_document(file.read(4096))
+        except OSError:
+            continue
+        if is_document:
+            return f"{path} is one JSON document: the daemon reads it with `documents: true`; else {JSONL_ADVICE}"
     return None
 
 

@@ -13,17 +13,21 @@ from typing import IO, BinaryIO, cast
 
 from ragwatch.core.sample import RejectReason
 from ragwatch.errors import FormatError
+from ragwatch.formats.encodings import BYTE_ORDER_MARKS, as_utf8
+from ragwatch.formats.several import begins_document
 
 MAX_REJECTS_SHOWN = 20
 _GZIP = b"\x1f\x8b"
-_ARRAY = re.compile(rb"\[\s*(?:$|[{\]])")
 _NUMBER = re.compile(r"\d+")
 
 
-def records(stream: BinaryIO) -> Iterator[tuple[int, bytes | FormatError]]:
+def records(
+    stream: BinaryIO, *, whole: bool = False, encoding: str | None = None
+) -> Iterator[tuple[int, bytes | FormatError]]:
     r"""The number and the JSON text of each record, without blank ones, in order.
 
-    The number is that of its line, or its position in the array, from 1. After a truncated or corrupt part of a gzip
+    The number is that of its line, or its position in the array, from 1; with `whole` an array is one record.
+    After a truncated or corrupt part of a gzip
     file nothing can be read: one error takes the place of the rest.
 
     >>> list(records(io.BytesIO(b'{"a": 1}\n\n{"a": 2}')))
@@ -32,15 +36,15 @@ def records(stream: BinaryIO) -> Iterator[tuple[int, bytes | FormatError]]:
     [(1, b'{"a": 1}'), (2, b'{"a": 2}')]
     """
     number = 0
-    lines = _unzip(stream)
+    lines = _in_utf8(_unzip(stream), encoding)
     try:
         for number, line in enumerate(lines, start=1):
             if not line.strip():
                 continue
-            if number == 1 and _begins_document(line):
-                yield from _document_records(line + lines.read())
+            if number == 1 and begins_document(line):
+                yield from _document_records(line + lines.read(), whole=whole)
                 return
-            yield number, line.rstrip(b"\r\n")
+            yield from ((number, one) for one in line.rstrip(b"\r\n").split(b"\r") if one.strip())
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         yield number + 1, FormatError(RejectReason.BINARY, "", f"the gzip file is truncated or corrupt: {error}")
 
@@ -52,13 +56,14 @@ def _unzip(stream: BinaryIO) -> IO[bytes]:
     return cast("IO[bytes]", buffered)
 
 
-def _begins_document(line: bytes) -> bool:
-    """Whether a first line begins a JSON value over many lines, or an array: the file is then read as a whole."""
-    text = line.strip().removeprefix(b"\xef\xbb\xbf").lstrip()
-    return (text.startswith(b"{") and not text.endswith(b"}")) or _ARRAY.match(text) is not None
+def _in_utf8(lines: IO[bytes], encoding: str | None) -> IO[bytes]:
+    """The lines in UTF-8; UTF-16 is recognised by its byte order mark."""
+    if encoding is None and isinstance(lines, io.BufferedReader):
+        encoding = BYTE_ORDER_MARKS.get(lines.peek(2)[:2])
+    return lines if encoding is None else io.BytesIO(as_utf8(lines.read(), encoding))
 
 
-def _document_records(text: bytes) -> Iterator[tuple[int, bytes]]:
+def _document_records(text: bytes, *, whole: bool) -> Iterator[tuple[int, bytes]]:
     """The records of a file that is a single JSON value; its lines if it is not."""
     try:
         value = json.loads(text)
@@ -66,7 +71,7 @@ def _document_records(text: bytes) -> Iterator[tuple[int, bytes]]:
         lines = enumerate(text.split(b"\n"), start=1)
         yield from ((number, line.rstrip(b"\r")) for number, line in lines if line.strip())
         return
-    rows = value if isinstance(value, list) else [value]
+    rows = value if isinstance(value, list) and not whole else [value]
     yield from ((number, json.dumps(row).encode()) for number, row in enumerate(rows, start=1))
 
 

@@ -16,12 +16,14 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from ragwatch.commands.event_loop import run_async
+from ragwatch.commands.log_warnings import pieces_fault
 from ragwatch.commands.options.serving import RunArguments
 from ragwatch.config import Config, load
 from ragwatch.config.validation import KindConfig
 from ragwatch.daemon import Daemon
 from ragwatch.daemon.once import OneShotRun, SourceProgress
 from ragwatch.errors import ConfigError
+from ragwatch.sources.record_options import reads_existing
 from ragwatch.stores import postgres, sqlite
 from ragwatch.telemetry import configure_logging
 
@@ -125,7 +127,10 @@ def _report_problems(sources: Iterable[SourceProgress]) -> int:
         for problem in source.problems:
             code = FAILURE
             click.echo(f"ragwatch: source {source.source}: {problem}", err=True)
-        if source.is_unreadable:
+        if (fault := pieces_fault(source.parts)) is not None:
+            code = FAILURE
+            click.echo(f"ragwatch: source {source.source}: {fault}", err=True)
+        elif source.is_unreadable:
             code = FAILURE
             click.echo(
                 f"ragwatch: source {source.source}: none of {source.seen:,.0f} records could be read"
@@ -135,6 +140,9 @@ def _report_problems(sources: Iterable[SourceProgress]) -> int:
             if (first := source.example) is not None:
                 click.echo(f"  first: {first.file}:{first.line}: {first.detail}", err=True)
                 click.echo(f"  `ragwatch map {first.file}` proposes a mapping", err=True)
+        elif source.fields_lost:
+            lost = _counts("", source.fields_lost)
+            click.echo(f"ragwatch: source {source.source}: fields that cannot be read, left out: {lost}", err=True)
         elif source.left_out:
             click.echo(f"ragwatch: source {source.source}: lines left out{_counts(': ', source.left_out)}", err=True)
     if code == OK and not records:
@@ -155,11 +163,6 @@ def _report_few_draws(once_run: OneShotRun) -> None:
 
 
 def _start_at_beginning(config: Config) -> Config:
-    """Set `start: beginning` on every source that has the option: `--once` reads the existing records."""
-
-    def from_beginning(source: KindConfig) -> KindConfig:
-        if "start" not in type(source.options).model_fields:
-            return source
-        return replace(source, options=source.options.model_copy(update={"start": "beginning"}))
-
-    return replace(config, sources=tuple(from_beginning(source) for source in config.sources))
+    """Set the options that `--once` needs: it reads the existing records, which may be whole documents."""
+    sources = tuple(replace(source, options=reads_existing(source.options)) for source in config.sources)
+    return replace(config, sources=sources)

@@ -15,7 +15,7 @@ import click
 from rich.console import Console
 from rich.progress import Progress, TaskID
 
-from ragwatch.commands.input_files import InputFiles
+from ragwatch.commands.input_files import InputFiles, LineParser
 from ragwatch.commands.record_files import Rejects, records
 from ragwatch.commands.relevance import RelevanceCases
 from ragwatch.commands.terminal import file_name_in_errors, printable
@@ -28,6 +28,8 @@ from ragwatch.core.verdict import Unjudged, UnjudgedReason, Verdict
 from ragwatch.errors import ConfigError, FormatError
 from ragwatch.formats.feedback import is_feedback
 from ragwatch.formats.log_reader import LogReader
+from ragwatch.formats.record import Parsed, parse
+from ragwatch.formats.several import expanded
 from ragwatch.formats.shape import Record
 from ragwatch.judges import KINDS
 from ragwatch.model.quantities import Quantity
@@ -54,6 +56,7 @@ class SampleFiles:
     Attributes:
         rejected: Rejected rows by reason.
         skipped: Lines that the source skips, by reason.
+        lost: Optional fields that could not be read, by name.
     """
 
     def __init__(self, inputs: InputFiles | None = None, relevance: RelevanceCases | None = None) -> None:
@@ -62,18 +65,16 @@ class SampleFiles:
         self._texts: dict[Path, object] = {}
         self.rejected: Counter[str] = Counter()
         self.skipped: Counter[SkipReason] = Counter()
+        self.lost: Counter[str] = Counter()
 
     def samples(self, name: str, stream: BinaryIO) -> Iterator[Sample]:
         """The samples of one stream that a judge has to read, in order."""
         folder, rejects = Path(name).parent, Rejects()
-        redactor, reader, parse = self._inputs.redactor, self._inputs.reader(name), self._inputs.parser(name)
-        for number, line in _with_file_name(records(stream), name):
+        redactor, reader = self._inputs.redactor, self._inputs.reader(name)
+        for number, parsed in _parsed(name, stream, self._inputs.parser(name)):
             try:
-                if isinstance(line, FormatError):
-                    raise line
-                parsed = parse(line)
-                if parsed is None:
-                    continue
+                if isinstance(parsed, FormatError):
+                    raise parsed
                 if isinstance(parsed, SkipReason):
                     self.skipped[parsed] += 1
                     continue
@@ -101,7 +102,9 @@ class SampleFiles:
     def _read(self, reader: LogReader, record: Record, fallback_id: str) -> Sample:
         """Convert a record to a sample; one with relevance judgements needs no answer."""
         if self._relevance is None:
-            return reader.read(record, fallback_id)
+            sample, lost = reader.read_without_wrong_fields(record, fallback_id)
+            self.lost.update(one.name for one in lost)
+            return sample
         return reader.read_completed(record, fallback_id, self._relevance.complete)
 
     def draw(self, sample: Sample) -> Draw:
@@ -146,6 +149,21 @@ class SampleFiles:
         if absent:
             raise FormatError("missing_field", "context_refs", f"{absent[0]!r} is not in {path.name}")
         return [texts[name] for name in names]
+
+
+def _parsed(name: str, stream: BinaryIO, parser: LineParser) -> Iterator[tuple[int, Parsed | FormatError]]:
+    """Line number and record of what is in a file, or why there is none."""
+    number = 0
+    lines = _with_file_name(records(stream, whole=parser.expand is not None, encoding=parser.encoding), name)
+    for number, line in expanded(lines, parser.expand):
+        try:
+            parsed = line if isinstance(line, (SkipReason, FormatError)) else parser.parse(line)
+        except FormatError as error:
+            yield number, error
+        else:
+            if parsed is not None:
+                yield number, parsed
+    yield from ((number, parse(record)) for record in parser.rest())
 
 
 def _with_file_name(items: Iterator[Item], name: str) -> Iterator[Item]:

@@ -30,17 +30,22 @@ class RejectReason(StrEnum):
     NO_CONTENT = "no_content"
     TRUNCATED = "truncated"
     UNDELIVERABLE = "undeliverable"
+    IMPLAUSIBLE_TIME = "implausible_time"
+    FUTURE_TIME = "future_time"
+    CONTEXT_IDS = "context_ids"
 
 
 class SkipReason(StrEnum):
     """Why a line of a mixed log is no record of an answer. The values are label values of a series.
 
-    WHERE: the condition of the source is false; WHERE_FAILED: it cannot be evaluated; NO_JSON: the line has no object.
+    WHERE: the condition of the source is false; WHERE_FAILED: it cannot be evaluated; NO_JSON: the line has no object;
+    NO_RECORDS: the expression `records` finds none in it.
     """
 
     WHERE = "where"
     WHERE_FAILED = "where_failed"
     NO_JSON = "no_json"
+    NO_RECORDS = "no_records"
 
 
 class SuspectReason(StrEnum):
@@ -49,7 +54,6 @@ class SuspectReason(StrEnum):
     CONTEXT_NAMES = "context_names"  # ids, files, links or titles instead of texts
     CONTEXT_PROMPT = "context_prompt"  # a whole prompt instead of the passages in it
     QUESTION_PROMPT = "question_prompt"
-    TIME = "time"  # before 2000 or after 2100
 
 
 class LossReason(StrEnum):

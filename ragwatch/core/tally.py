@@ -30,6 +30,7 @@ class PartOutcome(StrEnum):
     JOINED = "joined"
     ORPHANED = "orphaned"
     LATE = "late"
+    PIECE = "piece"  # one of several texts of a kind, of which a joined record holds one: an answer in pieces
     REPEATED = "repeated"
     DROPPED = "dropped"
 
@@ -43,6 +44,7 @@ class Tally(Labelled):
     PARTS = "parts", "source", "outcome"  # parts of requests that were logged in several records
     REPAIRED = "repaired", "source"
     SUSPECT = "suspect", "source", "reason"  # drawn samples that were probably read wrongly
+    FIELDS_LOST = "fields_lost", "source", "field", "reason"  # optional fields of records that could not be read
     RESENT = "resent", "source"  # records that were received before, which do not count as seen
     LOST = "lost", "source", "reason"  # records that a stream lost before they were stored; nobody has seen them
     RESETS = "resets", "source", "reason"

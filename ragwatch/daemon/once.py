@@ -29,7 +29,9 @@ class SourceProgress:
         source: Name of the source.
         seen: Number of records, including rejected ones, of all runs with this state directory.
         rejected: Number of rejected records, by reason.
-        left_out: Number of lines that are in no record, by reason: skipped ones, and parts without the others.
+        skipped: Number of lines that are in no record, by reason.
+        parts: Number of parts of requests, by outcome.
+        fields_lost: Number of optional fields that could not be read, by name and reason.
         example: The first record that this run rejected.
         problems: Why the source, or some of its files, could not be read.
     """
@@ -37,9 +39,17 @@ class SourceProgress:
     source: str
     seen: float
     rejected: Mapping[str, float]
-    left_out: Mapping[str, float]
+    skipped: Mapping[str, float]
+    parts: Mapping[str, float]
+    fields_lost: Mapping[str, float]
     example: Rejection | None
     problems: tuple[str, ...]
+
+    @property
+    def left_out(self) -> Mapping[str, float]:
+        """Number of lines that are in no record, by reason: skipped ones, and parts without the others."""
+        lost = {outcome: number for outcome, number in self.parts.items() if outcome != PartOutcome.JOINED}
+        return {**self.skipped, **lost}
 
     @property
     def is_unreadable(self) -> bool:
@@ -109,12 +119,17 @@ class OneShotRun:
             {labels[1]: n for (tally, labels), n in tallies.items() if tally is kind and labels[0] == name and n}
             for kind in (Tally.REJECTED, Tally.SKIPPED, Tally.PARTS)
         )
-        parts.pop(PartOutcome.JOINED, None)
         return SourceProgress(
             name,
             seen=tallies.get((Tally.SEEN, (name,)), 0.0),
             rejected=rejected,
-            left_out={**skipped, **parts},
+            skipped=skipped,
+            parts=parts,
+            fields_lost={
+                " ".join(labels[1:]): n
+                for (tally, labels), n in tallies.items()
+                if tally is Tally.FIELDS_LOST and labels[0] == name
+            },
             example=intake.first_rejected,
             problems=() if intake.lag is None else intake.lag.problems,
         )

@@ -302,6 +302,8 @@ def _intake(source: KindConfig, rules: IntakeRules, shared: SharedState) -> Inta
         telemetry=shared.telemetry,
         clock=shared.clock,
         parse=reader.parse,
+        expand=reader.expand,
+        rescue=reader.read_without_wrong_fields,
     )
 
 

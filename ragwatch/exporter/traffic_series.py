@@ -111,6 +111,11 @@ TRAFFIC: tuple[SeriesDefinition, ...] = (
         Tally.SUSPECT,
     ),
     SeriesDefinition(
+        "ragwatch_record_fields_lost_total",
+        "Total number of optional fields (time, id, score ...) that could not be read; their records are read without.",
+        Tally.FIELDS_LOST,
+    ),
+    SeriesDefinition(
         "ragwatch_records_resent_total",
         "Total number of records that arrived again (their id was received before); they are not counted as seen.",
         Tally.RESENT,

@@ -15,12 +15,13 @@ fallback; `from_json(x)` decodes JSON that was logged as text.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
-from ragwatch.core.sample import Sample
-from ragwatch.errors import ConfigError
+from ragwatch.core.sample import RejectReason, Sample
+from ragwatch.errors import ConfigError, FormatError
 from ragwatch.formats import canonical, relevance
 from ragwatch.formats.expressions import compile_expression, search
+from ragwatch.formats.optional import LostField, name_of
 from ragwatch.formats.shape import Record
 
 NAME = "custom"
@@ -59,14 +60,36 @@ class MappingReader:
         """Return the sample that the expressions extract. A question that is not extracted is unknown."""
         return canonical.read(self.extract(record), fallback_id)
 
-    def extract(self, record: Record) -> Record:
-        """Return what the expressions extract, as a record in the canonical format."""
+    def extract_what_it_can(self, record: Record) -> tuple[Record, tuple[LostField, ...]]:
+        """Return what the expressions extract, and the optional fields whose expressions fail.
+
+        Raises:
+            FormatError: An expression of a required field fails.
+        """
+        lost: list[LostField] = []
+        failed: set[str] = set()
+        while True:
+            try:
+                return self.extract(record, failed), tuple(lost)
+            except FormatError as error:
+                name = name_of(error.field)
+                if name is None:
+                    raise
+                failed.add(error.field)
+                lost.append(LostField(name, RejectReason(error.reason), str(error)))
+
+    def extract(self, record: Record, without: Container[str] = ()) -> Record:
+        """Return what the expressions extract, as a record in the canonical format; `without` some of its fields."""
         extracted: dict[str, object] = {"question": None}
         for key, expression in self._fields.items():
-            value = search(expression, key, record)
+            value = None if key in without else search(expression, key, record)
             if value is not None:
                 extracted[key] = value
-        values = {name: search(parsed, f"metadata.{name}", record) for name, parsed in self._extras.items()}
+        values = {
+            name: search(parsed, f"metadata.{name}", record)
+            for name, parsed in self._extras.items()
+            if f"metadata.{name}" not in without
+        }
         extras = {name: value for name, value in values.items() if value is not None}
         if extras:
             metadata = extracted.get("metadata", {})

@@ -14,6 +14,7 @@ from jmespath.parser import ParsedResult
 from ragwatch.core.sample import RejectReason
 from ragwatch.errors import ConfigError, FormatError
 from ragwatch.formats import fields
+from ragwatch.formats.messages import answers
 from ragwatch.formats.shape import Record
 
 Predicate = Callable[[Record], bool]
@@ -27,11 +28,15 @@ _FAILURES = (ArithmeticError, LookupError, RecursionError, TypeError, ValueError
 
 
 class _Functions(functions.Functions):
-    """JMESPath's built-in functions, and `from_json`."""
+    """JMESPath's built-in functions, `from_json` and `answers`."""
 
     @functions.signature({"types": []})
     def _func_from_json(self, value: object) -> object:
         return fields.embedded(value)
+
+    @functions.signature({"types": []})
+    def _func_answers(self, value: object) -> object:
+        return answers(value)
 
     @functions.signature({"types": []})
     def _func_to_number(self, value: object) -> object:

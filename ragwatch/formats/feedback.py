@@ -36,7 +36,7 @@ class FeedbackRecord(NamedTuple):
     Attributes:
         id: Id of the answer in its log.
         score: Score in [0, 1].
-        at: When it was given, in seconds since the epoch; None if that is not logged.
+        at: When it was given, in seconds since the epoch; None if that is not logged, or is no time.
         source: Name of the source of the answer; None if the record does not name it.
     """
 
@@ -89,7 +89,10 @@ class FeedbackReader:
         if identity is None:
             raise fields.missing(FEEDBACK_FOR, "is empty; it names the id of the answer")
         time_key, time = fields.first(record, fields.TIME_KEYS)
-        at = None if time is None else epoch_seconds(time, time_key)
+        try:
+            at = None if time is None else epoch_seconds(time, time_key)
+        except FormatError:  # a wrong time does not make an opinion worthless
+            at = None
         source = fields.optional_text(record.get("source"), "source")
         return FeedbackRecord(identity, self._score(record), at, source or None)
 

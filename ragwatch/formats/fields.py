@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from sys import float_info
 
@@ -12,7 +13,7 @@ from ragwatch.errors import FormatError
 from ragwatch.formats import names
 from ragwatch.formats.record import decode
 from ragwatch.formats.shape import Record
-from ragwatch.formats.times import epoch_seconds
+from ragwatch.formats.times import time_of_answer
 
 TEXT_KEYS = ("text", "content", "page_content", "chunk", "body")
 ID_KEYS = ("id", "request_id", "run_id")
@@ -20,6 +21,8 @@ LIST_KEYS = ("contexts", "documents", "results", "context", "retrieved_contexts"
 CONTEXT_ID_KEYS = ("id", "chunk_id", "doc_id", "document_id")
 TIME_KEYS = ("at", "timestamp", "ts", "created_at", "created")
 MAX_METADATA_DEPTH = 32
+IDS_ADVICE = "hold ids instead of texts; log the texts that the retriever returned, or set `resolve` of the source"
+_ID = re.compile(r"(?=.*(?:\d|[A-Za-z][-_#/:.][A-Za-z]))[A-Za-z0-9_#/:.@+=|~-]{1,80}")
 MAX_NUMBER = float_info.max
 
 _TELLING = names.place("question", "prompt")  # rank below which a name says that a user asked the question
@@ -197,6 +200,15 @@ def _named(part: str, item: Record) -> tuple[str, object]:
     return ("", None) if name is None else (name, item[name])
 
 
+def are_ids(passages: Sequence[Context]) -> bool:
+    """Return whether all contexts are ids of passages: one short word with a digit or a mark inside.
+
+    >>> are_ids([Context("doc-17#3"), Context("6f1c")]), are_ids([Context("doc-17#3"), Context("Yes.")])
+    (True, False)
+    """
+    return all(_ID.fullmatch(passage.text.strip()) for passage in passages)
+
+
 def number(value: object, path: str) -> float:
     """Return a finite number."""
     if isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= MAX_NUMBER:
@@ -272,13 +284,15 @@ def assemble(
     if inner:
         id_key, id_value = first(inner, ID_KEYS) if id_value is None else (id_key, id_value)
         time_key, time_value = first(inner, TIME_KEYS) if time_value is None else (time_key, time_value)
+    if contexts and " " not in contexts[0].text and are_ids(contexts):
+        raise FormatError(RejectReason.CONTEXT_IDS, "contexts", IDS_ADVICE)
     route = record.get("route")
     parts = (
         (id_value if type(id_value) is str else identity(id_value, id_key)) or fallback_id,
         question if question and not question.isspace() else _asked(record),
         contexts,
         answer,
-        None if time_value is None else epoch_seconds(time_value, time_key),
+        None if time_value is None else time_of_answer(time_value, time_key),
         "" if route is None else text(route, "route"),
         metadata(record),
         None if reference is None else text(reference, "reference"),

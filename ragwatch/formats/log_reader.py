@@ -1,18 +1,26 @@
-"""Reads the records of one log as its source is configured: `format`, `mapping`, `where`, `prefix` and `split`."""
+"""Reads the records of one log as its source is configured: `format`, `mapping`, `records`, `where` and the like."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import tzinfo
+from zoneinfo import ZoneInfo
 
 from ragwatch import formats
-from ragwatch.core.sample import Context, Sample
+from ragwatch.core.sample import Context, Sample, SkipReason
 from ragwatch.errors import ConfigError
 from ragwatch.formats import canonical, fields
+from ragwatch.formats.corpus import Corpus
 from ragwatch.formats.custom import MappingReader
+from ragwatch.formats.feedback import is_feedback
+from ragwatch.formats.optional import LostField, read_without_wrong_fields
+from ragwatch.formats.record import Line, Parse, Parsed
 from ragwatch.formats.selection import AUTO, line_parser
+from ragwatch.formats.several import record_finder
 from ragwatch.formats.shape import Record
 from ragwatch.formats.split import KINDS, Splitter
+from ragwatch.formats.times import without_offset
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +32,10 @@ class RecordRules:
         mapping: Expressions of the format `custom`; else empty.
         where: JMESPath condition on records; None for all.
         prefix: What stands before the JSON object of a line; see `selection.line_parser`.
+        timezone: Name of the time zone of times without an offset; None for UTC.
+        resolve: Where the texts of contexts are that are logged as ids; see `corpus`. None if they are texts.
+        encoding: Name of the encoding of files; None for UTF-8.
+        records: JMESPath of the records in a line that holds several; None where a line is one.
         split: Kind of the passages in a text, or an object with `by`, `after` and `before`; None to take texts whole.
     """
 
@@ -32,6 +44,10 @@ class RecordRules:
     where: str | None = None
     prefix: str | None = None
     split: str | Mapping[str, str] | None = None
+    records: str | None = None
+    timezone: str | None = None
+    resolve: Mapping[str, str] | None = None
+    encoding: str | None = None
 
 
 class LogReader:
@@ -42,16 +58,24 @@ class LogReader:
 
     Attributes:
         parse: Decodes the record in a line, or says why the line is skipped.
+        expand: Finds the records in a line that holds several; None where a line is one.
+        encoding: Name of the encoding of files; None for UTF-8.
 
     Raises:
         ConfigError: An option is invalid; the message names it.
     """
 
     def __init__(self, rules: RecordRules) -> None:
-        self.parse = line_parser(rules.where, rules.prefix)
+        self._parse = line_parser(rules.where, rules.prefix)
+        self.parse: Parse = self._parse if rules.timezone is None else self._parse_in_zone
+        self.expand = None if rules.records is None else record_finder(rules.records, rules.prefix)
+        self.encoding = rules.encoding
         self._reader = formats.build(rules.format, rules.mapping or None)
         self._splitter = None if rules.split is None else splitter(rules.split)
-        self.read = self._reader.read if self._splitter is None else self._read_and_split
+        self._zone = None if rules.timezone is None else time_zone(rules.timezone)
+        self._corpus = None if rules.resolve is None else Corpus(rules.resolve)
+        is_plain = self._splitter is None and self._zone is None and self._corpus is None
+        self.read = self._reader.read if is_plain else self._read_and_change
 
     def read_completed(self, record: Record, fallback_id: str, complete: Callable[[Record], Record]) -> Sample:
         """Return the sample in a record to which `complete` has added fields of the canonical format."""
@@ -59,11 +83,63 @@ class LogReader:
             return self._split(canonical.read(complete(self._reader.extract(record)), fallback_id))
         return self._split(self._reader.read(complete(record), fallback_id))
 
-    def _read_and_split(self, record: Record, fallback_id: str) -> Sample:
-        return self._split(self._reader.read(record, fallback_id))
+    def read_without_wrong_fields(self, record: Record, fallback_id: str) -> tuple[Sample, tuple[LostField, ...]]:
+        """Return the sample in a record, and the optional fields that were left out because they are wrong.
+
+        Raises:
+            FormatError: A required field is wrong.
+        """
+        extracted, failed, read = record, tuple[LostField, ...](), self._reader.read
+        if isinstance(self._reader, MappingReader):
+            extracted, failed = self._reader.extract_what_it_can(record)
+            read = canonical.read
+        sample, lost = read_without_wrong_fields(read, self._changed(extracted), fallback_id)
+        return self._split(sample), (*failed, *lost)
+
+    def _read_and_change(self, record: Record, fallback_id: str) -> Sample:
+        if isinstance(self._reader, MappingReader):
+            return self._split(canonical.read(self._changed(self._reader.extract(record)), fallback_id))
+        return self._split(self._reader.read(self._changed(record), fallback_id))
+
+    def _changed(self, record: Record) -> Record:
+        """A record with times in UTC and the texts of its contexts."""
+        if self._zone is not None:
+            record = {**record, **local_times(record, self._zone)}
+        return record if self._corpus is None else self._corpus.with_texts(record)
+
+    def _parse_in_zone(self, line: Line) -> Parsed:
+        """Decode a record; the time of feedback is read without the rest of this reader."""
+        parsed = self._parse(line)
+        if self._zone is None or isinstance(parsed, SkipReason) or not is_feedback(parsed[0]):
+            return parsed
+        return {**parsed[0], **local_times(parsed[0], self._zone)}, parsed[1]
 
     def _split(self, sample: Sample) -> Sample:
         return sample if self._splitter is None else split_contexts(sample, self._splitter)
+
+
+def time_zone(name: str) -> ZoneInfo:
+    """Return the time zone of an IANA name.
+
+    Raises:
+        ConfigError: There is none.
+    """
+    try:
+        return ZoneInfo(name)
+    except (KeyError, OSError, ValueError) as error:
+        raise ConfigError(
+            f"timezone: {name!r} is not in the time zone database; write one such as Europe/Berlin"
+        ) from error
+
+
+def local_times(record: Record, zone: tzinfo) -> dict[str, float]:
+    """Return the times of a record that have no offset, by key, in seconds since the epoch.
+
+    >>> local_times({"at": "2026-05-01T12:00:00", "ts": "2026-05-01T10:00:00Z"}, ZoneInfo("Europe/Berlin"))
+    {'at': 1777629600.0}
+    """
+    moments = {key: without_offset(record[key]) for key in fields.TIME_KEYS if key in record}
+    return {key: moment.replace(tzinfo=zone).timestamp() for key, moment in moments.items() if moment is not None}
 
 
 def splitter(option: str | Mapping[str, str]) -> Splitter:

@@ -139,6 +139,45 @@ def last_asked(messages: object) -> tuple[int, str] | None:
     return None
 
 
+def answers(messages: object) -> list[dict[str, object]] | None:
+    """Return one record for each answer in a conversation; None if it is none.
+
+    An answer is the last text of the assistant before the next question. A record has `question`, `answer`, `history`
+    (the messages before the question), `message` (that of the answer) and `between` (those between the two).
+
+    >>> chat = [{"role": "user", "content": "Why?"}, {"role": "tool", "content": "ten"}, {"role": "ai", "text": "So"}]
+    >>> [(one["question"], one["answer"], one["between"]) for one in answers(chat)]
+    [('Why?', 'So', [{'role': 'tool', 'content': 'ten'}])]
+    """
+    if not isinstance(messages, list):
+        return None
+    spoken = [_spoken(message) for message in messages]
+    asked = [place for place, (role, _) in enumerate(spoken) if role is Role.USER]
+    records: list[dict[str, object]] = []
+    for question, until in zip(asked, [*asked[1:], len(messages)], strict=True):
+        answered = [place for place in range(question, until) if spoken[place][0] is Role.ASSISTANT]
+        if answered:
+            last = answered[-1]
+            records.append(
+                {
+                    "question": spoken[question][1],
+                    "answer": spoken[last][1],
+                    "history": messages[:question],
+                    "message": messages[last],
+                    "between": messages[question + 1 : last],
+                }
+            )
+    return records
+
+
+def _spoken(message: object) -> tuple[Role, str]:
+    """Who wrote a message, and its text; `other` and empty where that is not one person."""
+    match said(message):
+        case [(role, text)] if text.strip():
+            return role, text
+    return Role.OTHER, ""
+
+
 def question_text(value: object) -> str | None:
     """Return the text of a question that was logged as text, as a message or as a conversation."""
     if isinstance(value, str):

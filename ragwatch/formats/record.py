@@ -17,6 +17,7 @@ import orjson
 from ragwatch.core.sample import RejectReason, SkipReason
 from ragwatch.errors import FormatError, TooManyValuesError
 from ragwatch.formats.decoded_size import ADVICE, is_too_large
+from ragwatch.formats.encodings import is_utf16
 
 Parsed = tuple[dict[str, object], bool] | SkipReason
 """A record and whether characters in it were replaced, or why the line is skipped (see `selection`)."""
@@ -105,7 +106,10 @@ def decode_body(body: bytes) -> object:
 
 def _parse_carefully(line: bytes) -> tuple[dict[str, object], bool]:
     if b"\x00" in line:
-        raise FormatError(RejectReason.BINARY, "", "contains NUL bytes: a binary file, or a gap left by a crash")
+        likely = (
+            "looks like UTF-16: set encoding: utf-16" if is_utf16(line) else "a binary file, or a gap left by a crash"
+        )
+        raise FormatError(RejectReason.BINARY, "", f"contains NUL bytes: {likely}")
     decoded = line.decode("utf-8", "replace").removeprefix(_BOM)
     text = _ESCAPE.sub(_repaired, decoded)
     try:

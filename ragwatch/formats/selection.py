@@ -52,7 +52,7 @@ def line_parser(where: str | None = None, prefix: str | None = None) -> Parse:
     """
     if where is None and prefix is None:
         return parse
-    start = _first_brace if prefix is None else _first_object if prefix == AUTO else _pattern_end(prefix)
+    start = object_start(prefix)
     selects = None if where is None else predicate("where", where)
 
     def select(line: Line) -> Parsed:
@@ -72,6 +72,15 @@ def line_parser(where: str | None = None, prefix: str | None = None) -> Parse:
             return SkipReason.WHERE_FAILED
 
     return select
+
+
+def object_start(prefix: str | None) -> Callable[[bytes], int]:
+    """Return the function that finds the position of the JSON object in a line; -1 if it holds none.
+
+    Raises:
+        ConfigError: The prefix is invalid.
+    """
+    return _first_brace if prefix is None else _first_object if prefix == AUTO else _pattern_end(prefix)
 
 
 def _first_brace(line: bytes) -> int:

@@ -105,8 +105,6 @@ def doubts(sample: Sample) -> Iterator[SuspectReason]:
         yield SuspectReason.CONTEXT_PROMPT
     if sample.question is not None and is_prompt(sample.question):
         yield SuspectReason.QUESTION_PROMPT
-    if sample.at is not None and not EARLIEST <= sample.at <= LATEST:
-        yield SuspectReason.TIME
 
 
 def _contexts(samples: Sequence[Sample]) -> Iterator[Suspicion]:

@@ -10,6 +10,8 @@ from ragwatch.errors import FormatError
 
 # A number above a limit is in that fraction of a second: seconds reach 1e11 in the year 5138.
 _MAX_SECONDS = 10**11
+_EARLIEST, _LATEST = 946_684_800.0, 4_102_444_800.0
+"""The years 2000 to 2099: other times are a zero, a duration, a counter or a number in another unit."""
 _MAX_NUMBER = float_info.max
 _DATE, _SECOND = len("20260501"), len("20260501100000")
 _DATES = (_DATE, _SECOND)  # as numbers of seconds these would be a time in 1970 and one after 2286
@@ -30,6 +32,32 @@ def epoch_seconds(value: object, path: str) -> float:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return _from_number(value, path)
     raise _wrong(value, path)
+
+
+def time_of_answer(value: object, path: str) -> float:
+    """Convert the time of an answer to seconds since the epoch, as `epoch_seconds` does.
+
+    Raises:
+        FormatError: wrong_type; or implausible_time, if it lies outside of the years 2000 to 2099.
+    """
+    if type(value) is float and _EARLIEST <= value <= _LATEST:  # the most common one; this runs for every request
+        return value
+    seconds = epoch_seconds(value, path)
+    if _EARLIEST <= seconds <= _LATEST:
+        return seconds
+    message = f"{str(value)[:40]!r} is no plausible time of an answer, which lies in the years 2000 to 2099"
+    raise FormatError(RejectReason.IMPLAUSIBLE_TIME, path, message)
+
+
+def without_offset(value: object) -> datetime | None:
+    """Return the moment in an ISO 8601 text that has a time of day and no offset; None for anything else."""
+    if not isinstance(value, str) or len(value) <= len("2026-05-01") or value.replace(".", "", 1).isdecimal():
+        return None
+    try:
+        moment = datetime.fromisoformat(value)
+    except ValueError:
+        return None
+    return moment if moment.tzinfo is None else None
 
 
 def _from_text(text: str, path: str) -> float:

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import islice, repeat
 
 from ragwatch.core.canary.mark import CanaryMarks
 from ragwatch.core.feedback import FeedbackOutcome
 from ragwatch.core.redaction.redactor import Redactor
-from ragwatch.core.sample import OTHER, Draw, RejectReason, Sample, SkipReason
+from ragwatch.core.sample import Draw, RejectReason, Sample, SkipReason
 from ragwatch.core.sampling import SamplingHash, SamplingPlan, key_of, shedding_factor
 from ragwatch.core.signals import SignalCounter
 from ragwatch.core.snapshot import Lag
 from ragwatch.core.tally import Tallies, Tally, lines_read
 from ragwatch.errors import FormatError, ReceivedMeanwhileError
 from ragwatch.formats.feedback import is_feedback
-from ragwatch.formats.record import Parse, parse
+from ragwatch.formats.optional import AHEAD, MAX_AHEAD_SECONDS, LostField, name_of
+from ragwatch.formats.record import Line, Parse, parse
+from ragwatch.formats.several import Expand
 from ragwatch.formats.suspicion import doubts
 from ragwatch.pipeline.feedback_rules import FeedbackRules
 from ragwatch.pipeline.named_versions import NamedVersions
+from ragwatch.pipeline.placing import names_canary, placing
 from ragwatch.pipeline.unreadable_files import UnreadableFiles
 from ragwatch.pipeline.vocabularies import Vocabularies
 from ragwatch.ports import Admission, Assignment, Batch, BatchReport, Feedback, Rejection, Source, Store, VersionValue
@@ -30,13 +33,12 @@ from ragwatch.telemetry import Telemetry
 
 CANARY = "canary"
 """Metadata key of answers to our own canaries: the mark that probes send as the header `X-Ragwatch-Canary`."""
-_NOT_CANARY = frozenset({"", "-", "0", "false", "no", "none", "null"})
 _MARK_ADVICE = "log the whole X-Ragwatch-Canary as metadata.canary; until then these answers count as traffic"
-_CHECK_ADVICE = "{reason}: run `ragwatch check`, which shows how records are read, and correct the source"
 LOOKED_UP_AT_ONCE = 100
 """Ids of records that are looked up in the store with one query."""
 NumberedSample = tuple[Sample, int, Mapping[str, object]]
 Read = Callable[[Mapping[str, object], str], Sample]
+Rescue = Callable[[Mapping[str, object], str], tuple[Sample, Sequence[LostField]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,32 +85,6 @@ class _BatchResult:
     versions: list[VersionValue] = field(default_factory=list)
 
 
-def placing(plan: SamplingPlan, factor: float = 1.0) -> Callable[[Sample], tuple[str, float]]:
-    """A function from a sample to its route (as a label value) and its inclusion probability times `factor`."""
-    routes = {route: (route, factor * plan.probability_of(route)) for route in plan.known_routes}
-    other = (OTHER, factor * plan.probability_of(OTHER))
-    if plan.stratum is None:
-        return lambda sample: routes.get(sample.route, other)
-
-    def by_stratum(sample: Sample) -> tuple[str, float]:
-        route = plan.label(sample.route)
-        return route, factor * plan.probability_of(route, sample.metadata.get(str(plan.stratum)))
-
-    return by_stratum
-
-
-def names_canary(value: object) -> bool:
-    """Whether the value under `CANARY` marks an answer to one of our canaries.
-
-    A service that logs the header of every request logs null, "" or "-" for requests of its users, and one with canary
-    releases may log false there. Without this check, all of its traffic would be left out.
-
-    >>> [names_canary(value) for value in ("refunds", True, None, "", "-", "None", False)]
-    [True, True, False, False, False, False, False]
-    """
-    return value.strip().lower() not in _NOT_CANARY if isinstance(value, str) else bool(value)
-
-
 class IntakeLoop:
     """The loop that reads one source.
 
@@ -117,6 +93,8 @@ class IntakeLoop:
         read: The format: converts a record, and the id that follows from its position, to a Sample.
         clock: Seconds since the epoch; used for records without a time.
         parse: Converts a line to a record.
+        expand: Finds the records in a line that holds several; None where a line is one.
+        rescue: Reads a record without its wrong optional fields; None where these cost the record.
 
     Attributes:
         lag: How far the source is behind, as of the last step; None before the first.
@@ -136,11 +114,15 @@ class IntakeLoop:
         telemetry: Telemetry,
         clock: Callable[[], float],
         parse: Parse = parse,
+        expand: Expand | None = None,
+        rescue: Rescue | None = None,
     ) -> None:
         self.source = source
         self.rules = rules
         self._read = read
         self._parse = parse
+        self._expand = expand
+        self._rescue = rescue
         self._store = store
         self._telemetry = telemetry
         self._clock = clock
@@ -150,7 +132,6 @@ class IntakeLoop:
         self.first_rejected: Rejection | None = None
         self.polled = asyncio.Event()
         self.factor = 1.0
-        self._said: set[str] = set()
 
     async def step(self) -> bool:
         """Admit one batch. False when there is nothing to read, or the queue is full."""
@@ -256,6 +237,8 @@ class IntakeLoop:
             key = key_of(name, sample.id)
             if self.rules.sampling.draws(key, probability):
                 at = now if sample.at is None else min(sample.at, now)
+                if sample.at is not None and sample.at > now + MAX_AHEAD_SECONDS:
+                    self._count_lost(result.tallies, AHEAD)
                 self._draw(result, Draw(key, sample, name, route, probability, at=at), record)
 
     def _samples(self, batch: Batch, result: _BatchResult, report: BatchReport) -> Iterator[NumberedSample]:
@@ -265,7 +248,7 @@ class IntakeLoop:
         """
         skipped: Counter[SkipReason] = Counter()
         name, stream, parse, read = self.source.name, batch.stream, self._parse, self._read
-        for index, (line, number) in enumerate(zip(batch.lines, batch.numbers, strict=True)):
+        for index, line, number, part in self._lines(batch, result, report):
             try:
                 parsed = parse(line)
                 if isinstance(parsed, SkipReason):
@@ -278,15 +261,61 @@ class IntakeLoop:
                     continue
                 sample = read(record, "")
             except FormatError as error:
-                rejection = Rejection(RejectReason(error.reason), batch.file, number, error.field, str(error))
-                self._reject(result.tallies, rejection, report)
-                continue
+                rescued = self._without_wrong_fields(line, error, result.tallies)
+                if rescued is None:
+                    rejection = Rejection(RejectReason(error.reason), batch.file, number, error.field, str(error))
+                    self._reject(result.tallies, rejection, report)
+                    continue
+                sample, record, repaired = rescued
             if repaired:
                 result.tallies[Tally.REPAIRED, (name,)] += 1
-            yield sample if sample.id else sample._replace(id=f"{stream}:{batch.offsets[index]}"), number, record
+            if not sample.id:
+                sample = sample._replace(id=f"{stream}:{batch.offsets[index]}{f'.{part}' if part else ''}")
+            yield sample, number, record
         for reason, lines in skipped.items():
             result.tallies[Tally.SKIPPED, (name, reason)] += lines
             result.tallies[Tally.SEEN, (name,)] -= lines
+
+    def _without_wrong_fields(
+        self, line: Line, error: FormatError, tallies: Tallies
+    ) -> tuple[Sample, dict[str, object], bool] | None:
+        """Read a record without the optional fields that are wrong, and count them; None if a required one is wrong."""
+        parsed = None if self._rescue is None or name_of(error.field) is None else self._parse(line)
+        if self._rescue is None or parsed is None or isinstance(parsed, SkipReason):
+            return None
+        try:
+            sample, lost = self._rescue(parsed[0], "")
+        except FormatError:
+            return None
+        for one in lost:
+            self._count_lost(tallies, one)
+        return sample, *parsed
+
+    def _count_lost(self, tallies: Tallies, one: LostField) -> None:
+        tallies[Tally.FIELDS_LOST, (self.source.name, one.name, one.reason)] += 1
+        self._telemetry.field_lost(self.source.name, one.name, one.reason, one.detail)
+
+    def _lines(self, batch: Batch, result: _BatchResult, report: BatchReport) -> Iterable[tuple[int, Line, int, int]]:
+        """Index, record, number and place in its line of the records in a batch."""
+        if self._expand is None:
+            return zip(range(len(batch.lines)), batch.lines, batch.numbers, repeat(0))
+        return self._expanded(self._expand, batch, result, report)
+
+    def _expanded(
+        self, expand: Expand, batch: Batch, result: _BatchResult, report: BatchReport
+    ) -> Iterator[tuple[int, Line, int, int]]:
+        """The same for lines that hold several records; those without any are skipped."""
+        seen, skipped = (Tally.SEEN, (self.source.name,)), (Tally.SKIPPED, (self.source.name, SkipReason.NO_RECORDS))
+        for index, (line, number) in enumerate(zip(batch.lines, batch.numbers, strict=True)):
+            try:
+                records = expand(line)
+            except FormatError as error:
+                rejection = Rejection(RejectReason(error.reason), batch.file, number, error.field, str(error))
+                self._reject(result.tallies, rejection, report)
+                continue
+            result.tallies[seen] += len(records) - 1
+            result.tallies[skipped] += not records
+            yield from ((index, record, number, part) for part, record in enumerate(records))
 
     def _without_resent(
         self, samples: Iterator[NumberedSample], result: _BatchResult, report: BatchReport
@@ -314,14 +343,8 @@ class IntakeLoop:
             tallies[Tally.OF_CANARIES, (name,)] += 1
             return True
         tallies[Tally.INVALID_MARKS, (name,)] += 1
-        self._say_once("mark", "invalid canary mark", _MARK_ADVICE)
+        self._telemetry.odd_records(name, "invalid canary mark", _MARK_ADVICE)
         return False
-
-    def _say_once(self, what: str, event: str, advice: str) -> None:
-        """Log what is wrong with the records of this source, once."""
-        if what not in self._said:
-            self._said.add(what)
-            self._telemetry.odd_records(self.source.name, event, advice)
 
     def _read_feedback(self, record: Mapping[str, object], result: _BatchResult) -> None:
         """Read a record of feedback on an answer.
@@ -343,7 +366,7 @@ class IntakeLoop:
             return
         for reason in doubts(draw.sample):
             result.tallies[Tally.SUSPECT, (self.source.name, reason)] += 1
-            self._say_once(str(reason), "a sample was probably read wrongly", _CHECK_ADVICE.format(reason=reason))
+            self._telemetry.probably_misread(self.source.name, reason)
         if (one := self.rules.feedback.of_draw(record, draw, result.tallies)) is not None:
             result.feedback.append(one)
         if self.rules.redactor is not None:

@@ -105,6 +105,19 @@ def nested(folder: Path) -> None:
     (folder / "app.log").write_text("".join(lines[NUMBER // 2 :]))
 
 
+def streamed(folder: Path) -> None:
+    """Answers that are logged word by word; the parts of two requests are mixed."""
+    rows: list[list[dict[str, Any]]] = []
+    for n in range(NUMBER):
+        place = {"request_id": f"r{n}"}
+        words = [{**place, "type": "delta", "delta": f"{word} "} for word in answer(n).split(" ")]
+        search = {**place, "type": "search", "question": question(n), "contexts": passages(n)}
+        rows.append([search, *words, {**place, "type": "done"}])
+    pairs = zip(rows[::2], rows[1::2], strict=True)
+    lines = [json.dumps(row) for one, other in pairs for pair in zip(one, other, strict=True) for row in pair]
+    (folder / "app.jsonl").write_text("".join(f"{line}\n" for line in lines))
+
+
 SERVICES = {
     "prefixed": Service(prefixed, ("app.log",), "app.log", NUMBER, {'skipped_total{reason="no_json"': 4}),
     "mixed": Service(
@@ -121,6 +134,7 @@ SERVICES = {
         NUMBER,
         {'outcome="joined"': 2 * NUMBER, 'outcome="orphaned"': 1, 'outcome="repeated"': 1},
     ),
+    "streamed": Service(streamed, ("app.jsonl",), "", NUMBER, {'outcome="joined"': 9 * NUMBER}),
     "chat": Service(chat, ("chat.jsonl",), "chat.jsonl", NUMBER, {}),
     "nested": Service(nested, ("app.log.1.gz",), "app.log*", NUMBER, {}),
 }
@@ -158,6 +172,80 @@ def test_from_map_to_figures(tmp_path: Path, name: str) -> None:
     assert means
     assert all(float(mean) > 0.95 for mean in means)
     assert value(done.stdout, "ragwatch_traffic_contexts_sum{") == 2 * service.answers
+
+
+def canonical(n: int) -> dict[str, Any]:
+    """An answer in our own format."""
+    return {"id": f"r{n}", "question": question(n), "contexts": passages(n), "answer": answer(n)}
+
+
+def pages(folder: Path) -> dict[str, Any]:
+    """Pretty-printed pages of an API, in files of their own."""
+    for page in range(2):
+        rows = [canonical(n) for n in range(page, NUMBER, 2)]
+        (folder / f"page{page}.json").write_text(json.dumps({"data": rows, "has_more": not page}, indent=2))
+    return {"path": f"{folder}/page*.json", "records": "data"}
+
+
+def conversations(folder: Path) -> dict[str, Any]:
+    """An array of two conversations with many answers."""
+    chats: list[list[dict[str, Any]]] = [[], []]
+    for n in range(NUMBER):
+        tools = [{"role": "tool", "content": text} for text in passages(n)]
+        chats[n % 2] += [{"role": "user", "content": question(n)}, *tools]
+        chats[n % 2].append({"role": "assistant", "content": answer(n), "id": f"r{n}"})
+    (folder / "chats.json").write_text(json.dumps([{"messages": chat} for chat in chats]))
+    mapping = {"id": "message.id", "question": "question", "answer": "answer", "history": "history"}
+    mapping["contexts"] = "between[?role=='tool'].content"
+    return {"path": f"{folder}/chats.json", "records": "answers(messages)", "format": "custom", "mapping": mapping}
+
+
+def ids(folder: Path) -> dict[str, Any]:
+    """Contexts that are ids, in UTF-16."""
+    corpus = {f"d{n}-{rank}": text for n in range(NUMBER) for rank, text in enumerate(passages(n))}
+    rows = [{**canonical(n), "contexts": [f"d{n}-0", f"d{n}-1"], "at": 0} for n in range(NUMBER)]
+    (folder / "corpus.csv").write_text("id,text\n" + "".join(f"{name},{text}\n" for name, text in corpus.items()))
+    (folder / "app.log").write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-16")
+    return {"path": f"{folder}/app.log", "encoding": "utf-16", "resolve": {"file": f"{folder}/corpus.csv"}}
+
+
+@pytest.mark.costly
+@pytest.mark.parametrize("write", [pages, conversations, ids])
+def test_from_keys_to_figures(tmp_path: Path, write: Callable[[Path], dict[str, Any]]) -> None:
+    """`check` reads every answer with the keys that docs/logs.md names, and `run --once` judges each of them."""
+    source = {"kind": "tail", "name": "app", **write(tmp_path)}
+    config = tmp_path / "ragwatch.yaml"
+    config.write_text(
+        yaml.safe_dump({"state": f"{tmp_path}/state", "sampling": {"probability": 1.0}, "sources": [source]})
+    )
+    checked = run_forked("check", "--config", config)
+    assert checked.returncode == 0, checked.stdout
+    done = run_forked("run", "--once", "--config", config)
+    assert done.returncode == 0, done.stderr
+    assert value(done.stdout, "ragwatch_requests_seen_total{") == NUMBER
+    assert value(done.stdout, "ragwatch_samples_judged_total{") == NUMBER
+    assert value(done.stdout, "ragwatch_traffic_contexts_sum{") == 2 * NUMBER
+    lost = 'ragwatch_record_fields_lost_total{field="at",reason="implausible_time"'
+    assert value(done.stdout, lost) == (NUMBER if write is ids else 0)
+    means = re.findall(r'^ragwatch_faithfulness_ratio\{.*window="1d"\} (\S+)$', done.stdout, flags=re.MULTILINE)
+    assert means
+    assert all(float(mean) > 0.95 for mean in means)
+
+
+@pytest.mark.costly
+def test_pieces_without_concat_fail(tmp_path: Path) -> None:
+    """Neither command is content where a piece would be the answer: both name the key."""
+    streamed(tmp_path)
+    mapping = {"question": "question", "contexts": "contexts", "answer": "delta"}
+    of = [{"kind": "tail", "name": "parts", "path": f"{tmp_path}/app.jsonl"}]
+    source = {"kind": "join", "name": "app", "by": "request_id", "of": of, "format": "custom", "mapping": mapping}
+    config = tmp_path / "ragwatch.yaml"
+    config.write_text(yaml.safe_dump({"state": f"{tmp_path}/state", "sources": [source]}))
+    checked = run_forked("check", "--config", config)
+    done = run_forked("run", "--once", "--config", config)
+    assert (checked.returncode, done.returncode) == (1, 1)
+    assert "concat:" in checked.stdout
+    assert "concat: {answer:" in done.stderr
 
 
 def value(text: str, part: str) -> float:

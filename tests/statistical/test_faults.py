@@ -32,7 +32,7 @@ from ragwatch.core.sample import Draw
 from ragwatch.core.sampling import SamplingPlan, is_drawn, key_of
 from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.digest import DigestInputs, DigestLoop
-from ragwatch.pipeline.intake import placing
+from ragwatch.pipeline.placing import placing
 from ragwatch.pipeline.sampling_control import SHED_AT, JudgePlan, SamplingControl
 from ragwatch.pipeline.windows import SlidingWindows
 from ragwatch.ports import ScoreRow

@@ -8,15 +8,19 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import orjson
+
+from ragwatch.core.sample import Sample
 from ragwatch.core.tally import PartOutcome
 from ragwatch.errors import FormatError
 from ragwatch.formats import fields
 from ragwatch.formats.shape import Record
 from ragwatch.ports import Part
-from ragwatch.sources.join.merge import RecordPart, json_of, merged
+from ragwatch.sources.join.merge import MIN_PIECES, WHOLE, Pieces, RecordPart, is_piece, json_of, merged, shape_of
 
 _MAX_EXPIRED = 500  # requests that are joined at once although parts are missing
 _REMEMBERED = 3  # times as long as a part waits: how long late parts of a request are recognised
+Read = Callable[[Record], Sample | None]
 Whole = Callable[[Sequence[RecordPart], Record], bool]
 """Whether no part of a request is missing, given its parts and the merged record."""
 
@@ -35,6 +39,20 @@ class JoinLimits(NamedTuple):
     size: int
 
 
+class Stream(NamedTuple):
+    """How answers in pieces are joined.
+
+    Attributes:
+        pieces: How their fields are put together.
+        ends: Whether a part is the last one of its request; None where only silence ends it.
+        files: Names of sources in which equal pieces are different ones; a client may send a part again.
+    """
+
+    pieces: Pieces
+    ends: Callable[[Record], bool] | None = None
+    files: frozenset[str] = frozenset()
+
+
 class Changes(NamedTuple):
     """What has to be stored after some records.
 
@@ -51,17 +69,23 @@ class Changes(NamedTuple):
 
 @dataclass(slots=True)
 class _Group:
-    """The parts of one request, by name, and since when the first of them has waited."""
+    """The parts of one request, by name, their shapes, and since when it has waited.
+
+    That is since its first part, or for answers in pieces since the newest one.
+    """
 
     since: float
     parts: dict[str, Part] = field(default_factory=dict)
+    shapes: set[int] = field(default_factory=set)
     stored: bool = False
+    ended: bool = False
 
 
 class _Done(NamedTuple):
-    """A request that was joined or given up: the names of its parts, and since when the first of them waited."""
+    """A request that was joined or given up: names and shapes of its parts, and since when it waited."""
 
     parts: frozenset[str]
+    shapes: frozenset[int]
     since: float
 
 
@@ -72,8 +96,9 @@ class Joiner:
         names: Names of the sources of the parts, in the order of the configuration.
         by: Extracts the id of a record.
         whole: Decides whether a request is complete.
-        readable: Decides whether a record can be read, although it may lack parts.
+        read: Reads a record as a sample, although it may lack parts; None if it cannot.
         limits: Limits of what waits.
+        stream: How answers in pieces are joined; None for whole ones.
     """
 
     def __init__(
@@ -82,13 +107,16 @@ class Joiner:
         by: Callable[[Record], object],
         *,
         whole: Whole,
-        readable: Callable[[Record], bool],
+        read: Read,
         limits: JoinLimits,
+        stream: Stream | None = None,
     ) -> None:
         self._places = {name: place for place, name in enumerate(names)}
         self._by = by
         self._whole = whole
-        self._readable = readable
+        self._read = read
+        self._stream = stream
+        self._pieces = WHOLE if stream is None else stream.pieces
         self._limits = limits
         self._groups: OrderedDict[str, _Group] = OrderedDict()  # by arrival of the first part
         self._done: OrderedDict[str, _Done] = OrderedDict()
@@ -105,7 +133,7 @@ class Joiner:
         """
         for part in parts:
             if part.name.partition("/")[0] in self._places:
-                self._keep(part, now)
+                self._keep(part, orjson.loads(part.payload), now)
                 self._groups[part.group].stored = True
             else:
                 self._released.append(part.group)
@@ -129,16 +157,18 @@ class Joiner:
         name = f"{source}/{hashlib.blake2b(text, digest_size=16).hexdigest()}"
         done = self._done.get(group)
         if done is not None and now - done.since < _REMEMBERED * self._limits.seconds:
-            self._outcomes[PartOutcome.REPEATED if name in done.parts else PartOutcome.LATE] += 1
+            self._outcomes[_after(done, name, shape_of(record))] += 1
             return None
         waiting = self._groups.get(group)
         if waiting is not None and name in waiting.parts:
-            self._outcomes[PartOutcome.REPEATED] += 1
-            return None
+            if not self._may_repeat(source, record):
+                self._outcomes[PartOutcome.REPEATED] += 1
+                return None
+            name = f"{name}.{len(waiting.parts)}"
         part = Part(group, name, text, at)
-        self._keep(part, now)
+        self._keep(part, record, now)
         joined = self._joined(group)
-        if joined is None:
+        if group in self._groups:
             self._held.setdefault(group, []).append(part)
             self._evict()
         return joined
@@ -153,13 +183,11 @@ class Joiner:
             group, waiting = next(iter(self._groups.items()))
             if now - waiting.since < self._limits.seconds:
                 break
-            record = merged(self._parts(group), group)
-            try:
-                text = json_of(record) if self._readable(record) else None
-            except FormatError:
-                text = None
-            joined += [] if text is None else [text]
-            self._drop(group, PartOutcome.ORPHANED if text is None else PartOutcome.JOINED)
+            is_whole = self._stream is None or self._stream.ends is None or waiting.ended
+            if not is_whole:  # its end is missing
+                self._drop(group, PartOutcome.ORPHANED)
+            elif (text := self._drop_joined(group)) is not None:
+                joined.append(text)
         return joined
 
     def changes(self) -> Changes:
@@ -171,25 +199,60 @@ class Joiner:
         self._held, self._released, self._outcomes = {}, [], Counter()
         return changes
 
-    def _keep(self, part: Part, now: float) -> None:
-        self._groups.setdefault(part.group, _Group(now)).parts[part.name] = part
+    def _may_repeat(self, source: str, record: Record) -> bool:
+        """Whether a part that is equal to an earlier one is a piece of its own."""
+        stream = self._stream
+        return stream is not None and source in stream.files and any(stream.pieces.texts_in(record).values())
+
+    def _keep(self, part: Part, record: Record, now: float) -> None:
+        group = self._groups.setdefault(part.group, _Group(now))
+        group.parts[part.name] = part
+        group.shapes.add(shape_of(record))
+        if self._stream is not None:
+            group.since = now
+            self._groups.move_to_end(part.group)
+            group.ended = group.ended or (self._stream.ends is not None and holds(self._stream.ends, record))
         self.waiting[part.name.partition("/")[0]] += 1
         self._size += len(part.payload)
 
     def _joined(self, group: str) -> bytes | None:
         """The record of a group that is complete; None while parts are missing."""
-        parts = self._parts(group)
-        record = merged(parts, group)
+        waiting = self._groups[group]
+        if self._stream is not None and self._stream.ends is not None and not waiting.ended:
+            return None  # the parts of a stream are many: they are merged once
         try:
+            parts = self._parts(group)
+            record = merged(parts, group, self._pieces)
             if not self._whole(parts, record):
                 return None
-            joined = json_of(record)
+            return self._drop_joined(group, record)
         except FormatError:
             self._drop(group, PartOutcome.DROPPED)
             self._outcomes[PartOutcome.DROPPED] -= 1  # the last part is rejected
             raise
-        self._drop(group, PartOutcome.JOINED)
-        return joined
+
+    def _drop_joined(self, group: str, record: dict[str, object] | None = None) -> bytes | None:
+        """Forget the parts of a group, and return their record, if it can be read and holds no mere piece.
+
+        A record that is given is complete: intake says why where it cannot be read.
+
+        Raises:
+            FormatError: The record that is given cannot be encoded.
+        """
+        parts = self._groups[group].parts
+        try:
+            joined = merged(self._parts(group), group, self._pieces) if record is None else record
+            sample = self._read(joined) if record is None or len(parts) >= MIN_PIECES else None
+            outcome = PartOutcome.ORPHANED if sample is None and record is None else PartOutcome.JOINED
+            if sample is not None and self._stream is None and is_piece(joined, sample.answer):
+                outcome = PartOutcome.PIECE
+            text = json_of(joined) if outcome is PartOutcome.JOINED else None
+        except FormatError:
+            if record is not None:
+                raise
+            outcome, text = PartOutcome.ORPHANED, None
+        self._drop(group, outcome)
+        return text
 
     def _parts(self, group: str) -> list[RecordPart]:
         waiting = self._groups[group].parts.values()
@@ -210,7 +273,7 @@ class Joiner:
             self._size -= len(part.payload)
             self.waiting[part.name.partition("/")[0]] -= 1
         self._outcomes[outcome] += len(waiting.parts)
-        self._done[group] = _Done(frozenset(waiting.parts), waiting.since)
+        self._done[group] = _Done(frozenset(waiting.parts), frozenset(waiting.shapes), waiting.since)
         while len(self._done) > self._limits.groups:
             self._done.popitem(last=False)
 
@@ -221,25 +284,38 @@ def by_number(parts: int) -> Whole:
 
 
 def by_condition(condition: Callable[[Record], bool]) -> Whole:
-    """Complete when a condition is true. A condition that fails is false: it may be about a part that is missing."""
-
-    def whole(_: Sequence[RecordPart], record: Record) -> bool:
-        try:
-            return condition(record)
-        except FormatError:
-            return False
-
-    return whole
+    """Complete when a condition is true."""
+    return lambda _, record: holds(condition, record)
 
 
-def can_be_read(read: Callable[[Record, str], object], required: Sequence[str] = ()) -> Callable[[Record], bool]:
-    """Whether a record can be read as a sample, with every required attribute."""
+def holds(condition: Callable[[Record], bool], record: Record) -> bool:
+    """Whether a condition is true. One that fails is false: it may be about a part that is missing."""
+    try:
+        return condition(record)
+    except FormatError:
+        return False
 
-    def readable(record: Record) -> bool:
+
+def never(_: Sequence[RecordPart], __: Record) -> bool:
+    """Complete only by silence."""
+    return False
+
+
+def read_with(read: Callable[[Record, str], Sample], required: Sequence[str] = ()) -> Read:
+    """Reads a record as a sample with every required attribute; None if it cannot be."""
+
+    def sample_in(record: Record) -> Sample | None:
         try:
             sample = read(record, "?")
         except FormatError:
-            return False
-        return all(getattr(sample, name) is not None for name in required)
+            return None
+        return sample if all(getattr(sample, name) is not None for name in required) else None
 
-    return readable
+    return sample_in
+
+
+def _after(done: _Done, name: str, shape: int) -> PartOutcome:
+    """What a part is that arrives after its request was joined or given up."""
+    if name in done.parts:
+        return PartOutcome.REPEATED
+    return PartOutcome.PIECE if shape in done.shapes else PartOutcome.LATE

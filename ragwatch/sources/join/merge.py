@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import orjson
@@ -14,6 +14,31 @@ from ragwatch.formats.times import epoch_seconds
 
 PARTS = "parts"
 _MAX_DEPTH = 32
+KIND_NAMES = ("type", "event", "kind", "run_type", "level")
+MIN_PIECES = 3
+"""Different texts at one place of parts of one shape, from which on they are pieces; two may be an answer and another
+one in its place."""
+Extract = Callable[[Mapping[str, object]], object]
+
+
+class Pieces(NamedTuple):
+    """How fields are put together that are logged in pieces.
+
+    Attributes:
+        concat: Extracts the pieces of a field from a part, by field of the joined record.
+        order: Extracts the position of a part; None for the order of time, then of arrival.
+    """
+
+    concat: Mapping[str, Extract]
+    order: Extract | None = None
+
+    def texts_in(self, record: Mapping[str, object]) -> dict[str, list[str]]:
+        """Return the pieces in a part, by field."""
+        return {name: _texts(extract(record)) for name, extract in self.concat.items()}
+
+
+WHOLE = Pieces({})
+"""No field is logged in pieces."""
 
 
 class RecordPart(NamedTuple):
@@ -28,8 +53,10 @@ class RecordPart(NamedTuple):
     text: bytes
 
 
-def merged(parts: Sequence[RecordPart], group: str) -> dict[str, object]:
+def merged(parts: Sequence[RecordPart], group: str, pieces: Pieces = WHOLE) -> dict[str, object]:
     """Return one record with the fields of all parts, the id of the group, and the parts themselves as `parts`.
+
+    Fields in pieces are the pieces of all parts, joined in their order.
 
     Parts are taken in the order of their sources in the configuration, then of their own times, then of their text. Of
     different values of a field the last one that is not null stands; objects are merged field by field.
@@ -38,16 +65,93 @@ def merged(parts: Sequence[RecordPart], group: str) -> dict[str, object]:
     >>> record["id"], record["event"], record["answer"], [part["event"] for part in record["parts"]]
     ('7', 'answer', 'a', ['ask', 'answer'])
     """
-    records = [record for _, record in sorted(map(_ordered, parts), key=lambda pair: pair[0])]
+    if pieces.concat:  # equal pieces are told apart by their arrival only
+        keyed = [_in_order(part, arrival, pieces.order) for arrival, part in enumerate(parts)]
+        records = [record for _, record in sorted(keyed, key=lambda pair: pair[0])]
+    else:
+        records = [record for _, record in sorted(map(_ordered, parts), key=lambda pair: pair[0])]
     result: dict[str, object] = {}
     for record in records:
         _merge(result, record, _MAX_DEPTH)
+    found = [pieces.texts_in(record) for record in records] if pieces.concat else []
+    for name in pieces.concat:
+        if any(texts[name] for texts in found):
+            result[name] = "".join(piece for texts in found for piece in texts[name])
     return {**result, "id": group, PARTS: records}
 
 
 def _ordered(part: RecordPart) -> tuple[tuple[int, float, bytes], Mapping[str, object]]:
     record = orjson.loads(part.text)
     return (part.place, _time(record), part.text), record
+
+
+def _in_order(
+    part: RecordPart, arrival: int, order: Extract | None
+) -> tuple[tuple[int, float, int], Mapping[str, object]]:
+    record = orjson.loads(part.text)
+    position = None if order is None else order(record)
+    if isinstance(position, (int, float)):
+        return (part.place, float(position), arrival), record
+    try:
+        at = _time(record) if position is None else epoch_seconds(position, "order")
+    except FormatError:
+        at = 0.0
+    return (part.place, at, arrival), record
+
+
+def _texts(value: object) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
+
+
+def shape_of(record: Mapping[str, object]) -> int:
+    """Return a number that records with values in the same fields, and of the same kind, share."""
+    names = [key for key, value in record.items() if value is not None]
+    kinds = [f"{key}={record[key]}" for key in KIND_NAMES if isinstance(record.get(key), str)]
+    return hash(frozenset(names + kinds))
+
+
+def text_paths(record: Mapping[str, object]) -> dict[str, str]:
+    """Return the texts in a record that are not blank, by path: in its objects, and in the first elements of its lists.
+
+    >>> text_paths({"a": "x", "choices": [{"delta": {"content": "y"}}], "b": " "})
+    {'a': 'x', 'choices[0].delta.content': 'y'}
+    """
+    texts: dict[str, str] = {}
+    stack: list[tuple[str, object]] = [("", record)]
+    while stack:
+        path, value = stack.pop()
+        if isinstance(value, str) and value.strip():
+            texts[path] = value
+        elif isinstance(value, list) and value and path.count(".") < _MAX_DEPTH:
+            stack.append((f"{path}[0]", value[0]))
+        elif isinstance(value, dict) and path.count(".") < _MAX_DEPTH:
+            stack += [(f"{path}.{key}" if path else key, item) for key, item in value.items()]
+    return texts
+
+
+def is_piece(joined: Mapping[str, object], text: str) -> bool:
+    """Return whether a text of a joined record is most likely one piece of several.
+
+    It is where parts of one shape have at least three different texts at the place from which it was taken. Spans of a
+    trace, which name their parent, are no pieces.
+    """
+    records = joined[PARTS]
+    if not isinstance(records, list) or len(records) < MIN_PIECES or any(map(_has_parent, records)):
+        return False
+    places = [path for path, value in text_paths(joined).items() if value == text and not path.startswith(PARTS)]
+    texts: dict[tuple[str, int], set[str]] = {}
+    for record in records:
+        shape, values = shape_of(record), text_paths(record)
+        for path in places:
+            if path in values:
+                texts.setdefault((path, shape), set()).add(values[path])
+    return any(len(different) >= MIN_PIECES and text in different for different in texts.values())
+
+
+def _has_parent(record: Mapping[str, object]) -> bool:
+    return any(value is not None and "parent" in key.lower() for key, value in record.items())
 
 
 def _time(record: Mapping[str, object]) -> float:

@@ -22,7 +22,7 @@ INNER_KINDS: Mapping[str, Kind[Source]] = MappingProxyType({"tail": tail, "push"
 PUSH = "push"
 MAX_WITHIN = 12 * 3600.0  # the store deletes parts that have waited for a day
 
-_UNUSED = ("format", "mapping", "split", "start")
+_UNUSED = ("format", "mapping", "split", "start", "timezone", "resolve")
 
 
 class Options(RecordOptions):
@@ -42,6 +42,15 @@ class Options(RecordOptions):
     complete: str | None = Field(
         None, min_length=1, description="JMESPath condition on the joined record; true when no part is missing."
     )
+    concat: dict[str, str] = Field(
+        {},
+        description="For answers that are logged in pieces: field of the joined record, and JMESPath of its pieces in "
+        "the parts, which are joined in order. `complete` is then about the last part; without it `within` seconds of "
+        "silence end an answer.",
+    )
+    order: str | None = Field(
+        None, min_length=1, description="JMESPath of the position of a piece; by default its time, then its arrival."
+    )
     start: Literal["beginning", "end"] = Field(
         "end", description="Where to start in files that exist at the very first start, for all sources in `of`."
     )
@@ -56,9 +65,17 @@ class Options(RecordOptions):
             compile_expression("by", self.by)
             if self.complete is not None:
                 predicate("complete", self.complete)
+            for name, expression in self.concat.items():
+                compile_expression(f"concat.{name}", expression)
+            if self.order is not None:
+                compile_expression("order", self.order)
             self.inner()
         except ConfigError as error:
             raise ValueError(str(error)) from error
+        if self.order is not None and not self.concat:
+            raise ValueError("`order` is about the pieces that `concat` joins; set that too, or remove `order`")
+        if self.records is not None:
+            raise ValueError("set `records` on a source in `of`: it finds the parts in its lines")
         if self.complete is not None and self.parts is not None:
             raise ValueError("set `complete` or `parts`, not both")
         return self

@@ -7,6 +7,8 @@ that a backlog in one of them orphans nothing. Outcomes are counted for each par
     joined      it is in a joined record
     orphaned    the others did not arrive in time, and it cannot be read without them
     late        it arrived after its request was joined or given up
+    piece       the same, and it is like a part that was joined; or several parts hold different texts where the joined
+                record has its answer: most likely the answer is logged in pieces (`concat`)
     repeated    it arrived again, with the same content
     dropped     too many parts were waiting (`max_waiting`, `max_bytes`), or the record cannot be encoded
 """
@@ -28,20 +30,32 @@ from ragwatch.errors import FormatError, SourceError
 from ragwatch.formats.expressions import extractor, predicate
 from ragwatch.formats.feedback import is_feedback
 from ragwatch.formats.log_reader import LogReader
-from ragwatch.formats.record import Line, Parse
-from ragwatch.formats.shape import Record
+from ragwatch.formats.record import Line
+from ragwatch.formats.several import expanded, parse_one
 from ragwatch.ports import Batch, Part, Rejection, Source
-from ragwatch.ports.capabilities import ReceivesRequests, record_rules
+from ragwatch.ports.capabilities import HasLogFiles, ReceivesRequests, record_rules
 from ragwatch.ports.receiving import Handler
-from ragwatch.sources.join.joiner import Changes, Joiner, JoinLimits, Whole, by_condition, by_number, can_be_read
+from ragwatch.sources.join.joiner import (
+    Changes,
+    Joiner,
+    JoinLimits,
+    Read,
+    Stream,
+    Whole,
+    by_condition,
+    by_number,
+    never,
+    read_with,
+)
+from ragwatch.sources.join.merge import Pieces, json_of
 from ragwatch.sources.join.options import Options
 
 
 class _InnerSource(NamedTuple):
-    """A source of parts, and how the record in one of its lines is decoded."""
+    """A source of parts, and how the records in its lines are found and decoded."""
 
     source: Source
-    parse: Parse
+    reader: LogReader
 
 
 class _Pending(NamedTuple):
@@ -76,7 +90,7 @@ class JoinSource:
         self._clock = clock
         self._dates = dates
         self._inner = {
-            name: _InnerSource(kind.build(inner), LogReader(replace(record_rules(inner), format="auto")).parse)
+            name: _InnerSource(kind.build(inner), LogReader(replace(record_rules(inner), format="auto")))
             for name, (kind, inner) in options.inner().items()
         }
         self._joiner = joiner(options)
@@ -180,19 +194,20 @@ class JoinSource:
 
     def _joined(self, name: str, batch: Batch) -> Batch:
         """The joined records that a batch of parts completes."""
-        now, at, parse = self._clock(), self._dates(), self._inner[name].parse
+        now, at, reader = self._clock(), self._dates(), self._inner[name].reader
         joined: list[tuple[Line, int, int]] = []
         rejections = list(batch.rejections)
         tallies: Counter[TallyKey] = Counter()
-        for line, offset, number in zip(batch.lines, batch.offsets, batch.numbers, strict=True):
+        for index, line in expanded(enumerate(batch.lines), reader.expand):
+            offset, number = batch.offsets[index], batch.numbers[index]
             try:
-                parsed = parse(line)
+                parsed = parse_one(line, reader.parse)
                 if isinstance(parsed, SkipReason):
                     tallies[Tally.SKIPPED, (self.name, parsed)] += 1
                     continue
                 record, repaired = parsed
                 tallies[Tally.REPAIRED, (self.name,)] += repaired
-                whole = line if is_feedback(record) else self._joiner.add(name, record, now, at)
+                whole = json_of(record) if is_feedback(record) else self._joiner.add(name, record, now, at)
             except FormatError as error:
                 rejections.append(Rejection(RejectReason(error.reason), batch.file, number, error.field, str(error)))
                 continue
@@ -222,16 +237,32 @@ class JoinSource:
 def joiner(options: Options, limits: JoinLimits | None = None) -> Joiner:
     """Build the joiner of a source, with other limits than its own if there are any."""
     limits = limits or JoinLimits(options.within, options.max_waiting, options.max_bytes)
-    readable = can_be_read(LogReader(options.rules).read, ("question",) if "question" in options.mapping else ())
+    read = read_with(LogReader(options.rules).read, ("question",) if "question" in options.mapping else ())
+    names = tuple(options.inner())
     by = extractor("by", options.by)
-    return Joiner(tuple(options.inner()), by, whole=_whole(options, readable), readable=readable, limits=limits)
+    return Joiner(names, by, whole=_whole(options, read), read=read, limits=limits, stream=_stream(options))
 
 
-def _whole(options: Options, readable: Callable[[Record], bool]) -> Whole:
+def _whole(options: Options, read: Read) -> Whole:
     """How a complete request is recognised: by default, the joined record can be read as a sample."""
     if options.parts is not None:
         return by_number(options.parts)
-    return by_condition(readable if options.complete is None else predicate("complete", options.complete))
+    if options.concat and options.complete is None:
+        return never
+    if options.complete is not None and not options.concat:
+        return by_condition(predicate("complete", options.complete))
+    return by_condition(lambda record: read(record) is not None)
+
+
+def _stream(options: Options) -> Stream | None:
+    """How answers in pieces are joined; None for whole ones."""
+    if not options.concat:
+        return None
+    concat = {name: extractor(f"concat.{name}", expression) for name, expression in options.concat.items()}
+    pieces = Pieces(concat, None if options.order is None else extractor("order", options.order))
+    files = frozenset(name for name, (_, inner) in options.inner().items() if isinstance(inner, HasLogFiles))
+    ends = None if options.complete is None else predicate("complete", options.complete)
+    return Stream(pieces, ends, files)
 
 
 def build(options: Options) -> JoinSource:

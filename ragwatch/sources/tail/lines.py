@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
+from ragwatch.formats.encodings import width_of
+
 BOM = b"\xef\xbb\xbf"
 
 
@@ -66,6 +68,48 @@ def cut(block: bytes, *, offset: int, line: int | None, limit: int) -> CutLines:
         too_long=too_long,
         used=used,
         ends=ends,
+    )
+
+
+def cut_wide(block: bytes, *, offset: int, line: int | None, limit: int, encoding: str) -> CutLines:
+    r"""Cut a block of UTF-16 into records in UTF-8.
+
+    Args:
+        block: Bytes of the file from `offset` on, which may be inside a character.
+        offset: As for `cut`.
+        line: As for `cut`.
+        limit: As for `cut`, of the record in UTF-8.
+        encoding: UTF-16 with its byte order.
+
+    >>> cut_wide('{"a":1}\n{"b"'.encode("utf-16-le"), offset=0, line=0, limit=99, encoding="utf-16-le").lines
+    [b'{"a":1}']
+    """
+    width = width_of(encoding)
+    shift = -offset % width
+    newline, end = "\n".encode(encoding), len(block)
+    while (end := block.rfind(newline, shift, end)) >= 0 and (end - shift) % width:
+        end += width - 1  # within two characters
+    used = end + width if end >= 0 else 0
+    pieces = block[shift:used].decode(encoding, "surrogatepass").split("\n")[:-1]
+    starts = accumulate(
+        (len(piece.encode(encoding, "surrogatepass")) + width for piece in pieces), initial=offset + shift
+    )
+    too_long: list[tuple[int, int]] = []
+    kept: list[tuple[bytes, int, int]] = []
+    for index, (piece, start) in enumerate(zip(pieces, starts, strict=False)):
+        number = 0 if line is None else line + 1 + index
+        record = piece.removeprefix("\ufeff").strip("\r").encode("utf-8", "replace")
+        if len(record) > limit:
+            too_long.append((number, len(record)))
+        elif record and not record.isspace():
+            kept.append((record, start, number))
+    return CutLines(
+        lines=[record for record, _, _ in kept],
+        offsets=[start for _, start, _ in kept],
+        numbers=[number for _, _, number in kept],
+        too_long=too_long,
+        used=used,
+        ends=len(pieces),
     )
 
 

@@ -10,7 +10,7 @@ from ragwatch.ports import Batch
 from ragwatch.sources.tail.content import Content, count_lines, edges_at, end_of_last_line
 from ragwatch.sources.tail.disk import TIMESTAMP_SECONDS, has_left
 from ragwatch.sources.tail.identity import ContentEdges, FilePosition, name_stream
-from ragwatch.sources.tail.records import ReadLimits, RecordBlock, RecordReader
+from ragwatch.sources.tail.records import MAX_DOCUMENT_BYTES, ReadLimits, RecordBlock, RecordReader
 
 _MAX_ARRIVALS = 64
 DELETED_WAIT_SECONDS = 3600.0
@@ -297,10 +297,12 @@ class FollowedFile:
         return self.content
 
     def _read_block(self) -> bytes:
-        """Bytes from the offset on: one block, or, if no line ends in it, as many as the longest line may have."""
+        """Bytes from the offset on: one block; as many as the longest line may have, or a whole document."""
         block = self._opened.pread(self._limits.block, self.position.offset)
         if len(block) == self._limits.block <= self._limits.line and b"\n" not in block:
             block = self._opened.pread(self._limits.line + 1, self.position.offset)
+        if len(block) >= self._limits.block and self._records.is_document(block, self.position):
+            block = self._opened.pread(MAX_DOCUMENT_BYTES + 1, 0)
         return block
 
     def _restart(self) -> None:

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import orjson
 
 from ragwatch.core.sample import RejectReason
+from ragwatch.formats.decoded_size import is_too_large
+from ragwatch.formats.encodings import as_utf8, byte_order, width_of
+from ragwatch.formats.several import begins_document
 from ragwatch.ports import Rejection
 from ragwatch.sources.tail.framing import Dropped, Framing, detect, unwrap
 from ragwatch.sources.tail.identity import FilePosition, Within
-from ragwatch.sources.tail.lines import BOM, CutLines, cut
+from ragwatch.sources.tail.lines import BOM, CutLines, cut, cut_wide
 
 _MAX_CHARACTER_BYTES = 4
 """Bytes of a character in the widest encoding of text. A line cut at `\\n` leaves the rest of it to the next line."""
+
+MAX_DOCUMENT_BYTES = 64 << 20
+"""Size of the largest file that is read as one JSON document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +32,17 @@ class ReadLimits:
         block: Bytes of one batch.
         line: Maximum length of a record in bytes.
         framing: What is wrapped around each record; `auto` detects it from the first records of each file.
+        documents: Whether a file may be one JSON document over several lines.
+        encoding: Encoding of the text; None for UTF-8.
+        whole: Whether an array in such a file is one record, whose parts `records` finds.
     """
 
     block: int
     line: int
     framing: Literal["auto", "plain", "cri", "docker"] = "auto"
+    documents: bool = False
+    whole: bool = False
+    encoding: str | None = None
 
     @property
     def window(self) -> int:
@@ -83,6 +95,30 @@ class RecordReader:
             size: Bytes of the file.
             path: Path of the file as reported in rejections.
         """
+        encoding = self._limits.encoding
+        if width_of(encoding) > 1 and encoding is not None:
+            return self._parse_wide(block, position, path, byte_order(block, encoding))
+        if self.is_document(block, position):
+            records = self._parse_document(block, position, path)
+        else:
+            records = self._parse_lines(block, position, size, path)
+        if records is None or encoding is None:
+            return records
+        lines = [as_utf8(line, encoding) for line in records.lines.lines]
+        return replace(records, lines=replace(records.lines, lines=lines))
+
+    def _parse_wide(self, block: bytes, position: FilePosition, path: str, encoding: str) -> RecordBlock | None:
+        """Parse lines of UTF-16. A document over several lines is none here, nor is a last line without its end."""
+        limit = self._limits.line
+        lines = cut_wide(block, offset=position.offset, line=position.line, limit=limit, encoding=encoding)
+        if lines.used:
+            return RecordBlock(lines, rejections=self._too_long(lines, path))
+        if len(block) <= 2 * limit:
+            return None
+        too_long = Rejection(RejectReason.LINE_TOO_LONG, path, position.number, detail=f"more than {limit} bytes")
+        return RecordBlock(CutLines(used=len(block)), "line", (too_long,))
+
+    def _parse_lines(self, block: bytes, position: FilePosition, size: int, path: str) -> RecordBlock | None:
         if position.within == "line":
             return _skip_dropped_line(block)
         if block.startswith(b"\0") and not _is_wide_text(block, 0):
@@ -101,6 +137,30 @@ class RecordReader:
             return self._parse_unterminated(block, position, size)
         too_long = Rejection(RejectReason.LINE_TOO_LONG, path, position.number, detail=f"more than {limit} bytes")
         return RecordBlock(CutLines(used=len(block)), "line", (too_long,))
+
+    def is_document(self, block: bytes, position: FilePosition) -> bool:
+        """Whether a block begins a file that is one JSON document, as far as its first line tells."""
+        return self._limits.documents and not position.offset and not position.within and begins_document(block)
+
+    def _parse_document(self, block: bytes, position: FilePosition, path: str) -> RecordBlock | None:
+        """Parse a file that is one JSON document; None while its end is missing."""
+        used, ends = len(block), block.count(b"\n")
+        if used > MAX_DOCUMENT_BYTES or is_too_large(block):
+            detail = f"a JSON document of more than {MAX_DOCUMENT_BYTES >> 20} MiB, or with too many values"
+            rejection = Rejection(RejectReason.LINE_TOO_LONG, path, position.number, detail=detail)
+            return RecordBlock(CutLines(used=used), "line", (rejection,))
+        text = block.removeprefix(BOM).strip()
+        try:
+            value = orjson.loads(text)
+        except orjson.JSONDecodeError:
+            if not text.endswith((b"}", b"]")):
+                return None
+            torn = cut(block, offset=0, line=position.line, limit=self._limits.line)
+            return RecordBlock(torn, rejections=self._too_long(torn, path)) if torn.used else None
+        rows = value if isinstance(value, list) and not self._limits.whole else [value]
+        lines = [orjson.dumps(row) for row in rows]
+        numbers = range(1, len(rows) + 1)
+        return RecordBlock(CutLines(lines=lines, offsets=range(len(rows)), numbers=numbers, used=used, ends=ends))
 
     def parse_rest(self, block: bytes, position: FilePosition, path: str) -> RecordBlock:
         """Reject the unterminated end of a rotated file, so that it is never joined with another line."""

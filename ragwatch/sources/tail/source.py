@@ -57,6 +57,11 @@ class Options(LineOptions):
     framing: Literal["auto", "plain", "cri", "docker"] = Field(
         "auto", description="What a container runtime wraps around each record; `auto` detects it for each file."
     )
+    documents: bool = Field(
+        default=False,
+        description="Read a file that is one JSON document over several lines whole, once it is complete; "
+        "`run --once` and `check` always do.",
+    )
     start: Literal["beginning", "end"] = Field(
         "end", description="Where to start in files that exist at the very first start. Later files are read whole."
     )
@@ -105,7 +110,14 @@ class TailSource:
         plan = FollowPlan(
             patterns=options.patterns,
             skip_existing=options.start == "end",
-            limits=ReadLimits(block=options.read_bytes, line=options.max_line_bytes, framing=options.framing),
+            limits=ReadLimits(
+                block=options.read_bytes,
+                line=options.max_line_bytes,
+                framing=options.framing,
+                documents=options.documents,
+                whole=options.records is not None,
+                encoding=options.encoding,
+            ),
             scan_seconds=options.scan_seconds,
             rotate_wait_seconds=options.rotate_wait_seconds,
         )

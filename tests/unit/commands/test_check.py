@@ -9,6 +9,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -137,6 +138,14 @@ PASSAGE = "The old mill stands by the river. Its wheel was built by monks."
 
 def _row(context: str, **more: object) -> dict[str, object]:
     return {"question": "Where does the old mill stand?", "contexts": [context], "answer": "By the river.", **more}
+
+
+def test_ids_in_place_of_contexts_are_refused(tmp_path: Path) -> None:
+    """Names of passages support nothing; passages of one word beside real ones are passages."""
+    result = _check(tmp_path, _row("doc-17#3"), _row("6f1c2b"))
+    assert result.return_value == 1
+    assert "contexts: hold ids instead of texts" in _said(result)
+    assert "hold ids" not in _said(_check(tmp_path, _row("Yes."), _row(PASSAGE)))
 
 
 def test_records_that_all_fall_into_other_are_a_warning(tmp_path: Path) -> None:
@@ -280,3 +289,20 @@ def test_a_state_with_which_nothing_starts_fails(
     assert [path for path in sorted(state.iterdir()) if not path.name.endswith(("-shm", "-wal"))] == [
         path for path in before if not path.name.endswith(("-shm", "-wal"))
     ]
+
+
+def test_times_that_look_shifted_are_a_warning(tmp_path: Path) -> None:
+    """In the future, or whole hours before the file was written; `timezone` mends that."""
+    moment = datetime.now(UTC)
+    for hours in (2, -3):
+        local = (moment + timedelta(hours=hours)).strftime("%Y-%m-%dT%H:%M:%S")
+        assert "set timezone" in _said(_check(tmp_path, _row(PASSAGE, at=local)))
+        path = f"{tmp_path}/rag.jsonl', timezone: 'Etc/GMT{-hours:+d}"
+        assert "set timezone" not in _said(_check(tmp_path, _row(PASSAGE, at=local), path=path))
+
+
+def test_a_wrong_optional_field_is_a_warning(tmp_path: Path) -> None:
+    """With the first error; the record is a sample."""
+    result = _check(tmp_path, _row(PASSAGE, at=0), _row(PASSAGE, at=0))
+    assert result.return_value == 0
+    assert "2 values of the field at are left out (implausible_time" in _said(result)

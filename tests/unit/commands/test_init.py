@@ -119,9 +119,9 @@ def test_halves_of_requests_become_a_join(tmp_path: Path) -> None:
     questions, answers = tmp_path / "retrieval.jsonl", tmp_path / "answers.jsonl"
     rows = range(4)
     questions.write_text(
-        "".join(json.dumps({"request_id": f"r{n}", "question": f"q{n}?", "contexts": [f"c{n}"]}) + "\n" for n in rows)
+        "".join(json.dumps({"request_id": f"r{n}", "question": f"Where is mill {n}?", "contexts": [f"It is at {n} Weir Lane."]}) + "\n" for n in rows)
     )
-    answers.write_text("".join(json.dumps({"request_id": f"r{n}", "answer": f"a{n}"}) + "\n" for n in rows))
+    answers.write_text("".join(json.dumps({"request_id": f"r{n}", "answer": f"Mill {n} is there."}) + "\n" for n in rows))
     result = _init(questions, answers, "--yes", "--out", "-")
     (source,) = yaml.safe_load(result.stdout)["sources"]
     assert (source["kind"], source["by"], len(source["of"])) == ("join", "request_id", 2)

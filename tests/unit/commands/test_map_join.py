@@ -94,3 +94,29 @@ def test_rows_of_a_trace_export_are_joined_for_the_whole_time(tmp_path: Path) ->
     proposed = options(result)
     assert (proposed.by, proposed.complete, proposed.format) == ("trace_id", "`false`", "langfuse")
     assert "known bias: contexts are those of observations" in result.stdout
+
+
+def streamed(*ends: dict[str, Any]) -> list[dict[str, Any]]:
+    """Requests whose answers are logged word by word."""
+    rows: list[dict[str, Any]] = []
+    for n in range(9):
+        place = {"request_id": f"r{n}"}
+        words = f"Mill {n} is by the river{' and the old bridge' * (n % 3)}.".split(" ")
+        pieces = [{**place, "type": "delta", "choices": [{"delta": {"content": f"{word} "}}]} for word in words]
+        search = {**place, "type": "search", "query": f"Where is mill {n}?", "hits": [{"text": f"Mill {n} is by it."}]}
+        rows += [search, *pieces, *({**place, **{key: text.format(n=n) for key, text in end.items()}} for end in ends)]
+    return rows
+
+
+@pytest.mark.parametrize(("ends", "complete"), [([], None), ([{"type": "done"}], "type == 'done'")])
+def test_answers_in_pieces_are_recognised(tmp_path: Path, ends: list[dict[str, Any]], complete: str | None) -> None:
+    """Their pieces are joined up to the mark of the end, or to silence; the number of parts is no condition."""
+    proposed = options(run_map(tmp_path, streamed(*ends)))
+    assert (proposed.by, proposed.concat) == ("request_id", {"answer": "choices[0].delta.content"})
+    assert (proposed.complete, proposed.parts, proposed.mapping["answer"]) == (complete, None, "answer")
+
+
+def test_a_whole_answer_beside_its_pieces_is_taken(tmp_path: Path) -> None:
+    """Nothing is put together; the record that has the answer ends the request."""
+    proposed = options(run_map(tmp_path, streamed({"type": "done", "answer": "Mill {n} is by the river."})))
+    assert (proposed.concat, proposed.complete) == ({}, "type == 'done'")

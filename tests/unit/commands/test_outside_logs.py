@@ -91,7 +91,7 @@ def samples_of(source: dict[str, Any], path: Path) -> list[Sample]:
     item = source if source.get("kind") else {"kind": "tail", "name": "app", "path": str(path), **source}
     options = parse({"state": "/s", "sources": [item]}, folder=Path()).sources[0].options
     reader = LogReader(record_rules(options))
-    read_line = PartFiles(options).parser(str(path)) if isinstance(options, JoinOptions) else reader.parse
+    read_line = PartFiles(options).parser(str(path)).parse if isinstance(options, JoinOptions) else reader.parse
     samples = []
     for number, line in enumerate(path.read_bytes().splitlines()):
         parsed = read_line(line)

@@ -25,7 +25,9 @@ from ragwatch.core.snapshot import Lag
 from ragwatch.core.tally import Tally, lines_read
 from ragwatch.errors import SourceError, StoreError
 from ragwatch.formats import canonical
+from ragwatch.formats.log_reader import LogReader, RecordRules
 from ragwatch.formats.selection import line_parser
+from ragwatch.formats.several import record_finder
 from ragwatch.pipeline.intake import IntakeLoop, IntakeRules
 from ragwatch.ports import Batch, Rejection
 from ragwatch.stores.sqlite.store import SqliteStore
@@ -149,10 +151,10 @@ async def test_samples_that_were_probably_read_wrongly_are_counted(
 ) -> None:
     """By reason, and said once for each."""
     names = [a_line(f"r{n}", contexts=[{"text": "Kettle manual.pdf"}]) for n in range(3)]
-    await make(a_batch(*names, a_line("r4", at=0), a_line("r5"))).step()
-    assert counts(store, Tally.SUSPECT) == {("app", "context_names"): 3, ("app", "time"): 1}
+    await make(a_batch(*names, a_line("r5"))).step()
+    assert counts(store, Tally.SUSPECT) == {("app", "context_names"): 3}
     said = [entry["advice"].partition(":")[0] for entry in log.entries if "read wrongly" in entry["event"]]
-    assert said == ["context_names", "time"]
+    assert said == ["context_names"]
 
 
 async def test_reading_again_counts_no_draw_twice(make: Any, store: SqliteStore) -> None:
@@ -340,3 +342,27 @@ async def test_shedding_halves_the_probability_and_stores_it(make: Any, store: S
     shares = {part: {p for name, p in drawn.items() if name.startswith(f"{part}-")} for part in range(3)}
     assert (shares, intake.factor) == ({0: {1.0}, 1: {0.5}, 2: {0.5}}, 0.5)
     assert all(is_drawn(key_of("app", f"1-{index}"), 0.5) == (f"1-{index}" in drawn) for index in range(200))
+
+
+async def test_a_line_with_several_records(make: Any, store: SqliteStore) -> None:
+    """Each of them is seen and drawn under an id of its own; a line without any is skipped."""
+    row = {"question": "q", "contexts": ["The mill stands by the river."], "answer": "a"}
+    page = {"data": [row, {**row, "id": "named"}, row, 7]}
+    intake = make(a_batch(json.dumps(page).encode(), b'{"data": []}'), expand=record_finder("data"))
+    assert await intake.step()
+    assert counts(store, Tally.SEEN) == {("app",): 4}
+    assert counts(store, Tally.SKIPPED) == {("app", "no_records"): 1}
+    assert counts(store, Tally.REJECTED) == {("app", RejectReason.NOT_AN_OBJECT): 1}
+    assert sorted(draw.sample.id for draw in leased(store)) == ["log:0", "log:0.2", "named"]
+
+
+async def test_a_wrong_optional_field_costs_that_field(make: Any, store: SqliteStore) -> None:
+    """The answer is read at the time of reading it; what was left out is counted by name and reason."""
+    reader = LogReader(RecordRules())
+    row = {"id": "r1", "at": 0, "question": "q", "contexts": ["The mill stands by the river."], "answer": "a"}
+    bad = {**row, "id": "r2", "answer": None}
+    intake = make(a_batch(json.dumps(row).encode(), json.dumps(bad).encode()), rescue=reader.read_without_wrong_fields)
+    assert await intake.step()
+    assert counts(store, Tally.FIELDS_LOST) == {("app", "at", "implausible_time"): 1}
+    assert counts(store, Tally.REJECTED) == {("app", RejectReason.WRONG_TYPE): 1}
+    assert [(draw.sample.id, draw.at) for draw in leased(store)] == [("r1", AT + 10)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.draws import draws
+from support.joined_parts import Reading, options, write
 from support.kit import AT, Clock, ListSource, a_batch
 
 from ragwatch.config import parse
@@ -26,7 +26,6 @@ from ragwatch.ports.capabilities import ReceivesRequests
 from ragwatch.ports.receiving import IncomingRequest, Reply
 from ragwatch.sources import KINDS
 from ragwatch.sources.join.joiner import Joiner
-from ragwatch.sources.join.options import Options
 from ragwatch.sources.join.source import JoinSource
 
 ASKED = {"request_id": "r1", "ts": 1_767_225_600, "event": "ask", "question": "Where?", "rag": {"contexts": 2}}
@@ -39,69 +38,6 @@ ANSWERED = {
 }
 RETRIEVED = {"request_id": "r1", "ts": 1_767_225_601, "event": "hits", "contexts": ["By the river."], "answer": None}
 PARTS = (ASKED, RETRIEVED, ANSWERED)
-
-
-def options(folder: Path | str = "/none", **changes: Any) -> Options:
-    """Options that join two files."""
-    inner = [
-        {"kind": "tail", "name": name, "path": f"{folder}/{name}.jsonl", "scan_seconds": 0}
-        for name in ("asked", "answered")
-    ]
-    return Options.model_validate({"name": "app", "of": inner, "by": "request_id", "start": "beginning", **changes})
-
-
-def write(folder: Path, name: str, *rows: Any) -> None:
-    """Append rows to a file."""
-    with (folder / f"{name}.jsonl").open("a") as file:
-        file.writelines(f"{row if isinstance(row, str) else json.dumps(row)}\n" for row in rows)
-
-
-class Reading:
-    """What intake does with a source: batches are stored with their parts, and counted."""
-
-    def __init__(self, folder: Path, **changes: Any) -> None:
-        self.options, self.clock = options(folder, **changes), Clock(AT)
-        self.cursors: dict[str, str] = {}
-        self.stored: dict[tuple[str, str], Part] = {}
-        self.tallies: Counter[Any] = Counter()
-        self.records: list[dict[str, Any]] = []
-        self.rejected: list[str] = []
-        self.source = self.opened()
-
-    def opened(self) -> JoinSource:
-        """The source after a start."""
-        source = JoinSource(self.options, self.clock, lambda: AT)
-        source.resume(self.cursors)
-        source.restore(self.stored.values())
-        return source
-
-    def kill(self) -> None:
-        """End without a word, and start again."""
-        self.source.close()
-        self.source = self.opened()
-
-    def read(self) -> list[dict[str, Any]]:
-        """Read until nothing is new; returns the new records."""
-        before = len(self.records)
-        while (batch := self.source.read()) is not None:
-            assert self.source.read() is batch
-            self.admit(batch)
-            self.source.commit(batch)
-        return self.records[before:]
-
-    def admit(self, batch: Batch) -> None:
-        """Store a batch."""
-        for part in batch.hold:
-            self.stored.setdefault((part.group, part.name), part)
-        self.stored = {key: part for key, part in self.stored.items() if key[0] not in batch.release}
-        self.cursors[batch.stream] = batch.cursor
-        self.tallies += Counter(batch.tallies)
-        self.records += map(json.loads, batch.lines)
-        self.rejected += [f"{rejection.reason} {rejection.field}" for rejection in batch.rejections]
-
-    def outcomes(self) -> dict[str, float]:
-        """Parts by outcome."""
-        return {labels[1]: count for (tally, labels), count in self.tallies.items() if tally is Tally.PARTS}
 
 
 def test_parts_become_one_record(tmp_path: Path) -> None:
@@ -159,14 +95,14 @@ def test_what_arrives_late_or_again_is_counted(tmp_path: Path) -> None:
     write(tmp_path, "asked", asked, asked, {**asked, "request_id": "r2"})
     write(tmp_path, "answered", ANSWERED, ANSWERED, {**ANSWERED, "answer": "Elsewhere."})
     assert len(reading.read()) == 1
-    assert reading.outcomes() == {"joined": 2, "repeated": 2, "late": 1}
+    assert reading.outcomes() == {"joined": 2, "repeated": 2, "piece": 1}
     reading.clock.now = AT + 299
     reading.read()
     assert len(reading.stored) == 1
     reading.clock.now = AT + 300
     assert (reading.read(), reading.stored, reading.outcomes()["orphaned"]) == ([], {}, 1)
     write(tmp_path, "answered", {**ANSWERED, "request_id": "r2"})
-    assert (reading.read(), reading.outcomes()["late"]) == ([], 2)
+    assert (reading.read(), reading.outcomes()["late"]) == ([], 1)
     reading.clock.now = AT + 10_000
     write(tmp_path, "answered", {**ANSWERED, "request_id": "r2"}, {**ANSWERED, "request_id": "r9"})
     write(tmp_path, "asked", {**asked, "request_id": "r2"})

@@ -1,0 +1,173 @@
+"""Gets the texts of contexts that a log names by id, from a file with the corpus: the option `resolve` of a source.
+
+| file                                   | read                                                                  |
+|----------------------------------------|-----------------------------------------------------------------------|
+| SQLite, with `table`                   | a query for each record; of any size                                  |
+| JSONL, or a JSON array                 | kept in memory, and read again when an id is missing and it has changed |
+| CSV with a header                      | the same                                                              |
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import sqlite3
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import orjson
+
+from ragwatch.core.sample import RejectReason
+from ragwatch.errors import ConfigError, FormatError, SourceError
+from ragwatch.formats import fields
+
+MAX_BYTES = 256 << 20
+"""Size of the largest file that is kept in memory."""
+_SQLITE = b"SQLite format 3\x00"
+_MAX_ID_CHARS = 200
+_KEYS = ("file", "id", "text", "table")
+
+
+class CorpusPlace(NamedTuple):
+    """Where the texts are.
+
+    Attributes:
+        file: A file of one of the kinds above.
+        id: Field or column with the id.
+        text: Field or column with the text.
+        table: Table of a SQLite file; empty for other files.
+    """
+
+    file: Path
+    id: str = "id"
+    text: str = "text"
+    table: str = ""
+
+
+class Corpus:
+    """Texts by id.
+
+    Args:
+        option: Value of the option `resolve`.
+
+    Raises:
+        ConfigError: It is invalid, or there is no such file.
+    """
+
+    def __init__(self, option: Mapping[str, str]) -> None:
+        for key in option:
+            if key not in _KEYS:
+                raise ConfigError(f"resolve.{key}: unknown, use {', '.join(_KEYS)}")
+        path = Path(option.get("file", ""))
+        if not path.is_file():
+            raise ConfigError(f"resolve.file: {str(path)!r} is no file; write the path of a JSONL, CSV or SQLite file")
+        self._place = CorpusPlace(path, option.get("id", "id"), option.get("text", "text"), option.get("table", ""))
+        self._is_database = _start_of(path) == _SQLITE
+        if self._is_database != bool(self._place.table):
+            wrong = (
+                "is missing; name the table with the texts" if self._is_database else f"is for SQLite, not for {path}"
+            )
+            raise ConfigError(f"resolve.table: {wrong}")
+        self._texts: dict[str, str] = {}
+        self._read_at: tuple[int, int] | None = None
+        self._database: sqlite3.Connection | None = None
+
+    def with_texts(self, record: Mapping[str, object]) -> Mapping[str, object]:
+        """Return a record whose contexts, under `contexts`, have texts in place of ids.
+
+        Raises:
+            FormatError: context_ids: the corpus does not have one of them.
+            SourceError: The corpus cannot be read.
+        """
+        items = fields.embedded(record.get("contexts"))
+        if not isinstance(items, list):
+            return record
+        ids = [_id_in(item) for item in items]
+        wanted = [name for name in ids if name is not None]
+        texts = self._found(wanted)
+        if absent := [name for name in wanted if name not in texts]:
+            message = f"{len(absent)} of {len(items)} ids are not in {self._place.file}; the first is {absent[0]!r}"
+            raise FormatError(RejectReason.CONTEXT_IDS, "contexts", message)
+        resolved = [
+            item if name is None else _with_text(item, name, texts[name]) for item, name in zip(items, ids, strict=True)
+        ]
+        return {**record, "contexts": resolved}
+
+    def _found(self, ids: Sequence[str]) -> Mapping[str, str]:
+        try:
+            if self._is_database:
+                return self._selected(ids)
+            if any(name not in self._texts for name in ids):
+                self._load()
+        except (OSError, sqlite3.Error, ValueError, csv.Error) as error:
+            raise SourceError(f"resolve.file: {self._place.file} cannot be read: {error}") from error
+        return self._texts
+
+    def _selected(self, ids: Sequence[str]) -> dict[str, str]:
+        place = self._place
+        if self._database is None:
+            address = f"{place.file.resolve().as_uri()}?mode=ro"
+            self._database = sqlite3.connect(address, uri=True, check_same_thread=False)
+        table, key, text = (_quoted(name) for name in (place.table, place.id, place.text))
+        query = f"SELECT {text} FROM {table} WHERE {key} = ?"  # noqa: S608 - names of the configuration, quoted
+        rows = ((name, self._database.execute(query, (name,)).fetchone()) for name in ids)
+        return {name: row[0] for name, row in rows if row is not None and isinstance(row[0], str)}
+
+    def _load(self) -> None:
+        """Read a file again, if it has changed."""
+        place = self._place
+        status = place.file.stat()
+        if (status.st_mtime_ns, status.st_size) == self._read_at:
+            return
+        if status.st_size > MAX_BYTES:
+            raise SourceError(f"resolve.file: {place.file} is larger than {MAX_BYTES >> 20} MiB; use a SQLite file")
+        rows = _rows(place.file.read_bytes())
+        self._texts = {
+            str(row[place.id]): str(row[place.text]) for row in rows if place.id in row and row.get(place.text)
+        }
+        self._read_at = (status.st_mtime_ns, status.st_size)
+
+
+def _rows(content: bytes) -> list[Mapping[str, object]]:
+    """The rows of JSONL, of a JSON array, or of CSV with a header."""
+    text = content.decode("utf-8-sig", "replace")
+    start = text.lstrip()[:1]
+    if start == "{":
+        rows: list[object] = []
+        for line in text.split("\n"):
+            with suppress(orjson.JSONDecodeError):  # blank or torn
+                rows.append(orjson.loads(line))
+    else:
+        rows = orjson.loads(text) if start == "[" else list(csv.DictReader(io.StringIO(text)))
+    return [row for row in rows if isinstance(row, dict)]
+
+
+def _id_in(item: object) -> str | None:
+    """The id that stands for a context; None if it has a text."""
+    if isinstance(item, dict):
+        if str(fields.first(item, fields.TEXT_KEYS)[1] or "").strip():
+            return None
+        item = fields.first(item, fields.CONTEXT_ID_KEYS)[1]
+    if isinstance(item, int) and not isinstance(item, bool):
+        return str(item)
+    is_id = isinstance(item, str) and 0 < len(item) <= _MAX_ID_CHARS and "\n" not in item
+    return str(item) if is_id else None
+
+
+def _with_text(item: object, name: str, text: str) -> dict[str, object]:
+    rest = {key: value for key, value in item.items() if key not in fields.TEXT_KEYS} if isinstance(item, dict) else {}
+    return {**rest, "id": name, "text": text}
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _start_of(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_SQLITE))
+    except OSError as error:
+        raise ConfigError(f"resolve.file: {path} cannot be read: {error.strerror}") from error

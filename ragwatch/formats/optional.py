@@ -1,0 +1,109 @@
+"""Reads a record although an optional field of it is wrong: the field is left out and counted, the answer is kept.
+
+| optional field                      | counted as   | without it                                              |
+|-------------------------------------|--------------|---------------------------------------------------------|
+| time of the answer                  | `at`         | the time of reading it                                  |
+| id of the answer                    | `id`         | its position in the log                                 |
+| id or score of a context            | `context_id`, `score` | unknown                                        |
+| route, metadata, trace id           | their names  | route `other`; no metadata                              |
+| history, reference                  | their names  | unknown                                                 |
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+from ragwatch.core.sample import RejectReason, Sample
+from ragwatch.errors import FormatError
+from ragwatch.formats import fields
+from ragwatch.formats.shape import Record
+
+Read = Callable[[Record, str], Sample]
+_NAMES: Mapping[str, str] = MappingProxyType(
+    dict.fromkeys(fields.TIME_KEYS, "at")
+    | dict.fromkeys(fields.ID_KEYS, "id")
+    | {name: name for name in ("route", "metadata", "trace_id", "history", "reference")}
+)
+_OF_CONTEXT: Mapping[str, str] = MappingProxyType(
+    {"score": "score"} | dict.fromkeys(fields.CONTEXT_ID_KEYS, "context_id")
+)
+FIELDS = tuple(sorted({*_NAMES.values(), *_OF_CONTEXT.values()}))
+_STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
+_MAX_FIELDS = 200  # of one record
+
+
+class LostField(NamedTuple):
+    """An optional field that could not be read.
+
+    Attributes:
+        name: One of `FIELDS`.
+        reason: Why.
+        detail: The same as text for people.
+    """
+
+    name: str
+    reason: RejectReason
+    detail: str
+
+
+MAX_AHEAD_SECONDS = 1800.0
+"""How far the clock of a service may be ahead of ours; later times count as lost, and answers as given now."""
+AHEAD = LostField("at", RejectReason.FUTURE_TIME, "lies in the future: local times without an offset need `timezone`")
+
+
+def name_of(path: str) -> str | None:
+    """Return the name under which an optional field is counted; None for one that is required.
+
+    >>> name_of("created_at"), name_of("hits[2].score"), name_of("metadata.tenant"), name_of("contexts[0].text")
+    ('at', 'score', 'metadata', None)
+    """
+    steps = [name or number for name, number in _STEP.findall(path)]
+    if len(steps) > 1 and path.rpartition(".")[0].endswith("]"):
+        return _OF_CONTEXT.get(steps[-1])
+    return _NAMES.get(steps[0]) if steps else None
+
+
+def read_without_wrong_fields(read: Read, record: Record, fallback_id: str) -> tuple[Sample, tuple[LostField, ...]]:
+    """Return the sample in a record, and the optional fields that had to be left out.
+
+    Raises:
+        FormatError: A required field is wrong, or so many fields are that the record is no answer.
+    """
+    lost: list[LostField] = []
+    while True:
+        try:
+            return read(record, fallback_id), tuple(lost)
+        except FormatError as error:
+            name = name_of(error.field)
+            smaller = None if name is None or len(lost) == _MAX_FIELDS else _without(record, error.field)
+            if name is None or smaller is None:
+                raise
+            lost.append(LostField(name, RejectReason(error.reason), str(error)))
+            record = smaller
+
+
+def _without(record: Record, path: str) -> Record | None:
+    """Return a record without the field at a path, or without the list or object at the start of it; None if absent."""
+    steps = [name or int(number) for name, number in _STEP.findall(path)]
+    if steps[0] in _NAMES:
+        steps = steps[:1]
+    smaller = _removed(record, steps)
+    return smaller if isinstance(smaller, dict) else None
+
+
+def _removed(value: object, steps: list[str | int]) -> object:
+    """A copy of a value without what the steps lead to; None if they lead nowhere."""
+    step, rest = steps[0], steps[1:]
+    value = fields.embedded(value)
+    if isinstance(value, Mapping) and step in value:
+        if not rest:
+            return {key: item for key, item in value.items() if key != step}
+        inner = _removed(value[step], rest)
+        return None if inner is None else {**value, step: inner}
+    if isinstance(value, list) and isinstance(step, int) and step < len(value) and rest:
+        inner = _removed(value[step], rest)
+        return None if inner is None else [*value[:step], inner, *value[step + 1 :]]
+    return None

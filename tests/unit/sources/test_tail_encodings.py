@@ -1,0 +1,76 @@
+"""`encoding`: logs in UTF-16 and in encodings of one byte are read; without it what they are is said."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.tail_reader import Reader, append
+
+from ragwatch.commands.record_files import records
+from ragwatch.config import parse
+from ragwatch.errors import ConfigError, FormatError
+from ragwatch.formats.record import parse as parse_line
+
+ROWS: list[dict[str, Any]] = [{"answer": "Die Mühle"}, {"answer": "café 上 ĊĊ"}, {"answer": "the end"}]
+LINES = [json.dumps(row, ensure_ascii=False) for row in ROWS]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_utf_16(tmp_path: Path, encoding: str, end: str) -> None:
+    """In any byte order, across blocks and a restart; characters with a byte of a line end are no line ends."""
+    path = tmp_path / "app.jsonl"
+    text = "".join(line + end for line in LINES)
+    append(path, text.encode(encoding), end=b"")
+    reader = Reader(path, encoding=encoding, read_bytes=80, max_line_bytes=100)
+    assert [json.loads(line) for line in reader.drain()] == ROWS
+    reader.stop()
+    append(path, text.encode("utf-16-be" if encoding == "utf-16-be" else "utf-16-le"), end=b"")
+    reader.start()
+    assert [json.loads(line) for line in reader.drain()][-3:] == ROWS
+    assert reader.rejections == []
+
+
+def test_utf_16_from_its_end(tmp_path: Path) -> None:
+    """What exists is skipped, up to the second byte of its last line end."""
+    path = tmp_path / "app.jsonl"
+    append(path, (LINES[0] + "\n").encode("utf-16-le"), end=b"")
+    reader = Reader(path, encoding="utf-16-le", start="end")
+    assert reader.drain() == []
+    append(path, (LINES[2] + "\n").encode("utf-16-le"), end=b"")
+    assert [json.loads(line) for line in reader.drain()] == [ROWS[2]]
+
+
+def test_encodings_of_one_byte(tmp_path: Path) -> None:
+    """A line becomes UTF-8."""
+    path = tmp_path / "app.jsonl"
+    append(path, LINES[0].encode("cp1252"))
+    assert [json.loads(line) for line in Reader(path, encoding="cp1252").drain()] == [ROWS[0]]
+
+
+def test_what_is_not_read_is_named() -> None:
+    """A line of UTF-16 without the option; an encoding that is unknown, or has wide line ends."""
+    with pytest.raises(FormatError, match="looks like UTF-16: set encoding: utf-16"):
+        parse_line(LINES[0].encode("utf-16-le"))
+    with pytest.raises(FormatError, match="a gap left by a crash"):
+        parse_line(b"\0\0\0\0" + LINES[0].encode())
+    for name in ("klingon", "utf-32", "hex"):
+        with pytest.raises(ConfigError, match="encoding: "):
+            parse({"sources": [{"kind": "tail", "name": "a", "path": "/a", "encoding": name}]}, folder=Path())
+
+
+def test_files_of_the_command_line() -> None:
+    """UTF-16 is known by its mark, other encodings by the option; lines may end in CR alone."""
+    text = "".join(f"{line}\n" for line in LINES)
+    files = [
+        (text.encode("utf-16"), None),
+        (text.encode("gb18030"), "gb18030"),
+        (text.replace("\n", "\r").encode(), None),
+    ]
+    for content, encoding in files:
+        lines = [line for _, line in records(io.BufferedReader(io.BytesIO(content)), encoding=encoding)]
+        assert [json.loads(line) for line in lines if isinstance(line, bytes)] == ROWS
