@@ -67,7 +67,12 @@ class _Proposal:
     @property
     def questions(self) -> list[str]:
         """What a person has to decide, or to add."""
-        asked = [_question(part, listed) for part, listed in self.guess.decisions.items()]
+        asked = [
+            f"no field looks like {part}"
+            for part in self.guess.missing
+            if self.guess.missing[part] and self.guess.share
+        ]
+        asked += [_question(part, listed) for part, listed in self.guess.decisions.items()]
         if self.unread:
             asked.append(f"{self.unread} more records look like answers and are not read: map the names that they use")
         samples = self.trial.samples

@@ -79,7 +79,8 @@ def text_candidates(part: str, known: Iterable[LogField], *, varied: bool) -> li
     for field in known:
         values = {position: value for position, value in field.values.items() if _is_text(value)}
         rank = names.rank(part, *field.names)
-        if not values or (rank is None and (field.in_list or not _is_prose(values))):
+        says_little = rank is None or names.is_weak(part, rank)
+        if not values or (says_little and not _is_prose(values)) or (rank is None and field.in_list):
             continue
         fault = "stands inside a list" if field.in_list else _text_fault(part, values, varied=varied)
         expression = f"{field.path} | [-1]" if field.in_list else field.path
@@ -94,7 +95,8 @@ def _is_text(value: object) -> bool:
 
 
 def _is_prose(values: Values) -> bool:
-    return sum(isinstance(value, str) and not is_name(value) for value in values.values()) > _MOST * len(values)
+    texts = [value[-1] if isinstance(value, list) else value for value in values.values()]
+    return sum(isinstance(text, str) and not is_name(text) for text in texts) >= _MOST * len(texts)
 
 
 def _text_fault(part: str, values: Values, *, varied: bool) -> str:
@@ -251,7 +253,7 @@ def _is_conversation(value: object) -> bool:
 
 
 def _is_reference(value: object) -> bool:
-    return isinstance(value, str) and bool(value.strip()) and not is_name(value)
+    return isinstance(value, str) and bool(value.strip())
 
 
 _FITS: Mapping[str, Callable[[object], bool]] = MappingProxyType(

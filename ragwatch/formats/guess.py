@@ -141,7 +141,7 @@ def propose(records: Sequence[Record]) -> FormatGuess:
         errors = (apart,) if apart else tuple(map(found.lacking, missing))
         mapping = found.mapping()
         if apart:
-            missing |= {"answer": found.likely("answer")}
+            missing |= {"answer": tuple(found.listed["answer"][:_MAX_SHOWN])}
             mapping.pop("answer", None)
         return FormatGuess(None, 0.0, errors, mapping, missing=missing, apart=bool(apart))
     tried = _tried(CUSTOM, MappingReader(found.mapping()), records)
@@ -217,7 +217,8 @@ class _Found:
 
     def likely(self, part: str) -> tuple[Candidate, ...]:
         """The three most likely fields of a part."""
-        return tuple(self.listed[part][:_MAX_SHOWN])
+        taken = {one.expression for chosen in self.chosen.values() for one in chosen}
+        return tuple([one for one in self.listed[part] if one.expression not in taken][:_MAX_SHOWN])
 
     def lacking(self, part: str) -> str:
         """Why a part is missing."""

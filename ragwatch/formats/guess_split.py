@@ -62,12 +62,18 @@ def guess_prompt(records: Sequence[Record]) -> FormatGuess | None:
         mapping["answer"] = openai.MAPPING["answer"]
     mapping.pop("history", None)  # it holds the prompts
     guesses = (
-        _cut_out(records, mapping | {"contexts": expression})
+        _cut_out(records, _asked(expression) | mapping | {"contexts": expression})
         for expression in prompt_texts(records)
         if expression != mapping["answer"]
     )
     listed = [one for one in guesses if one is not None]
     return min(listed, key=lambda one: len(one.problems), default=None)
+
+
+def _asked(prompt: str) -> dict[str, str]:
+    """The question of a conversation whose passages stand in a message of another role than the user's."""
+    messages, role, rest = prompt.partition("[?role=='")
+    return {"question": f"{messages}{role}user'].content | [-1]"} if role and not rest.startswith("user'") else {}
 
 
 def _cut_out(records: Sequence[Record], mapping: Mapping[str, str]) -> FormatGuess | None:
@@ -104,9 +110,10 @@ def propose_split(prompts: Sequence[Prompt]) -> Splitter | None:
     if not prompts:
         return None
     after_marks, before_marks = _marks_after([prompt.text for prompt in prompts]), _marks_before(prompts)
+    apart = all(prompt.question is not None and prompt.question not in prompt.text for prompt in prompts)
     for kind in _KINDS:
         starts = ["", *after_marks] if kind in _DELIMITED else after_marks if kind in _MARKED else [*after_marks, ""]
-        for after, before in product(starts, before_marks if kind in _MARKED else [*before_marks, ""]):
+        for after, before in product(starts, before_marks if kind in _MARKED and not apart else [*before_marks, ""]):
             marked = Splitter(kind, after, before)
             cuts = _cuts(marked, prompts)
             if cuts is None:

@@ -67,7 +67,7 @@ NAMES: Mapping[str, _Names] = MappingProxyType(
     {
         "question": _names(
             "question, user input, user message, user prompt, customer message, human message, query, prompt, input,"
-            " utterance, ask, search, q, message",
+            " utterance, ask, search, q, request, message",
             _NOT_OURS,
             _OLD,
             "rewritten rewrite expanded standalone condensed hyde sub system default embedding sql db negative"
@@ -83,7 +83,7 @@ NAMES: Mapping[str, _Names] = MappingProxyType(
         ),
         "contexts": _names(
             "context, chunk, passage, document, doc, snippet, excerpt, evidence, node, hit, match, retrieved,"
-            " retrieval, source, result, resource, article, knowledge, reference, citation",
+            " retrieval, source, result, resource, article, knowledge, reference, citation, point, item",
             "expected gold golden ideal ground truth correct target example eval system conversation user session"
             " previous unused dropped rejected discarded excluded ignored error trace request app history output",
         ),
@@ -123,7 +123,10 @@ NAMES: Mapping[str, _Names] = MappingProxyType(
 )
 """The one list of names, by part of a sample; those of a passage are `text`, `context_id` and `score`."""
 WEAK: Mapping[str, frozenset[str]] = MappingProxyType(
-    {"question": frozenset({"message", "input", "search", "ask"}), "answer": frozenset({"text", "content", "message"})}
+    {
+        "question": frozenset({"message", "input", "search", "ask", "request"}),
+        "answer": frozenset({"text", "content", "message"}),
+    }
 )
 """Nouns that name a part only where no record has a better name for it."""
 

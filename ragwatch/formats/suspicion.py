@@ -24,7 +24,7 @@ MIN_DISTINCT = 3
 """Different samples from which on it counts that a value is the same in all."""
 _MOST, _HALF, _FEW = 0.8, 0.5, 0.1  # shares of the samples
 _MAX_ID_CHARS = 80
-_MAX_TITLE_WORDS = 6
+_MAX_TITLE_WORDS = 10
 _MAX_EXAMPLE_CHARS = 60
 _CUT_CHARS = range(40, 400)  # lengths of a preview
 _MIN_CUT_TEXTS = 5
@@ -36,7 +36,7 @@ _FILE = re.compile(
 )
 _LINK = re.compile(r"[a-z][a-z0-9+.-]{1,12}://\S+|(?:[\w.~-]*/){2,}[\w.~-]*", re.IGNORECASE)
 _NO_WORDS = re.compile(r"[0-9a-f-]{16,}|[\d\W_]+|[a-z][a-z0-9+.-]{1,12}://\S+", re.IGNORECASE)
-_SENTENCE = re.compile(r"[.!?:;,\d\u2e80-\uffff]")
+_SENTENCE = re.compile(r"[.!?:;\u2e80-\uffff]")
 
 
 class Suspicion(NamedTuple):
@@ -67,7 +67,7 @@ def are_ids(texts: Sequence[str]) -> bool:
 def is_name(text: str) -> bool:
     """Return whether a text names a passage instead of being one: an id, a file, a link or a title.
 
-    >>> [is_name(text) for text in ("Kettle manual.txt", "Care guide", "https://m/k", "Tea is green.")]
+    >>> [is_name(text) for text in ("Kettle manual.txt", "Care guide 2", "https://m/k", "Tea is green.")]
     [True, True, True, False]
     """
     text = text.strip()

@@ -74,7 +74,8 @@ demo = LazyCommand(
 class CheckArguments(Arguments):
     """Validate a configuration and test what it refers to: files, records, judges, canary endpoints, address.
 
-    Nothing is stored and no cursor advances. Exit code 1 when a test failed, 2 when the configuration is invalid.
+    Nothing is stored and no cursor advances. The first samples of each source are shown as they are read. Exit code 1
+    when a test failed, 2 when the configuration is invalid, 3 when records are read, but probably wrongly.
     """
 
     path: Path = CONFIG_FILE
@@ -89,8 +90,10 @@ class MapArguments(Arguments):
     Several files may hold parts of the same requests, which share an id. Lines that are no answers, text before the
     JSON, and passages inside a prompt are recognised too.
 
-    The printed keys have been tested on the records; the number of records they read, and errors, are shown. Exit code
-    1 when no known format reads the records; the output is then a draft to complete and test.
+    The printed keys have been tested on the records; the number of records they read, errors, and the first samples
+    as they are read are shown. Exit code 1 when a part of the samples is missing or has to be decided: the output is
+    then a draft, with the likely fields and a value of each. Exit code 3 when the records are probably read wrongly:
+    contexts that are names of documents or a prompt, an id that repeats, and the like.
     """
 
     files: Sequence[BinaryIO] = argument(required=True, type=click.File("rb"))

@@ -14,8 +14,9 @@ class InitArguments(Arguments):
     """Write a configuration for the log files of a service, test it, and print the scrape job for Prometheus.
 
     Looks at the first records of each LOG (JSONL, gzip too) as `ragwatch map` does, and asks what they do not tell:
-    where the state is kept, how many answers the service gives in a day, whether Claude judges some of them. A file
-    that exists is not overwritten. Exit code 1 when the logs cannot be read, or a test of the configuration failed.
+    which field is the answer, where the state is kept, how many answers the service gives in a day, whether Claude
+    judges some of them. A file that exists is not overwritten. Exit code 1 when the logs cannot be read, or a test of
+    the configuration failed, 3 when they are probably read wrongly.
     """
 
     logs: Sequence[Path] = argument(type=click.Path(path_type=Path, exists=True, dir_okay=False), metavar="[LOG]...")
