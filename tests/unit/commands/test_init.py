@@ -118,10 +118,10 @@ def test_halves_of_requests_become_a_join(tmp_path: Path) -> None:
     """Two logs whose records share an id are one source."""
     questions, answers = tmp_path / "retrieval.jsonl", tmp_path / "answers.jsonl"
     rows = range(4)
-    questions.write_text(
-        "".join(json.dumps({"request_id": f"r{n}", "question": f"Where is mill {n}?", "contexts": [f"It is at {n} Weir Lane."]}) + "\n" for n in rows)
-    )
-    answers.write_text("".join(json.dumps({"request_id": f"r{n}", "answer": f"Mill {n} is there."}) + "\n" for n in rows))
+    asked = [{"question": f"Where is mill {n}?", "contexts": [f"It is at {n} Weir Lane."]} for n in rows]
+    questions.write_text("".join(json.dumps({"request_id": f"r{n}", **one}) + "\n" for n, one in enumerate(asked)))
+    said = [{"request_id": f"r{n}", "answer": f"Mill {n} is there."} for n in rows]
+    answers.write_text("".join(json.dumps(one) + "\n" for one in said))
     result = _init(questions, answers, "--yes", "--out", "-")
     (source,) = yaml.safe_load(result.stdout)["sources"]
     assert (source["kind"], source["by"], len(source["of"])) == ("join", "request_id", 2)
