@@ -8,6 +8,7 @@ import orjson
 
 from ragwatch.errors import TooManyValuesError
 from ragwatch.formats.record import decode_body
+from ragwatch.formats.traces.span import Event, Span
 from ragwatch.sources.otlp.request import (
     FAILED,
     MAX_SPANS,
@@ -19,7 +20,6 @@ from ragwatch.sources.otlp.request import (
     too_many_spans,
     without_vectors,
 )
-from ragwatch.sources.otlp.span import Event, Span
 from ragwatch.sources.requests.refusal import RefusedError
 
 _MAX_DIGITS = 20

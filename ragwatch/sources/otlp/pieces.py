@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from ragwatch.formats.traces.kinds import Kind, kind_of
+from ragwatch.formats.traces.span import Span, packed, unpacked
 from ragwatch.ports import Part
-from ragwatch.sources.otlp.kinds import Kind, kind_of
-from ragwatch.sources.otlp.span import Span, packed, unpacked
 
 _OF_EXPORT = "ragwatch.judge"  # an attribute of spans with scores that ragwatch itself has sent; see `pipeline.export`
 

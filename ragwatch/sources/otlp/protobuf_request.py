@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from google.protobuf.message import DecodeError
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
+from ragwatch.formats.traces.span import Event, Span
 from ragwatch.sources.otlp.protobuf_size import check_size
 from ragwatch.sources.otlp.request import (
     FAILED,
@@ -19,7 +20,6 @@ from ragwatch.sources.otlp.request import (
     remote_of,
     without_vectors,
 )
-from ragwatch.sources.otlp.span import Event, Span
 from ragwatch.sources.requests.refusal import RefusedError
 
 if TYPE_CHECKING:

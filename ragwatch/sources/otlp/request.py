@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from ragwatch.sources.otlp.span import Span
+from ragwatch.formats.traces.span import Span
 from ragwatch.sources.requests.refusal import RefusedError
 
 MAX_VALUE_DEPTH = 24

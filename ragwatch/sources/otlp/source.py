@@ -19,10 +19,10 @@ from ragwatch.core.sample import RejectReason
 from ragwatch.core.snapshot import Lag
 from ragwatch.core.tally import Tally, TallyKey
 from ragwatch.errors import SourceError
+from ragwatch.formats.traces.assemble import Assembled, Refused, assemble
+from ragwatch.formats.traces.capture import LIMIT_ADVICE
 from ragwatch.ports import Batch, Part, Rejection
 from ragwatch.ports.receiving import Handler
-from ragwatch.sources.otlp.assemble import Assembled, Refused, assemble
-from ragwatch.sources.otlp.capture import LIMIT_ADVICE
 from ragwatch.sources.otlp.handler import METHOD, PATH, TracesHandler
 from ragwatch.sources.otlp.options import Options
 from ragwatch.sources.otlp.pieces import Piece, restored

@@ -11,9 +11,9 @@ from support.spans import TRACE, a_span, documents, said, span_id
 from support.traces import ANSWER, OI, QUESTION, TEXTS, genai_ids_only, openinference
 
 from ragwatch.core.sample import RejectReason
-from ragwatch.sources.otlp.assemble import assemble
-from ragwatch.sources.otlp.record import Naming
-from ragwatch.sources.otlp.span import Span
+from ragwatch.formats.traces.assemble import assemble
+from ragwatch.formats.traces.record import Naming
+from ragwatch.formats.traces.span import Span
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from support.traces import ANSWER, OI, openinference
 
 from ragwatch.core.sample import RejectReason
 from ragwatch.core.tally import Tally
+from ragwatch.formats.traces.span import Span
 from ragwatch.ports import Batch, Part
 from ragwatch.ports.capabilities import HoldsParts, ReceivesRequests, RecognisesResent
 from ragwatch.ports.receiving import Reply
@@ -24,7 +25,6 @@ from ragwatch.sources.otlp.handler import METHOD, PATH, TracesHandler
 from ragwatch.sources.otlp.options import Options
 from ragwatch.sources.otlp.pieces import piece_of
 from ragwatch.sources.otlp.source import OtlpSource
-from ragwatch.sources.otlp.span import Span
 from ragwatch.sources.otlp.waiting import MAX_SPANS, WaitingTraces
 from ragwatch.sources.requests.body import ByteBudget
 

@@ -11,7 +11,7 @@ from support.spans import a_span, documents, flat, said
 from support.traces import ANSWER, OI, QUESTION, TEXTS, genai_ids_only, openinference
 
 from ragwatch.core.sample import RejectReason
-from ragwatch.sources.otlp.assemble import assemble
+from ragwatch.formats.traces.assemble import assemble
 
 
 @pytest.mark.parametrize(

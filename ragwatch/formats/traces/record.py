@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 
 from ragwatch.core.sample import Turn
 from ragwatch.formats import history
-from ragwatch.sources.otlp.answer import same_text
-from ragwatch.sources.otlp.attributes import decoded, first, plain_text
-from ragwatch.sources.otlp.kinds import Kind
-from ragwatch.sources.otlp.messages import ASSISTANT, USER, Message, last_text, messages_in, value_in
-from ragwatch.sources.otlp.prompt_contexts import question_among, question_in, variables
-from ragwatch.sources.otlp.retrieval import Contexts
-from ragwatch.sources.otlp.span import Span
-from ragwatch.sources.otlp.tree import Request, Step
-from ragwatch.sources.otlp.values import conversation, question_of
+from ragwatch.formats.traces.answer import same_text
+from ragwatch.formats.traces.attributes import decoded, first, plain_text
+from ragwatch.formats.traces.kinds import Kind
+from ragwatch.formats.traces.messages import ASSISTANT, USER, Message, last_text, messages_in, value_in
+from ragwatch.formats.traces.prompt_contexts import question_among, question_in, variables
+from ragwatch.formats.traces.retrieval import Contexts
+from ragwatch.formats.traces.span import Span
+from ragwatch.formats.traces.tree import Request, Step
+from ragwatch.formats.traces.values import conversation, question_of
 
 _QUERY_KEYS = ("gen_ai.retrieval.query.text", "gen_ai.retrieval.query", "db.vector.query.content", "reranker.query",
                "retrieval.query")  # fmt: skip

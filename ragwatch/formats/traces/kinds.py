@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from enum import Enum
 from types import MappingProxyType
 
-from ragwatch.sources.otlp.span import Span
+from ragwatch.formats.traces.span import Span
 
 
 class Kind(Enum):

@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ragwatch.core.sample import RejectReason
-from ragwatch.sources.otlp.answer import answer_in
-from ragwatch.sources.otlp.capture import LIMIT_ADVICE, SWITCHES, instrumentation_of
-from ragwatch.sources.otlp.kinds import Kind
-from ragwatch.sources.otlp.messages import messages_in, messages_out
-from ragwatch.sources.otlp.record import Naming, record_of
-from ragwatch.sources.otlp.retrieval import Contexts, Resolve, contexts_of
-from ragwatch.sources.otlp.span import Span
-from ragwatch.sources.otlp.tree import Request, Step, requests
+from ragwatch.formats.traces.answer import answer_in
+from ragwatch.formats.traces.capture import LIMIT_ADVICE, SWITCHES, instrumentation_of
+from ragwatch.formats.traces.kinds import Kind
+from ragwatch.formats.traces.messages import messages_in, messages_out
+from ragwatch.formats.traces.record import Naming, record_of
+from ragwatch.formats.traces.retrieval import Contexts, Resolve, contexts_of
+from ragwatch.formats.traces.span import Span
+from ragwatch.formats.traces.tree import Request, Step, requests
 
 MAX_REST = 0.2
 """Share of an output besides the documents in it, below which the output is what was retrieved, not an answer."""

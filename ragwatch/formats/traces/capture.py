@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
-from ragwatch.sources.otlp.span import Span
+from ragwatch.formats.traces.span import Span
 
 LIMIT_ADVICE = (
     "raise the limits of the SDK that sends it: OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT=10000 (128 by default), and no "

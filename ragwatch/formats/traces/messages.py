@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from ragwatch.sources.otlp.attributes import decoded, first, inside, listed, plain_text, stripped
-from ragwatch.sources.otlp.span import Span
+from ragwatch.formats.traces.attributes import decoded, first, inside, listed, plain_text, stripped
+from ragwatch.formats.traces.span import Span
 
 SYSTEM, USER, ASSISTANT, TOOL = "system", "user", "assistant", "tool"
 _ROLES: Mapping[str, str] = (

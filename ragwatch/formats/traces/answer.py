@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
-from ragwatch.sources.otlp.attributes import plain_text
-from ragwatch.sources.otlp.kinds import Kind
-from ragwatch.sources.otlp.messages import ASSISTANT, Message, last_text, messages_out, value_out
-from ragwatch.sources.otlp.span import Span
-from ragwatch.sources.otlp.tree import Request, Step
-from ragwatch.sources.otlp.values import answer_of, conversation
+from ragwatch.formats.traces.attributes import plain_text
+from ragwatch.formats.traces.kinds import Kind
+from ragwatch.formats.traces.messages import ASSISTANT, Message, last_text, messages_out, value_out
+from ragwatch.formats.traces.span import Span
+from ragwatch.formats.traces.tree import Request, Step
+from ragwatch.formats.traces.values import answer_of, conversation
 
 _MODEL_MARKS = ("llm.model_name", "llm.invocation_parameters", "gen_ai.request.model", "gen_ai.response.model",
                 "llm.prompts", "llm.token_count.total", "gen_ai.usage.input_tokens", "ai.model.id",

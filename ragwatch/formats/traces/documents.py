@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from math import isfinite
 from typing import NamedTuple
 
-from ragwatch.sources.otlp.attributes import by_index, decoded, inside, is_repr, is_torn, listed, plain_text, stripped
-from ragwatch.sources.otlp.messages import unwrapped
-from ragwatch.sources.otlp.span import Span
+from ragwatch.formats.traces.attributes import by_index, decoded, inside, is_repr, is_torn, listed, plain_text, stripped
+from ragwatch.formats.traces.messages import unwrapped
+from ragwatch.formats.traces.span import Span
 
 TEXT_KEYS = ("text", "content", "page_content", "pageContent", "chunk", "body", "document", "passage", "long_text",
              "snippet", "raw_text", "chunk_text")  # fmt: skip

@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from ragwatch.sources.otlp.attributes import decoded, plain_text
-from ragwatch.sources.otlp.documents import Document, documents_in
+from ragwatch.formats.traces.attributes import decoded, plain_text
+from ragwatch.formats.traces.documents import Document, documents_in
 
 CONTEXT_KEYS = (
     "context", "context_str", "contexts", "context_list", "documents", "docs", "passages", "retrieved_documents",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ragwatch.sources.otlp.attributes import decoded, inside, plain_text
-from ragwatch.sources.otlp.messages import ASSISTANT, USER, Message, last_text, messages_of
+from ragwatch.formats.traces.attributes import decoded, inside, plain_text
+from ragwatch.formats.traces.messages import ASSISTANT, USER, Message, last_text, messages_of
 
 QUESTION_KEYS = ("question", "query", "query_str", "user_input", "user_query", "user_question", "input", "user_message",
                  "user_prompt", "str_or_query_bundle", "query_bundle", "prompt", "message", "user_msg", "text", "q",

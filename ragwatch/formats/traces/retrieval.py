@@ -6,12 +6,12 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ragwatch.sources.otlp.attributes import decoded, first, plain_text
-from ragwatch.sources.otlp.documents import Document, DocumentList, considered, documents_in, returned
-from ragwatch.sources.otlp.kinds import Kind
-from ragwatch.sources.otlp.messages import USER, messages_in, value_in, value_out
-from ragwatch.sources.otlp.prompt_contexts import blocks, of_messages, of_variables, variables
-from ragwatch.sources.otlp.tree import Request, Step, below
+from ragwatch.formats.traces.attributes import decoded, first, plain_text
+from ragwatch.formats.traces.documents import Document, DocumentList, considered, documents_in, returned
+from ragwatch.formats.traces.kinds import Kind
+from ragwatch.formats.traces.messages import USER, messages_in, value_in, value_out
+from ragwatch.formats.traces.prompt_contexts import blocks, of_messages, of_variables, variables
+from ragwatch.formats.traces.tree import Request, Step, below
 
 Resolve = Callable[[Sequence[str]], Mapping[str, str]]
 """Returns texts by id, of the ids that it knows."""
