@@ -192,7 +192,7 @@ def _yaml(proposal: _Proposal, log: LogHead, *, brief: bool = False) -> list[str
     if best.format == CUSTOM:
         lines[0] += "; a guess from the names of the fields: complete it, then run `ragwatch check`"
         lines += ["mapping:", *_mapping(best.mapping, "  ")]
-    elif not brief and len(log.read_with(MappingReader(best.mapping)).samples) == len(trial.samples):
+    elif best.mapping and not brief and len(log.read_with(MappingReader(best.mapping)).samples) == len(trial.samples):
         lines += ["# the same as a mapping:", "# mapping:", *_mapping(best.mapping, "#   ")]
     lines += _selection(proposal, log)
     if proposal.splitter is not None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import orjson
 
 from ragwatch.commands.log_head import LogHead
-from ragwatch.formats import CUSTOM, FORMATS, langfuse, langsmith
+from ragwatch.formats import CUSTOM, FORMATS, TRACES
 from ragwatch.formats.guess import FormatGuess, guess, scalar_paths
 from ragwatch.sources.join.merge import PARTS, RecordPart, merged
 
@@ -28,7 +28,6 @@ _KIND_NAMES = ("type", "run_type", "event", "kind")
 _MIN_SHARE = 0.5  # of the requests that have records of different shapes
 _MIN_REQUESTS = 2
 _MAX_PARTS = 200
-_TRACES = frozenset({langfuse.NAME, langsmith.NAME})
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +85,7 @@ def _of_path(path: str, placed: Sequence[tuple[int, Mapping[str, object]]]) -> J
     whole = [group for group in several if len(groups[group]) == number]
     records = [{**merged(groups[group], group)} for group in whole]
     traced = guess(records)  # traces are read from their parts
-    if traced.format in _TRACES and traced.share:
+    if traced.format in TRACES and traced.share:
         return JoinGuess(path, number, len(several), traced, strays)
     for record in records:
         del record[PARTS]
@@ -123,7 +122,7 @@ def join_yaml(proposal: JoinGuess, logs: Sequence[tuple[str, LogHead]]) -> Itera
         yield f"  - {json.dumps(inner, ensure_ascii=False)}"
     yield f"by: {json.dumps(proposal.by)}"
     yield "within: 5m"
-    if proposal.guess.format in _TRACES:
+    if proposal.guess.format in TRACES:
         yield "complete: '`false`' # nothing says how many rows a trace has: wait for the whole time"
     elif proposal.number > 2:
         yield f"parts: {proposal.number}"

@@ -1,7 +1,6 @@
 """Formats: convert logged records to samples. Pure functions.
 
-A format is a module with `NAME`, `KNOWN_BIAS`, `MAPPING`, `matches` and `read` (see `shape.Format`); to add one, add
-it to `FORMATS`.
+A format has the members of `shape.Format`; to add one, add it to `FORMATS`.
 `custom` and `auto` are reader classes. `record.parse` decodes a line into the record that readers take.
 """
 
@@ -20,9 +19,7 @@ from ragwatch.formats import (
     file_search,
     haystack,
     langchain,
-    langfuse,
     langserve,
-    langsmith,
     llamaindex,
     openai,
     ragas,
@@ -32,6 +29,7 @@ from ragwatch.formats.auto import AutoReader
 from ragwatch.formats.custom import NAME as CUSTOM
 from ragwatch.formats.custom import MappingReader
 from ragwatch.formats.shape import Format, Record, RecordReader
+from ragwatch.formats.traces.export import EXPORTS
 
 # In the order in which `auto` tries them: formats with keys of one library before formats with common keys.
 FORMATS: Mapping[str, Format] = MappingProxyType(
@@ -41,8 +39,7 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         deepeval.NAME: deepeval,
         llamaindex.NAME: llamaindex,
         haystack.NAME: haystack,
-        langfuse.NAME: langfuse,
-        langsmith.NAME: langsmith,
+        **{export.NAME: export for export in EXPORTS},
         bedrock.NAME: bedrock,
         vertex.NAME: vertex,
         azure.NAME: azure,
@@ -52,9 +49,10 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         langchain.NAME: langchain,
     }
 )
+TRACES = frozenset(export.NAME for export in EXPORTS)
 NAMES = ("auto", *FORMATS, CUSTOM)
 
-__all__ = ["CUSTOM", "FORMATS", "NAMES", "Format", "Record", "RecordReader", "Sample", "build"]
+__all__ = ["CUSTOM", "FORMATS", "NAMES", "TRACES", "Format", "Record", "RecordReader", "Sample", "build"]
 
 
 def build(name: str, mapping: Mapping[str, str] | None = None) -> RecordReader:

@@ -11,6 +11,7 @@ LIMIT_ADVICE = (
     "raise the limits of the SDK that sends it: OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT=10000 (128 by default), and no "
     "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT"
 )
+CUT_ADVICE = "raise or unset OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT in the service that sends it"
 OTEL = "opentelemetry"
 SWITCHES: Mapping[str, str] = MappingProxyType(
     {

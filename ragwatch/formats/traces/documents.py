@@ -65,12 +65,14 @@ class DocumentList(NamedTuple):
         problem: Why documents are missing at its beginning, end or middle; None if they are complete.
         total: How many there were, if some are missing and it is known all the same; else 0.
         kept: Those that are left, by rank, if some are missing.
+        torn: Whether the problem is JSON that ends too early.
     """
 
     documents: tuple[Document, ...] | None
     problem: str | None = None
     total: int = 0
     kept: Mapping[int, Document] = NONE_KEPT
+    torn: bool = False
 
 
 def returned(span: Span) -> DocumentList:
@@ -93,6 +95,8 @@ def returned(span: Span) -> DocumentList:
     nested = _from_json(span)
     if problem is None and not flattened and nested is None:
         problem = _torn(span)
+        if problem is not None:
+            return DocumentList((), problem, torn=True)
     if problem is not None:  # the last attributes are left where the oldest ones are dropped
         total = max(flattened) + 1 if flattened and span.dropped and _drops_oldest(span) else 0
         return DocumentList(tuple(flattened.values()), problem, total, flattened)

@@ -30,7 +30,9 @@ class Kind(Enum):
 
 _KINDS: Mapping[str, Kind] = MappingProxyType(
     {kind.value: kind for kind in Kind if kind is not Kind.OTHER}
-    | dict.fromkeys(("agent", "workflow", "task", "step", "pipeline", "parser", "program", "module"), Kind.CHAIN)
+    | dict.fromkeys(
+        ("agent", "workflow", "task", "step", "pipeline", "parser", "program", "module", "span"), Kind.CHAIN
+    )
     | dict.fromkeys(("generation", "chat_model", "completion"), Kind.LLM)
     | dict.fromkeys(("retrieval",), Kind.RETRIEVER)
     | dict.fromkeys(("rerank", "reranking"), Kind.RERANKER)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from ragwatch.formats.traces.attributes import decoded, first, inside, listed, plain_text, stripped
+from ragwatch.formats.traces.attributes import decoded, first, inside, is_torn, listed, plain_text, stripped
 from ragwatch.formats.traces.span import Span
 
 SYSTEM, USER, ASSISTANT, TOOL = "system", "user", "assistant", "tool"
@@ -195,7 +195,7 @@ def messages_of(value: object, role: str, depth: int = _MAX_DEPTH) -> list[Messa
     if depth == 0:
         return []
     if isinstance(value, str):
-        text = plain_text(value)
+        text = None if is_torn(value) else plain_text(value)
         return [Message(role, text)] if text else []
     if isinstance(value, list):
         if len(value) == 2 and isinstance(value[0], str) and value[0].lower() in _ROLES and isinstance(value[1], str):

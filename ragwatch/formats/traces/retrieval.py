@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ragwatch.formats.traces.attributes import decoded, first, plain_text
+from ragwatch.formats.traces.attributes import decoded, first, inside, plain_text
 from ragwatch.formats.traces.documents import Document, DocumentList, considered, documents_in, returned
 from ragwatch.formats.traces.kinds import Kind
 from ragwatch.formats.traces.messages import USER, messages_in, value_in, value_out
@@ -17,6 +17,8 @@ Resolve = Callable[[Sequence[str]], Mapping[str, str]]
 """Returns texts by id, of the ids that it knows."""
 _SEARCH = re.compile(r"(?i)retriev|search|knowledge|lookup|look_up|rag(?![a-z])|fetch_?doc|vector|similar")
 _TOOL_NAMES = ("gen_ai.tool.name", "tool.name", "ai.toolCall.name")
+_RETURNED = ("context", "contexts", "source_documents", "sourceDocuments", "documents", "source_nodes",
+             "retrieved_contexts", "retrieved_documents")  # fmt: skip
 MAX_CONTEXTS = 1_000
 
 
@@ -37,6 +39,11 @@ class Contexts:
     lost: list[DocumentList] = field(default_factory=list)
     textless: int = 0
     retrieved: bool = False
+
+    @property
+    def torn(self) -> bool:
+        """Whether the limit of characters of an SDK is that problem."""
+        return bool(self.lost) and self.lost[0].torn
 
     @property
     def problem(self) -> str | None:
@@ -82,6 +89,10 @@ def contexts_of(request: Request, answering: Step | None, resolve: Resolve | Non
         if tools:
             result.documents = _distinct([document for entry in tools for document in entry.documents])
             result.steps, result.retrieved = [entry.step for entry in tools], True
+            return result
+        returned_too = [] if result.problem else _beside_answer(request)
+        if returned_too:
+            result.documents, result.retrieved = _distinct(returned_too), True
             return result
     from_prompt = _from_tools(entries) or _from_prompt(request, answering, len(documents))
     if from_prompt is not None:
@@ -216,6 +227,15 @@ def _entries_of_tools(request: Request, until: int | None) -> list[_Entry]:
     return entries
 
 
+def _beside_answer(request: Request) -> tuple[Document, ...]:
+    """Documents that a chain returned beside its answer, of the outermost chain that did; empty without any."""
+    for step in request.of_kind(Kind.CHAIN):
+        documents = documents_in(inside(value_out(step.span), _RETURNED)) or ()
+        if documents and all(document.text for document in documents):
+            return documents
+    return ()
+
+
 def _from_tools(entries: Sequence[_Entry]) -> tuple[Document, ...] | None:
     """What the tools returned that the retrievers are a part of; None if a retriever without texts is part of none."""
     documents: list[Document] = []
@@ -237,7 +257,9 @@ def _is_described(document: Document) -> bool:
 
 def _whole_in_prompt(request: Request, answering: Step | None, lost: DocumentList) -> list[Document] | None:
     """Contexts of a prompt that are all of an incomplete list: as many, and the same where documents are left."""
-    documents = _from_prompt(request, answering, lost.total) if lost.total else None
+    documents = _from_prompt(request, answering, lost.total) if lost.total or lost.torn else None
+    if documents is not None and lost.torn:
+        return list(documents)
     kept = {rank: one for rank, one in lost.kept.items() if one.text}
     if documents is None or len(documents) != lost.total or not kept:
         return None

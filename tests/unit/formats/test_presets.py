@@ -32,16 +32,11 @@ EXPECTED: dict[str, list[dict[str, Any]]] = {
         {"id": "r1", "metadata": {"run_id": "r1"}},
         {"id": "r1", "contexts": NAMED, "metadata": {"run_id": "r1", "feedback_tokens": []}},
     ],
-    "langsmith": [
-        {"id": "r1", "at": AT, "contexts": NAMED},
-        {"id": "r1", "at": AT, "contexts": NAMED},
-        {"id": "t1", "at": AT, "contexts": NAMED},
-    ],
-    "langfuse": [
-        {"id": "r1", "at": AT, "contexts": NAMED, "metadata": {"tenant": "north"}},
-        {"id": "r1", "at": AT, "contexts": NAMED},
-        {"id": "r1", "at": AT, "contexts": NAMED},
-    ],
+    "langsmith": [{"id": "r1", "at": AT, "contexts": NAMED}] * 2 + [{"id": "t1", "at": AT, "contexts": NAMED}],
+    "langfuse": [{"id": "r1", "at": AT, "contexts": NAMED, "metadata": {"tenant": "north"}}]
+    + [{"id": "r1", "at": AT, "contexts": NAMED}] * 2,
+    "phoenix": [{"id": "r1", "at": AT}] * 2,
+    "mlflow": [{"id": "r1", "at": AT}] * 2,
     "bedrock": [{"contexts": NAMED}, {"id": "r1", "contexts": NAMED}, {}],
     "vertex": [{"id": "r1", "contexts": NAMED}, {"contexts": NAMED, "history": GREETING}, {}],
     "azure": [{}, {"id": "r1", "at": AT}],
@@ -63,16 +58,24 @@ CASES = [
 ]
 
 
+def without_spans(sample: Sample) -> Sample:
+    """A sample without the ids of the spans that an exported trace names."""
+    if "span_id" not in sample.metadata:
+        return sample
+    spans = {"trace_id", "span_id", "answer_span_id"}
+    return sample._replace(metadata={key: value for key, value in sample.metadata.items() if key not in spans})
+
+
 @pytest.mark.parametrize(("name", "record", "expected"), CASES)
 def test_reads(name: str, record: dict[str, Any], expected: Sample) -> None:
     """A shape is read completely: question, answer, contexts in order with ids and scores, and its envelope."""
-    assert build(name).read(record, "log:1") == expected
+    assert without_spans(build(name).read(record, "log:1")) == expected
 
 
 @pytest.mark.parametrize(("name", "record", "expected"), CASES)
 def test_is_recognised(name: str, record: dict[str, Any], expected: Sample) -> None:
     """`auto` reads the shape as its own preset does, and no other shape claims the record."""
-    assert build("auto").read(record, "log:1") == expected
+    assert without_spans(build("auto").read(record, "log:1")) == expected
     assert [other for other, shape in FORMATS.items() if shape.matches(record)] == [name]
 
 
@@ -87,7 +90,7 @@ BEYOND_JMESPATH = {
     "llamaindex-5",
 } | {
     *("haystack-4", "openai-3", "openai-4", "openai-5", "canonical-2", "canonical-3"),
-    *("langfuse-2", "langfuse-3", "langsmith-1", "langsmith-3", "azure-1", "azure-2", "file_search-2"),
+    *("azure-1", "azure-2", "file_search-2"),
     *("bedrock-1", "bedrock-2", "vertex-2", "vertex-3"),
 }
 
@@ -95,6 +98,8 @@ BEYOND_JMESPATH = {
 @pytest.mark.parametrize(("name", "record", "expected"), [case for case in CASES if case.id not in BEYOND_JMESPATH])
 def test_mapping_says_the_same(name: str, record: dict[str, Any], expected: Sample) -> None:
     """The mapping that stands for a preset reads what the preset reads; metadata only where it maps it."""
+    if not FORMATS[name].MAPPING:  # spans are assembled
+        return
     sample = build("custom", FORMATS[name].MAPPING).read(record, "log:1")
     assert sample == (expected if name == "canonical" else expected._replace(metadata={}))
 
@@ -106,6 +111,7 @@ OUTPUT = [{"type": "message", "content": [{"type": "output_text", "text": "a"}]}
 
 
 RETRIEVER = {"type": "RETRIEVER", "id": "o", "output": {"documents": [{"id": "d1"}]}}
+CUT = {"type": "RETRIEVER", "id": "o", "output": '[{"page_content": "The war'}
 GEMINI = {"content": {"parts": [{"text": "a"}]}}
 
 
@@ -156,13 +162,15 @@ GEMINI = {"content": {"parts": [{"text": "a"}]}}
         ("haystack", {"data": 3, "documents": [1]}, "wrong_type", "documents[0]"),
         ("langserve", {"output": {"answer": "a", "context": []}}, "missing_field", "metadata.run_id"),
         ("langserve", {"output": "a", "metadata": {"run_id": "r"}}, "missing_field", "context"),
-        ("langsmith", {"id": "r", "inputs": {}, "outputs": {}}, "missing_field", "outputs"),
-        ("langsmith", {"id": "r", "outputs": {"answer": "a"}}, "missing_field", "child_runs[].outputs.documents"),
-        ("langsmith", {"parts": [3]}, "missing_field", "id"),
-        ("langfuse", {"id": "o", "parent_observation_id": None}, "missing_field", "observations"),
-        ("langfuse", {"observations": [{"type": "SPAN"}, 3], "output": None}, "missing_field", "output"),
-        ("langfuse", {"observations": [{"type": "SPAN"}], "output": "a"}, "missing_field", "observations[].output"),
-        ("langfuse", {"observations": [RETRIEVER], "output": "a"}, "missing_field", "observations[].output"),
+        ("langsmith", {"id": "r", "run_type": "chain", "inputs": {}, "outputs": {}}, "missing_field", "answer"),
+        ("langsmith", {"id": "r", "run_type": "chain", "outputs": {"answer": "a"}}, "missing_field", "contexts"),
+        ("langsmith", {"parts": [3]}, "missing_field", "child_runs"),
+        ("langfuse", {"id": "o", "output": "a"}, "missing_field", "observations"),
+        ("langfuse", {"observations": [{"type": "SPAN"}, 3], "output": None}, "missing_field", "answer"),
+        ("langfuse", {"observations": [{"type": "SPAN"}], "output": "a"}, "missing_field", "contexts"),
+        ("langfuse", {"observations": [RETRIEVER], "output": "a"}, "no_content", "contexts"),
+        ("langfuse", {"observations": [CUT], "output": "a"}, "truncated", "contexts"),
+        ("mlflow", {"info": {}, "data": {"spans": []}}, "missing_field", "data.spans"),
         ("bedrock", {"input": {"text": "q"}}, "missing_field", "output"),
         ("bedrock", {"output": "a"}, "wrong_type", "output"),
         ("bedrock", {"output": {"text": "a"}}, "missing_field", "citations"),
