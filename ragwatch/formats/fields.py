@@ -124,8 +124,9 @@ def contexts(value: object, path: str) -> tuple[Context, ...]:
                     and type(name) is str
                     and type(score) is float
                     and score - score == 0.0
+                    and "step" not in item
                 ):
-                    parsed.append(_tuple(Context, (passage, name, score)))
+                    parsed.append(_tuple(Context, (passage, name, score, None)))
                     continue
         parsed.append(context(item, path, len(parsed)))
     return tuple(parsed)
@@ -183,7 +184,13 @@ def context(item: object, path: str, rank: int) -> Context:
         key, name = first(item, CONTEXT_ID_KEYS)
         name = None if name is None else identity(name, f"{path}[{rank}].{key}")
     score = item.get("score")
-    return Context(passage, name, None if score is None else number(score, f"{path}[{rank}].score"))
+    step = item.get("step")
+    return Context(
+        passage,
+        name,
+        None if score is None else number(score, f"{path}[{rank}].score"),
+        step if isinstance(step, str) else None,
+    )
 
 
 def number(value: object, path: str) -> float:

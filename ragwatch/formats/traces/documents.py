@@ -19,7 +19,7 @@ from ragwatch.formats.traces.span import Span
 
 TEXT_KEYS = ("text", "content", "page_content", "pageContent", "chunk", "body", "document", "passage", "long_text",
              "snippet", "raw_text", "chunk_text")  # fmt: skip
-ID_KEYS = ("id", "id_", "node_id", "chunk_id", "doc_id", "document_id", "uuid", "_id", "file_id", "pid")
+ID_KEYS = ("id", "id_", "node_id", "chunk_id", "doc_id", "document_id", "uuid", "_id", "file_id", "pid", "record_id")
 SCORE_KEYS = ("score", "relevance_score", "relevanceScore", "similarity", "similarity_score", "_score", "rerank_score")
 LIST_KEYS = ("documents", "docs", "results", "nodes", "source_nodes", "sourceNodes", "source_documents", "passages",
              "contexts", "context", "chunks", "retrieved_contexts", "retrieved_documents", "matches", "hits",
@@ -31,6 +31,7 @@ _JSON_KEYS = (
     "gen_ai.retrieval.documents",
     "retrieval.documents",
     "gen_ai.retrieval.results",
+    "gen_ai.memory.records",
     "reranker.output_documents",
     "db.vector.query.response.documents",
     "gen_ai.rerank.output_documents",
@@ -41,17 +42,19 @@ _VALUE_KEYS = ("output.value", "traceloop.entity.output", "gen_ai.task.output", 
                "braintrust.output", "lmnr.span.output", "gen_ai.completion")  # fmt: skip
 _INPUT_KEYS = ("reranker.input_documents",)
 _MAX_DEPTH = 6
+MIN_WORDS = 3
 _PRINTED_ID = re.compile(r"\bid_?=['\"]?([^,)'\"\s]{1,200})")
 _PRINTED_SCORE = re.compile(r"\bscore[=:] ?(-?[0-9][0-9.e-]{0,30})")
 _MAX_PRINTED = 400
 
 
 class Document(NamedTuple):
-    """One document. Text and id may be unknown."""
+    """One document. Text and id may be unknown; `step` is the name of the step that has retrieved it."""
 
     text: str | None
     id: str | None = None
     score: float | None = None
+    step: str | None = None
 
 
 NONE_KEPT: Mapping[int, Document] = {}
@@ -260,8 +263,24 @@ def document(item: object) -> Document | None:
     places = (item, inner, details)
     name = next((known_id for place in places if (known_id := _first_identity(place)) is not None), None)
     score = next((number for place in places if (number := _first_score(place)) is not None), None)
+    name = name or _place(details)
+    if text is None and score is not None:
+        text = _prose(item)
     known = text is not None or name is not None or any(key in item for key in (*ID_KEYS, *SCORE_KEYS))
     return Document(text, name, score) if known else None
+
+
+def _place(details: Mapping[str, object]) -> str | None:
+    """Return the address of a document of Bedrock: `{"location": {"s3Location": {"uri"}}}`; None without one."""
+    location = details.get("location")
+    places = location.values() if isinstance(location, dict) else ()
+    return next((name for one in places if (name := _identity(inside(one, ("uri", "url", "id")))) is not None), None)
+
+
+def _prose(item: Mapping[str, object]) -> str | None:
+    """Return the longest text of several words in an item whose fields have names of their own; None without one."""
+    texts = [text for value in item.values() if (text := plain_text(value)) and len(text.split()) >= MIN_WORDS]
+    return max(texts, key=len, default=None)
 
 
 def _printed(text: str) -> Document | None:

@@ -7,7 +7,7 @@ service, add a row to `EXPORTS`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -100,7 +100,7 @@ class TraceExport:
         trace = {"id": _ROOT, "input": asked, "output": answered, "timestamp": _value_at(record, _STARTS)}
         return [self._span(trace, "", trace_id, (0, 0)), *below]
 
-    def _rows(self, rows: list[object], parent: str, depth: int) -> Iterator[tuple[Record, str]]:
+    def _rows(self, rows: Sequence[object], parent: str, depth: int) -> Iterator[tuple[Record, str]]:
         """Rows of spans and the spans that have called them, those inside of others included."""
         for row in rows:
             if isinstance(row, dict):

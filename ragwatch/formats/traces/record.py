@@ -63,7 +63,10 @@ def record_of(
     record: dict[str, object] = {
         "at": (end or root.span.start) / 1e9 or None,
         "question": question,
-        "contexts": [{"id": one.id, "text": one.text, "score": one.score} for one in contexts.documents],
+        "contexts": [
+            {"id": one.id, "text": one.text, "score": one.score} | ({"step": one.step} if one.step else {})
+            for one in contexts.documents
+        ],
         "answer": answer,
         "route": _route(request, head, naming),
         "trace_id": root.span.trace_id,
@@ -158,8 +161,9 @@ def _metadata(
         response = answering.span.attributes.get("gen_ai.response.id")
         if isinstance(response, str):
             metadata["response_id"] = response
-    if len(contexts.steps) > 1:
-        metadata["retrievals"] = [step.span.name for step in contexts.steps]
+    steps = list(dict.fromkeys(one.step for one in contexts.documents if one.step))
+    if steps:
+        metadata["steps"] = " + ".join(steps)
     if request.root is None:
         metadata["root"] = "missing"
     for name, keys in (("session", _SESSION_KEYS), ("canary", _CANARY_KEYS)):

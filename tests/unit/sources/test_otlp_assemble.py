@@ -122,7 +122,8 @@ def test_retrievals_of_an_agent_are_joined() -> None:
     ]
     result = assemble(spans)
     assert texts(result) == ["a", "b", "c"]
-    assert only(result)["metadata"]["retrievals"] == ["first", "second"]
+    assert only(result)["metadata"]["steps"] == "first + second"
+    assert [context["step"] for context in only(result)["contexts"]] == ["first", "first", "second"]
 
 
 def test_each_reranker_replaces_what_it_was_given() -> None:
