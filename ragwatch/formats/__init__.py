@@ -28,6 +28,7 @@ from ragwatch.formats import (
 from ragwatch.formats.auto import AutoReader
 from ragwatch.formats.custom import NAME as CUSTOM
 from ragwatch.formats.custom import MappingReader
+from ragwatch.formats.providers import PROVIDERS
 from ragwatch.formats.shape import Format, Record, RecordReader
 from ragwatch.formats.traces.export import EXPORTS
 
@@ -40,6 +41,7 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         llamaindex.NAME: llamaindex,
         haystack.NAME: haystack,
         **{export.NAME: export for export in EXPORTS},
+        **{provider.NAME: provider for provider in PROVIDERS},
         bedrock.NAME: bedrock,
         vertex.NAME: vertex,
         azure.NAME: azure,

@@ -20,7 +20,7 @@ KNOWN_BIAS = (
 MAPPING = MappingProxyType(
     {
         "id": "id || request_id || sessionId || response.sessionId",
-        "question": "input.text || request.input.text",
+        "question": "input.text || request.input.text || question || query",
         "contexts": "(retrievalResults || response.retrievalResults || citations[].retrievedReferences[]"
         " || response.citations[].retrievedReferences[])"
         "[].{id: location.s3Location.uri, text: content.text, score: score}",
@@ -39,7 +39,7 @@ def matches(record: Record) -> bool:
 def read(record: Record, fallback_id: str) -> Sample:
     """Return the sample in a record of this format."""
     request, response = fields.part(record, "request"), fields.part(record, "response")
-    asked = request.get("input")
+    asked = fields.question(record) if request.get("input") is None else request["input"]
     output = fields.required(response, "output")
     if not isinstance(output, dict):
         raise fields.wrong("output", "an object", output)

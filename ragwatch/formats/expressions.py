@@ -13,7 +13,7 @@ from jmespath.parser import ParsedResult
 
 from ragwatch.core.sample import RejectReason
 from ragwatch.errors import ConfigError, FormatError
-from ragwatch.formats import fields
+from ragwatch.formats import fields, retrieved
 from ragwatch.formats.shape import Record
 
 Predicate = Callable[[Record], bool]
@@ -27,11 +27,35 @@ _FAILURES = (ArithmeticError, LookupError, RecursionError, TypeError, ValueError
 
 
 class _Functions(functions.Functions):
-    """JMESPath's built-in functions, and `from_json`."""
+    """JMESPath's built-in functions, `from_json`, and those of `retrieved`."""
 
     @functions.signature({"types": []})
     def _func_from_json(self, value: object) -> object:
         return fields.embedded(value)
+
+    @functions.signature({"types": []})
+    def _func_documents(self, value: object) -> object:
+        return retrieved.documents(value)
+
+    @functions.signature({"types": []})
+    def _func_message_text(self, value: object) -> object:
+        return retrieved.message_text(value)
+
+    @functions.signature({"types": []})
+    def _func_question_of(self, value: object) -> object:
+        return retrieved.question_of(value)
+
+    @functions.signature({"types": []})
+    def _func_answer_of(self, value: object) -> object:
+        return retrieved.answer_of(value)
+
+    @functions.signature({"types": []})
+    def _func_retrieved(self, value: object) -> object:
+        return retrieved.retrieved(value)
+
+    @functions.signature({"types": []})
+    def _func_turns_before(self, value: object) -> object:
+        return retrieved.turns_before(value)
 
     @functions.signature({"types": []})
     def _func_to_number(self, value: object) -> object:

@@ -15,6 +15,7 @@ from ragwatch.formats.times import epoch_seconds
 
 TEXT_KEYS = ("text", "content", "page_content", "chunk", "body")
 ID_KEYS = ("id", "request_id", "run_id")
+QUESTION_KEYS = ("question", "query", "user_question", "user_query", "user_input", "userQuestion", "prompt")
 LIST_KEYS = ("contexts", "documents", "results", "context", "retrieved_contexts", "source_documents", "chunks", "hits")
 CONTEXT_ID_KEYS = ("id", "chunk_id", "doc_id", "document_id")
 TIME_KEYS = ("at", "timestamp", "ts", "created_at", "created")
@@ -146,6 +147,12 @@ def _list_of(value: object, path: str) -> list[object]:
     if isinstance(value, str):
         return [value] if value.strip() else []
     raise wrong(path, "a list", value)
+
+
+def question(record: Record) -> str | None:
+    """Return the question that was logged beside a response; None if there is none under the usual names."""
+    value = first(record, QUESTION_KEYS)[1]
+    return value if isinstance(value, str) else None
 
 
 def part(record: Record, key: str) -> Record:

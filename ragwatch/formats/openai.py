@@ -2,8 +2,8 @@
 
 `{"request": {...}, "response": {...}}`, or both flat in one record. Contexts are searched in this order: a field
 `documents`, `contexts`, `context` or `retrieved_contexts` of record or request; file search results; the citations that
-Azure adds to the message; tool messages since the last question (or before it, if there are none); system messages
-that contain more than instructions. History: the messages of user and assistant before the last one of the user.
+Azure adds to the message; what `retrieved` finds in the conversation; system messages that contain more than
+instructions. History: the messages of user and assistant before the last one of the user.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from __future__ import annotations
 from types import MappingProxyType
 
 from ragwatch.core.sample import Context, Sample
-from ragwatch.errors import FormatError
 from ragwatch.formats import fields
 from ragwatch.formats.history import before_question, logged
-from ragwatch.formats.messages import content_text, of_last_turn, only_instructs, question_text, with_role
+from ragwatch.formats.messages import content_text, only_instructs, with_role
+from ragwatch.formats.retrieved import question_of, retrieved
 from ragwatch.formats.shape import Record
 
 NAME = "openai"
@@ -23,12 +23,11 @@ MAPPING = MappingProxyType(
     {
         "id": "id || request_id || response.id",
         "at": "at || timestamp || response.created || created || response.created_at || created_at",
-        "question": "(request.messages || messages)[?role=='user'] | [-1].content",
+        "question": "question_of(request.messages || messages)",
         "contexts": "documents || contexts || request.documents || request.contexts"
-        " || (request.messages || messages)[?role=='tool'].content"
-        " || (request.messages || messages)[?role=='system'].content",
-        "answer": "(response.choices || choices)[0].message.content",
-        "history": "request.messages || messages",
+        " || retrieved(request.messages || messages) || (request.messages || messages)[?role=='system'].content",
+        "answer": "message_text((response.choices || choices)[0].message)",
+        "history": "turns_before(request.messages || messages)",
     }
 )
 CONTEXT_KEYS = ("documents", "contexts", "context", "retrieved_contexts")
@@ -64,7 +63,7 @@ def read(record: Record, fallback_id: str) -> Sample:
         path = "output[].content[].text"
     if answer is None:
         raise fields.missing(path, "contains no text")
-    question = question_text(conversation)
+    question = question_of(conversation) if conversation is not None else fields.question(record)
     return fields.assemble(
         record,
         fallback_id,
@@ -128,15 +127,15 @@ def _contexts(
     added = message.get("context")
     if isinstance(added, dict) and isinstance(added.get("citations"), list):
         return fields.contexts(added["citations"], "choices[0].message.context.citations")
-    for role in ("tool", "system", "developer"):
-        turns = of_last_turn(conversation, role) if role == "tool" else with_role(conversation, role)
-        texts = [content_text(turn.get("content")) for turn in turns]
-        if role != "tool":
-            texts = [text for text in texts if text and not only_instructs(text)]
-        if texts:
-            return tuple(context for text in texts if text for context in _tool_passages(text))
+    passages = retrieved(conversation, system=False)  # prompts of the system are whole, for `split`
+    if passages is not None:
+        return fields.contexts(passages, "messages[].content")
+    for role in ("system", "developer"):
+        texts = [content_text(turn.get("content")) for turn in with_role(conversation, role)]
+        if contexts := tuple(Context(text) for text in texts if text and not only_instructs(text)):
+            return contexts
     raise fields.missing(
-        "contexts", "is missing: no documents, file search, citations, tool messages or passages in system messages"
+        "contexts", "is missing: no documents, file search, citations, tool messages or passages in a prompt"
     )
 
 
@@ -149,13 +148,3 @@ def _results(search: dict[str, object]) -> tuple[Context, ...]:
         for item in (results if isinstance(results, list) else [results])
     ]
     return fields.contexts(named, "output[].results")
-
-
-def _tool_passages(text: str) -> tuple[Context, ...]:
-    """Return the passages in a tool message: a JSON list of them, or the text itself."""
-    passages = fields.embedded(text)
-    passages = fields.first(passages, ("results", *CONTEXT_KEYS))[1] if isinstance(passages, dict) else passages
-    try:
-        return fields.contexts(passages, "messages[].content")
-    except FormatError:
-        return (Context(text),)

@@ -19,13 +19,29 @@ from ragwatch.formats.traces.span import Span
 
 TEXT_KEYS = ("text", "content", "page_content", "pageContent", "chunk", "body", "document", "passage", "long_text",
              "snippet", "raw_text", "chunk_text")  # fmt: skip
-ID_KEYS = ("id", "id_", "node_id", "chunk_id", "doc_id", "document_id", "uuid", "_id", "file_id", "pid", "record_id")
+ID_KEYS = (
+    "id",
+    "id_",
+    "node_id",
+    "chunk_id",
+    "doc_id",
+    "segment_id",
+    "document_id",
+    "documentId",
+    "chunkId",
+    "fileId",
+    "uuid",
+    "_id",
+    "file_id",
+    "pid",
+    "record_id",
+)
 SCORE_KEYS = ("score", "relevance_score", "relevanceScore", "similarity", "similarity_score", "_score", "rerank_score")
 LIST_KEYS = ("documents", "docs", "results", "nodes", "source_nodes", "sourceNodes", "source_documents", "passages",
              "contexts", "context", "chunks", "retrieved_contexts", "retrieved_documents", "matches", "hits",
              "sources", "points", "items", "search_results", "retrieval_results", "retrievalResults", "data",
              "output", "outputs", "result", "response", "value")  # fmt: skip
-_INNER_KEYS = ("node", "document", "kwargs", "payload", "_source", "item", "doc")
+_INNER_KEYS = ("node", "document", "kwargs", "payload", "_source", "item", "doc", "data")
 _METADATA_KEYS = ("metadata", "meta", "payload")
 _JSON_KEYS = (
     "gen_ai.retrieval.documents",

@@ -1,0 +1,170 @@
+"""Formats that are rows of data: keys that detect a record, an expression for each field, and the known bias.
+
+Code and printed mapping come from the same row. To read another service, add a row here and a fixture to
+`tests/data/formats`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from types import MappingProxyType
+
+from ragwatch.core.sample import Sample
+from ragwatch.errors import FormatError
+from ragwatch.formats.custom import MappingReader
+from ragwatch.formats.expressions import Predicate, predicate
+from ragwatch.formats.shape import Record
+
+
+class ProviderFormat:
+    """The records of one service; see `shape.Format`.
+
+    Args:
+        name: Name in the configuration.
+        keys: Sets of keys, separated by blanks; a record with all keys of one set may be of this format.
+        where: JMESPath condition on it, for what keys do not say; empty for none.
+        bias: What its records do not hold.
+        mapping: An expression for each field.
+    """
+
+    def __init__(self, name: str, keys: Sequence[str], where: str = "", bias: str = "", **mapping: str) -> None:
+        self.NAME = name
+        self.KNOWN_BIAS = bias
+        self.MAPPING: Mapping[str, str] = MappingProxyType(mapping)
+        self._keys = tuple(frozenset(some.split()) for some in keys)
+        self._where = where
+
+    def matches(self, record: Record) -> bool:
+        """Return whether the record has the keys of this format."""
+        if not any(some <= record.keys() for some in self._keys):
+            return False
+        try:
+            return self._condition(record)
+        except FormatError:
+            return False
+
+    def read(self, record: Record, fallback_id: str) -> Sample:
+        """Return the sample in a record of this format."""
+        return self._reader.read(record, fallback_id)
+
+    @cached_property
+    def _condition(self) -> Predicate:
+        return predicate("where", self._where or "@")
+
+    @cached_property
+    def _reader(self) -> MappingReader:
+        return MappingReader(self.MAPPING)
+
+
+_AT = "at || timestamp || ts || created_at || created"
+_SENT = (
+    "what was sent with the request is all that is known of the retrieval: passages that were left out are not there"
+)
+PROVIDERS = (
+    ProviderFormat(
+        "anthropic", ("request response", "messages content"),
+        "(request.messages || messages) && (response || @).type == 'message'", bias=_SENT,
+        id="id || request_id || response.id", at=_AT,
+        question="question_of(request.messages || messages)", contexts="retrieved(request.messages || messages)",
+        answer="message_text((response || @).content)", history="turns_before(request.messages || messages)",
+    ),
+    ProviderFormat(
+        "bedrock_log", ("schemaType modelId",), "schemaType == 'ModelInvocationLog'", bias=_SENT,
+        id="requestId", at="timestamp",
+        question="question_of(from_json(input.inputBodyJson).messages)",
+        contexts="retrieved(from_json(input.inputBodyJson).messages)",
+        answer="message_text(from_json(output.outputBodyJson).output.message"
+        " || from_json(output.outputBodyJson).choices[0].message || from_json(output.outputBodyJson))",
+        history="turns_before(from_json(input.inputBodyJson).messages)",
+    ),
+    ProviderFormat(
+        "cohere", ("documents message", "request response"),
+        "(request.documents || documents) && (text || response.text || response.message.content || message.content)",
+        bias=_SENT,
+        id="response_id || generation_id || id || response.id || response.response_id", at=_AT,
+        question="question_of(request.messages || messages || request.message || message)",
+        contexts="documents(request.documents || documents)",
+        answer="response.text || text || message_text(response.message || message)",
+        history="request.chat_history || chat_history || turns_before(request.messages || messages)",
+    ),
+    ProviderFormat(
+        "litellm", ("call_type messages response",), "response.choices", bias=_SENT,
+        id="id", at="startTime || response.created", question="question_of(messages)", contexts="retrieved(messages)",
+        answer="message_text(response.choices[0].message)", history="turns_before(messages)", trace_id="trace_id",
+    ),
+    ProviderFormat(
+        "helicone", ("request_body response_body",), "request_body.messages", bias=_SENT,
+        id="request_id", at="request_created_at", question="question_of(request_body.messages)",
+        contexts="retrieved(request_body.messages)",
+        answer="message_text(response_body.choices[0].message || response_body)",
+        history="turns_before(request_body.messages)",
+    ),
+    ProviderFormat(
+        "dify", ("retriever_resources answer", "metadata answer message_id"),
+        "retriever_resources || metadata.retriever_resources",
+        bias="an answer without a retrieval has no retriever_resources, and is read without contexts",
+        id="id || message_id", at="created_at", question="query", answer="answer",
+        contexts="(retriever_resources || metadata.retriever_resources)[]"
+        ".{id: segment_id, text: content, score: score}",
+    ),
+    ProviderFormat(
+        "flowise", ("text question sourceDocuments",), id="chatMessageId || id", at=_AT, question="question",
+        contexts="documents(sourceDocuments)", answer="text",
+    ),
+    ProviderFormat(
+        "openwebui", ("chat",), "chat.messages",
+        bias="of a chat with several answers only the last is read, and contexts have no id",
+        id="chat.history.currentId || id", at="chat.messages[-1].timestamp || updated_at",
+        question="question_of(chat.messages)", contexts="chat.messages[-1].sources[].document[]",
+        answer="answer_of(chat.messages)", history="turns_before(chat.messages)",
+    ),
+    ProviderFormat(
+        "librechat", ("messageId conversationId content",), "!isCreatedByUser",
+        bias="the question is in a row of its own and unknown, as is whether it was answered",
+        id="messageId", at="createdAt", answer="message_text(content) || text",
+        contexts="attachments[?type=='file_search'].file_search.sources[]"
+        ".{id: fileId, text: content, score: relevance}",
+    ),
+    ProviderFormat(
+        "ragflow", ("data",), "data.reference.chunks && data.answer",
+        id="data.id", question="question || data.question",
+        contexts="data.reference.chunks[].{id: id, text: content, score: similarity}", answer="data.answer",
+    ),
+    ProviderFormat(
+        "trulens", ("main_input main_output",), id="record_id", at="ts", question="main_input", answer="main_output",
+        contexts="documents(from_json(record_json || record).calls"
+        "[?contains(stack[-1].method.name || '', 'retriev')].rets | [])",
+        bias="contexts are what methods with retrieve in their name returned",
+    ),
+    ProviderFormat(
+        "loguru", ("record text",), "record.extra.answer", id="record.extra.request_id || record.extra.id",
+        at="record.time.timestamp", question="record.extra.question", answer="record.extra.answer",
+        contexts="documents(record.extra.contexts || record.extra.documents)", route="record.extra.route",
+    ),
+    ProviderFormat(
+        "serilog", ("Properties Timestamp",), "Properties.Answer",
+        id="Properties.RequestId || Properties.TraceId", at="Timestamp", question="Properties.Question",
+        contexts="documents(Properties.Contexts || Properties.Documents || Properties.Chunks)",
+        answer="Properties.Answer", trace_id="TraceId || Properties.TraceId",
+    ),
+    ProviderFormat(
+        "logstash", ("@timestamp logger_name",), "generatedAnswer || answer",
+        id="requestId || traceId", at='"@timestamp"', question="userQuestion || question || query",
+        contexts="documents(retrievedDocuments || documents || contexts)", answer="generatedAnswer || answer",
+        trace_id="traceId",
+    ),
+    ProviderFormat(
+        "haystack_chat", ("retriever llm", "llm prompt_builder"), "*.replies[] && *.documents[]",
+        bias="the documents are those of the last component that returned any",
+        id="id || request_id", at=_AT, question="query || question || (*.query | [0]) || question_of((*.prompt)[0])",
+        contexts="documents((*.documents)[-1])", answer="message_text(*.replies[] | [0])",
+    ),
+    ProviderFormat(
+        "langgraph", ("messages",),
+        "!(choices || response || request || answer || output || completion) && answer_of(messages)",
+        id="id || run_id || thread_id", at=_AT, question="question_of(messages)",
+        contexts="documents(documents || context) || retrieved(messages)", answer="answer_of(messages)",
+        history="turns_before(messages)", bias="the documents of a state are those of its last retrieval",
+    ),
+)  # fmt: skip
