@@ -13,7 +13,7 @@ from ragwatch.formats.traces.kinds import Kind
 from ragwatch.formats.traces.messages import OUTPUT_KEYS, VALUE_OUTPUTS, messages_in, messages_out
 from ragwatch.formats.traces.record import Naming, record_of
 from ragwatch.formats.traces.retrieval import Contexts, Resolve, contexts_of
-from ragwatch.formats.traces.span import Span
+from ragwatch.formats.traces.span import Span, with_events
 from ragwatch.formats.traces.tree import Request, Step, requests
 
 ANSWERS = (*OUTPUT_KEYS, *VALUE_OUTPUTS)
@@ -78,7 +78,7 @@ def assemble(
     """
     result = Assembled()
     rows: list[tuple[Step, dict[str, object]]] = []
-    for request in requests(spans):
+    for request in requests(with_events(spans)):
         made = _assembled(request, naming or Naming(), resolve, result, ungrounded=ungrounded)
         if made is not None:
             rows.append(made)

@@ -30,6 +30,7 @@ _WHOLE = frozenset({"value", "metadata", "document.metadata"})
 """Keys whose object is the value of an attribute, not a group of attributes."""
 _ROOT = "trace"  # the id of the span that stands for the trace itself
 _MAX_DEPTH = 32
+_JOIN = "is missing: a trace is one record; join the rows of an export by its id (kind: join)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +68,12 @@ class TraceExport:
     def read(self, record: Record, fallback_id: str) -> Sample:
         """Return the sample in a record of this format."""
         if not self.matches(record):
-            raise fields.missing(self.nested, "is missing: a trace is one record; join the rows of an export by its id")
+            raise fields.missing(self.nested, _JOIN)
         trace_id = _text_at(record, _TRACE_IDS) or fallback_id
         result = assemble(self._spans(record, trace_id))
         if len(result.records) != 1:
+            if self._is_row(record) and "parts" not in record and self.nested not in record:
+                raise fields.missing(self.nested, _JOIN)
             raise _unread(result, answered=bool(_value_at(record, _OUTPUTS)))
         made = result.records[0] | {"id": trace_id, "reference": record.get("reference")}
         logged, own = fields.embedded(record.get("metadata")), made["metadata"]
@@ -217,7 +220,7 @@ EXPORTS = (
     ),
     TraceExport("langsmith", _LANGSMITH, "child_runs", ("run_type",), "langsmith.span.kind", ("run_type",)),
     TraceExport(
-        "phoenix", _SPANS, "spans", ("context.span_id", "span_kind"), "openinference.span.kind", ("span_kind",)
+        "phoenix", _SPANS, "spans", ("span_kind",), "openinference.span.kind", ("span_kind",)
     ),
     TraceExport("mlflow", _SPANS, "data.spans", (), "mlflow.spanType", ("attributes",)),
 )  # fmt: skip

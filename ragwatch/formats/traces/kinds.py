@@ -192,4 +192,6 @@ _CHAIN_KEYS = frozenset(
         "agent_name",
     }
 )
-_LLM_EVENTS = frozenset({"gen_ai.choice", "gen_ai.content.completion", "gen_ai.user.message"})
+_LLM_EVENTS = frozenset({"gen_ai.choice", "gen_ai.content.completion", "gen_ai.user.message", "gen_ai.system.message",
+                         "gen_ai.assistant.message", "gen_ai.tool.message", "gen_ai.content.prompt",
+                         "gen_ai.client.inference.operation.details"})  # fmt: skip

@@ -13,7 +13,7 @@ from ragwatch.formats.traces.kinds import Kind
 from ragwatch.formats.traces.messages import ASSISTANT, USER, Message, last_text, messages_in, value_in
 from ragwatch.formats.traces.prompt_contexts import question_among, question_in, variables
 from ragwatch.formats.traces.retrieval import Contexts
-from ragwatch.formats.traces.span import Span
+from ragwatch.formats.traces.span import EARLIEST, Span
 from ragwatch.formats.traces.tree import Request, Step
 from ragwatch.formats.traces.values import conversation, question_of
 
@@ -59,9 +59,10 @@ def record_of(
     root = request.root or request.steps[0]
     head = root if answering is None else (*answering.callers(), answering)[0]
     end = root.span.end if request.root is not None or answering is None else answering.span.end
+    at = end or root.span.start
     turns = _history(request, answering, question, answer)
     record: dict[str, object] = {
-        "at": (end or root.span.start) / 1e9 or None,
+        "at": at / 1e9 if at >= EARLIEST else None,
         "question": question,
         "contexts": [
             {"id": one.id, "text": one.text, "score": one.score} | ({"step": one.step} if one.step else {})
