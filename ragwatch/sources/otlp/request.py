@@ -71,7 +71,7 @@ class Received:
         if not is_id(trace_id, 32) or not is_id(span_id, 16):
             self.reject("a GenAI event without a valid traceId and spanId: which request it belongs to is unknown")
             return
-        own_id = blake2b(orjson.dumps([*ids, at, event]), digest_size=8).hexdigest()
+        own_id = blake2b(orjson.dumps([*ids, at, *event]), digest_size=8).hexdigest()
         start, end = self.span_times(at, at)
         attributes: dict[str, object] = {EVENT_OF: span_id}
         span = Span(trace_id, own_id, span_id, event.name, start, end, attributes, (event,), remote=False)

@@ -84,7 +84,7 @@ async def test_events_are_a_part_of_their_span(kind: str) -> None:
     for path, sent in ((LOGS_PATH, body), (PATH, as_json(spans) if kind == JSON else as_protobuf(spans))):
         source.wake.clear()
         task = asyncio.ensure_future(source.handlers[path](a_request(sent, kind)))
-        await source.wake.wait()
+        await asyncio.wait_for(source.wake.wait(), 10)
         batch = source.read()
         assert batch is not None
         source.commit(batch)
