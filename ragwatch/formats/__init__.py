@@ -13,9 +13,7 @@ from ragwatch.core.sample import Sample
 from ragwatch.errors import ConfigError
 from ragwatch.formats import (
     azure,
-    bedrock,
     canonical,
-    deepeval,
     file_search,
     haystack,
     langchain,
@@ -37,12 +35,10 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
     {
         canonical.NAME: canonical,
         ragas.NAME: ragas,
-        deepeval.NAME: deepeval,
         llamaindex.NAME: llamaindex,
         haystack.NAME: haystack,
         **{export.NAME: export for export in EXPORTS},
         **{provider.NAME: provider for provider in PROVIDERS},
-        bedrock.NAME: bedrock,
         vertex.NAME: vertex,
         azure.NAME: azure,
         file_search.NAME: file_search,

@@ -38,6 +38,10 @@ class _Functions(functions.Functions):
         return retrieved.documents(value)
 
     @functions.signature({"types": []})
+    def _func_distinct(self, value: object) -> object:
+        return retrieved.distinct(value)
+
+    @functions.signature({"types": []})
     def _func_message_text(self, value: object) -> object:
         return retrieved.message_text(value)
 

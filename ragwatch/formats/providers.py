@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 
-from ragwatch.core.sample import Sample
+from ragwatch.core.sample import RejectReason, Sample
 from ragwatch.errors import FormatError
+from ragwatch.formats import fields
 from ragwatch.formats.custom import MappingReader
 from ragwatch.formats.expressions import Predicate, predicate
 from ragwatch.formats.shape import Record
@@ -46,7 +47,13 @@ class ProviderFormat:
 
     def read(self, record: Record, fallback_id: str) -> Sample:
         """Return the sample in a record of this format."""
-        return self._reader.read(record, fallback_id)
+        try:
+            return self._reader.read(record, fallback_id)
+        except FormatError as error:
+            expression = self.MAPPING.get(error.field)
+            if error.reason != RejectReason.MISSING_FIELD or expression is None:
+                raise
+            raise fields.missing(error.field, f"is missing: nothing can be read at {expression}") from None
 
     @cached_property
     def _condition(self) -> Predicate:
@@ -61,7 +68,30 @@ _AT = "at || timestamp || ts || created_at || created"
 _SENT = (
     "what was sent with the request is all that is known of the retrieval: passages that were left out are not there"
 )
+_COMMON = {
+    "id": "id || request_id || run_id", "at": _AT, "route": "route", "metadata": "metadata", "trace_id": "trace_id",
+    "reference": "reference",
+}  # fmt: skip
+_CITED = (
+    "only references that the answer cites are logged, so what was retrieved in vain is unknown: context precision and"
+    " the use of contexts are too high; log the results of Retrieve as retrievalResults to measure them"
+)
 PROVIDERS = (
+    ProviderFormat(
+        "deepeval", ("actual_output", "actualOutput"), **_COMMON | {"reference": "expected_output || expectedOutput"},
+        question="input", contexts="not_null(retrieval_context, retrievalContext)",
+        answer="not_null(actual_output, actualOutput)",
+    ),
+    ProviderFormat(
+        "bedrock", ("output citations", "output retrievalResults", "response"),
+        "(response || @).output.text"
+        " && type(not_null((response || @).citations, (response || @).retrievalResults, retrievalResults)) == 'array'",
+        bias=_CITED, **_COMMON,
+        question="input.text || request.input.text || question || query || user_question || input || request.input",
+        contexts="documents(not_null(retrievalResults, response.retrievalResults,"
+        " distinct((response || @).citations[].retrievedReferences[])))",
+        answer="(response || @).output.text",
+    ),
     ProviderFormat(
         "anthropic", ("request response", "messages content"),
         "(request.messages || messages) && (response || @).type == 'message'", bias=_SENT,
@@ -84,7 +114,7 @@ PROVIDERS = (
         bias=_SENT,
         id="response_id || generation_id || id || response.id || response.response_id", at=_AT,
         question="question_of(request.messages || messages || request.message || message)",
-        contexts="documents(request.documents || documents)",
+        contexts="documents(not_null(request.documents, documents))",
         answer="response.text || text || message_text(response.message || message)",
         history="request.chat_history || chat_history || turns_before(request.messages || messages)",
     ),
@@ -102,10 +132,10 @@ PROVIDERS = (
     ),
     ProviderFormat(
         "dify", ("retriever_resources answer", "metadata answer message_id"),
-        "retriever_resources || metadata.retriever_resources",
-        bias="an answer without a retrieval has no retriever_resources, and is read without contexts",
+        "type(not_null(retriever_resources, metadata.retriever_resources)) == 'array'",
+        bias="an answer without a retrieval has an empty list of retriever_resources, as one that found nothing",
         id="id || message_id", at="created_at", question="query", answer="answer",
-        contexts="(retriever_resources || metadata.retriever_resources)[]"
+        contexts="not_null(retriever_resources, metadata.retriever_resources)[]"
         ".{id: segment_id, text: content, score: score}",
     ),
     ProviderFormat(
@@ -140,18 +170,18 @@ PROVIDERS = (
     ProviderFormat(
         "loguru", ("record text",), "record.extra.answer", id="record.extra.request_id || record.extra.id",
         at="record.time.timestamp", question="record.extra.question", answer="record.extra.answer",
-        contexts="documents(record.extra.contexts || record.extra.documents)", route="record.extra.route",
+        contexts="documents(not_null(record.extra.contexts, record.extra.documents))", route="record.extra.route",
     ),
     ProviderFormat(
         "serilog", ("Properties Timestamp",), "Properties.Answer",
         id="Properties.RequestId || Properties.TraceId", at="Timestamp", question="Properties.Question",
-        contexts="documents(Properties.Contexts || Properties.Documents || Properties.Chunks)",
+        contexts="documents(not_null(Properties.Contexts, Properties.Documents, Properties.Chunks))",
         answer="Properties.Answer", trace_id="TraceId || Properties.TraceId",
     ),
     ProviderFormat(
         "logstash", ("@timestamp logger_name",), "generatedAnswer || answer",
         id="requestId || traceId", at='"@timestamp"', question="userQuestion || question || query",
-        contexts="documents(retrievedDocuments || documents || contexts)", answer="generatedAnswer || answer",
+        contexts="documents(not_null(retrievedDocuments, documents, contexts))", answer="generatedAnswer || answer",
         trace_id="traceId",
     ),
     ProviderFormat(
@@ -164,7 +194,7 @@ PROVIDERS = (
         "langgraph", ("messages",),
         "!(choices || response || request || answer || output || completion) && answer_of(messages)",
         id="id || run_id || thread_id", at=_AT, question="question_of(messages)",
-        contexts="documents(documents || context) || retrieved(messages)", answer="answer_of(messages)",
+        contexts="not_null(documents(not_null(documents, context)), retrieved(messages))", answer="answer_of(messages)",
         history="turns_before(messages)", bias="the documents of a state are those of its last retrieval",
     ),
 )  # fmt: skip

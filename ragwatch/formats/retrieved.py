@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import orjson
+
 from ragwatch.core.sample import Role
 from ragwatch.formats import fields
 from ragwatch.formats.history import before_question
@@ -36,6 +38,20 @@ def documents(value: object) -> object:
 def _uncapitalised(item: object) -> object:
     """An object of C#, whose keys begin with a capital letter, in camel case."""
     return {key[:1].lower() + key[1:]: part for key, part in item.items()} if isinstance(item, dict) else item
+
+
+def distinct(value: object) -> object:
+    """Return a list without items that are equal to an earlier one; null for what is no list.
+
+    >>> distinct([{"a": 1}, {"b": 1}, {"a": 1}])
+    [{'a': 1}, {'b': 1}]
+    """
+    if not isinstance(value, list):
+        return None
+    kept: dict[bytes, object] = {}
+    for item in value:
+        kept.setdefault(orjson.dumps(item, option=orjson.OPT_SORT_KEYS), item)
+    return list(kept.values())
 
 
 def message_text(value: object) -> str | None:

@@ -202,7 +202,7 @@ def documents_in(value: object, depth: int = _MAX_DEPTH) -> tuple[Document, ...]
     """Return the documents in a JSON value; None if it holds no list of documents.
 
     >>> documents_in({"documents": [{"page_content": "Paris", "metadata": {"score": 0.9}}], "count": 1})
-    (Document(text='Paris', id=None, score=0.9),)
+    (Document(text='Paris', id=None, score=0.9, step=None),)
     >>> documents_in(["<NodeWithScore(node=1)>"]), documents_in({"answer": 42}), documents_in([])
     (None, None, ())
     """
@@ -262,7 +262,7 @@ def document(item: object) -> Document | None:
     """Return the document that a JSON value is; None if it is none.
 
     >>> document({"node": {"id_": "n1", "text": "Paris"}, "score": 1.0})
-    Document(text='Paris', id='n1', score=1.0)
+    Document(text='Paris', id='n1', score=1.0, step=None)
     """
     if isinstance(item, str):
         return _printed(item) if is_repr(item) else (Document(item) if item.strip() else None)
@@ -279,7 +279,7 @@ def document(item: object) -> Document | None:
     places = (item, inner, details)
     name = next((known_id for place in places if (known_id := _first_identity(place)) is not None), None)
     score = next((number for place in places if (number := _first_score(place)) is not None), None)
-    name = name or _place(details)
+    name = name or _place(item) or _place(details)
     if text is None and score is not None:
         text = _prose(item)
     known = text is not None or name is not None or any(key in item for key in (*ID_KEYS, *SCORE_KEYS))
