@@ -100,7 +100,7 @@ def _shape(record: Mapping[str, object]) -> frozenset[str]:
 
 def _at(record: Mapping[str, object], path: str) -> object:
     value: object = record
-    for key in path.split("."):
+    for key in [path.strip('"')] if path.startswith('"') else path.split("."):
         value = value.get(key) if isinstance(value, Mapping) else None
     return value if isinstance(value, (str, int)) and not isinstance(value, bool) and value != "" else None
 

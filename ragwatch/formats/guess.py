@@ -140,7 +140,7 @@ def propose(records: Sequence[Record]) -> dict[str, str]:
 def scalar_paths(record: Record) -> Iterator[tuple[str, str]]:
     """Yield path and name of the fields that hold a text or a number, in the record and in the objects in it."""
     for path, key, value in _walk(record, "", _MAX_DEPTH):
-        if _is_scalar(value) and re.fullmatch(r"[A-Za-z0-9_.]+", path):
+        if _is_scalar(value) and re.fullmatch(r'[A-Za-z0-9_.]+|"[A-Za-z0-9_.]+"', path):
             yield path, key
 
 

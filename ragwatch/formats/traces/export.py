@@ -67,12 +67,13 @@ class TraceExport:
 
     def read(self, record: Record, fallback_id: str) -> Sample:
         """Return the sample in a record of this format."""
-        if not self.matches(record):
+        bare = self._is_row(record) and "parts" not in record and self.nested not in record
+        if not self.matches(record) or (bare and (_text_at(record, _PARENTS) or _last_parent(record))):
             raise fields.missing(self.nested, _JOIN)
         trace_id = _text_at(record, _TRACE_IDS) or fallback_id
         result = assemble(self._spans(record, trace_id))
         if len(result.records) != 1:
-            if self._is_row(record) and "parts" not in record and self.nested not in record:
+            if bare:
                 raise fields.missing(self.nested, _JOIN)
             raise _unread(result, answered=bool(_value_at(record, _OUTPUTS)))
         made = result.records[0] | {"id": trace_id, "reference": record.get("reference")}
