@@ -33,12 +33,18 @@ class ProviderFormat:
         self.NAME = name
         self.KNOWN_BIAS = bias
         self.MAPPING: Mapping[str, str] = MappingProxyType(mapping)
-        self._keys = tuple(frozenset(some.split()) for some in keys)
+        self._keys = tuple(tuple(some.split()) for some in keys)
         self._where = where
 
     def matches(self, record: Record) -> bool:
         """Return whether the record has the keys of this format."""
-        if not any(some <= record.keys() for some in self._keys):
+        for some in self._keys:  # most records lack the first key: this runs for every record of unknown format
+            for key in some:
+                if key not in record:
+                    break
+            else:
+                break
+        else:
             return False
         try:
             return self._condition(record)
@@ -85,7 +91,7 @@ PROVIDERS = (
     ProviderFormat(
         "bedrock", ("output citations", "output retrievalResults", "response"),
         "(response || @).output.text"
-        " && type(not_null((response || @).citations, (response || @).retrievalResults, retrievalResults)) == 'array'",
+        " && not_null((response || @).citations, (response || @).retrievalResults, retrievalResults) != `null`",
         bias=_CITED, **_COMMON,
         question="input.text || request.input.text || question || query || user_question || input || request.input",
         contexts="documents(not_null(retrievalResults, response.retrievalResults,"
@@ -132,7 +138,7 @@ PROVIDERS = (
     ),
     ProviderFormat(
         "dify", ("retriever_resources answer", "metadata answer message_id"),
-        "type(not_null(retriever_resources, metadata.retriever_resources)) == 'array'",
+        "not_null(retriever_resources, metadata.retriever_resources) != `null`",
         bias="an answer without a retrieval has an empty list of retriever_resources, as one that found nothing",
         id="id || message_id", at="created_at", question="query", answer="answer",
         contexts="not_null(retriever_resources, metadata.retriever_resources)[]"

@@ -74,8 +74,9 @@ def question_of(value: object) -> str | None:
     asked = (0, value) if isinstance(value, str) else last_asked([value] if isinstance(value, dict) else value)
     if asked is None:
         return None
-    labelled = question_in(asked[1]) if "\n" in asked[1] else None
-    return labelled if labelled or of_messages([asked[1]]) else asked[1]
+    text = asked[1]
+    labelled = question_in(text) if "\n" in text else None
+    return labelled if labelled or (_may_hold_passages(text) and of_messages([text])) else text
 
 
 def answer_of(messages: object) -> str | None:
@@ -108,7 +109,7 @@ def retrieved(messages: object, *, system: bool = True) -> object:
     prompts = [] if asked is None else [asked[1]]
     for role in ("system", "developer") if system else ():
         prompts += filter(None, (content_text(message.get("content")) for message in with_role(messages, role)))
-    cut = of_messages(prompts)
+    cut = of_messages([text for text in prompts if _may_hold_passages(text)])
     return None if cut is None else _rows(cut)
 
 
@@ -119,6 +120,11 @@ def turns_before(messages: object) -> object:
     [{'role': 'user', 'text': 'Hello'}]
     """
     return [{"role": str(turn.role), "text": turn.text} for turn in before_question(messages)]
+
+
+def _may_hold_passages(text: str) -> bool:
+    """Whether a text may be a prompt: a message without these signs has no marks."""
+    return "\n" in text or ":" in text or "</" in text
 
 
 def _of_message(message: dict[str, object]) -> Iterator[Sequence[Document] | None]:
