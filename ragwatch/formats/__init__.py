@@ -12,7 +12,6 @@ from types import MappingProxyType
 from ragwatch.core.sample import Sample
 from ragwatch.errors import ConfigError
 from ragwatch.formats import (
-    azure,
     canonical,
     file_search,
     haystack,
@@ -40,7 +39,6 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         **{export.NAME: export for export in EXPORTS},
         **{provider.NAME: provider for provider in PROVIDERS},
         vertex.NAME: vertex,
-        azure.NAME: azure,
         file_search.NAME: file_search,
         openai.NAME: openai,
         langserve.NAME: langserve,

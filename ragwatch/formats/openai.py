@@ -1,9 +1,9 @@
 """OpenAI requests with their responses: chat completions, and the Responses API with file search.
 
 `{"request": {...}, "response": {...}}`, or both flat in one record. Contexts are searched in this order: a field
-`documents`, `contexts`, `context` or `retrieved_contexts` of record or request; file search results; the citations that
-Azure adds to the message; what `retrieved` finds in the conversation; system messages that contain more than
-instructions. History: the messages of user and assistant before the last one of the user.
+`documents`, `contexts`, `context` or `retrieved_contexts` of record or request; file search results; what `retrieved`
+finds in the conversation; system messages that contain more than instructions. History: the messages of user and
+assistant before the last one of the user.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def matches(record: Record) -> bool:
     """
     request, response = fields.part(record, "request"), fields.part(record, "response")
     if "messages" in request and "choices" in response:
-        return added_context(response["choices"]) is None
+        return True
     output = response.get("output")
     items = [item for item in output if isinstance(item, dict)] if isinstance(output, list) else []
     kinds = {item["type"] for item in items if isinstance(item.get("type"), str)}
@@ -58,7 +58,6 @@ def read(record: Record, fallback_id: str) -> Sample:
         path = "choices[0].message.content"
     else:
         conversation = request.get("input")
-        message = {}
         answer = _output_text(fields.required(response, "output"))
         path = "output[].content[].text"
     if answer is None:
@@ -68,21 +67,12 @@ def read(record: Record, fallback_id: str) -> Sample:
         record,
         fallback_id,
         question=question,
-        contexts=_contexts(record, request, response, message, conversation),
+        contexts=_contexts(record, request, response, conversation),
         answer=answer,
         reference=record.get("reference"),
         inner=response,
         history=before_question(conversation) or logged(record, request, question=question, answer=answer),
     )
-
-
-def added_context(choices: object) -> object:
-    """The context that Azure adds to the first message; None if there is none."""
-    choice = choices[0] if isinstance(choices, list) and choices else None
-    message = choice.get("message") if isinstance(choice, dict) else None
-    added = fields.embedded(message.get("context")) if isinstance(message, dict) else None
-    known = isinstance(added, dict) and ("citations" in added or "all_retrieved_documents" in added)
-    return added if known else None
 
 
 def _message(choices: object) -> dict[str, object]:
@@ -114,9 +104,7 @@ def _message_text(content: object) -> str | None:
     return content_text([part.get("refusal") for part in content if isinstance(part, dict)])
 
 
-def _contexts(
-    record: Record, request: Record, response: Record, message: dict[str, object], conversation: object
-) -> tuple[Context, ...]:
+def _contexts(record: Record, request: Record, response: Record, conversation: object) -> tuple[Context, ...]:
     for part in (record, request):
         key, passages = fields.first(part, CONTEXT_KEYS)
         if passages is not None:
@@ -124,9 +112,6 @@ def _contexts(
     searches = _items(response.get("output"), "file_search_call")
     if searches:
         return tuple(context for search in searches for context in _results(search))
-    added = message.get("context")
-    if isinstance(added, dict) and isinstance(added.get("citations"), list):
-        return fields.contexts(added["citations"], "choices[0].message.context.citations")
     passages = retrieved(conversation, system=False)  # prompts of the system are whole, for `split`
     if passages is not None:
         return fields.contexts(passages, "messages[].content")

@@ -74,6 +74,8 @@ _AT = "at || timestamp || ts || created_at || created"
 _SENT = (
     "what was sent with the request is all that is known of the retrieval: passages that were left out are not there"
 )
+_MESSAGES, _RESPONSE = "(from_json(request).messages || messages)", "(from_json(response) || @)"
+_CHOICE = f"{_RESPONSE}.choices[0]"
 _COMMON = {
     "id": "id || request_id || run_id", "at": _AT, "route": "route", "metadata": "metadata", "trace_id": "trace_id",
     "reference": "reference",
@@ -90,20 +92,31 @@ PROVIDERS = (
     ),
     ProviderFormat(
         "bedrock", ("output citations", "output retrievalResults", "response"),
-        "(response || @).output.text"
-        " && not_null((response || @).citations, (response || @).retrievalResults, retrievalResults) != `null`",
-        bias=_CITED, **_COMMON,
-        question="input.text || request.input.text || question || query || user_question || input || request.input",
-        contexts="documents(not_null(retrievalResults, response.retrievalResults,"
-        " distinct((response || @).citations[].retrievedReferences[])))",
-        answer="(response || @).output.text",
+        f"{_RESPONSE}.output.text && not_null({_RESPONSE}.not_null(citations, retrievalResults), retrievalResults)"
+        " != `null`", bias=_CITED, **_COMMON,
+        question="input.text || from_json(request).input.text || question || query || user_question"
+        " || from_json(request).input || input",
+        contexts="documents(not_null(retrievalResults, from_json(response).retrievalResults,"
+        f" distinct({_RESPONSE}.citations[].retrievedReferences[])))",
+        answer=f"{_RESPONSE}.output.text",
+    ),
+    ProviderFormat(
+        "azure", ("messages choices", "request response", "messages response"),
+        f"from_json({_CHOICE}.message.context).not_null(all_retrieved_documents, citations) != `null`",
+        bias="citations are what was left after Azure's own filter (strictness, topNDocuments): what it retrieved"
+        " and dropped is unknown, so context precision is too high; set include_contexts to all_retrieved_documents",
+        **_COMMON | {"id": "id || request_id || response.id", "at": f"{_AT} || response.created"},
+        question=f"question_of({_MESSAGES})", history=f"turns_before({_MESSAGES})",
+        contexts=f"from_json({_CHOICE}.message.context)"
+        ".documents(all_retrieved_documents[?!filter_reason] || citations)",
+        answer=f"not_null(message_text({_CHOICE}.message), {_CHOICE}.message.refusal)",
     ),
     ProviderFormat(
         "anthropic", ("request response", "messages content"),
-        "(request.messages || messages) && (response || @).type == 'message'", bias=_SENT,
-        id="id || request_id || response.id", at=_AT,
-        question="question_of(request.messages || messages)", contexts="retrieved(request.messages || messages)",
-        answer="message_text((response || @).content)", history="turns_before(request.messages || messages)",
+        f"{_MESSAGES} && {_RESPONSE}.type == 'message'", bias=_SENT,
+        id="id || request_id || response.id", at=_AT, question=f"question_of({_MESSAGES})",
+        contexts=f"retrieved({_MESSAGES})", answer=f"message_text({_RESPONSE}.content)",
+        history=f"turns_before({_MESSAGES})",
     ),
     ProviderFormat(
         "bedrock_log", ("schemaType modelId",), "schemaType == 'ModelInvocationLog'", bias=_SENT,
@@ -116,13 +129,12 @@ PROVIDERS = (
     ),
     ProviderFormat(
         "cohere", ("documents message", "request response"),
-        "(request.documents || documents) && (text || response.text || response.message.content || message.content)",
-        bias=_SENT,
+        f"(from_json(request).documents || documents) && ({_RESPONSE}.text || {_RESPONSE}.message.content)", bias=_SENT,
         id="response_id || generation_id || id || response.id || response.response_id", at=_AT,
-        question="question_of(request.messages || messages || request.message || message)",
-        contexts="documents(not_null(request.documents, documents))",
-        answer="response.text || text || message_text(response.message || message)",
-        history="request.chat_history || chat_history || turns_before(request.messages || messages)",
+        question=f"question_of({_MESSAGES} || from_json(request).message || message)",
+        contexts="documents(not_null(from_json(request).documents, documents))",
+        answer=f"{_RESPONSE}.text || message_text({_RESPONSE}.message)",
+        history=f"from_json(request).chat_history || chat_history || turns_before({_MESSAGES})",
     ),
     ProviderFormat(
         "litellm", ("call_type messages response",), "response.choices", bias=_SENT,
@@ -130,11 +142,11 @@ PROVIDERS = (
         answer="message_text(response.choices[0].message)", history="turns_before(messages)", trace_id="trace_id",
     ),
     ProviderFormat(
-        "helicone", ("request_body response_body",), "request_body.messages", bias=_SENT,
-        id="request_id", at="request_created_at", question="question_of(request_body.messages)",
-        contexts="retrieved(request_body.messages)",
-        answer="message_text(response_body.choices[0].message || response_body)",
-        history="turns_before(request_body.messages)",
+        "helicone", ("request_body response_body",), "from_json(request_body).messages", bias=_SENT,
+        id="request_id", at="request_created_at", question="question_of(from_json(request_body).messages)",
+        contexts="retrieved(from_json(request_body).messages)",
+        answer="message_text(from_json(response_body).choices[0].message || from_json(response_body))",
+        history="turns_before(from_json(request_body).messages)",
     ),
     ProviderFormat(
         "dify", ("retriever_resources answer", "metadata answer message_id"),

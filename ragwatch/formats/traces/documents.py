@@ -279,7 +279,7 @@ def document(item: object) -> Document | None:
     places = (item, inner, details)
     name = next((known_id for place in places if (known_id := _first_identity(place)) is not None), None)
     score = next((number for place in places if (number := _first_score(place)) is not None), None)
-    name = name or _place(item) or _place(details)
+    name = _place(item) or name or _place(details)
     if text is None and score is not None:
         text = _prose(item)
     known = text is not None or name is not None or any(key in item for key in (*ID_KEYS, *SCORE_KEYS))
@@ -287,7 +287,13 @@ def document(item: object) -> Document | None:
 
 
 def _place(details: Mapping[str, object]) -> str | None:
-    """Return the address of a document of Bedrock: `{"location": {"s3Location": {"uri"}}}`; None without one."""
+    """Return the address of a document of Bedrock: `{"location": {"s3Location": {"uri"}}}`; None without one.
+
+    The number of a chunk of Azure counts within its file only.
+    """
+    file, chunk = details.get("filepath") or details.get("url"), details.get("chunk_id")
+    if isinstance(file, str) and isinstance(chunk, (str, int)):
+        return f"{file}#{chunk}"
     location = details.get("location")
     places = location.values() if isinstance(location, dict) else ()
     return next((name for one in places if (name := _identity(inside(one, ("uri", "url", "id")))) is not None), None)
