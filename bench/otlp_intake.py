@@ -21,13 +21,13 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from ragwatch import formats
 from ragwatch.core.redaction.redactor import Redactor
 from ragwatch.core.sampling import SamplingPlan
+from ragwatch.formats.traces.assemble import assemble
+from ragwatch.formats.traces.span import unpacked
 from ragwatch.pipeline.intake import IntakeLoop, IntakeRules
 from ragwatch.ports.receiving import IncomingRequest
-from ragwatch.sources.otlp.assemble import assemble
 from ragwatch.sources.otlp.pieces import pieces_of
 from ragwatch.sources.otlp.protobuf_request import spans_of
 from ragwatch.sources.otlp.source import Options, OtlpSource
-from ragwatch.sources.otlp.span import unpacked
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 

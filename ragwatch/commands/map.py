@@ -266,7 +266,7 @@ def _yaml(proposal: _Proposal, log: LogHead, *, brief: bool = False) -> list[str
     if best.format == CUSTOM:
         lines[0] += "; the fields were chosen by their names and values: look at what is read"
         lines += ["mapping:", *_mapping(best.mapping, "  "), *_missing(best)]
-    elif not brief and len(log.read_with(MappingReader(best.mapping)).samples) == len(trial.samples):
+    elif best.mapping and not brief and len(log.read_with(MappingReader(best.mapping)).samples) == len(trial.samples):
         lines += ["# the same as a mapping:", "# mapping:", *_mapping(best.mapping, "#   ")]
     lines += _selection(proposal, log)
     if proposal.splitter is not None:

@@ -12,7 +12,7 @@ import orjson
 
 from ragwatch.commands.log_head import LogHead
 from ragwatch.errors import FormatError
-from ragwatch.formats import CUSTOM, FORMATS, build, langfuse, langsmith, names
+from ragwatch.formats import CUSTOM, FORMATS, TRACES, build, names
 from ragwatch.formats.expressions import extractor
 from ragwatch.formats.guess import FormatGuess, guess
 from ragwatch.formats.log_fields import log_fields
@@ -33,8 +33,7 @@ _MAX_CANDIDATES = 8
 _MIN_SHARE = 0.5  # of the requests that have records of different shapes
 _MIN_REQUESTS = 2
 _MAX_PARTS = 500
-_PLAIN = re.compile(r"[A-Za-z0-9_.]+")
-_TRACES = frozenset({langfuse.NAME, langsmith.NAME})
+_PLAIN = re.compile(r'[A-Za-z0-9_.]+|"[A-Za-z0-9_.]+"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +111,7 @@ def _of_path(path: str, placed: Sequence[tuple[int, Mapping[str, object]]]) -> J
     whole = [group for group in several if len(groups[group]) == number]
     records = [{**merged(groups[group], group)} for group in whole]
     traced = guess(records)  # traces are read from their parts
-    if traced.format in _TRACES and traced.share:
+    if traced.format in TRACES and traced.share:
         return JoinGuess(path, number, len(several), traced, strays)
     for record in records:
         del record[PARTS]
@@ -190,7 +189,7 @@ def _shape(record: Mapping[str, object]) -> frozenset[str]:
 
 def _at(record: Mapping[str, object], path: str) -> object:
     value: object = record
-    for key in path.split("."):
+    for key in [path.strip('"')] if path.startswith('"') else path.split("."):
         value = value.get(key) if isinstance(value, Mapping) else None
     return value if isinstance(value, (str, int)) and not isinstance(value, bool) and value != "" else None
 
@@ -215,7 +214,7 @@ def join_yaml(proposal: JoinGuess, logs: Sequence[tuple[str, LogHead]]) -> Itera
     yield "within: 5m"
     if proposal.stream is not None:
         yield from _stream_lines(proposal.stream)
-    elif proposal.guess.format in _TRACES:
+    elif proposal.guess.format in TRACES:
         yield "complete: '`false`' # nothing says how many rows a trace has: wait for the whole time"
     elif proposal.number > 2:
         yield f"parts: {proposal.number}"

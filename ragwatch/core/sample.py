@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
-from typing import NamedTuple, TypedDict
+from typing import NamedTuple, NotRequired, TypedDict
 
 NO_METADATA: Mapping[str, object] = MappingProxyType({})
 OTHER = "other"
@@ -70,11 +70,13 @@ class Context(NamedTuple):
         text: The passage as the generator saw it.
         id: Identifier of the passage in the retriever, if it was logged.
         score: Score of the retriever, if it was logged. Direction and scale are unknown; only the order is used.
+        step: Name of the retrieval that returned it, where a request has several; None if it was not logged.
     """
 
     text: str
     id: str | None = None
     score: float | None = None
+    step: str | None = None
 
 
 class RelevantContext(NamedTuple):
@@ -112,6 +114,14 @@ class ContextFields(TypedDict):
     id: str | None
     text: str
     score: float | None
+    step: NotRequired[str]
+
+
+def _context_fields(context: Context) -> ContextFields:
+    fields: ContextFields = {"id": context.id, "text": context.text, "score": context.score}
+    if context.step is not None:
+        fields["step"] = context.step
+    return fields
 
 
 class TurnFields(TypedDict):
@@ -184,7 +194,7 @@ class Sample(NamedTuple):
             "id": self.id,
             "at": self.at,
             "question": self.question,
-            "contexts": [{"id": context.id, "text": context.text, "score": context.score} for context in self.contexts],
+            "contexts": list(map(_context_fields, self.contexts)),
             "answer": self.answer,
             "route": self.route,
             "metadata": dict(self.metadata),

@@ -50,6 +50,7 @@ class Tally(Labelled):
     RESETS = "resets", "source", "reason"
     SPANS = "spans", "source"  # spans of traces that were received
     SPANS_LEFT_OUT = "spans_left_out", "source", "reason"  # of these, spans that are a part of no record
+    SPAN_TIMES = "span_times", "source", "problem"  # spans whose times are in another unit, or no times
     TRACES = "traces", "source", "outcome"  # requests in traces
     SILENT = "silent", "source", "instrumentation"  # requests whose spans hold no texts
     FEEDBACK = "feedback", "source", "outcome"  # what users said of answers

@@ -131,6 +131,11 @@ TRAFFIC: tuple[SeriesDefinition, ...] = (
         Tally.SPANS_LEFT_OUT,
     ),
     SeriesDefinition(
+        "ragwatch_otlp_span_times_wrong_total",
+        "Total number of spans whose times were in another unit (unit: corrected) or no times (unknown), by problem.",
+        Tally.SPAN_TIMES,
+    ),
+    SeriesDefinition(
         "ragwatch_otlp_requests_total",
         "Total number of requests in the traces of a source, by outcome; only assembled ones become samples.",
         Tally.TRACES,

@@ -1,7 +1,6 @@
 """Formats: convert logged records to samples. Pure functions.
 
-A format is a module with `NAME`, `KNOWN_BIAS`, `MAPPING`, `matches` and `read` (see `shape.Format`); to add one, add
-it to `FORMATS`.
+A format has the members of `shape.Format`; to add one, add it to `FORMATS`.
 `custom` and `auto` are reader classes. `record.parse` decodes a line into the record that readers take.
 """
 
@@ -13,16 +12,11 @@ from types import MappingProxyType
 from ragwatch.core.sample import Sample
 from ragwatch.errors import ConfigError
 from ragwatch.formats import (
-    azure,
-    bedrock,
     canonical,
-    deepeval,
     file_search,
     haystack,
     langchain,
-    langfuse,
     langserve,
-    langsmith,
     llamaindex,
     openai,
     ragas,
@@ -31,30 +25,30 @@ from ragwatch.formats import (
 from ragwatch.formats.auto import AutoReader
 from ragwatch.formats.custom import NAME as CUSTOM
 from ragwatch.formats.custom import MappingReader
+from ragwatch.formats.providers import PROVIDERS
 from ragwatch.formats.shape import Format, Record, RecordReader
+from ragwatch.formats.traces.export import EXPORTS
 
 # In the order in which `auto` tries them: formats with keys of one library before formats with common keys.
 FORMATS: Mapping[str, Format] = MappingProxyType(
     {
         canonical.NAME: canonical,
         ragas.NAME: ragas,
-        deepeval.NAME: deepeval,
         llamaindex.NAME: llamaindex,
         haystack.NAME: haystack,
-        langfuse.NAME: langfuse,
-        langsmith.NAME: langsmith,
-        bedrock.NAME: bedrock,
+        **{export.NAME: export for export in EXPORTS},
+        **{provider.NAME: provider for provider in PROVIDERS},
         vertex.NAME: vertex,
-        azure.NAME: azure,
         file_search.NAME: file_search,
         openai.NAME: openai,
         langserve.NAME: langserve,
         langchain.NAME: langchain,
     }
 )
+TRACES = frozenset(export.NAME for export in EXPORTS)
 NAMES = ("auto", *FORMATS, CUSTOM)
 
-__all__ = ["CUSTOM", "FORMATS", "NAMES", "Format", "Record", "RecordReader", "Sample", "build"]
+__all__ = ["CUSTOM", "FORMATS", "NAMES", "TRACES", "Format", "Record", "RecordReader", "Sample", "build"]
 
 
 def build(name: str, mapping: Mapping[str, str] | None = None) -> RecordReader:

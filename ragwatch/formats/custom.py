@@ -20,7 +20,7 @@ from collections.abc import Container, Mapping
 from ragwatch.core.sample import RejectReason, Sample
 from ragwatch.errors import ConfigError, FormatError
 from ragwatch.formats import canonical, relevance
-from ragwatch.formats.expressions import compile_expression, search
+from ragwatch.formats.expressions import extractor
 from ragwatch.formats.optional import LostField, name_of
 from ragwatch.formats.shape import Record
 
@@ -50,7 +50,7 @@ class MappingReader:
         for key in mapping:
             if key not in KEYS and not (key.startswith(_METADATA) and key != _METADATA):
                 raise ConfigError(f"mapping.{key}: unknown, use one of {', '.join(KEYS)} or metadata.NAME")
-        compiled = {key: compile_expression(f"mapping.{key}", expression) for key, expression in mapping.items()}
+        compiled = {key: extractor(f"mapping.{key}", expression, key) for key, expression in mapping.items()}
         self._fields = {key: parsed for key, parsed in compiled.items() if not key.startswith(_METADATA)}
         self._extras = {
             key.removeprefix(_METADATA): parsed for key, parsed in compiled.items() if key.startswith(_METADATA)
@@ -82,14 +82,10 @@ class MappingReader:
         """Return what the expressions extract, as a record in the canonical format; `without` some of its fields."""
         extracted: dict[str, object] = {"question": None}
         for key, expression in self._fields.items():
-            value = None if key in without else search(expression, key, record)
+            value = None if key in without else expression(record)
             if value is not None:
                 extracted[key] = value
-        values = {
-            name: search(parsed, f"metadata.{name}", record)
-            for name, parsed in self._extras.items()
-            if f"metadata.{name}" not in without
-        }
+        values = {name: parsed(record) for name, parsed in self._extras.items() if f"metadata.{name}" not in without}
         extras = {name: value for name, value in values.items() if value is not None}
         if extras:
             metadata = extracted.get("metadata", {})

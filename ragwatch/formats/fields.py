@@ -17,6 +17,7 @@ from ragwatch.formats.times import time_of_answer
 
 TEXT_KEYS = ("text", "content", "page_content", "chunk", "body")
 ID_KEYS = ("id", "request_id", "run_id")
+QUESTION_KEYS = ("question", "query", "user_question", "user_query", "user_input", "userQuestion", "prompt")
 LIST_KEYS = ("contexts", "documents", "results", "context", "retrieved_contexts", "source_documents", "chunks", "hits")
 CONTEXT_ID_KEYS = ("id", "chunk_id", "doc_id", "document_id")
 TIME_KEYS = ("at", "timestamp", "ts", "created_at", "created")
@@ -129,8 +130,9 @@ def contexts(value: object, path: str) -> tuple[Context, ...]:
                     and type(name) is str
                     and type(score) is float
                     and score - score == 0.0
+                    and "step" not in item
                 ):
-                    parsed.append(_tuple(Context, (passage, name, score)))
+                    parsed.append(_tuple(Context, (passage, name, score, None)))
                     continue
         parsed.append(context(item, path, len(parsed)))
     return tuple(parsed)
@@ -150,6 +152,12 @@ def _list_of(value: object, path: str) -> list[object]:
     if isinstance(value, str):
         return [value] if value.strip() else []
     raise wrong(path, "a list", value)
+
+
+def question(record: Record) -> str | None:
+    """Return the question that was logged beside a response; None if there is none under the usual names."""
+    value = first(record, QUESTION_KEYS)[1]
+    return value if isinstance(value, str) else None
 
 
 def part(record: Record, key: str) -> Record:
@@ -191,7 +199,13 @@ def context(item: object, path: str, rank: int) -> Context:
         key, name = _named("context_id", item) if name is None else (key, name)
         name = None if name is None else identity(name, f"{path}[{rank}].{key}")
     score = item.get("score")
-    return Context(passage, name, None if score is None else number(score, f"{path}[{rank}].score"))
+    step = item.get("step")
+    return Context(
+        passage,
+        name,
+        None if score is None else number(score, f"{path}[{rank}].score"),
+        step if isinstance(step, str) else None,
+    )
 
 
 def _named(part: str, item: Record) -> tuple[str, object]:

@@ -20,7 +20,7 @@ MAPPING = MappingProxyType(
     {
         "id": "id || request_id || response.id",
         "at": openai.MAPPING["at"],
-        "question": "request.input || input",
+        "question": "question_of(request.input || input || question || query || user_question)",
         "contexts": "(response.output || output)[?type=='file_search_call'].results[]"
         ".{id: file_id, text: text, score: score}",
         "answer": "(response.output || output)[?type=='message'] | [0].content[0].text",

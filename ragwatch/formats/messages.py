@@ -24,16 +24,21 @@ ROLES = MappingProxyType(
 _NO_SPEAKERS = frozenset({"system", "developer", "tool", "function", "systemmessage", "toolmessage"})
 _ROLE_KEYS = ("role", "type", "speaker")
 _TEXT_KEYS = ("content", "text", "blocks", "message")
-_ROLE_PROMPT = re.compile(r"(?i:you are|you're|act as|your (?:name|role|task|job) is) (?:an? |the |to |[A-Z])")
+_ROLE_PROMPT = re.compile(
+    r"(?i:you are|you're|act as|your (?:name|role|task|job) is) (?:an? |the |to |[A-Z])"
+    r"|(?i:you (?:answer|respond|reply|assist|help|serve|support|work)|answer|respond|reply|help|use)\b"
+)
 _INSTRUCTION = re.compile(
-    r"(?i)[\s#*\d.)-]*(?:you (?:are|must|should|will|always|never|only|speak|help)|you're|your (?:answers?|replies"
-    r"|name|role|task|job|goal|tone)|act|answer|be|please|respond|reply|always|never|do not|don't|if you|if the (?:user"
-    r"|question)|when you|when the user|keep|write|help|stay|avoid|today is|current (?:date|time)|knowledge cutoff)\b"
+    r"(?i)[\s#*\d.)-]*(?:you (?:are|must|should|will|always|never|only|speak|help|answer|respond|reply|assist|serve"
+    r"|support|work)|you're|your (?:answers?|replies|name|role|task|job|goal|tone)|act|answer|use|be|please|respond"
+    r"|reply|always|never|do not|don't|if you|if the (?:user|question)|when you|when the user|keep|write|help|stay"
+    r"|avoid|today is|current (?:date|time)|knowledge cutoff)\b"
 )
 _PASSAGES = re.compile(
     r"(?i)\b(?:contexts?|documents?|passages?|excerpts?|sources?|snippets?|articles?|chunks?|facts|information|retrieved"
     r"|results|references|knowledge base|following|below)\b|<[a-z]|\[\d|```"
 )
+_OPENED = re.compile(r"[:<\[`\n]")  # what may stand before passages
 _CONTENT = re.compile(r"[:\n<>\[\]]")
 _SHORT_CHARS = 200
 _COMMAND = re.compile(
@@ -114,16 +119,6 @@ def _role(message: dict[str, object]) -> str | None:
     return role.lower() if isinstance(role, str) else None
 
 
-def of_last_turn(messages: object, role: str) -> list[dict[str, object]]:
-    """Return the messages of a role since the last question, or all of that role if there are none since.
-
-    Each log entry repeats the whole conversation: passages retrieved for earlier questions do not belong to this one.
-    """
-    asked = last_asked(messages)
-    since = [] if asked is None or not isinstance(messages, list) else with_role(messages[asked[0] :], role)
-    return since or with_role(messages, role)
-
-
 def last_asked(messages: object) -> tuple[int, str] | None:
     """Return position and text of the last message of the user that has a text; None if there is none.
 
@@ -198,6 +193,6 @@ def only_instructs(text: str) -> bool:
     sentences = [sentence for sentence in _SENTENCE_END.split(text) if sentence.strip()]
     if len(text) < _SHORT_CHARS and not _CONTENT.search(text.strip()) and all(map(_COMMAND.match, sentences)):
         return True
-    if not _ROLE_PROMPT.match(text.lstrip()) or _PASSAGES.search(text):
+    if not _ROLE_PROMPT.match(text.lstrip()) or (_PASSAGES.search(text) and _OPENED.search(text)):
         return False
     return all(map(_INSTRUCTION.match, sentences))

@@ -1,9 +1,9 @@
 """OpenAI requests with their responses: chat completions, and the Responses API with file search.
 
 `{"request": {...}, "response": {...}}`, or both flat in one record. Contexts are searched in this order: a field
-`documents`, `contexts`, `context` or `retrieved_contexts` of record or request; file search results; the citations that
-Azure adds to the message; tool messages since the last question (or before it, if there are none); system messages
-that contain more than instructions. History: the messages of user and assistant before the last one of the user.
+`documents`, `contexts`, `context` or `retrieved_contexts` of record or request; file search results; what `retrieved`
+finds in the conversation; system messages that contain more than instructions. History: the messages of user and
+assistant before the last one of the user.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from __future__ import annotations
 from types import MappingProxyType
 
 from ragwatch.core.sample import Context, Sample
-from ragwatch.errors import FormatError
 from ragwatch.formats import fields
 from ragwatch.formats.history import before_question, logged
-from ragwatch.formats.messages import content_text, of_last_turn, only_instructs, question_text, with_role
+from ragwatch.formats.messages import content_text, only_instructs, with_role
+from ragwatch.formats.retrieved import question_of, retrieved
 from ragwatch.formats.shape import Record
 
 NAME = "openai"
@@ -23,12 +23,11 @@ MAPPING = MappingProxyType(
     {
         "id": "id || request_id || response.id",
         "at": "at || timestamp || response.created || created || response.created_at || created_at",
-        "question": "(request.messages || messages)[?role=='user'] | [-1].content",
+        "question": "question_of(request.messages || messages)",
         "contexts": "documents || contexts || request.documents || request.contexts"
-        " || (request.messages || messages)[?role=='tool'].content"
-        " || (request.messages || messages)[?role=='system'].content",
-        "answer": "(response.choices || choices)[0].message.content",
-        "history": "request.messages || messages",
+        " || retrieved(request.messages || messages) || (request.messages || messages)[?role=='system'].content",
+        "answer": "message_text((response.choices || choices)[0].message)",
+        "history": "turns_before(request.messages || messages)",
     }
 )
 CONTEXT_KEYS = ("documents", "contexts", "context", "retrieved_contexts")
@@ -41,7 +40,7 @@ def matches(record: Record) -> bool:
     """
     request, response = fields.part(record, "request"), fields.part(record, "response")
     if "messages" in request and "choices" in response:
-        return added_context(response["choices"]) is None
+        return True
     output = response.get("output")
     items = [item for item in output if isinstance(item, dict)] if isinstance(output, list) else []
     kinds = {item["type"] for item in items if isinstance(item.get("type"), str)}
@@ -59,31 +58,21 @@ def read(record: Record, fallback_id: str) -> Sample:
         path = "choices[0].message.content"
     else:
         conversation = request.get("input")
-        message = {}
         answer = _output_text(fields.required(response, "output"))
         path = "output[].content[].text"
     if answer is None:
         raise fields.missing(path, "contains no text")
-    question = question_text(conversation)
+    question = question_of(conversation) if conversation is not None else fields.question(record)
     return fields.assemble(
         record,
         fallback_id,
         question=question,
-        contexts=_contexts(record, request, response, message, conversation),
+        contexts=_contexts(record, request, response, conversation),
         answer=answer,
         reference=record.get("reference"),
         inner=response,
         history=before_question(conversation) or logged(record, request, question=question, answer=answer),
     )
-
-
-def added_context(choices: object) -> object:
-    """The context that Azure adds to the first message; None if there is none."""
-    choice = choices[0] if isinstance(choices, list) and choices else None
-    message = choice.get("message") if isinstance(choice, dict) else None
-    added = fields.embedded(message.get("context")) if isinstance(message, dict) else None
-    known = isinstance(added, dict) and ("citations" in added or "all_retrieved_documents" in added)
-    return added if known else None
 
 
 def _message(choices: object) -> dict[str, object]:
@@ -115,9 +104,7 @@ def _message_text(content: object) -> str | None:
     return content_text([part.get("refusal") for part in content if isinstance(part, dict)])
 
 
-def _contexts(
-    record: Record, request: Record, response: Record, message: dict[str, object], conversation: object
-) -> tuple[Context, ...]:
+def _contexts(record: Record, request: Record, response: Record, conversation: object) -> tuple[Context, ...]:
     for part in (record, request):
         key, passages = fields.first(part, CONTEXT_KEYS)
         if passages is not None:
@@ -125,18 +112,15 @@ def _contexts(
     searches = _items(response.get("output"), "file_search_call")
     if searches:
         return tuple(context for search in searches for context in _results(search))
-    added = message.get("context")
-    if isinstance(added, dict) and isinstance(added.get("citations"), list):
-        return fields.contexts(added["citations"], "choices[0].message.context.citations")
-    for role in ("tool", "system", "developer"):
-        turns = of_last_turn(conversation, role) if role == "tool" else with_role(conversation, role)
-        texts = [content_text(turn.get("content")) for turn in turns]
-        if role != "tool":
-            texts = [text for text in texts if text and not only_instructs(text)]
-        if texts:
-            return tuple(context for text in texts if text for context in _tool_passages(text))
+    passages = retrieved(conversation, system=False)  # prompts of the system are whole, for `split`
+    if passages is not None:
+        return fields.contexts(passages, "messages[].content")
+    for role in ("system", "developer"):
+        texts = [content_text(turn.get("content")) for turn in with_role(conversation, role)]
+        if contexts := tuple(Context(text) for text in texts if text and not only_instructs(text)):
+            return contexts
     raise fields.missing(
-        "contexts", "is missing: no documents, file search, citations, tool messages or passages in system messages"
+        "contexts", "is missing: no documents, file search, citations, tool messages or passages in a prompt"
     )
 
 
@@ -149,13 +133,3 @@ def _results(search: dict[str, object]) -> tuple[Context, ...]:
         for item in (results if isinstance(results, list) else [results])
     ]
     return fields.contexts(named, "output[].results")
-
-
-def _tool_passages(text: str) -> tuple[Context, ...]:
-    """Return the passages in a tool message: a JSON list of them, or the text itself."""
-    passages = fields.embedded(text)
-    passages = fields.first(passages, ("results", *CONTEXT_KEYS))[1] if isinstance(passages, dict) else passages
-    try:
-        return fields.contexts(passages, "messages[].content")
-    except FormatError:
-        return (Context(text),)

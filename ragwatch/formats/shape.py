@@ -32,11 +32,18 @@ class Format(RecordReader, Protocol):
         MAPPING: The same format as JMESPath expressions, as a starting point for a custom mapping.
     """
 
-    NAME: str
-    KNOWN_BIAS: str
+    @property
+    def NAME(self) -> str:  # noqa: N802  these three are constants, read-only here
+        """Name in the configuration."""
+        ...
 
     @property
-    def MAPPING(self) -> Mapping[str, str]:  # noqa: N802  a constant of the module, read-only here
+    def KNOWN_BIAS(self) -> str:  # noqa: N802
+        """What its records do not hold."""
+        ...
+
+    @property
+    def MAPPING(self) -> Mapping[str, str]:  # noqa: N802
         """One expression for each field."""
         ...
 

@@ -99,7 +99,7 @@ def sample_of(record: SampleRecord) -> Sample:
     return Sample(
         id=record["id"],
         question=record["question"],
-        contexts=tuple(Context(text=item["text"], id=item["id"], score=item["score"]) for item in record["contexts"]),
+        contexts=tuple(Context(one["text"], one["id"], one["score"], one.get("step")) for one in record["contexts"]),
         answer=record["answer"],
         at=record["at"],
         route=record["route"],

@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 HEALTH_PATHS = frozenset({"/-/healthy", "/-/ready"})
-INGEST_PATHS = frozenset({"/v1/samples", "/v1/traces", "/v1/feedback"})
+INGEST_PATHS = frozenset({"/v1/samples", "/v1/traces", "/v1/logs", "/v1/feedback"})
 TASKS_PATH = "/v1/labels/tasks"
 LABEL_PATH = "/label"
 STATIC = "/static/"

@@ -53,7 +53,7 @@ from ragwatch.web.streamed_samples import sample_json, samples_json
 from ragwatch.web.trends_page import trend_routes
 
 Receivers = Mapping[str, Mapping[str, Handler]]
-KIND_OF_PATH = {"/v1/traces": "otlp"}
+KIND_OF_PATH = {"/v1/traces": "otlp", "/v1/logs": "otlp"}
 PARAMETER = "source"
 
 

@@ -40,6 +40,7 @@ class KeptContext(TypedDict, total=False):
     id: object
     text: str
     score: object
+    step: str
 
 
 class KeptSample(TypedDict):
@@ -298,6 +299,7 @@ def _contexts(verdict: VerdictRecord, kept: KeptSample | None, claims: Sequence[
                 "rank": rank,
                 "id": None if name is None else cut(str(name), QUOTE_CHARS)["text"],
                 "score": text.get("score"),
+                "step": cut(text["step"], QUOTE_CHARS)["text"] if "step" in text else None,
                 "body": cut(text["text"], CONTEXT_CHARS) if "text" in text else None,
                 "relevant": reading.relevant,
                 "relevance": reading.relevance,

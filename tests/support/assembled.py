@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ragwatch.sources.otlp.assemble import Assembled
-from ragwatch.sources.otlp.span import Span
+from ragwatch.formats.traces.assemble import Assembled
+from ragwatch.formats.traces.span import Span
 from support.spans import a_span, said
 from support.traces import ANSWER, OI
 

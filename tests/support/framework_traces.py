@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ragwatch.sources.otlp.span import Span
+from ragwatch.formats.traces.span import Span
 from support.spans import a_span, documents, flat, said
 from support.traces import (
     ANSWER,

@@ -13,8 +13,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import Status
 
+from ragwatch.formats.traces.span import Event, Span
 from ragwatch.ports.receiving import IncomingRequest
-from ragwatch.sources.otlp.span import Event, Span
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 START = 1_795_223_809_000_000_000

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
-from ragwatch.sources.otlp.span import Span
+from ragwatch.formats.traces.span import Span
 from support.spans import RESOURCE, a_span, documents, flat, said
 
 QUESTION = "What is the capital of France?"

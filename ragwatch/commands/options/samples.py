@@ -23,8 +23,49 @@ from ragwatch.commands.options.lazy import (
 # The same names as in the registries `judges.KINDS` and `formats.NAMES`, whose import is slow.
 JUDGES = ("claude", "lexical", "local", "openai")
 FORMATS = (
-    *("auto", "canonical", "ragas", "deepeval", "llamaindex", "haystack", "langfuse", "langsmith", "bedrock", "vertex"),
-    *("azure", "file_search", "openai", "langserve", "langchain", "custom"),
+    *(
+        "auto",
+        "canonical",
+        "ragas",
+        "deepeval",
+        "llamaindex",
+        "haystack",
+        "langfuse",
+    ),
+    *(
+        "langsmith",
+        "phoenix",
+        "mlflow",
+        "anthropic",
+        "bedrock_log",
+        "cohere",
+        "litellm",
+    ),
+    *(
+        "helicone",
+        "dify",
+        "flowise",
+        "openwebui",
+        "librechat",
+        "ragflow",
+        "trulens",
+    ),
+    *(
+        "loguru",
+        "serilog",
+        "logstash",
+        "langgraph",
+        "bedrock",
+        "vertex",
+        "azure",
+    ),
+    *(
+        "file_search",
+        "openai",
+        "langserve",
+        "langchain",
+        "custom",
+    ),
 )
 
 RECORD_FORMAT = option(

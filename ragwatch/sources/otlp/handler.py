@@ -18,13 +18,15 @@ from ragwatch.sources.requests.refusal import BUSY_SECONDS, RefusedError
 
 PATH = "/v1/traces"
 METHOD = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
+LOGS_PATH = "/v1/logs"
+LOGS_METHOD = "/opentelemetry.proto.collector.logs.v1.LogsService/Export"
 DEADLINE_SECONDS = 8.0
 """How long a client waits until its spans are stored; SDKs give up after 10 seconds."""
 
 _SEND_LESS = "send fewer spans at once (OTEL_BSP_MAX_EXPORT_BATCH_SIZE)"
 
 
-class TracesHandler:
+class OtlpHandler:
     """Decodes requests, queues their spans, and answers when these are stored.
 
     Args:
@@ -33,6 +35,7 @@ class TracesHandler:
         budget: Bytes of bodies that are received.
         max_body_bytes: Largest request, as sent and after decompression.
         kept: See `pieces_of`.
+        logs: Whether requests hold log records, of which the events of generations are taken, instead of spans.
         deadline_seconds: How long a client waits.
     """
 
@@ -44,6 +47,7 @@ class TracesHandler:
         max_body_bytes: int,
         *,
         kept: frozenset[str] = frozenset(),
+        logs: bool = False,
         deadline_seconds: float = DEADLINE_SECONDS,
     ) -> None:
         self._queue = queue
@@ -51,6 +55,7 @@ class TracesHandler:
         self._budget = budget
         self._max_body_bytes = max_body_bytes
         self._kept = kept
+        self._logs = logs
         self._deadline_seconds = deadline_seconds
         self._decoding = asyncio.Semaphore(1)  # of several at once, each would take memory and none be faster
 
@@ -73,12 +78,16 @@ class TracesHandler:
             return refused(kind, error)
         finally:
             body.free()
-        return accepted(kind, rejected, problem)
+        return accepted(kind, rejected, problem, logs=self._logs)
 
     def _decoded(self, body: Body, sent: bytes, kind: str) -> tuple[Received, list[Piece]]:
         plain = body.unpacked(sent)
-        spans = (json_request if kind == JSON else protobuf_request).spans_of(plain)
-        return spans, pieces_of(spans.spans, self._kept)
+        module = json_request if kind == JSON else protobuf_request
+        spans = (module.events_of if self._logs else module.spans_of)(plain)
+        pieces = pieces_of(spans.spans, self._kept)
+        if pieces and spans.times:
+            pieces[0] = pieces[0]._replace(times=spans.times)
+        return spans, pieces
 
     async def _stored(self, pieces: list[Piece]) -> None:
         """Wait until spans are stored.

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import orjson
 
 from ragwatch.errors import TooManyValuesError
 from ragwatch.formats.record import decode_body
+from ragwatch.formats.traces.span import Event, Span
 from ragwatch.sources.otlp.request import (
     FAILED,
     MAX_SPANS,
     MAX_VALUE_DEPTH,
     Received,
+    body_fields,
     is_id,
     merged,
     remote_of,
     too_many_spans,
     without_vectors,
 )
-from ragwatch.sources.otlp.span import Event, Span
 from ragwatch.sources.requests.refusal import RefusedError
 
+_Add = Callable[[Received, dict[str, object], str, dict[str, object]], None]
+_SPANS = (("resourceSpans", "resource_spans"), ("scopeSpans", "scope_spans", "instrumentationLibrarySpans"), ("spans",))
+_LOGS = (("resourceLogs", "resource_logs"), ("scopeLogs", "scope_logs"), ("logRecords", "log_records"))
 _MAX_DIGITS = 20
 
 
@@ -31,6 +35,19 @@ def spans_of(body: bytes) -> Received:
     Raises:
         RefusedError: 400: it is not JSON, or not a request of this kind; 413: it would take too much memory.
     """
+    return _received(body, _SPANS, _add)
+
+
+def events_of(body: bytes) -> Received:
+    """Return the events of generations in a body of log records, as spans of their own; see `with_events`.
+
+    Raises:
+        RefusedError: As `spans_of`.
+    """
+    return _received(body, _LOGS, _add_event)
+
+
+def _received(body: bytes, names: Sequence[Sequence[str]], add: _Add) -> Received:
     try:
         request = decode_body(body) if body.strip() else {}
     except TooManyValuesError as error:
@@ -38,18 +55,26 @@ def spans_of(body: bytes) -> Received:
     except orjson.JSONDecodeError as error:
         raise RefusedError(400, f"the body is not JSON: {error.msg} at character {error.pos}") from None
     if not isinstance(request, dict):
-        raise RefusedError(400, "the body must be a JSON object with the field resourceSpans")
+        raise RefusedError(400, f"the body must be a JSON object with the field {names[0][0]}")
     received = Received()
-    for resource_spans in _objects(request, "resourceSpans", "resource_spans"):
-        resource = _attributes(_object(resource_spans, "resource"))
-        for scope_spans in _objects(resource_spans, "scopeSpans", "scope_spans", "instrumentationLibrarySpans"):
-            sent = scope_spans.get("spans")
+    for of_resource in _objects(request, *names[0]):
+        resource = _attributes(_object(of_resource, "resource"))
+        for of_scope in _objects(of_resource, *names[1]):
+            sent = next((of_scope[name] for name in names[2] if name in of_scope), None)
             if isinstance(sent, list) and len(received.spans) + received.rejected + len(sent) > MAX_SPANS:
                 raise too_many_spans()
-            scope = str(_object(scope_spans, "scope").get("name") or "")
-            for span in _objects(scope_spans, "spans"):
-                _add(received, span, scope, resource)
+            scope = str(_object(of_scope, "scope").get("name") or "")
+            for item in _objects(of_scope, *names[2]):
+                add(received, item, scope, resource)
     return received
+
+
+def _add_event(received: Received, log: dict[str, object], scope: str, resource: dict[str, object]) -> None:
+    attributes, body = _attributes(log), _value(log.get("body"), MAX_VALUE_DEPTH)
+    name = log.get("eventName") or log.get("event_name") or attributes.get("event.name") or ""
+    at = _integer(log, "timeUnixNano", "time_unix_nano") or _integer(log, "observedTimeUnixNano")
+    ids = _hex(log, "traceId", "trace_id"), _hex(log, "spanId", "span_id")
+    received.add_event(ids, at, Event(str(name), attributes | body_fields(body)), (scope, resource))
 
 
 def _add(received: Received, span: dict[str, object], scope: str, resource: dict[str, object]) -> None:
@@ -59,14 +84,18 @@ def _add(received: Received, span: dict[str, object], scope: str, resource: dict
         return
     parent_id = _hex(span, "parentSpanId", "parent_span_id")
     status = _object(span, "status")
+    start, end = received.span_times(
+        _integer(span, "startTimeUnixNano", "start_time_unix_nano"),
+        _integer(span, "endTimeUnixNano", "end_time_unix_nano"),
+    )
     received.spans.append(
         Span(
             trace_id=trace_id,
             span_id=span_id,
             parent_id=parent_id if is_id(parent_id, 16) else "",
             name=str(span.get("name") or ""),
-            start=_integer(span, "startTimeUnixNano", "start_time_unix_nano"),
-            end=_integer(span, "endTimeUnixNano", "end_time_unix_nano"),
+            start=start,
+            end=end,
             attributes=_attributes(span),
             events=tuple(Event(str(event.get("name") or ""), _attributes(event)) for event in _objects(span, "events")),
             remote=remote_of(_integer(span, "flags")),

@@ -9,9 +9,9 @@ from typing import Annotated
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from ragwatch.core.units import size_bytes
+from ragwatch.formats.traces.record import Naming
 from ragwatch.ports.addresses import PATTERN, checked_port
 from ragwatch.ports.receiving import GrpcListener
-from ragwatch.sources.otlp.record import Naming
 from ragwatch.sources.otlp.resolver import ResolveOptions
 
 _Size = Annotated[int, BeforeValidator(size_bytes)]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from ragwatch.formats.traces.kinds import Kind, kind_of
+from ragwatch.formats.traces.span import EVENT_OF, Span, packed, unpacked
 from ragwatch.ports import Part
-from ragwatch.sources.otlp.kinds import Kind, kind_of
-from ragwatch.sources.otlp.span import Span, packed, unpacked
 
+NO_TIMES: Mapping[str, int] = {}
 _OF_EXPORT = "ragwatch.judge"  # an attribute of spans with scores that ragwatch itself has sent; see `pipeline.export`
 
 
@@ -24,12 +25,14 @@ class Piece(NamedTuple):
         span_ids: Its spans.
         roots: Those of them that are local roots.
         payload: The spans as bytes.
+        times: How many spans of the request have times in another unit or none; only in its first piece.
     """
 
     trace_id: str
     span_ids: frozenset[str]
     roots: frozenset[str]
     payload: bytes
+    times: Mapping[str, int] = NO_TIMES
 
     @property
     def size(self) -> int:
@@ -73,6 +76,8 @@ def pieces_of(spans: Iterable[Span], kept: frozenset[str] = frozenset()) -> list
             continue
         one = span
         if kind_of(span) is Kind.OTHER and span.attributes:
+            if EVENT_OF in span.attributes:
+                continue
             attributes = {key: value for key, value in span.attributes.items() if key in kept}
             one = span._replace(attributes=attributes, events=())
         by_trace.setdefault(span.trace_id, []).append(one)

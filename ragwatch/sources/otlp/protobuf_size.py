@@ -23,17 +23,17 @@ _MESSAGE = 160
 """Bytes of the smallest message, with the object of Python that is made of it."""
 UNCOUNTED_BYTES = MAX_DECODED_BYTES // _MESSAGE  # a message takes two bytes, so that these are 80 MiB at most
 _MAX_DEPTH = 100  # protobuf itself refuses deeper messages
-_SPAN = "opentelemetry.proto.trace.v1.Span"
+_SPANS = frozenset({"opentelemetry.proto.trace.v1.Span", "opentelemetry.proto.logs.v1.LogRecord"})
 
 
-def check_size(body: bytes) -> None:
-    """Refuse a request that would take too much memory. What is damaged is left to the decoder.
+def check_size(body: bytes, kind: Descriptor = ExportTraceServiceRequest.DESCRIPTOR) -> None:
+    """Refuse a request of a kind that would take too much memory. What is damaged is left to the decoder.
 
     Raises:
         RefusedError: 413.
     """
     if len(body) > UNCOUNTED_BYTES:
-        _Walk(body).messages(0, len(body), ExportTraceServiceRequest.DESCRIPTOR, 0)
+        _Walk(body).messages(0, len(body), kind, 0)
 
 
 class _Walk:
@@ -73,7 +73,7 @@ class _Walk:
         self._left -= 1
         if self._left < 0:
             raise RefusedError(413, f"the request is too large: {ADVICE}; send fewer spans at a time")
-        if kind.full_name == _SPAN:
+        if kind.full_name in _SPANS:
             self._spans_left -= 1
             if self._spans_left < 0:
                 raise too_many_spans()

@@ -17,10 +17,13 @@ _MAX_MESSAGE = 1_000
 _RETRY_INFO = b"type.googleapis.com/google.rpc.RetryInfo"
 
 
-def accepted(kind: str, rejected: int = 0, problem: str = "") -> Reply:
-    """Return the reply to a request whose spans are stored, but for `rejected` invalid ones."""
+def accepted(kind: str, rejected: int = 0, problem: str = "", *, logs: bool = False) -> Reply:
+    """Return the reply to a request whose spans or log records are stored, but for `rejected` invalid ones.
+
+    In protobuf both replies are the same bytes.
+    """
     if kind == JSON:
-        partial = {"rejectedSpans": str(rejected), "errorMessage": problem}
+        partial = {"rejectedLogRecords" if logs else "rejectedSpans": str(rejected), "errorMessage": problem}
         return Reply(200, orjson.dumps({"partialSuccess": partial} if rejected else {}), JSON)
     response = ExportTraceServiceResponse()
     if rejected:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from hashlib import blake2b
 
-from ragwatch.sources.otlp.span import Span
+import orjson
+
+from ragwatch.formats.traces.span import EARLIEST, EVENT_OF, Event, Span
 from ragwatch.sources.requests.refusal import RefusedError
 
 MAX_VALUE_DEPTH = 24
@@ -14,8 +18,13 @@ MAX_SPANS = 50_000
 MAX_NUMBERS = 64
 HAS_REMOTE, IS_REMOTE = 0x100, 0x200
 FAILED = 2
+_LATEST = 4_102_444_800 * 10**9  # the year 2100
+_UNITS = (1, 10**3, 10**6, 10**9)  # of nanoseconds, microseconds, milliseconds and seconds
+_GENERATIONS = "gen_ai."
 _BULKY = ("embedding.embeddings.", "llm.tools.", "gen_ai.tool.definitions", "ai.prompt.tools", "exception.stacktrace",
           "db.query.embeddings", "ai.embedding", "ai.values")  # fmt: skip
+Origin = tuple[str, Mapping[str, object]]
+"""Name of the instrumentation, and attributes of the process."""
 
 
 @dataclass(slots=True)
@@ -26,11 +35,47 @@ class Received:
         spans: Valid spans.
         rejected: How many spans are invalid.
         problem: What is wrong with the first of those.
+        times: Spans by what is wrong with their times: `unit`, which was corrected, or `unknown`.
     """
 
     spans: list[Span] = field(default_factory=list)
     rejected: int = 0
     problem: str = ""
+    times: Counter[str] = field(default_factory=Counter)
+
+    def span_times(self, start: int, end: int) -> tuple[int, int]:
+        """Return the times of a span in nanoseconds, and count a span whose times are in another unit, or none.
+
+        What is no time since 2000 in any unit is left as it is: it still says what came first.
+        """
+        factor = next((unit for unit in _UNITS if EARLIEST <= start * unit < _LATEST), 0)
+        if factor > 1:
+            self.times["unit"] += 1
+            return start * factor, end * factor
+        if not factor and start:
+            self.times["unknown"] += 1
+        return start, end
+
+    def add_event(self, ids: tuple[str, str], at: int, event: Event, origin: Origin) -> None:
+        """Add an event of a generation that was sent as a log record of a span; other log records are left out.
+
+        Args:
+            ids: Of the trace and of the span.
+            at: When it happened, in nanoseconds.
+            event: Its name and fields.
+            origin: Instrumentation and process.
+        """
+        trace_id, span_id = ids
+        if not event.name.startswith(_GENERATIONS):
+            return
+        if not is_id(trace_id, 32) or not is_id(span_id, 16):
+            self.reject("a GenAI event without a valid traceId and spanId: which request it belongs to is unknown")
+            return
+        own_id = blake2b(orjson.dumps([*ids, at, *event]), digest_size=8).hexdigest()
+        start, end = self.span_times(at, at)
+        attributes: dict[str, object] = {EVENT_OF: span_id}
+        span = Span(trace_id, own_id, span_id, event.name, start, end, attributes, (event,), remote=False)
+        self.spans.append(span._replace(scope=origin[0], resource=origin[1]))
 
     def reject(self, problem: str) -> None:
         """Count an invalid span."""
@@ -41,6 +86,13 @@ class Received:
 def too_many_spans() -> RefusedError:
     """The answer to a request with more than `MAX_SPANS`."""
     return RefusedError(413, f"the request has more than {MAX_SPANS} spans; send fewer at a time")
+
+
+def body_fields(body: object) -> dict[str, object]:
+    """Return the body of a log record as fields of an event: those of an object, or its text as `content`."""
+    if isinstance(body, dict):
+        return body
+    return {} if body is None else {"content": body}
 
 
 def is_wanted(key: str) -> bool:

@@ -19,11 +19,11 @@ from ragwatch.core.sample import RejectReason
 from ragwatch.core.snapshot import Lag
 from ragwatch.core.tally import Tally, TallyKey
 from ragwatch.errors import SourceError
+from ragwatch.formats.traces.assemble import Assembled, Refused, assemble
+from ragwatch.formats.traces.capture import LIMIT_ADVICE
 from ragwatch.ports import Batch, Part, Rejection
 from ragwatch.ports.receiving import Handler
-from ragwatch.sources.otlp.assemble import Assembled, Refused, assemble
-from ragwatch.sources.otlp.capture import LIMIT_ADVICE
-from ragwatch.sources.otlp.handler import METHOD, PATH, TracesHandler
+from ragwatch.sources.otlp.handler import LOGS_METHOD, LOGS_PATH, METHOD, PATH, OtlpHandler
 from ragwatch.sources.otlp.options import Options
 from ragwatch.sources.otlp.pieces import Piece, restored
 from ragwatch.sources.otlp.resolver import Resolver
@@ -65,7 +65,7 @@ class OtlpSource:
 
     Attributes:
         wake: Set when a request has arrived.
-        handlers: The handler of `POST /v1/traces` and of the same request over gRPC.
+        handlers: The handlers of `POST /v1/traces` and `POST /v1/logs`, and of the same requests over gRPC.
         recognises_resent: True: a client sends its spans again if it gets no reply.
     """
 
@@ -92,8 +92,15 @@ class OtlpSource:
         self._damaged = 0
         self._pending: tuple[Batch, list[Queued[Piece, None]]] | None = None
         budget = ByteBudget(options.queue_bytes)
-        handler = TracesHandler(self._queue, self.wake, budget, options.max_body_bytes, kept=self._naming.attributes)
-        self.handlers: Mapping[str, Handler] = MappingProxyType({PATH: handler, METHOD: handler})
+        traces, logs = (
+            OtlpHandler(
+                self._queue, self.wake, budget, options.max_body_bytes, kept=self._naming.attributes, logs=is_logs
+            )
+            for is_logs in (False, True)
+        )
+        self.handlers: Mapping[str, Handler] = MappingProxyType(
+            {PATH: traces, METHOD: traces, LOGS_PATH: logs, LOGS_METHOD: logs}
+        )
 
     def resume(self, cursors: Mapping[str, str]) -> None:
         """Clients remember what they have not sent: there are no cursors."""
@@ -150,6 +157,8 @@ class OtlpSource:
         for queued in draft.requests:
             for piece in queued.items:
                 tallies[Tally.SPANS, (name,)] += len(piece.span_ids)
+                for problem, count in piece.times.items():
+                    tallies[Tally.SPAN_TIMES, (name, problem)] += count
                 fresh, late = self._traces.add(piece, now)
                 if fresh is not None:
                     draft.hold.append(fresh.part(self._dates()))

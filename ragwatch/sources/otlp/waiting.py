@@ -12,8 +12,8 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from ragwatch.formats.traces.span import Span, unpacked
 from ragwatch.sources.otlp.pieces import Piece
-from ragwatch.sources.otlp.span import Span, unpacked
 
 MAX_DONE = 50_000
 """Completed traces that are remembered, to recognise spans that arrive late."""

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jmespath
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.logged import DATA
 
 from ragwatch.errors import FormatError
-from ragwatch.formats.expressions import is_true, predicate
+from ragwatch.formats import FORMATS
+from ragwatch.formats.expressions import compile_expression, extractor, is_true, predicate, search
+from ragwatch.formats.shape import Record
 
 _FIELDS = st.sampled_from(["a", "b", "a.b", "b.a.b"])
 _LITERALS = st.sampled_from(["'x'", "''", "`null`", "`1`", "`true`", "`[]`"])
@@ -43,3 +49,24 @@ def test_a_failing_condition_names_its_key() -> None:
         predicate("where", "starts_with(path, '/ask')")({"path": None, "secret": "ann@example.org"})
     assert (caught.value.field, "starts_with() takes string" in str(caught.value)) == ("where", True)
     assert "ann@" not in str(caught.value)
+
+
+RECORDS = [
+    json.loads(line) for path in sorted(DATA.glob("*.jsonl")) for line in path.read_text(encoding="utf-8").splitlines()
+]
+EXPRESSIONS = sorted({expression for shape in FORMATS.values() for expression in shape.MAPPING.values()})
+
+
+@pytest.mark.parametrize("expression", [*EXPRESSIONS, "a[-1]", "[a, b]", "*.a", "a[?b == 'x'].c", "a[].[b, c]", "@.a"])
+def test_compiled_functions_say_what_jmespath_says(expression: str) -> None:
+    """Every expression of a format on every record: the fast function and the interpreter agree."""
+    quick, slow = extractor("x", expression), partial(search, compile_expression("x", expression), "x")
+    for record in (*RECORDS, {"a": [{"b": "x", "c": 1}, 3, None, [{"b": "x"}]], "b": None}, {"a": "text"}):
+        assert _outcome(quick, record) == _outcome(slow, record)
+
+
+def _outcome(read: Callable[[Record], object], record: Record) -> object:
+    try:
+        return read(record)
+    except FormatError as error:
+        return error.reason

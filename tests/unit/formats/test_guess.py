@@ -19,9 +19,9 @@ def test_names_known_shapes(name: str) -> None:
 
 def test_counts_what_it_cannot_read() -> None:
     """The share is that of the records read, with the first errors of the others."""
-    guessed = guess([*records("deepeval"), {"x": 1}, {"input": "q", "actual_output": None, "retrieval_context": []}])
-    assert (guessed.format, guessed.share) == ("deepeval", 0.5)
-    assert guessed.errors == ("input: is missing", "actual_output: must be text, not null")
+    guessed = guess([*records("ragas"), {"x": 1}, {"user_input": "q", "response": None, "retrieved_contexts": []}])
+    assert (guessed.format, guessed.share) == ("ragas", 0.5)
+    assert guessed.errors == ("user_input: is missing", "response: must be text, not null")
 
 
 def test_proposes_a_mapping() -> None:

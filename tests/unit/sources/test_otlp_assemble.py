@@ -11,9 +11,9 @@ from support.spans import TRACE, a_span, documents, said, span_id
 from support.traces import ANSWER, OI, QUESTION, TEXTS, genai_ids_only, openinference
 
 from ragwatch.core.sample import RejectReason
-from ragwatch.sources.otlp.assemble import assemble
-from ragwatch.sources.otlp.record import Naming
-from ragwatch.sources.otlp.span import Span
+from ragwatch.formats.traces.assemble import assemble
+from ragwatch.formats.traces.record import Naming
+from ragwatch.formats.traces.span import Span
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,8 @@ def test_retrievals_of_an_agent_are_joined() -> None:
     ]
     result = assemble(spans)
     assert texts(result) == ["a", "b", "c"]
-    assert only(result)["metadata"]["retrievals"] == ["first", "second"]
+    assert only(result)["metadata"]["steps"] == "first + second"
+    assert [context["step"] for context in only(result)["contexts"]] == ["first", "first", "second"]
 
 
 def test_each_reranker_replaces_what_it_was_given() -> None:

@@ -10,8 +10,8 @@ from support.spans import TRACE, as_json, as_protobuf
 from support.traces import ANSWER, QUESTION
 
 from ragwatch.formats import canonical
+from ragwatch.formats.traces.assemble import assemble
 from ragwatch.sources.otlp import json_request, protobuf_request
-from ragwatch.sources.otlp.assemble import assemble
 
 
 @pytest.mark.parametrize("name", TRACES)

@@ -12,10 +12,10 @@ from support.spans import TRACE, as_json, as_protobuf
 
 from ragwatch.errors import FormatError
 from ragwatch.formats import canonical
+from ragwatch.formats.traces.assemble import assemble
+from ragwatch.formats.traces.messages import INPUT_KEYS, OUTPUT_KEYS, VALUE_INPUTS, VALUE_OUTPUTS
+from ragwatch.formats.traces.span import Event, Span, packed, unpacked
 from ragwatch.sources.otlp import json_request, protobuf_request
-from ragwatch.sources.otlp.assemble import assemble
-from ragwatch.sources.otlp.messages import INPUT_KEYS, OUTPUT_KEYS, VALUE_INPUTS, VALUE_OUTPUTS
-from ragwatch.sources.otlp.span import Event, Span, packed, unpacked
 
 KINDS = ("CHAIN", "LLM", "RETRIEVER", "RERANKER", "TOOL", "AGENT", "PROMPT", "EVALUATOR", "?")
 KEYS = (

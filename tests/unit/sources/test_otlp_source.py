@@ -15,16 +15,16 @@ from support.traces import ANSWER, OI, openinference
 
 from ragwatch.core.sample import RejectReason
 from ragwatch.core.tally import Tally
+from ragwatch.formats.traces.span import Span
 from ragwatch.ports import Batch, Part
 from ragwatch.ports.capabilities import HoldsParts, ReceivesRequests, RecognisesResent
 from ragwatch.ports.receiving import Reply
 from ragwatch.sources.otlp import build
 from ragwatch.sources.otlp import source as module
-from ragwatch.sources.otlp.handler import METHOD, PATH, TracesHandler
+from ragwatch.sources.otlp.handler import METHOD, PATH, OtlpHandler
 from ragwatch.sources.otlp.options import Options
 from ragwatch.sources.otlp.pieces import piece_of
 from ragwatch.sources.otlp.source import OtlpSource
-from ragwatch.sources.otlp.span import Span
 from ragwatch.sources.otlp.waiting import MAX_SPANS, WaitingTraces
 from ragwatch.sources.requests.body import ByteBudget
 
@@ -247,7 +247,7 @@ async def test_calls_over_grpc_share_the_queue() -> None:
 async def test_clients_do_not_wait_for_ever() -> None:
     """Spans that are not stored in time are answered with 503; they stay in the queue and are stored later."""
     source = a_source()
-    handler = TracesHandler(source._queue, source.wake, ByteBudget(1), 1 << 20, deadline_seconds=0.0)
+    handler = OtlpHandler(source._queue, source.wake, ByteBudget(1), 1 << 20, deadline_seconds=0.0)
     reply = await handler(a_request(as_protobuf(openinference())))
     assert (reply.status, reply.headers["Retry-After"]) == (503, "5")
     (batch,) = settled(source)

@@ -11,7 +11,7 @@ from support.spans import a_span, documents, flat, said
 from support.traces import ANSWER, OI, QUESTION, TEXTS, genai_ids_only, openinference
 
 from ragwatch.core.sample import RejectReason
-from ragwatch.sources.otlp.assemble import assemble
+from ragwatch.formats.traces.assemble import assemble
 
 
 @pytest.mark.parametrize(
@@ -121,8 +121,44 @@ def test_a_document_missing_in_the_middle_is_refused() -> None:
 
 
 def test_documents_that_are_cut_off_are_refused() -> None:
-    """JSON that the limit on characters has cut is no list of documents."""
-    spans = replaced(genai_ids_only(), "retrieval", attributes={
-        "gen_ai.operation.name": "retrieval", "gen_ai.retrieval.documents": '[{"id": "d0", "text": "Par'})  # fmt: skip
+    """JSON that the limit on characters has cut is no list of documents; a prompt that holds them all says them."""
+    cut = {"gen_ai.operation.name": "retrieval", "gen_ai.retrieval.documents": '[{"id": "d0", "text": "Par'}
+    spans = replaced(genai_ids_only(), "retrieval", attributes=cut)
+    assert texts(assemble(spans)) == ["\n\n".join(TEXTS)]
+    prompt = said("llm.input_messages", ("user", QUESTION)) | said("llm.output_messages", ("assistant", ANSWER))
+    spans = replaced(
+        openinference(), "retrieve", attributes={OI: "RETRIEVER", "output.value": '[{"id": "d0", "text": "P'}
+    )
+    for some in (replaced(spans, "model", attributes={OI: "LLM"} | prompt), spans[:3]):  # with a model, and without
+        (refused,) = assemble(some).refused
+        assert (refused.reason, "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT" in refused.detail) == (RejectReason.TRUNCATED, True)
+
+
+TOO_LONG = [f"{text} {'and so on ' * 9}"[:90] for text in ("Paris is big.", "Lyon is old.", "Nice is warm.")]
+
+
+@pytest.mark.parametrize("question", [QUESTION, QUESTION + " " * 90], ids=["cut", "a longer text beside them"])
+def test_texts_of_one_length_are_refused(question: str) -> None:
+    """Where the longest texts are all of one length, a limit has cut them: what was in the rest is unknown."""
+    attributes = {OI: "RETRIEVER"} | documents(*TOO_LONG)
+    spans = replaced(openinference(), "retrieve", attributes=attributes)[:2]
+    spans = replaced(spans, "chain", attributes={OI: "CHAIN", "input.value": question, "output.value": ANSWER})
+    result = assemble(spans)
+    if question != QUESTION:
+        assert texts(result) == TOO_LONG
+    else:
+        (refused,) = result.refused
+        assert (refused.reason, refused.field) == (RejectReason.TRUNCATED, "contexts")
+        assert "cut at 90 characters" in refused.detail
+
+
+@pytest.mark.parametrize("key", ["gen_ai.output.messages", "traceloop.entity.output", "output.value"])
+def test_an_answer_that_is_cut_off_is_refused(key: str) -> None:
+    """JSON that ends too early is not taken for the answer itself."""
+    cut = '[{"role": "assistant", "parts": [{"type": "text", "content": "Paris is the cap'
+    spans = [
+        a_span("retrieve", attributes={OI: "RETRIEVER"} | documents(*TEXTS)),
+        a_span("model", "retrieve", 1, attributes={OI: "LLM", "llm.model_name": "m", key: cut}),
+    ]
     (refused,) = assemble(spans).refused
-    assert (refused.reason, "cut off" in refused.detail) == (RejectReason.TRUNCATED, True)
+    assert (refused.reason, refused.field) == (RejectReason.TRUNCATED, "answer")

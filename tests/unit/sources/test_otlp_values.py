@@ -9,14 +9,14 @@ import pytest
 from support.spans import a_span, documents, flat, said
 from support.traces import ANSWER, OI, QUESTION, TEXTS
 
-from ragwatch.sources.otlp.assemble import assemble
-from ragwatch.sources.otlp.documents import Document, document, documents_in
-from ragwatch.sources.otlp.kinds import Kind, kind_of
-from ragwatch.sources.otlp.messages import content_text, messages_of, unwrapped
+from ragwatch.formats.traces.assemble import assemble
+from ragwatch.formats.traces.documents import Document, document, documents_in
+from ragwatch.formats.traces.kinds import Kind, kind_of
+from ragwatch.formats.traces.messages import content_text, messages_of, unwrapped
+from ragwatch.formats.traces.prompt_contexts import blocks, of_variables
+from ragwatch.formats.traces.span import Span
+from ragwatch.formats.traces.values import answer_of, conversation, question_of
 from ragwatch.sources.otlp.options import Options
-from ragwatch.sources.otlp.prompt_contexts import blocks, of_variables
-from ragwatch.sources.otlp.span import Span
-from ragwatch.sources.otlp.values import answer_of, conversation, question_of
 
 AB = (Document("a", "1", 0.5), Document("b", "2", 0.25))
 LANGCHAIN = {"lc": 1, "type": "constructor", "id": ["langchain", "schema", "messages", "HumanMessage"]}

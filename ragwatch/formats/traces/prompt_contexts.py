@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from ragwatch.sources.otlp.attributes import decoded, plain_text
-from ragwatch.sources.otlp.documents import Document, documents_in
+from ragwatch.formats.traces.attributes import decoded, plain_text
+from ragwatch.formats.traces.documents import Document, documents_in
 
 CONTEXT_KEYS = (
     "context", "context_str", "contexts", "context_list", "documents", "docs", "passages", "retrieved_documents",
@@ -129,7 +129,7 @@ def of_messages(texts: Sequence[str], count: int = 0) -> tuple[Document, ...] | 
     r"""Return the contexts inside of messages to the model; None if no mark shows where they are.
 
     >>> of_messages(["Answer from context:\nParis is big.\n\nQuestion: How big is Paris?"])
-    (Document(text='Paris is big.', id=None, score=None),)
+    (Document(text='Paris is big.', id=None, score=None, step=None),)
     >>> of_messages(["You are helpful.", "How big is Paris?"])
     """
     for text in texts:

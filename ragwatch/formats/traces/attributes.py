@@ -11,6 +11,7 @@ from ragwatch.formats.record import decode
 
 MAX_DEPTH = 32
 MAX_INDEX_DIGITS = 6
+MIN_CUT = 64
 _REPR = re.compile(
     r"<[A-Z]\w*\(.*\)>|<[\w.]+ object at 0x[0-9a-fA-F]+>|<(?:async_)?(?:generator|coroutine) object.*>"
     r"|[A-Z]\w*\(\w+=.*\)",
@@ -50,6 +51,25 @@ def decoded(value: object) -> object:
 def is_torn(value: object) -> bool:
     """Return whether a value starts as JSON and does not end so: the SDK has cut it at its limit of characters."""
     return isinstance(value, str) and value.lstrip()[:2] in ('{"', '["', "[{") and isinstance(decoded(value), str)
+
+
+def cut_length(sets: Iterable[Mapping[str, object]]) -> int:
+    """Return the limit of characters at which an SDK has cut values; 0 if nothing shows that it has.
+
+    A limit shows where no text is longer than JSON that ends too early, or than three different texts of one length.
+
+    >>> cut_length([{"a": '[{"text": "' + "x" * 90, "b": "y" * 101}]), cut_length([{"a": "y" * 101}])
+    (101, 0)
+    """
+    length, longest = MIN_CUT, set[str]()
+    for attributes in sets:
+        for value in attributes.values():
+            for text in value if isinstance(value, list) else (value,):
+                if isinstance(text, str) and len(text) >= length:
+                    if len(text) > length:
+                        length, longest = len(text), set()
+                    longest.add(text)
+    return length if len(longest) > 2 or any(map(is_torn, longest)) else 0
 
 
 def is_repr(text: str) -> bool:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from ragwatch.sources.otlp.kinds import Kind, kind_of
-from ragwatch.sources.otlp.span import Span
+from ragwatch.formats.traces.kinds import Kind, kind_of
+from ragwatch.formats.traces.span import Span
 
 _IGNORED = frozenset({Kind.EVALUATOR, Kind.GUARDRAIL})
 RETRIEVALS = frozenset({Kind.RETRIEVER, Kind.RERANKER})

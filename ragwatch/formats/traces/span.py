@@ -5,11 +5,15 @@ Keys of attributes come from outside: they are only ever keys of dictionaries, n
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import orjson
 
+EARLIEST = 946_684_800 * 10**9
+"""The year 2000: what is before it is no time."""
+EVENT_OF = "ragwatch.event_of"
+"""Attribute of a span that stands for an event of its parent, which was sent as a log record."""
 NO_RESOURCE: Mapping[str, object] = {}
 
 
@@ -57,6 +61,25 @@ class Span(NamedTuple):
     def is_local_root(self) -> bool:
         """Whether the request that this span belongs to starts here, as far as the span itself says."""
         return not self.parent_id or self.remote is True
+
+
+def with_events(spans: Iterable[Span]) -> list[Span]:
+    """Return spans with the events that were sent apart from them, in the order of their time."""
+    whole: list[Span] = []
+    apart: dict[str, list[Span]] = {}
+    for span in spans:
+        if EVENT_OF in span.attributes:
+            apart.setdefault(span.parent_id, []).append(span)
+        else:
+            whole.append(span)
+    for some in apart.values():
+        some.sort(key=lambda span: (span.start, span.span_id))
+    return [
+        span._replace(events=span.events + tuple(event for one in apart[span.span_id] for event in one.events))
+        if span.span_id in apart
+        else span
+        for span in whole
+    ]
 
 
 def packed(spans: Sequence[Span]) -> bytes:

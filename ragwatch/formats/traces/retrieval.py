@@ -6,17 +6,19 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ragwatch.sources.otlp.attributes import decoded, first, plain_text
-from ragwatch.sources.otlp.documents import Document, DocumentList, considered, documents_in, returned
-from ragwatch.sources.otlp.kinds import Kind
-from ragwatch.sources.otlp.messages import USER, messages_in, value_in, value_out
-from ragwatch.sources.otlp.prompt_contexts import blocks, of_messages, of_variables, variables
-from ragwatch.sources.otlp.tree import Request, Step, below
+from ragwatch.formats.traces.attributes import decoded, first, inside, plain_text
+from ragwatch.formats.traces.documents import Document, DocumentList, considered, documents_in, returned
+from ragwatch.formats.traces.kinds import Kind
+from ragwatch.formats.traces.messages import USER, messages_in, tool_responses, value_in, value_out
+from ragwatch.formats.traces.prompt_contexts import blocks, of_messages, of_variables, variables
+from ragwatch.formats.traces.tree import Request, Step, below
 
 Resolve = Callable[[Sequence[str]], Mapping[str, str]]
 """Returns texts by id, of the ids that it knows."""
 _SEARCH = re.compile(r"(?i)retriev|search|knowledge|lookup|look_up|rag(?![a-z])|fetch_?doc|vector|similar")
 _TOOL_NAMES = ("gen_ai.tool.name", "tool.name", "ai.toolCall.name")
+_RETURNED = ("context", "contexts", "source_documents", "sourceDocuments", "documents", "source_nodes",
+             "retrieved_contexts", "retrieved_documents")  # fmt: skip
 MAX_CONTEXTS = 1_000
 
 
@@ -37,6 +39,11 @@ class Contexts:
     lost: list[DocumentList] = field(default_factory=list)
     textless: int = 0
     retrieved: bool = False
+
+    @property
+    def torn(self) -> bool:
+        """Whether the limit of characters of an SDK is that problem."""
+        return bool(self.lost) and self.lost[0].torn
 
     @property
     def problem(self) -> str | None:
@@ -63,7 +70,7 @@ def contexts_of(request: Request, answering: Step | None, resolve: Resolve | Non
     result = Contexts()
     until = None if answering is None else answering.span.end
     entries = _entries(request, until, result)
-    documents = [document for entry in entries for document in entry.documents]
+    documents = [document for entry in entries for document in _named(entry.documents, entry.step.span.name)]
     result.retrieved = bool(entries)
     result.steps = [entry.step for entry in entries]
     if resolve is not None:
@@ -78,10 +85,14 @@ def contexts_of(request: Request, answering: Step | None, resolve: Resolve | Non
             result.lost, result.documents, result.retrieved = [], _distinct(whole), True
             return result
     if not entries:
-        tools = [] if result.problem else _entries_of_tools(request, until)
+        tools = [] if result.problem else _entries_of_tools(request, answering)
         if tools:
             result.documents = _distinct([document for entry in tools for document in entry.documents])
             result.steps, result.retrieved = [entry.step for entry in tools], True
+            return result
+        returned_too = [] if result.problem else _beside_answer(request)
+        if returned_too:
+            result.documents, result.retrieved = _distinct(returned_too), True
             return result
     from_prompt = _from_tools(entries) or _from_prompt(request, answering, len(documents))
     if from_prompt is not None:
@@ -123,7 +134,7 @@ def _entry(step: Step, retrievals: Sequence[Step], result: Contexts) -> _Entry |
     for inner in below(retrievals, step):
         documents = returned(inner.span).documents
         if documents and all(document.text for document in documents):
-            inside += documents
+            inside += _named(documents, inner.span.name)
     if inside:
         texts = {document.id: document.text for document in inside if document.id}
         if own.documents and all(document.id in texts for document in own.documents):
@@ -133,13 +144,14 @@ def _entry(step: Step, retrievals: Sequence[Step], result: Contexts) -> _Entry |
 
 
 def _with_texts(reranked: _Entry, entries: Sequence[_Entry]) -> _Entry:
-    """What a reranker returned, with texts of what retrievers returned before where it says ids only."""
+    """What a reranker returned, with the names of the retrievers before it, and their texts where it says ids only."""
     known = {document.id: document for entry in entries for document in entry.documents if document.id}
-    documents = tuple(
+    steps = {_identity(document): entry.step.span.name for entry in entries for document in entry.documents}
+    documents = (
         document._replace(text=known[document.id].text) if document.text is None and document.id in known else document
         for document in reranked.documents
     )
-    return _Entry(reranked.step, documents)
+    return _Entry(reranked.step, tuple(one._replace(step=steps.get(_identity(one))) for one in documents))
 
 
 def _not_reranked(entries: list[_Entry], reranked: _Entry) -> list[_Entry]:
@@ -175,7 +187,8 @@ def _with_ids(from_prompt: Sequence[Document], documents: Sequence[Document]) ->
     if len(from_prompt) != len(documents):
         return list(from_prompt)
     return [
-        Document(one.text, other.id or one.id, other.score) for one, other in zip(from_prompt, documents, strict=True)
+        Document(one.text, other.id or one.id, other.score, other.step)
+        for one, other in zip(from_prompt, documents, strict=True)
     ]
 
 
@@ -193,27 +206,51 @@ def _distinct(documents: Sequence[Document]) -> list[Document]:
     return list(kept.values())[:MAX_CONTEXTS]
 
 
-def _entries_of_tools(request: Request, until: int | None) -> list[_Entry]:
-    """What tools returned that search: those with documents or, by their name, with text."""
+def _entries_of_tools(request: Request, answering: Step | None) -> list[_Entry]:
+    """What tools returned before the answer, as their spans say it, else as the messages of the model do."""
+    until = None if answering is None else answering.span.end
     entries = []
     for step in request.of_kind(Kind.TOOL):
-        if step.tool is not None or (until is not None and step.span.start > until):
-            continue
-        attributes = step.span.attributes
-        name = str(first(attributes, _TOOL_NAMES) or step.span.name)
-        value = decoded(value_out(step.span))
-        searches = _SEARCH.search(name) is not None
-        documents: tuple[Document, ...] = ()
-        if isinstance(value, (list, dict)):
-            documents = documents_in(value) or ()
-            if not searches and not all(_is_described(document) for document in documents):
-                documents = ()
-        elif isinstance(value, str) and searches and value.strip():
-            documents = of_messages([value]) or (Document(value),)
-        documents = tuple(document for document in documents if document.text)
-        if documents:
-            entries.append(_Entry(step, documents))
+        if step.tool is None and (until is None or step.span.start <= until):
+            name = str(first(step.span.attributes, _TOOL_NAMES) or step.span.name)
+            if documents := _of_tool(name, decoded(value_out(step.span))):
+                entries.append(_Entry(step, _named(documents, name)))
+    if entries or answering is None:
+        return entries
+    for step in (answering, *reversed(answering.callers())):
+        for name, value in tool_responses(step.span):
+            if documents := _of_tool(name, value):
+                entries.append(_Entry(step, _named(documents, name or step.span.name)))
+        if entries:
+            break
     return entries
+
+
+def _of_tool(name: str, value: object) -> tuple[Document, ...]:
+    """Documents with texts that a tool returned: described ones or, if it searches by its name, any text."""
+    searches = _SEARCH.search(name) is not None
+    documents: tuple[Document, ...] = ()
+    if isinstance(value, (list, dict)):
+        documents = documents_in(value) or ()
+        if not searches and not all(_is_described(document) for document in documents):
+            documents = ()
+    elif isinstance(value, str) and searches and value.strip():
+        documents = of_messages([value]) or (Document(value),)
+    return tuple(document for document in documents if document.text)
+
+
+def _named(documents: Sequence[Document], step: str) -> tuple[Document, ...]:
+    """Documents with the name of the step that has retrieved them, if they have none yet."""
+    return tuple(one if one.step else one._replace(step=step) for one in documents)
+
+
+def _beside_answer(request: Request) -> tuple[Document, ...]:
+    """Documents that a chain returned beside its answer, of the outermost chain that did; empty without any."""
+    for step in request.of_kind(Kind.CHAIN):
+        documents = documents_in(inside(value_out(step.span), _RETURNED)) or ()
+        if documents and all(document.text for document in documents):
+            return documents
+    return ()
 
 
 def _from_tools(entries: Sequence[_Entry]) -> tuple[Document, ...] | None:
@@ -237,7 +274,9 @@ def _is_described(document: Document) -> bool:
 
 def _whole_in_prompt(request: Request, answering: Step | None, lost: DocumentList) -> list[Document] | None:
     """Contexts of a prompt that are all of an incomplete list: as many, and the same where documents are left."""
-    documents = _from_prompt(request, answering, lost.total) if lost.total else None
+    documents = _from_prompt(request, answering, lost.total) if lost.total or lost.torn else None
+    if documents is not None and lost.torn:
+        return list(documents)
     kept = {rank: one for rank, one in lost.kept.items() if one.text}
     if documents is None or len(documents) != lost.total or not kept:
         return None

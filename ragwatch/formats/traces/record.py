@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 
 from ragwatch.core.sample import Turn
 from ragwatch.formats import history
-from ragwatch.sources.otlp.answer import same_text
-from ragwatch.sources.otlp.attributes import decoded, first, plain_text
-from ragwatch.sources.otlp.kinds import Kind
-from ragwatch.sources.otlp.messages import ASSISTANT, USER, Message, last_text, messages_in, value_in
-from ragwatch.sources.otlp.prompt_contexts import question_among, question_in, variables
-from ragwatch.sources.otlp.retrieval import Contexts
-from ragwatch.sources.otlp.span import Span
-from ragwatch.sources.otlp.tree import Request, Step
-from ragwatch.sources.otlp.values import conversation, question_of
+from ragwatch.formats.traces.answer import same_text
+from ragwatch.formats.traces.attributes import decoded, first, plain_text
+from ragwatch.formats.traces.kinds import Kind
+from ragwatch.formats.traces.messages import ASSISTANT, USER, Message, last_text, messages_in, value_in
+from ragwatch.formats.traces.prompt_contexts import question_among, question_in, variables
+from ragwatch.formats.traces.retrieval import Contexts
+from ragwatch.formats.traces.span import EARLIEST, Span
+from ragwatch.formats.traces.tree import Request, Step
+from ragwatch.formats.traces.values import conversation, question_of
 
 _QUERY_KEYS = ("gen_ai.retrieval.query.text", "gen_ai.retrieval.query", "db.vector.query.content", "reranker.query",
                "retrieval.query")  # fmt: skip
@@ -59,11 +59,15 @@ def record_of(
     root = request.root or request.steps[0]
     head = root if answering is None else (*answering.callers(), answering)[0]
     end = root.span.end if request.root is not None or answering is None else answering.span.end
+    at = end or root.span.start
     turns = _history(request, answering, question, answer)
     record: dict[str, object] = {
-        "at": (end or root.span.start) / 1e9 or None,
+        "at": at / 1e9 if at >= EARLIEST else None,
         "question": question,
-        "contexts": [{"id": one.id, "text": one.text, "score": one.score} for one in contexts.documents],
+        "contexts": [
+            {"id": one.id, "text": one.text, "score": one.score} | ({"step": one.step} if one.step else {})
+            for one in contexts.documents
+        ],
         "answer": answer,
         "route": _route(request, head, naming),
         "trace_id": root.span.trace_id,
@@ -158,8 +162,9 @@ def _metadata(
         response = answering.span.attributes.get("gen_ai.response.id")
         if isinstance(response, str):
             metadata["response_id"] = response
-    if len(contexts.steps) > 1:
-        metadata["retrievals"] = [step.span.name for step in contexts.steps]
+    steps = list(dict.fromkeys(one.step for one in contexts.documents if one.step))
+    if steps:
+        metadata["steps"] = " + ".join(steps)
     if request.root is None:
         metadata["root"] = "missing"
     for name, keys in (("session", _SESSION_KEYS), ("canary", _CANARY_KEYS)):

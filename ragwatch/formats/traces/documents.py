@@ -13,24 +13,41 @@ from collections.abc import Mapping
 from math import isfinite
 from typing import NamedTuple
 
-from ragwatch.sources.otlp.attributes import by_index, decoded, inside, is_repr, is_torn, listed, plain_text, stripped
-from ragwatch.sources.otlp.messages import unwrapped
-from ragwatch.sources.otlp.span import Span
+from ragwatch.formats.traces.attributes import by_index, decoded, inside, is_repr, is_torn, listed, plain_text, stripped
+from ragwatch.formats.traces.messages import unwrapped
+from ragwatch.formats.traces.span import Span
 
 TEXT_KEYS = ("text", "content", "page_content", "pageContent", "chunk", "body", "document", "passage", "long_text",
              "snippet", "raw_text", "chunk_text")  # fmt: skip
-ID_KEYS = ("id", "id_", "node_id", "chunk_id", "doc_id", "document_id", "uuid", "_id", "file_id", "pid")
+ID_KEYS = (
+    "id",
+    "id_",
+    "node_id",
+    "chunk_id",
+    "doc_id",
+    "segment_id",
+    "document_id",
+    "documentId",
+    "chunkId",
+    "fileId",
+    "uuid",
+    "_id",
+    "file_id",
+    "pid",
+    "record_id",
+)
 SCORE_KEYS = ("score", "relevance_score", "relevanceScore", "similarity", "similarity_score", "_score", "rerank_score")
 LIST_KEYS = ("documents", "docs", "results", "nodes", "source_nodes", "sourceNodes", "source_documents", "passages",
              "contexts", "context", "chunks", "retrieved_contexts", "retrieved_documents", "matches", "hits",
              "sources", "points", "items", "search_results", "retrieval_results", "retrievalResults", "data",
              "output", "outputs", "result", "response", "value")  # fmt: skip
-_INNER_KEYS = ("node", "document", "kwargs", "payload", "_source", "item", "doc")
+_INNER_KEYS = ("node", "document", "kwargs", "payload", "_source", "item", "doc", "data")
 _METADATA_KEYS = ("metadata", "meta", "payload")
 _JSON_KEYS = (
     "gen_ai.retrieval.documents",
     "retrieval.documents",
     "gen_ai.retrieval.results",
+    "gen_ai.memory.records",
     "reranker.output_documents",
     "db.vector.query.response.documents",
     "gen_ai.rerank.output_documents",
@@ -41,17 +58,19 @@ _VALUE_KEYS = ("output.value", "traceloop.entity.output", "gen_ai.task.output", 
                "braintrust.output", "lmnr.span.output", "gen_ai.completion")  # fmt: skip
 _INPUT_KEYS = ("reranker.input_documents",)
 _MAX_DEPTH = 6
+MIN_WORDS = 3
 _PRINTED_ID = re.compile(r"\bid_?=['\"]?([^,)'\"\s]{1,200})")
 _PRINTED_SCORE = re.compile(r"\bscore[=:] ?(-?[0-9][0-9.e-]{0,30})")
 _MAX_PRINTED = 400
 
 
 class Document(NamedTuple):
-    """One document. Text and id may be unknown."""
+    """One document. Text and id may be unknown; `step` is the name of the step that has retrieved it."""
 
     text: str | None
     id: str | None = None
     score: float | None = None
+    step: str | None = None
 
 
 NONE_KEPT: Mapping[int, Document] = {}
@@ -65,12 +84,14 @@ class DocumentList(NamedTuple):
         problem: Why documents are missing at its beginning, end or middle; None if they are complete.
         total: How many there were, if some are missing and it is known all the same; else 0.
         kept: Those that are left, by rank, if some are missing.
+        torn: Whether the problem is JSON that ends too early.
     """
 
     documents: tuple[Document, ...] | None
     problem: str | None = None
     total: int = 0
     kept: Mapping[int, Document] = NONE_KEPT
+    torn: bool = False
 
 
 def returned(span: Span) -> DocumentList:
@@ -93,6 +114,8 @@ def returned(span: Span) -> DocumentList:
     nested = _from_json(span)
     if problem is None and not flattened and nested is None:
         problem = _torn(span)
+        if problem is not None:
+            return DocumentList((), problem, torn=True)
     if problem is not None:  # the last attributes are left where the oldest ones are dropped
         total = max(flattened) + 1 if flattened and span.dropped and _drops_oldest(span) else 0
         return DocumentList(tuple(flattened.values()), problem, total, flattened)
@@ -179,7 +202,7 @@ def documents_in(value: object, depth: int = _MAX_DEPTH) -> tuple[Document, ...]
     """Return the documents in a JSON value; None if it holds no list of documents.
 
     >>> documents_in({"documents": [{"page_content": "Paris", "metadata": {"score": 0.9}}], "count": 1})
-    (Document(text='Paris', id=None, score=0.9),)
+    (Document(text='Paris', id=None, score=0.9, step=None),)
     >>> documents_in(["<NodeWithScore(node=1)>"]), documents_in({"answer": 42}), documents_in([])
     (None, None, ())
     """
@@ -239,7 +262,7 @@ def document(item: object) -> Document | None:
     """Return the document that a JSON value is; None if it is none.
 
     >>> document({"node": {"id_": "n1", "text": "Paris"}, "score": 1.0})
-    Document(text='Paris', id='n1', score=1.0)
+    Document(text='Paris', id='n1', score=1.0, step=None)
     """
     if isinstance(item, str):
         return _printed(item) if is_repr(item) else (Document(item) if item.strip() else None)
@@ -256,8 +279,30 @@ def document(item: object) -> Document | None:
     places = (item, inner, details)
     name = next((known_id for place in places if (known_id := _first_identity(place)) is not None), None)
     score = next((number for place in places if (number := _first_score(place)) is not None), None)
+    name = _place(item) or name or _place(details)
+    if text is None and score is not None:
+        text = _prose(item)
     known = text is not None or name is not None or any(key in item for key in (*ID_KEYS, *SCORE_KEYS))
     return Document(text, name, score) if known else None
+
+
+def _place(details: Mapping[str, object]) -> str | None:
+    """Return the address of a document of Bedrock: `{"location": {"s3Location": {"uri"}}}`; None without one.
+
+    The number of a chunk of Azure counts within its file only.
+    """
+    file, chunk = details.get("filepath") or details.get("url"), details.get("chunk_id")
+    if isinstance(file, str) and isinstance(chunk, (str, int)):
+        return f"{file}#{chunk}"
+    location = details.get("location")
+    places = location.values() if isinstance(location, dict) else ()
+    return next((name for one in places if (name := _identity(inside(one, ("uri", "url", "id")))) is not None), None)
+
+
+def _prose(item: Mapping[str, object]) -> str | None:
+    """Return the longest text of several words in an item whose fields have names of their own; None without one."""
+    texts = [text for value in item.values() if (text := plain_text(value)) and len(text.split()) >= MIN_WORDS]
+    return max(texts, key=len, default=None)
 
 
 def _printed(text: str) -> Document | None:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from enum import Enum
 from types import MappingProxyType
 
-from ragwatch.sources.otlp.span import Span
+from ragwatch.formats.traces.span import Span
 
 
 class Kind(Enum):
@@ -30,7 +30,9 @@ class Kind(Enum):
 
 _KINDS: Mapping[str, Kind] = MappingProxyType(
     {kind.value: kind for kind in Kind if kind is not Kind.OTHER}
-    | dict.fromkeys(("agent", "workflow", "task", "step", "pipeline", "parser", "program", "module"), Kind.CHAIN)
+    | dict.fromkeys(
+        ("agent", "workflow", "task", "step", "pipeline", "parser", "program", "module", "span"), Kind.CHAIN
+    )
     | dict.fromkeys(("generation", "chat_model", "completion"), Kind.LLM)
     | dict.fromkeys(("retrieval",), Kind.RETRIEVER)
     | dict.fromkeys(("rerank", "reranking"), Kind.RERANKER)
@@ -190,4 +192,6 @@ _CHAIN_KEYS = frozenset(
         "agent_name",
     }
 )
-_LLM_EVENTS = frozenset({"gen_ai.choice", "gen_ai.content.completion", "gen_ai.user.message"})
+_LLM_EVENTS = frozenset({"gen_ai.choice", "gen_ai.content.completion", "gen_ai.user.message", "gen_ai.system.message",
+                         "gen_ai.assistant.message", "gen_ai.tool.message", "gen_ai.content.prompt",
+                         "gen_ai.client.inference.operation.details"})  # fmt: skip

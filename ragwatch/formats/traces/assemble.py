@@ -6,15 +6,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ragwatch.core.sample import RejectReason
-from ragwatch.sources.otlp.answer import answer_in
-from ragwatch.sources.otlp.capture import LIMIT_ADVICE, SWITCHES, instrumentation_of
-from ragwatch.sources.otlp.kinds import Kind
-from ragwatch.sources.otlp.messages import messages_in, messages_out
-from ragwatch.sources.otlp.record import Naming, record_of
-from ragwatch.sources.otlp.retrieval import Contexts, Resolve, contexts_of
-from ragwatch.sources.otlp.span import Span
-from ragwatch.sources.otlp.tree import Request, Step, requests
+from ragwatch.formats.traces.answer import answer_in
+from ragwatch.formats.traces.attributes import cut_length, first, is_torn
+from ragwatch.formats.traces.capture import CUT_ADVICE, LIMIT_ADVICE, SWITCHES, instrumentation_of
+from ragwatch.formats.traces.kinds import Kind
+from ragwatch.formats.traces.messages import OUTPUT_KEYS, VALUE_OUTPUTS, messages_in, messages_out
+from ragwatch.formats.traces.record import Naming, record_of
+from ragwatch.formats.traces.retrieval import Contexts, Resolve, contexts_of
+from ragwatch.formats.traces.span import Span, with_events
+from ragwatch.formats.traces.tree import Request, Step, requests
 
+ANSWERS = (*OUTPUT_KEYS, *VALUE_OUTPUTS)
 MAX_REST = 0.2
 """Share of an output besides the documents in it, below which the output is what was retrieved, not an answer."""
 
@@ -76,7 +78,7 @@ def assemble(
     """
     result = Assembled()
     rows: list[tuple[Step, dict[str, object]]] = []
-    for request in requests(spans):
+    for request in requests(with_events(spans)):
         made = _assembled(request, naming or Naming(), resolve, result, ungrounded=ungrounded)
         if made is not None:
             rows.append(made)
@@ -99,12 +101,17 @@ def _assembled(  # noqa: PLR0911 - one return for each outcome
         _count_unanswered(request, result)
         return None
     contexts = contexts_of(request, answering, resolve)
+    if contexts.problem is not None:
+        advice = CUT_ADVICE if contexts.torn else LIMIT_ADVICE
+        detail = f"{contexts.problem}: its contexts would be incomplete; {advice}"
+        result.refused.append(Refused(RejectReason.TRUNCATED, "contexts", detail))
+        return None
     if answering is None and _only_retrieves(answer, contexts):
         result.unrelated += 1
         return None
-    if contexts.problem is not None:
-        detail = f"{contexts.problem}: its contexts would be incomplete; {LIMIT_ADVICE}"
-        result.refused.append(Refused(RejectReason.TRUNCATED, "contexts", detail))
+    cut = _cut_field(request, answer, contexts)
+    if cut is not None:
+        result.refused.append(cut)
         return None
     if not contexts.documents and contexts.textless:
         result.refused.append(_textless(contexts))
@@ -119,6 +126,17 @@ def _assembled(  # noqa: PLR0911 - one return for each outcome
             result.ungrounded += 1
         return None
     return request.root or request.steps[0], record_of(request, answering, answer, contexts, naming)
+
+
+def _cut_field(request: Request, answer: str, contexts: Contexts) -> Refused | None:
+    """Why answer or contexts are known to be cut; None if they are not."""
+    length = cut_length(step.span.attributes for step in request.steps)
+    texts = {"answer": [answer], "contexts": [document.text or "" for document in contexts.documents]}
+    for name, some in texts.items() if length else ():
+        if any(len(text) == length for text in some):
+            detail = f"the texts of this trace are cut at {length} characters; {CUT_ADVICE}"
+            return Refused(RejectReason.TRUNCATED, name, detail)
+    return None
 
 
 def _only_retrieves(answer: str, contexts: Contexts) -> bool:
@@ -142,6 +160,9 @@ def _count_unanswered(request: Request, result: Assembled) -> None:
     """Count a request without an answer by the reason for that."""
     if request.root is None:
         result.incomplete += 1
+    elif any(is_torn(first(step.span.attributes, ANSWERS)) for step in request.of_kind(Kind.LLM, Kind.CHAIN)):
+        detail = f"an answer of this trace is cut off; {CUT_ADVICE}"
+        result.refused.append(Refused(RejectReason.TRUNCATED, "answer", detail))
     elif any(step.span.failed for step in request.steps):
         result.failed += 1
     elif not request.of_kind(Kind.LLM):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ragwatch.sources.otlp.attributes import decoded, inside, plain_text
-from ragwatch.sources.otlp.messages import ASSISTANT, USER, Message, last_text, messages_of
+from ragwatch.formats.traces.attributes import decoded, inside, is_torn, plain_text
+from ragwatch.formats.traces.messages import ASSISTANT, USER, Message, last_text, messages_of
 
 QUESTION_KEYS = ("question", "query", "query_str", "user_input", "user_query", "user_question", "input", "user_message",
                  "user_prompt", "str_or_query_bundle", "query_bundle", "prompt", "message", "user_msg", "text", "q",
@@ -22,7 +22,7 @@ def question_of(value: object, depth: int = _MAX_DEPTH) -> str | None:
     ('Why?', None)
     """
     value = decoded(value)
-    text = plain_text(value)
+    text = None if is_torn(value) else plain_text(value)
     if text is not None or depth == 0:
         return text
     if isinstance(value, list):
@@ -58,7 +58,7 @@ def answer_of(value: object, depth: int = _MAX_DEPTH) -> str | None:
     ('Paris.', None)
     """
     value = decoded(value)
-    text = plain_text(value)
+    text = None if is_torn(value) else plain_text(value)
     if text is not None or depth == 0:
         return text
     if isinstance(value, list):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 
-from ragwatch.sources.otlp.attributes import plain_text
-from ragwatch.sources.otlp.kinds import Kind
-from ragwatch.sources.otlp.messages import ASSISTANT, Message, last_text, messages_out, value_out
-from ragwatch.sources.otlp.span import Span
-from ragwatch.sources.otlp.tree import Request, Step
-from ragwatch.sources.otlp.values import answer_of, conversation
+from ragwatch.formats.traces.attributes import first, plain_text
+from ragwatch.formats.traces.kinds import Kind
+from ragwatch.formats.traces.messages import ASSISTANT, Message, last_text, messages_out, value_out
+from ragwatch.formats.traces.span import Span
+from ragwatch.formats.traces.tree import Request, Step
+from ragwatch.formats.traces.values import answer_of, conversation
 
+_MODELS = ("llm.model_name", "gen_ai.request.model", "gen_ai.response.model")
 _MODEL_MARKS = ("llm.model_name", "llm.invocation_parameters", "gen_ai.request.model", "gen_ai.response.model",
                 "llm.prompts", "llm.token_count.total", "gen_ai.usage.input_tokens", "ai.model.id",
                 "langfuse.observation.model.name", "gen_ai.operation.name", "mlflow.spanType",
@@ -67,6 +68,13 @@ def _candidates(request: Request) -> list[tuple[Step, str]]:
             text = _text_of(step.span)
             if text and not any(outer.kind is Kind.LLM and _text_of(outer.span) for outer in _outer(step)):
                 answered.append((step, text))
+    answered = answered or [
+        (step, text)
+        for step in request.of_kind(Kind.RETRIEVER)
+        if step.retrieval is None and first(step.span.attributes, _MODELS) is not None
+        for text in [plain_text(value_out(step.span))]  # it retrieves and generates in one call
+        if text
+    ]
     answered.sort(key=lambda pair: (pair[0].span.end, pair[0].span.start))
     return [pair for pair in answered if pair[0].tool is None] or answered
 

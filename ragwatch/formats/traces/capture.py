@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
-from ragwatch.sources.otlp.span import Span
+from ragwatch.formats.traces.span import Span
 
 LIMIT_ADVICE = (
     "raise the limits of the SDK that sends it: OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT=10000 (128 by default), and no "
     "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT"
 )
+CUT_ADVICE = "raise or unset OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT in the service that sends it"
 OTEL = "opentelemetry"
 SWITCHES: Mapping[str, str] = MappingProxyType(
     {

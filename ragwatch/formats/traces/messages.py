@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from ragwatch.sources.otlp.attributes import decoded, first, inside, listed, plain_text, stripped
-from ragwatch.sources.otlp.span import Span
+from ragwatch.formats.traces.attributes import decoded, first, inside, is_torn, listed, plain_text, stripped
+from ragwatch.formats.traces.span import Span
 
 SYSTEM, USER, ASSISTANT, TOOL = "system", "user", "assistant", "tool"
 _ROLES: Mapping[str, str] = (
@@ -61,6 +61,8 @@ _EVENT_ROLES = {
     "gen_ai.assistant.message": ASSISTANT,
     "gen_ai.tool.message": TOOL,
 }
+_CALL_IDS = ("tool_call_id", "toolCallId", "tool_use_id", "id")
+_RESPONSES = ("response", "server_tool_call_response", "result", "output", "content")
 _MAX_DEPTH = 8
 
 
@@ -195,7 +197,7 @@ def messages_of(value: object, role: str, depth: int = _MAX_DEPTH) -> list[Messa
     if depth == 0:
         return []
     if isinstance(value, str):
-        text = plain_text(value)
+        text = None if is_torn(value) else plain_text(value)
         return [Message(role, text)] if text else []
     if isinstance(value, list):
         if len(value) == 2 and isinstance(value[0], str) and value[0].lower() in _ROLES and isinstance(value[1], str):
@@ -241,6 +243,48 @@ def _role(value: Mapping[str, object]) -> str | None:
     identity = value.get("id")
     name = identity[-1] if isinstance(identity, list) and identity else None
     return _ROLES.get(name.lower()) if isinstance(name, str) else None
+
+
+def tool_responses(span: Span) -> list[tuple[str, object]]:
+    """Return name and value of what tools have returned since the last message of the user, as messages say it.
+
+    >>> part = {"type": "tool_call_response", "response": [{"id": "d1", "content": "Tea is green."}]}
+    >>> tool_responses(Span("t", "s", "", "chat", 0, 1, {"gen_ai.input.messages": [{"role": "tool", "parts": [part]}]}))
+    [('', [{'id': 'd1', 'content': 'Tea is green.'}])]
+    """
+    names: dict[object, str] = {}
+    responses: list[tuple[str, object]] = []
+    for keys in (INPUT_KEYS, OUTPUT_KEYS):
+        value = decoded(first(span.attributes, keys))
+        value = inside(value, ("messages", "contents")) if isinstance(value, dict) else value
+        for item in value if isinstance(value, list) else ():
+            message = decoded(item)
+            if isinstance(message, dict):
+                if _role(message) == USER and content_text(inside(message, ("content", "parts"))):
+                    responses.clear()
+                responses += _responses(message, names)
+    return responses
+
+
+def _responses(message: dict[str, object], names: dict[object, str]) -> Iterator[tuple[str, object]]:
+    """Name and value of the responses in a message. The calls in it are added to the names, by their id."""
+    content = inside(message, ("parts", "content"))
+    parts = [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
+    if _role(message) == TOOL and not any(map(_is_response, parts)):
+        parts = [{**message, "type": "tool_result", "content": content_text(content)}]
+    calls = message.get("tool_calls")
+    for part in [*parts, *(calls if isinstance(calls, list) else ())]:
+        called = first(part, _CALL_IDS) if isinstance(part, dict) else None
+        name = str(inside(part, ("name", "toolName")) or inside(inside(part, ("function",)), ("name",)) or "")
+        if isinstance(part, dict) and _is_response(part):
+            value = decoded(inside(part, _RESPONSES))
+            yield names.get(called) or name or str(inside(value, ("type",)) or ""), value
+        elif called is not None and name:
+            names[called] = name
+
+
+def _is_response(part: Mapping[str, object]) -> bool:
+    return str(part.get("type")).endswith(("response", "result"))
 
 
 def content_text(content: object) -> str | None:

@@ -1,0 +1,115 @@
+"""Logs and traces as services write them (tests/data/outside): read rightly, or refused with the right reason."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ragwatch.core.sample import RejectReason, Sample
+from ragwatch.errors import FormatError
+from ragwatch.formats import build
+from ragwatch.formats.traces.assemble import Assembled, assemble
+from ragwatch.sources.join.merge import RecordPart, merged
+from ragwatch.sources.otlp import json_request
+
+OUTSIDE = Path(__file__).parents[2] / "data" / "outside"
+LOGS = OUTSIDE / "logs"
+QUESTION, ANSWER = "How long is the kettle warranty?", "The kettle is covered for two years."
+TEXTS = ["The kettle warranty lasts two years from purchase.", "Warranty claims need the receipt of the kettle."]
+
+
+def samples(name: str) -> list[Sample]:
+    """The samples in a log, of which each line is a record."""
+    reader = build("auto")
+    lines = (LOGS / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+    return [reader.read(json.loads(line), f"{name}:{number}") for number, line in enumerate(lines, start=1)]
+
+
+def is_first(sample: Sample, *, question: bool = True) -> bool:
+    """Whether a sample is the first answer of every log, with all of its passages and nothing else."""
+    texts = [context.text for context in sample.contexts]
+    asked = sample.question == QUESTION if question else sample.question is None
+    return asked and sample.answer.startswith(ANSWER) and texts == TEXTS
+
+
+@pytest.mark.parametrize(
+    ("name", "times"),
+    [
+        *(("answer_fragments_as_contexts", False), ("anthropic_documents", False), ("anthropic_search_result", False)),
+        *(("azure_oyd", True), ("bedrock_question", True), ("dify_messages", True), ("file_search_question", True)),
+        *(("file_search_req_resp", True), ("flowise_prediction", False), ("gemini_file_search", False)),
+        *(("haystack_chat", False), ("helicone_export", True), ("id_constant", True), ("java_camel", True)),
+        *(("langchain_dumpd", False), ("litellm_standard_payload", True), ("llm_call_prompt_only", False)),
+        *(("llm_call_system_and_prompt", False), ("mlflow_trace", True), ("openwebui_export", True)),
+        *(("ragas_experiment", False), ("ragflow_completion", False), ("weave_calls", False)),
+    ],
+)
+def test_a_log_is_read(name: str, times: bool) -> None:  # noqa: FBT001 - a case
+    """Question, answer and every passage; ids differ between records, and a time is one of 2026."""
+    some = samples(name)
+    assert is_first(some[0])
+    assert len({sample.id for sample in some}) == len(some)
+    assert all((sample.at is not None and 1.77e9 < sample.at < 1.8e9) == times for sample in some)
+
+
+@pytest.mark.parametrize(
+    ("name", "by"),
+    [("phoenix_dataframe_rows", "context.trace_id"), ("langfuse_js_rows", "traceId"), ("langsmith_rows", "trace_id")],
+)
+def test_rows_of_a_trace_are_joined(name: str, by: str) -> None:
+    """An export with a row for each span goes through the assembler, in whatever order its rows are."""
+    groups: dict[str, list[RecordPart]] = defaultdict(list)
+    for line in (LOGS / f"{name}.jsonl").read_bytes().splitlines():
+        groups[json.loads(line)[by]].append(RecordPart(0, line))
+    some = [build("auto").read(merged(parts, group), "x") for group, parts in groups.items()]
+    assert is_first(some[0])
+    assert [sample.id for sample in some] == list(groups)
+    for row in groups[some[0].id]:  # a model's call alone holds an answer and a prompt, and is no whole trace
+        with pytest.raises(FormatError, match="join the rows"):
+            build("auto").read(json.loads(row.text), "x")
+
+
+def test_an_answer_beside_the_output_of_its_tool() -> None:
+    """LibreChat: the answer is the text of the message, and the row of the user is no record of an answer."""
+    lines = (LOGS / "librechat_messages.jsonl").read_text(encoding="utf-8").splitlines()
+    assert is_first(build("auto").read(json.loads(lines[1]), "x"), question=False)
+    with pytest.raises(FormatError, match="unknown format"):
+        build("auto").read(json.loads(lines[0]), "x")
+
+
+def traced(path: str, at: int = 1777885800000000000) -> Assembled:
+    """What the spans of a file are."""
+    return assemble(json_request.spans_of((OUTSIDE / path).read_bytes().replace(b"NOW", b"%d" % at)).spans)
+
+
+@pytest.mark.parametrize(
+    ("name", "step"),
+    [
+        ("bedrock_rag", "bedrock.retrieve_and_generate"),
+        ("genai_retrieval_content", "retrieval manuals"),
+        ("langfuse", "search"),
+        ("langsmith", "VectorStoreRetriever"),
+        ("vectordb_chat", None),
+        ("vercel_getinformation", "getInformation"),
+    ],
+)
+def test_a_trace_is_assembled(name: str, step: str | None) -> None:
+    """One record, whose contexts name the step that has retrieved them."""
+    result = traced(f"logs/otlp_{name}.json")
+    (record,) = result.records
+    assert (record["question"], record["answer"]) == (QUESTION, ANSWER)
+    contexts: Any = record["contexts"]
+    assert [context["text"] for context in contexts] == TEXTS
+    assert {context.get("step") for context in contexts} == {step}
+
+
+def test_documents_that_were_cut_are_refused_with_the_limit() -> None:
+    """A retriever whose output ends too early: no verdict over what is left, and the variable to raise."""
+    result = traced("answers/otlp_truncated_documents.json")
+    (refused,) = result.refused
+    assert (result.records, refused.reason, refused.field) == ([], RejectReason.TRUNCATED, "contexts")
+    assert "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT" in refused.detail
