@@ -134,7 +134,7 @@ def propose_source(files: Sequence[BinaryIO], choose: Choose | None = None) -> S
 
     Args:
         files: The logs.
-        choose: Asks which field is a part, where that cannot be told; None to ask nothing.
+        choose: Asks which field is a part, where that is not clear; None to ask nothing.
     """
     logs = _read_heads(files)
     join = _join_of(logs)
@@ -240,7 +240,7 @@ def _try(best: FormatGuess, log: LogHead) -> _Proposal:
     where = propose_where(trial.answers, others, log.texts.counts.total())
     if where is not None and not all(map(predicate("where", where), unread)):
         where = None  # it would skip answers
-    return _Proposal(best, splitter, trial, problems, where, len(unread))
+    return _Proposal(best, splitter, trial, problems=problems, where=where, unread=len(unread))
 
 
 def _reader(best: FormatGuess, splitter: Splitter | None) -> LogReader:

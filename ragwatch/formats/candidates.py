@@ -165,7 +165,7 @@ def _projected(field: LogField, lists: Values, objects: Sequence[Mapping[str, ob
     parts = {"id": ids, "text": text, "score": scores}
     inner = ", ".join(f"{part}: {'.'.join(map(_key, key))}" for part, key in parts.items() if key is not None)
     values = {
-        position: [found for item in value if isinstance(item, dict) and isinstance(found := _at(item, text), str)]
+        position: [passage for item in value if isinstance(item, dict) and isinstance(passage := _at(item, text), str)]
         for position, value in lists.items()
         if isinstance(value, list)
     }

@@ -134,22 +134,22 @@ def _paragraphs(samples: Sequence[Sample], records: Sequence[Record]) -> Splitte
 def propose(records: Sequence[Record]) -> FormatGuess:
     """Return a mapping of the fields whose names and values look right, and what is missing in it."""
     unlike = list({orjson.dumps(record, default=str): record for record in records}.values())
-    found = _Found(unlike)
-    missing = {part: found.likely(part) for part in ("answer", "contexts") if not found.chosen[part]}
-    if missing or found.is_apart:
-        apart = found.apart()
-        errors = (apart,) if apart else tuple(map(found.lacking, missing))
-        mapping = found.mapping()
+    parts = _Parts(unlike)
+    missing = {part: parts.likely(part) for part in ("answer", "contexts") if not parts.chosen[part]}
+    if missing or parts.is_apart:
+        apart = parts.apart()
+        errors = (apart,) if apart else tuple(map(parts.lacking, missing))
+        mapping = parts.mapping()
         if apart:
-            missing |= {"answer": tuple(found.listed["answer"][:_MAX_SHOWN])}
+            missing |= {"answer": tuple(parts.listed["answer"][:_MAX_SHOWN])}
             mapping.pop("answer", None)
         return FormatGuess(None, 0.0, errors, mapping, missing=missing, apart=bool(apart))
-    tried = _tried(CUSTOM, MappingReader(found.mapping()), records)
-    missing = {} if found.chosen["question"] else {"question": found.likely("question")}
-    return replace(tried, mapping=found.mapping(), missing=missing, decisions=found.decisions())
+    tried = _tried(CUSTOM, MappingReader(parts.mapping()), records)
+    missing = {} if parts.chosen["question"] else {"question": parts.likely("question")}
+    return replace(tried, mapping=parts.mapping(), missing=missing, decisions=parts.decisions())
 
 
-class _Found:
+class _Parts:
     """The candidates for each part, and those that are chosen: several where records of several kinds need them.
 
     Args:

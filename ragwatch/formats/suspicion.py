@@ -98,7 +98,7 @@ def contexts_are_names(sample: Sample) -> bool:
 
 
 def doubts(sample: Sample) -> Iterator[SuspectReason]:
-    """Yield why one sample was probably read wrongly: what can be told without the others of its log."""
+    """Yield why one sample was probably read wrongly: what shows without the others of its log."""
     if contexts_are_names(sample):
         yield SuspectReason.CONTEXT_NAMES
     elif has_prompt(sample):
