@@ -12,7 +12,7 @@ from ragwatch.core.sample import NO_METADATA, Context, RejectReason, Sample, Tur
 from ragwatch.errors import FormatError
 from ragwatch.formats.record import decode
 from ragwatch.formats.shape import Record
-from ragwatch.formats.times import time_of_answer
+from ragwatch.formats.times import EARLIEST, LATEST, epoch_seconds, implausible
 
 TEXT_KEYS = ("text", "content", "page_content", "chunk", "body")
 ID_KEYS = ("id", "request_id", "run_id")
@@ -261,7 +261,10 @@ def assemble(
     if inner:
         id_key, id_value = first(inner, ID_KEYS) if id_value is None else (id_key, id_value)
         time_key, time_value = first(inner, TIME_KEYS) if time_value is None else (time_key, time_value)
-    if contexts and " " not in contexts[0].text and are_ids(contexts):
+    at = None if time_value is None else epoch_seconds(time_value, time_key)
+    if at is not None and not EARLIEST <= at <= LATEST:
+        raise implausible(time_value, time_key)
+    if contexts and " " not in contexts[0][0] and are_ids(contexts):
         raise FormatError(RejectReason.CONTEXT_IDS, "contexts", IDS_ADVICE)
     route = record.get("route")
     parts = (
@@ -269,7 +272,7 @@ def assemble(
         question if question and not question.isspace() else None,
         contexts,
         answer,
-        None if time_value is None else time_of_answer(time_value, time_key),
+        at,
         "" if route is None else text(route, "route"),
         metadata(record),
         None if reference is None else text(reference, "reference"),
