@@ -119,7 +119,10 @@ def test_halves_of_requests_become_a_join(tmp_path: Path) -> None:
     questions, answers = tmp_path / "retrieval.jsonl", tmp_path / "answers.jsonl"
     rows = range(4)
     questions.write_text(
-        "".join(json.dumps({"request_id": f"r{n}", "question": f"q{n}?", "contexts": [f"c{n}"]}) + "\n" for n in rows)
+        "".join(
+            json.dumps({"request_id": f"r{n}", "question": f"q{n}?", "contexts": [f"Context {n}."]}) + "\n"
+            for n in rows
+        )
     )
     answers.write_text("".join(json.dumps({"request_id": f"r{n}", "answer": f"a{n}"}) + "\n" for n in rows))
     result = _init(questions, answers, "--yes", "--out", "-")
