@@ -131,6 +131,8 @@ def contexts(value: object, path: str) -> tuple[Context, ...]:
                     parsed.append(_tuple(Context, (passage, name, score)))
                     continue
         parsed.append(context(item, path, len(parsed)))
+    if parsed and " " not in parsed[0][0] and are_ids(parsed):
+        raise FormatError(RejectReason.CONTEXT_IDS, path, IDS_ADVICE)
     return tuple(parsed)
 
 
@@ -245,7 +247,7 @@ def assemble(
     Args:
         record: Searched first for id, time, route, trace id and metadata.
         fallback_id: Id of the sample if neither record nor `inner` has one.
-        question: The question; blank text is an unknown question.
+        question: Blank text is an unknown question.
         contexts: The retrieved contexts.
         answer: The answer.
         reference: A known good answer: text or null.
@@ -264,8 +266,6 @@ def assemble(
     at = None if time_value is None else epoch_seconds(time_value, time_key)
     if at is not None and not EARLIEST <= at <= LATEST:
         raise implausible(time_value, time_key)
-    if contexts and " " not in contexts[0][0] and are_ids(contexts):
-        raise FormatError(RejectReason.CONTEXT_IDS, "contexts", IDS_ADVICE)
     route = record.get("route")
     parts = (
         (id_value if type(id_value) is str else identity(id_value, id_key)) or fallback_id,
