@@ -123,7 +123,7 @@ class Telemetry:
         self._log.error("configuration refused, the old one stays", why=why)
 
     def rejected(self, source: str, reason: str, event: str = "record rejected", **where: object) -> None:
-        """A record, or a field of it, is not valid. Logs at most 10 events per minute; intake counts all in the store."""
+        """A record or a field is not valid. Logs at most 10 events per minute; intake counts all in the store."""
         now = monotonic()
         with self._lock:
             if now - self._minute > 60.0:
