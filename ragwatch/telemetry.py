@@ -123,8 +123,8 @@ class Telemetry:
         self.last_reload_ok = False
         self._log.error("configuration refused, the old one stays", why=why)
 
-    def rejected(self, source: str, reason: str, **where: object) -> None:
-        """A record is not a valid sample. Logs at most 10 events per minute; intake counts all of them in the store."""
+    def rejected(self, source: str, reason: str, event: str = "record rejected", **where: object) -> None:
+        """A record or a field is not valid. Logs at most 10 events per minute; intake counts all in the store."""
         now = monotonic()
         with self._lock:
             if now - self._minute > 60.0:
@@ -132,16 +132,9 @@ class Telemetry:
             self._shown += 1
             shown = self._shown
         if shown <= MAX_REJECTIONS_PER_MINUTE:
-            self._log.warning("record rejected", source=source, reason=reason, **where)
+            self._log.warning(event, source=source, reason=reason, **where)
         elif shown == MAX_REJECTIONS_PER_MINUTE + 1:
             self._log.warning("more records rejected; see ragwatch_requests_rejected_total", source=source)
-
-    def field_lost(self, source: str, field: str, reason: str, why: str) -> None:
-        """An optional field of a record cannot be read. Logged once for each field and reason; intake counts all."""
-        if self._is_first(source, field, reason):
-            self._log.warning(
-                "field cannot be read, and is left out", source=source, field=field, reason=reason, why=why
-            )
 
     def reset(self, source: str, file: str, reason: str) -> None:
         """A stream is read from its start again, because its file was truncated or replaced."""

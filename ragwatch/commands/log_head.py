@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import BinaryIO, NamedTuple
 
 from ragwatch.commands.record_files import Rejects, records
@@ -11,11 +12,16 @@ from ragwatch.core.sample import Sample, SkipReason
 from ragwatch.errors import FormatError
 from ragwatch.formats import RecordReader
 from ragwatch.formats.feedback import is_feedback
+from ragwatch.formats.guess import guess
 from ragwatch.formats.record import Parse, parse
 from ragwatch.formats.selection import line_parser
+from ragwatch.formats.several import record_finder
 from ragwatch.sources.tail.framing import Framing, detect, frame_of
 
 MAX_RECORDS = 500
+_MIN_SHARE = 0.5  # of the records in lists that have to be readable
+_MAX_DEPTH = 3
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class FormatTrial(NamedTuple):
@@ -41,12 +47,14 @@ class LogHead:
         rejects: Lines with a torn object.
         texts: Line numbers and errors of lines without a JSON object.
         prefixed: Number of records with text before the JSON object in their line.
+        several: Expression of the records in lines that hold several; None where a line is one.
     """
 
     records: list[tuple[int, dict[str, object]]] = field(default_factory=list)
     rejects: Rejects = field(default_factory=Rejects)
     texts: Rejects = field(default_factory=Rejects)
     prefixed: int = 0
+    several: str | None = None
 
     @property
     def bare(self) -> Sequence[Mapping[str, object]]:
@@ -81,7 +89,39 @@ def read_head(file: BinaryIO) -> LogHead:
             _add(log, number, _remove_framing(line, framing), after_prefix)
         except FormatError as error:
             log.rejects.add(number, error)
+    return _unpacked(log)
+
+
+def _unpacked(log: LogHead) -> LogHead:
+    """The records in lines that hold several of them in a list, if only these can be read."""
+    if not log.records or _reads(log.bare):
+        return log
+    for path in _list_paths(log.records[0][1]):
+        expand = record_finder(path)
+        rows = [(number, row) for number, line in log.records for row in expand(line) if isinstance(row, dict)]
+        if rows and _reads([row for _, row in rows[:MAX_RECORDS]]):
+            return replace(log, records=rows[:MAX_RECORDS], several=path)
     return log
+
+
+def _reads(records: Sequence[Mapping[str, object]]) -> bool:
+    """Whether records are answers: they have a question, contexts and an answer outside of any list."""
+    best = guess(records)
+    parts = (best.mapping.get(key, "[") for key in ("question", "answer"))
+    return (best.share or 0.0) >= _MIN_SHARE and (
+        best.certain or not any("[0]" in part or part == "[" for part in parts)
+    )
+
+
+def _list_paths(record: Mapping[str, object], prefix: str = "") -> Iterator[str]:
+    """Paths of lists of objects, in a record and in the objects in it."""
+    for key, value in record.items():
+        path = f"{prefix}{key}" if _NAME.fullmatch(key) else f'{prefix}"{key}"'
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            yield path
+            yield f"answers({path})"
+        elif isinstance(value, dict) and prefix.count(".") < _MAX_DEPTH:
+            yield from _list_paths(value, f"{path}.")
 
 
 def _remove_framing(line: bytes, framing: Framing) -> bytes:

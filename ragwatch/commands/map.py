@@ -317,6 +317,11 @@ def _selection(proposal: _Proposal, log: LogHead) -> list[str]:
     lines = []
     if log.prefixed:
         lines += [f"# {log.prefixed} lines have text before the JSON, which prefix strips", "prefix: auto"]
+    if log.several is not None:
+        lines += [
+            "# a line or document holds several records, which records finds",
+            f"records: {json.dumps(log.several)}",
+        ]
     others, texts = len(proposal.trial.others), log.texts.counts.total()
     if proposal.where is None or (log.prefixed and proposal.where == EVERY_OBJECT):
         return lines

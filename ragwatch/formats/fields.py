@@ -13,7 +13,7 @@ from ragwatch.errors import FormatError
 from ragwatch.formats import names
 from ragwatch.formats.record import decode
 from ragwatch.formats.shape import Record
-from ragwatch.formats.times import time_of_answer
+from ragwatch.formats.times import EARLIEST, LATEST, epoch_seconds, implausible
 
 TEXT_KEYS = ("text", "content", "page_content", "chunk", "body")
 ID_KEYS = ("id", "request_id", "run_id")
@@ -135,6 +135,8 @@ def contexts(value: object, path: str) -> tuple[Context, ...]:
                     parsed.append(_tuple(Context, (passage, name, score, None)))
                     continue
         parsed.append(context(item, path, len(parsed)))
+    if parsed and " " not in parsed[0][0] and are_ids(parsed):
+        raise FormatError(RejectReason.CONTEXT_IDS, path, IDS_ADVICE)
     return tuple(parsed)
 
 
@@ -282,7 +284,7 @@ def assemble(
     Args:
         record: Searched first for id, time, route, trace id and metadata.
         fallback_id: Id of the sample if neither record nor `inner` has one.
-        question: The question; blank text is an unknown question.
+        question: Blank text is an unknown question.
         contexts: The retrieved contexts.
         answer: The answer.
         reference: A known good answer: text or null.
@@ -298,15 +300,16 @@ def assemble(
     if inner:
         id_key, id_value = first(inner, ID_KEYS) if id_value is None else (id_key, id_value)
         time_key, time_value = first(inner, TIME_KEYS) if time_value is None else (time_key, time_value)
-    if contexts and " " not in contexts[0].text and are_ids(contexts):
-        raise FormatError(RejectReason.CONTEXT_IDS, "contexts", IDS_ADVICE)
+    at = None if time_value is None else epoch_seconds(time_value, time_key)
+    if at is not None and not EARLIEST <= at <= LATEST:
+        raise implausible(time_value, time_key)
     route = record.get("route")
     parts = (
         (id_value if type(id_value) is str else identity(id_value, id_key)) or fallback_id,
         question if question and not question.isspace() else _asked(record),
         contexts,
         answer,
-        None if time_value is None else time_of_answer(time_value, time_key),
+        at,
         "" if route is None else text(route, "route"),
         metadata(record),
         None if reference is None else text(reference, "reference"),

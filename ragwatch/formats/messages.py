@@ -149,7 +149,7 @@ def answers(messages: object) -> list[dict[str, object]] | None:
     spoken = [_spoken(message) for message in messages]
     asked = [place for place, (role, _) in enumerate(spoken) if role is Role.USER]
     records: list[dict[str, object]] = []
-    for question, until in zip(asked, [*asked[1:], len(messages)], strict=True):
+    for question, until in zip(asked, [*asked, len(messages)][1:], strict=True):
         answered = [place for place in range(question, until) if spoken[place][0] is Role.ASSISTANT]
         if answered:
             last = answered[-1]

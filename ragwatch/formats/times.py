@@ -10,7 +10,7 @@ from ragwatch.errors import FormatError
 
 # A number above a limit is in that fraction of a second: seconds reach 1e11 in the year 5138.
 _MAX_SECONDS = 10**11
-_EARLIEST, _LATEST = 946_684_800.0, 4_102_444_800.0
+EARLIEST, LATEST = 946_684_800.0, 4_102_444_800.0
 """The years 2000 to 2099: other times are a zero, a duration, a counter or a number in another unit."""
 _MAX_NUMBER = float_info.max
 _DATE, _SECOND = len("20260501"), len("20260501100000")
@@ -34,19 +34,10 @@ def epoch_seconds(value: object, path: str) -> float:
     raise _wrong(value, path)
 
 
-def time_of_answer(value: object, path: str) -> float:
-    """Convert the time of an answer to seconds since the epoch, as `epoch_seconds` does.
-
-    Raises:
-        FormatError: wrong_type; or implausible_time, if it lies outside of the years 2000 to 2099.
-    """
-    if type(value) is float and _EARLIEST <= value <= _LATEST:  # the most common one; this runs for every request
-        return value
-    seconds = epoch_seconds(value, path)
-    if _EARLIEST <= seconds <= _LATEST:
-        return seconds
+def implausible(value: object, path: str) -> FormatError:
+    """Return the error for the time of an answer outside of `EARLIEST` to `LATEST`."""
     message = f"{str(value)[:40]!r} is no plausible time of an answer, which lies in the years 2000 to 2099"
-    raise FormatError(RejectReason.IMPLAUSIBLE_TIME, path, message)
+    return FormatError(RejectReason.IMPLAUSIBLE_TIME, path, message)
 
 
 def without_offset(value: object) -> datetime | None:

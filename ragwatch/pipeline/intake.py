@@ -293,7 +293,7 @@ class IntakeLoop:
 
     def _count_lost(self, tallies: Tallies, one: LostField) -> None:
         tallies[Tally.FIELDS_LOST, (self.source.name, one.name, one.reason)] += 1
-        self._telemetry.field_lost(self.source.name, one.name, one.reason, one.detail)
+        self._telemetry.rejected(self.source.name, one.reason, "field left out", field=one.name, why=one.detail)
 
     def _lines(self, batch: Batch, result: _BatchResult, report: BatchReport) -> Iterable[tuple[int, Line, int, int]]:
         """Index, record, number and place in its line of the records in a batch."""

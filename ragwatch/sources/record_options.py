@@ -51,7 +51,13 @@ class RecordOptions(BaseModel):
     def rules(self) -> RecordRules:
         """How the records are read."""
         return RecordRules(
-            self.format, self.mapping, self.where, None, self.split, self.records, self.timezone, self.resolve
+            self.format,
+            self.mapping,
+            where=self.where,
+            split=self.split,
+            records=self.records,
+            timezone=self.timezone,
+            resolve=self.resolve,
         )
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -252,6 +254,31 @@ def test_routes_that_a_configuration_refuses_are_not_proposed() -> None:
     result = _map(_lines(RECORD, RECORD | {"path": "my route"}))
     assert 'routes to list at the top level of the configuration: ["/search"]\n' in result.stdout
     assert '# Not listed, so that they count as "other": "my route".\n' in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("document", "path"),
+    [
+        (lambda rows: {"data": rows, "has_more": False}, "data"),
+        (lambda rows: {"result": {"items": rows}}, "result.items"),
+        (lambda rows: {"messages": [one for row in rows for one in _said(row)]}, "answers(messages)"),
+    ],
+)
+def test_answers_in_a_list_are_found(document: Callable[[list[dict[str, Any]]], object], path: str) -> None:
+    """A page of an API and a conversation, pretty-printed: `records` says where they are, not the first of them."""
+    rows = [
+        {"question": f"Where is mill {n}?", "contexts": [f"Mill {n} is here."], "answer": "Here."} for n in range(9)
+    ]
+    result = _map(json.dumps(document(rows), indent=1))
+    assert "reads 9 of 9 records" in result.stdout
+    assert _mapped(result)["records"] == path
+    assert "[0]" not in result.stdout
+
+
+def _said(row: dict[str, Any]) -> list[dict[str, Any]]:
+    """A turn of a conversation."""
+    told = {"role": "assistant", "content": row["answer"], "contexts": row["contexts"]}
+    return [{"role": "user", "content": row["question"]}, told]
 
 
 def test_no_condition_skips_answers() -> None:

@@ -90,6 +90,8 @@ def test_a_conversation_has_one_record_for_each_answer() -> None:
     assert [context.text for context in first.contexts] == ["The mill was built in 1820."]
     assert (second.id, second.question, second.contexts) == ("m6", "By whom?", ())
     assert [turn.text for turn in second.history][-1] == "In 1820."
+    assert reader.expand is not None
+    assert reader.expand(b'{"messages": [{"role": "assistant", "content": "Hello."}]}') == []
 
 
 def test_times_without_an_offset_are_those_of_the_time_zone() -> None:
