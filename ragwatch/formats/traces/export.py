@@ -217,11 +217,11 @@ _SPANS = "traces may be sampled, and a retriever without a span of its own is no
 EXPORTS = (
     TraceExport(
         "langfuse", _LANGFUSE, "observations", ("parentObservationId", "parent_observation_id"),
-        "langfuse.observation.type",
+        kind="langfuse.observation.type",
     ),
-    TraceExport("langsmith", _LANGSMITH, "child_runs", ("run_type",), "langsmith.span.kind", ("run_type",)),
     TraceExport(
-        "phoenix", _SPANS, "spans", ("span_kind",), "openinference.span.kind", ("span_kind",)
+        "langsmith", _LANGSMITH, "child_runs", ("run_type",), kind="langsmith.span.kind", kinds=("run_type",)
     ),
-    TraceExport("mlflow", _SPANS, "data.spans", (), "mlflow.spanType", ("attributes",)),
+    TraceExport("phoenix", _SPANS, "spans", ("span_kind",), kind="openinference.span.kind", kinds=("span_kind",)),
+    TraceExport("mlflow", _SPANS, "data.spans", (), kind="mlflow.spanType", kinds=("attributes",)),
 )  # fmt: skip

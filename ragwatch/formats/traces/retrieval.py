@@ -90,7 +90,7 @@ def contexts_of(request: Request, answering: Step | None, resolve: Resolve | Non
             result.documents = _distinct([document for entry in tools for document in entry.documents])
             result.steps, result.retrieved = [entry.step for entry in tools], True
             return result
-        returned_too = [] if result.problem else _beside_answer(request)
+        returned_too = [] if result.problem else _chain_documents(request)
         if returned_too:
             result.documents, result.retrieved = _distinct(returned_too), True
             return result
@@ -244,7 +244,7 @@ def _named(documents: Sequence[Document], step: str) -> tuple[Document, ...]:
     return tuple(one if one.step else one._replace(step=step) for one in documents)
 
 
-def _beside_answer(request: Request) -> tuple[Document, ...]:
+def _chain_documents(request: Request) -> tuple[Document, ...]:
     """Documents that a chain returned beside its answer, of the outermost chain that did; empty without any."""
     for step in request.of_kind(Kind.CHAIN):
         documents = documents_in(inside(value_out(step.span), _RETURNED)) or ()

@@ -73,9 +73,21 @@ class Received:
             return
         own_id = blake2b(orjson.dumps([*ids, at, *event]), digest_size=8).hexdigest()
         start, end = self.span_times(at, at)
-        attributes: dict[str, object] = {EVENT_OF: span_id}
-        span = Span(trace_id, own_id, span_id, event.name, start, end, attributes, (event,), remote=False)
-        self.spans.append(span._replace(scope=origin[0], resource=origin[1]))
+        self.spans.append(
+            Span(
+                trace_id=trace_id,
+                span_id=own_id,
+                parent_id=span_id,
+                name=event.name,
+                start=start,
+                end=end,
+                attributes={EVENT_OF: span_id},
+                events=(event,),
+                remote=False,
+                scope=origin[0],
+                resource=origin[1],
+            )
+        )
 
     def reject(self, problem: str) -> None:
         """Count an invalid span."""
