@@ -80,7 +80,6 @@ class Telemetry:
         self._counts: Counter[tuple[EventCount, tuple[str, ...]]] = Counter()
         self._levels: dict[tuple[GaugeLevel, tuple[str, ...]], float] = {}
         self._in_force: frozenset[str] = frozenset()
-        self._logged_once: set[tuple[str, ...]] = set()
         self._minute, self._shown = 0.0, 0
         self._next_warning: dict[str, float] = {}
         self.last_reload_ok: bool | None = None
@@ -179,27 +178,15 @@ class Telemetry:
         self._log.warning("existing records are not read", source=source, why=how_much)
 
     def odd_records(self, source: str, event: str, advice: str) -> None:
-        """Records of a source can be read, but something is wrong with them: logged once."""
-        if self._is_first(source, event, advice):
+        """Records of a source can be read, but something is wrong with them: logged every 10 minutes."""
+        if self._is_due(f"{source} {event} {advice}"):
             self._log.warning(event, source=source, advice=advice)
-
-    def probably_misread(self, source: str, reason: str) -> None:
-        """A sample of a source was probably read wrongly, for one of few reasons: logged once for each."""
-        advice = f"{reason}: run `ragwatch check`, which shows how records are read, and correct the source"
-        self.odd_records(source, "a sample was probably read wrongly", advice)
 
     def _log_limit(self, event: str, **fields: object) -> None:
         """Log at most every 10 minutes for each source that the limit on open files is reached."""
         if self._is_due(f"{event} {fields.get('source')}"):
             limit = getrlimit(RLIMIT_NOFILE)[0]
             self._log.warning(event, **fields, limit=limit, advice="raise LimitNOFILE (ulimit -n)")
-
-    def _is_first(self, *event: str) -> bool:
-        """Whether an event, one of few, has not been logged before."""
-        with self._lock:
-            is_first = event not in self._logged_once
-            self._logged_once.add(event)
-        return is_first
 
     def _is_due(self, warning: str) -> bool:
         """Whether a warning that may be frequent is logged now: every 10 minutes."""

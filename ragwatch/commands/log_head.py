@@ -10,7 +10,7 @@ from typing import BinaryIO, NamedTuple
 from ragwatch.commands.record_files import Rejects, records
 from ragwatch.core.sample import Sample, SkipReason
 from ragwatch.errors import FormatError
-from ragwatch.formats import RecordReader
+from ragwatch.formats import CUSTOM, RecordReader
 from ragwatch.formats.feedback import is_feedback
 from ragwatch.formats.guess import guess
 from ragwatch.formats.record import Parse, parse
@@ -109,7 +109,7 @@ def _reads(records: Sequence[Mapping[str, object]]) -> bool:
     best = guess(records)
     parts = (best.mapping.get(key, "[") for key in ("question", "answer"))
     return (best.share or 0.0) >= _MIN_SHARE and (
-        best.certain or not any("[0]" in part or part == "[" for part in parts)
+        best.format != CUSTOM or not any("[0]" in part or part == "[" for part in parts)
     )
 
 

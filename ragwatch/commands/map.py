@@ -34,6 +34,10 @@ _NOTHING = "# no field looks like a question, contexts or an answer: write a map
 DRAFT, SUSPECT = 1, 3  # exit codes
 
 
+_MOST_REJECTED = 0.2
+"""Share of the records of a log above which rejected ones are a question."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Proposal:
     """What is proposed for a log, and what it reads.
@@ -75,7 +79,9 @@ class _Proposal:
         asked += [_question(part, listed) for part, listed in self.guess.decisions.items()]
         if self.unread:
             asked.append(f"{self.unread} more records look like answers and are not read: map the names that they use")
-        samples = self.trial.samples
+        samples, rejected = self.trial.samples, self.rejected.counts.total()
+        if samples and not self.unread and rejected > _MOST_REJECTED * (rejected + len(samples)):
+            asked.append(f"{rejected} records would be rejected: if they are no answers, select the others with where")
         if self.guess.format == CUSTOM and len({(one.question, one.answer) for one in samples}) < MIN_DISTINCT:
             asked.append(f"fewer than {MIN_DISTINCT} different answers are in the log, so nothing could be compared")
         return asked

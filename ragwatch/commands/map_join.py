@@ -128,16 +128,16 @@ def _streamed(path: str, groups: Sequence[tuple[str, list[RecordPart]]], strays:
     marks = Counter(filter(None, map(_mark_of, rows)))
     complete = next((mark for mark, times in marks.most_common(1) if times >= _MIN_SHARE * len(groups)), None)
     number = Counter(map(len, rows)).most_common(1)[0][0]
-    found = JoinGuess(path, number, len(groups), FormatGuess(None, None), strays)
+    join = JoinGuess(path, number, len(groups), FormatGuess(None, None), strays)
     plain = [merged(parts, group) for group, parts in groups]
     whole = guess([{key: value for key, value in record.items() if key != PARTS} for record in plain])
     if (whole.share or 0.0) >= _MIN_SHARE and not _holds_pieces(whole, plain):
-        return replace(found, guess=whole, stream=StreamGuess(None, complete))
+        return replace(join, guess=whole, stream=StreamGuess(None, complete))
     pieces = Pieces({"answer": extractor("piece", piece)})
     records = [merged(parts, group, pieces) for group, parts in groups]
     for record in records:
         del record[PARTS]
-    return replace(found, guess=guess(records), stream=StreamGuess(piece, complete))
+    return replace(join, guess=guess(records), stream=StreamGuess(piece, complete))
 
 
 def _piece_path(rows: Sequence[Mapping[str, object]]) -> str | None:

@@ -19,6 +19,8 @@ from typing import NamedTuple
 from ragwatch.core.sample import Sample, SuspectReason
 from ragwatch.formats.prompts import has_prompt, is_prompt
 
+MISREAD = "a sample was probably read wrongly"
+CHECK_ADVICE = "run `ragwatch check`, which shows how records are read, and correct the source"
 EARLIEST, LATEST = 946_684_800.0, 4_102_444_800.0  # the years 2000 and 2100
 MIN_DISTINCT = 3
 """Different samples from which on it counts that a value is the same in all."""

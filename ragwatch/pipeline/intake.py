@@ -21,10 +21,10 @@ from ragwatch.formats.feedback import is_feedback
 from ragwatch.formats.optional import AHEAD, MAX_AHEAD_SECONDS, LostField, name_of
 from ragwatch.formats.record import Line, Parse, parse
 from ragwatch.formats.several import Expand
-from ragwatch.formats.suspicion import doubts
+from ragwatch.formats.suspicion import CHECK_ADVICE, MISREAD, doubts
 from ragwatch.pipeline.feedback_rules import FeedbackRules
 from ragwatch.pipeline.named_versions import NamedVersions
-from ragwatch.pipeline.placing import names_canary, placing
+from ragwatch.pipeline.placing import MARK_ADVICE, names_canary, placing
 from ragwatch.pipeline.unreadable_files import UnreadableFiles
 from ragwatch.pipeline.vocabularies import Vocabularies
 from ragwatch.ports import Admission, Assignment, Batch, BatchReport, Feedback, Rejection, Source, Store, VersionValue
@@ -33,7 +33,6 @@ from ragwatch.telemetry import Telemetry
 
 CANARY = "canary"
 """Metadata key of answers to our own canaries: the mark that probes send as the header `X-Ragwatch-Canary`."""
-_MARK_ADVICE = "log the whole X-Ragwatch-Canary as metadata.canary; until then these answers count as traffic"
 LOOKED_UP_AT_ONCE = 100
 """Ids of records that are looked up in the store with one query."""
 NumberedSample = tuple[Sample, int, Mapping[str, object]]
@@ -343,7 +342,7 @@ class IntakeLoop:
             tallies[Tally.OF_CANARIES, (name,)] += 1
             return True
         tallies[Tally.INVALID_MARKS, (name,)] += 1
-        self._telemetry.odd_records(name, "invalid canary mark", _MARK_ADVICE)
+        self._telemetry.odd_records(name, "invalid canary mark", MARK_ADVICE)
         return False
 
     def _read_feedback(self, record: Mapping[str, object], result: _BatchResult) -> None:
@@ -366,7 +365,7 @@ class IntakeLoop:
             return
         for reason in doubts(draw.sample):
             result.tallies[Tally.SUSPECT, (self.source.name, reason)] += 1
-            self._telemetry.probably_misread(self.source.name, reason)
+            self._telemetry.odd_records(self.source.name, MISREAD, f"{reason}: {CHECK_ADVICE}")
         if (one := self.rules.feedback.of_draw(record, draw, result.tallies)) is not None:
             result.feedback.append(one)
         if self.rules.redactor is not None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from ragwatch.core.sample import OTHER, Sample
 from ragwatch.core.sampling import SamplingPlan
 
+MARK_ADVICE = "log the whole X-Ragwatch-Canary as metadata.canary; until then these answers count as traffic"
 _NOT_CANARY = frozenset({"", "-", "0", "false", "no", "none", "null"})
 
 

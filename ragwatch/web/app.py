@@ -36,9 +36,8 @@ from ragwatch.web.entity_tags import EntityTags
 from ragwatch.web.erasure import Forget, erasure_routes
 from ragwatch.web.forms import FIELD, FORM_TOKEN, FormGuard
 from ragwatch.web.guard import HEADERS, NO_STORE, RequestGuard
-from ragwatch.web.label_authors import LabelRate
-from ragwatch.web.label_page import label_page_routes
-from ragwatch.web.labels import LabelService, label_routes
+from ragwatch.web.label_page import every_label_route
+from ragwatch.web.labels import LabelService
 from ragwatch.web.openapi import openapi_routes
 from ragwatch.web.overview import overview
 from ragwatch.web.pages import canaries_page, done_page, overview_page, refreshing
@@ -143,7 +142,6 @@ def build_app(  # noqa: PLR0913 - dependencies, by keyword
         rejudge: Has stored answers read again; None for no such endpoint.
     """
     pages, scrapes = _limits()
-    rate = LabelRate(policy.refused)  # the API and the page count the labels of an annotator together
     endpoints = _Endpoints(
         board=board, scrape=render, store=store, scope=scope, problems=ready, clock=clock, pages=pages, scrapes=scrapes
     )
@@ -151,8 +149,7 @@ def build_app(  # noqa: PLR0913 - dependencies, by keyword
         routes=[
             *endpoints.routes(),
             *_post_routes(actions, receivers, forget, rejudge),
-            *label_routes(labels, pages, rate),
-            *label_page_routes(labels, board, pages, rate, clock),
+            *every_label_route(labels, board, pages, policy, clock),
             *_answer_routes(store, scope, clock, pages, prompts),
             *_figure_routes(board, store, scope, clock, pages),
         ],

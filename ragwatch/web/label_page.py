@@ -22,13 +22,13 @@ from ragwatch import __version__
 from ragwatch.board import Board
 from ragwatch.core.estimators.level import CALIBRATED_LABELS
 from ragwatch.errors import ConfigError, StoreError
-from ragwatch.web.access import LABEL_PATH
+from ragwatch.web.access import LABEL_PATH, RequestPolicy
 from ragwatch.web.audit_trail import shown
 from ragwatch.web.forms import FIELD, FORM_TOKEN
 from ragwatch.web.json_body import read_body
 from ragwatch.web.label_authors import LabelRate, author, check_author
 from ragwatch.web.label_form import CALIBRATING, label_record, task_view
-from ragwatch.web.labels import MAX_TASKS, LabelService, annotator_name
+from ragwatch.web.labels import MAX_TASKS, LabelService, annotator_name, label_routes
 from ragwatch.web.pages import page
 from ragwatch.web.request_limit import MIB, RequestLimit
 from ragwatch.web.samples import KEY, ParameterError
@@ -86,6 +86,18 @@ class _Form:
 
 
 Handler = Callable[[LabelService, _Form], Response]
+
+
+def every_label_route(
+    annotation: Callable[[], LabelService] | None,
+    board: Board,
+    limit: RequestLimit,
+    policy: RequestPolicy,
+    clock: Callable[[], float],
+) -> list[Route]:
+    """Routes of the API for labels and of the page, which count the labels of an annotator together."""
+    rate = LabelRate(policy.refused)
+    return [*label_routes(annotation, limit, rate), *label_page_routes(annotation, board, limit, rate, clock)]
 
 
 def label_page_routes(

@@ -65,7 +65,7 @@ def merged(parts: Sequence[RecordPart], group: str, pieces: Pieces = WHOLE) -> d
     >>> record["id"], record["event"], record["answer"], [part["event"] for part in record["parts"]]
     ('7', 'answer', 'a', ['ask', 'answer'])
     """
-    if pieces.concat:  # equal pieces are told apart by their arrival only
+    if pieces.concat:  # the order of arrival alone tells equal pieces apart
         keyed = [_in_order(part, arrival, pieces.order) for arrival, part in enumerate(parts)]
         records = [record for _, record in sorted(keyed, key=lambda pair: pair[0])]
     else:
@@ -73,10 +73,10 @@ def merged(parts: Sequence[RecordPart], group: str, pieces: Pieces = WHOLE) -> d
     result: dict[str, object] = {}
     for record in records:
         _merge(result, record, _MAX_DEPTH)
-    found = [pieces.texts_in(record) for record in records] if pieces.concat else []
+    taken = [pieces.texts_in(record) for record in records] if pieces.concat else []
     for name in pieces.concat:
-        if any(texts[name] for texts in found):
-            result[name] = "".join(piece for texts in found for piece in texts[name])
+        if any(texts[name] for texts in taken):
+            result[name] = "".join(piece for texts in taken for piece in texts[name])
     return {**result, "id": group, PARTS: records}
 
 

@@ -241,7 +241,9 @@ SAMPLES = st.builds(
     Sample,
     id=TEXTS,
     question=TEXTS,
-    contexts=st.lists(st.builds(Context, TEXTS, TEXTS, st.none()), max_size=3).map(tuple),
+    contexts=st.lists(
+        st.builds(Context, TEXTS.map("It says {}".format), TEXTS, score=st.none(), step=st.none()), max_size=3
+    ).map(tuple),
     answer=TEXTS,
     route=st.sampled_from(["", "search"]),
     reference=st.none() | TEXTS,

@@ -267,7 +267,7 @@ def test_routes_that_a_configuration_refuses_are_not_proposed() -> None:
 def test_answers_in_a_list_are_found(document: Callable[[list[dict[str, Any]]], object], path: str) -> None:
     """A page of an API and a conversation, pretty-printed: `records` says where they are, not the first of them."""
     rows = [
-        {"question": f"Where is mill {n}?", "contexts": [f"Mill {n} is here."], "answer": "Here."} for n in range(9)
+        {"question": f"Where is mill {n}?", "contexts": [f"It is at {n}."], "answer": f"Here, {n}."} for n in range(9)
     ]
     result = _map(json.dumps(document(rows), indent=1))
     assert "reads 9 of 9 records" in result.stdout

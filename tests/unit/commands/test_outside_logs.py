@@ -39,11 +39,12 @@ NAMES = "names of documents and no text; log the text of each passage"
 ASK = "is this what was retrieved?"
 FEW = "fewer than 3 different answers are in the log"
 NO_ANSWER = "no field looks like answer"
+HALF = "3 records would be rejected: if they are no answers, select the others with where"
 APART = "retrieval and answer seem to be in separate records"
 EXPECTED = {
     "answer_fragments_as_contexts": READ,
-    "anthropic_documents": NO_ANSWER,  # until the format is known
-    "anthropic_search_result": NO_ANSWER,  # until the format is known
+    "anthropic_documents": READ,
+    "anthropic_search_result": READ,
     "azure_oyd": READ,
     "bedrock_question": READ,
     "cloudwatch": READ,
@@ -58,21 +59,21 @@ EXPECTED = {
     "fluentbit": READ,
     "gemini_file_search": READ,
     "generated_response": READ,
-    "haystack_chat": NO_ANSWER,  # until the format is known
+    "haystack_chat": READ,
     "helicone_export": READ,
     "id_constant": READ,
     "java_camel": READ,
     "langchain_dumpd": READ,
     "langfuse_js_rows": READ,
     "langsmith_rows": READ,
-    "librechat_messages": APART,  # until the format is known
+    "librechat_messages": HALF,
     "litellm_standard_payload": READ,
-    "llm_call_prompt_only": FEW,
-    "llm_call_system_and_prompt": FEW,
+    "llm_call_prompt_only": READ,
+    "llm_call_system_and_prompt": READ,
     "loki": READ,
-    "mlflow_trace": NO_ANSWER,  # until the format is known
-    "openwebui_export": NO_ANSWER,  # until a record may hold several answers
-    "phoenix_dataframe_rows": APART,  # until the format is known
+    "mlflow_trace": READ,
+    "openwebui_export": READ,
+    "phoenix_dataframe_rows": READ,
     "phoenix_qa": ASK,  # a reference answer has the same name
     "ragas_experiment": READ,
     "ragflow_completion": READ,
@@ -114,6 +115,8 @@ def test_a_log_is_read_rightly_or_refused_with_the_reason(name: str) -> None:
     assert (result.return_value == 0) == (reason == READ), result.output
     assert reason in result.stderr
     source = yaml.safe_load(result.stdout)
+    if reason == HALF:
+        return
     if reason not in (READ, ASK, FEW):
         assert not {"answer", "contexts"} <= source["mapping"].keys()
         return
