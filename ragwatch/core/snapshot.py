@@ -139,6 +139,11 @@ class Gauge(Labelled):
     DRIFT_ALARM = "drift_alarm", "quantity", "route"
     DRIFT_BASELINE = "drift_baseline", "quantity", "route"
     DRIFT_PAUSED = "drift_paused", "quantity", "route", "reason"  # the baseline is not learnt at present
+    DRIFT_BEGAN = "drift_began", "quantity", "route"  # of an active alarm: estimated begin of the change
+    DRIFT_BEFORE = "drift_before", "quantity", "route"  # mean while the reference was learnt
+    DRIFT_SINCE = "drift_since", "quantity", "route"  # mean since the change
+    DRIFT_ANSWERS = "drift_answers", "quantity", "route"
+    STAGE_CHANGED = "stage_changed", "route", "stage", "period"  # share before and since, of the stage that rose
     STAGE_BASELINE = "stage_baseline", "route", "stage"  # share of the stage while the baseline was learnt
     BAND_MEAN = "band_mean", "quantity", "route"  # mean of the scores in the confidence sequence
     BAND_LOW = "band_low", "quantity", "route"
@@ -148,6 +153,8 @@ class Gauge(Labelled):
     TRAFFIC_DRIFT_EVIDENCE = "traffic_drift_evidence", "signal", "route"
     TRAFFIC_DRIFT_THRESHOLD = "traffic_drift_threshold", "signal", "route"
     TRAFFIC_DRIFT_ALARM = "traffic_drift_alarm", "signal", "route"
+    TRAFFIC_DRIFT_BEGAN = "traffic_drift_began", "signal", "route"  # as of scores
+    TRAFFIC_DRIFT_SHARE = "traffic_drift_share", "signal", "route", "above", "period"
     TRAFFIC_DRIFT_PAUSED = "traffic_drift_paused", "signal", "route", "reason"  # the baseline is not learnt at present
     JUDGE_DRIFT_FLIPS = "judge_drift_flips", "judge"
     JUDGE_DRIFT_ALARM = "judge_drift_alarm", "judge"

@@ -28,6 +28,32 @@ DRIFT: tuple[SeriesDefinition, ...] = (
         Gauge.DRIFT_BASELINE,
     ),
     SeriesDefinition(
+        "ragwatch_drift_change_start_timestamp_seconds",
+        "Estimated Unix timestamp of the first answer after the change that an active drift alarm is about.",
+        Gauge.DRIFT_BEGAN,
+    ),
+    SeriesDefinition(
+        "ragwatch_drift_before_ratio",
+        "Mean score before the change that an active drift alarm is about: while the baseline was learned, 0 to 1.",
+        Gauge.DRIFT_BEFORE,
+    ),
+    SeriesDefinition(
+        "ragwatch_drift_since_ratio",
+        "Mean score of the answers since the change that an active drift alarm is about, between 0 and 1.",
+        Gauge.DRIFT_SINCE,
+    ),
+    SeriesDefinition(
+        "ragwatch_drift_since_samples",
+        "Number of scores since the change that an active drift alarm is about.",
+        Gauge.DRIFT_ANSWERS,
+    ),
+    SeriesDefinition(
+        "ragwatch_drift_stage_ratio",
+        "Share of answers with a stage at fault whose share has risen significantly, by period: before (while the "
+        "baseline was learned) and since; no series where no stage did.",
+        Gauge.STAGE_CHANGED,
+    ),
+    SeriesDefinition(
         "ragwatch_drift_baseline_paused",
         "Whether learning a baseline is paused (1) by a standing alert on the route: canaries, threshold or drift.",
         Gauge.DRIFT_PAUSED,
@@ -81,6 +107,17 @@ DRIFT: tuple[SeriesDefinition, ...] = (
         "ragwatch_traffic_drift_alarm",
         "Whether the distribution of a traffic signal has changed (1) or not (0); an early warning that does not page.",
         Gauge.TRAFFIC_DRIFT_ALARM,
+    ),
+    SeriesDefinition(
+        "ragwatch_traffic_drift_start_timestamp_seconds",
+        "Estimated Unix timestamp of the change that an active alarm about a traffic signal is about.",
+        Gauge.TRAFFIC_DRIFT_BEGAN,
+    ),
+    SeriesDefinition(
+        "ragwatch_traffic_drift_ratio",
+        "Share of answers with a signal whose alarm is active (above a value, if it is a number), by period: before, "
+        "while the baseline was learned, and since the change.",
+        Gauge.TRAFFIC_DRIFT_SHARE,
     ),
     SeriesDefinition(
         "ragwatch_traffic_drift_baseline_paused",

@@ -18,6 +18,7 @@ from ragwatch.core.snapshot import Gauge
 from ragwatch.core.tally import Tally
 from ragwatch.errors import StoreError
 from ragwatch.model.quantities import quantity_of
+from ragwatch.pipeline.drift.breaks import BreakRecord, Breaks
 from ragwatch.pipeline.drift.loop import Cell, DriftLoop, Figures, Standing, name_of
 from ragwatch.pipeline.drift.rules import DriftRules
 from ragwatch.pipeline.drift.stages import RouteStages, StagesRecord
@@ -35,7 +36,7 @@ _Recorded = TypedDict("_Recorded", {"told": dict[str, int]})  # noqa: UP013 - a 
 
 
 class DriftState(_Recorded):
-    """What the loop saves, by cell; earlier versions saved neither bands nor stages."""
+    """What the loop saves, by cell; earlier versions saved neither bands nor stages nor breaks."""
 
     seq: int
     judge: str
@@ -44,6 +45,7 @@ class DriftState(_Recorded):
     bands: NotRequired[dict[str, DayBandRecord]]
     alarms: dict[str, AlarmRecord]
     stages: NotRequired[StagesRecord]
+    breaks: NotRequired[dict[str, BreakRecord]]
 
 
 class ScoreDriftLoop(DriftLoop[ScoreStream]):
@@ -84,6 +86,7 @@ class ScoreDriftLoop(DriftLoop[ScoreStream]):
         self._bands: dict[Cell, DayBand] = {cell: self.rules.band(cell[1]) for cell in self._streams}
         self._alarms: dict[Cell, Alarm] = {}
         self._stages = RouteStages()
+        self._breaks = Breaks()
 
     def _load(self, state: DriftState | None) -> None:
         """Load the state. Alarms stay active under any judge; references belong to the judge that read the scores."""
@@ -108,8 +111,26 @@ class ScoreDriftLoop(DriftLoop[ScoreStream]):
         if same_judge:
             with suppress(KeyError, TypeError, ValueError):  # not stored by earlier versions
                 self._stages.load(state["stages"])
+            with suppress(KeyError, TypeError):  # likewise
+                self._breaks.load({name_of(cell): cell for cell in self._streams}, state["breaks"])
+            self._look_back()
         else:
             self._judge_changed(state)
+
+    def _look_back(self) -> None:
+        """Follow the newest scores again, among which the begin of a break may lie; they are stored once."""
+        newest = self._store.window(max(self._seq - ROWS, -1), _ANY_AGE, ROWS)
+        for row in newest:
+            if row.seq > self._seq or not self._is_watched(row):
+                continue
+            for cell, control in self._readers.get(row.route, ()):
+                value, stream = (row.scores or {}).get(quantity_of(cell[0])), self._streams[cell]
+                if value is not None and not control and stream.alarm is None:
+                    score = Score(value, 1.0 / row.probability)
+                    self._breaks.follow(cell, row.at, score, before=stream.mean, alarmed=False)
+
+    def _is_watched(self, row: ScoreRow) -> bool:
+        return row.judge == self.rules.judge and row.version == self.rules.version and row.scores is not None
 
     def _judge_changed(self, state: DriftState) -> None:
         before, now = f"{state['judge']} {state['version']}", f"{self.rules.judge} {self.rules.version}"
@@ -129,6 +150,7 @@ class ScoreDriftLoop(DriftLoop[ScoreStream]):
             "alarms": {name_of(cell): alarm.to_record() for cell, alarm in self._alarms.items()},
             "told": {name_of(cell): seq for cell, seq in self._recorded.items()},
             "stages": self._stages.to_dict(),
+            "breaks": self._breaks.to_dict(),
         }
 
     def _observe(self, now: float) -> bool:
@@ -152,20 +174,22 @@ class ScoreDriftLoop(DriftLoop[ScoreStream]):
                 self._bands[cell] = self.rules.band(cell[1])
 
     def _take(self, row: ScoreRow, at: float) -> None:
-        if row.judge != self.rules.judge or row.version != self.rules.version or row.scores is None:
+        if not self._is_watched(row):
             return
         self._stages.add(row)
         for cell, control in self._readers.get(row.route, ()):
-            value, stream = row.scores.get(quantity_of(cell[0])), self._streams[cell]
+            value, stream = (row.scores or {}).get(quantity_of(cell[0])), self._streams[cell]
             if value is None:  # a failed judgement is not a low score
                 continue
             weight = 1.0 / row.probability
+            score = Score(value, weight)
             if cell not in self._pauses:
                 if stream.learning:
                     self._stages.add_normal(cell, row)
-                stream.take(row.seq, at, Score(value, weight), control=control)
+                stream.take(row.seq, at, score, control=control)
                 self._stages.follow(cell, stream.evidence, stream.threshold)
             if not control:
+                self._breaks.follow(cell, at, score, before=stream.mean, alarmed=stream.alarm is not None)
                 self._bands[cell] = self._bands[cell].after(at, value, weight)
 
     def paused(self, route: str) -> PauseReason | None:
@@ -196,7 +220,14 @@ class ScoreDriftLoop(DriftLoop[ScoreStream]):
         moved = self._judge_moved()
         change = self._stages.change(cell)
         stage = {} if change is None else {"stage": change.stage, "share": change.share, "before": change.before}
-        body = {**alarm.to_record(), "judge": self.rules.judge, "judge_moved": moved, "changed_stage": stage or None}
+        known = self._breaks.of(cell)
+        body = {
+            **alarm.to_record(),
+            "judge": self.rules.judge,
+            "judge_moved": moved,
+            "changed_stage": stage or None,
+            "break": None if known is None else known.to_record(),
+        }
         run = StoredRun(KIND, name_of(cell), alarm.at, failing=True, body=body)
         self._store.record_run(run, Counter({(Tally.DRIFT_ALARMS, cell): 1}))
         self._telemetry.drift_alarmed(
@@ -219,6 +250,8 @@ class ScoreDriftLoop(DriftLoop[ScoreStream]):
         for route in {cell[1] for cell in learnt}:
             for at_fault, share in self._stages.normal_shares(cell for cell in learnt if cell[1] == route).items():
                 figures[Gauge.STAGE_BASELINE, (route, str(at_fault))] = share
+        figures |= self._breaks.figures(self._alarms)
+        figures |= self._stages.changes({cell[1] for cell in learnt}, self._alarms)
         # Until its first answer, a day shows the band of the day before. A route without traffic has none after that.
         oldest = self._clock() // DAY - 1
         for cell, band in self._bands.items():

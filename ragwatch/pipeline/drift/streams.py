@@ -101,6 +101,11 @@ class ReferenceStream(DriftStream[Score]):
             self._baseline = self._watch.reference, self._reference.baseline(self._watch.reference)
         return self._baseline[1]
 
+    @property
+    def mean(self) -> float | None:
+        """The mean of the scores that were learnt from; None before the first."""
+        return self._reference.mean(self._watch.reference)
+
     def take(self, seq: int, at: float, score: Score, *, control: bool) -> None:
         """Add a score. There is no control."""
         del control
@@ -131,6 +136,11 @@ class ControlStream(DriftStream[ScorePair]):
     @property
     def baseline(self) -> None:
         """None: scores are compared with the control, whose mean may change."""
+        return
+
+    @property
+    def mean(self) -> None:
+        """None, for the same reason."""
         return
 
     def take(self, seq: int, at: float, score: Score, *, control: bool) -> None:
