@@ -16,11 +16,10 @@ from ragwatch.core.stage_change import IGNORED, StageChange, changed_stage, coun
 from ragwatch.model.quantities import Quantity, quantity_of
 from ragwatch.model.stages import Stage
 from ragwatch.pipeline.drift.loop import Cell, Figures, name_of
+from ragwatch.pipeline.drift.streams import RISING_FROM
 from ragwatch.ports import ScoreRow
 
 NEWEST, MIN_NEWEST = 200, 20
-RISING_FROM = 1e-3
-"""Share of the threshold above which evidence counts as rising: about half of its logarithm."""
 _LETTERS: Mapping[str, str] = MappingProxyType({name[0]: name for name in (*map(str, Stage), IGNORED)})
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from operator import add
 from typing import Generic, NotRequired, TypedDict, TypeVar, cast
 
 from ragwatch.core.drift import detect
@@ -21,6 +23,8 @@ from ragwatch.core.tally import bound_label
 from ragwatch.model.signals import Signal
 
 _R = TypeVar("_R")
+RISING_FROM = 1e-3
+"""Share of the threshold above which evidence counts as rising: about half of its logarithm."""
 
 
 class ControlRecord(DetectorRecord):
@@ -29,12 +33,40 @@ class ControlRecord(DetectorRecord):
     queue: QueueRecord
 
 
+class RiseRecord(TypedDict):
+    """Since when the evidence about a signal has risen, and the requests since, as JSON values."""
+
+    began: float
+    counts: list[int]
+    cut: int | None
+
+
+@dataclass(slots=True)
+class Rise:
+    """The requests since the evidence about a signal began to rise.
+
+    Attributes:
+        began: When, in seconds since the epoch.
+        counts: Their number in each bucket.
+        cut: The bucket above which they differed most when the alarm was raised; None without an alarm.
+    """
+
+    began: float
+    counts: tuple[int, ...]
+    cut: int | None = None
+
+    def to_record(self) -> RiseRecord:
+        """The rise as JSON values."""
+        return {"began": self.began, "counts": list(self.counts), "cut": self.cut}
+
+
 class SignalRecord(TypedDict):
-    """The state of a stream of counts as JSON values."""
+    """The state of a stream of counts as JSON values; earlier versions did not store the rise."""
 
     watch: DetectorRecord
     counts: list[int]
     vocabulary: NotRequired[str | None]
+    rise: NotRequired[RiseRecord | None]
 
 
 class DriftStream(Generic[_R]):
@@ -166,6 +198,23 @@ class ControlStream(DriftStream[ScorePair]):
 ScoreStream = ReferenceStream | ControlStream
 
 
+@dataclass(frozen=True, slots=True)
+class SignalChange:
+    """How the distribution of a signal changed.
+
+    Attributes:
+        began: Estimated time of the change, in seconds since the epoch.
+        above: The value above which requests are counted; None where those that have the signal are.
+        before: Their share while the reference was learnt.
+        since: Their share since the change.
+    """
+
+    began: float
+    above: str | None
+    before: float
+    since: float
+
+
 class SignalStream(DriftStream[Counts]):
     """Counts of one signal on one route.
 
@@ -186,6 +235,7 @@ class SignalStream(DriftStream[Counts]):
         self.signal = signal
         self._counts = counts
         self._vocabulary = vocabulary
+        self._rise: Rise | None = None
 
     def take(self, counts: tuple[int, ...], now: float, vocabulary: str | None = None, *, learn: bool = True) -> bool:
         """Add the requests since the last call. True when the state has changed.
@@ -206,8 +256,36 @@ class SignalStream(DriftStream[Counts]):
         self._counts = counts
         self.limit_time(now)
         if min(new) >= 0 and (learn or not self.learning):  # of a version with other buckets: no traffic
-            self._step(self._watch.seq + sum(new), now, new)
+            self._follow(new, now)
         return True
+
+    def _follow(self, new: tuple[int, ...], now: float) -> None:
+        """Step, and count the requests since the evidence began to rise."""
+        evidence, threshold, before = self.evidence, self.threshold, self._watch.at
+        if evidence is None or threshold is None:
+            self._rise = None
+        elif self._rise is None or (self.alarm is None and evidence < RISING_FROM * threshold):
+            self._rise = Rise(now if before is None else before, (0,) * len(new))
+        self._step(self._watch.seq + sum(new), now, new)
+        if (rise := self._rise) is not None:
+            rise.counts = tuple(map(add, rise.counts, new))
+            if self.alarm is None:
+                rise.cut = None
+            elif rise.cut is None:
+                rise.cut = cast("ShiftDetector", self._watch.detector).where(self._watch.numbers)[0]
+
+    def change(self) -> SignalChange | None:
+        """How the distribution changed, while there is an alarm; None if it was raised by an earlier version."""
+        rise = self._rise
+        if self.alarm is None or rise is None or rise.cut is None or not any(rise.counts):
+            return None
+        reference, bounds, first = self._watch.reference[: len(rise.counts)], self.signal.row.bounds, rise.cut + 1
+        return SignalChange(
+            began=rise.began,
+            above=None if bounds is None else bound_label(bounds[rise.cut]),
+            before=sum(reference[first:]) / sum(reference),
+            since=sum(rise.counts[first:]) / sum(rise.counts),
+        )
 
     def shift(self) -> dict[str, str]:
         """The value at which the distribution has shifted most, and the direction. Only after learning."""
@@ -219,7 +297,12 @@ class SignalStream(DriftStream[Counts]):
 
     def to_dict(self) -> SignalRecord:
         """The state, with the counts that are included in it."""
-        return {"watch": detect.to_dict(self._watch), "counts": list(self._counts), "vocabulary": self._vocabulary}
+        return {
+            "watch": detect.to_dict(self._watch),
+            "counts": list(self._counts),
+            "vocabulary": self._vocabulary,
+            "rise": None if self._rise is None else self._rise.to_record(),
+        }
 
     def load(self, state: SignalRecord) -> None:
         """Continue with a state that `to_dict` returned. Raises as for a stream with a reference."""
@@ -228,3 +311,5 @@ class SignalStream(DriftStream[Counts]):
             raise ValueError(f"{len(counts)} buckets instead of {len(self._counts)}")
         self._watch = detect.from_dict(self._scheme, state["watch"])
         self._counts, self._vocabulary = counts, vocabulary
+        if (rise := state.get("rise")) is not None and len(rise["counts"]) == len(counts):
+            self._rise = Rise(rise["began"], tuple(map(int, rise["counts"])), rise["cut"])
