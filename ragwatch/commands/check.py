@@ -20,7 +20,7 @@ from ragwatch.commands.check_web import NOBODY_SENDS, address_state, may_send, p
 from ragwatch.commands.event_loop import run_async
 from ragwatch.commands.log_warnings import format_advice, incomplete_file, lock_owner, reject_warnings, sample_warnings
 from ragwatch.commands.options.serving import CheckArguments
-from ragwatch.commands.rules import link_warning, pages_of
+from ragwatch.commands.rules import link_warning
 from ragwatch.commands.samples import build_judge
 from ragwatch.commands.state_reader import check_state_keys, has_started
 from ragwatch.commands.terminal import escape_line
@@ -130,7 +130,7 @@ def _alerts(config: Config) -> Iterator[Finding]:
     """What cannot page, and links of alerts that nobody else can open."""
     reasons = unpaged(config)
     yield Finding("alerts", OK, "; ".join(reasons) or "quality, drift, canaries and silence can page")
-    warning = link_warning(pages_of(config.settings.web))
+    warning = link_warning(config.settings.web.pages)
     if warning is not None:
         yield Finding("web.external_url", WARNING, warning.removeprefix("web.external_url "))
 
