@@ -202,8 +202,7 @@ class Telemetry:
     def judge_called(self, judge: str, model: str, seconds: float) -> None:
         """A call to a judge returned or failed after so many seconds."""
         self._add(EventCount.JUDGE_CALLS, (judge, model))
-        index = bisect_left(CALL_SECONDS, seconds)
-        cell = repr(CALL_SECONDS[index]) if index < len(CALL_SECONDS) else "+Inf"
+        cell = (*map(repr, CALL_SECONDS), "+Inf")[bisect_left(CALL_SECONDS, seconds)]
         self._add(EventCount.JUDGE_SECONDS, (judge, model, cell))
         self._add(EventCount.JUDGE_SECONDS, (judge, model, "sum"), seconds)
 

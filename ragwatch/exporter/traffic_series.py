@@ -76,7 +76,7 @@ TRAFFIC: tuple[SeriesDefinition, ...] = (
         values=RejectReason,
     ),
     SeriesDefinition(
-        "ragwatch_source_first_rejected_info",
+        "ragwatch_rejections_info",
         "First record rejected for a reason after an hour without any: its invalid field, and its file and line.",
         GaugeSource.REJECTED,
     ),
