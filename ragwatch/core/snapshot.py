@@ -111,6 +111,9 @@ class Lag:
     records: int | None = None
 
 
+_SEGMENT_CELL = ("quantity", "route", "segment", "value")
+
+
 class Gauge(Labelled):
     """Gauges, with their labels in order."""
 
@@ -143,6 +146,12 @@ class Gauge(Labelled):
     DRIFT_BEFORE = "drift_before", "quantity", "route"  # mean while the reference was learnt
     DRIFT_SINCE = "drift_since", "quantity", "route"  # mean since the change
     DRIFT_ANSWERS = "drift_answers", "quantity", "route"
+    DRIFT_UNWATCHED = ("drift_unwatched",)  # cells of segments without a detector: there are too many
+    SEGMENT_DRIFT_ALARM = "segment_drift_alarm", *_SEGMENT_CELL
+    SEGMENT_DRIFT_BEGAN = "segment_drift_began", *_SEGMENT_CELL  # as of routes
+    SEGMENT_DRIFT_BEFORE = "segment_drift_before", *_SEGMENT_CELL
+    SEGMENT_DRIFT_SINCE = "segment_drift_since", *_SEGMENT_CELL
+    SEGMENT_DRIFT_ANSWERS = "segment_drift_answers", *_SEGMENT_CELL
     STAGE_CHANGED = "stage_changed", "route", "stage", "period"  # share before and since, of the stage that rose
     STAGE_BASELINE = "stage_baseline", "route", "stage"  # share of the stage while the baseline was learnt
     BAND_MEAN = "band_mean", "quantity", "route"  # mean of the scores in the confidence sequence

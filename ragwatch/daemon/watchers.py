@@ -75,7 +75,9 @@ def build_watchers(config: Config, plan: SamplingPlan, judges: Iterable[Judge], 
     anchors = _anchors(config, by_name, judge, shared)
     standing = StandingAlerts(shared.board, judge.name, settings.stated_thresholds)
     drift = ScoreDriftLoop(
-        settings.drift.rules(judge.name, judge.version, routes, lowest, settings.estimates.confidence),
+        settings.drift.rules(
+            judge.name, judge.version, routes, lowest, settings.estimates.confidence, segments=settings.segment_rules
+        ),
         store=shared.led,
         telemetry=shared.telemetry,
         judge_moved=(lambda: False) if anchors is None else anchors.moved,

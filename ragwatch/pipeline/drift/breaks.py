@@ -8,16 +8,25 @@ known mean before). The variance of the scores is not needed. From the alarm on,
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypedDict
 
 from ragwatch.core.drift.detect import Score
 from ragwatch.core.snapshot import Gauge
-from ragwatch.pipeline.drift.loop import Cell, Figures, name_of
+from ragwatch.pipeline.drift.loop import Cell, Figures, is_segment, name_of
 
 NEWEST = 500
 """Scores among which a begin is searched: more than a break that pages takes until it is noticed."""
+NEWEST_OF_SEGMENT = 300
+"""The same for a segment, of which there are many."""
+_GAUGES = Gauge.DRIFT_BEGAN, Gauge.DRIFT_BEFORE, Gauge.DRIFT_SINCE, Gauge.DRIFT_ANSWERS
+_SEGMENT_GAUGES = (
+    Gauge.SEGMENT_DRIFT_BEGAN,
+    Gauge.SEGMENT_DRIFT_BEFORE,
+    Gauge.SEGMENT_DRIFT_SINCE,
+    Gauge.SEGMENT_DRIFT_ANSWERS,
+)
 
 
 class BreakRecord(TypedDict):
@@ -54,6 +63,11 @@ class Break:
         self.weight += score.weight
         self.since += (score.value - self.since) * score.weight / self.weight
 
+    @property
+    def readings(self) -> tuple[float, float, float, float]:
+        """Values of its gauges: begin, mean before, mean since, number of answers."""
+        return self.began, self.before, self.since, float(self.answers)
+
     def to_record(self) -> BreakRecord:
         """The break as JSON values."""
         return {
@@ -87,7 +101,8 @@ class Breaks:
         elif (known := self._open.get(cell)) is not None:
             known.add(score)
             return
-        newest = self._newest.setdefault(cell, deque(maxlen=NEWEST))
+        if (newest := self._newest.get(cell)) is None:
+            newest = self._newest[cell] = deque(maxlen=NEWEST_OF_SEGMENT if is_segment(cell) else NEWEST)
         newest.append((at, score))
         if alarmed and before is not None:
             self._open[cell] = _latest_break(newest, before)
@@ -103,7 +118,7 @@ class Breaks:
             (gauge, cell): value
             for cell, known in self._open.items()
             if cell in alarmed
-            for gauge, value in _readings(known)
+            for gauge, value in zip(_SEGMENT_GAUGES if is_segment(cell) else _GAUGES, known.readings, strict=True)
         }
 
     def to_dict(self) -> dict[str, BreakRecord]:
@@ -117,13 +132,6 @@ class Breaks:
             TypeError: A value is missing, or has another type.
         """
         self._open = {cells[name]: Break(**record) for name, record in state.items() if name in cells}
-
-
-def _readings(known: Break) -> Iterator[tuple[Gauge, float]]:
-    yield Gauge.DRIFT_BEGAN, known.began
-    yield Gauge.DRIFT_BEFORE, known.before
-    yield Gauge.DRIFT_SINCE, known.since
-    yield Gauge.DRIFT_ANSWERS, float(known.answers)
 
 
 def _latest_break(newest: deque[tuple[float, Score]], before: float) -> Break:

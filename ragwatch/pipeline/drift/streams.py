@@ -19,12 +19,19 @@ from ragwatch.core.drift.detectors.control import (
 )
 from ragwatch.core.drift.detectors.reference import ReferenceScheme
 from ragwatch.core.drift.detectors.shift import Counts, CountScheme, ShiftDetector
+from ragwatch.core.drift.recovery import EndTest, Mend, Recovery, RecoveryRecord, limit_time
 from ragwatch.core.tally import bound_label
 from ragwatch.model.signals import Signal
 
 _R = TypeVar("_R")
 RISING_FROM = 1e-3
 """Share of the threshold above which evidence counts as rising: about half of its logarithm."""
+
+
+class ReferenceRecord(DetectorRecord):
+    """The state of a stream with a reference as JSON values; earlier versions had no test that ends alarms."""
+
+    recovery: NotRequired[RecoveryRecord]
 
 
 class ControlRecord(DetectorRecord):
@@ -117,12 +124,19 @@ class DriftStream(Generic[_R]):
 
 
 class ReferenceStream(DriftStream[Score]):
-    """Scores of one quantity on one route that are compared with a reference from their own past."""
+    """Scores of one quantity on one route that are compared with a reference from their own past.
 
-    def __init__(self, scheme: ReferenceScheme) -> None:
+    Args:
+        scheme: How scores are watched.
+        end: Tests whether the break behind an alarm is over.
+    """
+
+    def __init__(self, scheme: ReferenceScheme, end: EndTest) -> None:
         super().__init__(scheme)
         self._reference = scheme
         self._baseline: tuple[Numbers, float | None] = ((), None)
+        self._end = end
+        self._recovery = Recovery()
 
     @property
     def baseline(self) -> float | None:
@@ -141,13 +155,43 @@ class ReferenceStream(DriftStream[Score]):
     def take(self, seq: int, at: float, score: Score, *, control: bool) -> None:
         """Add a score. There is no control."""
         del control
+        before = self._watch
         self._step(seq, at, score)
+        baseline, evidence, threshold = self.baseline, self.evidence, self.threshold
+        if self._watch.seq == before.seq or baseline is None or evidence is None or threshold is None:
+            return
+        if before.alarm is None:
+            self._recovery = self._end.watch(self._recovery, score, evidence / threshold)
+        else:
+            passed = 0.0 if before.at is None or self._watch.at is None else self._watch.at - before.at
+            self._recovery = self._end.step(self._recovery, score, at, passed, baseline)
 
-    def to_dict(self) -> DetectorRecord:
+    @property
+    def mend(self) -> Mend | None:
+        """The mend of the break behind the alarm; None while it is not over. Acknowledge the alarm then."""
+        baseline = self.baseline
+        return None if self.alarm is None or baseline is None else self._end.mend(self._recovery, baseline)
+
+    def limit_time(self, now: float) -> None:
+        """Replace times after now, which come from a clock that was ahead, by now."""
+        super().limit_time(now)
+        self._recovery = limit_time(self._recovery, now)
+
+    def acknowledge(self) -> None:
+        """End the alarm; evidence restarts at 0."""
+        super().acknowledge()
+        self._recovery = Recovery()
+
+    def renew(self) -> None:
+        """End the alarm and learn another reference."""
+        super().renew()
+        self._recovery = Recovery()
+
+    def to_dict(self) -> ReferenceRecord:
         """The state as JSON values."""
-        return detect.to_dict(self._watch)
+        return {**detect.to_dict(self._watch), "recovery": self._recovery.to_record()}
 
-    def load(self, state: DetectorRecord) -> None:
+    def load(self, state: ReferenceRecord) -> None:
         """Continue with a state that `to_dict` returned.
 
         Raises:
@@ -155,7 +199,8 @@ class ReferenceStream(DriftStream[Score]):
             TypeError: A value has another type.
             ValueError: A value is out of range.
         """
-        self._watch = detect.from_dict(self._scheme, state)
+        recovery = Recovery.from_record(state["recovery"]) if "recovery" in state else Recovery()
+        self._watch, self._recovery = detect.from_dict(self._scheme, state), recovery
 
 
 class ControlStream(DriftStream[ScorePair]):
@@ -173,6 +218,11 @@ class ControlStream(DriftStream[ScorePair]):
     @property
     def mean(self) -> None:
         """None, for the same reason."""
+        return
+
+    @property
+    def mend(self) -> None:
+        """None, for the same reason: the alarm is active until it is acknowledged."""
         return
 
     def take(self, seq: int, at: float, score: Score, *, control: bool) -> None:
