@@ -13,6 +13,7 @@ from support.programs import tool
 
 from ragwatch.config import parse
 from ragwatch.exporter.catalogue import CATALOGUE, MetricType
+from ragwatch.model.signals import Signal
 from ragwatch.rules import alerts, prometheus
 
 ROOT = Path(__file__).parents[2]
