@@ -21,6 +21,7 @@ class SignalRow:
         bounds: Upper bounds of the buckets of its histogram; None where the requests that have it are counted.
         signed: Whether its values may be negative.
         warns: Whether its drift alarm is a warning, because users notice a change at once; the others only inform.
+        explains: Whether answers that have it score otherwise, so that alerts on quality would repeat its own.
         title: Title of its panel.
         panel: Description of its panel.
         unit: Grafana's unit of its panel.
@@ -34,6 +35,7 @@ class SignalRow:
     bounds: tuple[float, ...] | None = None
     signed: bool = False
     warns: bool = False
+    explains: bool = False
     title: str
     panel: str
     unit: str = "reqps"
@@ -86,6 +88,7 @@ class Signal(RowEnum):
         series="ragwatch_traffic_abstentions_total",
         help="Total number of answers that decline to answer, over all traffic.",
         warns=True,
+        explains=True,
         title="Abstentions",
         panel="Answers per second that decline to answer.",
     )
@@ -95,6 +98,7 @@ class Signal(RowEnum):
         series="ragwatch_traffic_empty_retrievals_total",
         help="Total number of answers for which no context was retrieved, over all traffic.",
         warns=True,
+        explains=True,
         title="Empty retrievals",
         panel="Answers per second without any retrieved context.",
     )

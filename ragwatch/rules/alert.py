@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from ragwatch.rules import texts
 from ragwatch.rules.plan import RulePlan
 from ragwatch.rules.promql import span
 from ragwatch.rules.yaml_writer import JsonValue
@@ -55,6 +56,7 @@ class Alert:
         labels: Labels of the alert that links pass on.
         samples: Query string for the samples page, in addition to those labels; None for no such link.
         causes: Query string for the page of causes, likewise.
+        origin: Query for the series of the instances that raise it, and its arguments; links lead to one of these.
         hold: Seconds that the condition must hold (`for`); None for the default of the plan.
         static_labels: Labels that distinguish rules of the same name.
     """
@@ -72,6 +74,7 @@ class Alert:
     labels: tuple[str, ...]
     samples: str | None = None
     causes: str | None = None
+    origin: tuple[str, str] = texts.ANSWERING
     hold: float | None = None
     static_labels: Mapping[str, str] = field(default_factory=dict)
 
@@ -96,12 +99,10 @@ class Alert:
             annotations["runbook_url"] = f"{links.runbooks}/{self.name}.md"
         if links.dashboards is not None:
             annotations["dashboard_url"] = f"{links.dashboards}/d/ragwatch-{self.board}?{self._url_parameters('var-')}"
-        if self.samples is not None and links.pages is not None:
-            parameters = self._url_parameters("", ("route", "judge"))
-            annotations["samples_url"] = f"{links.pages}/samples?{parameters}{self.samples}"
-        if self.causes is not None and links.pages is not None:
-            parameters = self._url_parameters("", ("route", "judge"))
-            annotations["causes_url"] = f"{links.pages}/causes?{parameters}{self.causes}"
+        parameters = self._url_parameters("", ("route", "judge"))
+        for page, query in (("samples", self.samples), ("causes", self.causes)):
+            if query is not None:
+                annotations[f"{page}_url"] = texts.link(self.origin, f"/{page}?{parameters}{query}")
         return annotations
 
     def _url_parameters(self, prefix: str, allowed: tuple[str, ...] = ("job", "route", "judge")) -> str:

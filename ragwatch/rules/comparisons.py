@@ -1,4 +1,4 @@
-"""Recording rules that compare a window with thresholds, with drift baselines, and with the stages before it.
+"""Recording rules that compare a window with thresholds and with drift baselines.
 
 They are evaluated in the group of their window, so that no alert waits for a further group.
 """
@@ -14,7 +14,6 @@ from ragwatch.rules.plan import RulePlan
 from ragwatch.rules.promql import matching, pick, span
 from ragwatch.rules.record import RecordingRule
 
-MIN_STAGES = 10
 _MEAN, _LOW, _HIGH = (f"route:ragwatch_quality:{figure}" for figure in ("mean", "low", "high"))
 _SAMPLES = "route:ragwatch_quality:effective_samples"
 _CELL = "job, route, quantity"
@@ -27,7 +26,6 @@ def comparisons(plan: RulePlan) -> Iterator[RecordingRule]:
     if watched:
         yield RecordingRule("route:ragwatch_quality:drift", _beyond_baseline(plan, watched, _HIGH, _LOW))
         yield RecordingRule("route:ragwatch_quality:drift_mean", _beyond_baseline(plan, watched, _MEAN, _MEAN))
-    yield from _stages(plan)
 
 
 def _shortfalls(plan: RulePlan) -> Iterator[RecordingRule]:
@@ -75,32 +73,3 @@ def _beyond_baseline(plan: RulePlan, watched: Sequence[Quantity], upper: str, lo
                 signed = beyond if sides[0] > 0 else f"-1 * {beyond}"
                 parts.append(f"({signed} and on ({_CELL}) {enough})")
     return "max by (job, route, judge, quantity) (\n  " + f"\n  or on ({_CELL}) ".join(parts) + "\n)"
-
-
-def _stages(plan: RulePlan) -> Iterator[RecordingRule]:
-    """Shares of the stages at fault now and usually, and how much each rose.
-
-    A rise counts the more the rarer a stage was: chance moves a frequent stage more than a rare one.
-    """
-    short, window, long = (span(seconds) for seconds in (plan.windows[0], plan.window, plan.windows[-1]))
-    recent = " or on (job, route) ".join(
-        f"{_share(recent_window)} and {_enough(recent_window)}\n" for recent_window in (short, window)
-    ).rstrip()
-    median = f'quantile_over_time(0.5, route:ragwatch_stage:ratio{window}{{stage!="none",window="{window}"}}[{long}])'
-    yield RecordingRule("route:ragwatch_stage:recent", recent)
-    yield RecordingRule("route:ragwatch_stage:before", f"sum by (job, route, stage) ({median})\nand {_enough(long)}")
-    yield RecordingRule(
-        "route:ragwatch_stage:rise",
-        "(route:ragwatch_stage:recent - on (job, route, stage) route:ragwatch_stage:before)\n"
-        "  / on (job, route, stage) sqrt(route:ragwatch_stage:before + 0.01)",
-    )
-
-
-def _share(window: str) -> str:
-    return f'avg by (job, route, stage) (route:ragwatch_stage:ratio{window}{{stage!="none",window="{window}"}})'
-
-
-def _enough(window: str) -> str:
-    """Condition that a window holds enough judged answers to say which stage is at fault."""
-    count = pick("route:ragwatch_stage_samples:increase", window=window)
-    return f"on (job, route) sum by (job, route) ({count}) >= {MIN_STAGES}"

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from ragwatch.model.quantities import Quantity
+from ragwatch.model.signals import Signal
 from ragwatch.rules import texts
 from ragwatch.rules.alert import Alert, Area, Severity
 from ragwatch.rules.plan import RulePlan
@@ -20,6 +21,8 @@ _IGNORED = str(Quantity.TOP_RANKED_IGNORED)
 _OTHERS = f'quantity!="{_IGNORED}"'
 _CELL = "job, route, quantity"
 _TICKET_AFTER_PAGE = "12h"
+OF_SIGNALS = f'alertname="RagwatchTrafficDrift",signal=~"{"|".join(s for s in Signal if s.row.explains)}"'
+"""Pages about signals that change the scores of the answers that have them: quality would repeat them."""
 DETECTOR_DELAY = "see the table of delays in [statistics](statistics.md)"
 
 _quality = partial(Alert, area=Area.QUALITY, board="overview", labels=("job", "route", "judge"))
@@ -83,6 +86,7 @@ def _bad(plan: RulePlan) -> Alert:
             f'max by (job, route, judge) (route:ragwatch_quality:shortfall{{quantity!="{_IGNORED}"}}) > 0',
             window,
             'alertname=~"RagwatchQualityDrift|RagwatchErrorBudgetBurn"',
+            OF_SIGNALS,
         ),
         summary=(
             "{{ $labels.route }}: "
@@ -92,7 +96,7 @@ def _bad(plan: RulePlan) -> Alert:
             f"Level of the last {window} in people's terms, {plan.confidence:.0%} confidence: "
             f'{{{{ range printf "sort_desc({bad})" {texts.ARGUMENTS} | query }}}}{entry}{{{{ end }}}}'
             f"measured by judge {{{{ $labels.judge }}}}.{texts.stage()}{texts.also_changed()}"
-            f"{texts.newest(plan, parameters)}"
+            f"{texts.worst(texts.ANSWERING, parameters)}"
         ),
         samples=f"{parameters}&sort=worst",
         causes=texts.of_worst(bad, texts.ARGUMENTS, texts.beyond(limit)),
@@ -111,11 +115,8 @@ def _drift(plan: RulePlan) -> Alert:
     drifted = f"route:ragwatch_quality:drift_mean{{{texts.PLACE}}} > 0 and on ({_CELL}) {alarm}"
     arguments = f"{texts.ARGUMENTS} $labels.job $labels.route"
     moved = f'{{{{ if match "{texts.RISING}" $worst }}}} rose{{{{ else }}}} fell{{{{ end }}}}'
-    headline = (
-        f"{{{{ $worst }}}}{moved}{texts.figure(texts.mean_before(plan), ' from ')}"
-        f"{texts.figure(texts.mean(plan.window), ' to ')}{texts.since_when(plan, limit)}"
-    )
-    parameters = texts.of_worst(drifted, arguments, texts.failing(plan, limit))
+    headline = f"{{{{ $worst }}}}{texts.change(' ', moved)}"
+    parameters = texts.of_worst(drifted, arguments, f"{texts.beyond(limit)}{texts.begun()}")
     listed = texts.asked(f"sort_desc({drifted})", arguments, "{{ range . }} {{ .Labels.quantity }},{{ end }}")
     return _quality(
         name="RagwatchQualityDrift",
@@ -130,6 +131,7 @@ def _drift(plan: RulePlan) -> Alert:
             '  and on (job, route, judge) ALERTS{alertname="RagwatchQualityDrift",alertstate="firing"})',
             window,
             'alertname=~"RagwatchQualityBad|RagwatchErrorBudgetBurn"',
+            OF_SIGNALS,
         ),
         summary=(
             "{{ $labels.route }}: "
@@ -138,10 +140,11 @@ def _drift(plan: RulePlan) -> Alert:
         description=(
             f"The drift alarm is active, and over the last {window} answers are worse than their baseline:{listed} by "
             f"judge {{{{ $labels.judge }}}}. This page ends when the mean of {window} is back at the baseline."
-            f"{texts.stage()}{texts.also_changed()}{texts.newest(plan, parameters)}"
+            f"{texts.stage()}{texts.also_changed()}{texts.worst(texts.DRIFTED, parameters)}"
         ),
         samples=f"{parameters}&sort=worst",
         causes=texts.of_worst(drifted, arguments, texts.beyond(limit)),
+        origin=texts.DRIFTED,
         hold=0.0,
     )
 
@@ -161,6 +164,7 @@ def _standing(plan: RulePlan) -> Alert:
     baseline = texts.asked(f"max(ragwatch_drift_baseline_ratio{{{cell}}})", arguments, f" {texts.TWO_DIGITS}")
     limit = _compared(plan, f"its baseline{baseline}", "its control (drift.controls)")
     route = "--route '{{ $labels.route }}' --quantity {{ $labels.quantity }}"
+    broke = f"{{{{ $worst := $labels.quantity }}}}{texts.change(': ', '')}"
     intended = _compared(plan, "add --renew", "take the route out of drift.controls")
     return _quality(
         name="RagwatchQualityDriftStanding",
@@ -170,12 +174,13 @@ def _standing(plan: RulePlan) -> Alert:
         expr=(f"{_judged(_alarm(_OTHERS), plan)}\nunless on (job, route) max by (job, route) (max_over_time({pages}))"),
         summary="{{ $labels.route }}: the drift alarm of {{ $labels.quantity }} awaits acknowledgement.",
         description=(
-            f"{{{{ $labels.quantity }}}} on route {{{{ $labels.route }}}} has drifted beyond {limit}. "
+            f"{{{{ $labels.quantity }}}} on route {{{{ $labels.route }}}} has drifted beyond {limit}{broke}. "
             f"After the mend: ragwatch acknowledge {route}. If the new level is intended: {intended}."
             f"{texts.stage()}"
         ),
         labels=("job", "route", "judge", "quantity"),
         samples="&quantity={{ $labels.quantity }}&sort=worst",
+        origin=texts.DRIFTED,
         causes=f"{{{{ $worst := $labels.quantity }}}}{texts.beyond('ragwatch_drift_baseline_ratio')}",
     )
 

@@ -1,4 +1,4 @@
-"""Alerts on the signals of all traffic, which need no judge. Their texts say how many answers have a signal now."""
+"""Alerts on the signals of all traffic, which need no judge. Texts say since when, and in how many answers."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from ragwatch.rules.plan import RulePlan
 
 _WARNED = "|".join(signal for signal in Signal if signal.row.warns)
 _ANSWERS = "ragwatch_traffic_contexts_count"  # each answer has a number of contexts
-_RECENT, _BEFORE = "15m", "1d"
+_RECENT = "15m"
 _RISE = 0.5
-_PLACE, _ARGUMENTS = "job='%s',route='%s'", "$labels.job $labels.route $labels.job $labels.route"
+_PLACE, _ARGUMENTS = "job='%s',route='%s',signal='%s'", "$labels.job $labels.route $labels.signal"
+_BEGIN = f"max(ragwatch_traffic_drift_start_timestamp_seconds{{{_PLACE}}})"
+_SHARE = f"topk(1, 100 * ragwatch_traffic_drift_ratio{{{{{_PLACE},period='{{}}'}}}})"
 
 
 def alerts(_: RulePlan) -> Iterator[Alert]:
@@ -36,47 +38,41 @@ def alerts(_: RulePlan) -> Iterator[Alert]:
             severity=severity,
             area=Area.RETRIEVAL,
             expr=expr,
-            summary=f"{{{{ $labels.route }}}}: {{{{ $labels.signal }}}} differ from their reference"
-            f"{_figures(warns=severity is not Severity.INFO)}.",
+            summary=f"{{{{ $labels.route }}}}: {{{{ $labels.signal }}}}{_change()}.",
             description=(
                 "The distribution of {{ $labels.signal }} on route {{ $labels.route }} differs from its reference. "
                 "After the mend: ragwatch acknowledge --route '{{ $labels.route }}' --quantity {{ $labels.signal }}."
             ),
             board="retrieval",
             labels=("job", "route", "signal"),
-            samples="",
+            samples=texts.asked(_BEGIN, _ARGUMENTS, '&since={{ . | first | value | printf "%.0f" }}'),
+            origin=(f"ragwatch_traffic_drift_alarm{{{_PLACE}}} == 1", _ARGUMENTS),
             hold=0.0,
         )
 
 
-def _figures(*, warns: bool) -> str:
-    """Template text with the share of answers that have a signal, before and now; empty for one that is a number."""
-    percent = '{{ . | first | value | printf "%.0f" }} %'
-    parts = []
-    for signal in Signal:
-        if signal.row.bounds is None and signal.row.warns is warns:
-            before = texts.asked(_share(signal, _BEFORE, " offset 1h"), _ARGUMENTS, f", from {percent}")
-            now = texts.asked(
-                _share(signal, _RECENT, ""), _ARGUMENTS, f" to {percent} of answers in the last {_RECENT}"
-            )
-            parts.append(f'{{{{ if eq $labels.signal "{signal}" }}}}{before}{now}{{{{ end }}}}')
-    return "".join(parts)
-
-
-def _share(signal: Signal, window: str, offset: str) -> str:
-    counted = f"sum(increase({signal.row.series}{{{_PLACE}}}[{window}]{offset}))"
-    return f"100 * {counted} / (sum(increase({_ANSWERS}{{{_PLACE}}}[{window}]{offset})) > 0)"
+def _change() -> str:
+    """Template text such as ` rose from 3.0 % to 60 % of answers since 14:08 UTC`; of a number, those above a value."""
+    percent = '{{ .Value | printf "%.1f" }} %'
+    clock = texts.clock(_BEGIN, _ARGUMENTS)
+    moved = "{{ if gt $since .Value }} rose{{ else }} fell{{ end }}"
+    shares = f'from {percent} to {{{{ $since | printf "%.1f" }}}} %'
+    told = f"{{{{ with . | first }}}}{moved} {shares}{{{{ end }}}} of answers{clock}"
+    before = texts.asked(_SHARE.format("before"), _ARGUMENTS, told)
+    above = "{{ if .Labels.above }} above {{ .Labels.above }}{{ end }}"
+    since = f"{{{{ with . | first }}}}{{{{ $since := .Value }}}}{above}{before}{{{{ end }}}}"
+    return texts.asked(_SHARE.format("since"), _ARGUMENTS, since, " differ from their reference")
 
 
 def _most_answers() -> str:
-    """Condition that a signal that warns has risen by more than half of the answers."""
+    """Condition that a signal that warns has risen by more than half of the answers over its reference."""
     parts = []
     for signal in Signal:
         if signal.row.warns:
-            now, before = (
-                f"sum by (job, route) (increase({signal.row.series}[{window}]))"
-                f" / (sum by (job, route) (increase({_ANSWERS}[{window}])) > 0)"
-                for window in (_RECENT, _BEFORE)
+            now = (
+                f"sum by (job, route) (increase({signal.row.series}[{_RECENT}]))"
+                f" / (sum by (job, route) (increase({_ANSWERS}[{_RECENT}])) > 0)"
             )
-            parts.append(f'label_replace({now} - {before} > {_RISE}, "signal", "{signal}", "", "")')
+            before = f'min by (job, route) (ragwatch_traffic_drift_ratio{{signal="{signal}",period="before"}})'
+            parts.append(f'label_replace({now} - on (job, route) {before} > {_RISE}, "signal", "{signal}", "", "")')
     return "\n  or ".join(parts)

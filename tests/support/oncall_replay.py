@@ -262,7 +262,7 @@ def _check(scenario: Scenario, alert: Told, answers: float) -> None:
 
 def _named(stage: Stage, job: str, scenario: Scenario) -> bool:
     """Whether an alert about a route names the stage, as Alertmanager knows it now."""
-    found = f"Stage that changed most: {scenario.stage},"
+    found = f"Stage that changed: {scenario.stage},"
     shown = stage.alerts(job, scenario.route)
     return any(found in alert["annotations"]["description"] for alert in shown)
 

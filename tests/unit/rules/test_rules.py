@@ -137,7 +137,7 @@ def test_a_link_that_leads_nowhere_is_left_out(tmp_path: Path) -> None:
     """Without an address of runbooks, Grafana or pages alerts carry none, and the command says so."""
     plan = plan_of(parse(MINIMAL, folder=Path()))
     texts: list[Any] = [alert.rule(plan)["annotations"] for alert in alerts(plan)]
-    assert not any({"runbook_url", "dashboard_url", "samples_url", "causes_url"} & set(links) for links in texts)
+    assert not any({"runbook_url", "dashboard_url"} & set(links) for links in texts)
     assert not any("http" in text for links in texts for text in links.values())
     shown = CliRunner().invoke(cli, ["rules", "--config", str(EXAMPLE)], catch_exceptions=False)
     assert "alerts.runbooks is not set" in shown.stderr
