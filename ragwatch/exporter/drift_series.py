@@ -19,7 +19,7 @@ DRIFT: tuple[SeriesDefinition, ...] = (
     ),
     SeriesDefinition(
         "ragwatch_drift_alarm",
-        "Whether a drift alarm is active (1) or not (0); it stays active until it is acknowledged or renewed.",
+        "Whether a drift alarm is active (1) or not (0); it ends when the newest answers are back at the baseline.",
         Gauge.DRIFT_ALARM,
     ),
     SeriesDefinition(

@@ -58,6 +58,8 @@ class Alert:
         causes: Query string for the page of causes, likewise.
         origin: Query for the series of the instances that raise it, and its arguments; links lead to one of these.
         hold: Seconds that the condition must hold (`for`); None for the default of the plan.
+        kept: Seconds for which it must be gone before the alert ends (`keep_firing_for`); None likewise. 0 for a
+            condition that looks over missed scrapes itself.
         static_labels: Labels that distinguish rules of the same name.
     """
 
@@ -76,6 +78,7 @@ class Alert:
     causes: str | None = None
     origin: tuple[str, str] = texts.ANSWERING
     hold: float | None = None
+    kept: float | None = None
     static_labels: Mapping[str, str] = field(default_factory=dict)
 
     def rule(self, plan: RulePlan) -> dict[str, JsonValue]:
@@ -83,7 +86,8 @@ class Alert:
         hold = plan.limits.hold if self.hold is None else self.hold
         severity = plan.severity.get(self.name, str(self.severity))
         pending: dict[str, JsonValue] = {"for": span(hold)} if hold else {}
-        pending["keep_firing_for"] = span(plan.kept)
+        if kept := plan.kept if self.kept is None else self.kept:
+            pending["keep_firing_for"] = span(kept)
         return {
             "alert": self.name,
             "expr": self.expr,

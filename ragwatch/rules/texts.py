@@ -18,6 +18,13 @@ WHOLE_PERCENT = "{{ . | first | value | humanizePercentage }}"
 _PAIR = "job='%s',route='%s'"
 _PAIR_ARGUMENTS = "$labels.job $labels.route"
 _CELL, _OF_WORST = f"{_PAIR},quantity='%s'", f"{_PAIR_ARGUMENTS} $worst"
+OF_ROUTE = "ragwatch_drift", _CELL, _OF_WORST
+"""What texts tell the break of: prefix of its series, matchers with `%s` for the arguments, and the arguments."""
+OF_SEGMENT = (
+    "ragwatch_segment_drift",
+    f"{_CELL},segment='%s',value=%q",  # a value may have a quotation mark
+    f"{_OF_WORST} $labels.segment $labels.value",
+)
 BEGIN = f"max(ragwatch_drift_change_start_timestamp_seconds{{{_CELL}}})"
 ANSWERING = f"ragwatch_traffic_contexts_count{{{_PAIR}}}", _PAIR_ARGUMENTS
 """The instances that read a route: query and arguments."""
@@ -52,20 +59,22 @@ def figure(query: str, before: str, shape: str = TWO_DIGITS) -> str:
     return asked(query, f"{ARGUMENTS} $worst", f"{before}{shape}")
 
 
-def change(lead: str, otherwise: str) -> str:
+def change(lead: str, otherwise: str, of: tuple[str, str, str] = OF_ROUTE) -> str:
     """Template text of the break behind the alarm of `$worst`, such as `0.99 -> 0.41 since 14:08 UTC, 32 answers`.
 
     Args:
         lead: Text before it.
         otherwise: Template text if the daemon tells no break.
+        of: What has the alarm.
     """
-    rest = _of_break("since_ratio", f" -> {TWO_DIGITS}") + clock(BEGIN, _OF_WORST)
-    rest += _of_break("since_samples", ', {{ . | first | value | printf "%.0f" }} answers')
-    return _of_break("before_ratio", f"{lead}{TWO_DIGITS}{rest}", otherwise)
-
-
-def _of_break(name: str, then: str, otherwise: str = "") -> str:
-    return asked(f"max(ragwatch_drift_{name}{{{_CELL}}})", _OF_WORST, then, otherwise)
+    prefix, matchers, arguments = of
+    begin, before, mean, samples = (
+        f"max({prefix}_{name}{{{matchers}}})"
+        for name in ("change_start_timestamp_seconds", "before_ratio", "since_ratio", "since_samples")
+    )
+    rest = asked(mean, arguments, f" -> {TWO_DIGITS}") + clock(begin, arguments)
+    rest += asked(samples, arguments, ', {{ . | first | value | printf "%.0f" }} answers')
+    return asked(before, arguments, f"{lead}{TWO_DIGITS}{rest}", otherwise)
 
 
 def clock(begin: str, arguments: str) -> str:
