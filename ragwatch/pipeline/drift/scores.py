@@ -229,12 +229,13 @@ class ScoreDriftLoop(DriftLoop[ScoreStream]):
                 self._breaks.follow(cell, at, score, before=stream.mean, alarmed=stream.alarm is not None)
                 if cell in self._bands:
                     self._bands[cell] = self._bands[cell].after(at, value, weight)
-            if (mend := stream.mend) is not None and stream.alarm is not None:
-                self._end(cell, stream.alarm, mend, at)
+            if stream.alarm is not None:
+                self._record_once(cell, stream.alarm)
+                if (mend := stream.mend) is not None:
+                    self._end(cell, stream.alarm, mend, at)
 
     def _end(self, cell: Cell, alarm: Alarm, mend: Mend, at: float) -> None:
         """End an alarm whose break is over, and say so once, whether or not a process was killed after it."""
-        self._record_once(cell, alarm)
         clock = datetime.fromtimestamp(mend.since, UTC)
         detail = f"{words_of(cell)}: back since {clock:%H:%M} UTC, {mend.answers} answers at {mend.mean:.2f}"
         event = RecordedEvent(at, KIND, detail)
