@@ -182,9 +182,7 @@ def test_a_ticket_of_a_segment_names_the_value(tmp_path: Path) -> None:
     bad = {**HEALTHY, **shapes, f"ragwatch_segment_drift_alarm{place}": Flat(1)}
     expected = [{"alertname": "RagwatchSegmentDrift", "eval_time": f"{PHASE + 30}m", "exp_alerts": []}]
     said = annotations(play(tmp_path, [HEALTHY, bad], {"alert_rule_test": expected}))
-    assert said["summary"] == (
-        "search: tenant O'Neil: faithfulness 0.98 -> 0.61 since 01:59 UTC, 32 answers (drift)."
-    )
+    assert said["summary"] == ("search: tenant O'Neil: faithfulness 0.98 -> 0.61 since 01:59 UTC, 32 answers (drift).")
     assert "own baseline: faithfulness, by judge embedded" in said["description"]
 
 

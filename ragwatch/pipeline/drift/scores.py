@@ -220,22 +220,23 @@ class ScoreDriftLoop(DriftLoop[ScoreStream]):
             weight = 1.0 / row.probability
             score = Score(value, weight)
             if cell not in self._pauses:
-                if stream.learning and not is_segment(cell):
+                if stream.learning and cell in self._bands:
                     self._stages.add_normal(cell, row)
                 stream.take(row.seq, at, score, control=control)
-                if not is_segment(cell):
+                if cell in self._bands:
                     self._stages.follow(cell, stream.evidence, stream.threshold)
             if not control:
                 self._breaks.follow(cell, at, score, before=stream.mean, alarmed=stream.alarm is not None)
                 if cell in self._bands:
                     self._bands[cell] = self._bands[cell].after(at, value, weight)
             if stream.alarm is not None:
-                self._record_once(cell, stream.alarm)
-                if (mend := stream.mend) is not None:
-                    self._end(cell, stream.alarm, mend, at)
+                self._follow_alarm(cell, stream.alarm, stream.mend, at)
 
-    def _end(self, cell: Cell, alarm: Alarm, mend: Mend, at: float) -> None:
-        """End an alarm whose break is over, and say so once, whether or not a process was killed after it."""
+    def _follow_alarm(self, cell: Cell, alarm: Alarm, mend: Mend | None, at: float) -> None:
+        """Record an alarm, and its end if its break is over: once, whether or not a process was killed after it."""
+        self._record_once(cell, alarm)
+        if mend is None:
+            return
         clock = datetime.fromtimestamp(mend.since, UTC)
         detail = f"{words_of(cell)}: back since {clock:%H:%M} UTC, {mend.answers} answers at {mend.mean:.2f}"
         event = RecordedEvent(at, KIND, detail)

@@ -68,7 +68,8 @@ def uninterrupted() -> tuple[Any, ...]:
         live(store)._step()
         traces = left_behind(store)
         store.close()
-    assert [run.name for run in traces[0]] == [f"{quantity}/search" for quantity in RULES.quantities]
+    ends_and_alarms = [(f"{quantity}/search", failing) for quantity in RULES.quantities for failing in (False, True)]
+    assert [(run.name, run.failing) for run in traces[0]] == ends_and_alarms
     return traces
 
 
