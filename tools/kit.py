@@ -103,8 +103,8 @@ One incident is one notification.
 - QualityDrift, QualityBad and the critical ErrorBudgetBurn are about the same: the quality of a route. Whichever starts
   first pages, the others do not start for a day, nor within an hour after it. So they do not hide each other, and
   nothing is sent after the mend.
-- The ticket of a drift alarm that was not acknowledged comes after 5 minutes if there was no page, else 12 hours after
-  the page has ended.
+- A page of drift begins and ends with the alarm of the detector. A break of one segment is a ticket; not while a page
+  tells of its whole route, nor within an hour after that.
 - A warning never mutes a page. A failing or drifted judge mutes the tickets on its own quality, not those of other
   judges.
 - A page about a route names a judge or canaries that changed too: look at these first.
