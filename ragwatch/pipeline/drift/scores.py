@@ -160,11 +160,11 @@ class ScoreDriftLoop(DriftLoop[ScoreStream]):
             if value is None:  # a failed judgement is not a low score
                 continue
             weight = 1.0 / row.probability
-            if cell not in self._pauses:
-                if stream.learning:
-                    self._stages.add_normal(cell, row)
-                stream.take(row.seq, at, Score(value, weight), control=control)
-                self._stages.follow(cell, stream.evidence, stream.threshold)
+            learn = row.route not in self._paused_routes
+            if learn and not stream.complete:
+                self._stages.add_normal(cell, row)
+            stream.take(row.seq, at, Score(value, weight), control=control, learn=learn)
+            self._stages.follow(cell, stream.evidence, stream.threshold)
             if not control:
                 self._bands[cell] = self._bands[cell].after(at, value, weight)
 

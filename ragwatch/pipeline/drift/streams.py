@@ -68,6 +68,11 @@ class DriftStream(Generic[_R]):
         """Evidence from which on there is an alarm; None while the reference is being learnt."""
         return None if self._watch.detector is None else self._watch.detector.threshold
 
+    @property
+    def complete(self) -> bool:
+        """Whether the reference is complete: nothing more is learnt."""
+        return not self.learning and self._scheme.look(self._watch.reference) >= self._scheme.looks
+
     def limit_time(self, now: float) -> None:
         """Replace times after now, which come from a clock that was ahead, by now."""
         self._watch = detect.cap_time(self._watch, now)
@@ -80,8 +85,8 @@ class DriftStream(Generic[_R]):
         """End the alarm and learn another reference."""
         self._watch = detect.renew(self._scheme, self._watch)
 
-    def _step(self, seq: int, at: float, value: _R | None) -> None:
-        self._watch = detect.step(self._scheme, self._watch, seq, at, value)
+    def _step(self, seq: int, at: float, value: _R | None, *, learn: bool = True) -> None:
+        self._watch = detect.step(self._scheme, self._watch, seq, at, value, learn=learn)
 
 
 class ReferenceStream(DriftStream[Score]):
@@ -101,10 +106,10 @@ class ReferenceStream(DriftStream[Score]):
             self._baseline = self._watch.reference, self._reference.baseline(self._watch.reference)
         return self._baseline[1]
 
-    def take(self, seq: int, at: float, score: Score, *, control: bool) -> None:
-        """Add a score. There is no control."""
+    def take(self, seq: int, at: float, score: Score, *, control: bool, learn: bool = True) -> None:
+        """Add a score, from which the reference may be learnt or not. There is no control."""
         del control
-        self._step(seq, at, score)
+        self._step(seq, at, score, learn=learn)
 
     def to_dict(self) -> DetectorRecord:
         """The state as JSON values."""
@@ -133,8 +138,9 @@ class ControlStream(DriftStream[ScorePair]):
         """None: scores are compared with the control, whose mean may change."""
         return
 
-    def take(self, seq: int, at: float, score: Score, *, control: bool) -> None:
-        """Add a score of either side."""
+    def take(self, seq: int, at: float, score: Score, *, control: bool, learn: bool = True) -> None:
+        """Add a score of either side. Nothing is learnt."""
+        del learn
         self._queue, scores = pair(self._queue, score, control=control)
         self._step(seq, at, scores)
 
@@ -195,8 +201,8 @@ class SignalStream(DriftStream[Counts]):
             return False
         self._counts = counts
         self.limit_time(now)
-        if min(new) >= 0 and (learn or not self.learning):  # of a version with other buckets: no traffic
-            self._step(self._watch.seq + sum(new), now, new)
+        if min(new) >= 0:  # otherwise of a version with other buckets: no traffic
+            self._step(self._watch.seq + sum(new), now, new, learn=learn)
         return True
 
     def shift(self) -> dict[str, str]:
