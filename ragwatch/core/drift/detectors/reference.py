@@ -12,10 +12,10 @@ They are not added up: a mean that lies in the interval of its estimate is as un
 
 Detection starts after the first 100 scores, when the interval is wide: it finds a breakage, not a slow decline. The
 baseline is computed again whenever the reference has doubled, until it is complete (see `detect`). Until then the risk
-is `EARLY_RISK`, of one detector. A lower end that is u standard errors above the true mean multiplies the evidence by at
-most exp(u^2 / 2) until the reference has doubled: against a normal mean that is d too low, the best bet gains
-d^2 / (2 s^2) per score. Averaged over all references (u has the density phi(z + u)), that adds phi(z) / z = .14 to the
-false alarm rate, and the tolerance takes more from it (measured in `tests/statistical/test_thin_traffic.py`). A complete
+is `EARLY_RISK`, of one detector. A lower end that is u standard errors above the true mean multiplies the evidence by
+at most exp(u^2 / 2) until the reference has doubled: against a normal mean that is d too low, the best bet gains d^2 /
+(2 s^2) per score. Averaged over all references (u has the density phi(z + u)), that adds phi(z) / z = .14 to the false
+alarm rate, and the tolerance takes more from it (measured in `tests/statistical/test_thin_traffic.py`). A complete
 reference is used without an end, so nothing limits that gain: its risk is divided by the number of detectors.
 """
 
