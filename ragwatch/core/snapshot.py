@@ -149,8 +149,8 @@ class Gauge(Labelled):
     TRAFFIC_DRIFT_THRESHOLD = "traffic_drift_threshold", "signal", "route"
     TRAFFIC_DRIFT_ALARM = "traffic_drift_alarm", "signal", "route"
     TRAFFIC_DRIFT_PAUSED = "traffic_drift_paused", "signal", "route", "reason"  # the baseline is not learnt at present
-    ROUTE_SILENT = "route_silent", "route"
-    ROUTE_MISSED = "route_missed", "route"  # answers that were to be expected since the last one
+    SILENCE_ALARM = "silence_alarm", "route"
+    SILENCE_MISSED = "silence_missed", "route"  # answers that were to be expected since the last one
     JUDGE_DRIFT_FLIPS = "judge_drift_flips", "judge"
     JUDGE_DRIFT_ALARM = "judge_drift_alarm", "judge"
     AGREEMENT = "agreement", "judge", "quantity"

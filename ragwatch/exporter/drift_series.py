@@ -88,14 +88,14 @@ DRIFT: tuple[SeriesDefinition, ...] = (
         Gauge.TRAFFIC_DRIFT_PAUSED,
     ),
     SeriesDefinition(
-        "ragwatch_route_silent",
+        "ragwatch_silence_alarm",
         "Whether a route has had no answer for longer than its rhythm explains (1) or not (0), as of the last digest.",
-        Gauge.ROUTE_SILENT,
+        Gauge.SILENCE_ALARM,
     ),
     SeriesDefinition(
-        "ragwatch_route_missed_answers",
+        "ragwatch_silence_missed_samples",
         "Number of minutes with an answer that the route usually has in the time since its last answer.",
-        Gauge.ROUTE_MISSED,
+        Gauge.SILENCE_MISSED,
     ),
     SeriesDefinition(
         "ragwatch_judge_drift_flips_ratio",

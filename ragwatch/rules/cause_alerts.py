@@ -324,10 +324,10 @@ def _silent_route(plan: RulePlan) -> Alert:
 
     rests = " or ".join(f"{grown(long, day)} == 0" for day in ("1d", "7d"))
     recently = f"{silent(short)}\n  and {grown(long, short)} >= {4 * limits.samples}\n  unless ({rests})"
-    usually = "max by (job, route) (max_over_time(ragwatch_route_silent[5m])) == 1"
+    usually = "max by (job, route) (max_over_time(ragwatch_silence_alarm[5m])) == 1"
     firing = 'ALERTS{alertname="RagwatchRouteSilent",alertstate="firing"}'
     lasting = f"{silent(short)}\n  and on (job, route) {firing}\n  unless ({rests})"
-    series = "max(ragwatch_route_missed_answers{job='%s',route='%s'})"
+    series = "max(ragwatch_silence_missed_samples{job='%s',route='%s'})"
     missed = texts.asked(series, "$labels.job $labels.route", '; {{ . | first | value | printf "%.0f" }} are missing')
     return Alert(
         name="RagwatchRouteSilent",

@@ -94,7 +94,7 @@ def _answers(values: str, route: str = "search") -> dict[str, str]:
 
 def _silent(values: str, route: str = "search") -> dict[str, str]:
     """What the daemon says of a route's silence."""
-    return {f'ragwatch_route_silent{{job="ragwatch",instance="a",route="{route}"}}': values}
+    return {f'ragwatch_silence_alarm{{job="ragwatch",instance="a",route="{route}"}}': values}
 
 
 def _tested(version: str, probes: str, fooled: str, in_force: str) -> dict[str, str]:

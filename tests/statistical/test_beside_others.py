@@ -1,8 +1,9 @@
 """False alarms of a month and delays by breakage and traffic, beside other detectors on the same streams.
 
-Ours runs at the default settings as one of sixteen detectors; the others at the settings that their documentation names.
-A threshold on a windowed mean is set five points below the mean. Scores are shares of supported claims whose mean swings
-by .02 over the day. The breakage begins on the eleventh day at noon. The table stands in docs/statistics.md.
+Ours runs at the default settings as one of sixteen detectors; the others at the settings that their documentation
+names. A threshold on a windowed mean is set five points below the mean. Scores are shares of supported claims whose
+mean swings by .02 over the day. The breakage begins on the eleventh day at noon. The table stands in
+docs/statistics.md.
 """
 
 from __future__ import annotations

@@ -81,8 +81,8 @@ class SilenceLoop:
         gauges: dict[tuple[Gauge, tuple[str, ...]], float] = {}
         for route, rhythm in self._rhythms.items():
             if any(rhythm.answers):
-                gauges[Gauge.ROUTE_SILENT, (route,)] = float(self._is_silent(route))
-                gauges[Gauge.ROUTE_MISSED, (route,)] = rhythm.missed
+                gauges[Gauge.SILENCE_ALARM, (route,)] = float(self._is_silent(route))
+                gauges[Gauge.SILENCE_MISSED, (route,)] = rhythm.missed
         return gauges
 
     def _step(self) -> bool:

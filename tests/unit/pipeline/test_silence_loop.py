@@ -42,16 +42,16 @@ async def test_a_route_that_stops_is_silent_until_it_answers(store: SqliteStore)
     clock = Clock(AT)
     loop = a_loop(store, clock)
     await pass_by(store, clock, loop, 9 * 1440, {"search": 10, "other": 10})
-    assert loop.gauges()[Gauge.ROUTE_SILENT, ("search",)] == 0.0
+    assert loop.gauges()[Gauge.SILENCE_ALARM, ("search",)] == 0.0
     await pass_by(store, clock, loop, 360, {"other": 10})
-    assert loop.gauges()[Gauge.ROUTE_SILENT, ("search",)] == 1.0
-    assert loop.gauges()[Gauge.ROUTE_MISSED, ("search",)] > 20
-    assert loop.gauges()[Gauge.ROUTE_SILENT, ("other",)] == 0.0
+    assert loop.gauges()[Gauge.SILENCE_ALARM, ("search",)] == 1.0
+    assert loop.gauges()[Gauge.SILENCE_MISSED, ("search",)] > 20
+    assert loop.gauges()[Gauge.SILENCE_ALARM, ("other",)] == 0.0
     again = a_loop(store, clock)
-    assert again.gauges()[Gauge.ROUTE_SILENT, ("search",)] == 1.0
+    assert again.gauges()[Gauge.SILENCE_ALARM, ("search",)] == 1.0
     await pass_by(store, clock, again, 5, {"search": 5})
-    assert again.gauges()[Gauge.ROUTE_SILENT, ("search",)] == 0.0
-    assert a_loop(store, clock).gauges()[Gauge.ROUTE_SILENT, ("search",)] == 0.0
+    assert again.gauges()[Gauge.SILENCE_ALARM, ("search",)] == 0.0
+    assert a_loop(store, clock).gauges()[Gauge.SILENCE_ALARM, ("search",)] == 0.0
 
 
 @pytest.mark.costly
@@ -61,9 +61,9 @@ async def test_other_is_silent_only_if_no_route_answers(store: SqliteStore) -> N
     loop = a_loop(store, clock)
     await pass_by(store, clock, loop, 9 * 1440, {"other": 10})
     await pass_by(store, clock, loop, 720, {"search": 10})
-    assert loop.gauges()[Gauge.ROUTE_SILENT, ("other",)] == 0.0
+    assert loop.gauges()[Gauge.SILENCE_ALARM, ("other",)] == 0.0
     await pass_by(store, clock, loop, 120, {})
-    assert loop.gauges()[Gauge.ROUTE_SILENT, ("other",)] == 1.0
+    assert loop.gauges()[Gauge.SILENCE_ALARM, ("other",)] == 1.0
 
 
 async def test_what_cannot_be_read_is_learnt_again(store: SqliteStore) -> None:
