@@ -332,8 +332,8 @@ def _silent_route(plan: RulePlan) -> Alert:
     return Alert(
         name="RagwatchRouteSilent",
         meaning="A route that answers regularly at this time answers nothing; `other` only if no route answers.",
-        delay=f"{in_words(limits.silent / 4)} from {4 * limits.samples} answers an hour on; else after 10 to 25 missed "
-        "answers: see the table of delays in [statistics](statistics.md)",
+        delay=f"{in_words(limits.silent / 4)} from {4 * limits.samples} answers an hour on; else 10 to 25 missed "
+        "answers ([statistics](statistics.md))",
         promise="one in `drift.traffic.false_alarm_every` (30 d) over all routes, measured; once where a pause is new",
         area=Area.SOURCE,
         expr=f"({recently})\nor ({usually})\nor ({lasting})",
