@@ -165,6 +165,8 @@ class Gauge(Labelled):
     TRAFFIC_DRIFT_BEGAN = "traffic_drift_began", "signal", "route"  # as of scores
     TRAFFIC_DRIFT_SHARE = "traffic_drift_share", "signal", "route", "above", "period"
     TRAFFIC_DRIFT_PAUSED = "traffic_drift_paused", "signal", "route", "reason"  # the baseline is not learnt at present
+    SILENCE_ALARM = "silence_alarm", "route"
+    SILENCE_MISSED = "silence_missed", "route"  # answers that were to be expected since the last one
     JUDGE_DRIFT_FLIPS = "judge_drift_flips", "judge"
     JUDGE_DRIFT_ALARM = "judge_drift_alarm", "judge"
     AGREEMENT = "agreement", "judge", "quantity"

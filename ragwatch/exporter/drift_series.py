@@ -125,6 +125,16 @@ DRIFT: tuple[SeriesDefinition, ...] = (
         Gauge.TRAFFIC_DRIFT_PAUSED,
     ),
     SeriesDefinition(
+        "ragwatch_silence_alarm",
+        "Whether a route has had no answer for longer than its rhythm explains (1) or not (0), as of the last digest.",
+        Gauge.SILENCE_ALARM,
+    ),
+    SeriesDefinition(
+        "ragwatch_silence_missed_samples",
+        "Number of minutes with an answer that the route usually has in the time since its last answer.",
+        Gauge.SILENCE_MISSED,
+    ),
+    SeriesDefinition(
         "ragwatch_judge_drift_flips_ratio",
         "Share of anchor samples whose verdict differs from the first reading, between 0 and 1.",
         Gauge.JUDGE_DRIFT_FLIPS,

@@ -54,6 +54,7 @@ class DriftLoop(ABC, Generic[_S]):
         self._clock = clock
         self._standing = standing or _nothing
         self._pauses: dict[Cell, PauseReason] = {}
+        self._paused_routes: frozenset[str] = frozenset()
         self._lock = asyncio.Lock()
         self._streams: dict[Cell, _S] = {}
         self._recorded: dict[Cell, int] = {}  # number of the last alarm that was recorded
@@ -130,10 +131,11 @@ class DriftLoop(ABC, Generic[_S]):
         """Find out which references are not learnt at present, and log where that has changed."""
         before = {route for _, route in self._pauses}
         reasons = {route: self.paused(route) for route in {cell[1] for cell in self._streams}}
+        self._paused_routes = frozenset(route for route, reason in reasons.items() if reason is not None)
         self._pauses = {
             cell: reason
             for cell, stream in self._streams.items()
-            if stream.learning and (reason := reasons[cell[1]]) is not None
+            if not stream.complete and (reason := reasons[cell[1]]) is not None
         }
         now = {route: str(reason) for (_, route), reason in self._pauses.items()}
         if paused := {route: reason for route, reason in now.items() if route not in before}:
@@ -160,7 +162,7 @@ class DriftLoop(ABC, Generic[_S]):
 
     def _reset(self) -> None:
         """Forget what is in memory."""
-        self._pauses, self._recorded = {}, {}
+        self._pauses, self._paused_routes, self._recorded = {}, frozenset(), {}
 
     def _save(self) -> None:
         self._store.remember(self.kind, self._state())

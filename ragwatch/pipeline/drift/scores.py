@@ -218,13 +218,12 @@ class ScoreDriftLoop(DriftLoop[ScoreStream]):
             if value is None:  # a failed judgement is not a low score
                 continue
             weight = 1.0 / row.probability
-            score = Score(value, weight)
-            if cell not in self._pauses:
-                if stream.learning and cell in self._bands:
-                    self._stages.add_normal(cell, row)
-                stream.take(row.seq, at, score, control=control)
-                if cell in self._bands:
-                    self._stages.follow(cell, stream.evidence, stream.threshold)
+            score, learn = Score(value, weight), row.route not in self._paused_routes
+            if learn and not stream.complete and cell in self._bands:
+                self._stages.add_normal(cell, row)
+            stream.take(row.seq, at, score, control=control, learn=learn)
+            if cell in self._bands:
+                self._stages.follow(cell, stream.evidence, stream.threshold)
             if not control:
                 self._breaks.follow(cell, at, score, before=stream.mean, alarmed=stream.alarm is not None)
                 if cell in self._bands:

@@ -45,8 +45,8 @@ class RouteStages:
             self._newest.setdefault(row.route, deque(maxlen=NEWEST)).append(name)
 
     def add_normal(self, cell: Cell, row: ScoreRow) -> None:
-        """Count an answer from which the reference of a detector learns."""
-        if (name := _name_of(row)) is not None:
+        """Count an answer from which the reference of a detector learns, unless its evidence rises."""
+        if (name := _name_of(row)) is not None and not self._rising[cell]:
             self._normal.setdefault(cell, Counter())[name] += 1
 
     def follow(self, cell: Cell, evidence: float | None, threshold: float | None) -> None:

@@ -107,6 +107,11 @@ class DriftStream(Generic[_R]):
         """Evidence from which on there is an alarm; None while the reference is being learnt."""
         return None if self._watch.detector is None else self._watch.detector.threshold
 
+    @property
+    def complete(self) -> bool:
+        """Whether the reference is complete: nothing more is learnt."""
+        return not self.learning and self._scheme.look(self._watch.reference) >= self._scheme.looks
+
     def limit_time(self, now: float) -> None:
         """Replace times after now, which come from a clock that was ahead, by now."""
         self._watch = detect.cap_time(self._watch, now)
@@ -119,8 +124,8 @@ class DriftStream(Generic[_R]):
         """End the alarm and learn another reference."""
         self._watch = detect.renew(self._scheme, self._watch)
 
-    def _step(self, seq: int, at: float, value: _R | None) -> None:
-        self._watch = detect.step(self._scheme, self._watch, seq, at, value)
+    def _step(self, seq: int, at: float, value: _R | None, *, learn: bool = True) -> None:
+        self._watch = detect.step(self._scheme, self._watch, seq, at, value, learn=learn)
 
 
 class ReferenceStream(DriftStream[Score]):
@@ -152,11 +157,11 @@ class ReferenceStream(DriftStream[Score]):
         """The mean of the scores that were learnt from; None before the first."""
         return self._reference.mean(self._watch.reference)
 
-    def take(self, seq: int, at: float, score: Score, *, control: bool) -> None:
-        """Add a score. There is no control."""
+    def take(self, seq: int, at: float, score: Score, *, control: bool, learn: bool = True) -> None:
+        """Add a score, from which the reference may be learnt or not. There is no control."""
         del control
         before = self._watch
-        self._step(seq, at, score)
+        self._step(seq, at, score, learn=learn)
         baseline, evidence, threshold = self.baseline, self.evidence, self.threshold
         if self._watch.seq == before.seq or baseline is None or evidence is None or threshold is None:
             return
@@ -225,8 +230,9 @@ class ControlStream(DriftStream[ScorePair]):
         """None, for the same reason: the alarm is active until it is acknowledged."""
         return
 
-    def take(self, seq: int, at: float, score: Score, *, control: bool) -> None:
-        """Add a score of either side."""
+    def take(self, seq: int, at: float, score: Score, *, control: bool, learn: bool = True) -> None:
+        """Add a score of either side. Nothing is learnt."""
+        del learn
         self._queue, scores = pair(self._queue, score, control=control)
         self._step(seq, at, scores)
 
@@ -305,18 +311,18 @@ class SignalStream(DriftStream[Counts]):
             return False
         self._counts = counts
         self.limit_time(now)
-        if min(new) >= 0 and (learn or not self.learning):  # of a version with other buckets: no traffic
-            self._follow(new, now)
+        if min(new) >= 0:  # otherwise of a version with other buckets: no traffic
+            self._follow(new, now, learn=learn)
         return True
 
-    def _follow(self, new: tuple[int, ...], now: float) -> None:
+    def _follow(self, new: tuple[int, ...], now: float, *, learn: bool) -> None:
         """Step, and count the requests since the evidence began to rise."""
         evidence, threshold, before = self.evidence, self.threshold, self._watch.at
         if evidence is None or threshold is None:
             self._rise = None
         elif self._rise is None or (self.alarm is None and evidence < RISING_FROM * threshold):
             self._rise = Rise(now if before is None else before, (0,) * len(new))
-        self._step(self._watch.seq + sum(new), now, new)
+        self._step(self._watch.seq + sum(new), now, new, learn=learn)
         if (rise := self._rise) is not None:
             rise.counts = tuple(map(add, rise.counts, new))
             if self.alarm is None:

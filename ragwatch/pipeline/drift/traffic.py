@@ -139,7 +139,7 @@ class TrafficDriftLoop(DriftLoop[SignalStream]):
     def _take(self, cell: Cell, stream: SignalStream, tallies: Tallies, now: float) -> bool:
         signal, (_, route) = stream.signal, cell
         fingerprint = self._fingerprint(signal, route)
-        return stream.take(counts_of(tallies, signal, route), now, fingerprint, learn=cell not in self._pauses)
+        return stream.take(counts_of(tallies, signal, route), now, fingerprint, learn=route not in self._paused_routes)
 
     def _renew(self, cell: Cell) -> None:
         super()._renew(cell)
