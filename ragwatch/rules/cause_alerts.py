@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from ragwatch.core.sample import OTHER
+from ragwatch.model.signals import GROSS
 from ragwatch.rules.alert import AGE, COUNT, JUDGE, PERCENT, ROUTE, SOURCE, SUITE, Alert, Area, Severity
 from ragwatch.rules.plan import RulePlan
 from ragwatch.rules.promql import gain, in_words, pick, span
@@ -248,15 +249,24 @@ def _sources(plan: RulePlan) -> Iterator[Alert]:
     rejected, seen = (
         f"sum by (job, source) (increase(ragwatch_requests_{name}_total[{window}]))" for name in ("rejected", "seen")
     )
-    yield _source(
-        name="RagwatchSourceRejects",
-        meaning=f"More than {100 * limits.rejects:g} % of the records of a source are rejected.",
-        delay=f"{in_words(plan.window)} window",
-        expr=f"{rejected}\n  / ({seen} >= {limits.samples}) > {limits.rejects:g}",
-        summary=f"{SOURCE}: {PERCENT} of the records were rejected in the last {window}{_rejection(window)}.",
-        description=f"{PERCENT} of the records of source {SOURCE} were rejected in the last {window}. They are not "
-        "measured.",
-    )
+    share = f"{rejected}\n  / ({seen} >= {limits.samples})"
+    before = share.replace(f"[{window}]", f"[{span(plan.windows[-1])}] offset {window}")  # none of a new source
+    gross = f"{share}\nand ({share} - ({before})) > {GROSS:g}"
+    for severity, expr in (
+        (Severity.CRITICAL, gross),
+        (Severity.WARNING, f"{share} > {limits.rejects:g}\nunless ({gross})"),
+    ):
+        yield _source(
+            name="RagwatchSourceRejects",
+            meaning=f"More than {100 * limits.rejects:g} % of the records of a source are rejected; it pages where "
+            f"their share has risen by more than {100 * GROSS:g} % of the records.",
+            delay=f"{in_words(plan.window)} window",
+            expr=expr,
+            summary=f"{SOURCE}: {PERCENT} of the records were rejected in the last {window}{_rejection(window)}.",
+            description=f"{PERCENT} of the records of source {SOURCE} were rejected in the last {window}. They are "
+            "not measured.",
+            severity=severity,
+        )
     yield _incomplete(plan)
 
 
