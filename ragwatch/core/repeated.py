@@ -18,8 +18,8 @@ class RepeatedAnswers:
 
     def add(self, question: str, answer: str) -> bool:
         """Remember an answer. Returns whether the same one was given to another question."""
-        told = hash(answer)
-        slot, asked = told % SLOTS, hash(question)
-        repeated = self._answers[slot] == told and self._questions[slot] != asked
-        self._answers[slot], self._questions[slot] = told, asked
+        given, asked = hash(answer), hash(question)
+        slot = given % SLOTS
+        repeated = self._answers[slot] == given and self._questions[slot] != asked
+        self._answers[slot], self._questions[slot] = given, asked
         return repeated

@@ -12,6 +12,7 @@ from ragwatch.config.drift import AnchorsOptions, DriftOptions, check_routes, lo
 from ragwatch.core.sampling import SamplingPlan
 from ragwatch.errors import ConfigError
 from ragwatch.model.quantities import Quantity
+from ragwatch.model.signals import Signal
 
 ROUTES = ("search", "support", "other")
 
