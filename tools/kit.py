@@ -110,8 +110,8 @@ One incident is one notification.
   judges.
 - A page about a route names a judge or canaries that changed too: look at these first.
 
-- A signal of traffic that pages (refusals, empty answers, another language, repeated answers, empty retrievals) holds back
-  the alerts on the quality of its route: their figures follow from it.
+- A signal of traffic that pages (refusals, empty answers, another language, repeated answers, empty retrievals) holds
+  back the alerts on the quality of its route: their figures follow from it.
 
 ## What pages
 
