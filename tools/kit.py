@@ -5,7 +5,7 @@ dist/kit are the Helm chart, the manifests for Kubernetes and the jsonnet mixin,
 manual page; `make wheel` takes the page from there.
 
 The dashboards have the panels of canaries, anchors, joins, exports, segments and criteria, which config.example.yaml
-shows as comments.
+shows as comments, in closed rows.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def files() -> dict[str, str]:
         Feature.SEGMENTS,
         Feature.CRITERIA,
     }
-    shown = replace(shown, features=shown.features | commented)
+    shown = replace(shown, features=shown.features | commented, optional=shown.optional | (commented - shown.features))
     dashboards = dashboard_files(shown)
     texts |= {f"grafana/dashboards/{name}": text for name, text in dashboards.items()}
     texts["grafana/postgres/stored.json"] = stored_dashboard()
