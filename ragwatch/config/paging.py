@@ -1,4 +1,4 @@
-"""Which failures of a service page, open a ticket, or are not told, under a configuration.
+"""Which failures of a service page, open a ticket, or are not noticed, under a configuration.
 
 The failures are a fixed list. `ragwatch check` and the overview name those that do not page on a route, why, and what
 to configure; docs/alerts.md has the list.
@@ -44,7 +44,7 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A way in which a failure is told.
+    """An alert that notices a failure, and what that needs.
 
     Attributes:
         alert: Name of the alert without its prefix.
@@ -61,7 +61,7 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A kind of failure, and the ways in which it is told."""
+    """A kind of failure, and the alerts that notice it."""
 
     name: str
     ways: tuple[Way, ...]
@@ -263,7 +263,7 @@ def _without_levels(limited: Iterable[Quantity], instead: str) -> Iterator[str]:
 
 def failures_table() -> str:
     """The list of failures for docs/alerts.md: what tells each, and what that needs."""
-    rows = ["| failure | told by | needs |", "|---|---|---|"]
+    rows = ["| failure | noticed by | needs |", "|---|---|---|"]
     for failure in FAILURES:
         for number, way in enumerate(failure.ways):
             name = "" if number else failure.name

@@ -100,15 +100,15 @@ class LanguageCheck:
                         return False
                 break
         if not (question.isascii() and answer.isascii()):
-            asked, told = _script(question), _script(answer)
-            if asked != _LATIN or told != _LATIN:
-                return asked is not None and told is not None and asked != told
-        told = _language(answer, _MIN_WORDS)
-        if told is None:
+            asked, answered = _script(question), _script(answer)
+            if asked != _LATIN or answered != _LATIN:
+                return asked is not None and answered is not None and asked != answered
+        answered = _language(answer, _MIN_WORDS)
+        if answered is None:
             return False
-        asked = _language(question, 1) or told
+        asked = _language(question, 1) or answered
         self._usual = _MARKS[asked]
-        return asked != told
+        return asked != answered
 
 
 def _script(text: str) -> str | None:

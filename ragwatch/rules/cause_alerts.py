@@ -11,7 +11,7 @@ from ragwatch.model.signals import GROSS
 from ragwatch.rules.alert import AGE, COUNT, JUDGE, PERCENT, ROUTE, SOURCE, SUITE, Alert, Area, Severity
 from ragwatch.rules.plan import RulePlan
 from ragwatch.rules.promql import gain, in_words, pick, span
-from ragwatch.rules.texts import asked
+from ragwatch.rules.texts import rejection
 
 _MIN_COUNT = 5
 _MIN_PROBES = 20  # known-bad answers below which their share says nothing
@@ -262,26 +262,12 @@ def _sources(plan: RulePlan) -> Iterator[Alert]:
             f"their share has risen by more than {100 * GROSS:g} % of the records.",
             delay=f"{in_words(plan.window)} window",
             expr=expr,
-            summary=f"{SOURCE}: {PERCENT} of the records were rejected in the last {window}{_rejection(window)}.",
+            summary=f"{SOURCE}: {PERCENT} of the records were rejected in the last {window}{rejection(window)}.",
             description=f"{PERCENT} of the records of source {SOURCE} were rejected in the last {window}. They are "
             "not measured.",
             severity=severity,
         )
     yield _incomplete(plan)
-
-
-def _rejection(window: str) -> str:
-    """Template text such as `: missing_field (answer), first at app.jsonl:12`: the most frequent reason."""
-    most = f"topk(1, sum by (reason) (increase(ragwatch_requests_rejected_total{{job='%s',source='%s'}}[{window}])))"
-    place = "job='%s',source='%s',reason='%s'"
-    field = "{{ if .Labels.field }} ({{ .Labels.field }}){{ end }}"
-    first = asked(
-        f"topk(1, ragwatch_rejections_info{{{place}}})",
-        "$labels.job $labels.source $reason",
-        f"{{{{ with . | first }}}}{field}, first at {{{{ .Labels.first }}}}{{{{ end }}}}",
-    )
-    reason = '{{ $reason := . | first | label "reason" }}: {{ $reason }}'
-    return asked(most, "$labels.job $labels.source", f"{reason}{first}")
 
 
 def _silent_source(plan: RulePlan) -> Alert:

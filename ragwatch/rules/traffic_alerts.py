@@ -59,8 +59,8 @@ def _change() -> str:
     clock = texts.clock(_BEGIN, _ARGUMENTS)
     moved = "{{ if gt $since .Value }} rose{{ else }} fell{{ end }}"
     shares = f'from {percent} to {{{{ $since | printf "%.1f" }}}} %'
-    told = f"{{{{ with . | first }}}}{moved} {shares}{{{{ end }}}} of answers{clock}"
-    before = texts.asked(_SHARE.format("before"), _ARGUMENTS, told)
+    text = f"{{{{ with . | first }}}}{moved} {shares}{{{{ end }}}} of answers{clock}"
+    before = texts.asked(_SHARE.format("before"), _ARGUMENTS, text)
     above = "{{ if .Labels.above }} above {{ .Labels.above }}{{ end }}"
     since = f"{{{{ with . | first }}}}{{{{ $since := .Value }}}}{above}{before}{{{{ end }}}}"
     return texts.asked(_SHARE.format("since"), _ARGUMENTS, since, " differ from their reference")
