@@ -201,7 +201,7 @@ def play(
         "healthy estimates", lambda: len(stage.ask(f'route:ragwatch_quality:drift{{job="{job}"}} < 0')) >= expected // 2
     )
     named = [scenario.route for scenario in scenarios if scenario.stage is not None]
-    before = f'count by (route) (route:ragwatch_stage:before{{job="{job}",route=~"{"|".join(named)}"}})'
+    before = f'count by (route) (ragwatch_stage_baseline_ratio{{job="{job}",route=~"{"|".join(named)}"}})'
     until("usual shares of stages", lambda: len(stage.ask(before)) == len(named))
     assert told(stage, job) == []
     waiting = {scenario.route: scenario for scenario in scenarios if scenario.alert}
