@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from ragwatch.model.signals import Signal
 from ragwatch.rules import texts
 from ragwatch.rules.alert import Alert, Area, Severity
 from ragwatch.rules.plan import RulePlan
+from ragwatch.rules.promql import span
 
 _WARNED = "|".join(signal for signal in Signal if signal.row.warns)
 _ANSWERS = "ragwatch_traffic_contexts_count"  # each answer has a number of contexts
-_RECENT = "15m"
 _PLACE, _ARGUMENTS = "job='%s',route='%s',signal='%s'", "$labels.job $labels.route $labels.signal"
 _BEGIN = f"max(ragwatch_traffic_drift_start_timestamp_seconds{{{_PLACE}}})"
 _SHARE = f"topk(1, 100 * ragwatch_traffic_drift_ratio{{{{{_PLACE},period='{{}}'}}}})"
@@ -20,7 +20,7 @@ _SHARE = f"topk(1, 100 * ragwatch_traffic_drift_ratio{{{{{_PLACE},period='{{}}'}
 def alerts(plan: RulePlan) -> Iterator[Alert]:
     """Alerts on signals: those that users feel at once warn, and page where far more answers than before have them."""
     warned, others = (_alarm(operator, _WARNED) for operator in ("=~", "!~"))
-    gross = f"{_alarm('=~', '|'.join(plan.rises))}\nand on (job, route, signal) (\n  {_gross(plan.rises)}\n)"
+    gross = f"{_alarm('=~', '|'.join(plan.rises))}\nand on (job, route, signal) (\n  {_gross(plan)}\n)"
     for severity, expr in (
         *([(Severity.CRITICAL, gross)] if plan.rises else ()),
         (Severity.WARNING, warned),
@@ -66,13 +66,13 @@ def _change() -> str:
     return texts.asked(_SHARE.format("since"), _ARGUMENTS, since, " differ from their reference")
 
 
-def _gross(rises: Mapping[Signal, float]) -> str:
+def _gross(plan: RulePlan) -> str:
     """Condition that the share of answers with a signal has risen so much over its reference."""
-    parts = []
-    for signal, rise in rises.items():
+    parts, recent = [], span(plan.windows[0])
+    for signal, rise in plan.rises.items():
         now = (
-            f"sum by (job, route) (increase({signal.row.series}[{_RECENT}]))"
-            f" / (sum by (job, route) (increase({_ANSWERS}[{_RECENT}])) > 0)"
+            f"sum by (job, route) (increase({signal.row.series}[{recent}]))"
+            f" / (sum by (job, route) (increase({_ANSWERS}[{recent}])) > 0)"
         )
         before = f'min by (job, route) (ragwatch_traffic_drift_ratio{{signal="{signal}",period="before"}})'
         parts.append(f'label_replace({now} - on (job, route) {before} > {rise:g}, "signal", "{signal}", "", "")')

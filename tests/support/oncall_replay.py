@@ -50,6 +50,14 @@ class Scenario:
     noise: float = 0.1
 
 
+GROSS_SCENARIOS = (
+    Scenario("refusals", Breakage.ABSTENTION, 1.0, "TrafficDrift", max_answers=400),
+    Scenario("no-text", Breakage.NO_TEXT, 0.9, "TrafficDrift", max_answers=400),
+    Scenario("german", Breakage.OTHER_LANGUAGE, 1.0, "TrafficDrift", max_answers=400),
+    Scenario("repeated", Breakage.REPEATED, 0.9, "TrafficDrift", max_answers=400),
+    Scenario("quiet"),
+)
+"""Failures that page whatever a judge says."""
 QUALITY = ("RagwatchQualityDrift", "RagwatchQualityBad")
 SCENARIOS = (
     Scenario("inventions", Breakage.INVENTION, 0.6, "QualityDrift|QualityBad", stage="generation", max_answers=400),
@@ -71,6 +79,7 @@ MORE_SCENARIOS = (
     Scenario("empty", Breakage.EMPTY, 0.05, "TrafficDrift", MORNING, max_answers=1000),
     Scenario("silent", Breakage.SILENCE, 1.0, "RouteSilent", MORNING, max_answers=2000),
 )
+_SIGNALS = "abstentions, empty_retrievals, empty_answers, other_language, repeated_answers"
 REAL_SCENARIOS = {
     "real inventions": (
         Scenario("clapnq", Breakage.INVENTION, 0.15, "QualityDrift|QualityBad", stage="generation", max_answers=1500),
@@ -185,7 +194,7 @@ def sections(scenarios: Sequence[Scenario], judge: str, learnt: int = LEARNT) ->
         "estimates": "{windows: [15m], every: 500ms}",
         "drift": (
             f"{{reference: {learnt - 20}, reference_time: 10ms, quantities: [{', '.join(QUANTITIES)}], "
-            f"traffic: {{requests: {learnt - 20}, reference: 10ms, signals: [abstentions, empty_retrievals]}}}}"
+            f"traffic: {{requests: {learnt - 20}, reference: 10ms, signals: [{_SIGNALS}]}}}}"
         ),
     }
 
