@@ -67,13 +67,23 @@ def _change() -> str:
 
 
 def _gross(plan: RulePlan) -> str:
-    """Condition that the share of answers with a signal has risen so much over its reference."""
+    """Condition that the share of answers with a signal has risen so much over its reference, and still is so high.
+
+    Since the change, as the daemon counts it; from the end of the first window on, in the newest window as well.
+    """
     parts, recent = [], span(plan.windows[0])
     for signal, rise in plan.rises.items():
+        place = f'signal="{signal}"'
+        before, since = (
+            f'{operator} by (job, route) (ragwatch_traffic_drift_ratio{{{place},period="{period}"}})'
+            for operator, period in (("min", "before"), ("max", "since"))
+        )
         now = (
             f"sum by (job, route) (increase({signal.row.series}[{recent}]))"
             f" / (sum by (job, route) (increase({_ANSWERS}[{recent}])) > 0)"
         )
-        before = f'min by (job, route) (ragwatch_traffic_drift_ratio{{signal="{signal}",period="before"}})'
-        parts.append(f'label_replace({now} - on (job, route) {before} > {rise:g}, "signal", "{signal}", "", "")')
+        began = f"max by (job, route) (ragwatch_traffic_drift_start_timestamp_seconds{{{place}}})"
+        lasts = f"{now} - on (job, route) {before} > {rise:g} or {began} > time() - {plan.windows[0]:g}"
+        risen = f"{since} - on (job, route) {before} > {rise:g} and on (job, route) ({lasts})"
+        parts.append(f'label_replace({risen}, "signal", "{signal}", "", "")')
     return "\n  or ".join(parts)

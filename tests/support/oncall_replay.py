@@ -212,7 +212,7 @@ def play(
     named = [scenario.route for scenario in scenarios if scenario.stage is not None]
     before = f'count by (route) (ragwatch_stage_baseline_ratio{{job="{job}",route=~"{"|".join(named)}"}})'
     until("usual shares of stages", lambda: len(stage.ask(before)) == len(named))
-    assert told(stage, job) == []
+    assert not told(stage, job), told(stage, job)
     waiting = {scenario.route: scenario for scenario in scenarios if scenario.alert}
     after: dict[str, float] = {}
     writer.break_everything()

@@ -59,7 +59,7 @@ class Breakage(StrEnum):
 
 _INSTEAD = {
     Breakage.NO_TEXT: "",
-    Breakage.OTHER_LANGUAGE: "Das Haus ist seit vielen Jahren offen, und der Eintritt kostet nicht mehr als ein Kaffee.",
+    Breakage.OTHER_LANGUAGE: "Das Haus ist seit Jahren offen, und der Eintritt kostet nicht mehr als ein Kaffee.",
     Breakage.REPEATED: "The museum opened in 1931, and entry costs 4 euros for adults.",
 }
 
