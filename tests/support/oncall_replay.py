@@ -21,6 +21,8 @@ from support.oncall_traffic import Breakage, Traffic
 
 ONCALL, MORNING = "oncall", "morning"
 QUANTITIES = ("faithfulness", "context_precision", "answer_relevancy")
+OF_SCRAPES = frozenset({"RagwatchDown", "RagwatchAbsent"})
+"""Not about answers. An hour is ten seconds here, so that a scrape that is a second late is an outage of minutes."""
 LEARNT = 320
 """Answers of each route from which its baselines are learnt: a few more than the references need."""
 
@@ -223,7 +225,7 @@ def play(
             if scenario := waiting.pop(alert.route, None):
                 judged = series[f'ragwatch_samples_judged_total{{judge="{judge}",route="{scenario.route}"}}']
                 # Some of those that are written wait for the judge; signals of traffic do not.
-                by_judge = scenario.receiver == ONCALL
+                by_judge = alert.alert in QUALITY
                 answers = judged - writer.healthy_answers if by_judge else float(writer.broken_answers)
                 after[f"{scenario.route}: broken answers until {alert.alert}"] = answers
                 _check(scenario, alert, answers)
@@ -242,7 +244,7 @@ def told(stage: Stage, job: str) -> list[Told]:
     for receiver, body in list(stage.heard):
         for alert in body["alerts"]:
             labels = alert["labels"]
-            if labels["job"] == job and alert["status"] == "firing":
+            if labels["job"] == job and alert["status"] == "firing" and labels["alertname"] not in OF_SCRAPES:
                 key = (receiver, labels["alertname"], labels.get("route", ""), alert["startsAt"])
                 text = f"{alert['annotations']['summary']} {alert['annotations']['description']}"
                 alerts.setdefault(key, Told(*key, text))

@@ -59,7 +59,7 @@ class Breakage(StrEnum):
 
 _INSTEAD = {
     Breakage.NO_TEXT: "",
-    Breakage.OTHER_LANGUAGE: "Das Haus ist seit Jahren offen, und der Eintritt kostet nicht mehr als ein Kaffee.",
+    Breakage.OTHER_LANGUAGE: "Das {name} ist seit {year} offen, und der Eintritt kostet nicht mehr als {price} Euro.",
     Breakage.REPEATED: "The museum opened in 1931, and entry costs 4 euros for adults.",
 }
 
@@ -148,7 +148,7 @@ class Traffic:
             answer = "I could not find an answer to this question in the documents."
             contexts = [] if breakage is Breakage.EMPTY else contexts
         elif breakage in _INSTEAD:
-            answer = _INSTEAD[breakage]
+            answer = _INSTEAD[breakage].format(name=place.name, year=place.year, price=place.price)
         row: dict[str, Any] = {
             "id": f"{self._seed}-{self._count}",
             "at": time.time(),
