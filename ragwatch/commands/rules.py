@@ -104,6 +104,7 @@ def plan_of(config: Config) -> RulePlan:
             {suite: seconds for suite, seconds in intervals.items() if seconds > options.canaries / 2}
         ),
         limits=options.limits,
+        rises=MappingProxyType(dict(options.page_rises)),
         segments=bool(settings.segments),
         criteria=tuple(criterion.quantity for criterion in settings.criterion_rules),
     )

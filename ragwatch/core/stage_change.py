@@ -15,7 +15,7 @@ from ragwatch.model.stages import Stage
 
 MIN_SAMPLES = 10
 MAX_P = 1e-3
-"""Largest p-value of a rise that is told; three stages are looked at, again and again."""
+"""Largest p-value of a rise that is reported; three stages are looked at, again and again."""
 IGNORED = "ignored"
 """Counted in place of the stage `none` for a good answer that does not use the top-ranked context."""
 StageCounts = Mapping[str, int]

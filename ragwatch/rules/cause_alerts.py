@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from ragwatch.core.sample import OTHER
+from ragwatch.model.signals import GROSS
 from ragwatch.rules import texts
 from ragwatch.rules.alert import AGE, COUNT, JUDGE, PERCENT, ROUTE, SOURCE, SUITE, Alert, Area, Severity
 from ragwatch.rules.plan import RulePlan
 from ragwatch.rules.promql import gain, in_words, pick, span
-from ragwatch.rules.texts import asked
+from ragwatch.rules.texts import rejection
 
 _MIN_COUNT = 5
 _MIN_PROBES = 20  # known-bad answers below which their share says nothing
@@ -249,30 +250,25 @@ def _sources(plan: RulePlan) -> Iterator[Alert]:
     rejected, seen = (
         f"sum by (job, source) (increase(ragwatch_requests_{name}_total[{window}]))" for name in ("rejected", "seen")
     )
-    yield _source(
-        name="RagwatchSourceRejects",
-        meaning=f"More than {100 * limits.rejects:g} % of the records of a source are rejected.",
-        delay=f"{in_words(plan.window)} window",
-        expr=f"{rejected}\n  / ({seen} >= {limits.samples}) > {limits.rejects:g}",
-        summary=f"{SOURCE}: {PERCENT} of the records were rejected in the last {window}{_rejection(window)}.",
-        description=f"{PERCENT} of the records of source {SOURCE} were rejected in the last {window}. They are not "
-        "measured.",
-    )
+    share = f"{rejected}\n  / ({seen} >= {limits.samples})"
+    before = share.replace(f"[{window}]", f"[{span(plan.windows[-1])}] offset {window}")  # none of a new source
+    gross = f"{share}\nand ({share} - ({before})) > {GROSS:g}"
+    for severity, expr in (
+        (Severity.CRITICAL, gross),
+        (Severity.WARNING, f"{share} > {limits.rejects:g}\nunless ({gross})"),
+    ):
+        yield _source(
+            name="RagwatchSourceRejects",
+            meaning=f"More than {100 * limits.rejects:g} % of the records of a source are rejected; it pages where "
+            f"their share has risen by more than {100 * GROSS:g} % of the records.",
+            delay=f"{in_words(plan.window)} window",
+            expr=expr,
+            summary=f"{SOURCE}: {PERCENT} of the records were rejected in the last {window}{rejection(window)}.",
+            description=f"{PERCENT} of the records of source {SOURCE} were rejected in the last {window}. They are "
+            "not measured.",
+            severity=severity,
+        )
     yield _incomplete(plan)
-
-
-def _rejection(window: str) -> str:
-    """Template text such as `: missing_field (answer), first at app.jsonl:12`: the most frequent reason."""
-    most = f"topk(1, sum by (reason) (increase(ragwatch_requests_rejected_total{{job='%s',source='%s'}}[{window}])))"
-    place = "job='%s',source='%s',reason='%s'"
-    field = "{{ if .Labels.field }} ({{ .Labels.field }}){{ end }}"
-    first = asked(
-        f"topk(1, ragwatch_rejections_info{{{place}}})",
-        "$labels.job $labels.source $reason",
-        f"{{{{ with . | first }}}}{field}, first at {{{{ .Labels.first }}}}{{{{ end }}}}",
-    )
-    reason = '{{ $reason := . | first | label "reason" }}: {{ $reason }}'
-    return asked(most, "$labels.job $labels.source", f"{reason}{first}")
 
 
 def _silent_source(plan: RulePlan) -> Alert:

@@ -108,12 +108,12 @@ def since(plan: RulePlan, limit: str, then: str, otherwise: str = "") -> str:
 
 def since_when(plan: RulePlan, limit: str) -> str:
     """Template text such as ` since 04:18 UTC`."""
-    told = ' since {{ (. | first | value | toTime).Format "15:04" }} UTC'
+    moment = ' since {{ (. | first | value | toTime).Format "15:04" }} UTC'
     newest = (
         f"route:ragwatch_quality:mean{span(plan.windows[0])}{{{PLACE},quantity='%s',window='{span(plan.windows[0])}'}}"
     )
     first = f"min_over_time(timestamp({newest})[{_SINCE_HOURS}h:1m])"
-    return since(plan, limit, told, asked(first, f"{ARGUMENTS} $worst", f"{told} or earlier"))
+    return since(plan, limit, moment, asked(first, f"{ARGUMENTS} $worst", f"{moment} or earlier"))
 
 
 def stage() -> str:
@@ -190,3 +190,17 @@ def worst(origin: tuple[str, str], parameters: str) -> str:
     """Template text with the address of the worst answers that `parameters` select; empty as a link is."""
     place = "route={{ $labels.route }}&judge={{ $labels.judge }}"
     return link(origin, f"/samples?{place}{parameters}&sort=worst&limit={_WORST}", " Worst answers: ")
+
+
+def rejection(window: str) -> str:
+    """Template text such as `: missing_field (answer), first at app.jsonl:12`: the most frequent reason."""
+    most = f"topk(1, sum by (reason) (increase(ragwatch_requests_rejected_total{{job='%s',source='%s'}}[{window}])))"
+    place = "job='%s',source='%s',reason='%s'"
+    field = "{{ if .Labels.field }} ({{ .Labels.field }}){{ end }}"
+    first = asked(
+        f"topk(1, ragwatch_rejections_info{{{place}}})",
+        "$labels.job $labels.source $reason",
+        f"{{{{ with . | first }}}}{field}, first at {{{{ .Labels.first }}}}{{{{ end }}}}",
+    )
+    reason = '{{ $reason := . | first | label "reason" }}: {{ $reason }}'
+    return asked(most, "$labels.job $labels.source", f"{reason}{first}")

@@ -350,3 +350,28 @@ def test_rejected_records_are_told_with_reason_field_and_first_line(tmp_path: Pa
     assert said["summary"] == (
         "app: 41% of the records were rejected in the last 1h: missing_field (answer), first at app.jsonl:12."
     )
+
+
+@pytest.mark.parametrize(("rejected", "severity"), [(40, "warning"), (80, "critical")])
+def test_a_source_that_rejects_most_records_pages(rejected: float, severity: str, tmp_path: Path) -> None:
+    """Where it did not before; once."""
+    rules(PLAN, ["RagwatchSourceRejects"], tmp_path)
+    seen, lost = (
+        'ragwatch_requests_seen_total{source="app"}',
+        'ragwatch_requests_rejected_total{source="app",reason="x"}',
+    )
+    phases: list[Phase] = [{seen: Climb(100), lost: Climb(1)}] * 2 + [{seen: Climb(100), lost: Climb(rejected)}]
+    expected = [{"alertname": "RagwatchSourceRejects", "eval_time": f"{2 * PHASE + 75}m", "exp_alerts": []}]
+    told = play(tmp_path, phases, {"alert_rule_test": expected})
+    assert re.findall(r'severity="(\w+)"', told) == [severity]
+
+
+def test_the_rise_of_a_signal_that_pages_is_a_key(tmp_path: Path) -> None:
+    """Refusals do not page where a configuration says so."""
+    config = {"sources": [{"kind": "tail", "name": "app", "path": "/x"}], "judges": [{"kind": "lexical", "name": "e"}]}
+    rises = {"abstentions": None, "uncited_answers": 0.9}
+    rules(plan_of(parse({**config, "alerts": {"rises": rises}}, folder=Path())), ["RagwatchTrafficDrift"], tmp_path)
+    at = PHASE + 30
+    expected = [{"alertname": "RagwatchTrafficDrift", "eval_time": f"{at}m", "exp_alerts": []}]
+    told = play(tmp_path, [abstaining(0.3, 0), abstaining(9.5, 1)], {"alert_rule_test": expected})
+    assert set(re.findall(r'severity="(\w+)"', told)) == {"warning"}

@@ -20,7 +20,7 @@ promql = pytest.importorskip("promql_parser")
 
 ROOT = Path(__file__).parents[2]
 TARGET = {"job", "instance", "cluster", "namespace"}
-OF_ALERTS = {"alertname", "alertstate", "severity", "route", "quantity", "window", *TARGET}
+OF_ALERTS = {"alertname", "alertstate", "severity", "route", "quantity", "signal", "window", *TARGET}
 OF_PROMETHEUS = {"up": TARGET, "ALERTS": OF_ALERTS}
 NEWER_THAN_2_42 = {"info", "mad_over_time", "double_exponential_smoothing", "sort_by_label", "sort_by_label_desc"}
 

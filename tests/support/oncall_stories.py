@@ -47,7 +47,7 @@ def a_broken_retriever_is_one_page(stage: Stage, fleet: Fleet) -> Took:
     name = alert["labels"]["alertname"]
     said = alert["annotations"]
     assert said["summary"].startswith(f"{alert['labels']['route']}: "), said
-    assert re.search(r" is 0\.\d\d, threshold 0\.70| fell (?:from 0\.\d\d )?to 0\.\d\d", said["summary"]), said
+    assert re.search(r" is 0\.\d\d, threshold 0\.70| (?:0\.\d\d -> 0\.\d\d since|fell)", said["summary"]), said
     _follow(said, alert["labels"], name)
     degraded = 'ALERTS{{alertname="RagwatchCanariesDegraded",alertstate="firing",job="{}"}}'
     until("broken canaries", lambda: stage.ask(degraded.format(JOB)))

@@ -144,7 +144,7 @@ def _latest_break(newest: deque[tuple[float, Score]], before: float) -> Break:
         if total * total / weight > best:
             best, first = total * total / weight, index
     scores = list(newest)[first:]
-    found = Break(scores[0][0], before)
+    change = Break(scores[0][0], before)
     for _, score in scores:
-        found.add(score)
-    return found
+        change.add(score)
+    return change

@@ -177,6 +177,7 @@ def test_what_pages_by_default() -> None:
         "RagwatchCanariesDegraded",
         "RagwatchCanaryAnswersWrong",
         "RagwatchTrafficDrift",
+        "RagwatchSourceRejects",
         "RagwatchAbsent",
     }
     told = {alert.name for alert in alerts(plan) if alert.severity is Severity.INFO}
