@@ -119,9 +119,11 @@ _ANSWERED = Need(
     lambda config, _: any(suite.place.judge for suite in config.canaries),
 )
 _CONTROL = Need("a control in `drift.controls`", _compared)
-_ROUTE = Need(
-    "a route of its own (`routes`): values of `segments` are shown, and not watched", lambda _config, _route: False
+_SEGMENT = Need(
+    "the key and the value in `segments`, and `drift.segments`",
+    lambda config, _: bool(config.settings.segments) and config.settings.drift.segments,
 )
+_ROUTE = Need("a route of its own (`routes`)", lambda _config, _route: False)
 _ANCHORS = Need("`anchors`", lambda config, _: config.settings.anchors is not None)
 
 FAILURES: tuple[Failure, ...] = (
@@ -151,7 +153,10 @@ FAILURES: tuple[Failure, ...] = (
             Way("TrafficDrift", Outcome.TICKET, _signal(Signal.UNCITED_ANSWERS, Signal.DANGLING_CITATIONS)),
         ),
     ),
-    Failure("one tenant", (Way("QualityDrift", Outcome.PAGE, _ROUTE),)),
+    Failure(
+        "one tenant",
+        (Way("SegmentDrift", Outcome.TICKET, _SEGMENT), Way("QualityDrift", Outcome.PAGE, _ROUTE)),
+    ),
     Failure(
         "silence",
         (Way("RouteSilent", Outcome.TICKET, _ALWAYS), Way("SourceSilent", Outcome.TICKET, _ALWAYS)),

@@ -70,7 +70,9 @@ def test_what_pages_by_default() -> None:
         ({"alerts": {"severity": {"RouteSilent": "critical"}}}, "silence", PAGE, ""),
         ({"drift": {"quantities": ["citation_precision"]}}, "wrong citations", PAGE, ""),
         ({}, "silence", TICKET, "`alerts.severity: {RouteSilent: critical}`"),
-        ({}, "one tenant", NOTHING, "`routes`"),
+        ({}, "one tenant", NOTHING, "`segments`"),
+        ({"segments": {"tenant": ["acme"]}}, "one tenant", TICKET, "a route of its own"),
+        ({"segments": {"tenant": ["acme"]}, "drift": {"segments": False}}, "one tenant", NOTHING, "`drift.segments`"),
     ],
 )
 def test_each_failure_names_its_key(settings: dict[str, Any], failure: str, outcome: Outcome, key: str) -> None:
