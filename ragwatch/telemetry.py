@@ -300,22 +300,14 @@ class Telemetry:
         log("canaries ran", suite=suite, asked=asked, degraded=degraded, failed=failed)
 
     def drift_alarmed(
-        self,
-        quantity: str,
-        route: str,
-        *,
-        evidence: float,
-        judge_moved: bool,
-        stage: str | None = None,
-        segment: str = "",
+        self, quantity: str, route: str, *, evidence: float, judge_moved: bool, stage: str | None = None
     ) -> None:
         """A quantity has drifted on a route; `judge_moved` if the judge has drifted too, which may be the cause.
 
-        `stage` is the stage at fault that has become more frequent; None if that is not known. `segment` is the key and
-        the value of the answers that it is about; empty for all answers of the route.
+        `stage` is the stage at fault that has become more frequent; None if that is not known.
         """
         figures = {"evidence": round(evidence, 1), "judge_moved": judge_moved, "stage": stage}
-        self._log.error("drift", quantity=quantity, route=route, **figures, **({"segment": segment} if segment else {}))
+        self._log.error("drift", quantity=quantity, route=route, **figures)
 
     def learning_paused(self, kind: str, routes: Mapping[str, str]) -> None:
         """No baseline is learnt on these routes, each with the reason: during an alert, bad answers would become it."""

@@ -99,11 +99,7 @@ def build_watchers(config: Config, plan: SamplingPlan, judges: Iterable[Judge], 
             standing=drift.paused,
         ),
         silence=SilenceLoop(
-            routes,
-            traffic.false_alarm_days,
-            tallies=shared.store.tallies,
-            store=shared.led,
-            clock=shared.clock,
+            routes, traffic.false_alarm_days, tallies=shared.store.tallies, store=shared.led, clock=shared.clock
         ),
         bridge=VersionBridge(
             judge,

@@ -111,7 +111,7 @@ SEGMENTS: tuple[SeriesDefinition, ...] = (
         Gauge.SEGMENT_DRIFT_ANSWERS,
     ),
     SeriesDefinition(
-        "ragwatch_segment_drift_unwatched",
+        "ragwatch_segment_drift_missing_detectors",
         "Number of quantities of segments on routes that have no drift detector, because there are too many.",
         Gauge.DRIFT_UNWATCHED,
     ),

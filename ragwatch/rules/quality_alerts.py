@@ -129,7 +129,7 @@ def _drift(plan: RulePlan) -> Alert:
         promise="one in `drift.false_alarm_every` (30 d) over all detectors, guaranteed",
         severity=Severity.CRITICAL,
         expr=unless_paged(
-            f"max by (job, route, judge) ({_judged(f'({alarm} and on ({_CELL}) {_baseline(plan)})', plan)})",
+            _judged(f"max by (job, route) ({alarm} and on ({_CELL}) {_baseline(plan)})", plan),
             window,
             'alertname=~"RagwatchQualityBad|RagwatchErrorBudgetBurn"',
             OF_SIGNALS,
@@ -184,7 +184,8 @@ def _segments(plan: RulePlan) -> Alert:
             "--route '{{ $labels.route }}' --renew."
         ),
         labels=("job", "route", "judge", "segment", "value"),
-        samples="&sort=worst",
+        samples=f"{texts.of_worst(drifted, arguments, '&quantity={{ $worst }}')}&sort=worst",
+        causes=texts.of_worst(drifted, arguments, texts.beyond("ragwatch_drift_baseline_ratio")),
         hold=0.0,
         kept=0.0,
     )

@@ -119,7 +119,7 @@ def test_templates_ask_for_series_that_exist() -> None:
         texts: Any = alert.rule(PLAN)["annotations"]
         for text in texts.values():
             for query in re.findall(r'printf "([^"]+)"[^|}]* \| query', text):
-                check(query.replace("%s", "x"))
+                check(query.replace("%s", "x").replace("%q", '"x"'))
                 asked += 1
     assert asked > 5
 

@@ -287,11 +287,11 @@ class ScoreDriftLoop(DriftLoop[ScoreStream]):
         run = StoredRun(KIND, name_of(cell), alarm.at, failing=True, body=body)
         self._store.record_run(run, Tallies() if is_segment(cell) else Tallies({(Tally.DRIFT_ALARMS, cell): 1}))
         self._telemetry.drift_alarmed(
-            *cell[:2],
+            cell[0],
+            words_of(cell).removeprefix(f"{cell[0]}/"),
             evidence=alarm.evidence,
             judge_moved=moved,
             stage=None if change is None else str(change.stage),
-            segment=" ".join(cell[2:]),
         )
 
     def _figures(self) -> Figures:
