@@ -112,10 +112,10 @@ class Rhythm:
     def _rate(self, hour: int) -> float:
         weekend = _is_weekend(hour // 24)
         alike = [day * 24 + hour % 24 for day in range(7) if _is_weekend(day) is weekend]
-        observed = sum(self.hours[like] for like in alike)
+        observed = sum(self.hours[index] for index in alike)
         if observed == 0.0:
             return 0.0
-        usual = sum(self.answers[like] for like in alike) / observed
+        usual = sum(self.answers[index] for index in alike) / observed
         return (self.answers[hour] + _PRIOR_HOURS * usual) / (self.hours[hour] + _PRIOR_HOURS)
 
 
