@@ -69,7 +69,7 @@ def broke(before: float, since: float, answers: int, stage: tuple[float, float] 
     return {**told, PAGES: Flat(1)}
 
 
-READ: Phase = {PAGES: Flat(1), 'ragwatch_traffic_contexts_count{route="search"}': Climb(10)}
+READ: dict[str, Shape] = {PAGES: Flat(1), 'ragwatch_traffic_contexts_count{route="search"}': Climb(10)}
 HEALTHY = {**scores("faithfulness", 0.99, 100), **drift(0.96, 0), **READ}
 BROKEN = {**scores("faithfulness", 0.80, 100), **drift(0.96, 1), **READ}
 
@@ -360,7 +360,7 @@ def test_a_source_that_rejects_most_records_pages(rejected: float, severity: str
         'ragwatch_requests_seen_total{source="app"}',
         'ragwatch_requests_rejected_total{source="app",reason="x"}',
     )
-    phases: list[Phase] = [{seen: Climb(100), lost: Climb(1)}] * 2 + [{seen: Climb(100), lost: Climb(rejected)}]
+    phases: list[Phase] = [{seen: Climb(100), lost: Climb(by)} for by in (1, 1, rejected)]
     expected = [{"alertname": "RagwatchSourceRejects", "eval_time": f"{2 * PHASE + 75}m", "exp_alerts": []}]
     told = play(tmp_path, phases, {"alert_rule_test": expected})
     assert re.findall(r'severity="(\w+)"', told) == [severity]

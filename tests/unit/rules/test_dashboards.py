@@ -190,7 +190,7 @@ def test_windows_and_judges_of_alerts_are_selected() -> None:
     """The window and the judge that page are those that a dashboard opens with."""
     other = {"name": "second", "kind": "lexical"}
     shown = plan(judges=[{"name": "first", "kind": "lexical"}, other], alerts={"judge": "second", "window": "6h"})
-    assert (shown.judge, shown.window, shown.features) == ("second", "6h", {Feature.LABELS})
+    assert (shown.judge, shown.window, shown.features) == ("second", "6h", frozenset({Feature.LABELS}))
 
 
 def _labels(names: tuple[str, ...]) -> Iterator[str]:
