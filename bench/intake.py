@@ -19,6 +19,7 @@ from pathlib import Path
 
 from ragwatch import formats
 from ragwatch.core.redaction.redactor import Redactor
+from ragwatch.core.repeated import RepeatedAnswers
 from ragwatch.core.sampling import SamplingPlan, key_of
 from ragwatch.core.signals import SignalCounter
 from ragwatch.core.vocabulary import NoveltyMeter, Vocabulary, learn
@@ -126,7 +127,8 @@ def shares(path: Path) -> list[tuple[str, float]]:
     read = formats.build("auto").read
     samples = [read(record, "x") for record in records]
     questions = [sample.question for sample in samples if sample.question]
-    signals = SignalCounter({"search": NoveltyMeter(learn(Vocabulary(), questions[:5000]))})
+    meter = NoveltyMeter(learn(Vocabulary(), questions[:5000]))
+    signals = SignalCounter({"search": meter}, RepeatedAnswers())
     parts: list[tuple[str, Iterable[object]]] = [
         ("parse (orjson)", (parse(line) for line in lines)),
         ("format", (read(record, "x") for record in records)),

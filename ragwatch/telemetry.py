@@ -19,6 +19,7 @@ from time import monotonic
 import structlog
 from structlog.typing import FilteringBoundLogger, Processor
 
+from ragwatch.core.rejections import Rejections
 from ragwatch.errors import RagwatchError
 from ragwatch.model.enumerations import Labelled
 
@@ -80,10 +81,11 @@ class Telemetry:
         self._counts: Counter[tuple[EventCount, tuple[str, ...]]] = Counter()
         self._levels: dict[tuple[GaugeLevel, tuple[str, ...]], float] = {}
         self._in_force: frozenset[str] = frozenset()
-        self._minute, self._shown = 0.0, 0
+        self._minute, self._shown, self.rejections = 0.0, 0, Rejections()
         self._next_warning: dict[str, float] = {}
         self.last_reload_ok: bool | None = None
         self.last_reload_at: float | None = None
+        self.pages: str | None = None
         self.leader: bool | None = None
 
     def counts(self) -> dict[tuple[EventCount, tuple[str, ...]], float]:
@@ -112,9 +114,9 @@ class Telemetry:
         """The daemon has stopped; `drained` if no step had to be cancelled."""
         self._log.info("stopped", drained=drained)
 
-    def configured(self, at: float) -> None:
-        """A configuration was loaded."""
-        self.last_reload_ok, self.last_reload_at = True, at
+    def configured(self, at: float, pages: str | None = None) -> None:
+        """A configuration was loaded; `pages` is the address of the pages that others can open, None for none."""
+        self.last_reload_ok, self.last_reload_at, self.pages = True, at, pages
         self._log.info("configuration loaded")
 
     def misconfigured(self, why: str) -> None:
@@ -130,6 +132,7 @@ class Telemetry:
                 self._minute, self._shown = now, 0
             self._shown += 1
             shown = self._shown
+            self.rejections.add(source, reason, f"{where.get('field', '')}", f"{where['file']}:{where['line']}", now)
         if shown <= MAX_REJECTIONS_PER_MINUTE:
             self._log.warning(event, source=source, reason=reason, **where)
         elif shown == MAX_REJECTIONS_PER_MINUTE + 1:
@@ -192,16 +195,14 @@ class Telemetry:
         """Whether a warning that may be frequent is logged now: every 10 minutes."""
         now = monotonic()
         with self._lock:
-            due = now >= self._next_warning.get(warning, now)
-            if due:
+            if due := now >= self._next_warning.get(warning, now):
                 self._next_warning[warning] = now + LIMIT_WARNING_SECONDS
         return due
 
     def judge_called(self, judge: str, model: str, seconds: float) -> None:
         """A call to a judge returned or failed after so many seconds."""
         self._add(EventCount.JUDGE_CALLS, (judge, model))
-        index = bisect_left(CALL_SECONDS, seconds)
-        cell = repr(CALL_SECONDS[index]) if index < len(CALL_SECONDS) else "+Inf"
+        cell = (*map(repr, CALL_SECONDS), "+Inf")[bisect_left(CALL_SECONDS, seconds)]
         self._add(EventCount.JUDGE_SECONDS, (judge, model, cell))
         self._add(EventCount.JUDGE_SECONDS, (judge, model, "sum"), seconds)
 

@@ -10,6 +10,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from tools.dashboard_linter import panels
+
 PACKAGES = ("@grafana/schema@13.2.3", "typescript@5")
 BOARDS = Path(__file__).parent.parent / "grafana"
 RAW = "@grafana/schema/dist/esm/raw/composable"
@@ -34,9 +36,8 @@ def typescript(board: dict[str, Any]) -> str:
         f"import * as {kind} from '{RAW}/{kind}/panelcfg/x/{name}PanelCfg_types.gen';" for kind, name in KINDS.items()
     )
     lines = [*imports, TYPED, f"export const board: J<Dashboard> = {json.dumps(board)};"]
-    for panel in board["panels"]:
-        if (kind := panel["type"]) == "row":
-            continue
+    for panel in panels(board):
+        kind = panel["type"]
         number, custom = panel["id"], panel["fieldConfig"]["defaults"]["custom"]
         lines.append(f"export const options{number}: J<Some<{kind}.Options>> = {json.dumps(panel['options'])};")
         if custom:

@@ -5,7 +5,7 @@ dist/kit are the Helm chart, the manifests for Kubernetes and the jsonnet mixin,
 manual page; `make wheel` takes the page from there.
 
 The dashboards have the panels of canaries, anchors, joins, exports, segments and criteria, which config.example.yaml
-shows as comments.
+shows as comments, in closed rows.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import yaml
 from ragwatch.commands.dashboards import board_plan_of, dashboard_files, stored_dashboard
 from ragwatch.commands.rules import plan_of
 from ragwatch.config import load
+from ragwatch.config.paging import failures_table
 from ragwatch.rules import RulePlan, alerts, operator, prometheus, yaml_text
 from ragwatch.rules.alert import Alert
 from ragwatch.rules.dashboards import Feature
@@ -48,7 +49,7 @@ def files() -> dict[str, str]:
         Feature.SEGMENTS,
         Feature.CRITERIA,
     }
-    shown = replace(shown, features=shown.features | commented)
+    shown = replace(shown, features=shown.features | commented, optional=shown.optional | (commented - shown.features))
     dashboards = dashboard_files(shown)
     texts |= {f"grafana/dashboards/{name}": text for name, text in dashboards.items()}
     texts["grafana/postgres/stored.json"] = stored_dashboard()
@@ -103,11 +104,22 @@ One incident is one notification.
 - QualityDrift, QualityBad and the critical ErrorBudgetBurn are about the same: the quality of a route. Whichever starts
   first pages, the others do not start for a day, nor within an hour after it. So they do not hide each other, and
   nothing is sent after the mend.
-- The ticket of a drift alarm that was not acknowledged comes after 5 minutes if there was no page, else 12 hours after
-  the page has ended.
+- A page of drift begins and ends with the alarm of the detector. A break of one segment is a ticket; not while a page
+  tells of its whole route, nor within an hour after that.
 - A warning never mutes a page. A failing or drifted judge mutes the tickets on its own quality, not those of other
   judges.
 - A page about a route names a judge or canaries that changed too: look at these first.
+
+- A signal of traffic that pages (refusals, empty answers, another language, repeated answers, empty retrievals) holds
+  back the alerts on the quality of its route: their figures follow from it.
+
+## What pages
+
+Each kind of failure, and what reports it. `ragwatch check` and the overview name those that do not page under a
+configuration, by route, with the key to write. Drift and signals have a reference to learn first: by default 2,000
+scores, and 5,000 requests over a day.
+
+{failures}
 
 ## The list
 
@@ -153,7 +165,7 @@ def alerts_page(plan: RulePlan) -> str:
         severity = ", ".join(dict.fromkeys(each.severity for each in (alert, *others)))
         link = f"[{name}](../deploy/runbooks/{name}.md)"
         rows.append(f"| {link} | {severity} | {alert.meaning} | {_delay(alert, plan)} | {alert.promise} |")
-    return ALERTS_PAGE.format(table="\n".join(rows))
+    return ALERTS_PAGE.format(table="\n".join(rows), failures=failures_table())
 
 
 def _delay(alert: Alert, plan: RulePlan) -> str:

@@ -23,18 +23,18 @@ from ragwatch.commands.event_loop import run_async
 from ragwatch.commands.first_records import first_records
 from ragwatch.commands.log_warnings import document_advice, incomplete_file, lock_owner, pieces_fault
 from ragwatch.commands.options.serving import CheckArguments
-from ragwatch.commands.rules import link_warning, pages_of
+from ragwatch.commands.rules import link_warning
 from ragwatch.commands.samples import build_judge
 from ragwatch.commands.state_reader import check_state_keys, has_started
 from ragwatch.commands.terminal import escape_line
 from ragwatch.config import Config, JudgeConfig, load
 from ragwatch.config.canaries import SuiteConfig
 from ragwatch.config.model import Settings
-from ragwatch.config.paging import unpaged
+from ragwatch.config.paging import FAILURES, Outcome, outcome_of, unpaged
 from ragwatch.config.validation import KindConfig
 from ragwatch.config.web import WebOptions
 from ragwatch.core.criteria import Criterion
-from ragwatch.core.sample import Context, Sample
+from ragwatch.core.sample import OTHER, Context, Sample
 from ragwatch.core.scores import faithfulness
 from ragwatch.core.snapshot import Lag
 from ragwatch.daemon.state_secret import readable_secret
@@ -140,9 +140,15 @@ def _export(config: Config) -> Finding:
 
 def _alerts(config: Config) -> Iterator[Finding]:
     """What cannot page, and links of alerts that nobody else can open."""
-    reasons = unpaged(config)
-    yield Finding("alerts", OK, "; ".join(reasons) or "quality, drift, canaries and silence can page")
-    warning = link_warning(pages_of(config.settings.web))
+    routes = (*config.settings.routes, OTHER)
+    paging = (
+        failure.name
+        for failure in FAILURES
+        if all(outcome_of(config, failure, route).outcome is Outcome.PAGE for route in routes)
+    )
+    yield Finding("alerts", OK, f"pages on every route: {', '.join(paging) or 'nothing'}")
+    yield from (Finding("alerts", OK, reason) for reason in unpaged(config))
+    warning = link_warning(config.settings.web.pages)
     if warning is not None:
         yield Finding("web.external_url", WARNING, warning.removeprefix("web.external_url "))
 

@@ -63,7 +63,8 @@ def board_plan_of(config: Config, plan: RulePlan) -> BoardPlan:
         judge=plan.judge,
         window=span(plan.window),
         quantities=frozenset().union(*(_scored(judge) for judge in config.judges)),
-        features=frozenset(_features(config)),
+        features=frozenset({*_features(config), Feature.LABELS}),
+        optional=frozenset({Feature.LABELS}),
     )
 
 

@@ -76,7 +76,7 @@ class DetectorTrace:
 
 
 def replay(rules: DriftRules, answers: Sequence[ScoredAnswer], acknowledged_after: float) -> list[DetectorTrace]:
-    """Run each detector over past scores, acknowledging every alarm after a fixed time.
+    """Run each detector over past scores, ending every alarm when its break is over, or after a fixed time.
 
     Args:
         rules: Which quantities and routes to monitor, and how.
@@ -91,7 +91,7 @@ def replay(rules: DriftRules, answers: Sequence[ScoredAnswer], acknowledged_afte
             value, stream, trace = answer.scores.get(quantity_of(cell[0])), streams[cell], traces[cell]
             if value is None:
                 continue
-            if stream.alarm is not None and answer.at >= stream.alarm.at + acknowledged_after:
+            if stream.alarm is not None and (stream.mend or answer.at >= stream.alarm.at + acknowledged_after):
                 stream.acknowledge()
             active, has_baseline = stream.alarm, stream.evidence is not None
             stream.take(seq, answer.at, Score(value, 1.0 / answer.probability), control=control)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from types import MappingProxyType
-from urllib.parse import urlsplit
 
 import click
 
@@ -15,7 +14,7 @@ from ragwatch.commands.proposals import show
 from ragwatch.commands.terminal import file_name_in_errors
 from ragwatch.config import Config, load
 from ragwatch.config.canaries import SuitePlace
-from ragwatch.config.web import WebOptions
+from ragwatch.config.web import is_local
 from ragwatch.daemon.schedule import trigger_of
 from ragwatch.errors import ConfigError
 from ragwatch.rules import Links, RulePlan, operator, prometheus, yaml_text
@@ -23,7 +22,6 @@ from ragwatch.rules import Links, RulePlan, operator, prometheus, yaml_text
 _ANY_DAY = datetime(2001, 1, 1, tzinfo=UTC)
 _YEAR_SECONDS = 366 * 86400.0
 _MAX_RUNS = 10_000  # more than a week of `* * * * 1-5`
-_WILDCARD_HOSTS = frozenset({"0.0.0.0", "[::]", "::"})  # noqa: S104 - nothing is bound; links need a real host
 
 
 def rules(given: RulesArguments) -> int:
@@ -82,7 +80,7 @@ def plan_of(config: Config) -> RulePlan:
         links=Links(
             runbooks=options.runbooks,
             dashboards=options.dashboards,
-            pages=pages_of(settings.web),
+            pages=settings.web.pages,
         ),
         thresholds=MappingProxyType(settings.live_thresholds),
         route_thresholds=MappingProxyType(settings.route_thresholds),
@@ -106,6 +104,7 @@ def plan_of(config: Config) -> RulePlan:
             {suite: seconds for suite, seconds in intervals.items() if seconds > options.canaries / 2}
         ),
         limits=options.limits,
+        rises=MappingProxyType(dict(options.page_rises)),
         segments=bool(settings.segments),
         criteria=tuple(criterion.quantity for criterion in settings.criterion_rules),
     )
@@ -130,25 +129,3 @@ def longest_interval(place: SuitePlace) -> float:
         if (run - first).total_seconds() > _YEAR_SECONDS:
             break
     return longest + place.jitter
-
-
-def pages_of(web: WebOptions) -> str | None:
-    """Address of the pages that others can open; None if only this machine can."""
-    if web.external_url is None:
-        host, _, port = web.listen.rpartition(":")
-        return None if _is_local(host) or host in _WILDCARD_HOSTS else f"http://{host}:{port}"
-    return web.external_url.rstrip("/")
-
-
-def is_local(url: str) -> bool:
-    """Whether an address leads to the machine of whoever opens it.
-
-    >>> is_local("http://127.0.0.1:10477"), is_local("https://ragwatch.example.com")
-    (True, False)
-    """
-    return _is_local(urlsplit(url).hostname or "")
-
-
-def _is_local(host: str) -> bool:
-    name = host.strip("[]").lower()
-    return name == "localhost" or name.endswith(".localhost") or name == "::1" or name.startswith("127.")

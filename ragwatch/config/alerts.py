@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import fields
 from difflib import get_close_matches
 from typing import Annotated, Literal, Self
@@ -18,11 +19,12 @@ from ragwatch.config.options import (
     StrictRatio,
     split_routes,
 )
+from ragwatch.model.signals import Signal
 from ragwatch.rules import BurnRate, Limits, impossible
 from ragwatch.rules.alert import PREFIX
 from ragwatch.rules.burn import BURNS
 from ragwatch.rules.groups import NAMES
-from ragwatch.rules.plan import WINDOWS
+from ragwatch.rules.plan import RISES, WINDOWS
 
 Url = Annotated[str, Field(pattern=r"^https?://[^\s{}\"'\\]+$"), AfterValidator(lambda value: value.rstrip("/"))]
 Objective = Annotated[float, Field(gt=0.0, lt=1.0, strict=True)]
@@ -39,6 +41,15 @@ def _full_name(name: str) -> str:
     return full
 
 
+def _is_share(signal: Signal) -> Signal:
+    """A signal that answers have or do not have; numbers have no share that could rise."""
+    if signal.row.bounds is not None:
+        shares = ", ".join(known for known in Signal if known.row.bounds is None)
+        raise ValueError(f"{signal} is a number of each answer, so no share of answers has it; use one of: {shares}")
+    return signal
+
+
+ShareSignal = Annotated[Signal, AfterValidator(_is_share)]
 AlertName = Annotated[str, AfterValidator(_full_name)]
 
 
@@ -78,6 +89,7 @@ class Alerts(FrozenOptions):
     windows: tuple[Seconds, ...] = Field(WINDOWS, min_length=2)
     window: Seconds = 3600.0
     severity: dict[AlertName, Literal["critical", "warning", "info"]] = Field(default_factory=dict)
+    rises: dict[ShareSignal, StrictRatio | None] = Field(default_factory=dict)
     slos: dict[AnyQuantity, Slo] = Field(default_factory=dict)
     route_slos: dict[Route, dict[AnyQuantity, Slo | None]] = Field(default_factory=dict, alias="slos.routes")
     burns: tuple[BurnWindows, ...] = _BURN_WINDOWS
@@ -96,6 +108,12 @@ class Alerts(FrozenOptions):
     free: Bytes = _LIMITS.free
     degraded: StrictRatio = _LIMITS.degraded
     canary_answers: StrictRatio = _LIMITS.canary_answers
+
+    @property
+    def page_rises(self) -> Mapping[Signal, float]:
+        """By signal of traffic: the rise of its share that pages. A signal whose key is null never does."""
+        chosen = {**RISES, **self.rises}
+        return {signal: rise for signal, rise in chosen.items() if rise is not None}
 
     @property
     def limits(self) -> Limits:

@@ -11,6 +11,7 @@ from pydantic import Field, model_validator
 from ragwatch import formats
 from ragwatch.config.options import DAY, AnyQuantity, FilePath, FrozenOptions, InnerError, Name, Seconds, StrictRatio
 from ragwatch.core.sampling import SamplingPlan
+from ragwatch.core.segments import Segments
 from ragwatch.errors import ConfigError, FormatError
 from ragwatch.formats.record import parse
 from ragwatch.model.quantities import Quantity
@@ -45,6 +46,7 @@ class DriftOptions(FrozenOptions):
     detector: Literal["betting", "cusum", "page_hinkley"] = "betting"
     threshold: float | None = Field(None, gt=0.0)
     controls: dict[Name, Name] = Field(default_factory=dict)
+    segments: bool = True
     judge: Name | None = None
     bridge: int = Field(200, ge=0, le=MAX_BRIDGE_SAMPLES)
     traffic: TrafficDrift = TrafficDrift()
@@ -60,7 +62,14 @@ class DriftOptions(FrozenOptions):
         return self
 
     def rules(
-        self, judge: str, version: str, routes: Iterable[str], lowest: Mapping[str, float], confidence: float = 0.95
+        self,
+        judge: str,
+        version: str,
+        routes: Iterable[str],
+        lowest: Mapping[str, float],
+        confidence: float = 0.95,
+        *,
+        segments: Segments | None = None,
     ) -> DriftRules:
         """Build the rules of score drift detection for a judge.
 
@@ -70,6 +79,7 @@ class DriftOptions(FrozenOptions):
             routes: All values of the label `route`.
             lowest: Lowest inclusion probability, by route (see `lowest_probability`).
             confidence: Confidence level of the daily bands.
+            segments: The configured segments.
         """
         return DriftRules(
             judge,
@@ -86,6 +96,7 @@ class DriftOptions(FrozenOptions):
             confidence=confidence,
             lowest=lowest,
             controls=self.controls,
+            segments=segments if self.segments and segments is not None else Segments(),
         )
 
     def traffic_rules(self, routes: Iterable[str]) -> TrafficRules:

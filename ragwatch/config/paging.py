@@ -1,42 +1,251 @@
-"""Lists which alerts a configuration can never raise, for `ragwatch check` and the overview page."""
+"""Which failures of a service page, open a ticket, or are not noticed, under a configuration.
+
+The failures are a fixed list. `ragwatch check` and the overview name those that do not page on a route, why, and what
+to configure; docs/alerts.md has the list.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
 
 from ragwatch.config import Config
 from ragwatch.core.estimators.level import CALIBRATED_LABELS
+from ragwatch.core.sample import OTHER
 from ragwatch.model.quantities import Quantity
+from ragwatch.model.signals import Signal
+from ragwatch.rules.alert import PREFIX
 
-_PAGES = ("QualityBad", "QualityDrift")
+
+class Outcome(StrEnum):
+    """What a failure leads to, the most urgent first."""
+
+    PAGE = "page"
+    TICKET = "ticket"
+    NOTHING = "nothing"
+
+
+_OF_SEVERITY = {"critical": Outcome.PAGE, "warning": Outcome.TICKET, "info": Outcome.NOTHING}
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """A condition of a configuration.
+
+    Attributes:
+        text: What to configure.
+        is_met: Whether a configuration does, on a route.
+    """
+
+    text: str
+    is_met: Callable[[Config, str], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """An alert that notices a failure, and what that needs.
+
+    Attributes:
+        alert: Name of the alert without its prefix.
+        outcome: What the alert leads to unless `alerts.severity` says otherwise.
+        need: What it needs.
+        extent: From which extent of the failure on; empty for any.
+    """
+
+    alert: str
+    outcome: Outcome
+    need: Need
+    extent: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A kind of failure, and the alerts that notice it."""
+
+    name: str
+    ways: tuple[Way, ...]
+
+
+def _watched(quantity: Quantity) -> Need:
+    def is_met(config: Config, route: str) -> bool:
+        drift = config.settings.drift
+        judge = next((one for one in config.judges if one.place.name == drift.judge), config.judges[0])
+        scored = judge.place.quantities
+        return (
+            quantity in drift.quantities
+            and judge.kind not in quantity.row.unread_by
+            and (scored is None or quantity in scored)
+            and route not in drift.controls
+            and route not in drift.controls.values()
+        )
+
+    return Need(
+        f"{quantity} in `drift.quantities`, a judge that scores it, and no control of the route in `drift.controls`",
+        is_met,
+    )
+
+
+def _compared(config: Config, route: str) -> bool:
+    return route in config.settings.drift.controls and bool(config.settings.drift.quantities)
+
+
+def _signal(*signals: Signal) -> Need:
+    names = " and ".join(signals)
+    return Need(
+        f"{names} in `drift.traffic.signals`",
+        lambda config, _: set(signals) <= set(config.settings.drift.traffic.signals),
+    )
+
+
+def _of_signal(signal: Signal) -> tuple[Way, ...]:
+    """A page where far more answers have a signal than before, a ticket where more have."""
+    rise = Need(
+        f"{signal} in `drift.traffic.signals`, and a rise in `alerts.rises`",
+        lambda config, _: (
+            signal in config.settings.drift.traffic.signals and signal in config.settings.alerts.page_rises
+        ),
+    )
+    return (
+        Way("TrafficDrift", Outcome.PAGE, rise, "a rise by more than half of the answers"),
+        Way("TrafficDrift", Outcome.TICKET, _signal(signal)),
+    )
+
+
+_ALWAYS = Need("", lambda _config, _route: True)
+_CANARIES = Need("a suite in `canaries`", lambda config, _: bool(config.canaries))
+_ANSWERED = Need(
+    "a suite in `canaries` with a `judge`, whose questions need the current documents",
+    lambda config, _: any(suite.place.judge for suite in config.canaries),
+)
+_CONTROL = Need("a control in `drift.controls`", _compared)
+_SEGMENT = Need(
+    "the key and the value in `segments`, and `drift.segments`",
+    lambda config, _: bool(config.settings.segments) and config.settings.drift.segments,
+)
+_ROUTE = Need("a route of its own (`routes`)", lambda _config, _route: False)
+_ANCHORS = Need("`anchors`", lambda config, _: config.settings.anchors is not None)
+
+FAILURES: tuple[Failure, ...] = (
+    Failure(
+        "invention",
+        (
+            Way("QualityDrift", Outcome.PAGE, _watched(Quantity.FAITHFULNESS)),
+            Way("QualityDriftStanding", Outcome.TICKET, _CONTROL),
+        ),
+    ),
+    Failure(
+        "wrong documents",
+        (
+            Way("QualityDrift", Outcome.PAGE, _watched(Quantity.CONTEXT_PRECISION)),
+            Way("CanariesDegraded", Outcome.PAGE, _CANARIES, "more than half of a suite"),
+            Way("QualityDriftStanding", Outcome.TICKET, _CONTROL),
+        ),
+    ),
+    Failure("stale documents that the answer follows", (Way("CanaryAnswersWrong", Outcome.PAGE, _ANSWERED),)),
+    Failure("refusals", _of_signal(Signal.ABSTENTIONS)),
+    Failure("empty answers", _of_signal(Signal.EMPTY_ANSWERS)),
+    Failure("other language", _of_signal(Signal.OTHER_LANGUAGE)),
+    Failure(
+        "wrong citations",
+        (
+            Way("QualityDrift", Outcome.PAGE, _watched(Quantity.CITATION_PRECISION)),
+            Way("TrafficDrift", Outcome.TICKET, _signal(Signal.UNCITED_ANSWERS, Signal.DANGLING_CITATIONS)),
+        ),
+    ),
+    Failure(
+        "one tenant",
+        (Way("SegmentDrift", Outcome.TICKET, _SEGMENT), Way("QualityDrift", Outcome.PAGE, _ROUTE)),
+    ),
+    Failure(
+        "silence",
+        (Way("RouteSilent", Outcome.TICKET, _ALWAYS), Way("SourceSilent", Outcome.TICKET, _ALWAYS)),
+    ),
+    Failure(
+        "canaries",
+        (
+            Way("CanariesDegraded", Outcome.PAGE, _CANARIES, "more than half of a suite"),
+            Way("CanaryAnswersWrong", Outcome.PAGE, _ANSWERED),
+        ),
+    ),
+    Failure(
+        "judge",
+        (
+            Way("JudgeFailing", Outcome.TICKET, _ALWAYS),
+            Way("CoverageLow", Outcome.TICKET, _ALWAYS),
+            Way("JudgeDrift", Outcome.TICKET, _ANCHORS),
+        ),
+    ),
+    Failure(
+        "source",
+        (
+            Way("SourceRejects", Outcome.PAGE, _ALWAYS, "a rise by more than half of the records"),
+            Way("SourceLag", Outcome.TICKET, _ALWAYS),
+        ),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FailureOutcome:
+    """What a failure leads to on a route.
+
+    Attributes:
+        failure: Its name.
+        outcome: The most urgent outcome.
+        why: Why it does not page, and what to configure; empty where it does.
+    """
+
+    failure: str
+    outcome: Outcome
+    why: str
+
+
+def outcome_of(config: Config, failure: Failure, route: str) -> FailureOutcome:
+    """What a failure on a route leads to under a configuration."""
+    ranks = list(Outcome)
+    outcomes = [_outcome(config, way) if way.need.is_met(config, route) else Outcome.NOTHING for way in failure.ways]
+    outcome = min(outcomes, key=ranks.index)
+    if outcome is Outcome.PAGE:
+        return FailureOutcome(failure.name, outcome, "")
+    missing: dict[str, str] = {}
+    for way in failure.ways:
+        if not way.need.is_met(config, route) and ranks.index(_outcome(config, way)) < ranks.index(outcome):
+            missing.setdefault(way.alert, f"{way.alert} needs {way.need.text}")
+    lowered = {
+        way.alert: config.settings.alerts.severity.get(PREFIX + way.alert)
+        for way in failure.ways
+        if way.need.is_met(config, route)
+    }
+    set_lower = [f"`alerts.severity` makes {alert} {severity}" for alert, severity in lowered.items() if severity]
+    tickets = [f"`alerts.severity: {{{alert}: critical}}` makes it a page" for alert in lowered]
+    return FailureOutcome(failure.name, outcome, "; ".join([*missing.values(), *set_lower] or tickets[:1]))
 
 
 def unpaged(config: Config) -> tuple[str, ...]:
-    """What cannot page under a configuration, each with the key that changes it."""
-    settings, reasons = config.settings, []
-    thresholds = {*settings.live_thresholds, *(name for own in settings.route_thresholds.values() for name in own)}
-    if all(metric.row.own_alert for metric in thresholds):
-        reasons.append("no threshold pages: `thresholds` is empty")
-    else:
-        watched = any(not quantity.row.own_alert for quantity in settings.drift.quantities)
-        reasons += _without_levels({*thresholds, *settings.alerts.slos}, "; drift can page" if watched else "")
-    if all(quantity.row.own_alert for quantity in settings.drift.quantities):
-        reasons.append("no drift pages: `drift.quantities` is empty")
-    else:
-        reasons += _without_baseline(settings.drift.controls)
-    if not config.canaries:
-        reasons.append("no broken retriever pages before users notice: `canaries` is empty")
-    elif not any(suite.place.judge for suite in config.canaries):
-        reasons.append("no wrong canary answer pages: no suite in `canaries` has a `judge`")
-    if not settings.alerts.slos and not settings.alerts.route_slos:
-        reasons.append("no error budget pages: `alerts.slos` is empty")
+    """What does not page under a configuration, by failure and routes, each with the key that changes it."""
+    reasons = []
+    routes = (*config.settings.routes, OTHER)
+    for failure in FAILURES:
+        by_result: dict[FailureOutcome, list[str]] = {}
+        for route in routes:
+            by_result.setdefault(outcome_of(config, failure, route), []).append(route)
+        for result, where in by_result.items():
+            if result.outcome is not Outcome.PAGE:
+                place = "" if len(where) == len(routes) else f" on {', '.join(where)}"
+                reasons.append(f"{result.failure}{place}: {result.outcome}; {result.why}")
+    settings = config.settings
     if not settings.routes:
         reasons.append("no single route pages: `routes` is empty, so all answers have the route `other`")
-    for name in _PAGES:
-        severity = settings.alerts.severity.get(f"Ragwatch{name}", "critical")
-        if severity != "critical":
-            reasons.append(f"{name} does not page: `alerts.severity` makes it {severity}")
+    thresholds = {*settings.live_thresholds, *(name for own in settings.route_thresholds.values() for name in own)}
+    watched = any(not quantity.row.own_alert for quantity in settings.drift.quantities)
+    reasons += _without_levels({*thresholds, *settings.alerts.slos}, "; drift can page" if watched else "")
     return tuple(reasons)
+
+
+def _outcome(config: Config, way: Way) -> Outcome:
+    severity = config.settings.alerts.severity.get(PREFIX + way.alert)
+    return way.outcome if severity is None else _OF_SEVERITY[severity]
 
 
 def _without_levels(limited: Iterable[Quantity], instead: str) -> Iterator[str]:
@@ -57,15 +266,13 @@ def _without_levels(limited: Iterable[Quantity], instead: str) -> Iterator[str]:
         )
 
 
-def _without_baseline(controls: Mapping[str, str]) -> Iterator[str]:
-    """Routes on which drift cannot page: a page compares the last hour with a baseline."""
-    for route, control in controls.items():
-        yield (
-            f"no drift pages on {route}: `drift.controls` compares it with {control}, not with a baseline, so its "
-            f"drift is a ticket; `thresholds.routes.{route}` can page"
-        )
-    for control in dict.fromkeys(controls.values()):
-        yield (
-            f"no drift pages on {control}: `drift.controls` makes it a control, which is not watched; "
-            f"`thresholds.routes.{control}` can page"
-        )
+def failures_table() -> str:
+    """The list of failures for docs/alerts.md: what tells each, and what that needs."""
+    rows = ["| failure | noticed by | needs |", "|---|---|---|"]
+    for failure in FAILURES:
+        for number, way in enumerate(failure.ways):
+            name = "" if number else failure.name
+            extent = f", {way.extent}" if way.extent else ""
+            link = f"[{way.alert}](../deploy/runbooks/{PREFIX}{way.alert}.md)"
+            rows.append(f"| {name} | {link}: {way.outcome}{extent} | {way.need.text or 'nothing'} |")
+    return "\n".join(rows)

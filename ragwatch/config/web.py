@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, SecretStr
 
@@ -19,6 +20,7 @@ TRACE_MARK = "{trace_id}"
 _TRACE_URL = re.compile(  # the mark is not in the host
     r"https?://[^\s{}/?#\\]+[/?#][^\s{}\\]*\{trace_id\}[^\s{}\\]*"
 )
+_WILDCARD_HOSTS = frozenset({"0.0.0.0", "[::]", "::"})  # noqa: S104 - nothing is bound; links need a real host
 _HOST = re.compile(r"[A-Za-z0-9_.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\]")
 
 
@@ -85,3 +87,28 @@ class WebOptions(FrozenOptions):
         (True, False)
         """
         return is_loopback(self.listen)
+
+    @property
+    def pages(self) -> str | None:
+        """Address of the pages that others can open, without a slash at its end; None if only this machine can.
+
+        >>> WebOptions(listen="rag:80").pages, WebOptions(listen="127.0.0.1:80").pages
+        ('http://rag:80', None)
+        """
+        if self.external_url is not None:
+            return self.external_url.rstrip("/")
+        return None if _is_local(self.host) or self.host in _WILDCARD_HOSTS else f"http://{self.listen}"
+
+
+def is_local(url: str) -> bool:
+    """Whether an address leads to the machine of whoever opens it.
+
+    >>> is_local("http://127.0.0.1:10477"), is_local("https://ragwatch.example.com")
+    (True, False)
+    """
+    return _is_local(urlsplit(url).hostname or "")
+
+
+def _is_local(host: str) -> bool:
+    name = host.strip("[]").lower()
+    return name == "localhost" or name.endswith(".localhost") or name == "::1" or name.startswith("127.")

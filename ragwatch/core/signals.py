@@ -10,7 +10,9 @@ from operator import add, eq, itemgetter
 from ragwatch.core.abstention import MAX_ABSTENTION_CHARS, abstains
 from ragwatch.core.citation_markers import count_citations
 from ragwatch.core.relevance import rank_sample, ranking_metrics
+from ragwatch.core.repeated import RepeatedAnswers
 from ragwatch.core.sample import Context, Sample
+from ragwatch.core.scripts import LanguageCheck
 from ragwatch.core.tally import BUCKETS, INF, SUM, Tallies, Tally, bound_label
 from ragwatch.core.vocabulary import NoveltyMeter
 
@@ -28,9 +30,14 @@ class SignalCounter:
     Args:
         meters: Novelty meters for questions, by route; questions of other routes are collected for learning a
             vocabulary. None if question novelty is not monitored.
+        repeated: Earlier answers; None if it is not counted which ones are given to different questions.
     """
 
-    def __init__(self, meters: Mapping[str, NoveltyMeter] | None = None) -> None:
+    def __init__(
+        self, meters: Mapping[str, NoveltyMeter] | None = None, repeated: RepeatedAnswers | None = None
+    ) -> None:
+        self._repeated = repeated
+        self._differs = LanguageCheck().differs
         self._routes: dict[str, _RouteSignals] = {}
         self._collects_questions = meters is not None
         self._meters = dict(meters or {})  # a copy, so that they stay the same for the whole batch
@@ -50,16 +57,28 @@ class SignalCounter:
                 signals.scores.append(score)
             if count > 1 and _has_duplicates(contexts):
                 signals.duplicated += 1
-        if len(answer) <= MAX_ABSTENTION_CHARS and abstains(answer):
+        if not answer or answer.isspace():
+            signals.empty += 1
+        elif len(answer) <= MAX_ABSTENTION_CHARS and abstains(answer):
             signals.abstained += 1
-        elif count:
-            citations = count_citations(answer, contexts)
-            signals.uncited += not citations.named
-            signals.dangling += citations.dangling > 0
+        else:
+            self._add_answered(signals, sample)
         if sample.relevant is not None:
             signals.judged.append(sample)
         if self._collects_questions and sample.question:
             signals.questions.append(sample.question)
+
+    def _add_answered(self, signals: _RouteSignals, sample: Sample) -> None:
+        """Collect the signals of an answer that is one."""
+        question, answer, contexts = sample.question, sample.answer, sample.contexts
+        if contexts:
+            citations = count_citations(answer, contexts)
+            signals.uncited += not citations.named
+            signals.dangling += citations.dangling > 0
+        if question:
+            signals.foreign += self._differs(question, answer)
+            if self._repeated is not None:
+                signals.repeated += self._repeated.add(question, answer)
 
     def to_learn_from(self) -> dict[str, list[str]]:
         """Return the questions of routes without a novelty meter, by route."""
@@ -82,6 +101,9 @@ class SignalCounter:
                 (Tally.EMPTY_RETRIEVALS, signals.contexts.count(0)),
                 (Tally.DUPLICATE_CONTEXTS, signals.duplicated),
                 (Tally.ABSTENTIONS, signals.abstained),
+                (Tally.EMPTY_ANSWERS, signals.empty),
+                (Tally.OTHER_LANGUAGE, signals.foreign),
+                (Tally.REPEATED_ANSWERS, signals.repeated),
                 (Tally.UNCITED_ANSWERS, signals.uncited),
                 (Tally.DANGLING_CITATIONS, signals.dangling),
             ):
@@ -118,7 +140,20 @@ def _has_duplicates(contexts: tuple[Context, ...]) -> bool:
 class _RouteSignals:
     """Signals of one batch on one route."""
 
-    __slots__ = ("abstained", "chars", "contexts", "dangling", "duplicated", "judged", "questions", "scores", "uncited")
+    __slots__ = (
+        "abstained",
+        "chars",
+        "contexts",
+        "dangling",
+        "duplicated",
+        "empty",
+        "foreign",
+        "judged",
+        "questions",
+        "repeated",
+        "scores",
+        "uncited",
+    )
 
     def __init__(self) -> None:
         self.contexts: list[float] = []
@@ -128,6 +163,9 @@ class _RouteSignals:
         self.judged: list[Sample] = []  # with relevance judgements
         self.duplicated = 0
         self.abstained = 0
+        self.empty = 0
+        self.foreign = 0
+        self.repeated = 0
         self.uncited = 0
         self.dangling = 0
 

@@ -113,6 +113,9 @@ class Lag:
     records: int | None = None
 
 
+_SEGMENT_CELL = ("quantity", "route", "segment", "value")
+
+
 class Gauge(Labelled):
     """Gauges, with their labels in order."""
 
@@ -141,6 +144,17 @@ class Gauge(Labelled):
     DRIFT_ALARM = "drift_alarm", "quantity", "route"
     DRIFT_BASELINE = "drift_baseline", "quantity", "route"
     DRIFT_PAUSED = "drift_paused", "quantity", "route", "reason"  # the baseline is not learnt at present
+    DRIFT_BEGAN = "drift_began", "quantity", "route"  # of an active alarm: estimated begin of the change
+    DRIFT_BEFORE = "drift_before", "quantity", "route"  # mean while the reference was learnt
+    DRIFT_SINCE = "drift_since", "quantity", "route"  # mean since the change
+    DRIFT_ANSWERS = "drift_answers", "quantity", "route"
+    DRIFT_UNWATCHED = ("drift_unwatched",)  # cells of segments without a detector: there are too many
+    SEGMENT_DRIFT_ALARM = "segment_drift_alarm", *_SEGMENT_CELL
+    SEGMENT_DRIFT_BEGAN = "segment_drift_began", *_SEGMENT_CELL  # as of routes
+    SEGMENT_DRIFT_BEFORE = "segment_drift_before", *_SEGMENT_CELL
+    SEGMENT_DRIFT_SINCE = "segment_drift_since", *_SEGMENT_CELL
+    SEGMENT_DRIFT_ANSWERS = "segment_drift_answers", *_SEGMENT_CELL
+    STAGE_CHANGED = "stage_changed", "route", "stage", "period"  # share before and since, of the stage that rose
     STAGE_BASELINE = "stage_baseline", "route", "stage"  # share of the stage while the baseline was learnt
     BAND_MEAN = "band_mean", "quantity", "route"  # mean of the scores in the confidence sequence
     BAND_LOW = "band_low", "quantity", "route"
@@ -150,7 +164,11 @@ class Gauge(Labelled):
     TRAFFIC_DRIFT_EVIDENCE = "traffic_drift_evidence", "signal", "route"
     TRAFFIC_DRIFT_THRESHOLD = "traffic_drift_threshold", "signal", "route"
     TRAFFIC_DRIFT_ALARM = "traffic_drift_alarm", "signal", "route"
+    TRAFFIC_DRIFT_BEGAN = "traffic_drift_began", "signal", "route"  # as of scores
+    TRAFFIC_DRIFT_SHARE = "traffic_drift_share", "signal", "route", "above", "period"
     TRAFFIC_DRIFT_PAUSED = "traffic_drift_paused", "signal", "route", "reason"  # the baseline is not learnt at present
+    SILENCE_ALARM = "silence_alarm", "route"
+    SILENCE_MISSED = "silence_missed", "route"  # answers that were to be expected since the last one
     JUDGE_DRIFT_FLIPS = "judge_drift_flips", "judge"
     JUDGE_DRIFT_ALARM = "judge_drift_alarm", "judge"
     AGREEMENT = "agreement", "judge", "quantity"

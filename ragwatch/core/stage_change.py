@@ -6,6 +6,7 @@ answers fail in retrieval every day, and 10 % in generation since an hour ago, h
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -13,6 +14,8 @@ from ragwatch.model.quantities import Quantity
 from ragwatch.model.stages import Stage
 
 MIN_SAMPLES = 10
+MAX_P = 1e-3
+"""Largest p-value of a rise that is reported; three stages are looked at, again and again."""
 IGNORED = "ignored"
 """Counted in place of the stage `none` for a good answer that does not use the top-ranked context."""
 StageCounts = Mapping[str, int]
@@ -48,21 +51,28 @@ def counted_stage(stage: Stage, ignored: float | None) -> str:
 
 
 def changed_stage(now: StageCounts, before: StageCounts, quantity: Quantity) -> StageChange | None:
-    """Return the stage whose share rose most; None if none rose, or if either side has less than `MIN_SAMPLES` answers.
+    """Return the stage whose share rose most; None if no rise is significant, or either side has too few answers.
 
-    A good answer that does not use the top-ranked context counts as a fault of alignment if the alarm is about that.
+    A rise is significant if Fisher's exact test (one-sided) gives a p-value below `MAX_P`. A good answer that does not
+    use the top-ranked context counts as a fault of alignment if the alarm is about that.
 
     >>> changed_stage({"none": 25, "generation": 10, "retrieval": 15}, {"none": 70, "retrieval": 30},
     ...               Quantity.FAITHFULNESS)
     StageChange(stage=<Stage.GENERATION: 'generation'>, share=0.2, before=0.0)
-    >>> changed_stage({"none": 5, "ignored": 5}, {"none": 9, "ignored": 1}, Quantity.TOP_RANKED_IGNORED)
+    >>> changed_stage({"none": 10, "ignored": 10}, {"none": 90, "ignored": 10}, Quantity.TOP_RANKED_IGNORED)
     StageChange(stage=<Stage.ALIGNMENT: 'alignment'>, share=0.5, before=0.1)
+    >>> changed_stage({"none": 46, "generation": 4}, {"none": 94, "generation": 6}, Quantity.FAITHFULNESS) is None
+    True
     """
-    if min(sum(now.values()), sum(before.values())) < MIN_SAMPLES:
+    sizes = sum(now.values()), sum(before.values())
+    if min(sizes) < MIN_SAMPLES:
         return None
-    changes = (StageChange(stage, *(_share(counts, stage, quantity) for counts in (now, before))) for stage in _FAULTS)
-    most = max(changes, key=_rise)
-    return most if _rise(most) > 0.0 else None
+    changes = []
+    for stage in _FAULTS:
+        counts = _count(now, stage, quantity), _count(before, stage, quantity)
+        if _chance_of_rise(*counts, *sizes) < MAX_P:
+            changes.append(StageChange(stage, counts[0] / sizes[0], counts[1] / sizes[1]))
+    return max(changes, key=lambda change: change.share - change.before, default=None)
 
 
 _FAULTS = tuple(stage for stage in Stage if stage is not Stage.NONE)
@@ -76,14 +86,25 @@ def stage_shares(counts: StageCounts) -> dict[Stage, float]:
     """
     if sum(counts.values()) < MIN_SAMPLES:
         return {}
-    return {stage: _share(counts, stage, Quantity.FAITHFULNESS) for stage in Stage}
+    return {stage: _count(counts, stage, Quantity.FAITHFULNESS) / sum(counts.values()) for stage in Stage}
 
 
-def _share(counts: StageCounts, stage: Stage, quantity: Quantity) -> float:
+def _count(counts: StageCounts, stage: Stage, quantity: Quantity) -> int:
     home = Stage.ALIGNMENT if quantity is Quantity.TOP_RANKED_IGNORED else Stage.NONE
     names: Iterable[str] = (stage, IGNORED) if stage is home else (stage,)
-    return sum(counts.get(name, 0) for name in names) / sum(counts.values())
+    return sum(counts.get(name, 0) for name in names)
 
 
-def _rise(change: StageChange) -> float:
-    return change.share - change.before
+def _chance_of_rise(now: int, before: int, all_now: int, all_before: int) -> float:
+    """The p-value of Fisher's exact test that a share has not risen: of so many faults, `now` or more fall in `now`."""
+    faults, total = now + before, all_now + all_before
+    none = _log_ways(total, faults)
+    return sum(
+        math.exp(_log_ways(all_now, count) + _log_ways(all_before, faults - count) - none)
+        for count in range(now, min(faults, all_now) + 1)
+    )
+
+
+def _log_ways(total: int, chosen: int) -> float:
+    """Logarithm of the binomial coefficient."""
+    return math.lgamma(total + 1) - math.lgamma(chosen + 1) - math.lgamma(total - chosen + 1)

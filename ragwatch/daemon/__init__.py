@@ -86,7 +86,7 @@ class Daemon:
         web = config.settings.web
         self._host, _, port = web.listen.rpartition(":")
         self._server = self._build_server(web.host, int(port))
-        self.telemetry.configured(clock())
+        self.telemetry.configured(clock(), web.pages)
 
     @property
     def runtime(self) -> Runtime:
@@ -306,7 +306,7 @@ class Daemon:
                 raise
             before = self._runtime.config
             await self._replace(successor)
-            self.telemetry.configured(self._shared.clock())
+            self.telemetry.configured(self._shared.clock(), successor.config.settings.web.pages)
             await asyncio.to_thread(record_reload, self._shared, before, successor.config)
 
     async def _replace(self, successor: Runtime) -> None:

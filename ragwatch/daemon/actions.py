@@ -14,6 +14,7 @@ from ragwatch.daemon.runtime import Runtime
 from ragwatch.daemon.watchers import Watchers
 from ragwatch.errors import JudgeError
 from ragwatch.judges.lexical.claims import other_sentences
+from ragwatch.pipeline.drift.loop import Cell
 from ragwatch.pipeline.rejudging import RejudgeRequest, Rejudging
 from ragwatch.ports import Judge, Store
 from ragwatch.ports.capabilities import ShowsPrompts
@@ -192,4 +193,9 @@ async def _acknowledge(watchers: Watchers, parameters: Mapping[str, str]) -> str
         *await watchers.drift.acknowledge(quantity, route, renew=renew),
         *await watchers.traffic.acknowledge(quantity, route, renew=renew),
     ]
-    return "\n".join(f"{name} on {cell_route}" for name, cell_route in ended) or "no alarm is active"
+    return "\n".join(map(_words_of, ended)) or "no alarm is active"
+
+
+def _words_of(cell: Cell) -> str:
+    name, route, *segment = cell
+    return f"{name} on {route}" + (f", {' '.join(segment)}" if segment else "")

@@ -17,6 +17,7 @@ from ragwatch.model.signals import Signal
 from ragwatch.pipeline.drift.anchors import AnchorLoop
 from ragwatch.pipeline.drift.bridge import VersionBridge
 from ragwatch.pipeline.drift.scores import ScoreDriftLoop
+from ragwatch.pipeline.drift.silence import SilenceLoop
 from ragwatch.pipeline.drift.standing import StandingAlerts
 from ragwatch.pipeline.drift.traffic import TrafficDriftLoop
 from ragwatch.pipeline.vocabularies import Vocabularies
@@ -29,6 +30,7 @@ class Watchers:
 
     drift: ScoreDriftLoop
     traffic: TrafficDriftLoop
+    silence: SilenceLoop
     bridge: VersionBridge
     anchors: AnchorLoop | None
     vocabularies: Vocabularies | None
@@ -40,6 +42,7 @@ class Watchers:
         self.resume_vocabularies()
         self.drift.resume()
         self.traffic.resume()
+        self.silence.resume()
         self.bridge.resume()
 
     def resume_vocabularies(self) -> None:
@@ -48,8 +51,8 @@ class Watchers:
             self.vocabularies.resume()
 
     async def detect(self) -> bool:
-        """Test new scores and requests for drift. Returns True if there were any."""
-        return any([await self.drift.step(), await self.traffic.step()])
+        """Test new scores and requests for drift, and routes for silence. Returns True if there was anything new."""
+        return any([await self.drift.step(), await self.traffic.step(), await self.silence.step()])
 
     async def test_judge(self) -> bool:
         """Judge the anchors and the samples of the version bridge that are due. Returns True if there were any."""
@@ -58,7 +61,7 @@ class Watchers:
 
     def gauges(self) -> Gauges:
         """Collect the gauges of all loops."""
-        gauges = {**self.drift.gauges(), **self.traffic.gauges()}
+        gauges = {**self.drift.gauges(), **self.traffic.gauges(), **self.silence.gauges()}
         return gauges if self.anchors is None else {**gauges, **self.anchors.gauges()}
 
 
@@ -75,7 +78,9 @@ def build_watchers(config: Config, plan: SamplingPlan, judges: Iterable[Judge], 
     anchors = _anchors(config, by_name, judge, shared)
     standing = StandingAlerts(shared.board, judge.name, settings.stated_thresholds)
     drift = ScoreDriftLoop(
-        settings.drift.rules(judge.name, judge.version, routes, lowest, settings.estimates.confidence),
+        settings.drift.rules(
+            judge.name, judge.version, routes, lowest, settings.estimates.confidence, segments=settings.segment_rules
+        ),
         store=shared.led,
         telemetry=shared.telemetry,
         judge_moved=(lambda: False) if anchors is None else anchors.moved,
@@ -92,6 +97,9 @@ def build_watchers(config: Config, plan: SamplingPlan, judges: Iterable[Judge], 
             clock=shared.clock,
             vocabularies=vocabularies,
             standing=drift.paused,
+        ),
+        silence=SilenceLoop(
+            routes, traffic.false_alarm_days, tallies=shared.store.tallies, store=shared.led, clock=shared.clock
         ),
         bridge=VersionBridge(
             judge,

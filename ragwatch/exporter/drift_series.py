@@ -19,13 +19,39 @@ DRIFT: tuple[SeriesDefinition, ...] = (
     ),
     SeriesDefinition(
         "ragwatch_drift_alarm",
-        "Whether a drift alarm is active (1) or not (0); it stays active until it is acknowledged or renewed.",
+        "Whether a drift alarm is active (1) or not (0); it ends when the newest answers are back at the baseline.",
         Gauge.DRIFT_ALARM,
     ),
     SeriesDefinition(
         "ragwatch_drift_baseline_ratio",
         "Mean score that drift is measured against, between 0 and 1.",
         Gauge.DRIFT_BASELINE,
+    ),
+    SeriesDefinition(
+        "ragwatch_drift_change_start_timestamp_seconds",
+        "Estimated Unix timestamp of the first answer after the change that an active drift alarm is about.",
+        Gauge.DRIFT_BEGAN,
+    ),
+    SeriesDefinition(
+        "ragwatch_drift_before_ratio",
+        "Mean score before the change that an active drift alarm is about: while the baseline was learned, 0 to 1.",
+        Gauge.DRIFT_BEFORE,
+    ),
+    SeriesDefinition(
+        "ragwatch_drift_since_ratio",
+        "Mean score of the answers since the change that an active drift alarm is about, between 0 and 1.",
+        Gauge.DRIFT_SINCE,
+    ),
+    SeriesDefinition(
+        "ragwatch_drift_since_samples",
+        "Number of scores since the change that an active drift alarm is about.",
+        Gauge.DRIFT_ANSWERS,
+    ),
+    SeriesDefinition(
+        "ragwatch_drift_stage_ratio",
+        "Share of answers with a stage at fault whose share has risen significantly, by period: before (while the "
+        "baseline was learned) and since; no series where no stage did.",
+        Gauge.STAGE_CHANGED,
     ),
     SeriesDefinition(
         "ragwatch_drift_baseline_paused",
@@ -83,9 +109,30 @@ DRIFT: tuple[SeriesDefinition, ...] = (
         Gauge.TRAFFIC_DRIFT_ALARM,
     ),
     SeriesDefinition(
+        "ragwatch_traffic_drift_start_timestamp_seconds",
+        "Estimated Unix timestamp of the change that an active alarm about a traffic signal is about.",
+        Gauge.TRAFFIC_DRIFT_BEGAN,
+    ),
+    SeriesDefinition(
+        "ragwatch_traffic_drift_ratio",
+        "Share of answers with a signal whose alarm is active (above a value, if it is a number), by period: before, "
+        "while the baseline was learned, and since the change.",
+        Gauge.TRAFFIC_DRIFT_SHARE,
+    ),
+    SeriesDefinition(
         "ragwatch_traffic_drift_baseline_paused",
         "Whether learning the baseline of a traffic signal is paused (1) by a standing alert on the route.",
         Gauge.TRAFFIC_DRIFT_PAUSED,
+    ),
+    SeriesDefinition(
+        "ragwatch_silence_alarm",
+        "Whether a route has had no answer for longer than its rhythm explains (1) or not (0), as of the last digest.",
+        Gauge.SILENCE_ALARM,
+    ),
+    SeriesDefinition(
+        "ragwatch_silence_missed_samples",
+        "Number of minutes with an answer that the route usually has in the time since its last answer.",
+        Gauge.SILENCE_MISSED,
     ),
     SeriesDefinition(
         "ragwatch_judge_drift_flips_ratio",

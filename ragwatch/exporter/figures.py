@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from operator import attrgetter
 from platform import python_version
+from time import monotonic
 from types import MappingProxyType
 
 from ragwatch import __version__
@@ -159,6 +160,8 @@ OF_SNAPSHOT: Mapping[GaugeSource, Callable[[Snapshot], Iterable[Reading]]] = Map
 OF_TELEMETRY: Mapping[GaugeSource, Callable[[Telemetry], Iterable[Reading]]] = MappingProxyType(
     {
         GaugeSource.BUILD: lambda _: [((__version__, python_version()), 1)],
+        GaugeSource.PAGES: lambda telemetry: [] if telemetry.pages is None else [((telemetry.pages,), 1)],
+        GaugeSource.REJECTED: lambda telemetry: [(labels, 1) for labels in telemetry.rejections.first(monotonic())],
         GaugeSource.LEADER: lambda telemetry: [] if telemetry.leader is None else [((), telemetry.leader)],
         GaugeSource.RELOAD_OK: lambda telemetry: (
             [] if telemetry.last_reload_ok is None else [((), telemetry.last_reload_ok)]

@@ -99,6 +99,11 @@ OWN: tuple[SeriesDefinition, ...] = (
         GaugeSource.BUILD,
     ),
     SeriesDefinition(
+        "ragwatch_pages_info",
+        "Address of the pages of this instance (web.external_url), to which links of alerts lead; the value is 1.",
+        GaugeSource.PAGES,
+    ),
+    SeriesDefinition(
         "ragwatch_config_last_reload_successful",
         "Whether the last load of the configuration succeeded (1) or not (0).",
         GaugeSource.RELOAD_OK,

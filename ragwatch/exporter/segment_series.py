@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ragwatch.core.snapshot import Gauge
 from ragwatch.core.tally import Tally
 from ragwatch.exporter.series import GaugeSource, SeriesDefinition
 
@@ -83,5 +84,35 @@ SEGMENTS: tuple[SeriesDefinition, ...] = (
         "Total number of answers in no segment of a key, because their metadata do not have it.",
         Tally.SEGMENT_LEFT_OUT,
         from_zero=True,
+    ),
+    SeriesDefinition(
+        "ragwatch_segment_drift_alarm",
+        "Whether the newest answers of a segment are worse than their baseline (1) or not (0).",
+        Gauge.SEGMENT_DRIFT_ALARM,
+    ),
+    SeriesDefinition(
+        "ragwatch_segment_drift_change_start_timestamp_seconds",
+        "Estimated Unix timestamp of the first answer after the change that an active alarm of a segment is about.",
+        Gauge.SEGMENT_DRIFT_BEGAN,
+    ),
+    SeriesDefinition(
+        "ragwatch_segment_drift_before_ratio",
+        "Mean score of a segment before the change that an active alarm is about, between 0 and 1.",
+        Gauge.SEGMENT_DRIFT_BEFORE,
+    ),
+    SeriesDefinition(
+        "ragwatch_segment_drift_since_ratio",
+        "Mean score of a segment since the change that an active alarm is about, between 0 and 1.",
+        Gauge.SEGMENT_DRIFT_SINCE,
+    ),
+    SeriesDefinition(
+        "ragwatch_segment_drift_since_samples",
+        "Number of scores of a segment since the change that an active alarm is about.",
+        Gauge.SEGMENT_DRIFT_ANSWERS,
+    ),
+    SeriesDefinition(
+        "ragwatch_segment_drift_missing_detectors",
+        "Number of quantities of segments on routes that have no drift detector, because there are too many.",
+        Gauge.DRIFT_UNWATCHED,
     ),
 )

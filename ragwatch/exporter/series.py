@@ -75,6 +75,8 @@ class GaugeSource(Labelled):
     SEGMENT_SAMPLES = "segment_samples", *_SEGMENT
     SEGMENT_EFFECTIVE = "segment_effective_samples", *_SEGMENT
     SEGMENT_LAST = "segment_last_sample", "quantity", "segment", "value", "route", "judge"
+    PAGES = "pages", "external_url"
+    REJECTED = "rejected", "source", "reason", "field", "first"
     BUILD = "build", "version", "python_version"
     LEADER = "leader"
     RELOAD_OK = "reload_ok"

@@ -76,6 +76,11 @@ TRAFFIC: tuple[SeriesDefinition, ...] = (
         values=RejectReason,
     ),
     SeriesDefinition(
+        "ragwatch_rejections_info",
+        "First record rejected for a reason after an hour without any: its invalid field, and its file and line.",
+        GaugeSource.REJECTED,
+    ),
+    SeriesDefinition(
         "ragwatch_source_lines_skipped_total",
         "Total number of lines of a source that are no records of answers (options where and prefix), by reason.",
         Tally.SKIPPED,

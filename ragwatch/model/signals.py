@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from ragwatch.model.enumerations import RowEnum
 
+GROSS = 0.5
+"""Rise of a share from which on most users are affected, whatever a judge says."""
 RATIO_BUCKETS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 
@@ -21,6 +23,8 @@ class SignalRow:
         bounds: Upper bounds of the buckets of its histogram; None where the requests that have it are counted.
         signed: Whether its values may be negative.
         warns: Whether its drift alarm is a warning, because users notice a change at once; the others only inform.
+        rise: Rise of the share of answers that have it from which on its alarm is a page; None if it never is.
+        explains: Whether answers that have it score otherwise, so that alerts on quality would repeat its own.
         title: Title of its panel.
         panel: Description of its panel.
         unit: Grafana's unit of its panel.
@@ -34,6 +38,8 @@ class SignalRow:
     bounds: tuple[float, ...] | None = None
     signed: bool = False
     warns: bool = False
+    rise: float | None = None
+    explains: bool = False
     title: str
     panel: str
     unit: str = "reqps"
@@ -86,6 +92,8 @@ class Signal(RowEnum):
         series="ragwatch_traffic_abstentions_total",
         help="Total number of answers that decline to answer, over all traffic.",
         warns=True,
+        rise=GROSS,
+        explains=True,
         title="Abstentions",
         panel="Answers per second that decline to answer.",
     )
@@ -95,8 +103,45 @@ class Signal(RowEnum):
         series="ragwatch_traffic_empty_retrievals_total",
         help="Total number of answers for which no context was retrieved, over all traffic.",
         warns=True,
+        rise=GROSS,
+        explains=True,
         title="Empty retrievals",
         panel="Answers per second without any retrieved context.",
+    )
+    EMPTY_ANSWERS = SignalRow(
+        name="empty_answers",
+        counter="empty_answers",
+        series="ragwatch_traffic_empty_answers_total",
+        help="Total number of answers without text, over all traffic.",
+        warns=True,
+        rise=GROSS,
+        explains=True,
+        title="Empty answers",
+        panel="Answers per second without text.",
+    )
+    OTHER_LANGUAGE = SignalRow(
+        name="other_language",
+        counter="other_language",
+        series="ragwatch_traffic_other_language_total",
+        help="Total number of answers that are surely in another script or language than their question, over all "
+        "traffic.",
+        warns=True,
+        rise=GROSS,
+        explains=True,
+        title="Answers in another language",
+        panel="Answers per second in another script or language than their question.",
+    )
+    REPEATED_ANSWERS = SignalRow(
+        name="repeated_answers",
+        counter="repeated_answers",
+        series="ragwatch_traffic_repeated_answers_total",
+        help="Total number of answers that were given before to another question, of those that do not decline to "
+        "answer, over all traffic.",
+        warns=True,
+        rise=GROSS,
+        explains=True,
+        title="Repeated answers",
+        panel="Answers per second that were given before to another question.",
     )
     DUPLICATE_CONTEXTS = SignalRow(
         name="duplicate_contexts",
@@ -112,6 +157,7 @@ class Signal(RowEnum):
         series="ragwatch_traffic_uncited_answers_total",
         help="Total number of answers that cite no context in brackets, though contexts were retrieved and they do not "
         "decline to answer, over all traffic.",
+        warns=True,
         title="Answers without citations",
         panel="Answers per second that cite no context, though contexts were retrieved.",
     )
@@ -120,6 +166,7 @@ class Signal(RowEnum):
         counter="dangling_citations",
         series="ragwatch_traffic_dangling_citations_total",
         help="Total number of answers that cite a context that was not retrieved ([7] of five), over all traffic.",
+        warns=True,
         title="Dangling citations",
         panel="Answers per second that cite a context that was not retrieved.",
     )

@@ -11,6 +11,7 @@ from itertools import islice, repeat
 from ragwatch.core.canary.mark import CanaryMarks
 from ragwatch.core.feedback import FeedbackOutcome
 from ragwatch.core.redaction.redactor import Redactor
+from ragwatch.core.repeated import RepeatedAnswers
 from ragwatch.core.sample import Draw, RejectReason, Sample, SkipReason
 from ragwatch.core.sampling import SamplingHash, SamplingPlan, key_of, shedding_factor
 from ragwatch.core.signals import SignalCounter
@@ -129,6 +130,7 @@ class IntakeLoop:
         self.lag: Lag | None = None
         self.skipped = ""
         self.first_rejected: Rejection | None = None
+        self._repeated = RepeatedAnswers()
         self.polled = asyncio.Event()
         self.factor = 1.0
 
@@ -190,7 +192,7 @@ class IntakeLoop:
     def _admission(self, batch: Batch) -> tuple[Admission, dict[str, list[str]]]:
         """What to write, and the questions to learn from once it is written."""
         vocabularies = self.rules.vocabularies
-        signals = SignalCounter(None if vocabularies is None else vocabularies.meters)
+        signals = SignalCounter(None if vocabularies is None else vocabularies.meters, self._repeated)
         result = _BatchResult(Counter(batch.tallies), signals)
         name, tallies, report = self.source.name, result.tallies, batch.report or BatchReport()
         report.rejections.clear()  # of an attempt that could not be stored

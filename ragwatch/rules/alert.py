@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from ragwatch.rules import texts
 from ragwatch.rules.plan import RulePlan
 from ragwatch.rules.promql import span
 from ragwatch.rules.yaml_writer import JsonValue
@@ -55,7 +56,10 @@ class Alert:
         labels: Labels of the alert that links pass on.
         samples: Query string for the samples page, in addition to those labels; None for no such link.
         causes: Query string for the page of causes, likewise.
+        origin: Query for the series of the instances that raise it, and its arguments; links lead to one of these.
         hold: Seconds that the condition must hold (`for`); None for the default of the plan.
+        kept: Seconds for which it must be gone before the alert ends (`keep_firing_for`); None likewise. 0 for a
+            condition that looks over missed scrapes itself.
         static_labels: Labels that distinguish rules of the same name.
     """
 
@@ -72,7 +76,9 @@ class Alert:
     labels: tuple[str, ...]
     samples: str | None = None
     causes: str | None = None
+    origin: tuple[str, str] = texts.ANSWERING
     hold: float | None = None
+    kept: float | None = None
     static_labels: Mapping[str, str] = field(default_factory=dict)
 
     def rule(self, plan: RulePlan) -> dict[str, JsonValue]:
@@ -80,7 +86,8 @@ class Alert:
         hold = plan.limits.hold if self.hold is None else self.hold
         severity = plan.severity.get(self.name, str(self.severity))
         pending: dict[str, JsonValue] = {"for": span(hold)} if hold else {}
-        pending["keep_firing_for"] = span(plan.kept)
+        if kept := plan.kept if self.kept is None else self.kept:
+            pending["keep_firing_for"] = span(kept)
         return {
             "alert": self.name,
             "expr": self.expr,
@@ -96,12 +103,10 @@ class Alert:
             annotations["runbook_url"] = f"{links.runbooks}/{self.name}.md"
         if links.dashboards is not None:
             annotations["dashboard_url"] = f"{links.dashboards}/d/ragwatch-{self.board}?{self._url_parameters('var-')}"
-        if self.samples is not None and links.pages is not None:
-            parameters = self._url_parameters("", ("route", "judge"))
-            annotations["samples_url"] = f"{links.pages}/samples?{parameters}{self.samples}"
-        if self.causes is not None and links.pages is not None:
-            parameters = self._url_parameters("", ("route", "judge"))
-            annotations["causes_url"] = f"{links.pages}/causes?{parameters}{self.causes}"
+        parameters = self._url_parameters("", ("route", "judge"))
+        for page, query in (("samples", self.samples), ("causes", self.causes)):
+            if query is not None:
+                annotations[f"{page}_url"] = texts.link(self.origin, f"/{page}?{parameters}{query}")
         return annotations
 
     def _url_parameters(self, prefix: str, allowed: tuple[str, ...] = ("job", "route", "judge")) -> str:

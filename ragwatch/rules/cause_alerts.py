@@ -7,9 +7,12 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from ragwatch.core.sample import OTHER
+from ragwatch.model.signals import GROSS
+from ragwatch.rules import texts
 from ragwatch.rules.alert import AGE, COUNT, JUDGE, PERCENT, ROUTE, SOURCE, SUITE, Alert, Area, Severity
 from ragwatch.rules.plan import RulePlan
 from ragwatch.rules.promql import gain, in_words, pick, span
+from ragwatch.rules.texts import rejection
 
 _MIN_COUNT = 5
 _MIN_PROBES = 20  # known-bad answers below which their share says nothing
@@ -247,14 +250,24 @@ def _sources(plan: RulePlan) -> Iterator[Alert]:
     rejected, seen = (
         f"sum by (job, source) (increase(ragwatch_requests_{name}_total[{window}]))" for name in ("rejected", "seen")
     )
-    yield _source(
-        name="RagwatchSourceRejects",
-        meaning=f"More than {100 * limits.rejects:g} % of the records of a source are rejected.",
-        delay=f"{in_words(plan.window)} window",
-        expr=f"{rejected}\n  / ({seen} >= {limits.samples}) > {limits.rejects:g}",
-        summary=f"{SOURCE}: {PERCENT} of the records were rejected in the last {window}.",
-        description=f"{PERCENT} of the records of source {SOURCE} were rejected in the last {window}.",
-    )
+    share = f"{rejected}\n  / ({seen} >= {limits.samples})"
+    before = share.replace(f"[{window}]", f"[{span(plan.windows[-1])}] offset {window}")  # none of a new source
+    gross = f"{share}\nand ({share} - ({before})) > {GROSS:g}"
+    for severity, expr in (
+        (Severity.CRITICAL, gross),
+        (Severity.WARNING, f"{share} > {limits.rejects:g}\nunless ({gross})"),
+    ):
+        yield _source(
+            name="RagwatchSourceRejects",
+            meaning=f"More than {100 * limits.rejects:g} % of the records of a source are rejected; it pages where "
+            f"their share has risen by more than {100 * GROSS:g} % of the records.",
+            delay=f"{in_words(plan.window)} window",
+            expr=expr,
+            summary=f"{SOURCE}: {PERCENT} of the records were rejected in the last {window}{rejection(window)}.",
+            description=f"{PERCENT} of the records of source {SOURCE} were rejected in the last {window}. They are "
+            "not measured.",
+            severity=severity,
+        )
     yield _incomplete(plan)
 
 
@@ -304,12 +317,12 @@ def _incomplete(plan: RulePlan) -> Alert:
 
 
 def _silent_route(plan: RulePlan) -> Alert:
-    """A route that answered regularly and answers nothing now, by its own rate.
+    """A route that answered regularly and answers nothing now, by its own rhythm.
 
-    Either it answered until now at a rate at which a quarter of the window is not empty by chance; or it answered in
-    the same window of another day: a week ago, or yesterday where there is no week yet. Where the same window of
-    another day was empty too, the route rests at this time of the day or week. The route `other` is what no other
-    route takes, and a new route takes from it: it is silent only where no route answers.
+    The daemon learns the rhythm and tests each gap. Before it knows this time of the day or week, a route counts that
+    answered until now at a rate at which a quarter of the window is not empty by chance, unless the same window of
+    another day was empty too. The route `other` is what no other route takes, and a new route takes from it: it is
+    silent only where no route answers.
     """
     limits, answers = plan.limits, "ragwatch_traffic_contexts_count"
     long, short = span(limits.silent), span(limits.silent / 4)
@@ -323,22 +336,20 @@ def _silent_route(plan: RulePlan) -> Alert:
 
     rests = " or ".join(f"{grown(long, day)} == 0" for day in ("1d", "7d"))
     recently = f"{silent(short)}\n  and {grown(long, short)} >= {4 * limits.samples}\n  unless ({rests})"
-    usually = (
-        f"{silent(long)}\n"
-        f"  and ({grown(long, '7d')} >= {limits.samples} or {grown(long, '1d')} >= {limits.samples})\n"
-        f"  unless {grown(long, '7d')} < {limits.samples}"
-    )
+    usually = "max by (job, route) (max_over_time(ragwatch_silence_alarm[5m])) == 1"
     firing = 'ALERTS{alertname="RagwatchRouteSilent",alertstate="firing"}'
     lasting = f"{silent(short)}\n  and on (job, route) {firing}\n  unless ({rests})"
+    series = "max(ragwatch_silence_missed_samples{job='%s',route='%s'})"
+    missed = texts.asked(series, "$labels.job $labels.route", '; {{ . | first | value | printf "%.0f" }} are missing')
     return Alert(
         name="RagwatchRouteSilent",
         meaning="A route that answers regularly at this time answers nothing; `other` only if no route answers.",
-        delay=f"{in_words(limits.silent / 4)} from {4 * limits.samples} answers an hour on, else "
-        f"{in_words(limits.silent)}",
-        promise="below 1e-12 per hour if answers come independently; once where a daily pause is new",
+        delay=f"{in_words(limits.silent / 4)} from {4 * limits.samples} answers an hour on; else 10 to 25 missed "
+        "answers ([statistics](statistics.md))",
+        promise="one in `drift.traffic.false_alarm_every` (30 d) over all routes, measured; once where a pause is new",
         area=Area.SOURCE,
         expr=f"({recently})\nor ({usually})\nor ({lasting})",
-        summary=f"{ROUTE}: no answer for {short} or longer, although the route usually answers at this time.",
+        summary=f"{ROUTE}: no answer for longer than usual at this time{missed}.",
         description=f"ragwatch has read no answer on route {ROUTE}. Either the service answers nothing, or its answers "
         "carry another route or are no longer logged.",
         board="retrieval",

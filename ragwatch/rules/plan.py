@@ -8,9 +8,13 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from ragwatch.model.quantities import Quantity
+from ragwatch.model.signals import Signal
 from ragwatch.rules.burn import BURNS, BurnRate
 
 WINDOWS = (900.0, 3600.0, 21600.0, 86400.0, 259200.0)
+RISES: Mapping[Signal, float] = MappingProxyType(
+    {signal: signal.row.rise for signal in Signal if signal.row.rise is not None}
+)
 RouteLimits = Mapping[str, Mapping[Quantity, float | None]]
 
 
@@ -95,6 +99,7 @@ class RulePlan:
         rare: Longest time between two runs in seconds, for canary suites that run less than twice within
             `limits.canaries`.
         limits: Thresholds of the alerts on causes.
+        rises: By signal of traffic: rise of the share of answers that have it above its reference that pages.
         segments: Whether estimates are split by segment.
         criteria: Quantities beside those of ragwatch.
     """
@@ -120,6 +125,7 @@ class RulePlan:
     confidence: float = 0.95
     rare: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
     limits: Limits = Limits()
+    rises: Mapping[Signal, float] = field(default_factory=lambda: RISES)
     segments: bool = False
     criteria: tuple[Quantity, ...] = ()
 

@@ -90,4 +90,4 @@ def unless_paged(expr: str, window: str, *other_pages: str) -> str:
     series = [f'ALERTS{{{matchers},alertstate="firing",severity="critical"}}' for matchers in other_pages]
     recent = "\n    or ".join(f"max_over_time({name}[{window}])" for name in series)
     standing = "\n    or ".join(f"{name} offset 1d" for name in series)
-    return f"{expr}\nunless on (job, route) (\n    {recent}\n  unless on (job, route)\n    ({standing})\n)"
+    return f"{expr}\nunless on (job, route) (\n    ({recent})\n  unless on (job, route)\n    ({standing})\n)"

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from ragwatch.model.quantities import Quantity
+from ragwatch.model.signals import Signal
 from ragwatch.rules import texts
 from ragwatch.rules.alert import Alert, Area, Severity
 from ragwatch.rules.plan import RulePlan
@@ -19,7 +20,8 @@ from ragwatch.rules.promql import span, unless_paged
 _IGNORED = str(Quantity.TOP_RANKED_IGNORED)
 _OTHERS = f'quantity!="{_IGNORED}"'
 _CELL = "job, route, quantity"
-_TICKET_AFTER_PAGE = "12h"
+OF_SIGNALS = f'alertname="RagwatchTrafficDrift",signal=~"{"|".join(s for s in Signal if s.row.explains)}"'
+"""Pages about signals that change the scores of the answers that have them: quality would repeat them."""
 DETECTOR_DELAY = "see the table of delays in [statistics](statistics.md)"
 
 _quality = partial(Alert, area=Area.QUALITY, board="overview", labels=("job", "route", "judge"))
@@ -31,6 +33,7 @@ def alerts(plan: RulePlan) -> Iterator[Alert]:
         yield _bad(plan)
     if any(not quantity.row.own_alert for quantity in plan.drift_quantities):
         yield _drift(plan)
+        yield _segments(plan)
         yield _standing(plan)
     yield _ignored(plan)
 
@@ -83,6 +86,7 @@ def _bad(plan: RulePlan) -> Alert:
             f'max by (job, route, judge) (route:ragwatch_quality:shortfall{{quantity!="{_IGNORED}"}}) > 0',
             window,
             'alertname=~"RagwatchQualityDrift|RagwatchErrorBudgetBurn"',
+            OF_SIGNALS,
         ),
         summary=(
             "{{ $labels.route }}: "
@@ -92,90 +96,122 @@ def _bad(plan: RulePlan) -> Alert:
             f"Level of the last {window} in people's terms, {plan.confidence:.0%} confidence: "
             f'{{{{ range printf "sort_desc({bad})" {texts.ARGUMENTS} | query }}}}{entry}{{{{ end }}}}'
             f"measured by judge {{{{ $labels.judge }}}}.{texts.stage()}{texts.also_changed()}"
-            f"{texts.newest(plan, parameters)}"
+            f"{texts.worst(texts.ANSWERING, parameters)}"
         ),
         samples=f"{parameters}&sort=worst",
         causes=texts.of_worst(bad, texts.ARGUMENTS, texts.beyond(limit)),
     )
 
 
-def _drift(plan: RulePlan) -> Alert:
-    """Pages while the newest answers are beyond the baseline: it ends by itself, and a second break pages again.
+def _active(series: str, by: str, plan: RulePlan) -> str:
+    """Condition that an alarm is active, over missed scrapes; a daemon that says it has ended ends it at once."""
+    return f"max by ({by}) (last_over_time({series}[{span(plan.kept)}])) == 1"
 
-    It starts when the whole interval of the window lies beyond the baseline, and ends when the mean is back: with one
-    condition for both, the page of a small break would end and start again with every few answers.
-    """
-    window, limit = span(plan.window), "ragwatch_drift_baseline_ratio"
-    place = "job='%s',route='%s'"
-    alarm = _alarm(f"{place},quantity!='{_IGNORED}'")
-    drifted = f"route:ragwatch_quality:drift_mean{{{texts.PLACE}}} > 0 and on ({_CELL}) {alarm}"
-    arguments = f"{texts.ARGUMENTS} $labels.job $labels.route"
+
+def _drift(plan: RulePlan) -> Alert:
+    """Pages with the alarm, and as long: the detector keeps the promise about false alarms, and its test the end."""
+    window, limit, pair = span(plan.window), "ragwatch_drift_baseline_ratio", "job='%s',route='%s'"
+    others = f"{pair},quantity!='{_IGNORED}'"
+    moved_by = f"abs(ragwatch_drift_since_ratio{{{others}}} - ragwatch_drift_before_ratio{{{others}}})"
+    drifted = f"max by ({_CELL}) ({moved_by} or 0 * ragwatch_drift_alarm{{{others}}}) and on ({_CELL}) {_alarm(others)}"
+    arguments = " ".join(("$labels.job $labels.route",) * drifted.count(pair))
     moved = f'{{{{ if match "{texts.RISING}" $worst }}}} rose{{{{ else }}}} fell{{{{ end }}}}'
-    headline = (
-        f"{{{{ $worst }}}}{moved}{texts.figure(texts.mean_before(plan), ' from ')}"
-        f"{texts.figure(texts.mean(plan.window), ' to ')}{texts.since_when(plan, limit)}"
-    )
-    parameters = texts.of_worst(drifted, arguments, texts.failing(plan, limit))
+    headline = f"{{{{ $worst }}}}{texts.change(' ', moved)}"
+    parameters = texts.of_worst(drifted, arguments, f"{texts.beyond(limit)}{texts.begun()}")
     listed = texts.asked(f"sort_desc({drifted})", arguments, "{{ range . }} {{ .Labels.quantity }},{{ end }}")
+    alarm = _active(f"ragwatch_drift_alarm{{{_OTHERS}}}", _CELL, plan)
     return _quality(
         name="RagwatchQualityDrift",
-        meaning="The drift alarm of a quality metric is active, and the last hour is worse than the baseline: at the "
-        "start the whole interval, later the mean. Not on routes with a control (`drift.controls`): they have no "
+        meaning="The drift alarm of a quality metric is active: the newest answers are worse than the baseline. It "
+        "ends when a test says that they are back. Not on routes with a control (`drift.controls`): they have no "
         "baseline.",
         delay=DETECTOR_DELAY,
-        promise="the alarm: one in `drift.false_alarm_every` (30 d) over all detectors, guaranteed",
+        promise="one in `drift.false_alarm_every` (30 d) over all detectors, guaranteed",
         severity=Severity.CRITICAL,
         expr=unless_paged(
-            f"({_beyond('drift')}\nor {_beyond('drift_mean')}\n"
-            '  and on (job, route, judge) ALERTS{alertname="RagwatchQualityDrift",alertstate="firing"})',
+            _judged(f"max by (job, route) ({alarm} and on ({_CELL}) {_baseline(plan)})", plan),
             window,
             'alertname=~"RagwatchQualityBad|RagwatchErrorBudgetBurn"',
+            OF_SIGNALS,
         ),
         summary=(
             "{{ $labels.route }}: "
             f"{texts.of_worst(drifted, arguments, headline, 'answer quality has changed')} (drift)."
         ),
         description=(
-            f"The drift alarm is active, and over the last {window} answers are worse than their baseline:{listed} by "
-            f"judge {{{{ $labels.judge }}}}. This page ends when the mean of {window} is back at the baseline."
-            f"{texts.stage()}{texts.also_changed()}{texts.newest(plan, parameters)}"
+            f"Answers are worse than their baseline:{listed} by judge {{{{ $labels.judge }}}}. This page ends when the "
+            "newest answers are back at the baseline; /drift says since when."
+            f"{texts.stage()}{texts.also_changed()}{texts.worst(texts.DRIFTED, parameters)}"
         ),
         samples=f"{parameters}&sort=worst",
         causes=texts.of_worst(drifted, arguments, texts.beyond(limit)),
+        origin=texts.DRIFTED,
         hold=0.0,
+        kept=0.0,
     )
 
 
-def _beyond(figure: str) -> str:
-    """Condition that a figure lies beyond the baseline of a quantity whose drift alarm is active."""
-    return (
-        f"max by (job, route, judge) (\n  route:ragwatch_quality:{figure} > 0\n  and on ({_CELL}) {_alarm(_OTHERS)}\n)"
+def _baseline(plan: RulePlan) -> str:
+    return f"max by ({_CELL}) (last_over_time(ragwatch_drift_baseline_ratio[{span(plan.kept)}]))"
+
+
+def _segments(plan: RulePlan) -> Alert:
+    """The ticket of a segment; not while a page tells of its whole route, nor within a window after that."""
+    by = "job, route, segment, value"
+    of_route = f"max by (job, route) (max_over_time(ragwatch_drift_alarm{{{_OTHERS}}}[{span(plan.window)}])) == 1"
+    place = "job='%s',route='%s',segment='%s',value=%q"
+    drifted = f"max by (quantity) (ragwatch_segment_drift_alarm{{{place},quantity!='{_IGNORED}'}}) == 1"
+    arguments = "$labels.job $labels.route $labels.segment $labels.value"
+    headline = f"{{{{ $worst }}}}{texts.change(' ', ' is worse', texts.OF_SEGMENT)}"
+    listed = texts.asked(drifted, arguments, "{{ range . }} {{ .Labels.quantity }}{{ end }}")
+    return _quality(
+        name="RagwatchSegmentDrift",
+        meaning="The newest answers of a value of a segment (`segments`: a tenant, a release) are worse than their own "
+        "baseline, and those of the route as a whole are not. It ends when a test says that they are back.",
+        delay=DETECTOR_DELAY,
+        promise="as QualityDrift, together with it",
+        expr=_judged(
+            f"({_active(f'ragwatch_segment_drift_alarm{{{_OTHERS}}}', by, plan)}\nunless on (job, route) {of_route})",
+            plan,
+        ),
+        summary=(
+            "{{ $labels.route }}: {{ $labels.segment }} {{ $labels.value }}: "
+            f"{texts.of_worst(drifted, arguments, headline, 'answers are worse')} (drift)."
+        ),
+        description=(
+            "Answers of {{ $labels.segment }} {{ $labels.value }} on route {{ $labels.route }} are worse than their "
+            f"own baseline:{listed}, by judge {{{{ $labels.judge }}}}. If that is intended: ragwatch acknowledge "
+            "--route '{{ $labels.route }}' --renew."
+        ),
+        labels=("job", "route", "judge", "segment", "value"),
+        samples=f"{texts.of_worst(drifted, arguments, '&quantity={{ $worst }}')}&sort=worst",
+        causes=texts.of_worst(drifted, arguments, texts.beyond("ragwatch_drift_baseline_ratio")),
+        hold=0.0,
+        kept=0.0,
     )
 
 
 def _standing(plan: RulePlan) -> Alert:
-    """The ticket of an alarm that nobody has acknowledged. It waits where there was a page about the same route."""
-    pages = f'ALERTS{{alertname=~"RagwatchQualityBad|RagwatchQualityDrift",alertstate="firing"}}[{_TICKET_AFTER_PAGE}]'
-    cell = "job='%s',route='%s',quantity='%s'"
-    arguments = "$labels.job $labels.route $labels.quantity"
-    baseline = texts.asked(f"max(ragwatch_drift_baseline_ratio{{{cell}}})", arguments, f" {texts.TWO_DIGITS}")
-    limit = _compared(plan, f"its baseline{baseline}", "its control (drift.controls)")
+    """The ticket of an alarm that no test ends: without a baseline, nobody can say that answers are back."""
     route = "--route '{{ $labels.route }}' --quantity {{ $labels.quantity }}"
+    broke = f"{{{{ $worst := $labels.quantity }}}}{texts.change(': ', '')}"
+    limit = _compared(plan, "its baseline under an earlier judge", "its control (drift.controls)")
     intended = _compared(plan, "add --renew", "take the route out of drift.controls")
     return _quality(
         name="RagwatchQualityDriftStanding",
-        meaning="A drift alarm has not been acknowledged, and no page tells of it, or the page ended 12 hours ago. For "
-        "routes with a control (`drift.controls`) it is the only alert on drift.",
+        meaning="A drift alarm that does not end by itself awaits acknowledgement: its route has a control "
+        "(`drift.controls`), or another judge reads the answers since, so that there is no baseline.",
         promise="as QualityDrift",
-        expr=(f"{_judged(_alarm(_OTHERS), plan)}\nunless on (job, route) max by (job, route) (max_over_time({pages}))"),
+        expr=_judged(f"({_alarm(_OTHERS)} unless on ({_CELL}) {_baseline(plan)})", plan),
         summary="{{ $labels.route }}: the drift alarm of {{ $labels.quantity }} awaits acknowledgement.",
         description=(
-            f"{{{{ $labels.quantity }}}} on route {{{{ $labels.route }}}} has drifted beyond {limit}. "
+            f"{{{{ $labels.quantity }}}} on route {{{{ $labels.route }}}} has drifted beyond {limit}{broke}. "
             f"After the mend: ragwatch acknowledge {route}. If the new level is intended: {intended}."
             f"{texts.stage()}"
         ),
         labels=("job", "route", "judge", "quantity"),
         samples="&quantity={{ $labels.quantity }}&sort=worst",
+        origin=texts.DRIFTED,
         causes=f"{{{{ $worst := $labels.quantity }}}}{texts.beyond('ragwatch_drift_baseline_ratio')}",
     )
 

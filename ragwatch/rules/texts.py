@@ -17,8 +17,22 @@ TWO_DIGITS = '{{ . | first | value | printf "%.2f" }}'
 WHOLE_PERCENT = "{{ . | first | value | humanizePercentage }}"
 _PAIR = "job='%s',route='%s'"
 _PAIR_ARGUMENTS = "$labels.job $labels.route"
+_CELL, _OF_WORST = f"{_PAIR},quantity='%s'", f"{_PAIR_ARGUMENTS} $worst"
+OF_ROUTE = "ragwatch_drift", _CELL, _OF_WORST
+"""What texts tell the break of: prefix of its series, matchers with `%s` for the arguments, and the arguments."""
+OF_SEGMENT = (
+    "ragwatch_segment_drift",
+    f"{_CELL},segment='%s',value=%q",  # a value may have a quotation mark
+    f"{_OF_WORST} $labels.segment $labels.value",
+)
+BEGIN = f"max(ragwatch_drift_change_start_timestamp_seconds{{{_CELL}}})"
+ANSWERING = f"ragwatch_traffic_contexts_count{{{_PAIR}}}", _PAIR_ARGUMENTS
+"""The instances that read a route: query and arguments."""
+DRIFTED = f"ragwatch_drift_alarm{{{_PAIR}}} == 1", _PAIR_ARGUMENTS
+"""The instances with an alarm about the quality of a route."""
 _SINCE_HOURS = 6
-_NEWEST = 3
+_WORST = 3
+_A_DAY, _DATE = 72000, "Jan 2 15:04"
 
 
 def asked(query: str, arguments: str, then: str, otherwise: str = "") -> str:
@@ -45,14 +59,33 @@ def figure(query: str, before: str, shape: str = TWO_DIGITS) -> str:
     return asked(query, f"{ARGUMENTS} $worst", f"{before}{shape}")
 
 
-def mean(window: float) -> str:
-    """PromQL of the mean of a quantity over a window, for `figure`."""
-    return f"route:ragwatch_quality:mean{span(window)}{{{PLACE},quantity='%s',window='{span(window)}'}}"
+def change(lead: str, otherwise: str, of: tuple[str, str, str] = OF_ROUTE) -> str:
+    """Template text of the break behind the alarm of `$worst`, such as `0.99 -> 0.41 since 14:08 UTC, 32 answers`.
+
+    Args:
+        lead: Text before it.
+        otherwise: Template text if the daemon tells no break.
+        of: What has the alarm.
+    """
+    prefix, matchers, arguments = of
+    begin, before, mean, samples = (
+        f"max({prefix}_{name}{{{matchers}}})"
+        for name in ("change_start_timestamp_seconds", "before_ratio", "since_ratio", "since_samples")
+    )
+    rest = asked(mean, arguments, f" -> {TWO_DIGITS}") + clock(begin, arguments)
+    rest += asked(samples, arguments, ', {{ . | first | value | printf "%.0f" }} answers')
+    return asked(before, arguments, f"{lead}{TWO_DIGITS}{rest}", otherwise)
 
 
-def mean_before(plan: RulePlan) -> str:
-    """PromQL of the median of the mean over the longest window, for `figure`: what was usual before."""
-    return f"quantile_over_time(0.5, {mean(plan.window)}[{span(plan.windows[-1])}])"
+def clock(begin: str, arguments: str) -> str:
+    """Template text such as ` since 14:08 UTC`; with the day if that is long ago. Empty if there is no such time."""
+    short, long = (f' since {{{{ (. | first | value | toTime).Format "{form}" }}}} UTC' for form in ("15:04", _DATE))
+    return asked(f"{begin} > time() - {_A_DAY}", arguments, short, asked(begin, arguments, long))
+
+
+def begun() -> str:
+    """URL parameter with the begin of the break behind the alarm of `$worst`."""
+    return asked(BEGIN, _OF_WORST, '&since={{ . | first | value | printf "%.0f" }}', f"&since={_SINCE_HOURS}h")
 
 
 def since(plan: RulePlan, limit: str, then: str, otherwise: str = "") -> str:
@@ -75,23 +108,22 @@ def since(plan: RulePlan, limit: str, then: str, otherwise: str = "") -> str:
 
 def since_when(plan: RulePlan, limit: str) -> str:
     """Template text such as ` since 04:18 UTC`."""
-    clock = ' since {{ (. | first | value | toTime).Format "15:04" }} UTC'
+    moment = ' since {{ (. | first | value | toTime).Format "15:04" }} UTC'
     newest = (
         f"route:ragwatch_quality:mean{span(plan.windows[0])}{{{PLACE},quantity='%s',window='{span(plan.windows[0])}'}}"
     )
     first = f"min_over_time(timestamp({newest})[{_SINCE_HOURS}h:1m])"
-    return since(plan, limit, clock, asked(first, f"{ARGUMENTS} $worst", f"{clock} or earlier"))
+    return since(plan, limit, moment, asked(first, f"{ARGUMENTS} $worst", f"{moment} or earlier"))
 
 
 def stage() -> str:
-    """Template text with the stage at fault whose share rose most; empty if there are too few answers."""
-    arguments = f"{_PAIR_ARGUMENTS} $stage"
-    percent = '{{ . | first | value | printf "%.0f" }}'
-    before = asked(f"100 * route:ragwatch_stage:before{{{_PAIR},stage='%s'}}", arguments, f" from {percent}")
-    recent = asked(f"100 * route:ragwatch_stage:recent{{{_PAIR},stage='%s'}}", arguments, f" to {percent} %")
-    named = '{{ $stage := . | first | label "stage" }} Stage that changed most: {{ $stage }},'
-    risen = f"topk(1, route:ragwatch_stage:rise{{{_PAIR}}} > 0)"
-    return asked(risen, _PAIR_ARGUMENTS, f"{named}{before}{recent} of answers.")
+    """Template text with the stage at fault whose share rose significantly, as the daemon sees it; empty for none."""
+    share = f"100 * max(ragwatch_drift_stage_ratio{{{{{_PAIR},stage='%s',period='{{}}'}}}})"
+    percent, arguments = '{{ . | first | value | printf "%.0f" }}', f"{_PAIR_ARGUMENTS} $stage"
+    before = asked(share.format("before"), arguments, f" from {percent}")
+    now = asked(share.format("since"), arguments, f" to {percent} % of answers")
+    named = f'{{{{ $stage := . | first | label "stage" }}}} Stage that changed: {{{{ $stage }}}},{before}{now}.'
+    return asked(f"topk(1, ragwatch_drift_stage_ratio{{{_PAIR},period='since'}})", _PAIR_ARGUMENTS, named)
 
 
 def also_changed() -> str:
@@ -113,6 +145,11 @@ def also_changed() -> str:
             "sum(max by (suite) (ragwatch_canary_degraded{job='%s'})) > 0",
             "$labels.job",
             ' Canaries degraded: {{ . | first | value | printf "%.0f" }}.',
+        )
+        + asked(
+            f"max by (signal) (ragwatch_traffic_drift_alarm{{{_PAIR}}}) == 1",
+            _PAIR_ARGUMENTS,
+            " Traffic changed too (RagwatchTrafficDrift):{{ range . }} {{ .Labels.signal }}{{ end }}.",
         )
     )
 
@@ -136,9 +173,34 @@ def failing(plan: RulePlan, limit: str) -> str:
     return f"{beyond(limit)}{start}"
 
 
-def newest(plan: RulePlan, parameters: str) -> str:
-    """Text with the address of the newest failing answers; empty if the address of the pages is not known."""
-    if plan.links.pages is None:
-        return ""
+def link(origin: tuple[str, str], path: str, lead: str = "") -> str:
+    """Template text of an address on the pages of an instance that raises an alert; empty if it tells none.
+
+    Args:
+        origin: Query for the series of such instances, with `%s` for the arguments, and the arguments.
+        path: The address after that of the pages.
+        lead: Text before the address.
+    """
+    query, arguments = origin
+    pages = f"topk(1, ragwatch_pages_info and on (job, instance) ({query}))"
+    return asked(pages, arguments, f'{lead}{{{{ . | first | label "external_url" }}}}{path}')
+
+
+def worst(origin: tuple[str, str], parameters: str) -> str:
+    """Template text with the address of the worst answers that `parameters` select; empty as a link is."""
     place = "route={{ $labels.route }}&judge={{ $labels.judge }}"
-    return f" Newest failing answers: {plan.links.pages}/samples?{place}{parameters}&limit={_NEWEST}"
+    return link(origin, f"/samples?{place}{parameters}&sort=worst&limit={_WORST}", " Worst answers: ")
+
+
+def rejection(window: str) -> str:
+    """Template text such as `: missing_field (answer), first at app.jsonl:12`: the most frequent reason."""
+    most = f"topk(1, sum by (reason) (increase(ragwatch_requests_rejected_total{{job='%s',source='%s'}}[{window}])))"
+    place = "job='%s',source='%s',reason='%s'"
+    field = "{{ if .Labels.field }} ({{ .Labels.field }}){{ end }}"
+    first = asked(
+        f"topk(1, ragwatch_rejections_info{{{place}}})",
+        "$labels.job $labels.source $reason",
+        f"{{{{ with . | first }}}}{field}, first at {{{{ .Labels.first }}}}{{{{ end }}}}",
+    )
+    reason = '{{ $reason := . | first | label "reason" }}: {{ $reason }}'
+    return asked(most, "$labels.job $labels.source", f"{reason}{first}")

@@ -1,4 +1,4 @@
-"""Alerts on the signals of all traffic, which need no judge. Their texts say how many answers have a signal now."""
+"""Alerts on the signals of all traffic, which need no judge. Texts say since when, and in how many answers."""
 
 from __future__ import annotations
 
@@ -8,75 +8,82 @@ from ragwatch.model.signals import Signal
 from ragwatch.rules import texts
 from ragwatch.rules.alert import Alert, Area, Severity
 from ragwatch.rules.plan import RulePlan
+from ragwatch.rules.promql import span
 
 _WARNED = "|".join(signal for signal in Signal if signal.row.warns)
 _ANSWERS = "ragwatch_traffic_contexts_count"  # each answer has a number of contexts
-_RECENT, _BEFORE = "15m", "1d"
-_RISE = 0.5
-_PLACE, _ARGUMENTS = "job='%s',route='%s'", "$labels.job $labels.route $labels.job $labels.route"
+_PLACE, _ARGUMENTS = "job='%s',route='%s',signal='%s'", "$labels.job $labels.route $labels.signal"
+_BEGIN = f"max(ragwatch_traffic_drift_start_timestamp_seconds{{{_PLACE}}})"
+_SHARE = f"topk(1, 100 * ragwatch_traffic_drift_ratio{{{{{_PLACE},period='{{}}'}}}})"
 
 
-def alerts(_: RulePlan) -> Iterator[Alert]:
-    """Alerts on signals: those that users feel at once warn, and page where most answers have them."""
-    warned, others = (
-        f'max by (job, route, signal) (ragwatch_traffic_drift_alarm{{signal{operator}"{_WARNED}"}}) == 1'
-        for operator in ("=~", "!~")
-    )
+def alerts(plan: RulePlan) -> Iterator[Alert]:
+    """Alerts on signals: those that users feel at once warn, and page where far more answers than before have them."""
+    warned, others = (_alarm(operator, _WARNED) for operator in ("=~", "!~"))
+    gross = f"{_alarm('=~', '|'.join(plan.rises))}\nand on (job, route, signal) (\n  {_gross(plan)}\n)"
     for severity, expr in (
-        (Severity.CRITICAL, f"{warned}\nand on (job, route, signal) (\n  {_most_answers()}\n)"),
+        *([(Severity.CRITICAL, gross)] if plan.rises else ()),
         (Severity.WARNING, warned),
         (Severity.INFO, others),
     ):
         yield Alert(
             name="RagwatchTrafficDrift",
-            meaning="A signal of all requests differs from its reference: abstentions and empty retrievals warn, and "
-            "page where they have risen by more than half of the answers; others inform.",
+            meaning="A signal of all requests differs from its reference. Refusals, empty answers, other language, "
+            "repeated answers, empty retrievals and citations warn; the first five page where they have risen by more "
+            "than half of the answers (`alerts.rises`); others inform.",
             delay="see the table of delays in [statistics](statistics.md); no hold",
             promise="one in `drift.traffic.false_alarm_every` (30 d) over all signals, guaranteed",
             severity=severity,
             area=Area.RETRIEVAL,
             expr=expr,
-            summary=f"{{{{ $labels.route }}}}: {{{{ $labels.signal }}}} differ from their reference"
-            f"{_figures(warns=severity is not Severity.INFO)}.",
+            summary=f"{{{{ $labels.route }}}}: {{{{ $labels.signal }}}}{_change()}.",
             description=(
                 "The distribution of {{ $labels.signal }} on route {{ $labels.route }} differs from its reference. "
                 "After the mend: ragwatch acknowledge --route '{{ $labels.route }}' --quantity {{ $labels.signal }}."
             ),
             board="retrieval",
             labels=("job", "route", "signal"),
-            samples="",
+            samples=texts.asked(_BEGIN, _ARGUMENTS, '&since={{ . | first | value | printf "%.0f" }}'),
+            origin=(f"ragwatch_traffic_drift_alarm{{{_PLACE}}} == 1", _ARGUMENTS),
             hold=0.0,
         )
 
 
-def _figures(*, warns: bool) -> str:
-    """Template text with the share of answers that have a signal, before and now; empty for one that is a number."""
-    percent = '{{ . | first | value | printf "%.0f" }} %'
-    parts = []
-    for signal in Signal:
-        if signal.row.bounds is None and signal.row.warns is warns:
-            before = texts.asked(_share(signal, _BEFORE, " offset 1h"), _ARGUMENTS, f", from {percent}")
-            now = texts.asked(
-                _share(signal, _RECENT, ""), _ARGUMENTS, f" to {percent} of answers in the last {_RECENT}"
-            )
-            parts.append(f'{{{{ if eq $labels.signal "{signal}" }}}}{before}{now}{{{{ end }}}}')
-    return "".join(parts)
+def _alarm(operator: str, signals: str) -> str:
+    return f'max by (job, route, signal) (ragwatch_traffic_drift_alarm{{signal{operator}"{signals}"}}) == 1'
 
 
-def _share(signal: Signal, window: str, offset: str) -> str:
-    counted = f"sum(increase({signal.row.series}{{{_PLACE}}}[{window}]{offset}))"
-    return f"100 * {counted} / (sum(increase({_ANSWERS}{{{_PLACE}}}[{window}]{offset})) > 0)"
+def _change() -> str:
+    """Template text such as ` rose from 3.0 % to 60 % of answers since 14:08 UTC`; of a number, those above a value."""
+    percent = '{{ .Value | printf "%.1f" }} %'
+    clock = texts.clock(_BEGIN, _ARGUMENTS)
+    moved = "{{ if gt $since .Value }} rose{{ else }} fell{{ end }}"
+    shares = f'from {percent} to {{{{ $since | printf "%.1f" }}}} %'
+    text = f"{{{{ with . | first }}}}{moved} {shares}{{{{ end }}}} of answers{clock}"
+    before = texts.asked(_SHARE.format("before"), _ARGUMENTS, text)
+    above = "{{ if .Labels.above }} above {{ .Labels.above }}{{ end }}"
+    since = f"{{{{ with . | first }}}}{{{{ $since := .Value }}}}{above}{before}{{{{ end }}}}"
+    return texts.asked(_SHARE.format("since"), _ARGUMENTS, since, " differ from their reference")
 
 
-def _most_answers() -> str:
-    """Condition that a signal that warns has risen by more than half of the answers."""
-    parts = []
-    for signal in Signal:
-        if signal.row.warns:
-            now, before = (
-                f"sum by (job, route) (increase({signal.row.series}[{window}]))"
-                f" / (sum by (job, route) (increase({_ANSWERS}[{window}])) > 0)"
-                for window in (_RECENT, _BEFORE)
-            )
-            parts.append(f'label_replace({now} - {before} > {_RISE}, "signal", "{signal}", "", "")')
+def _gross(plan: RulePlan) -> str:
+    """Condition that the share of answers with a signal has risen so much over its reference, and still is so high.
+
+    Since the change, as the daemon counts it; from the end of the first window on, in the newest window as well.
+    """
+    parts, recent = [], span(plan.windows[0])
+    for signal, rise in plan.rises.items():
+        place = f'signal="{signal}"'
+        before, since = (
+            f'{operator} by (job, route) (ragwatch_traffic_drift_ratio{{{place},period="{period}"}})'
+            for operator, period in (("min", "before"), ("max", "since"))
+        )
+        now = (
+            f"sum by (job, route) (increase({signal.row.series}[{recent}]))"
+            f" / (sum by (job, route) (increase({_ANSWERS}[{recent}])) > 0)"
+        )
+        began = f"max by (job, route) (ragwatch_traffic_drift_start_timestamp_seconds{{{place}}})"
+        lasts = f"{now} - on (job, route) {before} > {rise:g} or {began} > time() - {plan.windows[0]:g}"
+        risen = f"{since} - on (job, route) {before} > {rise:g} and on (job, route) ({lasts})"
+        parts.append(f'label_replace({risen}, "signal", "{signal}", "", "")')
     return "\n  or ".join(parts)

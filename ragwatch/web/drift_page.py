@@ -72,9 +72,24 @@ class AnswerRow(DatedAlarm):
     changed_stage: object
     band: Mapping[str, float | None] | None
     judge_moved: bool
+    back: float | None
     past: Sequence[Mapping[str, object]]
     acknowledge: str | None
     samples: str
+
+
+class SegmentAlarm(TypedDict):
+    """An active alarm about a segment."""
+
+    quantity: str
+    route: str
+    segment: str
+    value: str
+    began: float | None
+    before: float | None
+    mean: float | None
+    answers: float | None
+    acknowledge: str
 
 
 class TrafficRow(DatedAlarm):
@@ -151,6 +166,7 @@ def drift(snapshot: Snapshot | None, store: Store | None, *, now: float, address
     paused = {labels[:2] for labels in _labels_of(gauges, Gauge.DRIFT_PAUSED)}
     answers = [rows.answer(*labels) for labels in sorted({*_labels_of(gauges, *_ANSWER_GAUGES), *paused})]
     traffic = [rows.traffic(*labels) for labels in _labels_of(gauges, Gauge.TRAFFIC_DRIFT_EVIDENCE)]
+    segments = _labels_of(gauges, Gauge.SEGMENT_DRIFT_ALARM)
     judges = [rows.judge(*labels) for labels in _labels_of(gauges, *_JUDGE_GAUGES)]
     state = _state(answers, [*traffic, *judges])
     return {
@@ -162,6 +178,8 @@ def drift(snapshot: Snapshot | None, store: Store | None, *, now: float, address
         "alarms": sum(row["alarm"] for row in answers),
         "watched": sum(not row["learning"] for row in answers),
         "answers": sorted(answers, key=_without_alarm),
+        "segments": [rows.segment(labels) for labels in segments if gauges[Gauge.SEGMENT_DRIFT_ALARM, labels]],
+        "segments_watched": len(segments),
         "traffic": sorted(traffic, key=_without_alarm),
         "traffic_paused": [
             {"signal": signal, "route": route, "paused": reason}
@@ -192,7 +210,7 @@ def _labels_of(gauges: Gauges, *selected: Gauge) -> list[tuple[str, ...]]:
 
 
 def _past(gauges: Gauges, store: Store | None) -> dict[tuple[str, str], list[StoredRun]]:
-    """Reads the newest stored alarms by kind and name, newest first."""
+    """Reads the newest stored alarms and their ends by kind and name, newest first."""
     if store is None:
         return {}
     names = [
@@ -200,7 +218,7 @@ def _past(gauges: Gauges, store: Store | None) -> dict[tuple[str, str], list[Sto
         *((TRAFFIC_KIND, "/".join(labels)) for labels in _labels_of(gauges, Gauge.TRAFFIC_DRIFT_EVIDENCE)),
         *((JUDGE_KIND, "/".join(labels)) for labels in _labels_of(gauges, *_JUDGE_GAUGES)),
     ]
-    return {(kind, name): store.runs(kind, name, PAST_ALARMS) for kind, name in names}
+    return {(kind, name): store.runs(kind, name, 2 * PAST_ALARMS) for kind, name in names}
 
 
 class _DriftRows:
@@ -219,7 +237,9 @@ class _DriftRows:
         labels = (quantity, route)
         evidence, threshold = self._value(Gauge.DRIFT_EVIDENCE, labels), self._value(Gauge.DRIFT_THRESHOLD, labels)
         alarm = bool(self._value(Gauge.DRIFT_ALARM, labels))
-        runs = self._past.get((KIND, f"{quantity}/{route}"), [])
+        newest = self._past.get((KIND, f"{quantity}/{route}"), [])
+        runs = [run for run in newest if run.failing][:PAST_ALARMS]
+        back = {run.body.get("seq"): run.body.get("since") for run in newest if not run.failing}
         baseline = self._value(Gauge.DRIFT_BASELINE, labels)
         return {
             "quantity": quantity,
@@ -236,9 +256,28 @@ class _DriftRows:
             "band": self._band(labels),
             **self._alarm(alarm, runs),
             "judge_moved": bool(alarm and runs and runs[0].body.get("judge_moved")),
-            "past": [{"at": run.at, "evidence": run.body.get("evidence")} for run in runs],
+            "back": back.get(runs[0].body.get("seq")) if runs and not alarm else None,
+            "past": [
+                {"at": run.at, "evidence": run.body.get("evidence"), "back": back.get(run.body.get("seq"))}
+                for run in runs
+            ],
             "acknowledge": self._command("--quantity", quantity, "--route", route) if alarm else None,
             "samples": _samples(quantity, route, baseline, runs),
+        }
+
+    def segment(self, labels: tuple[str, ...]) -> SegmentAlarm:
+        """Row of an alarm about a segment."""
+        quantity, route, segment, value = labels
+        return {
+            "quantity": quantity,
+            "route": route,
+            "segment": segment,
+            "value": value,
+            "began": self._value(Gauge.SEGMENT_DRIFT_BEGAN, labels),
+            "before": self._value(Gauge.SEGMENT_DRIFT_BEFORE, labels),
+            "mean": self._value(Gauge.SEGMENT_DRIFT_SINCE, labels),
+            "answers": self._value(Gauge.SEGMENT_DRIFT_ANSWERS, labels),
+            "acknowledge": self._command("--quantity", quantity, "--route", route),
         }
 
     def traffic(self, signal: str, route: str) -> TrafficRow:

@@ -47,9 +47,12 @@ def _drift_shapes() -> dict[str, Schema]:
         "changed_stage": maybe(TEXT),
         "band": maybe(record(band)),
         "judge_moved": FLAG,
-        "past": many(record({"at": TIME, "evidence": maybe(NUMBER)})),
+        "past": many(record({"at": TIME, "evidence": maybe(NUMBER), "back": maybe(TIME)})),
+        "back": maybe(TIME),
         "samples": TEXT,
     }
+    segment = dict.fromkeys(("quantity", "route", "segment", "value", "acknowledge"), TEXT)
+    segment |= {"began": maybe(TIME), "before": maybe(SHARE), "mean": maybe(SHARE), "answers": maybe(NUMBER)}
     cut: Schema = {"description": "above which value requests are counted: a number, or a text such as yes"}
     traffic = {"signal": TEXT, "route": TEXT, "cut": cut, "direction": maybe(TEXT)}
     versions = {name: maybe(TEXT) for name in ("version", "since_version")}
@@ -65,6 +68,8 @@ def _drift_shapes() -> dict[str, Schema]:
                 "alarms": COUNT,
                 "watched": COUNT,
                 "answers": many(record({**answer, **evidence, **alarm})),
+                "segments": many(record(segment)),
+                "segments_watched": COUNT,
                 "traffic": many(record({**traffic, **evidence, **alarm})),
                 "traffic_paused": many(record({"signal": TEXT, "route": TEXT, "paused": TEXT})),
                 "judges": many(record({**judge, "alarm": FLAG, "acknowledge": maybe(TEXT)})),

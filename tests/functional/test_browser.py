@@ -10,7 +10,6 @@ import json
 import re
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -102,12 +101,10 @@ def choose(browser: Browser, *keys: str) -> None:
 
 def link_of_alert(pages: str) -> str:
     """The link to the causes in the alert of a bad mean, as the rules write it and Prometheus fills it in."""
-    plan = replace(PLAN, links=replace(PLAN.links, pages=pages))
-    (alert,) = (alert for alert in alerts(plan) if alert.name == "RagwatchQualityBad")
-    rule: Any = alert.rule(plan)
-    return filled(
-        rule["annotations"]["causes_url"], {"route": "search", "judge": "embedded", "quantity": "faithfulness"}
-    )
+    (alert,) = (alert for alert in alerts(PLAN) if alert.name == "RagwatchQualityBad")
+    rule: Any = alert.rule(PLAN)
+    labels = {"route": "search", "judge": "embedded", "quantity": "faithfulness"}
+    return filled(rule["annotations"]["causes_url"], labels, pages=pages)
 
 
 def test_from_an_alert_to_the_claim_and_to_its_label(daemon: RagwatchProcess, browser: Browser) -> None:

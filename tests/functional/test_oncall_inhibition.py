@@ -151,6 +151,35 @@ def test_a_judge_whose_alert_pages_mutes_its_own_pages(address: str) -> None:
     assert [each["labels"]["judge"] for each in found if _held(each)] == ["embedded"]
 
 
+@pytest.mark.parametrize(
+    ("signal", "held"),
+    [
+        ("abstentions", {"ticket", "QualityDrift", "QualityDriftStanding"}),
+        ("empty_retrievals", {"ticket", "abstentions", "QualityDrift", "QualityDriftStanding"}),
+        ("dangling_citations", {"ticket"}),
+    ],
+)
+def test_a_signal_that_pages_is_one_notification(signal: str, held: set[str], address: str) -> None:
+    """What follows from it on its route is held back, and what does not follow is told."""
+    here = {"job": f"a page about {signal}"}
+    drift = {**ROUTE, **here, "alertname": "RagwatchTrafficDrift", "area": "retrieval"}
+    page = {**drift, "signal": signal, "severity": "critical", "told": "page"}
+    found = tell(
+        address,
+        [
+            page,
+            {**page, "severity": "warning", "told": "ticket"},
+            *([{**page, "signal": "abstentions", "told": "abstentions"}] if signal == "empty_retrievals" else []),
+            {**page, "route": "faq", "severity": "warning", "told": "another route"},
+            *(
+                {**LABELS[f"Ragwatch{name}"], "alertname": f"Ragwatch{name}", "told": name, **here}
+                for name in ("QualityDrift", "QualityDriftStanding", "CanariesDegraded")
+            ),
+        ],
+    )
+    assert {alert["labels"]["told"] for alert in found if _held(alert)} == held
+
+
 def test_a_break_of_all_routes_is_one_notification(address: str) -> None:
     """Pages of a job are one group, whatever they are about; tickets are a group by area."""
     here = {"job": "all routes"}

@@ -92,6 +92,11 @@ def _answers(values: str, route: str = "search") -> dict[str, str]:
     return {f'ragwatch_traffic_contexts_count{{job="ragwatch",instance="a",route="{route}"}}': values}
 
 
+def _silent(values: str, route: str = "search") -> dict[str, str]:
+    """What the daemon says of a route's silence."""
+    return {f'ragwatch_silence_alarm{{job="ragwatch",instance="a",route="{route}"}}': values}
+
+
 def _tested(version: str, probes: str, fooled: str, in_force: str) -> dict[str, str]:
     """A version of a judge that is tested with known-bad answers."""
     place = f'job="ragwatch",instance="a",judge="claude",version="{version}"'
@@ -159,11 +164,17 @@ SCENES = {
     "a slow route whose answers pause": Scene(
         "RagwatchRouteSilent", _answers(f"{climb(0, 1, 90)} {flat(89, 45)} {climb(90, 1, 60)}"), quiet=(100, 120, 134)
     ),
-    "a route that rests at night": Scene(
+    "a thin route that is silent, by its rhythm, with three missed scrapes and a restart": Scene(
         "RagwatchRouteSilent",
-        _answers(f"{climb(0, 1, 10 * HOUR)} {flat(599, 14 * HOUR)} " * 2 + f"{climb(1200, 1, 60)} {flat(1260, 600)}"),
-        quiet=tuple(range(DAY, 2 * DAY + HOUR, 30)),
-        firing=(2 * DAY + 2 * HOUR + 10, 2 * DAY + 5 * HOUR),
+        _answers(f"{climb(0, 1, 60)} {flat(59, 120)} {climb(59, 1, 60)}")
+        | _silent(f"{flat(0, 150)} {flat(1, 10)} _x2 {flat(1, 5)} {gone(3)} {flat(1, 9)} {flat(0, 60)}"),
+        quiet=(100, 149, 230),
+        firing=(156, 162, 170, 178),
+    ),
+    "a thin route that rests, and the daemon knows": Scene(
+        "RagwatchRouteSilent",
+        _answers(f"{climb(0, 1, 60)} {flat(59, 600)}") | _silent(flat(0, 660)),
+        quiet=(90, 150, 300, 650),
     ),
     "a route that is added, and takes its answers from the rest": Scene(
         "RagwatchRouteSilent",
@@ -171,13 +182,6 @@ SCENES = {
         | _answers(f"{gone(120)} {climb(0, 3, 120)} {flat(357, 80)}"),
         quiet=tuple(range(120, 240, 10)),
         firing=(261, 300),  # the new route
-    ),
-    "a route that is added to one of few answers, and then none is answered": Scene(
-        "RagwatchRouteSilent",
-        _answers(f"{climb(0, 1, DAY)} {flat(DAY - 1, 300)}", "other")
-        | _answers(f"{gone(DAY)} {climb(0, 1, 180)} {flat(179, 120)}"),
-        quiet=tuple(range(DAY + 60, DAY + 240, 10)),
-        firing=(DAY + 250, DAY + 290),  # the rest: yesterday it answered at this time, and the new route did not yet
     ),
     "a judge that reads a share, and has not read this route": Scene(
         "RagwatchNoFreshSamples", _reading("search", judged=flat(7, 3 * HOUR)), quiet=(90, 150)

@@ -53,14 +53,25 @@ def drift(baseline: float, alarm: int) -> dict[str, Shape]:
     return {f"ragwatch_drift_alarm{place}": Flat(alarm), f"ragwatch_drift_baseline_ratio{place}": Flat(baseline)}
 
 
-def stages(**shares: float) -> dict[str, Shape]:
-    """Answers a step by stage at fault, of a hundred."""
-    counts = {"none": 100 - sum(shares.values()), "retrieval": 0.0, "generation": 0.0, **shares}
-    return {f'ragwatch_stage_samples_total{{route="search",stage="{name}"}}': Climb(by) for name, by in counts.items()}
+PAGES = 'ragwatch_pages_info{external_url="https://ragwatch.example.com"}'
+BEGAN = 7140.0
+"""When the change began, as the daemon estimates it: 01:59 UTC."""
 
 
-HEALTHY = {**scores("faithfulness", 0.99, 100), **drift(0.96, 0), **stages(retrieval=12, generation=1)}
-BROKEN = {**scores("faithfulness", 0.80, 100), **drift(0.96, 1), **stages(retrieval=13, generation=20)}
+def broke(before: float, since: float, answers: int, stage: tuple[float, float] | None = None) -> dict[str, Shape]:
+    """Gauges of the break behind an alarm of faithfulness, and the share of the stage that rose."""
+    place = '{quantity="faithfulness",route="search"}'
+    figures = {"before_ratio": before, "since_ratio": since, "since_samples": answers}
+    told = {f"ragwatch_drift_{name}{place}": Flat(value) for name, value in figures.items()}
+    told[f"ragwatch_drift_change_start_timestamp_seconds{place}"] = Flat(BEGAN)
+    for period, share in zip(("before", "since"), stage or (), strict=False):
+        told[f'ragwatch_drift_stage_ratio{{route="search",stage="generation",period="{period}"}}'] = Flat(share)
+    return {**told, PAGES: Flat(1)}
+
+
+READ: dict[str, Shape] = {PAGES: Flat(1), 'ragwatch_traffic_contexts_count{route="search"}': Climb(10)}
+HEALTHY = {**scores("faithfulness", 0.99, 100), **drift(0.96, 0), **READ}
+BROKEN = {**scores("faithfulness", 0.80, 100), **drift(0.96, 1), **READ}
 
 
 def test_a_page_of_drift_says_what_is_needed_at_night(tmp_path: Path) -> None:
@@ -69,28 +80,43 @@ def test_a_page_of_drift_says_what_is_needed_at_night(tmp_path: Path) -> None:
     judge = {'ragwatch_judge_drift_alarm{judge="embedded"}': Flat(1), 'ragwatch_canary_degraded{suite="docs"}': Flat(3)}
     at = PHASE + 75
     expected = [{"alertname": "RagwatchQualityDrift", "eval_time": f"{at}m", "exp_alerts": []}]
-    said = annotations(play(tmp_path, [HEALTHY, {**BROKEN, **judge}], {"alert_rule_test": expected}))
-    assert said["summary"] == "search: faithfulness fell from 0.99 to 0.80 since 01:59 UTC (drift)."
-    assert "Stage that changed most: generation, from 1 to 20 % of answers." in said["description"]
+    bad = {**BROKEN, **broke(0.99, 0.41, 32, (0.01, 0.6)), **judge, **abstaining(5, 1)}
+    said = annotations(play(tmp_path, [HEALTHY, bad], {"alert_rule_test": expected}))
+    assert said["summary"] == "search: faithfulness 0.99 -> 0.41 since 01:59 UTC, 32 answers (drift)."
+    assert "Stage that changed: generation, from 1 to 60 % of answers." in said["description"]
+    assert "Traffic changed too (RagwatchTrafficDrift): abstentions." in said["description"]
     assert "The judge changed too (RagwatchJudgeDrift)" in said["description"]
     assert "Canaries degraded: 3." in said["description"]
     asked = "route=search&judge=embedded&quantity=faithfulness&below=0.96&since=7140"
     assert said["samples_url"] == f"https://ragwatch.example.com/samples?{asked}&sort=worst"
-    assert said["description"].endswith(f"samples?{asked}&limit=3")
+    assert said["description"].endswith(
+        f"Worst answers: https://ragwatch.example.com/samples?{asked}&sort=worst&limit=3"
+    )
     assert said["causes_url"] == f"https://ragwatch.example.com/causes?{asked.removesuffix('&since=7140')}"
 
 
-def test_no_stage_is_named_below_ten_answers(tmp_path: Path) -> None:
-    """Nine answers of an hour name no stage."""
-    few = {
-        **BROKEN,
-        **{name: Climb(by.by / 200) for name, by in stages(generation=50).items() if isinstance(by, Climb)},
-    }
+def test_a_page_names_only_what_is_known(tmp_path: Path) -> None:
+    """No stage whose share did not rise significantly, no figures that the daemon does not tell, no dead link."""
     rules(PLAN, ["RagwatchQualityDrift"], tmp_path)
     expected = [{"alertname": "RagwatchQualityDrift", "eval_time": f"{PHASE + 75}m", "exp_alerts": []}]
-    said = annotations(play(tmp_path, [HEALTHY, few], {"alert_rule_test": expected}))
-    assert said["summary"].startswith("search: faithfulness fell from")
-    assert "Stage" not in said["description"]
+    phases = [{**phase, PAGES: None} for phase in (HEALTHY, BROKEN)]
+    said = annotations(play(tmp_path, phases, {"alert_rule_test": expected}))
+    assert said["summary"] == "search: faithfulness fell (drift)."
+    assert not {"Stage", "Worst"} & set(said["description"].split())
+    assert not said.get("samples_url")
+
+
+def test_a_link_leads_to_the_daemon_that_raised_the_alert(tmp_path: Path) -> None:
+    """Of two daemons of one job, each with its own pages, the one with the alarm."""
+    rules(PLAN, ["RagwatchTrafficDrift"], tmp_path)
+    phases = [abstaining(0.3, 0), abstaining(9.5, 1)]
+    inputs = series(phases, ["a"]) + series([{name: Flat(0) for name in phases[0]}] * 2, ["b"])
+    for instance in "ab":
+        pages = f'ragwatch_pages_info{{job="ragwatch",instance="{instance}",external_url="https://{instance}"}}'
+        inputs.append({"series": pages, "values": f"1x{2 * 24}"})
+    expected = [{"alertname": "RagwatchTrafficDrift", "eval_time": f"{PHASE + 30}m", "exp_alerts": []}]
+    told = play(tmp_path, phases, {"alert_rule_test": expected, "input_series": inputs})
+    assert annotations(told)["samples_url"] == "https://a/samples?route=search&since=7140"
 
 
 def test_a_page_about_a_threshold_says_how_far_and_since_when(tmp_path: Path) -> None:
@@ -131,22 +157,33 @@ BAD, DRIFT, STANDING = "RagwatchQualityBad", "RagwatchQualityDrift", "RagwatchQu
 
 
 def test_one_route_is_one_page_and_nothing_new_comes_after_the_mend(tmp_path: Path) -> None:
-    """Drift pages first; the threshold, crossed later, does not; the ticket of the alarm waits for half a day."""
+    """Drift pages with its alarm and as long; the threshold, crossed later, does not page; a second break does."""
     rules(PLAN, [BAD, DRIFT, STANDING], tmp_path, texts=False)
     worse = {**BROKEN, **scores("faithfulness", 0.5, 100)}
     above = {name: shape for name, shape in scores("faithfulness", 0.9, 100).items() if "_ratio" in name}
-    mended = {**HEALTHY, **drift(0.96, 1)}
     checks = [
         *(firing(name, PHASE - 5, 0) for name in (BAD, DRIFT, STANDING)),
-        *(firing(name, at * PHASE + 90, int(name == DRIFT)) for name in (BAD, DRIFT, STANDING) for at in (1, 2)),
-        *(firing(name, minute, 0) for name in (BAD, DRIFT, STANDING) for minute in (3 * PHASE + 70, 5 * PHASE)),
-        firing(STANDING, 10 * PHASE - 5, 1),
-        # A second break while the alarm is still active.
-        *(firing(name, 10 * PHASE + 60, int(name == DRIFT)) for name in (BAD, DRIFT, STANDING)),
+        *(firing(DRIFT, minute, 1) for minute in (PHASE, 3 * PHASE - 5)),
+        *(firing(name, at * PHASE + 90, 0) for name in (BAD, STANDING) for at in (1, 2)),
+        *(firing(name, minute, 0) for name in (BAD, DRIFT, STANDING) for minute in (3 * PHASE + 5, 5 * PHASE - 5)),
+        *(firing(name, 5 * PHASE + 60, int(name == DRIFT)) for name in (BAD, DRIFT, STANDING)),
     ]
-    phases = [HEALTHY, worse | above, worse, *[mended] * 7, worse | above]
+    phases = [HEALTHY, worse | above, worse, HEALTHY, HEALTHY, worse | above]
     told = play(tmp_path, phases, {"promql_expr_test": checks})
     assert "FAILED" not in told, told
+
+
+def test_a_ticket_of_a_segment_names_the_value(tmp_path: Path) -> None:
+    """With the mean before and since, and the estimated begin."""
+    rules(PLAN, ["RagwatchSegmentDrift"], tmp_path)
+    place = '{quantity="faithfulness",route="search",segment="tenant",value="O\'Neil"}'
+    figures = {"before_ratio": 0.98, "since_ratio": 0.61, "since_samples": 32, "change_start_timestamp_seconds": BEGAN}
+    shapes = {f"ragwatch_segment_drift_{name}{place}": Flat(value) for name, value in figures.items()}
+    bad = {**HEALTHY, **shapes, f"ragwatch_segment_drift_alarm{place}": Flat(1)}
+    expected = [{"alertname": "RagwatchSegmentDrift", "eval_time": f"{PHASE + 30}m", "exp_alerts": []}]
+    said = annotations(play(tmp_path, [HEALTHY, bad], {"alert_rule_test": expected}))
+    assert said["summary"] == ("search: tenant O'Neil: faithfulness 0.98 -> 0.61 since 01:59 UTC, 32 answers (drift).")
+    assert "own baseline: faithfulness, by judge embedded" in said["description"]
 
 
 @pytest.mark.parametrize("missed", [1, 2, 3])
@@ -187,11 +224,11 @@ def test_a_threshold_page_holds_drift_back_for_a_day_only(tmp_path: Path) -> Non
 
 
 def test_a_threshold_page_that_ends_is_not_followed_by_one_about_drift(tmp_path: Path) -> None:
-    """The mean of the hour passes the threshold before the baseline: that is the mend, not another break."""
+    """An alarm that outlasts it for less than an hour is about the same break."""
     rules(PLAN, [BAD, DRIFT], tmp_path, texts=False)
     late_alarm = {**HEALTHY, **scores("faithfulness", 0.5, 100)}
     mended = {**HEALTHY, **drift(0.96, 1)}
-    ended = range(2 * PHASE, 3 * PHASE, 5)
+    ended = range(2 * PHASE, 2 * PHASE + 60, 5)
     checks = [firing(BAD, 2 * PHASE - 5, 1), *(firing(DRIFT, minute, 0) for minute in ended), firing(BAD, ended[-1], 0)]
     told = play(tmp_path, [HEALTHY, late_alarm, mended], {"promql_expr_test": checks})
     assert "FAILED" not in told, told
@@ -205,7 +242,7 @@ def test_a_page_of_drift_is_about_the_judge_that_is_watched(tmp_path: Path) -> N
     source = {"kind": "tail", "name": "app", "path": "/x"}
     plan = plan_of(parse({"sources": [source], "judges": TWO_JUDGES, "alerts": {"judge": "strict"}}, folder=Path()))
     rules(plan, [DRIFT], tmp_path, texts=False)
-    good, worse = (scores("faithfulness", mean, 100) | drift(0.96, 1) for mean in (0.99, 0.80))
+    good, worse = (scores("faithfulness", mean, 100) | drift(0.96, alarm) for mean, alarm in ((0.99, 0), (0.80, 1)))
     strict = scores("faithfulness", 0.80, 100, judge="strict")
     told = f'count by (judge) (ALERTS{{alertname="{DRIFT}",alertstate="firing"}})'
     paged = [{"labels": '{judge="embedded"}', "value": 1}]
@@ -220,18 +257,17 @@ def test_a_page_of_drift_is_about_the_judge_that_is_watched(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("route", "limit", "intended"),
     [
-        ("search", "its baseline 0.96", "add --renew"),
+        ("search", "its baseline under an earlier judge", "add --renew"),
         ("canary", "its control (drift.controls)", "take the route out of drift.controls"),
     ],
 )
 def test_the_ticket_of_drift_says_what_a_route_is_compared_with(
     route: str, limit: str, intended: str, tmp_path: Path
 ) -> None:
-    """A route with a control has no baseline, neither to be beyond nor to renew."""
+    """Of alarms that do not end by themselves: a route with a control has no baseline, to be beyond or to renew."""
     rules(replace(PLAN, controlled=("faq", "canary")), [STANDING], tmp_path)
     place = f'{{quantity="faithfulness",route="{route}"}}'
     drifted: Phase = {f"ragwatch_drift_alarm{place}": Flat(1)}
-    drifted |= {f"ragwatch_drift_baseline_ratio{place}": Flat(0.96)} if route == "search" else {}
     expected = [{"alertname": STANDING, "eval_time": "60m", "exp_alerts": []}]
     said = annotations(play(tmp_path, [drifted], {"alert_rule_test": expected}))
     assert f"faithfulness on route {route} has drifted beyond {limit}. " in said["description"]
@@ -250,10 +286,17 @@ def test_a_warning_holds_no_page_back(tmp_path: Path) -> None:
 
 def abstaining(share: float, alarm: int) -> dict[str, Shape]:
     """Of ten answers a step so many that abstain."""
+    place = 'route="search",signal="abstentions"'
+    shares = {"before": 0.03, "since": share / 10} if alarm else {}
     return {
         'ragwatch_traffic_contexts_count{route="search"}': Climb(10),
         'ragwatch_traffic_abstentions_total{route="search"}': Climb(share),
-        'ragwatch_traffic_drift_alarm{route="search",signal="abstentions"}': Flat(alarm),
+        f"ragwatch_traffic_drift_alarm{{{place}}}": Flat(alarm),
+        f"ragwatch_traffic_drift_start_timestamp_seconds{{{place}}}": Flat(BEGAN) if alarm else None,
+        **{
+            f'ragwatch_traffic_drift_ratio{{{place},above="",period="{period}"}}': Flat(value)
+            for period, value in shares.items()
+        },
     }
 
 
@@ -266,6 +309,69 @@ def test_a_route_that_refuses_most_questions_pages(share: float, severities: set
     told = play(tmp_path, [abstaining(0.3, 0), abstaining(share, 1)], {"alert_rule_test": expected})
     assert set(re.findall(r'severity="(\w+)"', told)) == severities
     said = annotations(told)["summary"]
-    assert said == (
-        f"search: abstentions differ from their reference, from 3 % to {10 * share:.0f} % of answers in the last 15m."
+    assert said == f"search: abstentions rose from 3.0 % to {10 * share:.1f} % of answers since 01:59 UTC."
+
+
+def test_a_number_that_moved_is_told_with_its_value_and_direction(tmp_path: Path) -> None:
+    """Answers with more than three contexts became rare."""
+    rules(PLAN, ["RagwatchTrafficDrift"], tmp_path)
+    place = 'route="search",signal="contexts"'
+    shown: Phase = {
+        f"ragwatch_traffic_drift_alarm{{{place}}}": Flat(1),
+        f'ragwatch_traffic_drift_ratio{{{place},above="3",period="before"}}': Flat(0.9),
+        f'ragwatch_traffic_drift_ratio{{{place},above="3",period="since"}}': Flat(0.125),
+    }
+    expected = [{"alertname": "RagwatchTrafficDrift", "eval_time": "60m", "exp_alerts": []}]
+    said = annotations(play(tmp_path, [shown], {"alert_rule_test": expected}))
+    assert said["summary"] == "search: contexts above 3 fell from 90.0 % to 12.5 % of answers."
+
+
+def test_one_cause_is_one_page(tmp_path: Path) -> None:
+    """A route that refuses pages as such, and not a second time because its scores fall."""
+    rules(PLAN, ["RagwatchTrafficDrift", DRIFT], tmp_path, texts=False)
+    refusing = {**BROKEN, **abstaining(9.5, 1)}
+    checks = [firing(DRIFT, minute, 0) for minute in range(PHASE + 15, 2 * PHASE, 15)]
+    told = play(tmp_path, [{**HEALTHY, **abstaining(0.3, 0)}, refusing], {"promql_expr_test": checks})
+    assert "FAILED" not in told, told
+
+
+def test_rejected_records_are_told_with_reason_field_and_first_line(tmp_path: Path) -> None:
+    """The most frequent reason."""
+    rules(PLAN, ["RagwatchSourceRejects"], tmp_path)
+    first = 'source="app",reason="missing_field",field="answer",first="app.jsonl:12"'
+    shown: Phase = {
+        'ragwatch_requests_seen_total{source="app"}': Climb(100),
+        'ragwatch_requests_rejected_total{source="app",reason="missing_field"}': Climb(40),
+        'ragwatch_requests_rejected_total{source="app",reason="torn_json"}': Climb(1),
+        f"ragwatch_rejections_info{{{first}}}": Flat(1),
+    }
+    expected = [{"alertname": "RagwatchSourceRejects", "eval_time": "90m", "exp_alerts": []}]
+    said = annotations(play(tmp_path, [shown], {"alert_rule_test": expected}))
+    assert said["summary"] == (
+        "app: 41% of the records were rejected in the last 1h: missing_field (answer), first at app.jsonl:12."
     )
+
+
+@pytest.mark.parametrize(("rejected", "severity"), [(40, "warning"), (80, "critical")])
+def test_a_source_that_rejects_most_records_pages(rejected: float, severity: str, tmp_path: Path) -> None:
+    """Where it did not before; once."""
+    rules(PLAN, ["RagwatchSourceRejects"], tmp_path)
+    seen, lost = (
+        'ragwatch_requests_seen_total{source="app"}',
+        'ragwatch_requests_rejected_total{source="app",reason="x"}',
+    )
+    phases: list[Phase] = [{seen: Climb(100), lost: Climb(by)} for by in (1, 1, rejected)]
+    expected = [{"alertname": "RagwatchSourceRejects", "eval_time": f"{2 * PHASE + 75}m", "exp_alerts": []}]
+    told = play(tmp_path, phases, {"alert_rule_test": expected})
+    assert re.findall(r'severity="(\w+)"', told) == [severity]
+
+
+def test_the_rise_of_a_signal_that_pages_is_a_key(tmp_path: Path) -> None:
+    """Refusals do not page where a configuration says so."""
+    config = {"sources": [{"kind": "tail", "name": "app", "path": "/x"}], "judges": [{"kind": "lexical", "name": "e"}]}
+    rises = {"abstentions": None, "uncited_answers": 0.9}
+    rules(plan_of(parse({**config, "alerts": {"rises": rises}}, folder=Path())), ["RagwatchTrafficDrift"], tmp_path)
+    at = PHASE + 30
+    expected = [{"alertname": "RagwatchTrafficDrift", "eval_time": f"{at}m", "exp_alerts": []}]
+    told = play(tmp_path, [abstaining(0.3, 0), abstaining(9.5, 1)], {"alert_rule_test": expected})
+    assert set(re.findall(r'severity="(\w+)"', told)) == {"warning"}

@@ -55,8 +55,8 @@ def test_every_alert_says_what_is_needed_at_night() -> None:
         assert told["runbook_url"] == f"{PLAN.links.runbooks}/{alert.name}.md"
         assert told["dashboard_url"].startswith(f"{PLAN.links.dashboards}/d/ragwatch-")
         if rule["labels"]["area"] == "quality":
-            assert told["samples_url"].startswith(f"{PLAN.links.pages}/samples?")
-            assert told["causes_url"].startswith(f"{PLAN.links.pages}/causes?")
+            for page in ("samples", "causes"):
+                assert filled(told[f"{page}_url"], FILLED).startswith(f"https://ragwatch.example.com/{page}?")
 
 
 def test_links_to_samples_ask_for_what_the_page_knows() -> None:

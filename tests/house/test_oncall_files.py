@@ -13,6 +13,7 @@ from support.programs import tool
 
 from ragwatch.config import parse
 from ragwatch.exporter.catalogue import CATALOGUE, MetricType
+from ragwatch.model.signals import Signal
 from ragwatch.rules import alerts, prometheus
 
 ROOT = Path(__file__).parents[2]
@@ -161,3 +162,16 @@ def test_dashboards_are_where_grafana_looks() -> None:
     path = provided["providers"][0]["options"]["path"]
     assert f"../grafana/dashboards:{path}:ro" in mounts
     assert len(list((ROOT / "grafana/dashboards").glob("*.json"))) == 5
+
+
+def test_alertmanager_knows_the_signals_that_quality_repeats() -> None:
+    """A new signal whose answers score otherwise holds back the alerts on quality, as its row says."""
+    rules = yaml.safe_load(ALERTMANAGER.read_text(encoding="utf-8"))["inhibit_rules"]
+    (named,) = (
+        matcher.removeprefix('signal=~"').removesuffix('"').split("|")
+        for rule in rules
+        if rule["target_matchers"] == ['area="quality"']
+        for matcher in rule["source_matchers"]
+        if matcher.startswith("signal=~")
+    )
+    assert set(named) == {str(signal) for signal in Signal if signal.row.explains}

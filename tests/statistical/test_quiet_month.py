@@ -156,7 +156,7 @@ def test_burn_rates_are_quiet(quantity: Quantity) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("per_day", [1440, 14_400])
+@pytest.mark.parametrize("per_day", [240, 2400, 24_000])
 def test_drift_is_quiet(per_day: int) -> None:
     """Three routes, all quantities: no more than the one alarm of `false_alarm_every` (30 days)."""
     found = {

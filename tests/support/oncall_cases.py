@@ -137,6 +137,7 @@ def _level(alert: str, name: str, own: str, *values: float, severity: str | None
 
 
 _SEARCH = {"route": "search", "judge": "embedded"}
+_TENANT = '{quantity="faithfulness",route="search",segment="tenant",value="O\'Neil"}'
 _SEEN = 'ragwatch_requests_seen_total{source="app"}'
 _OF_CANARIES = 'ragwatch_requests_of_canaries_total{source="app"}'
 _JOINED, _ORPHANED = (
@@ -215,26 +216,19 @@ CASES: tuple[Case, ...] = (
         scores("faithfulness", 0.87, 20),
         scores("faithfulness", 0.99, 20),
     ),
-    Case(  # the alarm is latched; the page is about the newest hour
+    Case(  # with the alarm, whatever the hour says
         "RagwatchQualityDrift",
         {**_SEARCH, "severity": "critical"},
-        {**scores("faithfulness", 0.80), **_drift("faithfulness", 0.95)},
-        {**scores("faithfulness", 0.93), **_drift("faithfulness", 0.95)},
         {**scores("faithfulness", 0.99), **_drift("faithfulness", 0.95)},
+        {**scores("faithfulness", 0.80), **_drift("faithfulness", 0.95, alarm=0)},
+        {**scores("faithfulness", 0.80), **_drift("faithfulness", 0.95, alarm=0)},
     ),
-    Case(  # a figure below the baseline without an alarm: chance, or too early
-        "RagwatchQualityDrift",
-        _SEARCH,
-        {**scores("contradiction", 0.30), **_drift("contradiction", 0.05)},
-        {**scores("contradiction", 0.30), **_drift("contradiction", 0.05, alarm=0)},
-        {**scores("contradiction", 0.01), **_drift("contradiction", 0.05)},
-    ),
-    Case(  # 5 judged answers an hour are too few; 6 hours of them are not
-        "RagwatchQualityDrift",
-        _SEARCH,
-        {**scores("faithfulness", 0.1, 0.5), **_drift("faithfulness", 0.95)},
-        {**scores("faithfulness", 0.1, 0.2), **_drift("faithfulness", 0.95)},
-        {**scores("faithfulness", 0.99, 50), **_drift("faithfulness", 0.95)},
+    Case(
+        "RagwatchSegmentDrift",
+        {**_SEARCH, "segment": "tenant", "value": "O'Neil", "severity": "warning"},
+        {f"ragwatch_segment_drift_alarm{_TENANT}": Flat(1), **_drift("faithfulness", 0.95, alarm=0)},
+        {f"ragwatch_segment_drift_alarm{_TENANT}": Flat(1), **_drift("faithfulness", 0.95)},  # its whole route has
+        {f"ragwatch_segment_drift_alarm{_TENANT}": Flat(0), **_drift("faithfulness", 0.95, alarm=0)},
     ),
     _level("RagwatchQualityDriftStanding", "ragwatch_drift_alarm", "quantity=faithfulness,route=search", 1, 0, 0),
     _level("RagwatchTopContextIgnored", "ragwatch_drift_alarm", "quantity=top_ranked_ignored,route=search", 1, 0, 0),

@@ -8,7 +8,14 @@ _CHOICE = re.compile(r"\{\{ if match [^}]*\}\}above\{\{ else \}\}below\{\{ end \
 _OTHERWISE = re.compile(r"\{\{ else \}\}[^{]*(?=\{\{ end \}\})")
 
 
-def filled(link: str, labels: dict[str, str], *, value: str = "0.9", at: str = "1000") -> str:
+def filled(
+    link: str,
+    labels: dict[str, str],
+    *,
+    value: str = "0.9",
+    at: str = "1000",
+    pages: str = "https://ragwatch.example.com",
+) -> str:
     """A link about the worst quantity `labels["quantity"]`, whose queries found something; low values are bad."""
     link = _OTHERWISE.sub("", _CHOICE.sub("below", link))
     for name, text in labels.items():
@@ -17,6 +24,7 @@ def filled(link: str, labels: dict[str, str], *, value: str = "0.9", at: str = "
         "{{ $worst }}": labels["quantity"],
         '{{ . | first | value | printf "%.4g" }}': value,
         '{{ . | first | value | printf "%.0f" }}': at,
+        '{{ . | first | label "external_url" }}': pages,
     }
     for template, text in known.items():
         link = link.replace(template, text)

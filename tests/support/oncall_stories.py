@@ -29,13 +29,13 @@ from support.patience import DEADLINE
 
 RECORDED, LABELS = 300, 30
 SUMS = ("weight", "weighted_score", "squared_weight", "squared_weight_score", "squared_weight_squared_score")
-HEALTHY = 'route:ragwatch_quality:drift_mean{{job="{}",quantity="context_precision"}} < 0'
+HEALTHY = 'ragwatch_drift_alarm{{job="{}",quantity="context_precision"}} == 0'
 Took = dict[str, float]
 
 
 def a_broken_retriever_is_one_page(stage: Stage, fleet: Fleet) -> Took:
     """It names the route and the stage, its links work and show what fails; mending ends it. Canaries say the same."""
-    until("a healthy estimate", lambda: stage.ask(HEALTHY.format(JOB)))
+    until("a baseline", lambda: stage.ask(HEALTHY.format(JOB)))
     until("healthy canaries", lambda: stage.ask('ragwatch_canary_degraded{suite="docs"} == 0'))
     early = stage.told("oncall", JOB, "Ragwatch(?!Absent).+")  # a busy machine may have missed scrapes at the start
     assert not early, early
@@ -47,7 +47,7 @@ def a_broken_retriever_is_one_page(stage: Stage, fleet: Fleet) -> Took:
     name = alert["labels"]["alertname"]
     said = alert["annotations"]
     assert said["summary"].startswith(f"{alert['labels']['route']}: "), said
-    assert re.search(r" is 0\.\d\d, threshold 0\.70| fell (?:from 0\.\d\d )?to 0\.\d\d", said["summary"]), said
+    assert re.search(r" is 0\.\d\d, threshold 0\.70| (?:0\.\d\d -> 0\.\d\d since|fell)", said["summary"]), said
     _follow(said, alert["labels"], name)
     degraded = 'ALERTS{{alertname="RagwatchCanariesDegraded",alertstate="firing",job="{}"}}'
     until("broken canaries", lambda: stage.ask(degraded.format(JOB)))
@@ -91,7 +91,7 @@ def _follow(said: dict[str, str], labels: dict[str, str], name: str) -> None:
 
 def a_failing_judge_hides_no_page(stage: Stage, fleet: Fleet) -> Took:
     """Its failing is told by day. What it still reads is right: bad answers page. A dead judge has no figures."""
-    until("a healthy estimate", lambda: stage.ask(HEALTHY.format(PAID)))
+    until("a baseline", lambda: stage.ask(HEALTHY.format(PAID)))
     fleet.llm.change({"kind": "server_error", "share": 0.4})
     failing = time.monotonic()
     until("a failing judge", lambda: stage.told("morning", PAID, "RagwatchJudgeFailing"))

@@ -52,6 +52,16 @@ class Breakage(StrEnum):
     EMPTY = "empty retrieval"
     SWAPPED_NUMBER = "swapped number or name"
     SILENCE = "no answer at all"
+    NO_TEXT = "answer without text"
+    OTHER_LANGUAGE = "answer in another language"
+    REPEATED = "one answer to all questions"
+
+
+_INSTEAD = {
+    Breakage.NO_TEXT: "",
+    Breakage.OTHER_LANGUAGE: "Das {name} ist seit {year} offen, und der Eintritt kostet nicht mehr als {price} Euro.",
+    Breakage.REPEATED: "The museum opened in 1931, and entry costs 4 euros for adults.",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +147,8 @@ class Traffic:
         elif breakage in (Breakage.ABSTENTION, Breakage.EMPTY):
             answer = "I could not find an answer to this question in the documents."
             contexts = [] if breakage is Breakage.EMPTY else contexts
+        elif breakage in _INSTEAD:
+            answer = _INSTEAD[breakage].format(name=place.name, year=place.year, price=place.price)
         row: dict[str, Any] = {
             "id": f"{self._seed}-{self._count}",
             "at": time.time(),

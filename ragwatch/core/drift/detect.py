@@ -4,6 +4,12 @@ A `Scheme` defines what a reading is, how a reference is learnt from readings an
 `DetectorState` is the complete state of one stream: a daemon that is killed between two readings raises the same alarm
 at the same reading. All values are immutable, and every change is a pure function. An alarm latches: it stays active
 until a person acknowledges it or renews the baseline.
+
+Detection starts with a small reference, which grows during detection. The null hypothesis is composite (the mean is at
+least the lower bound that the reference allows) and tightens whenever the reference has doubled; evidence then restarts
+at zero. A reading counts as evidence first and as part of the reference afterwards, so each null hypothesis depends on
+earlier readings only, and evidence minus run length is a supermartingale while the bound in force holds. If a change is
+suspected, the larger reference waits: until the evidence has fallen, or the reference has doubled twice.
 """
 
 from __future__ import annotations
@@ -23,6 +29,8 @@ MAX_DAYS_PER_READING = 1.0
 
 A period without traffic is no evidence, and a shorter run length keeps the guarantee.
 """
+SUSPICION = 1e-3
+"""Share of the threshold from which on evidence counts as a suspicion."""
 MIN_LEARNING_GAPS = 8.0
 """The time between two readings counts as at most 1 / MIN_LEARNING_GAPS of the learning time. So neither a period
 without traffic nor a single wrong timestamp completes the reference; a stream with little traffic learns for longer."""
@@ -93,6 +101,15 @@ class Scheme(Protocol[Reading_contra]):
         """Return the number of scores in one reading."""
         ...
 
+    @property
+    def looks(self) -> int:
+        """Number of sizes at which a detector follows from the reference; it is complete at the last of them."""
+        ...
+
+    def look(self, reference: Numbers) -> int:
+        """Return how many of these sizes a reference has reached; one more if it is twice a complete one."""
+        ...
+
     def learn(self, reference: Numbers, reading: Reading_contra, at: float) -> Numbers:
         """Return the reference with one more reading of time `at` added; the first reference is empty."""
         ...
@@ -125,6 +142,7 @@ class DetectorRecord(TypedDict):
     since: NotRequired[float | None]
     scores: float
     alarm: AlarmRecord | None
+    growing: NotRequired[list[float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +180,7 @@ class DetectorState(Generic[_R]):
 
     Attributes:
         unit: Unit of the run length.
-        reference: What was learnt before the detector started.
+        reference: What the detector follows from.
         detector: The detector that follows from the reference; None while learning.
         numbers: State of the detector.
         seq: Sequence number of the last reading; a reading with a number up to it is a replay.
@@ -170,6 +188,7 @@ class DetectorState(Generic[_R]):
         learnt: Learning time so far in seconds; long gaps are cut off.
         scores: Number of scores since the detector started or was last reset.
         alarm: The active alarm, if any.
+        growing: The reference with the readings since; empty if there are none, or once it is complete.
     """
 
     unit: Unit
@@ -181,6 +200,7 @@ class DetectorState(Generic[_R]):
     learnt: float = 0.0
     scores: float = 0.0
     alarm: Alarm | None = None
+    growing: Numbers = ()
 
     @property
     def evidence(self) -> float | None:
@@ -193,7 +213,15 @@ def begin(scheme: Scheme[_R]) -> DetectorState[_R]:
     return _restarted(DetectorState(unit=scheme.unit), scheme.detector(()))
 
 
-def step(scheme: Scheme[_R], watch: DetectorState[_R], seq: int, at: float, reading: _R | None) -> DetectorState[_R]:
+def step(
+    scheme: Scheme[_R],
+    watch: DetectorState[_R],
+    seq: int,
+    at: float,
+    reading: _R | None,
+    *,
+    learn: bool = True,
+) -> DetectorState[_R]:
     """Return the state after one more reading.
 
     A replayed reading (`seq` not above the last) and a failed judgement (reading is None) change nothing: the guarantee
@@ -206,8 +234,9 @@ def step(scheme: Scheme[_R], watch: DetectorState[_R], seq: int, at: float, read
         at: Its time, in seconds since the epoch. A late reading adds no run length, and one after a long gap at most
             `MAX_DAYS_PER_READING`.
         reading: The reading, or None.
+        learn: Whether the reference may be learnt from it. If not, a stream without a detector leaves it out.
     """
-    if reading is None or seq <= watch.seq:
+    if reading is None or seq <= watch.seq or (watch.detector is None and not learn):
         return watch
     updated = replace(watch, seq=seq, at=at if watch.at is None else max(at, watch.at))
     if watch.detector is None:
@@ -220,9 +249,12 @@ def step(scheme: Scheme[_R], watch: DetectorState[_R], seq: int, at: float, read
     numbers = watch.detector.step(watch.numbers, reading, credit)
     updated = replace(updated, numbers=numbers, scores=watch.scores + size)
     evidence = watch.detector.evidence(numbers)
-    if watch.alarm is not None or evidence < watch.detector.threshold:
+    if watch.alarm is None and evidence >= watch.detector.threshold:
+        return replace(updated, alarm=Alarm(at, seq, evidence, watch.detector.threshold, updated.scores))
+    if watch.alarm is not None or not learn or scheme.look(watch.reference) >= scheme.looks:
         return updated
-    return replace(updated, alarm=Alarm(at, seq, evidence, watch.detector.threshold, updated.scores))
+    grown = replace(updated, growing=scheme.learn(watch.growing or watch.reference, reading, at))
+    return _looked(scheme, grown, suspected=evidence >= SUSPICION * watch.detector.threshold)
 
 
 def cap_time(watch: DetectorState[_R], now: float) -> DetectorState[_R]:
@@ -257,6 +289,7 @@ def to_dict(watch: DetectorState[_R]) -> DetectorRecord:
         "learnt": watch.learnt,
         "scores": watch.scores,
         "alarm": None if watch.alarm is None else watch.alarm.to_record(),
+        "growing": list(watch.growing),
     }
 
 
@@ -281,7 +314,13 @@ def from_dict(scheme: Scheme[_R], stored: DetectorRecord) -> DetectorState[_R]:
     alarm = None if stored["alarm"] is None else Alarm(**stored["alarm"])
     if watch.detector is None or stored["unit"] != watch.unit or stored["design"] != list(watch.detector.design):
         return replace(watch, alarm=alarm)
-    return replace(watch, numbers=tuple(map(float, stored["numbers"])), scores=float(stored["scores"]), alarm=alarm)
+    return replace(
+        watch,
+        numbers=tuple(map(float, stored["numbers"])),
+        scores=float(stored["scores"]),
+        alarm=alarm,
+        growing=tuple(map(float, stored.get("growing", ()))),  # earlier versions kept none
+    )
 
 
 def threshold_for(days: float, detectors: int, scores_per_day: float = 1.0) -> float:
@@ -298,7 +337,28 @@ def threshold_for(days: float, detectors: int, scores_per_day: float = 1.0) -> f
 
 def _restarted(watch: DetectorState[_R], detector: Detector[_R] | None) -> DetectorState[_R]:
     numbers = () if detector is None else detector.start()
-    return replace(watch, detector=detector, numbers=numbers, scores=0.0, alarm=None)
+    return replace(watch, detector=detector, numbers=numbers, scores=0.0, alarm=None, growing=())
+
+
+def _looked(scheme: Scheme[_R], watch: DetectorState[_R], *, suspected: bool) -> DetectorState[_R]:
+    """Return the state against the larger reference, if that has reached the next size and no change is suspected."""
+    if scheme.look(watch.growing) - scheme.look(watch.reference) <= suspected:
+        return watch
+    if (detector := scheme.detector(watch.growing)) is None:
+        return watch
+    return _restarted(replace(watch, reference=watch.growing), detector)
+
+
+def look_sizes(first: int, complete: int) -> Numbers:
+    """Return the sizes at which a detector follows from a reference, and twice the last: doubled until it is complete.
+
+    >>> look_sizes(100, 500), look_sizes(100, 60)
+    ((100.0, 200.0, 400.0, 500.0, 1000.0), (60.0, 120.0))
+    """
+    sizes: list[float] = []
+    while (size := max(first, 1) * 2.0 ** len(sizes)) < complete:
+        sizes.append(size)
+    return (*sizes, max(complete, 1) * 1.0, max(complete, 1) * 2.0)
 
 
 def _detector_of(scheme: Scheme[_R], watch: DetectorState[_R]) -> Detector[_R] | None:

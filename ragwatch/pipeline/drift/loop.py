@@ -1,7 +1,8 @@
 """Drift loop: what the loops over scores and over traffic have in common: resume, step, acknowledge, store, record.
 
 All state is stored after each step, so that a process that is killed at any instant raises the same alarm, at the same
-value, as one that was not; a value that was taken before changes nothing. An alarm is active until it is acknowledged.
+value, as one that was not; a value that was taken before changes nothing. An alarm is active until it is acknowledged,
+or, if scores are compared with a reference, until they are back at it (see `ragwatch.core.drift.recovery`).
 
 No reference is learnt on a route with a standing alert: it would make bad answers the baseline. Learning continues when
 the alert is over.
@@ -13,6 +14,7 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar, Generic, TypeVar
+from urllib.parse import quote
 
 from ragwatch.core.drift.detect import Alarm
 from ragwatch.core.snapshot import Gauge, Gauges
@@ -22,7 +24,7 @@ from ragwatch.ports import NoteStore, SavedState
 from ragwatch.telemetry import Telemetry
 
 MAX_RUNS = 20  # that are searched for one of the same alarm
-Cell = tuple[str, str]  # quantity or signal, route
+Cell = tuple[str, ...]  # quantity or signal, and route; of a segment also its key and value
 Figures = dict[tuple[Gauge, tuple[str, ...]], float]
 Standing = Callable[[str], PauseReason | None]
 _S = TypeVar("_S", bound=ReferenceStream | ControlStream | SignalStream)
@@ -52,6 +54,7 @@ class DriftLoop(ABC, Generic[_S]):
         self._clock = clock
         self._standing = standing or _nothing
         self._pauses: dict[Cell, PauseReason] = {}
+        self._paused_routes: frozenset[str] = frozenset()
         self._lock = asyncio.Lock()
         self._streams: dict[Cell, _S] = {}
         self._recorded: dict[Cell, int] = {}  # number of the last alarm that was recorded
@@ -128,10 +131,11 @@ class DriftLoop(ABC, Generic[_S]):
         """Find out which references are not learnt at present, and log where that has changed."""
         before = {route for _, route in self._pauses}
         reasons = {route: self.paused(route) for route in {cell[1] for cell in self._streams}}
+        self._paused_routes = frozenset(route for route, reason in reasons.items() if reason is not None)
         self._pauses = {
             cell: reason
             for cell, stream in self._streams.items()
-            if stream.learning and (reason := reasons[cell[1]]) is not None
+            if not stream.complete and (reason := reasons[cell[1]]) is not None
         }
         now = {route: str(reason) for (_, route), reason in self._pauses.items()}
         if paused := {route: reason for route, reason in now.items() if route not in before}:
@@ -143,17 +147,22 @@ class DriftLoop(ABC, Generic[_S]):
         """Record each alarm once, whether or not a process was killed after it."""
         news = False
         for cell, alarm in self._active().items():
-            if self._recorded.get(cell) == alarm.seq:
-                continue
-            if all(run.body["seq"] != alarm.seq for run in self._store.runs(self.kind, name_of(cell), MAX_RUNS)):
-                self._record(cell, alarm)
-            self._recorded[cell], news = alarm.seq, True
+            news = self._record_once(cell, alarm) or news
         if news:  # a run may be deleted one day while its alarm is still active
             self._save()
 
+    def _record_once(self, cell: Cell, alarm: Alarm) -> bool:
+        """Record an alarm unless it is recorded. True if what is to be saved has changed."""
+        if self._recorded.get(cell) == alarm.seq:
+            return False
+        if all(run.body["seq"] != alarm.seq for run in self._store.runs(self.kind, name_of(cell), MAX_RUNS)):
+            self._record(cell, alarm)
+        self._recorded[cell] = alarm.seq
+        return True
+
     def _reset(self) -> None:
         """Forget what is in memory."""
-        self._pauses, self._recorded = {}, {}
+        self._pauses, self._paused_routes, self._recorded = {}, frozenset(), {}
 
     def _save(self) -> None:
         self._store.remember(self.kind, self._state())
@@ -174,7 +183,8 @@ class DriftLoop(ABC, Generic[_S]):
     def _render(self) -> None:
         figures = self._figures()
         for cell, reason in self._pauses.items():
-            figures[self.pause_gauge, (*cell, str(reason))] = 1.0
+            if not is_segment(cell):
+                figures[self.pause_gauge, (*cell, str(reason))] = 1.0
         self._gauges = figures
 
     @abstractmethod
@@ -203,9 +213,23 @@ def _nothing(_: str) -> None:
 
 
 def name_of(cell: Cell) -> str:
-    """Name of the runs of a (quantity or signal, route).
+    """Name of the runs of a (quantity or signal, route), or of a segment.
 
-    >>> name_of(("faithfulness", "search"))
-    'faithfulness/search'
+    >>> name_of(("faithfulness", "search")), name_of(("faithfulness", "search", "tenant", "a/b"))
+    ('faithfulness/search', 'faithfulness//search//tenant//a%2Fb')
     """
-    return "/".join(cell)
+    return "//".join(quote(part, safe="") for part in cell) if is_segment(cell) else "/".join(cell)
+
+
+def words_of(cell: Cell) -> str:
+    """A (quantity or signal, route), or a segment, as texts for people name it.
+
+    >>> words_of(("faithfulness", "search")), words_of(("faithfulness", "search", "tenant", "acme"))
+    ('faithfulness/search', 'faithfulness/search, tenant acme')
+    """
+    return f"{'/'.join(cell[:2])}, {' '.join(cell[2:])}" if is_segment(cell) else "/".join(cell)
+
+
+def is_segment(cell: Cell) -> bool:
+    """Whether it is about the answers of a segment on a route, not about all of them."""
+    return len(cell) > 2

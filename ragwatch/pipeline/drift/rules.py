@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -13,6 +13,8 @@ from ragwatch.core.drift.detectors import KINDS
 from ragwatch.core.drift.detectors.betting import TwoSample
 from ragwatch.core.drift.detectors.control import ControlScheme
 from ragwatch.core.drift.detectors.reference import ReferenceScheme
+from ragwatch.core.drift.recovery import EndTest
+from ragwatch.core.segments import Segments
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.pipeline.drift.streams import ControlStream, ReferenceStream, ScoreStream
 
@@ -24,7 +26,17 @@ TOLERANCES: Mapping[Quantity, float] = MappingProxyType(
     {quantity: quantity.row.tolerance for quantity in Quantity if quantity.row.tolerance is not None}
 )
 """Smallest change that is told, of quantities that move by a few points without any fault."""
+MAX_SEGMENT_DETECTORS = 400
+"""Detectors of segments at most: a reference is 1 KB of stored state, and the newest scores are about 50 KB."""
+SEGMENT_SHARE = 0.5
+"""Share of the false alarms that the detectors of segments have together, if there are any; routes have the rest.
+
+Weights, not e-BH: the promise is about the time until the first false alarm. Rates of false alarms add up to at most
+their sum, however detectors depend on each other. e-BH bounds the share of false alarms among those of one instant,
+and with one right alarm it lets more false ones through.
+"""
 Cell = tuple[str, str]  # quantity, route
+SegmentCell = tuple[str, str, str, str]  # quantity, route, segment, value
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +59,8 @@ class DriftRules:
         confidence: Level of the confidence sequence of a day.
         lowest: Lowest inclusion probability configured, by route; 1 where none is named.
         controls: By route, another one that scores are compared with at the same time, instead of a reference.
+        segments: Values of metadata keys that are watched on their own, on each route. `other` is not: nobody could
+            tell whose answers changed.
     """
 
     judge: str
@@ -63,6 +77,7 @@ class DriftRules:
     confidence: float = 0.95
     lowest: Mapping[str, float] = field(default_factory=lambda: _EQUAL)
     controls: Mapping[str, str] = field(default_factory=lambda: _NO_CONTROLS)
+    segments: Segments = field(default_factory=Segments)
 
     @property
     def cells(self) -> tuple[tuple[Quantity, str], ...]:
@@ -73,13 +88,31 @@ class DriftRules:
 
     @property
     def alarm_at(self) -> float:
-        """Evidence from which on there is an alarm."""
-        return threshold_for(self.false_alarm_days, len(self.cells)) if self.threshold is None else self.threshold
+        """Evidence from which on there is an alarm about a route."""
+        return self._promised if self.threshold is None else self.threshold
 
-    def scheme(self, quantity: Quantity, route: str) -> ReferenceScheme:
-        """How a quantity on a route is compared with its own past."""
+    @property
+    def segment_detectors(self) -> int:
+        """Number of detectors of segments, or their largest number."""
+        pairs = sum(map(len, self.segments.values.values()))
+        return min(pairs * len(self.routes) * len(self.quantities), MAX_SEGMENT_DETECTORS)
+
+    @property
+    def segment_alarm_at(self) -> float:
+        """Evidence from which on there is an alarm about a segment."""
+        if self.threshold is not None:
+            return self.threshold
+        return threshold_for(self.false_alarm_days, self.segment_detectors) / SEGMENT_SHARE
+
+    @property
+    def _promised(self) -> float:
+        share = 1.0 - SEGMENT_SHARE if self.segment_detectors else 1.0
+        return threshold_for(self.false_alarm_days, len(self.cells)) / share
+
+    def scheme(self, quantity: Quantity, route: str, *, segment: bool = False) -> ReferenceScheme:
+        """How a quantity on a route, or in a segment of its answers, is compared with its own past."""
         direction, heaviest = _direction(quantity), self._heaviest(route)
-        kind, alarm_at = KINDS[self.detector], self.alarm_at
+        kind, alarm_at = KINDS[self.detector], self.segment_alarm_at if segment else self.alarm_at
         return ReferenceScheme(
             lambda baseline: kind(baseline, alarm_at, direction, heaviest),
             direction,
@@ -88,19 +121,34 @@ class DriftRules:
             odds=quantity not in self.tolerances,
             max_weight=heaviest,
             unit=Unit.DAYS,
-            risk=RISK / len(self.cells),
+            risk=RISK / (self.segment_detectors if segment else len(self.cells)),
             span=self.reference_seconds,
         )
 
-    def stream(self, quantity: Quantity, route: str) -> ScoreStream:
-        """A new stream."""
+    def stream(self, quantity: Quantity, route: str, *, segment: bool = False) -> ScoreStream:
+        """A new stream; of a segment it is compared with its own past, whether or not its route has a control."""
         control = self.controls.get(route)
-        if control is None:
-            return ReferenceStream(self.scheme(quantity, route))
+        if control is None or segment:
+            end = EndTest(self.false_alarm_days, _direction(quantity), self._heaviest(route))
+            return ReferenceStream(self.scheme(quantity, route, segment=segment), end)
         heaviest = max(self._heaviest(route), self._heaviest(control))
         # Always betting: it is the only kind that can compare pairs. So the threshold follows from the days.
-        days = threshold_for(self.false_alarm_days, len(self.cells))
-        return ControlStream(ControlScheme(TwoSample(days, _direction(quantity), heaviest), Unit.DAYS))
+        scheme = ControlScheme(TwoSample(self._promised, _direction(quantity), heaviest), Unit.DAYS)
+        return ControlStream(scheme)
+
+    def segment_cells(self, route: str, segments: Mapping[str, str]) -> Iterator[SegmentCell]:
+        """The cells that the scores of an answer with these segments belong to; routes have their own.
+
+        >>> rules = DriftRules("j", "1", (Quantity.FAITHFULNESS,), ("faq",), segments=Segments({"tenant": ("acme",)}))
+        >>> [cell[1:] for cell in rules.segment_cells("faq", {"tenant": "acme", "tier": "free"})]
+        [('faq', 'tenant', 'acme')]
+        >>> list(rules.segment_cells("faq", {"tenant": "other"}))
+        []
+        """
+        for key, value in segments.items():
+            if value in self.segments.values.get(key, ()):
+                for quantity in self.quantities:
+                    yield quantity, route, key, value
 
     def band(self, route: str) -> DayBand:
         """A new confidence sequence of a day."""

@@ -1,25 +1,30 @@
 """Score drift: watches every configured quantity on every route, score by score, in the order of settling.
 
-All detectors together raise one false alarm in a configured time, or fewer. Next to each detector runs a confidence
-sequence: the range of today's mean, valid at every look.
+All detectors together raise one false alarm in a configured time, or fewer. Next to each detector of a route runs a
+confidence sequence: the range of today's mean, valid at every look. Detectors of segments start with the first score of
+a value on a route, as long as they are not too many.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import asdict
+from datetime import UTC, datetime
 from typing import NotRequired, TypedDict
+from urllib.parse import unquote
 
 from ragwatch.core.drift import day_band
 from ragwatch.core.drift.day_band import DAY, DayBand, DayBandRecord
 from ragwatch.core.drift.detect import Alarm, AlarmRecord, Score
+from ragwatch.core.drift.recovery import Mend
 from ragwatch.core.snapshot import Gauge
-from ragwatch.core.tally import Tally
+from ragwatch.core.tally import Tallies, Tally
 from ragwatch.errors import StoreError
 from ragwatch.model.quantities import quantity_of
-from ragwatch.pipeline.drift.loop import Cell, DriftLoop, Figures, Standing, name_of
-from ragwatch.pipeline.drift.rules import DriftRules
+from ragwatch.pipeline.drift.breaks import BreakRecord, Breaks
+from ragwatch.pipeline.drift.loop import MAX_RUNS, Cell, DriftLoop, Figures, Standing, is_segment, name_of, words_of
+from ragwatch.pipeline.drift.rules import MAX_SEGMENT_DETECTORS, DriftRules, SegmentCell
 from ragwatch.pipeline.drift.stages import RouteStages, StagesRecord
 from ragwatch.pipeline.drift.standing import PauseReason
 from ragwatch.pipeline.drift.streams import ScoreStream
@@ -35,7 +40,7 @@ _Recorded = TypedDict("_Recorded", {"told": dict[str, int]})  # noqa: UP013 - a 
 
 
 class DriftState(_Recorded):
-    """What the loop saves, by cell; earlier versions saved neither bands nor stages."""
+    """What the loop saves, by cell; earlier versions saved neither bands nor stages nor breaks."""
 
     seq: int
     judge: str
@@ -44,6 +49,7 @@ class DriftState(_Recorded):
     bands: NotRequired[dict[str, DayBandRecord]]
     alarms: dict[str, AlarmRecord]
     stages: NotRequired[StagesRecord]
+    breaks: NotRequired[dict[str, BreakRecord]]
 
 
 class ScoreDriftLoop(DriftLoop[ScoreStream]):
@@ -80,10 +86,12 @@ class ScoreDriftLoop(DriftLoop[ScoreStream]):
     def _reset(self) -> None:
         super()._reset()
         self._seq = 0
-        self._streams = {(quantity, route): self.rules.stream(quantity, route) for quantity, route in self.rules.cells}
+        self._streams = {cell: self._fresh(cell) for cell in self.rules.cells}
+        self._unwatched: set[SegmentCell] = set()
         self._bands: dict[Cell, DayBand] = {cell: self.rules.band(cell[1]) for cell in self._streams}
         self._alarms: dict[Cell, Alarm] = {}
         self._stages = RouteStages()
+        self._breaks = Breaks()
 
     def _load(self, state: DriftState | None) -> None:
         """Load the state. Alarms stay active under any judge; references belong to the judge that read the scores."""
@@ -91,6 +99,8 @@ class ScoreDriftLoop(DriftLoop[ScoreStream]):
             return
         self._seq = int(state["seq"])
         same_judge = (state["judge"], state["version"]) == (self.rules.judge, self.rules.version)
+        for stored in (*state["streams"], *state["alarms"]):
+            self._resume_segment(stored)
         for cell, stream in self._streams.items():
             name = name_of(cell)
             if name in state["alarms"]:
@@ -101,15 +111,62 @@ class ScoreDriftLoop(DriftLoop[ScoreStream]):
                 try:
                     stream.load(state["streams"][name])
                 except (KeyError, TypeError, ValueError):  # of another detector: this one starts from nothing
-                    self._streams[cell] = self.rules.stream(quantity_of(cell[0]), cell[1])
-            if same_judge and name in state.get("bands", {}):
+                    self._streams[cell] = self._fresh(cell)
+            if same_judge and cell in self._bands and name in state.get("bands", {}):
                 with suppress(KeyError, TypeError, ValueError):  # as above; no more than the current day is lost
                     self._bands[cell] = day_band.from_dict(self._bands[cell], state["bands"][name])
         if same_judge:
             with suppress(KeyError, TypeError, ValueError):  # not stored by earlier versions
                 self._stages.load(state["stages"])
+            with suppress(KeyError, TypeError):  # likewise
+                self._breaks.load({name_of(cell): cell for cell in self._streams}, state["breaks"])
+            self._look_back()
         else:
             self._judge_changed(state)
+
+    def _resume_segment(self, name: str) -> None:
+        """Start the detector of a segment that is stored under a name, if it is still configured."""
+        parts = tuple(map(unquote, name.split("//")))
+        if len(parts) == len(("quantity", "route", "segment", "value")):
+            quantity, route, key, value = parts
+            segment: SegmentCell = quantity, route, key, value
+            if route in self.rules.routes and segment in self.rules.segment_cells(route, {key: value}):
+                self._stream_of(segment)
+
+    def _fresh(self, cell: Cell) -> ScoreStream:
+        return self.rules.stream(quantity_of(cell[0]), cell[1], segment=is_segment(cell))
+
+    def _stream_of(self, cell: SegmentCell) -> ScoreStream | None:
+        """The stream of a segment; a new one for its first score; None if there are too many."""
+        stream = self._streams.get(cell)
+        if stream is None and len(self._streams) < len(self.rules.cells) + MAX_SEGMENT_DETECTORS:
+            stream = self._streams[cell] = self._fresh(cell)
+        elif stream is None:
+            self._unwatched.add(cell)
+        return stream
+
+    def _readers_of(self, row: ScoreRow) -> Iterator[tuple[Cell, ScoreStream, bool]]:
+        """The cells that an answer belongs to, with their streams, and whether as their control."""
+        for cell, control in self._readers.get(row.route, ()):
+            yield cell, self._streams[cell], control
+        for segment in self.rules.segment_cells(row.route, row.segments):
+            if (stream := self._stream_of(segment)) is not None:
+                yield segment, stream, False
+
+    def _look_back(self) -> None:
+        """Follow the newest scores again, among which the begin of a break may lie; they are stored once."""
+        newest = self._store.window(max(self._seq - ROWS, -1), _ANY_AGE, ROWS)
+        for row in newest:
+            if row.seq > self._seq or not self._is_watched(row):
+                continue
+            for cell, stream, control in self._readers_of(row):
+                value = (row.scores or {}).get(quantity_of(cell[0]))
+                if value is not None and not control and stream.alarm is None:
+                    score = Score(value, 1.0 / row.probability)
+                    self._breaks.follow(cell, row.at, score, before=stream.mean, alarmed=False)
+
+    def _is_watched(self, row: ScoreRow) -> bool:
+        return row.judge == self.rules.judge and row.version == self.rules.version and row.scores is not None
 
     def _judge_changed(self, state: DriftState) -> None:
         before, now = f"{state['judge']} {state['version']}", f"{self.rules.judge} {self.rules.version}"
@@ -129,6 +186,7 @@ class ScoreDriftLoop(DriftLoop[ScoreStream]):
             "alarms": {name_of(cell): alarm.to_record() for cell, alarm in self._alarms.items()},
             "told": {name_of(cell): seq for cell, seq in self._recorded.items()},
             "stages": self._stages.to_dict(),
+            "breaks": self._breaks.to_dict(),
         }
 
     def _observe(self, now: float) -> bool:
@@ -145,32 +203,54 @@ class ScoreDriftLoop(DriftLoop[ScoreStream]):
 
     def _limit_times(self, now: float) -> None:
         """Replace times after now, of a clock that was ahead: detectors would gain no run length until then."""
-        for cell, stream in self._streams.items():
+        for stream in self._streams.values():
             stream.limit_time(now)
-            since = self._bands[cell].since
-            if since is not None and since > now:
+        for cell, band in self._bands.items():
+            if band.since is not None and band.since > now:
                 self._bands[cell] = self.rules.band(cell[1])
 
     def _take(self, row: ScoreRow, at: float) -> None:
-        if row.judge != self.rules.judge or row.version != self.rules.version or row.scores is None:
+        if not self._is_watched(row):
             return
         self._stages.add(row)
-        for cell, control in self._readers.get(row.route, ()):
-            value, stream = row.scores.get(quantity_of(cell[0])), self._streams[cell]
+        for cell, stream, control in self._readers_of(row):
+            value = (row.scores or {}).get(quantity_of(cell[0]))
             if value is None:  # a failed judgement is not a low score
                 continue
             weight = 1.0 / row.probability
-            if cell not in self._pauses:
-                if stream.learning:
-                    self._stages.add_normal(cell, row)
-                stream.take(row.seq, at, Score(value, weight), control=control)
+            score, learn = Score(value, weight), row.route not in self._paused_routes
+            if learn and not stream.complete and cell in self._bands:
+                self._stages.add_normal(cell, row)
+            stream.take(row.seq, at, score, control=control, learn=learn)
+            if cell in self._bands:
                 self._stages.follow(cell, stream.evidence, stream.threshold)
             if not control:
-                self._bands[cell] = self._bands[cell].after(at, value, weight)
+                self._breaks.follow(cell, at, score, before=stream.mean, alarmed=stream.alarm is not None)
+                if cell in self._bands:
+                    self._bands[cell] = self._bands[cell].after(at, value, weight)
+            if stream.alarm is not None:
+                self._follow_alarm(cell, stream.alarm, stream.mend, at)
+
+    def _follow_alarm(self, cell: Cell, alarm: Alarm, mend: Mend | None, at: float) -> None:
+        """Record an alarm, and its end if its break is over: once, whether or not a process was killed after it."""
+        self._record_once(cell, alarm)
+        if mend is None:
+            return
+        clock = datetime.fromtimestamp(mend.since, UTC)
+        detail = f"{words_of(cell)}: back since {clock:%H:%M} UTC, {mend.answers} answers at {mend.mean:.2f}"
+        event = RecordedEvent(at, KIND, detail)
+        if event not in self._store.events(at):
+            self._store.record(event)
+            self._telemetry.announced(KIND, detail)
+        runs = self._store.runs(KIND, name_of(cell), MAX_RUNS)
+        if all(run.failing or run.body["seq"] != alarm.seq for run in runs):
+            body = {**asdict(mend), "seq": alarm.seq, "judge": self.rules.judge}
+            self._store.record_run(StoredRun(KIND, name_of(cell), at, failing=False, body=body), Tallies())
+        self._acknowledge(cell)
 
     def paused(self, route: str) -> PauseReason | None:
         """Why no reference may be learnt on a route at present: a standing alert, or a drift alarm of any quantity."""
-        if any(name == route for _, name in tuple(self._alarms)):  # acknowledgements run in another thread
+        if any(cell[1:] == (route,) for cell in tuple(self._alarms)):  # acknowledgements run in another thread
             return PauseReason.DRIFT
         return super().paused(route)
 
@@ -188,37 +268,40 @@ class ScoreDriftLoop(DriftLoop[ScoreStream]):
         self._stages.forget(cell)
 
     def _announce(self, cells: Sequence[Cell], *, renewed: bool) -> None:
-        names = ", ".join(map(name_of, cells))
+        names = "; ".join(map(words_of, cells))
         detail = f"{names}: {'baseline renewed' if renewed else 'acknowledged'}"
         self._store.record(RecordedEvent(self._clock(), KIND, detail))
 
     def _record(self, cell: Cell, alarm: Alarm) -> None:
         moved = self._judge_moved()
-        change = self._stages.change(cell)
+        change = None if is_segment(cell) else self._stages.change(cell)
         stage = {} if change is None else {"stage": change.stage, "share": change.share, "before": change.before}
-        body = {**alarm.to_record(), "judge": self.rules.judge, "judge_moved": moved, "changed_stage": stage or None}
+        known = self._breaks.of(cell)
+        body = {
+            **alarm.to_record(),
+            "judge": self.rules.judge,
+            "judge_moved": moved,
+            "changed_stage": stage or None,
+            "break": None if known is None else known.to_record(),
+        }
         run = StoredRun(KIND, name_of(cell), alarm.at, failing=True, body=body)
-        self._store.record_run(run, Counter({(Tally.DRIFT_ALARMS, cell): 1}))
+        self._store.record_run(run, Tallies() if is_segment(cell) else Tallies({(Tally.DRIFT_ALARMS, cell): 1}))
         self._telemetry.drift_alarmed(
-            *cell, evidence=alarm.evidence, judge_moved=moved, stage=None if change is None else str(change.stage)
+            cell[0],
+            words_of(cell).removeprefix(f"{cell[0]}/"),
+            evidence=alarm.evidence,
+            judge_moved=moved,
+            stage=None if change is None else str(change.stage),
         )
 
     def _figures(self) -> Figures:
-        figures: Figures = {}
-        for cell, stream in self._streams.items():
-            for gauge, value in (
-                (Gauge.DRIFT_EVIDENCE, stream.evidence),
-                (Gauge.DRIFT_THRESHOLD, stream.threshold),
-                (Gauge.DRIFT_BASELINE, stream.baseline),
-            ):
-                if value is not None:
-                    figures[gauge, cell] = value
-            if stream.evidence is not None or cell in self._alarms:
-                figures[Gauge.DRIFT_ALARM, cell] = float(cell in self._alarms)
-        learnt = [cell for cell, stream in self._streams.items() if not stream.learning]
+        figures = self._detector_figures()
+        learnt = [cell for cell, stream in self._streams.items() if not stream.learning and not is_segment(cell)]
         for route in {cell[1] for cell in learnt}:
             for at_fault, share in self._stages.normal_shares(cell for cell in learnt if cell[1] == route).items():
                 figures[Gauge.STAGE_BASELINE, (route, str(at_fault))] = share
+        figures |= self._breaks.figures(self._alarms)
+        figures |= self._stages.changes({cell[1] for cell in learnt}, self._alarms)
         # Until its first answer, a day shows the band of the day before. A route without traffic has none after that.
         oldest = self._clock() // DAY - 1
         for cell, band in self._bands.items():
@@ -227,4 +310,24 @@ class ScoreDriftLoop(DriftLoop[ScoreStream]):
                 figures[Gauge.BAND_MEAN, cell], figures[Gauge.BAND_SCORES, cell] = mean, float(band.band.spread.n)
                 figures[Gauge.BAND_LOW, cell], figures[Gauge.BAND_HIGH, cell] = band.band.low, band.band.high
                 figures[Gauge.BAND_SINCE, cell] = since
+        return figures
+
+    def _detector_figures(self) -> Figures:
+        """Gauges of the evidence and of the alarms; the evidence about segments is not shown."""
+        figures: Figures = {}
+        if self._unwatched:
+            figures[Gauge.DRIFT_UNWATCHED, ()] = float(len(self._unwatched))
+        for cell, stream in self._streams.items():
+            if stream.evidence is not None or cell in self._alarms:
+                alarm = Gauge.SEGMENT_DRIFT_ALARM if is_segment(cell) else Gauge.DRIFT_ALARM
+                figures[alarm, cell] = float(cell in self._alarms)
+            if is_segment(cell):
+                continue
+            for gauge, value in (
+                (Gauge.DRIFT_EVIDENCE, stream.evidence),
+                (Gauge.DRIFT_THRESHOLD, stream.threshold),
+                (Gauge.DRIFT_BASELINE, stream.baseline),
+            ):
+                if value is not None:
+                    figures[gauge, cell] = value
         return figures

@@ -7,19 +7,19 @@ fault, which is over. A sudden breakage is noticed within a few answers; then th
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType
 from typing import TypedDict
 
+from ragwatch.core.snapshot import Gauge
 from ragwatch.core.stage_change import IGNORED, StageChange, changed_stage, counted_stage, stage_shares
 from ragwatch.model.quantities import Quantity, quantity_of
 from ragwatch.model.stages import Stage
-from ragwatch.pipeline.drift.loop import Cell, name_of
+from ragwatch.pipeline.drift.loop import Cell, Figures, name_of
+from ragwatch.pipeline.drift.streams import RISING_FROM
 from ragwatch.ports import ScoreRow
 
 NEWEST, MIN_NEWEST = 200, 20
-RISING_FROM = 1e-3
-"""Share of the threshold above which evidence counts as rising: about half of its logarithm."""
 _LETTERS: Mapping[str, str] = MappingProxyType({name[0]: name for name in (*map(str, Stage), IGNORED)})
 
 
@@ -45,8 +45,8 @@ class RouteStages:
             self._newest.setdefault(row.route, deque(maxlen=NEWEST)).append(name)
 
     def add_normal(self, cell: Cell, row: ScoreRow) -> None:
-        """Count an answer from which the reference of a detector learns."""
-        if (name := _name_of(row)) is not None:
+        """Count an answer from which the reference of a detector learns, unless its evidence rises."""
+        if (name := _name_of(row)) is not None and not self._rising[cell]:
             self._normal.setdefault(cell, Counter())[name] += 1
 
     def follow(self, cell: Cell, evidence: float | None, threshold: float | None) -> None:
@@ -64,6 +64,17 @@ class RouteStages:
         """The stage that has become more frequent since the reference was learnt."""
         newest = list(self._newest.get(cell[1], ()))[-max(MIN_NEWEST, self._rising[cell]) :]
         return changed_stage(Counter(newest), self._normal.get(cell, {}), quantity_of(cell[0]))
+
+    def changes(self, routes: Iterable[str], alarmed: Collection[Cell]) -> Figures:
+        """Gauges of the stage that rose on each route, as its detector with an alarm, or the most evidence, sees it."""
+        figures: Figures = {}
+        for route in routes:
+            cells = (cell for cell in self._normal if cell[1] == route)
+            cell = max(cells, key=lambda cell: (cell in alarmed, self._rising[cell]), default=None)
+            if cell is not None and (change := self.change(cell)) is not None:
+                figures[Gauge.STAGE_CHANGED, (route, str(change.stage), "before")] = change.before
+                figures[Gauge.STAGE_CHANGED, (route, str(change.stage), "since")] = change.share
+        return figures
 
     def normal_shares(self, cells: Iterable[Cell]) -> dict[Stage, float]:
         """Share of each stage in the largest of some references; empty if there is none."""

@@ -139,7 +139,7 @@ class TrafficDriftLoop(DriftLoop[SignalStream]):
     def _take(self, cell: Cell, stream: SignalStream, tallies: Tallies, now: float) -> bool:
         signal, (_, route) = stream.signal, cell
         fingerprint = self._fingerprint(signal, route)
-        return stream.take(counts_of(tallies, signal, route), now, fingerprint, learn=cell not in self._pauses)
+        return stream.take(counts_of(tallies, signal, route), now, fingerprint, learn=route not in self._paused_routes)
 
     def _renew(self, cell: Cell) -> None:
         super()._renew(cell)
@@ -147,7 +147,9 @@ class TrafficDriftLoop(DriftLoop[SignalStream]):
             self._vocabularies.renew(cell[1])
 
     def _record(self, cell: Cell, alarm: Alarm) -> None:
-        body = {**alarm.to_record(), **self._streams[cell].shift()}
+        change = self._streams[cell].change()
+        figures = {} if change is None else {"began": change.began, "before": change.before, "since": change.since}
+        body = {**alarm.to_record(), **self._streams[cell].shift(), **figures}
         self._store.record_run(StoredRun(KIND, name_of(cell), alarm.at, failing=True, body=body), Tallies())
         self._telemetry.traffic_shifted(*cell, cut=str(body["cut"]), direction=str(body["direction"]))
 
@@ -165,6 +167,10 @@ class TrafficDriftLoop(DriftLoop[SignalStream]):
                 if stream.threshold is not None:
                     figures[Gauge.TRAFFIC_DRIFT_THRESHOLD, cell] = stream.threshold
                 figures[Gauge.TRAFFIC_DRIFT_ALARM, cell] = float(stream.alarm is not None)
+            if (change := stream.change()) is not None:
+                figures[Gauge.TRAFFIC_DRIFT_BEGAN, cell] = change.began
+                for period, share in (("before", change.before), ("since", change.since)):
+                    figures[Gauge.TRAFFIC_DRIFT_SHARE, (*cell, change.above or "", period)] = share
         return figures
 
 

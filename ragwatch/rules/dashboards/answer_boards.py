@@ -8,7 +8,7 @@ from ragwatch.model.signals import Signal
 from ragwatch.rules.dashboards import page
 from ragwatch.rules.dashboards.own_splits import by_segment, own_criteria
 from ragwatch.rules.dashboards.panel import LOGARITHMIC, Panel, Rows
-from ragwatch.rules.dashboards.quality import now, over_all_traffic, over_time, today
+from ragwatch.rules.dashboards.quality import level, now, over_all_traffic, over_time, today
 from ragwatch.rules.dashboards.query import (
     JUDGE,
     ROUTE,
@@ -31,7 +31,7 @@ def overview() -> Rows:
     """Answer quality, the stage at fault, and how both have changed."""
     return (
         ("Quality now, by route", tuple(map(now, _HEADLINES))),
-        ("Quality over time", tuple(map(over_time, _HEADLINES))),
+        ("Change and level", tuple(panel for quantity in _HEADLINES for panel in _both(quantity))),
         ("Own criteria", own_criteria()),
         ("Segments", by_segment([quantity for quantity in _HEADLINES if not quantity.row.own_alert])),
         ("Stage at fault and drift", (_stages(), _drift(), _coverage(), _alerts())),
@@ -40,6 +40,11 @@ def overview() -> Rows:
             tuple(today(quantity) for quantity in (Quantity.FAITHFULNESS, Quantity.CONTEXT_PRECISION)),
         ),
     )
+
+
+def _both(quantity: Quantity) -> tuple[Panel, ...]:
+    """The judge's mean, which shows changes, beside the level; there is none of what people are not asked about."""
+    return over_time(quantity), *([level(quantity)] if quantity.row.question is not None else [])
 
 
 def _alerts() -> Panel:
@@ -121,9 +126,12 @@ def generation() -> Rows:
                 over_all_traffic(signal, 6)
                 for signal in (
                     Signal.ABSTENTIONS,
-                    Signal.ANSWER_CHARS,
+                    Signal.EMPTY_ANSWERS,
+                    Signal.OTHER_LANGUAGE,
+                    Signal.REPEATED_ANSWERS,
                     Signal.UNCITED_ANSWERS,
                     Signal.DANGLING_CITATIONS,
+                    Signal.ANSWER_CHARS,
                 )
             ),
         ),

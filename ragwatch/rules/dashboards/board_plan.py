@@ -26,6 +26,7 @@ class Feature(StrEnum):
     EXPORT = "an export of scores"
     SEGMENTS = "segments"
     CRITERIA = "criteria"
+    LABELS = "labels by people"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,7 @@ class BoardPlan:
         window: Window that is selected when a dashboard is opened, as Prometheus writes it.
         quantities: Quantities that a configured judge can score.
         features: Other parts of the configuration that panels need.
+        optional: Of these, those that may be missing: their panels stand in closed rows, which query nothing.
     """
 
     pages: str = PLACEHOLDER
@@ -45,6 +47,7 @@ class BoardPlan:
     window: str = "1h"
     quantities: frozenset[Quantity] = frozenset(Quantity)
     features: frozenset[Feature] = frozenset(Feature)
+    optional: frozenset[Feature] = frozenset()
 
     def fills(self, needs: Quantity | Feature | None) -> bool:
         """Whether a panel that needs this can show anything."""

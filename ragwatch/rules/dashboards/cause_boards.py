@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ragwatch.core.canary.metric import CanaryMetric
 from ragwatch.model.quantities import Quantity
@@ -103,7 +104,8 @@ def judges() -> Rows:
 
 def _calls() -> Sequence[Panel]:
     calls = rate("ragwatch_judge_calls_total", "judge", "model")
-    failures = rate("ragwatch_judge_call_failures_total", "judge", "reason")
+    failed = rate("ragwatch_judge_call_failures_total", "judge", "reason")
+    failures = replace(failed, expr=f"{failed.expr} or 0 * {rate('ragwatch_judge_calls_total', 'judge').expr}")
     spans = tuple(spread("ragwatch_judge_call_duration_seconds", share, f"{share:.0%}") for share in (0.5, 0.99))
     return (
         line("Calls", "Calls per second.", "reqps", calls, page.JUDGED),
@@ -166,7 +168,7 @@ def _reliability() -> Sequence[Panel]:
             "Share of labelled answers on which judge and people agree.",
             "agreement",
             ("judge", "quantity"),
-            None,
+            Feature.LABELS,
         ),
         (
             "Repeatability",

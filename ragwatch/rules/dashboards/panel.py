@@ -134,24 +134,48 @@ TILES: Mapping[str, JsonValue] = MappingProxyType(
 
 
 def placed(rows: Rows, plan: BoardPlan) -> list[JsonValue]:
-    """Lays out rows of panels from top to bottom without gaps, without the panels that can never be filled."""
+    """Lays out rows of panels from top to bottom without gaps, without the panels that can never be filled.
+
+    Panels that may stay empty stand in a closed row of their own below the others.
+    """
     panels_json: list[JsonValue] = []
-    top = 0
+    number, top = 1, 0
     for title, panels in rows:
         filled = [panel for panel in panels if plan.fills(panel.needs)]
-        if not filled:
-            continue
-        panels_json.append(_row(title, len(panels_json) + 1, top))
-        top, left, height = top + 1, 0, 0
-        for panel in filled:
-            if left + panel.width > COLUMNS:
-                top, left, height = top + height, 0, 0
-            panels_json.append(panel.json(len(panels_json) + 1, left, top))
-            left, height = left + panel.width, max(height, panel.height)
-        top += height
+        optional = [panel for panel in filled if panel.needs in plan.optional]
+        shown = [panel for panel in filled if panel not in optional]
+        needs = ", ".join(dict.fromkeys(str(panel.needs) for panel in optional))
+        for heading, group in ((title, shown), (f"{title}: with {needs}", optional)):
+            if not group:
+                continue
+            cells, height = _grid(group, number + 1, top + 1)
+            closed = group is optional
+            panels_json.append(_row(heading, number, top, cells if closed else None))
+            panels_json += [] if closed else cells
+            number, top = number + 1 + len(cells), top + 1 + (0 if closed else height)
     return panels_json
 
 
-def _row(title: str, number: int, top: int) -> Json:
+def _grid(panels: Iterable[Panel], number: int, top: int) -> tuple[list[JsonValue], int]:
+    """Panels from left to right, in lines, from a number and a position on; and the height of all."""
+    cells: list[JsonValue] = []
+    first, left, height = top, 0, 0
+    for panel in panels:
+        if left + panel.width > COLUMNS:
+            top, left, height = top + height, 0, 0
+        cells.append(panel.json(number + len(cells), left, top))
+        left, height = left + panel.width, max(height, panel.height)
+    return cells, top + height - first
+
+
+def _row(title: str, number: int, top: int, closed: list[JsonValue] | None) -> Json:
     place: Json = {"h": 1, "w": COLUMNS, "x": 0, "y": top}
-    return {"id": number, "type": "row", "title": title, "collapsed": False, "gridPos": place, "panels": []}
+    nested: list[JsonValue] = closed or []
+    return {
+        "id": number,
+        "type": "row",
+        "title": title,
+        "collapsed": closed is not None,
+        "gridPos": place,
+        "panels": nested,
+    }

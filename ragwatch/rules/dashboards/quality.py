@@ -53,6 +53,25 @@ def over_time(quantity: Quantity, *, width: int = 12) -> Panel:
     )
 
 
+def level(quantity: Quantity) -> Panel:
+    """Level by route with its interval: how good the answers are in people's terms. It stands beside the change."""
+    chosen = (JUDGE, ROUTE, 'window="$window"', 'corrected="yes"')
+    parts = (("", "", Style.LINE), ("_high", "upper end", Style.LIMIT), ("_low", "lower end", Style.LIMIT))
+    return Panel(
+        f"{title(quantity)}: level",
+        "In people's terms: the interval (dotted) contains the error of the judge, and becomes narrow with labels. "
+        "Thresholds and objectives are compared with it, drift with the mean beside it.",
+        "percentunit",
+        tuple(
+            grouped("avg", scraped(f"ragwatch_{quantity}_ratio{part}", *chosen), "route", name=name, style=style)
+            for part, name, style in parts
+        ),
+        scored(quantity),
+        width=12,
+        needs=quantity,
+    )
+
+
 def over_all_traffic(signal: Signal, width: int) -> Panel:
     """A signal of all traffic by route: percentiles of its values, or answers per second that have it."""
     row = signal.row

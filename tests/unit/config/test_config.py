@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from ragwatch.config import Config, load, parse
-from ragwatch.config.paging import unpaged
 from ragwatch.errors import ConfigError
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.references import ReferenceQuantity
@@ -100,35 +99,6 @@ def test_a_level_by_route_is_checked(wrong: dict[str, Any], told: str) -> None:
     """Errors name the key as it stands in the file."""
     with pytest.raises(ConfigError, match=told):
         a_config(routes=["faq"], **wrong)
-
-
-def test_what_cannot_page_is_known() -> None:
-    """The configuration of five minutes pages on thresholds and drift; each other alert is named with its key."""
-    reasons = unpaged(a_config(routes=["faq"]))
-    keys = [reason.partition("`")[2].partition("`")[0] for reason in reasons]
-    assert keys == ["ragwatch label", "", "canaries", "alerts.slos"]
-    assert reasons[0].startswith("no threshold or objective of answer_relevancy, faithfulness pages on a route before")
-    assert reasons[1].startswith("no threshold or objective of context_precision pages: its level is not known")
-    assert all("drift can page" in reason for reason in reasons[:2])
-    nothing = a_config(
-        thresholds={"top_ranked_ignored": 0.3},
-        drift={"quantities": []},
-        alerts={"severity": {"QualityDrift": "info"}, "slos": {"faithfulness": {"objective": 0.95}}},
-    )
-    told = " ".join(unpaged(nothing))
-    for key in ("`thresholds`", "`drift.quantities`", "`canaries`", "`routes`", "`alerts.severity` makes it info"):
-        assert key in told
-
-
-def test_routes_on_which_drift_cannot_page_are_known() -> None:
-    """A route with a control has no baseline, and the control itself is not watched; both are told with a key."""
-    controls = {"controls": {"new": "old", "beta": "old"}}
-    reasons = unpaged(a_config(routes=["new", "old", "beta", "faq"], drift=controls))
-    told = {reason.partition(":")[0]: reason for reason in reasons if "`drift.controls`" in reason}
-    assert list(told) == [f"no drift pages on {route}" for route in ("new", "beta", "old")]
-    assert all(f"`thresholds.routes.{name.rpartition(' ')[2]}` can page" in reason for name, reason in told.items())
-    none = a_config(routes=["new", "old", "beta"], drift={**controls, "quantities": []})
-    assert [reason for reason in unpaged(none) if "drift" in reason] == ["no drift pages: `drift.quantities` is empty"]
 
 
 def test_windows_may_have_names() -> None:

@@ -12,6 +12,7 @@ from ragwatch.config.drift import AnchorsOptions, DriftOptions, check_routes, lo
 from ragwatch.core.sampling import SamplingPlan
 from ragwatch.errors import ConfigError
 from ragwatch.model.quantities import Quantity
+from ragwatch.model.signals import Signal
 
 ROUTES = ("search", "support", "other")
 
@@ -25,10 +26,10 @@ def test_the_budget_is_divided() -> None:
 
 
 def test_traffic_has_a_budget_of_its_own() -> None:
-    """Nine signals on three routes, apart from scores; durations are written as everywhere."""
+    """Every signal on three routes, apart from scores; durations are written as everywhere."""
     options = DriftOptions.model_validate({"traffic": {"false_alarm_every": "7d", "reference": "12h"}})
     rules = options.traffic_rules(ROUTES)
-    assert (len(rules.cells), rules.scheme(rules.signals[0]).threshold) == (27, 7 * 27)
+    assert (len(rules.cells), rules.scheme(rules.signals[0]).threshold) == (3 * len(Signal), 7 * 3 * len(Signal))
     assert rules.reference_seconds == 12 * 3600
     assert options.traffic.tolerance == rules.tolerance == 0.05
 

@@ -36,7 +36,7 @@ def build(baseline: float) -> Betting:
     return Betting(baseline, 1000)
 
 
-SCHEME = ReferenceScheme(build, scores=500, tolerance=0.05)
+SCHEME = ReferenceScheme(build, scores=500, tolerance=0.05, first=500)
 
 
 def stream(seed: int = 1, good: int = 800, bad: int = 400) -> list[Score]:
@@ -132,7 +132,7 @@ def test_another_design_starts_from_nothing() -> None:
     alarmed = watched(stream())
     result = from_dict(replace(SCHEME, tolerance=0.1), to_dict(alarmed))
     assert (result.alarm, result.reference, result.evidence) == (alarmed.alarm, alarmed.reference, 0.0)
-    assert from_dict(replace(SCHEME, scores=5000), to_dict(alarmed)).evidence is None
+    assert from_dict(replace(SCHEME, scores=5000, first=5000), to_dict(alarmed)).evidence is None
     learning = to_dict(watched(stream()[:300]))
     assert from_dict(replace(SCHEME, scores=300), learning).evidence == 0.0
 
@@ -159,7 +159,7 @@ def test_an_alarm_stands_while_another_reference_is_learnt() -> None:
     """A larger reference is wanted after the alarm: what was learnt is too little now, and the alarm stays."""
     alarmed = watched(stream())
     assert alarmed.alarm is not None
-    wider = ReferenceScheme(build, scores=5000)
+    wider = ReferenceScheme(build, scores=5000, first=5000)
     result = from_dict(wider, to_dict(alarmed))
     assert (result.detector, result.alarm) == (None, alarmed.alarm)
     result = step(wider, result, alarmed.seq + 1, 1e9, Score(1.0))
@@ -214,6 +214,87 @@ def test_what_earlier_versions_kept_is_watched_on() -> None:
         assert from_dict(scheme, kept | since).detector == watch.detector
     assert from_dict(scheme, kept | {"since": 599 * 300.0}).detector is None
     assert from_dict(scheme, kept | {"reference": []}).learnt == 0.0
+
+
+GROWING = ReferenceScheme(lambda mean: Betting(mean, 30.0), scores=800, tolerance=0.05, unit=Unit.DAYS)
+
+
+def grown(scores: list[Score], watch: DetectorState[Score] | None = None, first: int = 0) -> DetectorState[Score]:
+    """The watch that starts with 100 scores, after these."""
+    result = begin(GROWING) if watch is None else watch
+    for index, each in enumerate(scores, start=first):
+        result = step(GROWING, result, index, 60.0 * index, each)
+    return result
+
+
+def floor(watch: DetectorState[Score]) -> float:
+    """The baseline in force."""
+    assert isinstance(watch.detector, Betting)
+    return watch.detector.baseline
+
+
+def test_a_small_reference_watches_and_grows() -> None:
+    """From 100 scores on there is a baseline; it tightens as the reference doubles, and ends with the complete one."""
+    watch, sizes, floors = begin(GROWING), [], []
+    for index, each in enumerate(stream(seed=2, good=1000)[:1000]):
+        watch = step(GROWING, watch, index, 60.0 * index, each)
+        if watch.detector is not None and watch.reference[0] not in sizes:
+            sizes.append(watch.reference[0])
+            floors.append(floor(watch))
+    assert watch.alarm is None
+    assert sizes[0] == 100
+    assert 3 <= len(sizes) <= 4
+    assert 800 <= sizes[-1] <= 1000
+    assert floors[0] < floors[-1]
+    assert watch.growing == ()
+
+
+def test_a_breakage_does_not_become_the_baseline() -> None:
+    """It begins after 180 scores: the alarm comes soon, against a baseline of few bad scores, which stays in force."""
+    watch = grown(stream(good=180, bad=300))
+    assert watch.alarm is not None
+    assert watch.alarm.seq < 260
+    assert watch.reference[0] <= 200
+    assert floor(watch) > 0.7
+    calm = acknowledge(watch)
+    assert (calm.reference, calm.growing) == (watch.reference, ())
+
+
+@pytest.mark.costly
+@settings(max_examples=draws(15))
+@given(st.integers(0, 900))
+def test_a_kill_changes_nothing_while_a_reference_grows(cut: int) -> None:
+    """Stopped after any score, kept as JSON and restored, it grows on."""
+    scores = stream(seed=3, good=700, bad=200)
+    kept = json.loads(json.dumps(to_dict(grown(scores[:cut]))))
+    assert grown(scores[cut:], from_dict(GROWING, kept), cut) == grown(scores)
+
+
+def test_a_pause_lets_no_score_into_the_reference() -> None:
+    """Evidence goes on, the reference stays as it is; without a detector nothing happens at all."""
+    scores = stream(seed=2, good=400, bad=0)
+    watch = grown(scores[:150])
+    paused = watch
+    for index, each in enumerate(scores[150:], start=150):
+        paused = step(GROWING, paused, index, 60.0 * index, each, learn=False)
+    assert (paused.reference, paused.growing, paused.scores) == (watch.reference, watch.growing, 300)
+    learning = grown(scores[:50])
+    assert step(GROWING, learning, 50, 3000.0, scores[50], learn=False) is learning
+
+
+def test_a_reference_that_earlier_versions_were_learning_watches_at_once() -> None:
+    """It has 300 of 800 scores and no detector: the baseline of 300 watches, and grows on."""
+    waiting = replace(GROWING, first=800)
+    watch = begin(waiting)
+    for index, each in enumerate(stream()[:300]):
+        watch = step(waiting, watch, index, 60.0 * index, each)
+    kept = {name: value for name, value in to_dict(watch).items() if name != "growing"}
+    assert kept["design"] is None
+    opened = from_dict(GROWING, kept)
+    assert (opened.evidence, opened.reference) == (0.0, watch.reference)
+    assert grown(stream(good=1000)[300:1000], opened, 300).reference[0] >= 800
+    complete = {name: value for name, value in to_dict(watched(stream()[:700])).items() if name != "growing"}
+    assert from_dict(SCHEME, complete) == watched(stream()[:700])
 
 
 def test_silence_is_no_evidence() -> None:

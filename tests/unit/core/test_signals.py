@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.kit import a_sample
 
+from ragwatch.core.repeated import RepeatedAnswers
 from ragwatch.core.sample import Context, RelevantContext, Sample
 from ragwatch.core.signals import SignalCounter
 from ragwatch.core.tally import Tallies, Tally, observe
@@ -53,6 +54,46 @@ def test_by_hand() -> None:
         (Tally.TOP_SCORE, ("other", "0.8")): 1,
         (Tally.TOP_SCORE, ("other", "sum")): 0.75,
     }
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "differs"),
+    [
+        ("How long does the warranty last?", "The warranty lasts two years and covers all parts of it.", False),
+        ("How long does the warranty last?", "Die Garantie gilt zwei Jahre und ist nicht übertragbar.", True),
+        ("Wie lange gilt die Garantie?", "Die Garantie gilt zwei Jahre und ist nicht übertragbar.", False),
+        ("Wie lange gilt die Garantie?", "The warranty lasts two years and covers all parts of it.", True),
+        ("How long does the warranty last?", "Гарантия действует два года.", True),
+        ("Сколько действует гарантия?", "Гарантия действует два года.", False),
+        ("Сколько действует гарантия?", "The warranty lasts two years and covers all parts of it.", True),
+        ("保修期多长？", "The warranty lasts two years and covers all parts of it.", True),
+        ("保修期多长？", "保修期为两年，涵盖所有部件。", False),
+        ("Wer schrieb Emma?", "Jane Austen", False),
+        ("Who wrote Die Blechtrommel?", "Günter Grass wrote it in 1959.", False),
+        ("¿Cuánto dura la garantía?", "La garantía es de dos años para las piezas.", False),
+        ("R2 P40?", "R2: 40", False),
+    ],
+)
+def test_an_answer_in_another_language_is_counted(question: str, answer: str, *, differs: bool) -> None:
+    """Only where question and answer surely differ; whatever the language of the answers before."""
+    for before in ("How do I return it to the shop?", "Wie geht das und wo ist es?", "Сколько это стоит?"):
+        signals = SignalCounter()
+        signals.add("search", Sample("q", before, (), before))
+        signals.add("search", Sample("r", question, (), answer))
+        assert tallies_of(signals).get((Tally.OTHER_LANGUAGE, ("search",)), 0) == differs
+
+
+def test_the_same_answer_to_different_questions_is_counted() -> None:
+    """Not to the same question again, not an abstention, which has a signal of its own, and not an empty one."""
+    known = RepeatedAnswers()
+    asked = [("a", "It is green."), ("a", "It is green."), ("b", "It is green."), ("c", "It is red.")]
+    asked += [(question, answer) for question in "abc" for answer in ("I don't know.", "", " \n")]
+    for question, answer in asked:  # each in a batch of its own
+        signals = SignalCounter(None, known)
+        signals.add("search", Sample("r", question, (), answer))
+        counted = tallies_of(signals)
+        assert ((Tally.REPEATED_ANSWERS, ("search",)) in counted) == ((question, answer) == ("b", "It is green."))
+        assert ((Tally.EMPTY_ANSWERS, ("search",)) in counted) == (not answer.strip())
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ UNITS = frozenset(
         "records",
         "score",
         "contexts",
+        "detectors",
         "files",
         "chars",
         "probability",

@@ -27,7 +27,7 @@ from ragwatch.telemetry import Telemetry
 
 pytestmark = pytest.mark.uncounted
 
-ANSWERS = faithful(320, 80)
+ANSWERS = [*faithful(320, 60), *[True] * 80]
 RULES = DriftRules(
     JUDGE, "scripted-1", (Quantity.FAITHFULNESS, Quantity.TOP_RANKED_IGNORED), ("search", "other"), reference=250
 )
@@ -51,12 +51,12 @@ def left_behind(store: SqliteStore) -> tuple[Any, ...]:
     and these are as many as were waiting.
     """
     runs = [
-        replace(run, body={**run.body, "changed_stage": (run.body["changed_stage"] or {}).get("stage")})
+        replace(run, body={**run.body, "changed_stage": (run.body.get("changed_stage") or {}).get("stage")})
         for quantity in RULES.quantities
         for run in store.runs(KIND, f"{quantity}/search", 10)
     ]
     alarms = {cell: value for cell, value in store.tallies().items() if cell[0] is Tally.DRIFT_ALARMS}
-    return runs, alarms, store.recall(KIND), live(store).gauges()
+    return runs, alarms, store.recall(KIND), live(store).gauges(), store.events(0.0)
 
 
 @cache
@@ -68,7 +68,8 @@ def uninterrupted() -> tuple[Any, ...]:
         live(store)._step()
         traces = left_behind(store)
         store.close()
-    assert [run.name for run in traces[0]] == [f"{quantity}/search" for quantity in RULES.quantities]
+    ends_and_alarms = [(f"{quantity}/search", failing) for quantity in RULES.quantities for failing in (False, True)]
+    assert [(run.name, run.failing) for run in traces[0]] == ends_and_alarms
     return traces
 
 

@@ -60,16 +60,16 @@ async def test_what_is_bad_does_not_become_the_baseline(
     """Answers of the time of the alert are not learnt from; afterwards learning goes on where it stopped."""
     alert = Alert()
     drift = a_drift(store, alert, telemetry)
-    settle(store, faithful(200))
+    settle(store, faithful(90))
     await drift.step()
     alert.reason = PauseReason.CANARIES
-    settle(store, faithful(0, 600), 200)
+    settle(store, faithful(0, 600), 90)
     await drift.step()
     assert drift.gauges()[Gauge.DRIFT_PAUSED, (*CELL, "canaries")] == 1.0
     assert (Gauge.DRIFT_EVIDENCE, CELL) not in drift.gauges()
     await drift.step()
     alert.reason = None
-    settle(store, faithful(100, seed=3), 800)
+    settle(store, faithful(300, seed=3), 800)
     await drift.step()
     assert drift.gauges()[Gauge.DRIFT_BASELINE, CELL] > 0.85
     assert not any(gauge is Gauge.DRIFT_PAUSED for gauge, _ in drift.gauges())
@@ -78,6 +78,24 @@ async def test_what_is_bad_does_not_become_the_baseline(
         ("baseline is not learnt during an alert", {"search": "canaries"}),
         ("baseline is learnt again", ["search"]),
     ]
+
+
+async def test_a_small_reference_does_not_grow_during_an_alert(store: SqliteStore, telemetry: Telemetry) -> None:
+    """The baseline of 150 answers watches: what is a little worse raises no alarm, and does not become the baseline."""
+    alert = Alert()
+    drift = a_drift(store, alert, telemetry)
+    settle(store, faithful(120))
+    await drift.step()
+    before = drift.gauges()[Gauge.DRIFT_BASELINE, CELL]
+    alert.reason = PauseReason.CANARIES
+    settle(store, [index % 10 > 0 for index in range(500)], 120)
+    await drift.step()
+    assert drift.gauges()[Gauge.DRIFT_PAUSED, (*CELL, "canaries")] == 1.0
+    assert (drift.gauges()[Gauge.DRIFT_BASELINE, CELL], drift.gauges()[Gauge.DRIFT_ALARM, CELL]) == (before, 0.0)
+    alert.reason = None
+    settle(store, faithful(300, seed=3), 620)
+    await drift.step()
+    assert drift.gauges()[Gauge.DRIFT_BASELINE, CELL] > before
 
 
 async def test_a_baseline_that_is_there_watches_during_an_alert(store: SqliteStore, telemetry: Telemetry) -> None:

@@ -79,6 +79,11 @@ def test_learns_for_a_day_then_warns(store: SqliteStore, telemetry: Telemetry, l
     run = store.runs(KIND, "top_context_score/search", 5)[0]
     assert (run.body["direction"], run.at) == ("fall", AT + 61 * HOUR)
     assert 0.5 <= float(run.body["cut"]) <= 0.8
+    before, since = (
+        watch.gauges().get((Gauge.TRAFFIC_DRIFT_SHARE, (*warned[0], run.body["cut"], period)), -1.0)
+        for period in ("before", "since")
+    )
+    assert before > since + 0.2 > 0.2
     assert [entry["event"] for entry in log.entries] == ["traffic has shifted"]
 
 
@@ -91,6 +96,13 @@ def test_a_rate_that_rises_is_noticed(store: SqliteStore) -> None:
     pass_by(store, clock, watch, hours(30, 36, abstained=0.25))
     cell = (Gauge.TRAFFIC_DRIFT_ALARM, ("abstentions", "search"))
     assert watch.gauges()[cell] == 1.0
+    share = [
+        watch.gauges()[Gauge.TRAFFIC_DRIFT_SHARE, ("abstentions", "search", "", period)]
+        for period in ("before", "since")
+    ]
+    assert share == [pytest.approx(0.05, abs=0.01), pytest.approx(0.25, abs=0.03)]
+    assert watch.gauges()[Gauge.TRAFFIC_DRIFT_BEGAN, ("abstentions", "search")] == AT + 30 * HOUR
+    assert a_watch(store, clock).gauges() == watch.gauges()
     assert watch._settle("contexts", None, renew=False) == ()
     assert watch._settle(None, "support", renew=False) == ()
     assert watch._settle(None, None, renew=False) == (("abstentions", "search"),)

@@ -23,7 +23,8 @@ from ragwatch.core.criteria import Criterion
 from ragwatch.exporter.catalogue import MetricType, with_criteria
 from ragwatch.model.quantities import Quantity
 from ragwatch.rules import Links, RulePlan, prometheus, yaml_text
-from ragwatch.rules.dashboards import PLACEHOLDER, BoardPlan, boards
+from ragwatch.rules.dashboards import PLACEHOLDER, BoardPlan, Feature, boards
+from tools.dashboard_linter import panels
 
 MINIMAL = {"sources": [{"kind": "tail", "name": "app", "path": "/var/log/x"}]}
 EXAMPLE = Path(__file__).parents[3] / "config.example.yaml"
@@ -60,6 +61,8 @@ VALUES = {
     "suite": ("docs",),
     "kind": ("release", "judge", "canary"),
     "stage": ("none", "retrieval"),
+    "window": ("1h",),
+    "corrected": ("yes",),
     "quantity": ("faithfulness", "answer_relevancy", "context_precision"),
 }
 
@@ -73,7 +76,7 @@ def plan(**parts: Any) -> BoardPlan:
 def titles(shown: BoardPlan) -> set[str]:
     """Titles of all panels."""
     found: Any = boards(shown)
-    return {panel["title"] for board in found.values() for panel in board["panels"] if panel["type"] != "row"}
+    return {panel["title"] for board in found.values() for panel in panels(board)}
 
 
 def test_the_command_writes_dashboards(tmp_path: Path) -> None:
@@ -187,7 +190,7 @@ def test_windows_and_judges_of_alerts_are_selected() -> None:
     """The window and the judge that page are those that a dashboard opens with."""
     other = {"name": "second", "kind": "lexical"}
     shown = plan(judges=[{"name": "first", "kind": "lexical"}, other], alerts={"judge": "second", "window": "6h"})
-    assert (shown.judge, shown.window, shown.features) == ("second", "6h", frozenset())
+    assert (shown.judge, shown.window, shown.features) == ("second", "6h", frozenset({Feature.LABELS}))
 
 
 def _labels(names: tuple[str, ...]) -> Iterator[str]:
@@ -276,3 +279,29 @@ def test_every_query_tells_two_deployments_apart(tmp_path: Path) -> None:
     command = [promtool, "test", "rules", str(tmp_path / "test.json")]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=DEADLINE)
     assert done.returncode == 0, (done.stdout + done.stderr)[:6000]
+
+
+def test_panels_that_may_stay_empty_stand_in_closed_rows() -> None:
+    """What a configuration may lack is not shown as an empty panel; everything else is open."""
+    some = frozenset({Feature.CANARIES, Feature.LABELS})
+    shown: Any = boards(BoardPlan(optional=some))
+    closed = {
+        panel["title"]: row["title"]
+        for board in shown.values()
+        for row in board["panels"]
+        if row["type"] == "row" and row["collapsed"]
+        for panel in row["panels"]
+    }
+    assert closed["Agreement with people"] == "Reliability: with labels by people"
+    assert closed["Recall"] == closed["Canaries at the last run"] == "Canaries (known queries): with canaries"
+    assert set(closed) < titles(BoardPlan()) == titles(BoardPlan(optional=some))
+    open_ones: Any = boards(BoardPlan())
+    assert not any(row["collapsed"] for board in open_ones.values() for row in board["panels"] if row["type"] == "row")
+
+
+def test_change_and_level_stand_side_by_side() -> None:
+    """In one line, each half as wide as the board."""
+    board: Any = boards(BoardPlan())["overview.json"]
+    places = {panel["title"]: panel["gridPos"] for panel in panels(board)}
+    change, level = places["Faithfulness"], places["Faithfulness: level"]
+    assert (change["y"], change["x"], change["w"]) == (level["y"], 0, level["x"])

@@ -254,3 +254,31 @@ async def test_an_alarm_names_the_stage_that_rose(store: SqliteStore) -> None:
     }
     page = (await get(snapshot, store, "/drift")).text
     assert "<b>generation</b>, 12 % → 50 % of the answers." in page
+
+
+async def test_an_alarm_that_ended_says_since_when_answers_are_back(store: SqliteStore) -> None:
+    """Of the quantity as a whole and of each past alarm; an alarm that stands is not back."""
+    alarmed(store, "faithfulness/search", 7200.0)
+    body = {"seq": 7, "since": AT - 3600.0, "mean": 0.98, "answers": 40}
+    store.record_run(StoredRun("drift", "faithfulness/search", AT - 3500.0, failing=False, body=body), Counter())
+    quiet = showing(watched("faithfulness", "search", 0.0))
+    (row,) = (await get(quiet, store, "/api/v1/drift")).json()["answers"]
+    assert row["back"] == AT - 3600.0
+    assert [past["back"] for past in row["past"]] == [AT - 3600.0]
+    assert "Back at the baseline since" in (await get(quiet, store, "/drift")).text
+    alarmed(store, "faithfulness/search", 60.0, seq=9)
+    (row,) = (await get(showing(watched("faithfulness", "search", 121.0, alarm=1.0)), store, "/api/v1/drift")).json()[
+        "answers"
+    ]
+    assert (row["back"], row["since"]) == (None, AT - 60.0)
+
+
+async def test_an_alarm_about_a_segment_names_the_value() -> None:
+    """With the mean before and since; text of a value is text."""
+    cell = ("faithfulness", "search", "tenant", "<b>acme")
+    gauges = {Gauge.SEGMENT_DRIFT_ALARM: 1.0, Gauge.SEGMENT_DRIFT_BEFORE: 0.98, Gauge.SEGMENT_DRIFT_SINCE: 0.61}
+    snapshot = showing({(gauge, cell): value for gauge, value in gauges.items()})
+    (row,) = drift(snapshot, None, now=AT, address=HERE)["segments"]  # type: ignore[misc]
+    assert (row["value"], row["before"], row["mean"], row["began"]) == ("<b>acme", 0.98, 0.61, None)
+    page = (await get(snapshot, None, "/drift")).text
+    assert "tenant &lt;b&gt;acme" in page

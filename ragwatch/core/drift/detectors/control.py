@@ -36,6 +36,16 @@ class ControlScheme:
         del reading
         return 1.0
 
+    @property
+    def looks(self) -> int:
+        """0: nothing is learnt."""
+        return 0
+
+    def look(self, reference: Numbers) -> int:
+        """Return 0: nothing is learnt."""
+        del reference
+        return 0
+
     def learn(self, reference: Numbers, reading: ScorePair, at: float = 0.0) -> Numbers:
         """Return the reference unchanged: nothing is learnt."""
         del reading, at

@@ -17,11 +17,12 @@ differs by the part of the day, the worst part counts (see `normal_range`).
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from ragwatch.core.drift.detect import Detector, Direction, Numbers, Unit
+from ragwatch.core.drift.detect import Detector, Direction, Numbers, Unit, look_sizes
 from ragwatch.core.drift.detectors.betting import MAX_EVIDENCE, MIN_MARGIN
 from ragwatch.core.drift.detectors.normal_range import PARTS, lowest_unchanged, part_of_day, worst_part
 
@@ -122,6 +123,7 @@ class CountScheme:
         unit: Unit of the run length; `scores` means requests.
         risk: Probability that at least one bound does not hold.
         span: Minimum learning time in seconds.
+        first: Number of requests after which detection starts, if the reference is not complete with fewer.
     """
 
     threshold: float
@@ -131,10 +133,20 @@ class CountScheme:
     unit: Unit = Unit.SCORES
     risk: float = 0.05
     span: float = 0.0
+    first: int = 500
 
     def size(self, reading: Counts) -> float:
         """Return the number of requests in the batch."""
         return float(sum(reading))
+
+    @property
+    def looks(self) -> int:
+        """Number of sizes of the reference at which the bounds are computed."""
+        return len(look_sizes(self.first, self.requests)) - 1
+
+    def look(self, reference: Numbers) -> int:
+        """Return how many of these sizes a reference has reached; one more if it is twice a complete one."""
+        return bisect_right(look_sizes(self.first, self.requests), sum(reference[: self.buckets]))
 
     def learn(self, reference: Numbers, reading: Counts, at: float = 0.0) -> Numbers:
         """Return the sums of all counts so far, then those by part of the day."""
@@ -146,7 +158,7 @@ class CountScheme:
 
     def detector(self, reference: Numbers) -> Detector[Counts] | None:
         """Return the detector; None while requests are too few."""
-        if sum(reference[: self.buckets]) < max(self.requests, 1):
+        if not self.look(reference):
             return None
         counts, *parts = (reference[first : first + self.buckets] for first in range(0, len(reference), self.buckets))
         shares = tuple(

@@ -43,7 +43,7 @@ def test_share_bound_holds(count: int, total: int) -> None:
 
 def test_learns_then_watches() -> None:
     """Counts add up until there are enough; the shares then allow the tolerance and a little."""
-    scheme = CountScheme(10_000, buckets=3, requests=5000)
+    scheme = CountScheme(10_000, buckets=3, requests=5000, first=5000)
     reference: tuple[float, ...] = ()
     for _ in range(49):
         reference = scheme.learn(reference, (50, 30, 20))

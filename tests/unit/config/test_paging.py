@@ -1,0 +1,117 @@
+"""Which failures page, open a ticket or are not told: each kind of a fixed list, on each route, with its key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.oncall_cases import PLAN
+
+from ragwatch.config import Config, parse
+from ragwatch.config.paging import FAILURES, Outcome, failures_table, outcome_of, unpaged
+from ragwatch.rules import alerts
+from ragwatch.rules.alert import PREFIX
+
+PROBE = {"kind": "http", "url": "http://127.0.0.1:1", "contexts": "hits", "params": {"q": "{{ query }}"}}
+SUITE = {"suite": "docs", "items": [{"query": "?", "expected": ["a"]}], "probe": PROBE}
+PAGE, TICKET, NOTHING = Outcome
+
+
+def a_config(**settings: Any) -> Config:
+    """A configuration with one source and one judge."""
+    source = {"kind": "tail", "name": "app", "path": "/x"}
+    judges = [{"kind": "lexical", "name": "embedded"}]
+    return parse({"sources": [source], "judges": judges, "routes": ["faq"], **settings}, folder=Path())
+
+
+def outcomes(config: Config, route: str = "faq") -> dict[str, Outcome]:
+    """What each failure leads to."""
+    return {failure.name: outcome_of(config, failure, route).outcome for failure in FAILURES}
+
+
+def test_what_pages_by_default() -> None:
+    """The configuration of five minutes pages where users would call first, whatever the judge says."""
+    assert outcomes(a_config()) == {
+        "invention": PAGE,
+        "wrong documents": PAGE,
+        "stale documents that the answer follows": NOTHING,
+        "refusals": PAGE,
+        "empty answers": PAGE,
+        "other language": PAGE,
+        "wrong citations": TICKET,
+        "one tenant": NOTHING,
+        "silence": TICKET,
+        "canaries": NOTHING,
+        "judge": TICKET,
+        "source": PAGE,
+    }
+
+
+@pytest.mark.parametrize(
+    ("settings", "failure", "outcome", "key"),
+    [
+        ({"canaries": [SUITE]}, "canaries", PAGE, ""),
+        ({"drift": {"quantities": []}}, "invention", NOTHING, "faithfulness in `drift.quantities`"),
+        ({"drift": {"quantities": []}, "canaries": [SUITE]}, "wrong documents", PAGE, ""),
+        (
+            {"drift": {"traffic": {"signals": ["contexts"]}}},
+            "refusals",
+            NOTHING,
+            "`drift.traffic.signals`",
+        ),
+        ({"alerts": {"rises": {"empty_answers": None}}}, "empty answers", TICKET, "`alerts.rises`"),
+        (
+            {"alerts": {"severity": {"QualityDrift": "info"}}},
+            "invention",
+            NOTHING,
+            "makes QualityDrift info",
+        ),
+        ({"alerts": {"severity": {"RouteSilent": "critical"}}}, "silence", PAGE, ""),
+        ({"drift": {"quantities": ["citation_precision"]}}, "wrong citations", PAGE, ""),
+        ({}, "silence", TICKET, "`alerts.severity: {RouteSilent: critical}`"),
+        ({}, "one tenant", NOTHING, "`segments`"),
+        ({"segments": {"tenant": ["acme"]}}, "one tenant", TICKET, "a route of its own"),
+        ({"segments": {"tenant": ["acme"]}, "drift": {"segments": False}}, "one tenant", NOTHING, "`drift.segments`"),
+    ],
+)
+def test_each_failure_names_its_key(settings: dict[str, Any], failure: str, outcome: Outcome, key: str) -> None:
+    """Where it does not page; and with the key it does."""
+    config = a_config(**settings)
+    (row,) = (row for row in FAILURES if row.name == failure)
+    result = outcome_of(config, row, "faq")
+    assert result.outcome is outcome
+    assert key in result.why
+    assert (result.why == "") == (outcome is PAGE)
+
+
+def test_routes_with_a_control_open_tickets_and_controls_are_not_watched() -> None:
+    """A route with a control has no baseline, and the control itself is not watched; both are named."""
+    config = a_config(routes=["new", "old", "faq"], drift={"controls": {"new": "old"}})
+    assert {route: outcomes(config, route)["invention"] for route in ("new", "old", "faq")} == {
+        "new": TICKET,
+        "old": NOTHING,
+        "faq": PAGE,
+    }
+    named = [reason.partition(":")[0] for reason in unpaged(config) if reason.startswith("invention")]
+    assert named == ["invention on new", "invention on old"]
+
+
+def test_what_a_list_names_exists() -> None:
+    """Every alert is one that is shipped, and pages or not as the list says."""
+    severities: dict[str, set[str]] = {}
+    for alert in alerts(PLAN):
+        severities.setdefault(alert.name, set()).add(str(alert.severity))
+    level = {PAGE: "critical", TICKET: "warning"}
+    for failure in FAILURES:
+        for way in failure.ways:
+            assert level[way.outcome] in severities[PREFIX + way.alert], way
+            assert way.alert in failures_table()
+
+
+def test_thresholds_that_labels_must_calibrate_are_named() -> None:
+    """Before labels drift is what can page."""
+    reasons = unpaged(a_config())
+    assert any("no threshold or objective of answer_relevancy, faithfulness pages" in reason for reason in reasons)
+    assert all("drift can page" in reason for reason in reasons if "threshold" in reason)
+    assert any("`routes` is empty" in reason for reason in unpaged(a_config(routes=[])))

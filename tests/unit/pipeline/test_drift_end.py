@@ -1,0 +1,190 @@
+"""The end of a drift alarm: soon after the mend, never without one, and the same whatever process runs the test."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from statistics import fmean
+
+import pytest
+from support.kit import AT, JUDGE, Clock
+from support.watched import MINUTE, faithful, settle
+
+from ragwatch.core.drift.detect import Score
+from ragwatch.core.drift.recovery import Mend
+from ragwatch.core.snapshot import Gauge
+from ragwatch.model.quantities import Quantity
+from ragwatch.pipeline.drift.rules import DriftRules
+from ragwatch.pipeline.drift.scores import KIND, ScoreDriftLoop
+from ragwatch.pipeline.drift.streams import ReferenceStream
+from ragwatch.stores.sqlite.store import SqliteStore
+from ragwatch.telemetry import Telemetry
+
+pytestmark = pytest.mark.uncounted
+
+RULES = DriftRules(JUDGE, "scripted-1", (Quantity.FAITHFULNESS,), ("search",), reference=2000)
+SECONDS = 3.6  # between answers: 1,000 an hour
+SEEDS = 8
+QUICK = replace(RULES, reference=300)
+CELL = ("faithfulness", "search")
+
+
+class Traffic:
+    """Yes or no scores of one route, put into its detector one by one."""
+
+    def __init__(self, mean: float, seed: int, quantity: Quantity = Quantity.FAITHFULNESS) -> None:
+        self.rng, self.seq = random.Random(seed), 0
+        self.low = quantity is not Quantity.FAITHFULNESS
+        self.rules = replace(RULES, quantities=(quantity,))
+        self.stream = self._fresh(quantity)
+        self.quantity = quantity
+        self.until(mean, lambda: self.seq == RULES.reference)
+
+    def _fresh(self, quantity: Quantity) -> ReferenceStream:
+        stream = self.rules.stream(quantity, "search")
+        assert isinstance(stream, ReferenceStream)
+        return stream
+
+    def until(self, mean: float, over: Callable[[], object], most: int = 20_000, weight: float = 1.0) -> int:
+        """Answers of a mean until something is over; returns their number."""
+        first = self.seq
+        while not over() and self.seq < first + most:
+            good = self.rng.random() < mean
+            self.stream.take(self.seq, AT + SECONDS * self.seq, Score(float(good != self.low), weight), control=False)
+            self.seq += 1
+        return self.seq - first
+
+    def alarm(self, mean: float) -> int:
+        """A break; the answers until its alarm."""
+        return self.until(mean, lambda: self.stream.alarm)
+
+    def mend(self) -> Mend | None:
+        """What the stream says of the end."""
+        return self.stream.mend
+
+    def restart(self) -> None:
+        """Another process goes on with what is stored."""
+        stored, self.stream = json.loads(json.dumps(self.stream.to_dict())), self._fresh(self.quantity)
+        self.stream.load(stored)
+
+
+@pytest.mark.costly
+@pytest.mark.parametrize(("good", "bad", "at_most"), [(0.98, 0.4, 4.5), (0.9, 0.4, 3), (0.9, 0.7, 2.5), (0.9, 0.8, 2)])
+@pytest.mark.parametrize("lasts", [0, 300])
+def test_an_alarm_ends_within_about_as_many_answers_as_it_took(
+    good: float, bad: float, at_most: float, lasts: int
+) -> None:
+    """A good answer says less than a bad one, so that the end of a sharp break takes more; about 40 at least."""
+    delays, ends, begins = [], [], []
+    for seed in range(SEEDS):
+        traffic = Traffic(good, seed)
+        delays.append(traffic.alarm(bad))
+        assert traffic.until(bad, traffic.mend, lasts) == lasts
+        mended = AT + SECONDS * traffic.seq
+        ends.append(traffic.until(good, traffic.mend))
+        mend = traffic.mend()
+        assert mend is not None
+        assert mend.mean == pytest.approx(good, abs=0.1)
+        begins.append((mend.since - mended) / SECONDS)
+    print(f"{good} -> {bad}: alarm after {fmean(delays):.0f}, end after {fmean(ends):.0f}")
+    assert fmean(ends) <= max(at_most * fmean(delays), 45.0)
+    assert abs(fmean(begins)) < 0.4 * fmean(ends)
+
+
+@pytest.mark.costly
+@pytest.mark.parametrize(("bad", "later"), [(0.4, 0.4), (0.8, 0.8), (0.4, 0.65), (0.7, 0.8), (0.7, 0.3)])
+def test_a_break_that_is_not_mended_has_no_end(bad: float, later: float) -> None:
+    """Nor one that is mended in part, or gets worse. The budget allows an end in 30 days; this is one in all."""
+    for seed in range(SEEDS):
+        traffic = Traffic(0.9, seed)
+        traffic.alarm(bad)
+        traffic.until(bad, traffic.mend, 150)
+        assert traffic.until(later, traffic.mend, 2500) == 2500
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bad", [0.4, 0.7, 0.8, 0.85])
+def test_false_ends_keep_to_the_budget(bad: float) -> None:
+    """60 breaks of 10 hours without a mend are 25 days, in which the budget allows 1 end; and 2 for the estimates."""
+    ends = 0
+    for seed in range(60):
+        traffic = Traffic(0.9, 1000 + seed)
+        traffic.alarm(bad)
+        ends += traffic.until(bad, traffic.mend, 10_000) < 10_000
+    assert ends <= 3
+
+
+@pytest.mark.costly
+@pytest.mark.parametrize("every", [1, 7])
+def test_a_restart_changes_nothing(every: int) -> None:
+    """At any answers of the break and of the mend: the same end, with the same figures."""
+    told = []
+    for restarts in (False, True):
+        traffic = Traffic(0.9, 3)
+        for mean, over in ((0.5, lambda traffic=traffic: traffic.stream.alarm), (0.9, traffic.mend)):
+            while not over():
+                traffic.until(mean, lambda: False, 1)
+                if restarts and traffic.seq % every == 0:
+                    traffic.restart()
+        told.append((traffic.seq, traffic.mend()))
+    assert told[0] == told[1]
+
+
+@pytest.mark.costly
+def test_a_quantity_that_should_be_low_and_scores_that_stand_for_others() -> None:
+    """The mean is told as it is, and a sampled route ends its alarms too."""
+    low = Traffic(0.95, 1, Quantity.CONTRADICTION)
+    low.alarm(0.5)
+    low.until(0.95, low.mend)
+    mend = low.mend()
+    assert mend is not None
+    assert mend.mean < 0.15
+    heavy = Traffic(0.95, 1)
+    heavy.rules = replace(RULES, lowest={"search": 0.1})
+    heavy.stream = heavy._fresh(Quantity.FAITHFULNESS)
+    heavy.until(0.95, lambda: False, 2000, weight=10.0)
+    heavy.until(0.3, lambda: heavy.stream.alarm, weight=10.0)
+    assert heavy.until(0.95, heavy.mend, 300, weight=10.0) < 100
+
+
+def a_loop(store: SqliteStore) -> ScoreDriftLoop:
+    """A process that has begun."""
+    loop = ScoreDriftLoop(QUICK, store=store, telemetry=Telemetry(), judge_moved=lambda: False, clock=Clock(AT + 1e6))
+    loop.resume()
+    return loop
+
+
+@pytest.mark.costly
+async def test_the_end_is_told_once_and_another_break_is_another_alarm(store: SqliteStore) -> None:
+    """As an event and a run, with the time of the mend; the evidence restarts, against the same baseline."""
+    settle(store, [*faithful(400, 60), *[True] * 20])
+    await a_loop(store).step()
+    assert a_loop(store).gauges()[Gauge.DRIFT_ALARM, CELL] == 1.0
+    settle(store, [True] * 60, 480)
+    loop = a_loop(store)
+    await loop.step()
+    assert loop.gauges()[Gauge.DRIFT_ALARM, CELL] == 0.0
+    ended, alarm = store.runs(KIND, "faithfulness/search", 9)
+    assert (ended.failing, alarm.failing, ended.body["seq"]) == (False, True, alarm.body["seq"])
+    assert ended.body["since"] == pytest.approx(AT + MINUTE * 460, abs=5 * MINUTE)
+    (event,) = store.events(0.0)
+    assert event.detail.startswith("faithfulness/search: back since ")
+    assert event.detail.endswith(f" UTC, {ended.body['answers']} answers at {ended.body['mean']:.2f}")
+    await a_loop(store).step()
+    assert len(store.events(0.0)) == 1
+    settle(store, faithful(0, 60), 540)
+    await loop.step()
+    assert [run.failing for run in store.runs(KIND, "faithfulness/search", 9)] == [True, False, True]
+
+
+@pytest.mark.costly
+async def test_an_alarm_that_ends_before_anyone_looked_is_recorded(store: SqliteStore) -> None:
+    """A process that was away reads break and mend in one step: one alarm, one end."""
+    settle(store, [*faithful(400, 60), *[True] * 80])
+    loop = a_loop(store)
+    await loop.step()
+    assert loop.gauges()[Gauge.DRIFT_ALARM, CELL] == 0.0
+    assert [run.failing for run in store.runs(KIND, "faithfulness/search", 9)] == [False, True]
+    assert len(store.events(0.0)) == 1
