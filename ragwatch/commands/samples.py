@@ -66,7 +66,7 @@ class SampleFiles:
     def samples(self, name: str, stream: BinaryIO) -> Iterator[Sample]:
         """The samples of one stream that a judge has to read, in order."""
         folder, rejects = Path(name).parent, Rejects()
-        redactor, reader, parse = self._inputs.redactor, self._inputs.reader(name), self._inputs.parser(name)
+        reader, parse, redact = self._inputs.reader(name), self._inputs.parser(name), self._inputs.redact
         for number, line in _with_file_name(records(stream), name):
             try:
                 if isinstance(line, FormatError):
@@ -85,11 +85,11 @@ class SampleFiles:
                 rejects.add(number, error)
                 continue
             if self._relevance is not None:
-                answered = self._relevance.add(sample, self._inputs.route(sample.route))
+                answered = self._relevance.add(sample, self._inputs.route(sample.route), redact)
                 if answered is None:
                     continue
                 sample = answered
-            yield sample if redactor is None else redactor.redact_sample(sample)[0]
+            yield redact(sample)
         for message in rejects.lines(name):
             click.echo(printable(message), err=True)
 
