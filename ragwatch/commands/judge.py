@@ -91,9 +91,16 @@ def _summarise(verdicts: Sequence[Verdict], files: SampleFiles, cases: Sequence[
     console.print(table)
     unjudged = Counter(str(verdict.reason) for verdict in verdicts if not isinstance(verdict, Judged))
     routes = Counter(verdict.draw.route for verdict in verdicts if verdict.draw.route)
-    stages = Counter(str(verdict.stage or "unknown") for verdict in judged)
+    stages = Counter(verdict.counted_as or "unknown" for verdict in judged)
+    faults = Counter(str(verdict.fault) for verdict in judged if verdict.fault is not None)
     waiting = Counter({"without the others of their request": files.waiting} if files.waiting else {})
     lines = (("rejected", files.rejected), ("lines skipped", files.skipped), ("parts", waiting))
-    for title, counts in (("stage", stages), ("route", routes), ("unjudged", unjudged), *lines):
+    for title, counts in (
+        ("stage", stages),
+        ("top context ignored by fault", faults),
+        ("route", routes),
+        ("unjudged", unjudged),
+        *lines,
+    ):
         if counts:
             console.print(f"{title}: " + ", ".join(f"{name} {count}" for name, count in counts.most_common()))

@@ -5,13 +5,19 @@ Retrieval comes first, because the generator depends on the retrieved contexts.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from ragwatch.core.gate import GateReport, MetricFinding
 from ragwatch.core.regression import Attribution, describe
 from ragwatch.core.relevance import RankingMetric
 from ragwatch.core.set_scores import Metric
-from ragwatch.model.stages import Stage
+from ragwatch.core.stage_change import IGNORED, KNOWLEDGE_GAP
+from ragwatch.model.stages import FAULTS, Stage
+
+_KINDS: Mapping[str, str] = MappingProxyType(
+    {IGNORED: "none but the top context ignored", KNOWLEDGE_GAP: "knowledge gap"}
+)
 
 
 def stage_of(metric: Metric) -> Stage:
@@ -40,7 +46,8 @@ def _summary(report: GateReport) -> str:
         unknown = [f"{_name(one)} ({one.reason})" for one in report.blocking if one.passed is None]
         return f"Not enough data for {', '.join(unknown)}." + _warning(failed, report)
     if blocked:
-        return "Every metric that blocks is on the right side of its threshold." + _warning(failed, report)
+        shares = "" if set(_KINDS).isdisjoint(report.stages) else _stage_shares(report)
+        return "Every metric that blocks is on the right side of its threshold." + _warning(failed, report) + shares
     if report.held:
         return "No metric has a threshold that blocks." + _warning(failed, report)
     hint = "; set one for retrieval alone, such as `gate: {metrics: {recall@5: 0.8}}`" if report.alone else ""
@@ -59,15 +66,15 @@ def _stage(failed: Sequence[MetricFinding], report: GateReport) -> Stage:
     stages = [stage_of(finding.limit.metric) for finding in failed]
     if Stage.RETRIEVAL in stages:
         return Stage.RETRIEVAL
-    faulty = {stage: count for stage, count in report.stages.items() if stage is not Stage.NONE}
-    if faulty:
-        return min(faulty, key=lambda stage: (-faulty[stage], list(Stage).index(stage)))
-    return stages[0]
+    most = max(FAULTS, key=lambda stage: report.stages.get(stage, 0))
+    return most if report.stages.get(most) else stages[0]
 
 
 def _stage_shares(report: GateReport) -> str:
     total = sum(report.stages.values())
-    parts = [f"{stage} {report.stages[stage] / total:.0%}" for stage in Stage if report.stages.get(stage)]
+    names: dict[str, str] = {stage: str(stage) for stage in Stage}
+    names.update(_KINDS)
+    parts = [f"{name} {count / total:.0%}" for kind, name in names.items() if (count := report.stages.get(kind))]
     return f" Judged samples by stage: {', '.join(parts)}." if parts else ""
 
 

@@ -42,7 +42,6 @@ from ragwatch.core.verdict import Judged, Verdict
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.model.quantity_row import GateSeverity
 from ragwatch.model.references import ReferenceQuantity
-from ragwatch.model.stages import Stage
 
 MIN_CERTAIN_SCORES = 5  # below, the quantile of the interval is a lower bound only (see `interval.quantile`)
 
@@ -142,7 +141,8 @@ class GateReport:
         findings: One finding for each limit, in their order.
         judged: Number of judged samples.
         unread: Number of other samples by reason: rejected rows and unjudged answers.
-        stages: Number of judged samples by the stage at fault; unknown stages are left out.
+        stages: Number of judged samples by the stage at fault, or by what is counted in its place
+            (`Judged.counted_as`); unknown stages are left out.
         figures: Means of metrics without a threshold: those that need a reference or relevance judgements.
         kinds: Number of test cases by kind.
         unranked: Number of test cases with relevance judgements whose ranking is unknown, by reason.
@@ -154,7 +154,7 @@ class GateReport:
     findings: tuple[MetricFinding, ...]
     judged: int
     unread: Mapping[str, int]
-    stages: Mapping[Stage, int]
+    stages: Mapping[str, int]
     figures: tuple[Figure, ...] = ()
     kinds: Mapping[CaseKind, int] = field(default_factory=Counter)
     unranked: Mapping[str, int] = field(default_factory=Counter)
@@ -214,7 +214,7 @@ def gate(
         ),
         len(judged),
         unread,
-        Counter(verdict.stage for verdict in judged if verdict.stage is not None),
+        Counter(kind for verdict in judged if (kind := verdict.counted_as) is not None),
         figures=figures,
         kinds=Counter({CaseKind.GENERATION: len(verdicts) - scores.end_to_end}) + Counter(case.kind for case in cases),
         unranked=Counter(str(case.unknown) for case in cases if case.unknown is not None),

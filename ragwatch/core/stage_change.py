@@ -15,6 +15,8 @@ from ragwatch.model.stages import Stage
 MIN_SAMPLES = 10
 IGNORED = "ignored"
 """Counted in place of the stage `none` for a good answer that does not use the top-ranked context."""
+KNOWLEDGE_GAP = "knowledge_gap"
+"""Counted in place of the stage `retrieval` for an abstention, where nothing says that the question has an answer."""
 StageCounts = Mapping[str, int]
 """Number of answers by stage, or `IGNORED`."""
 

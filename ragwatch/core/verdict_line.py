@@ -52,6 +52,7 @@ class VerdictLine(TypedDict):
     scores: dict[str, float | None]
     expected: dict[str, float | None]  # empty since 0.3.0, which averages scores alone
     stage: str | None
+    counted_as: NotRequired[str]
     fault: str | None
     claims: list[ClaimLine]
     citations: NotRequired[list[dict[str, int]]]
@@ -331,6 +332,8 @@ def _add_evidence(line: VerdictLine, verdict: Judged) -> None:
     evidence = verdict.evidence
     line["scores"] = {str(quantity): _rounded(score) for quantity, score in verdict.scores.items()}
     line["stage"] = _optional_text(verdict.stage)
+    if verdict.counted_as not in (None, verdict.stage):
+        line["counted_as"] = str(verdict.counted_as)
     line["fault"] = _optional_text(verdict.fault)
     line["claims"] = [_claim(claim) for claim in evidence.claims]
     line["contexts"] = [
