@@ -26,6 +26,7 @@ from ragwatch.judges.lexical.facts import UNSUPPORTED, sources_of
 from ragwatch.judges.lexical.features import CARRIES, claim_words
 from ragwatch.judges.lexical.limits import Check, unlimited
 from ragwatch.judges.lexical.passages import PreparedPassage, context_text, passages_of
+from ragwatch.judges.lexical.polarity import NEARLY, reverses
 from ragwatch.judges.lexical.rows import (
     ClaimRow,
     ClaimRuling,
@@ -109,18 +110,30 @@ def _unread(sample: Sample, answer: AnswerClaims, reason: UnreadReason) -> Evide
 def _with_condition(
     row: ClaimRow, ruling: ClaimRuling, texts: Sequence[str], passages: Sequence[PreparedPassage]
 ) -> ClaimRuling:
-    """The ruling, without support where the sentences that support a claim state it under a condition."""
+    """The ruling, without support where the sentences that support a claim state it under a condition, or deny it."""
     if ruling.verdict is not ClaimVerdict.SUPPORTED:
         return ruling
-    sentences = [
-        texts[rank][slice(*passages[rank].offsets[match.sentence])]
-        for rank, (match, cell) in enumerate(zip(row.matches, ruling.cells, strict=True))
-        if cell and match.sentence is not None
-    ]
-    if not loses_condition(row.claim.words, sentences):
+    nearest = _nearest(row, texts, passages)
+    sentences = [sentence for sentence, cell in zip(nearest, ruling.cells, strict=True) if cell and sentence]
+    if not loses_condition(row.claim.words, sentences) and not _denied(row, sentences):
         return ruling
     support = min(ruling.support, UNSUPPORTED)
     return replace(ruling, verdict=ClaimVerdict.NOT_IN_CONTEXT, support=support, cells=row.informed_cells())
+
+
+def _nearest(row: ClaimRow, texts: Sequence[str], passages: Sequence[PreparedPassage]) -> list[str]:
+    """The sentence of each context with the highest recall of the claim; empty where none has a term of it."""
+    return [
+        "" if match.sentence is None else text[slice(*passage.offsets[match.sentence])]
+        for match, text, passage in zip(row.matches, texts, passages, strict=True)
+    ]
+
+
+def _denied(row: ClaimRow, sentences: Sequence[str]) -> bool:
+    """Whether all these sentences of contexts deny what a claim says nearly in their words."""
+    if not sentences or max(match.sentence_recall for match in row.matches) < NEARLY:
+        return False
+    return all(reverses(row.claim.words, sentence) for sentence in sentences)
 
 
 def _claim(
@@ -167,13 +180,22 @@ def _is_short(rows: Sequence[ClaimRow]) -> bool:
 def supported_alone(
     sample: Sample, answer: AnswerClaims, tables: FittedTables, thresholds: Thresholds, check: Check
 ) -> list[tuple[bool, ...]]:
-    """For each claim, whether each context alone supports it. None does where it states a number that none states."""
+    """For each claim, whether each context alone supports it.
+
+    None does where it states a number that none states, or where the nearest sentence denies it.
+    """
     passages = passages_of((context.text for context in sample.contexts), check)
     question = prepared_question(sample, passages, tables)
     texts = [context_text(context.text) for context in sample.contexts]
     sources = sources_of(texts, question.text, [passage.terms for passage in passages], tables, check)
     rows = rows_of(answer, passages, question, tables, sources=sources, thresholds=thresholds, check=check)
-    return [tuple(min(probability, row.support) >= thresholds.support for probability in row.alone) for row in rows]
+    return [
+        tuple(
+            min(probability, row.support) >= thresholds.support and not _denied(row, [sentence])
+            for probability, sentence in zip(row.alone, _nearest(row, texts, passages), strict=True)
+        )
+        for row in rows
+    ]
 
 
 def relevance_of(sample: Sample, answer: AnswerClaims, tables: FittedTables) -> list[tuple[float, ...]]:
