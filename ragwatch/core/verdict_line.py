@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, NotRequired, TypedDict
 
 from ragwatch.core.evidence import Cell, Claim, ClaimVerdict, CriterionAnswer, CriterionReading
-from ragwatch.core.reference import score_by_reference
+from ragwatch.core.reference import StatementLine, reference_line
 from ragwatch.core.verdict import Judged, Verdict
 from ragwatch.model.quantities import Quantity, quantity_of
 from ragwatch.model.references import ReferenceQuantity
@@ -59,7 +59,7 @@ class VerdictLine(TypedDict):
     contexts: list[ContextLine]
     missing: list[str]
     address: str | None
-    reference: dict[str, float | list[str] | None] | None
+    reference: dict[str, float | list[str] | list[StatementLine] | None] | None
     unread: str | None
     instructions: NotRequired[list[str]]
     criteria: NotRequired[list[dict[str, str | None]]]
@@ -342,10 +342,7 @@ def _add_evidence(line: VerdictLine, verdict: Judged) -> None:
     ]
     line["missing"] = [need.text for need in evidence.needs or () if not need.answerable]
     line["address"] = _optional_text(evidence.address)
-    if evidence.reference is not None:
-        scores = {str(quantity): _rounded(score) for quantity, score in score_by_reference(evidence).items()}
-        unsupported = [claim.text for claim in evidence.reference if not any(claim.cells)]
-        line["reference"] = {**scores, "missing": unsupported}
+    line["reference"] = reference_line(evidence)
     line["unread"] = _optional_text(evidence.unread)
     if evidence.citations:
         line["citations"] = [

@@ -19,13 +19,15 @@ _TERMS = 2
 """Number of them that are compared."""
 _NEGATIONS = frozenset({"not", "never", "cannot", "no", "neither", "nor"})
 _CUE = re.compile(
-    r"\b(?:not|never|cannot|no|none|neither|nor|nothing|nobody|nowhere|without|unable|lacks?|lacking|fail\w*|free (?:from|of)"
-    r"|hardly|barely|rarely|seldom|few|unlike|refus\w+|unless|except|instead|rather than)\b|n't\b",
+    r"\b(?:not|never|cannot|no|none|neither|nor|nothing|nobody|nowhere|without|unable|lacks?|lacking|fail\w*"
+    r"|free (?:from|of)|hardly|barely|rarely|seldom|few|unlike|refus\w+|rul\w+ out|declin\w+|avoid\w*|reject\w*"
+    r"|den(?:y|ies|ied)|prevent\w*|prohibit\w*|forbid\w*|bann\w+|unless|except|instead|rather than)\b|n't\b",
 )
 _WEAKENED = frozenset(
-    (
-        *("only", "just", "merely", "necessarily", "always", "all", "every", "longer", "more", "less", "least", "later"),
-        *("until", "but", "matter", "sure", "doubt", "yet", "even", "mention", "fewer", "earlier", "exclusively", "solely"),
+    re.findall(
+        r"\w+",
+        "only just merely necessarily always all every longer more less least fewer earlier later until but matter sure"
+        " doubt yet even mention exclusively solely",
     )
 )
 """After a negation, these make a statement of its own: "not only" and "no later than" deny nothing that follows."""
@@ -57,7 +59,8 @@ def _denied(text: str) -> Iterator[tuple[str, ...]]:
         before = {one.group() for one in tokens[max(0, place - _BEFORE) : place]}
         if before & _INDIRECT or any(one.group() == "until" for one in tokens[place:]):
             continue
-        end, names = token.end(), []
+        end = token.end()
+        names: list[str] = []
         for other in tokens[place + 1 : place + 1 + _REACH]:
             if other.group() in _WEAKENED or _PAUSE.search(text[end : other.start()]) or len(names) == _TERMS:
                 break

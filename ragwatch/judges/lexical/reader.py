@@ -16,6 +16,7 @@ from ragwatch.judges.lexical.address import (
     address,
     better_context_unused,
     kind_missing,
+    leaves_out,
     question_coverage,
     share_in_conversation,
 )
@@ -26,7 +27,6 @@ from ragwatch.judges.lexical.facts import UNSUPPORTED, sources_of
 from ragwatch.judges.lexical.features import CARRIES, claim_words
 from ragwatch.judges.lexical.limits import Check, unlimited
 from ragwatch.judges.lexical.passages import PreparedPassage, context_text, passages_of
-from ragwatch.judges.lexical.polarity import NEARLY, reverses
 from ragwatch.judges.lexical.rows import (
     ClaimRow,
     ClaimRuling,
@@ -38,6 +38,7 @@ from ragwatch.judges.lexical.rows import (
     prepared_question,
     rows_of,
 )
+from ragwatch.judges.lexical.statements import denied, nearest
 from ragwatch.judges.lexical.tables import FittedTables
 from ragwatch.judges.lexical.words import identifiers, terms
 
@@ -90,7 +91,7 @@ def read(
     return Evidence(
         claims=claims,
         contexts=tuple(_context(value, lines, passage, thresholds) for value, lines, passage in columns),
-        address=None if unread else _address(answer, question, used, passages, sample.question),
+        address=None if unread else _address(answer, question, used, passages, carriers),
         unread=unread,
         reads_contradiction=cross_encoder is not None and all(ruling.against for ruling in rulings),
     )
@@ -113,27 +114,12 @@ def _with_condition(
     """The ruling, without support where the sentences that support a claim state it under a condition, or deny it."""
     if ruling.verdict is not ClaimVerdict.SUPPORTED:
         return ruling
-    nearest = _nearest(row, texts, passages)
-    sentences = [sentence for sentence, cell in zip(nearest, ruling.cells, strict=True) if cell and sentence]
-    if not loses_condition(row.claim.words, sentences) and not _denied(row, sentences):
+    near = nearest(row, texts, passages)
+    sentences = [sentence for sentence, cell in zip(near, ruling.cells, strict=True) if cell and sentence]
+    if not loses_condition(row.claim.words, sentences) and not denied(row, sentences):
         return ruling
     support = min(ruling.support, UNSUPPORTED)
     return replace(ruling, verdict=ClaimVerdict.NOT_IN_CONTEXT, support=support, cells=row.informed_cells())
-
-
-def _nearest(row: ClaimRow, texts: Sequence[str], passages: Sequence[PreparedPassage]) -> list[str]:
-    """The sentence of each context with the highest recall of the claim; empty where none has a term of it."""
-    return [
-        "" if match.sentence is None else text[slice(*passage.offsets[match.sentence])]
-        for match, text, passage in zip(row.matches, texts, passages, strict=True)
-    ]
-
-
-def _denied(row: ClaimRow, sentences: Sequence[str]) -> bool:
-    """Whether all these sentences of contexts deny what a claim says nearly in their words."""
-    if not sentences or max(match.sentence_recall for match in row.matches) < NEARLY:
-        return False
-    return all(reverses(row.claim.words, sentence) for sentence in sentences)
 
 
 def _claim(
@@ -175,27 +161,6 @@ def _by_answer(
 
 def _is_short(rows: Sequence[ClaimRow]) -> bool:
     return len({name for row in rows for name in terms(row.claim.words)}) < relevance.SHORT
-
-
-def supported_alone(
-    sample: Sample, answer: AnswerClaims, tables: FittedTables, thresholds: Thresholds, check: Check
-) -> list[tuple[bool, ...]]:
-    """For each claim, whether each context alone supports it.
-
-    None does where it states a number that none states, or where the nearest sentence denies it.
-    """
-    passages = passages_of((context.text for context in sample.contexts), check)
-    question = prepared_question(sample, passages, tables)
-    texts = [context_text(context.text) for context in sample.contexts]
-    sources = sources_of(texts, question.text, [passage.terms for passage in passages], tables, check)
-    rows = rows_of(answer, passages, question, tables, sources=sources, thresholds=thresholds, check=check)
-    return [
-        tuple(
-            min(probability, row.support) >= thresholds.support and not _denied(row, [sentence])
-            for probability, sentence in zip(row.alone, _nearest(row, texts, passages), strict=True)
-        )
-        for row in rows
-    ]
 
 
 def relevance_of(sample: Sample, answer: AnswerClaims, tables: FittedTables) -> list[tuple[float, ...]]:
@@ -272,11 +237,11 @@ def _address(
     prepared: PreparedQuestion,
     used: Sequence[bool],
     passages: Sequence[PreparedPassage],
-    question: str | None,
+    carriers: Sequence[set[int]],
 ) -> Address | None:
     if answer.abstained:
         return Address.ABSTAINED
-    if question is None or not question.strip() or answer.only_asks:
+    if not prepared.text.strip() or answer.only_asks:
         return None
     if not answer.claims:
         return Address.NOT_AT_ALL
@@ -287,9 +252,10 @@ def _address(
         question_coverage(weights, own, sources) if weights else None
         for weights in (prepared.weights, prepared.whole_weights)
     ]
+    sentences = [passage.sentences[line] for passage, lines in zip(passages, carriers, strict=True) for line in lines]
     return address(
         share_in_conversation(*shares),
-        kind_is_missing=kind_missing(prepared.kind, text),
+        kind_is_missing=kind_missing(prepared.kind, text) or leaves_out(prepared.text, own, sentences, text),
         answer_terms=len(own),
         better_unused=better_context_unused(prepared.covers or (), used),
         covers=prepared.covers or (),
