@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from ragwatch.core.evidence import Evidence, ReferenceClaim
 from ragwatch.core.ranking import f1
@@ -150,4 +150,22 @@ def _statement(claim: ReferenceClaim) -> StatementLine:
         "quotes": [claim.quotes[rank] if claim.quotes else None for rank in ranks],
         "missing": list(claim.missing),
         "in_answer": claim.in_answer,
+    }
+
+
+def read_statement(line: Mapping[str, Any]) -> StatementLine:
+    """Reads back a claim of the reference from a verdict line.
+
+    Raises:
+        KeyError, TypeError, ValueError: It is none.
+    """
+    return {
+        "text": str(line["text"]),
+        "start": int(line["start"]),
+        "end": int(line["end"]),
+        "supported": line["supported"] is True,
+        "contexts": [int(rank) for rank in line["contexts"]],
+        "quotes": [None if quote is None else str(quote) for quote in line["quotes"]],
+        "missing": [str(part) for part in line["missing"]],
+        "in_answer": line.get("in_answer"),
     }

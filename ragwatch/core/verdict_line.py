@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, NotRequired, TypedDict
 
 from ragwatch.core.evidence import Cell, Claim, ClaimVerdict, CriterionAnswer, CriterionReading
-from ragwatch.core.reference import StatementLine, reference_line
+from ragwatch.core.reference import StatementLine, read_statement, reference_line
 from ragwatch.core.verdict import Judged, Verdict
 from ragwatch.model.quantities import Quantity, quantity_of
 from ragwatch.model.references import ReferenceQuantity
@@ -168,6 +168,7 @@ class VerdictRecord:
         citations: What the answer cites.
         instructions: Where a prompt injection is suspected.
         criteria: Answers to the criteria of the operator.
+        statements: Claims of the reference, and which words of which context support them.
     """
 
     key: str
@@ -192,6 +193,7 @@ class VerdictRecord:
     citations: tuple[CitationRecord, ...] = ()
     instructions: tuple[str, ...] = ()
     criteria: tuple[CriterionReading, ...] = ()
+    statements: tuple[StatementLine, ...] = ()
 
     @property
     def judged(self) -> bool:
@@ -252,6 +254,7 @@ def _verdict_record(line: Mapping[str, Any]) -> VerdictRecord:
         ),
         instructions=tuple(map(str, line.get("instructions") or ())),
         criteria=tuple(map(_criterion_record, criteria.values())),
+        statements=tuple(map(read_statement, reference.get("statements") or ())),
     )
 
 
