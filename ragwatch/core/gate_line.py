@@ -211,7 +211,7 @@ def baseline_of(line: Mapping[str, Any], judge: str) -> GateRun:
         ValueError: The line is not a gate line, or is from another judge or another version of the judge.
     """
     try:
-        if line["judge"] != judge:
+        if line["judge"] != judge and line.get("judged", 1):  # relevance judgements are those of no judge
             raise ValueError(f"was made by the judge {line['judge']}, and this one is {judge}; make a new baseline")
         rows = [_read_figure(row) for row in (*line["metrics"], *line.get("figures", ())) if row["value"] is not None]
         questions = tuple(

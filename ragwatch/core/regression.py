@@ -227,13 +227,21 @@ def describe(attribution: Attribution) -> str:
         Regression.NONE: f"no significant regression: neither {by} nor faithfulness fell"
         if Quantity.FAITHFULNESS in attribution.changes
         else f"no significant regression: {by} did not fall",
-        Regression.UNKNOWN: "the stage is unknown: references or relevance judgements, and enough rows, would name it",
+        Regression.UNKNOWN: _why_unknown(attribution),
     }[attribution.regression]
     steps = [describe_change(one) for one in attribution.changes.values() if one.watched and not one.held]
     names = ", ".join(one.question.id for one in attribution.lost[:5])
     if names:
         steps.append(f"{len(attribution.lost)} questions lost, most of all {names}")
     return "; ".join((said, *steps))
+
+
+def _why_unknown(attribution: Attribution) -> str:
+    if any(one.fell for one in attribution.changes.values()):
+        return "regression of an unknown stage, which references or relevance judgements would name"
+    if any(one.needed for one in attribution.changes.values()):
+        return "a regression is neither shown nor ruled out, its stage is unknown"
+    return "regressions are unknown: recall or faithfulness is unknown on one side"
 
 
 def describe_change(one: MetricChange) -> str:

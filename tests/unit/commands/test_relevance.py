@@ -316,3 +316,16 @@ def test_the_worked_example_of_context_recall() -> None:
     ]
     assert reference.items() >= {"context_recall": 0.5, "context_f1": 0.666667}.items()
     assert "context_f1" in result.stderr
+
+
+def test_the_page_on_continuous_integration_shows_what_the_log_shows(tmp_path: Path) -> None:
+    """docs/ci.md: the baseline passes, and a pull request that loses two of 40 questions ends with exit code 3."""
+    folder = EXAMPLES.parent / "ci"
+    options = ("--config", str(folder / "ragwatch.yaml"), "--k", "5")
+    good = run("gate", str(folder / "main.jsonl"), *options, "--json")
+    baseline = tmp_path / "baseline.json"
+    baseline.write_text(good.stdout.replace(json.loads(good.stdout)["judge"], "of an older version"))
+    worse = run("gate", str(folder / "pull_request.jsonl"), *options, "--baseline", str(baseline))
+    assert (good.return_value, worse.return_value) == (0, 3)
+    page = (EXAMPLES.parents[1] / "ci.md").read_text(encoding="utf-8")
+    assert "\n".join(worse.stdout.splitlines()[-4:]) in page
