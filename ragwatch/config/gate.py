@@ -102,7 +102,12 @@ def rules_of(options: GateOptions, thresholds: Mapping[Metric, float] | None, co
             limits[metric] = _merge(default, override)
     metric_limits = tuple(MetricLimit(metric, threshold, severity) for metric, (threshold, severity) in limits.items())
     return GateRules(
-        metric_limits, options.minimum_samples, options.coverage, options.strict, confidence, options.tolerated_fall
+        metric_limits,
+        minimum_samples=options.minimum_samples,
+        coverage=options.coverage,
+        strict=options.strict,
+        confidence=confidence,
+        tolerated_fall=options.tolerated_fall,
     )
 
 

@@ -72,15 +72,17 @@ class LostLine(TypedDict):
     scores: dict[str, list[float]]
 
 
-class BaselineLine(TypedDict):
-    """What became of the metrics of the baseline."""
-
-    regression: str
-    told: str
-    recall_by: str | None
-    paired: int
-    changes: dict[str, ChangeLine]
-    lost: list[LostLine]
+BaselineLine = TypedDict(  # noqa: UP013 - `told` is a name of the output, not one that the code may use
+    "BaselineLine",
+    {
+        "regression": str,
+        "told": str,
+        "recall_by": str | None,
+        "paired": int,
+        "changes": dict[str, ChangeLine],
+        "lost": list[LostLine],
+    },
+)
 
 
 class GateLine(TypedDict):

@@ -78,8 +78,8 @@ def questions_in(question: str) -> list[str]:
 
     >>> questions_in("When does it open, and how much is a ticket?")
     ['When does it open', 'how much is a ticket?']
-    >>> questions_in("What is the law of supply and demand?")
-    ['What is the law of supply and demand?']
+    >>> questions_in("What does a set of salt and pepper cost?")
+    ['What does a set of salt and pepper cost?']
     """
     return [part for part in (one.strip() for one in _NEXT.split(question)) if part]
 
