@@ -15,7 +15,10 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 NAVIGATION = {
-    "Start": ("docs/install", "docs/logs", "docs/otlp", "docs/brokers", "docs/metrics", "docs/exercise", "docs/faq"),
+    "Start": (
+        *("docs/install", "docs/logs", "docs/otlp", "docs/brokers"),
+        *("docs/metrics", "docs/exercise", "docs/ci", "docs/faq"),
+    ),
     "Operate": ("docs/operating", "docs/upgrading", "docs/scaling", "docs/workers", "docs/alerts"),
     "Protect": ("docs/security", "docs/privacy", "docs/redaction", "SECURITY"),
     "Look up": ("docs/reference", "docs/glossary", "docs/views", "docs/parquet", "CHANGELOG"),

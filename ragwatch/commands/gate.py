@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -18,16 +19,15 @@ from ragwatch.commands.event_loop import run_async
 from ragwatch.commands.input_files import FileOptions, InputFiles
 from ragwatch.commands.options.samples import GateArguments
 from ragwatch.commands.relevance import RelevanceCases, read_qrels
-from ragwatch.commands.reports import OUTCOMES, junit, markdown, measures, sections
+from ragwatch.commands.reports import OUTCOMES, junit, lost_lines, markdown, measures, sections
 from ragwatch.commands.samples import SampleFiles, judge_named, read_all
 from ragwatch.commands.terminal import printable
 from ragwatch.config import Config, load
 from ragwatch.config.gate import GateOptions, rules_of
-from ragwatch.core.compare import Interval
-from ragwatch.core.diagnosis import attribute
-from ragwatch.core.gate import GateDecision, GateRules, Metric, gate
-from ragwatch.core.gate_line import GateFigure, GateLine, GateMetric, baseline_of, figures_of, gate_line
-from ragwatch.core.relevance import KS
+from ragwatch.core.gate import GateDecision, GateRules, gate
+from ragwatch.core.gate_line import GateFigure, GateLine, GateMetric, baseline_of, gate_line
+from ragwatch.core.regression import GateRun, attribute, run_of
+from ragwatch.core.relevance import KS, RankingMetric
 from ragwatch.errors import ConfigError
 from ragwatch.ports import Judge
 from ragwatch.telemetry import configure_logging
@@ -46,16 +46,17 @@ def gate_command(given: GateArguments) -> int:
     if given.uncorrected and given.labels is not None:
         raise ConfigError("--labels and --uncorrected: give only one of them")
     people = {} if given.labels is None else read_labels(given.labels)
-    previous = None if given.baseline is None else _figures(given.baseline, judge)
+    previous = None if given.baseline is None else _baseline(given.baseline, judge)
     verdicts = run_async(read_all(sample_files, given.files or (sys.stdin.buffer,), judge))
     for warning in relevance.warnings():
         click.echo(printable(warning), err=True)
     warn_of_unmatched_labels(given.labels, people, {verdict.draw.sample.id for verdict in verdicts})
     error = None if given.uncorrected else known_error(judge.kind, people)
-    report = gate(
-        verdicts, rules, rejected=sample_files.rejected, cases=relevance.cases, ks=tuple(given.ks) or KS, error=error
-    )
-    attribution = None if previous is None else attribute(previous, figures_of(report))
+    ks = _cut_offs(given.ks, previous)
+    report = gate(verdicts, rules, rejected=sample_files.rejected, cases=relevance.cases, ks=ks, error=error)
+    attribution = None if previous is None else attribute(previous, run_of(report), rules)
+    if attribution is not None:
+        report = replace(report, held=tuple(one.held for one in attribution.changes.values() if one.watched))
     line = gate_line(report, judge=judge.version, attribution=attribution)
     for out, text in ((given.junit_path, junit), (given.markdown_path, markdown)):
         if out is not None:
@@ -69,7 +70,7 @@ def gate_command(given: GateArguments) -> int:
 
 def _rules(config: Config | None) -> GateRules:
     if config is None:
-        return rules_of(GateOptions(), {})
+        return rules_of(GateOptions(), None)
     settings = config.settings
     return rules_of(settings.gate, settings.gate_thresholds, settings.estimates.confidence)
 
@@ -84,7 +85,14 @@ def _read(path: Path) -> Mapping[str, object]:
     return report
 
 
-def _figures(path: Path, judge: Judge) -> dict[Metric, Interval]:
+def _cut_offs(given: Sequence[int], previous: GateRun | None) -> tuple[int, ...]:
+    """The cut-offs asked for, and those of the baseline."""
+    figures = () if previous is None else previous.figures
+    before = {metric.k for metric in figures if isinstance(metric, RankingMetric) and metric.k is not None}
+    return tuple(sorted({*given, *before})) or KS
+
+
+def _baseline(path: Path, judge: Judge) -> GateRun:
     try:
         return baseline_of(_read(path), judge.version)
     except ValueError as error:
@@ -107,7 +115,7 @@ def _show(line: GateLine) -> None:
     for text in measures(line):
         console.print(escape(text))
     for metric in line["metrics"]:
-        if metric["reason"]:
+        if metric["reason"] and metric["applies"]:
             console.print(f"{metric['metric']}: {escape(metric['reason'])}")
     for route, figures in line["routes"].items():
         shown = ", ".join(f"{row['metric']} {row['value']:.3f}" for row in figures)
@@ -115,6 +123,8 @@ def _show(line: GateLine) -> None:
         console.print(f"route {escape(route)} ({cases} cases): {shown or 'unknown, no case could be ranked'}")
     unread = ", ".join(f"{reason} {count}" for reason, count in line["unread"].items())
     console.print(f"{line['judged']} samples judged by {escape(line['judge'])}; not judged: {unread or 'none'}")
+    for text in lost_lines(line):
+        console.print(escape(text))
     if line["unranked"]:
         unranked = ", ".join(f"{reason} {count}" for reason, count in line["unranked"].items())
         console.print(f"relevance judgements without a ranking: {unranked}")

@@ -18,7 +18,7 @@ import orjson
 
 from ragwatch import formats
 from ragwatch.config import Config
-from ragwatch.core.sample import OTHER, SkipReason
+from ragwatch.core.sample import OTHER, Sample, SkipReason
 from ragwatch.errors import ConfigError
 from ragwatch.formats.feedback import is_feedback
 from ragwatch.formats.log_reader import LogReader, RecordRules
@@ -125,13 +125,17 @@ class InputFiles:
         self._parts: dict[str, PartFiles] = {}
         self._logs = [source.options for source in sources if isinstance(source.options, HasLogFiles)]
         self._routes = None if config is None else frozenset(config.settings.routes)
-        self.redactor = None if config is None else config.settings.redaction.redactor()
+        self._redactor = None if config is None else config.settings.redaction.redactor()
         if self._source is not None:
             names = [log.name for log in self._logs]
             if self._source not in names:
                 advice = f"use one of: {', '.join(names)}" if names else "name the configuration with --config"
                 raise ConfigError(f"--source {self._source}: is not a source of the configuration; {advice}")
         self.reader("-")
+
+    def redact(self, sample: Sample) -> Sample:
+        """Redact a sample as the configuration says."""
+        return sample if self._redactor is None else self._redactor.redact_sample(sample)[0]
 
     def reader(self, name: str) -> LogReader:
         """The reader that converts the lines of a file to samples."""

@@ -1,18 +1,21 @@
 """Collects the test cases with relevance judgements in the files of `gate` and `compare`.
 
 A row with relevance judgements needs no answer: it is a test case of retrieval, and no judge reads it. Its contexts may
-be given without texts, as `retrieved_ids` or as `contexts` of `{"id"}`.
+be given without texts, as `retrieved_ids` or as `contexts` of `{"id"}`. `retrieved_ids` beside an answer are what the
+retriever returned, in its order; the contexts are what the generator saw of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
+from ragwatch.core.question_scores import question_of
 from ragwatch.core.ranking import Similarity
 from ragwatch.core.relevance import RankedCase, rank_sample
-from ragwatch.core.sample import Sample
+from ragwatch.core.sample import Context, Sample
 from ragwatch.errors import ConfigError, FormatError
 from ragwatch.formats import fields, relevance
 from ragwatch.formats.qrels import Qrels, parse_qrels
@@ -45,20 +48,32 @@ class RelevanceCases:
 
     Attributes:
         cases: Test cases that were added, in order.
+        by_id: The same by the id of their row, as reports show it.
     """
 
     def __init__(self, qrels: Qrels | None = None) -> None:
         self._qrels = qrels or {}
         self._used: set[str] = set()
+        self._retrieved: tuple[str, ...] | None = None  # of the record that was completed last
         self.cases: list[RankedCase] = []
+        self.by_id: dict[str, RankedCase] = {}
 
     def complete(self, record: Record) -> Record:
-        """Complete a canonical record of a retrieval test case, whose answer and texts may be missing."""
-        if record.get("answer") is not None or not self._is_judged(record):
+        """Complete a canonical record of a retrieval test case, whose answer and texts may be missing.
+
+        `add` takes the sample of this record next, and ranks its `retrieved_ids` where it has them.
+        """
+        self._retrieved = None
+        if not self._is_judged(record):
             return record
         retrieved = record.get(_RETRIEVED)
         if retrieved is not None and not isinstance(retrieved, list):
             raise fields.wrong(_RETRIEVED, "a list", retrieved)
+        if retrieved is not None:
+            names = (fields.identity(name, f"{_RETRIEVED}[{rank}]") for rank, name in enumerate(retrieved))
+            self._retrieved = tuple(name or "" for name in names)
+        if record.get("answer") is not None:
+            return record
         contexts = record.get("contexts") if retrieved is None else [{"id": name} for name in retrieved]
         if isinstance(contexts, list):
             contexts = [_with_text(context) for context in contexts]
@@ -70,8 +85,13 @@ class RelevanceCases:
             return True
         return bool(self._qrels) and fields.identity(fields.first(record, fields.ID_KEYS)[1], "id") in self._qrels
 
-    def add(self, sample: Sample, route: str) -> Sample | None:
+    def add(self, sample: Sample, route: str, redact: Callable[[Sample], Sample]) -> Sample | None:
         """Add a sample if it has relevance judgements.
+
+        Args:
+            sample: The sample.
+            route: Its route.
+            redact: Redacts it for reports.
 
         Returns:
             The sample with its relevance judgements; None if there is nothing to judge, because it has no answer.
@@ -82,8 +102,11 @@ class RelevanceCases:
         if sample.relevant is None:
             return sample
         by_text = any(not one.id for one in sample.relevant)
-        case = rank_sample(sample, route=route or sample.route, similar=self._similar if by_text else None)
+        ranked = sample if self._retrieved is None else sample._replace(contexts=_named(sample, self._retrieved))
+        case = rank_sample(ranked, route=route or sample.route, similar=self._similar if by_text else None)
+        case = replace(case, question=question_of(redact(sample)))
         self.cases.append(case)
+        self.by_id[case.question.id] = case
         return sample if sample.answer.strip() else None
 
     def warnings(self) -> Iterator[str]:
@@ -98,6 +121,13 @@ class RelevanceCases:
     @cached_property
     def _similar(self) -> Similarity:
         return similarity()
+
+
+def _named(sample: Sample, names: Sequence[str]) -> tuple[Context, ...]:
+    """The passages with these ids, in their order, with the texts of the contexts if there is one for each."""
+    texts = [context.text for context in sample.contexts]
+    aligned = texts if len(texts) == len(names) else [""] * len(names)
+    return tuple(Context(text, name or None) for text, name in zip(aligned, names, strict=True))
 
 
 def _with_text(context: object) -> object:

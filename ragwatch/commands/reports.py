@@ -5,18 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from ragwatch.core.gate_line import GateFigure, GateLine, GateMetric
+from ragwatch.core.gate_line import ChangeLine, GateFigure, GateLine, GateMetric, LostLine
 
 OUTCOMES = {True: "pass", False: "FAIL", None: "unknown"}
+_MOST_LOST = 10
+"""Questions that lost of which a text lists the details; JSON has all."""
 
 
 def junit(line: GateLine) -> str:
-    """Convert a gate line to JUnit XML, with one test case per metric.
+    """Convert a gate line to JUnit XML, with one test case per metric, and one per metric that must not fall.
 
     A metric of severity `block` that fails is a failure; if it is unknown, it is an error, because it must not look
     like a pass. A metric of severity `warn` that fails or is unknown is skipped with a message: it never fails a build.
+    So is one that does not apply. A fall since the baseline is a failure, with the questions that lost.
     """
     cases = [_case(metric) for metric in line["metrics"]]
+    if line["baseline"] is not None:
+        watched = {name: one for name, one in line["baseline"]["changes"].items() if one["watched"]}
+        cases += [_change_case(name, one, lost_lines(line)) for name, one in watched.items()]
     counts = {name: str(sum(case.find(name) is not None for case in cases)) for name in ("failure", "error", "skipped")}
     totals = {"failures": counts["failure"], "errors": counts["error"], "skipped": counts["skipped"]}
     suites = Element("testsuites", {"name": "ragwatch", "tests": str(len(cases)), **totals})
@@ -31,11 +37,38 @@ def _case(metric: GateMetric) -> Element:
     case = Element("testcase", {"classname": "ragwatch.gate", "name": metric["metric"]})
     if metric["pass"] is True:
         return case
-    blocks = metric["severity"] == "block"
+    blocks = metric["severity"] == "block" and metric["applies"]
     name = ("failure" if metric["pass"] is False else "error") if blocks else "skipped"
-    prefix = "" if blocks else "warning only: "
+    prefix = "" if blocks else "warning only: " if metric["applies"] else "does not apply: "
     SubElement(case, name, {"message": _clean(f"{prefix}{_message(metric)}")})
     return case
+
+
+def _change_case(name: str, one: ChangeLine, lost: Sequence[str]) -> Element:
+    case = Element("testcase", {"classname": "ragwatch.gate.baseline", "name": f"{name} since the baseline"})
+    if one["held"] is not True:
+        kind = "failure" if one["held"] is False else "error"
+        SubElement(case, kind, {"message": _clean(one["described"])}).text = "\n".join(map(_clean, lost))
+    return case
+
+
+def lost_lines(line: GateLine) -> list[str]:
+    """Names the questions that lost most since the baseline, with their scores before and now."""
+    lost = [] if line["baseline"] is None else line["baseline"]["lost"]
+    if not lost:
+        return []
+    lines = [f"{len(lost)} questions lost since the baseline, those that lost most first:"]
+    lines += [f"  {_place(one)}: {_losses(one)}" for one in lost[:_MOST_LOST]]
+    return lines if len(lost) <= _MOST_LOST else [*lines, f"  and {len(lost) - _MOST_LOST} more, in --json"]
+
+
+def _place(one: LostLine) -> str:
+    question = " ".join((one["question"] or "").split())
+    return " ".join(part for part in (one["id"], f"({question})" if question else "", one["link"]) if part)
+
+
+def _losses(one: LostLine) -> str:
+    return ", ".join(f"{name} {before:.3f} -> {now:.3f}" for name, (before, now) in one["scores"].items())
 
 
 def _message(metric: GateMetric) -> str:
@@ -60,6 +93,8 @@ def sections(line: GateLine) -> list[tuple[str, str]]:
     ranked = cases["retrieval"] + cases["end_to_end"]
     if not ranked and all(row["section"] == "answers" for row in line["metrics"]):
         return [("answers", "")]
+    if not cases["generation"] + cases["end_to_end"]:
+        return [("retrieval", f"Retrieval: {ranked} test cases with relevance judgements; no row has an answer")]
     both = f", {cases['end_to_end']} of them with an answer" if cases["end_to_end"] else ""
     answers = "generation test cases" if cases["retrieval"] else "answers"
     number = cases["generation"] + cases["end_to_end"]
@@ -89,10 +124,20 @@ def markdown(line: GateLine) -> str:
     for section, title in sections(line):
         parts += [*([f"### {title}"] if title else []), _markdown_table(line["metrics"], line["figures"], section)]
     parts += [_escape(text) for text in measures(line)]
+    lost = lost_lines(line)
+    if lost and line["baseline"] is not None:
+        rows = [f"| {_linked(one)} | {_escape(_losses(one))} |" for one in line["baseline"]["lost"][:_MOST_LOST]]
+        parts += [f"### {lost[0]}", "\n".join(["| question | scores |", "|---|---|", *rows])]
+        parts += lost[_MOST_LOST + 1 :]
     parts.append(
         f"Judged {line['judged']} samples by `{line['judge'].replace('`', '')}`; not judged: {_escape(unread)}."
     )
     return "\n\n".join(parts) + "\n"
+
+
+def _linked(one: LostLine) -> str:
+    text = _escape(_place({**one, "link": None}))
+    return text if one["link"] is None else f"[{text}](<{one['link'].translate(_NOT_IN_LINKS)}>)"
 
 
 def _markdown_table(metrics: Sequence[GateMetric], figures: Sequence[GateFigure], section: str) -> str:
@@ -127,6 +172,9 @@ def _reason(metric: GateMetric) -> str:
 def _escape(text: str) -> str:
     """Escape the special characters of Markdown."""
     return "".join(f"\\{char}" if char in "\\`*[]<>|#" else char for char in text)
+
+
+_NOT_IN_LINKS = {ord("<"): "%3C", ord(">"): "%3E", ord("|"): "%7C", ord("\n"): ""}
 
 
 def _clean(text: str) -> str:

@@ -28,6 +28,7 @@ from ragwatch.core.verdict import Unjudged, UnjudgedReason, Verdict
 from ragwatch.errors import ConfigError, FormatError
 from ragwatch.formats.feedback import is_feedback
 from ragwatch.formats.log_reader import LogReader
+from ragwatch.formats.optional import name_of
 from ragwatch.formats.record import Parsed, parse
 from ragwatch.formats.several import expanded
 from ragwatch.formats.shape import Record
@@ -70,7 +71,7 @@ class SampleFiles:
     def samples(self, name: str, stream: BinaryIO) -> Iterator[Sample]:
         """The samples of one stream that a judge has to read, in order."""
         folder, rejects = Path(name).parent, Rejects()
-        redactor, reader = self._inputs.redactor, self._inputs.reader(name)
+        reader, redact = self._inputs.reader(name), self._inputs.redact
         for number, parsed in _parsed(name, stream, self._inputs.parser(name)):
             try:
                 if isinstance(parsed, FormatError):
@@ -86,11 +87,11 @@ class SampleFiles:
                 rejects.add(number, error)
                 continue
             if self._relevance is not None:
-                answered = self._relevance.add(sample, self._inputs.route(sample.route))
+                answered = self._relevance.add(sample, self._inputs.route(sample.route), redact)
                 if answered is None:
                     continue
                 sample = answered
-            yield sample if redactor is None else redactor.redact_sample(sample)[0]
+            yield redact(sample)
         for message in rejects.lines(name):
             click.echo(printable(message), err=True)
 
@@ -101,11 +102,15 @@ class SampleFiles:
 
     def _read(self, reader: LogReader, record: Record, fallback_id: str) -> Sample:
         """Convert a record to a sample; one with relevance judgements needs no answer."""
-        if self._relevance is None:
-            sample, lost = reader.read_without_wrong_fields(record, fallback_id)
-            self.lost.update(one.name for one in lost)
-            return sample
-        return reader.read_completed(record, fallback_id, self._relevance.complete)
+        if self._relevance is not None:
+            try:
+                return reader.read_completed(record, fallback_id, self._relevance.complete)
+            except FormatError as error:
+                if name_of(error.field) is None:
+                    raise
+        sample, lost = reader.read_without_wrong_fields(record, fallback_id)
+        self.lost.update(one.name for one in lost)
+        return sample
 
     def draw(self, sample: Sample) -> Draw:
         """Make a draw of a sample, with inclusion probability 1."""

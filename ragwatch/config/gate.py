@@ -9,7 +9,8 @@ from typing import Annotated, Self
 from pydantic import BeforeValidator, Field, PlainValidator, ValidationInfo, model_validator
 
 from ragwatch.config.options import FrozenOptions, InnerError, StrictRatio, criteria_of
-from ragwatch.core.gate import GateRules, JudgedMetric, Metric, MetricLimit, metric_of
+from ragwatch.core.gate import GateRules, MetricLimit
+from ragwatch.core.set_scores import JudgedMetric, Metric, metric_of
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.quantity_row import GateSeverity
 from ragwatch.model.references import ReferenceQuantity
@@ -50,7 +51,7 @@ def _parse_metric(name: object, info: ValidationInfo) -> Metric:
                 *Quantity,
                 *ReferenceQuantity,
                 *sorted(criteria),
-                "recall@5, precision@5, f1@5, ndcg@5 (or another k), mrr",
+                "recall@5, precision@5, f1@5, ndcg@5, context_precision@5 (or another k), mrr",
             )
         )
         raise ValueError(f"{str(name)!r} is not a metric; use one of: {names}") from error
@@ -72,6 +73,7 @@ class GateOptions(FrozenOptions):
     minimum_samples: int = Field(30, ge=1)
     coverage: StrictRatio = 0.9
     strict: bool = False
+    tolerated_fall: StrictRatio = 0.05
     metrics: Metrics = Field(default_factory=dict)
 
     @model_validator(mode="after")
@@ -82,23 +84,31 @@ class GateOptions(FrozenOptions):
         return self
 
 
-def rules_of(options: GateOptions, thresholds: Mapping[Metric, float], confidence: float = 0.95) -> GateRules:
+def rules_of(options: GateOptions, thresholds: Mapping[Metric, float] | None, confidence: float = 0.95) -> GateRules:
     """Merge the defaults, `thresholds` and `gate` into the rules of the gate; the later ones take precedence.
 
     Args:
         options: The section `gate`.
-        thresholds: The section `thresholds`. A metric that only it names has the severity `warn`.
+        thresholds: The section `thresholds`; None without it. A metric that only it names has the severity `warn`. An
+            empty section removes the defaults.
         confidence: Confidence level of the intervals.
     """
-    limits: dict[Metric, tuple[float, GateSeverity]] = dict(DEFAULTS)
-    for metric, threshold in thresholds.items():
+    limits: dict[Metric, tuple[float, GateSeverity]] = {} if thresholds == {} else dict(DEFAULTS)
+    for metric, threshold in (thresholds or {}).items():
         limits[metric] = (threshold, limits[metric][1] if metric in limits else GateSeverity.WARN)
     for metric, override in options.metrics.items():
         default = limits.pop(metric, None)
         if override is not None:
             limits[metric] = _merge(default, override)
     metric_limits = tuple(MetricLimit(metric, threshold, severity) for metric, (threshold, severity) in limits.items())
-    return GateRules(metric_limits, options.minimum_samples, options.coverage, options.strict, confidence)
+    return GateRules(
+        metric_limits,
+        minimum_samples=options.minimum_samples,
+        coverage=options.coverage,
+        strict=options.strict,
+        confidence=confidence,
+        tolerated_fall=options.tolerated_fall,
+    )
 
 
 def _merge(default: tuple[float, GateSeverity] | None, override: MetricLimitOptions) -> tuple[float, GateSeverity]:

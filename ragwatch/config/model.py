@@ -30,9 +30,9 @@ from ragwatch.config.segments import SegmentMap
 from ragwatch.config.web import WebOptions
 from ragwatch.core.criteria import Criterion
 from ragwatch.core.feedback import MAX_NUMBER, Scale
-from ragwatch.core.gate import Metric
 from ragwatch.core.redaction.linear_time import check_linear_time
 from ragwatch.core.segments import Segments
+from ragwatch.core.set_scores import Metric
 from ragwatch.core.units import duration_seconds
 from ragwatch.formats.feedback import FeedbackReader
 from ragwatch.model.quantities import Quantity
@@ -246,9 +246,9 @@ class Settings(FrozenOptions):
         return Segments(self.segments)
 
     @property
-    def gate_thresholds(self) -> dict[Metric, float]:
-        """The thresholds that the configuration names; the gate has defaults of its own."""
-        return self.thresholds if "thresholds" in self.model_fields_set else {}
+    def gate_thresholds(self) -> dict[Metric, float] | None:
+        """The thresholds that the configuration names, which may be none; None without this section."""
+        return self.thresholds if "thresholds" in self.model_fields_set else None
 
     @property
     def live_thresholds(self) -> dict[Quantity, float]:
@@ -260,6 +260,7 @@ class Settings(FrozenOptions):
 
         The defaults are left out: a route that is usually worse than one of them would never learn its baseline.
         """
-        stated = {metric: value for metric, value in self.gate_thresholds.items() if isinstance(metric, Quantity)}
+        named = self.gate_thresholds or {}
+        stated = {metric: value for metric, value in named.items() if isinstance(metric, Quantity)}
         own = {**stated, **self.route_thresholds.get(route, {})}
         return {quantity: value for quantity, value in own.items() if value is not None and not quantity.row.own_alert}

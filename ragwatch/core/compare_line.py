@@ -21,9 +21,9 @@ from ragwatch.core.compare import (
     per_question,
     unpaired,
 )
-from ragwatch.core.gate import JudgedMetric, score_of
 from ragwatch.core.relevance import KS, RankedCase, RankingMetric, ranking_metrics
 from ragwatch.core.sample import Role, SampleRecord
+from ragwatch.core.set_scores import JudgedMetric, score_of
 from ragwatch.core.verdict import Judged, Verdict
 from ragwatch.core.verdict_line import VerdictRecord
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity

@@ -190,6 +190,8 @@ class ReferenceClaim:
         cells: For each context, whether that context supports the claim.
         in_answer: Whether the answer contains it; None if not read.
         facts: Number of facts that it counts for.
+        quotes: For each context that supports it, the words there that do; None if the judge quotes none.
+        missing: What no context has of it: words of the claim, or the whole of it if the judge compares no words.
     """
 
     text: str
@@ -198,11 +200,20 @@ class ReferenceClaim:
     cells: tuple[bool, ...]
     in_answer: bool | None = None
     facts: int = 1
+    quotes: tuple[str | None, ...] = ()
+    missing: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         _check_facts(self.facts)
         if not 0 <= self.start < self.end:
             raise ShapeError(f"offsets {self.start}..{self.end} do not enclose text of the reference")
+        if self.quotes and len(self.quotes) != len(self.cells):
+            raise ShapeError(f"{len(self.quotes)} quotes for {len(self.cells)} contexts")
+
+    @property
+    def supported(self) -> bool:
+        """Whether a context supports it."""
+        return any(self.cells)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,13 +14,14 @@ For each metric the first matching row decides (for a metric that should be low,
 What is compared is the level (`core.quantity_level`): its interval contains the judge's own error, which could turn any
 other verdict. Where nothing is known of that error, or it is not asked for, the mean of the judge is compared.
 
-The verdict is FAIL if a blocking metric fails; otherwise NOT_ENOUGH_DATA if a blocking metric is unknown, or no metric
-blocks; otherwise PASS. Metrics of severity `warn` do not change it. Without data the verdict is never PASS.
+The verdict is FAIL if a blocking metric fails, or a metric fell since the baseline (`core.regression`); otherwise
+NOT_ENOUGH_DATA if one of these is unknown, or there are none; otherwise PASS. Metrics of severity `warn` do not change
+it. Without data the verdict is never PASS.
 
 Test cases of retrieval (relevance judgements, no answer) and of generation (an answer to fixed contexts) may lie in one
 file. Ranking metrics are those of the cases with relevance judgements. If there are cases of retrieval, rows without
 relevance judgements are cases of generation: the contexts of these were not retrieved, so that judged metrics of
-retrieval leave them out.
+retrieval leave them out. If no row has an answer, thresholds of judged metrics do not apply.
 """
 
 from __future__ import annotations
@@ -33,25 +34,18 @@ from enum import StrEnum
 from ragwatch.core.compare import Interval, mean
 from ragwatch.core.estimators.level import Level
 from ragwatch.core.quantity_level import MOST_LABELS, KnownError, LevelCounts, ScoredAnswer
-from ragwatch.core.reference import score_by_reference
+from ragwatch.core.question_scores import QuestionScores
 from ragwatch.core.relevance import KS, CaseKind, RankedCase, RankingMetric, ranking_metrics
 from ragwatch.core.scores import why_unknown
+from ragwatch.core.set_scores import Metric, SetScores
 from ragwatch.core.verdict import Judged, Verdict
-from ragwatch.model.quantities import LOW_IS_GOOD, Quantity, is_quantity_name, quantity_of
+from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.model.quantity_row import GateSeverity
 from ragwatch.model.references import ReferenceQuantity
-from ragwatch.model.stages import Stage
 
-JudgedMetric = Quantity | ReferenceQuantity
-Metric = JudgedMetric | RankingMetric
 MIN_CERTAIN_SCORES = 5  # below, the quantile of the interval is a lower bound only (see `interval.quantile`)
 
 _INSIDE = "the threshold is inside the interval"
-
-JUDGED_RETRIEVAL: frozenset[Metric] = frozenset(
-    metric for metric in (*Quantity, *ReferenceQuantity) if metric.row.stage is Stage.RETRIEVAL
-)
-"""Judged metrics of the retrieved contexts, which mean nothing for fixed contexts."""
 
 
 class GateDecision(StrEnum):
@@ -90,6 +84,7 @@ class GateRules:
         coverage: Share of the samples that must have been read, in [0, 1].
         strict: Whether the whole interval of a mean must be on the right side of the threshold; that of a level must.
         confidence: Two-sided level of the intervals.
+        tolerated_fall: Fall since a baseline that need not be ruled out where none is seen beyond chance, in [0, 1].
     """
 
     limits: tuple[MetricLimit, ...]
@@ -97,6 +92,7 @@ class GateRules:
     coverage: float = 0.9
     strict: bool = False
     confidence: float = 0.95
+    tolerated_fall: float = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +106,7 @@ class MetricFinding:
         passed: Whether the metric passes; None if that is unknown.
         reason: Why it is unknown, or that the decision is close; otherwise empty.
         level: The level, which is compared instead of the mean; None where there is none.
+        applies: Whether the verdict depends on it: a judged metric needs rows with an answer.
     """
 
     limit: MetricLimit
@@ -118,6 +115,7 @@ class MetricFinding:
     passed: bool | None
     reason: str = ""
     level: Level | None = None
+    applies: bool = True
 
     @property
     def compared(self) -> Interval | None:
@@ -143,29 +141,44 @@ class GateReport:
         findings: One finding for each limit, in their order.
         judged: Number of judged samples.
         unread: Number of other samples by reason: rejected rows and unjudged answers.
-        stages: Number of judged samples by the stage at fault; unknown stages are left out.
+        stages: Number of judged samples by the stage at fault, or by what is counted in its place
+            (`Judged.counted_as`); unknown stages are left out.
         figures: Means of metrics without a threshold: those that need a reference or relevance judgements.
         kinds: Number of test cases by kind.
         unranked: Number of test cases with relevance judgements whose ranking is unknown, by reason.
         routes: Means of the ranking metrics by route.
+        questions: Scores of each row in all these metrics.
+        held: For each metric that must not fall since the baseline: False if it fell, None if that is unknown.
     """
 
     findings: tuple[MetricFinding, ...]
     judged: int
     unread: Mapping[str, int]
-    stages: Mapping[Stage, int]
+    stages: Mapping[str, int]
     figures: tuple[Figure, ...] = ()
     kinds: Mapping[CaseKind, int] = field(default_factory=Counter)
     unranked: Mapping[str, int] = field(default_factory=Counter)
     routes: Mapping[str, tuple[Figure, ...]] = field(default_factory=dict)
+    questions: tuple[QuestionScores, ...] = ()
+    held: tuple[bool | None, ...] = ()
+
+    @property
+    def alone(self) -> bool:
+        """Whether there are test cases of retrieval, and no row has an answer."""
+        return set(+Counter(self.kinds)) == {CaseKind.RETRIEVAL}
+
+    @property
+    def blocking(self) -> list[MetricFinding]:
+        """The findings that the verdict depends on."""
+        return [one for one in self.findings if one.applies and one.limit.severity is GateSeverity.BLOCK]
 
     @property
     def verdict(self) -> GateDecision:
         """Verdict, by the rules in the docstring of the module."""
-        blocking = [finding.passed for finding in self.findings if finding.limit.severity is GateSeverity.BLOCK]
-        if False in blocking:
+        decisive = [*(finding.passed for finding in self.blocking), *self.held]
+        if False in decisive:
             return GateDecision.FAIL
-        return GateDecision.NOT_ENOUGH_DATA if None in blocking or not blocking else GateDecision.PASS
+        return GateDecision.NOT_ENOUGH_DATA if None in decisive or not decisive else GateDecision.PASS
 
 
 def gate(
@@ -189,70 +202,34 @@ def gate(
     """
     judged = [verdict for verdict in verdicts if isinstance(verdict, Judged)]
     unread = Counter({str(reason): count for reason, count in (rejected or {}).items()})
-    scores = _Scores(judged, cases, rejected=unread.total(), unjudged=len(verdicts) - len(judged))
+    scores = SetScores(judged, cases, rejected=unread.total(), unjudged=len(verdicts) - len(judged))
     unread.update(str(verdict.reason) for verdict in verdicts if not isinstance(verdict, Judged))
+    figures = _figures(scores, rules, ks)
     return GateReport(
-        tuple(_finding(limit, scores, rules, error) for limit in rules.limits),
+        tuple(
+            MetricFinding(limit, None, 0, None, "no row has an answer", applies=False)
+            if cases and not verdicts and not isinstance(limit.metric, RankingMetric)
+            else _finding(limit, scores, rules, error)
+            for limit in rules.limits
+        ),
         len(judged),
         unread,
-        Counter(verdict.stage for verdict in judged if verdict.stage is not None),
-        figures=_figures(scores, rules, ks),
+        Counter(kind for verdict in judged if (kind := verdict.counted_as) is not None),
+        figures=figures,
         kinds=Counter({CaseKind.GENERATION: len(verdicts) - scores.end_to_end}) + Counter(case.kind for case in cases),
         unranked=Counter(str(case.unknown) for case in cases if case.unknown is not None),
         routes=_routes(cases, rules, ks),
+        questions=scores.by_question((*(limit.metric for limit in rules.limits), *(one.metric for one in figures))),
     )
 
 
-class _Scores:
-    """Scores of judged samples and of ranked test cases by metric.
-
-    Args:
-        judged: Judged samples.
-        cases: Test cases with relevance judgements.
-        rejected: Number of rows that are not samples.
-        unjudged: Number of samples that no judge could read.
-    """
-
-    def __init__(
-        self, judged: Sequence[Judged], cases: Sequence[RankedCase], *, rejected: int = 0, unjudged: int = 0
-    ) -> None:
-        self.judged, self.cases = judged, cases
-        self._rejected, self._unjudged = rejected, unjudged
-        self.end_to_end = sum(case.kind is CaseKind.END_TO_END for case in cases)
-        self.separate = len(cases) > self.end_to_end
-
-    def of(self, metric: Metric) -> list[float]:
-        """Returns the known scores."""
-        if isinstance(metric, RankingMetric):
-            scores = [metric.of(case.ranking) for case in self.cases if case.ranking is not None]
-        else:
-            scores = [score_of(verdict, metric) for verdict in self.samples(metric)]
-        return [score for score in scores if score is not None]
-
-    def samples(self, metric: Metric) -> Sequence[Judged]:
-        """Returns the judged samples that count for a metric."""
-        if self.separate and metric in JUDGED_RETRIEVAL:
-            return [verdict for verdict in self.judged if verdict.draw.sample.relevant is not None]
-        return self.judged
-
-    def coverage(self, metric: Metric) -> float:
-        """Returns the share of the rows that could be read."""
-        if isinstance(metric, RankingMetric):
-            read, missed = sum(case.ranking is not None for case in self.cases), len(self.cases)
-            missed -= read
-        else:
-            read, missed = len(self.judged), self._unjudged
-        total = read + missed + self._rejected
-        return read / total if total else 0.0
-
-
-def _figures(scores: _Scores, rules: GateRules, ks: Sequence[int]) -> tuple[Figure, ...]:
+def _figures(scores: SetScores, rules: GateRules, ks: Sequence[int]) -> tuple[Figure, ...]:
     limited = {limit.metric for limit in rules.limits}
     metrics: tuple[Metric, ...] = (*ranking_metrics(ks), *ReferenceQuantity)
     return tuple(_known_figures(scores, [metric for metric in metrics if metric not in limited], rules.confidence))
 
 
-def _known_figures(scores: _Scores, metrics: Sequence[Metric], confidence: float) -> Iterator[Figure]:
+def _known_figures(scores: SetScores, metrics: Sequence[Metric], confidence: float) -> Iterator[Figure]:
     for metric in metrics:
         known = scores.of(metric)
         estimate = mean(known, confidence)
@@ -269,34 +246,9 @@ def _routes(cases: Sequence[RankedCase], rules: GateRules, ks: Sequence[int]) ->
         if case.route:
             by_route.setdefault(case.route, []).append(case)
     return {
-        route: tuple(_known_figures(_Scores((), part), metrics, rules.confidence))
+        route: tuple(_known_figures(SetScores((), part), metrics, rules.confidence))
         for route, part in sorted(by_route.items())
     }
-
-
-def metric_of(name: str, *, criteria: bool = False) -> Metric:
-    """Returns the metric of this name.
-
-    Args:
-        name: Its name.
-        criteria: Whether it may be the name of a criterion.
-
-    >>> metric_of("context_recall")
-    <ReferenceQuantity.CONTEXT_RECALL: 'context_recall'>
-
-    Raises:
-        ValueError: There is no such metric.
-    """
-    if name in set(Quantity) or (criteria and is_quantity_name(name)):
-        return quantity_of(name)
-    return ReferenceQuantity[name.upper()] if name in set(ReferenceQuantity) else RankingMetric(name)
-
-
-def score_of(verdict: Judged, metric: JudgedMetric) -> float | None:
-    """Returns the score of a judged sample; None if it is undefined or unread."""
-    if isinstance(metric, Quantity):
-        return verdict.scores.get(metric)
-    return score_by_reference(verdict.evidence)[metric]
 
 
 def level_counts(judged: Iterable[Judged], metric: Metric, error: KnownError) -> LevelCounts | None:
@@ -307,7 +259,7 @@ def level_counts(judged: Iterable[Judged], metric: Metric, error: KnownError) ->
     return error.counts(metric, [ScoredAnswer(name, score) for name, score in scored if score is not None])
 
 
-def _finding(limit: MetricLimit, scores: _Scores, rules: GateRules, error: KnownError | None) -> MetricFinding:
+def _finding(limit: MetricLimit, scores: SetScores, rules: GateRules, error: KnownError | None) -> MetricFinding:
     known = scores.of(limit.metric)
     counts = None if error is None else level_counts(scores.samples(limit.metric), limit.metric, error)
     level = None if counts is None else counts.level(rules.confidence)
@@ -348,7 +300,7 @@ def _labels_reason(finding: MetricFinding, level: Interval, counts: LevelCounts,
     )
 
 
-def _no_score_reason(scores: _Scores, metric: Metric) -> str:
+def _no_score_reason(scores: SetScores, metric: Metric) -> str:
     if isinstance(metric, RankingMetric):
         unranked = Counter(str(case.unknown) for case in scores.cases)
         return _counts(unranked) or "no row has relevance judgements (relevant_ids, relevant_texts or --qrels)"

@@ -6,9 +6,12 @@ from collections.abc import Mapping
 from typing import Any, TypedDict
 
 from ragwatch.core.compare import Interval
-from ragwatch.core.diagnosis import Attribution, describe, recommendation, stage_of
-from ragwatch.core.gate import Figure, GateReport, Metric, MetricFinding, metric_of
+from ragwatch.core.diagnosis import recommendation, stage_of
+from ragwatch.core.gate import Figure, GateReport, MetricFinding
+from ragwatch.core.question_scores import QuestionScores
+from ragwatch.core.regression import Attribution, GateRun, LostQuestion, MetricChange, describe, describe_change
 from ragwatch.core.relevance import CaseKind, RankingMetric
+from ragwatch.core.set_scores import Metric, metric_of
 
 _UNKNOWN = (None, None, None)
 
@@ -36,11 +39,50 @@ class GateMetric(GateFigure, _Limit):
     """
 
     stage: str
+    applies: bool
     corrected: bool
     labels: int
     mean: float | None
     mean_low: float | None
     mean_high: float | None
+
+
+class ChangeLine(TypedDict):
+    """Change of a metric since the baseline; `needed` rows should tell where `held` is null because of chance."""
+
+    before: float | None
+    now: float | None
+    change: float | None
+    low: float | None
+    high: float | None
+    n: int
+    paired: bool
+    watched: bool
+    held: bool | None
+    needed: int | None
+    described: str
+
+
+class LostLine(TypedDict):
+    """A question that lost since the baseline; `scores` are those before and now by metric."""
+
+    id: str
+    question: str | None
+    link: str | None
+    scores: dict[str, list[float]]
+
+
+BaselineLine = TypedDict(  # noqa: UP013 - `told` is a name of the output, not one that the code may use
+    "BaselineLine",
+    {
+        "regression": str,
+        "told": str,
+        "recall_by": str | None,
+        "paired": int,
+        "changes": dict[str, ChangeLine],
+        "lost": list[LostLine],
+    },
+)
 
 
 class GateLine(TypedDict):
@@ -57,7 +99,8 @@ class GateLine(TypedDict):
     unread: dict[str, int]
     stages: dict[str, int]
     judge: str
-    baseline: dict[str, object] | None
+    baseline: BaselineLine | None
+    questions: list[dict[str, object]]
 
 
 def gate_line(report: GateReport, *, judge: str, attribution: Attribution | None = None) -> GateLine:
@@ -81,6 +124,7 @@ def gate_line(report: GateReport, *, judge: str, attribution: Attribution | None
         "stages": {str(stage): count for stage, count in sorted(report.stages.items())},
         "judge": judge,
         "baseline": None if attribution is None else _attribution(attribution),
+        "questions": [question._asdict() for question in report.questions],
     }
 
 
@@ -115,6 +159,7 @@ def _metric(finding: MetricFinding) -> GateMetric:
         "pass": finding.passed,
         "reason": finding.reason or None,
         "stage": str(stage_of(finding.limit.metric)),
+        "applies": finding.applies,
         "corrected": finding.level is not None,
         "labels": 0 if finding.level is None else finding.level.labels,
         "mean": mean[0],
@@ -123,40 +168,64 @@ def _metric(finding: MetricFinding) -> GateMetric:
     }
 
 
-def _attribution(attribution: Attribution) -> dict[str, object]:
+def _attribution(attribution: Attribution) -> BaselineLine:
     return {
         "regression": str(attribution.regression),
         "told": describe(attribution),
         "recall_by": None if attribution.by is None else str(attribution.by),
-        "changes": {
-            str(metric): {"change": change.value, "low": change.low, "high": change.high}
-            for metric, change in attribution.changes.items()
-        },
+        "paired": attribution.paired,
+        "changes": {str(metric): _change(one) for metric, one in attribution.changes.items()},
+        "lost": [_lost(one) for one in attribution.lost],
     }
 
 
-def baseline_of(line: Mapping[str, Any], judge: str) -> dict[Metric, Interval]:
-    """Reads the judge's means from a gate line by metric; unknown ones are left out.
+def _change(one: MetricChange) -> ChangeLine:
+    difference = one.difference
+    value, low, high = _UNKNOWN if difference is None else difference.change
+    return {
+        "before": None if difference is None else difference.a,
+        "now": None if difference is None else difference.b,
+        "change": value,
+        "low": low,
+        "high": high,
+        "n": 0 if difference is None else difference.n,
+        "paired": difference is not None and difference.paired,
+        "watched": one.watched,
+        "held": one.held,
+        "needed": one.needed,
+        "described": describe_change(one),
+    }
+
+
+def _lost(one: LostQuestion) -> LostLine:
+    return {
+        "id": one.question.id,
+        "question": one.question.question,
+        "link": one.question.link,
+        "scores": {str(metric): list(scores) for metric, scores in one.lost.items()},
+    }
+
+
+def baseline_of(line: Mapping[str, Any], judge: str) -> GateRun:
+    """Reads from a gate line what a later run is compared with: the judge's means, and the scores by question.
 
     Raises:
         ValueError: The line is not a gate line, or is from another judge or another version of the judge.
     """
     try:
-        if line["judge"] != judge:
+        if line["judge"] != judge and line.get("judged", 1):  # relevance judgements are those of no judge
             raise ValueError(f"was made by the judge {line['judge']}, and this one is {judge}; make a new baseline")
-        return {
-            metric_of(row["metric"], criteria=True): Interval(*(float(row[name]) for name in names))
-            for row in (*line["metrics"], *line.get("figures", ()))
-            for names in [("mean", "mean_low", "mean_high") if row.get("corrected") else ("value", "low", "high")]
-            if row[names[0]] is not None
-        }
+        rows = [_read_figure(row) for row in (*line["metrics"], *line.get("figures", ())) if row["value"] is not None]
+        questions = tuple(
+            QuestionScores(**{name: row[name] for name in QuestionScores._fields}) for row in line.get("questions", ())
+        )
+        return GateRun({row.metric: row for row in rows}, questions)
     except (KeyError, TypeError) as error:
         raise ValueError("is not the JSON that `ragwatch gate --json` prints") from error
 
 
-def figures_of(report: GateReport) -> dict[Metric, Interval]:
-    """Returns the judge's means by metric; unknown ones are left out."""
-    return {
-        **{figure.metric: figure.estimate for figure in report.figures},
-        **{finding.limit.metric: finding.estimate for finding in report.findings if finding.estimate is not None},
-    }
+def _read_figure(row: Mapping[str, Any]) -> Figure:
+    names = ("mean", "mean_low", "mean_high") if row.get("corrected") else ("value", "low", "high")
+    return Figure(
+        metric_of(row["metric"], criteria=True), Interval(*(float(row[name]) for name in names)), int(row["n"])
+    )

@@ -147,13 +147,18 @@ def average_precision(ranking: Ranking, k: int | None = None) -> float | None:
     return total / len(ranking.grades)
 
 
-def context_precision(ranking: Ranking) -> float | None:
-    """Rank-weighted precision of the returned passages: sum_k(precision@k * v_k) / sum_k(v_k).
+def context_precision(ranking: Ranking, k: int | None = None) -> float | None:
+    """Rank-weighted precision of the returned passages, or of the first k: sum_k(precision@k * v_k) / sum_k(v_k).
 
     v_k is 1 if the passage at rank k is relevant. Expected contexts that were not returned do not count. If passages
     are matched by similarity of texts, this is the non-LLM context precision.
+
+    >>> round(context_precision(Ranking((1, 1, 1, 1), hits=((0,), (1,), (), (2,), ()))), 3)    # [1,1,0,1,0]: 11/12
+    0.917
     """
-    return scores.average_precision(ranking.relevant) if ranking.grades else None
+    if k is not None:
+        _check(k)
+    return scores.average_precision(ranking.relevant[:k]) if ranking.grades else None
 
 
 def ndcg_at(ranking: Ranking, k: int) -> float | None:

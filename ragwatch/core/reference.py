@@ -10,13 +10,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
+from typing import Any, TypedDict
 
-from ragwatch.core.evidence import Evidence
+from ragwatch.core.evidence import Evidence, ReferenceClaim
 from ragwatch.core.ranking import f1
 from ragwatch.core.scores import average_precision
 from ragwatch.model.references import ReferenceQuantity
 
+
+class StatementLine(TypedDict):
+    """A claim of the reference as JSON values: `contexts` and `quotes` are those that support it, in one order."""
+
+    text: str
+    start: int
+    end: int
+    supported: bool
+    contexts: list[int]
+    quotes: list[str | None]
+    missing: list[str]
+    in_answer: bool | None
+
+
 ReferenceScore = Callable[[Evidence], float | None]
+_DIGITS = 6
 _FUNCTIONS: dict[ReferenceQuantity, ReferenceScore] = {}
 
 
@@ -109,3 +125,47 @@ REFERENCE_SCORES: Mapping[ReferenceQuantity, ReferenceScore] = MappingProxyType(
 def score_by_reference(evidence: Evidence) -> dict[ReferenceQuantity, float | None]:
     """Computes all scores of one sample that need a reference."""
     return {quantity: score(evidence) for quantity, score in REFERENCE_SCORES.items()}
+
+
+def reference_line(evidence: Evidence) -> dict[str, float | list[str] | list[StatementLine] | None] | None:
+    """Returns what was read with the reference as JSON values; None if nothing was."""
+    if evidence.reference is None:
+        return None
+    scores = {
+        str(quantity): None if score is None else round(score, _DIGITS)
+        for quantity, score in score_by_reference(evidence).items()
+    }
+    missing = [claim.text for claim in evidence.reference if not claim.supported]
+    return {**scores, "missing": missing, "statements": [_statement(claim) for claim in evidence.reference]}
+
+
+def _statement(claim: ReferenceClaim) -> StatementLine:
+    ranks = [rank for rank, cell in enumerate(claim.cells) if cell]
+    return {
+        "text": claim.text,
+        "start": claim.start,
+        "end": claim.end,
+        "supported": claim.supported,
+        "contexts": ranks,
+        "quotes": [claim.quotes[rank] if claim.quotes else None for rank in ranks],
+        "missing": list(claim.missing),
+        "in_answer": claim.in_answer,
+    }
+
+
+def read_statement(line: Mapping[str, Any]) -> StatementLine:
+    """Reads back a claim of the reference from a verdict line.
+
+    Raises:
+        KeyError, TypeError, ValueError: It is none.
+    """
+    return {
+        "text": str(line["text"]),
+        "start": int(line["start"]),
+        "end": int(line["end"]),
+        "supported": line["supported"] is True,
+        "contexts": [int(rank) for rank in line["contexts"]],
+        "quotes": [None if quote is None else str(quote) for quote in line["quotes"]],
+        "missing": [str(part) for part in line["missing"]],
+        "in_answer": line.get("in_answer"),
+    }

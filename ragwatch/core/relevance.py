@@ -15,13 +15,14 @@ from typing import Protocol, Self
 
 from ragwatch.core import ranking as measures
 from ragwatch.core.compare import key_of
+from ragwatch.core.question_scores import QuestionScores, question_of
 from ragwatch.core.ranking import TAU, Ranking, Similarity
 from ragwatch.core.sample import Sample
 
 KS = (1, 3, 5, 10)
 """Default cut-offs of recall, precision, F1 and NDCG."""
 
-_NAME = re.compile(r"(recall|precision|f1|ndcg|mrr)(?:@([1-9][0-9]{0,3}))?")
+_NAME = re.compile(r"(recall|precision|f1|ndcg|context_precision|mrr)(?:@([1-9][0-9]{0,3}))?")
 
 
 class Passage(Protocol):
@@ -133,6 +134,7 @@ class RankedCase:
         unknown: Why it is unknown; None if it is not.
         kind: Kind of the test case.
         metadata: Metadata of its row.
+        question: Its row in a comparison by question, without scores.
     """
 
     key: str
@@ -142,6 +144,7 @@ class RankedCase:
     unknown: NoRanking | None
     kind: CaseKind
     metadata: Mapping[str, object]
+    question: QuestionScores
 
 
 def kind_of(sample: Sample) -> CaseKind:
@@ -180,11 +183,12 @@ def rank_sample(sample: Sample, *, route: str = "", similar: Similarity | None =
         unknown=unknown,
         kind=kind_of(sample),
         metadata=sample.metadata,
+        question=question_of(sample),
     )
 
 
 class RankingMetric(str):
-    """A ranking metric by its name: `recall@5`, `precision@5`, `f1@5`, `ndcg@5`, `mrr` or `mrr@5`.
+    """A ranking metric by its name, such as `recall@5`, `ndcg@5` or `context_precision@5`; `mrr` needs no cut-off.
 
     >>> RankingMetric("recall@5").k, RankingMetric("mrr").k
     (5, None)
@@ -224,6 +228,7 @@ _MEASURES: Mapping[str, Callable[[Ranking, int], float | None]] = MappingProxyTy
         "precision": measures.precision_at,
         "f1": measures.f1_at,
         "ndcg": measures.ndcg_at,
+        "context_precision": measures.context_precision,
         "mrr": measures.reciprocal_rank,
     }
 )
@@ -233,7 +238,7 @@ def ranking_metrics(ks: Sequence[int] = KS) -> tuple[RankingMetric, ...]:
     """Returns all ranking metrics at these cut-offs, recall first.
 
     >>> ranking_metrics([3])
-    ('recall@3', 'precision@3', 'f1@3', 'ndcg@3', 'mrr')
+    ('recall@3', 'precision@3', 'f1@3', 'ndcg@3', 'context_precision@3', 'mrr')
     """
-    names = (f"{measure}@{k}" for measure in ("recall", "precision", "f1", "ndcg") for k in sorted(set(ks)))
+    names = (f"{measure}@{k}" for measure in _MEASURES if measure != "mrr" for k in sorted(set(ks)))
     return tuple(RankingMetric(name) for name in (*names, "mrr"))

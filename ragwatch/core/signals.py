@@ -17,7 +17,8 @@ from ragwatch.core.tally import BUCKETS, INF, SUM, Tallies, Tally, bound_label
 from ragwatch.core.vocabulary import NoveltyMeter
 
 _TEXT = itemgetter(Context._fields.index("text"))  # the same as `.text`, in C
-_RANKING_METRICS = ranking_metrics()
+_RANKING_METRICS = tuple(metric for metric in ranking_metrics() if metric.measure != "context_precision")
+"""A metric that is added later has no sum for the rows that were counted before."""
 _MAX_SCORE = 1e30
 """A larger score is ignored: some retrievers write the largest float for a missing score, and sums would overflow."""
 

@@ -18,6 +18,8 @@ MAX_P = 1e-3
 """Largest p-value of a rise that is reported; three stages are looked at, again and again."""
 IGNORED = "ignored"
 """Counted in place of the stage `none` for a good answer that does not use the top-ranked context."""
+KNOWLEDGE_GAP = "knowledge_gap"
+"""Counted in place of the stage `retrieval` for an abstention, where nothing says that the question has an answer."""
 StageCounts = Mapping[str, int]
 """Number of answers by stage, or `IGNORED`."""
 

@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from ragwatch.core.abstention import abstains
 from ragwatch.core.citations import with_citations
 from ragwatch.core.evidence import Evidence, ShapeError
 from ragwatch.core.sample import Draw
 from ragwatch.core.scores import score_all, top_ranked_fault
 from ragwatch.core.stage import stage
+from ragwatch.core.stage_change import KNOWLEDGE_GAP, counted_stage
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.stages import Fault, Stage
 
@@ -116,6 +118,22 @@ class Judged:
     scores: Mapping[Quantity, float | None]
     stage: Stage | None
     fault: Fault | None
+
+    @property
+    def counted_as(self) -> str | None:
+        """What counts of answers by stage count it as: its stage, or one of two kinds that are no fault of a stage.
+
+        `ignored` is a good answer that does not use the top-ranked context. `knowledge_gap` is an abstention without a
+        relevant context: nothing says that the question has an answer, neither a relevance judgement nor a reference
+        that answers. None if the stage is unknown.
+        """
+        if self.stage is None:
+            return None
+        sample = self.draw.sample
+        answerable = bool(sample.relevant) or (bool(sample.reference) and not abstains(str(sample.reference)))
+        if self.stage is Stage.RETRIEVAL and self.evidence.abstained and not answerable:
+            return KNOWLEDGE_GAP
+        return counted_stage(self.stage, self.scores.get(Quantity.TOP_RANKED_IGNORED))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, NotRequired, TypedDict
 
 from ragwatch.core.evidence import Cell, Claim, ClaimVerdict, CriterionAnswer, CriterionReading
-from ragwatch.core.reference import score_by_reference
+from ragwatch.core.reference import StatementLine, read_statement, reference_line
 from ragwatch.core.verdict import Judged, Verdict
 from ragwatch.model.quantities import Quantity, quantity_of
 from ragwatch.model.references import ReferenceQuantity
@@ -52,13 +52,14 @@ class VerdictLine(TypedDict):
     scores: dict[str, float | None]
     expected: dict[str, float | None]  # empty since 0.3.0, which averages scores alone
     stage: str | None
+    counted_as: NotRequired[str]
     fault: str | None
     claims: list[ClaimLine]
     citations: NotRequired[list[dict[str, int]]]
     contexts: list[ContextLine]
     missing: list[str]
     address: str | None
-    reference: dict[str, float | list[str] | None] | None
+    reference: dict[str, float | list[str] | list[StatementLine] | None] | None
     unread: str | None
     instructions: NotRequired[list[str]]
     criteria: NotRequired[list[dict[str, str | None]]]
@@ -167,6 +168,7 @@ class VerdictRecord:
         citations: What the answer cites.
         instructions: Where a prompt injection is suspected.
         criteria: Answers to the criteria of the operator.
+        statements: Claims of the reference, and which words of which context support them.
     """
 
     key: str
@@ -191,6 +193,7 @@ class VerdictRecord:
     citations: tuple[CitationRecord, ...] = ()
     instructions: tuple[str, ...] = ()
     criteria: tuple[CriterionReading, ...] = ()
+    statements: tuple[StatementLine, ...] = ()
 
     @property
     def judged(self) -> bool:
@@ -251,6 +254,7 @@ def _verdict_record(line: Mapping[str, Any]) -> VerdictRecord:
         ),
         instructions=tuple(map(str, line.get("instructions") or ())),
         criteria=tuple(map(_criterion_record, criteria.values())),
+        statements=tuple(map(read_statement, reference.get("statements") or ())),
     )
 
 
@@ -331,6 +335,8 @@ def _add_evidence(line: VerdictLine, verdict: Judged) -> None:
     evidence = verdict.evidence
     line["scores"] = {str(quantity): _rounded(score) for quantity, score in verdict.scores.items()}
     line["stage"] = _optional_text(verdict.stage)
+    if verdict.counted_as not in (None, verdict.stage):
+        line["counted_as"] = str(verdict.counted_as)
     line["fault"] = _optional_text(verdict.fault)
     line["claims"] = [_claim(claim) for claim in evidence.claims]
     line["contexts"] = [
@@ -339,10 +345,7 @@ def _add_evidence(line: VerdictLine, verdict: Judged) -> None:
     ]
     line["missing"] = [need.text for need in evidence.needs or () if not need.answerable]
     line["address"] = _optional_text(evidence.address)
-    if evidence.reference is not None:
-        scores = {str(quantity): _rounded(score) for quantity, score in score_by_reference(evidence).items()}
-        unsupported = [claim.text for claim in evidence.reference if not any(claim.cells)]
-        line["reference"] = {**scores, "missing": unsupported}
+    line["reference"] = reference_line(evidence)
     line["unread"] = _optional_text(evidence.unread)
     if evidence.citations:
         line["citations"] = [

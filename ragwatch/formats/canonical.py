@@ -29,7 +29,7 @@ MAPPING = MappingProxyType(
         "route": "route",
         "trace_id": "trace_id",
         "metadata": "metadata",
-        "reference": "reference",
+        "reference": " || ".join(("reference", *fields.REFERENCE_KEYS)),
         "history": "history",
         "relevant_ids": "relevant_ids",
         "relevant_texts": "relevant_texts",

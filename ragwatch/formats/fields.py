@@ -20,6 +20,8 @@ ID_KEYS = ("id", "request_id", "run_id")
 QUESTION_KEYS = ("question", "query", "user_question", "user_query", "user_input", "userQuestion", "prompt")
 LIST_KEYS = ("contexts", "documents", "results", "context", "retrieved_contexts", "source_documents", "chunks", "hits")
 CONTEXT_ID_KEYS = ("id", "chunk_id", "doc_id", "document_id")
+REFERENCE_KEYS = ("reference_answer", "ground_truth", "expected_answer", "gold_answer", "expected_output", "ideal")
+"""Other names of `reference`. A value that is no text, such as a list of ids, is another thing under this name."""
 TIME_KEYS = ("at", "timestamp", "ts", "created_at", "created")
 MAX_METADATA_DEPTH = 32
 IDS_ADVICE = "hold ids instead of texts; log the texts that the retriever returned, or set `resolve` of the source"
@@ -287,7 +289,7 @@ def assemble(
         question: Blank text is an unknown question.
         contexts: The retrieved contexts.
         answer: The answer.
-        reference: A known good answer: text or null.
+        reference: A known good answer: text or null, which looks for it under `REFERENCE_KEYS`.
         inner: Part of the record that is searched for id and time if the record itself has none.
         history: The turns before the question.
     """
@@ -304,6 +306,8 @@ def assemble(
     if at is not None and not EARLIEST <= at <= LATEST:
         raise implausible(time_value, time_key)
     route = record.get("route")
+    if reference is None:
+        reference = next((value for key in REFERENCE_KEYS if type(value := record.get(key)) is str and value), None)
     parts = (
         (id_value if type(id_value) is str else identity(id_value, id_key)) or fallback_id,
         question if question and not question.isspace() else _asked(record),

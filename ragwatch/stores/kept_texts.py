@@ -33,13 +33,14 @@ def without_texts(line: Mapping[str, object], identity: str | None = None) -> di
     if criteria := line.get("criteria"):
         kept["criteria"] = _each(criteria, quote=None)
     if isinstance(reference := line.get("reference"), Mapping):
-        kept["reference"] = {**reference, "missing": []}
+        statements = _each(reference.get("statements"), text="", quotes=[], missing=[])
+        kept["reference"] = {**reference, "missing": [], **({"statements": statements} if statements else {})}
     if identity is not None:
         kept["id"] = identity
         kept["contexts"] = _each(line.get("contexts"), id=None)
     return kept
 
 
-def _each(items: object, **instead: str | None) -> list[dict[str, object]]:
+def _each(items: object, **instead: str | list[str] | None) -> list[dict[str, object]]:
     """The objects of a list, with other values for some of their fields."""
     return [{**item, **instead} for item in items if isinstance(item, Mapping)] if isinstance(items, list) else []

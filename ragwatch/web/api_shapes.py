@@ -206,6 +206,7 @@ def _verdict() -> Schema:
             "address": maybe(TEXT),
             "reference": maybe(ANYTHING),
             "unread": maybe(TEXT),
+            "counted_as": TEXT,
             "judge": ANYTHING,
             "citations": many(record(citation)),
             "instructions": many(TEXT),

@@ -10,6 +10,7 @@ from typing import NotRequired, TypedDict
 
 from ragwatch.core.evidence import ClaimVerdict
 from ragwatch.core.labels.label import Label
+from ragwatch.core.reference import StatementLine
 from ragwatch.core.verdict_line import ClaimRecord, ContextRecord, VerdictRecord, parse_verdict_line
 from ragwatch.errors import StoreError
 from ragwatch.model.quantities import LOW_IS_GOOD
@@ -181,6 +182,7 @@ def view(
             if one.answer is not None
         ],
         "claims": claims,
+        "statements": [_statement(one) for one in chosen.statements[:MAX_CLAIMS]],
         "claims_left_out": max(0, len(chosen.claims) - MAX_CLAIMS),
         "contexts": _contexts(chosen, kept, claims),
         "citations_out_of_range": sum(one.context >= len(chosen.contexts) for one in chosen.citations),
@@ -276,6 +278,20 @@ def _claim(number: int, claim: ClaimRecord) -> ClaimView:
         "evidence": None if claim.evidence is None else cut(claim.evidence, QUOTE_CHARS)["text"],
         "said_by_user": claim.said_by_user,
         "facts": claim.facts,
+    }
+
+
+def _statement(one: StatementLine) -> dict[str, object]:
+    """A claim of the reference: which contexts support it, by which words, and what no context has."""
+    quotes = [None if quote is None else cut(quote, QUOTE_CHARS)["text"] for quote in one["quotes"]]
+    contexts = [
+        {"rank": rank + 1, "quote": quote} for rank, quote in zip_longest(one["contexts"], quotes) if rank is not None
+    ]
+    return {
+        "text": cut(one["text"], QUOTE_CHARS)["text"],
+        "supported": one["supported"],
+        "contexts": contexts,
+        "missing": [cut(part, QUOTE_CHARS)["text"] for part in one["missing"]],
     }
 
 

@@ -91,7 +91,8 @@ class JudgeArguments(Arguments):
     """Judge the samples in FILES (JSONL; `-` or none is standard input), one verdict per line (JSON) on stdout.
 
     With --config they are read with the format of its source, redacted, and judged by its judges.
-    A summary goes to stderr. Exit code 1 when a row could not be converted to a sample.
+    Rows with relevance judgements have their ranking metrics, and need no answer. A summary goes to stderr. Exit code 1
+    when a row could not be converted to a sample.
     """
 
     files: Sequence[BinaryIO] = argument(type=click.File("rb"))
@@ -133,8 +134,11 @@ class GateArguments(Arguments):
     A metric fails when its whole interval, or, with enough samples, its mean is on the wrong side of the threshold. It
     is unknown with too few samples, or when too many could not be judged; then it does not pass.
 
-    Rows with `relevant_ids`, `relevant_texts` or judgements in --qrels also give recall@k, precision@k, F1, NDCG@k and
-    MRR, which thresholds may name. They need no answer: test cases of retrieval are reported apart from answers.
+    Rows with `relevant_ids`, `relevant_texts` or judgements in --qrels also give recall@k, precision@k, F1, NDCG@k,
+    context precision and MRR, which thresholds may name. They need no answer: test cases of retrieval are reported
+    apart from answers.
+
+    With --baseline, metrics that block, faithfulness and recall must not fall; docs/ci.md has an example.
 
     Exit codes: 0 PASS, 1 FAIL, 2 usage or configuration, 3 not enough data.
     """
@@ -147,7 +151,7 @@ class GateArguments(Arguments):
     qrels: Path | None = QRELS
     ks: Sequence[int] = CUT_OFFS
     baseline: Path | None = option(
-        type=OUT, help="Output of an earlier --json run: shows which stage has become worse since."
+        type=OUT, help="Output of an earlier --json run: a significant fall since then fails, naming the questions."
     )
     labels: Path | None = option(type=OUT, help="What people say of these answers, as for `ragwatch estimate`.")
     uncorrected: bool = option(help="Compare the mean of the judge, whose own error is not in its interval.")

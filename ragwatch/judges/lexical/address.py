@@ -13,8 +13,8 @@ in a context that the answer was taken from counts `BY_CONTEXT`, because an answ
 | covers less, and so does every context: they may put it in other words                    | unknown       |
 
 It is at most partial when it lacks the kind of thing that the question asks for (a number for "how many", a time for
-"when", a name for "who"), and when it does not use the top context though that covers the question better than every
-context that it uses.
+"when", a name for "who"), when it says nothing of one of several questions (`leaves_out`), and when it does not use the
+top context though that covers the question better than every context that it uses.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from collections.abc import Set as AbstractSet
 from ragwatch.core.evidence import Address
 from ragwatch.judges.lexical.relevance import ENOUGH, GATE, SHORT
 from ragwatch.judges.lexical.synonyms import BY_ANSWER, question_share
-from ragwatch.judges.lexical.words import TOKEN, fold, term
+from ragwatch.judges.lexical.words import TOKEN, fold, is_number, term
 
 BY_CONTEXT = 0.75
 FULL = 0.45
@@ -64,6 +64,54 @@ def kind_missing(question: str, answer: str) -> bool:
         if question_pattern.search(question):
             return answer_pattern.search(answer) is None
     return False
+
+
+_NEXT = re.compile(
+    r"(?:[?;,]|\band\b)[\s,]*(?:and\s+|also\s+)*"
+    r"(?=(?:what|who|whom|whose|when|where|which|how (?:much|many|long|old|far|often))\b)",
+    re.IGNORECASE,
+)
+
+
+def questions_in(question: str) -> list[str]:
+    """Returns the questions of which a question consists; only those that ask for a thing, not why or how.
+
+    >>> questions_in("When does it open, and how much is a ticket?")
+    ['When does it open', 'how much is a ticket?']
+    >>> questions_in("What does a set of salt and pepper cost?")
+    ['What does a set of salt and pepper cost?']
+    """
+    return [part for part in (one.strip() for one in _NEXT.split(question)) if part]
+
+
+def leaves_out(question: str, answer: AbstractSet[str], sentences: Sequence[AbstractSet[str]], text: str) -> bool:
+    """Whether an answer says nothing of one of several questions in a question.
+
+    Args:
+        question: The question.
+        answer: Terms of the answer.
+        sentences: Terms of the sentences of contexts that the answer was taken from.
+        text: The answer.
+    """
+    parts = questions_in(question)
+    if len(parts) < 2:
+        return False
+    held = [frozenset(term(fold(word)) for word in TOKEN.findall(part)) - {""} for part in parts]
+    numbers = {name for name in answer if is_number(name)}
+    counting = sum(_asks_for_number(part) for part in parts)
+    naming = sum(_WHO.search(part) is not None for part in parts)
+    for place, (part, terms) in enumerate(zip(parts, held, strict=True)):
+        if kind_missing(part, text):
+            return True
+        own = terms.difference(*(other for index, other in enumerate(held) if index != place))
+        has_kind = len(numbers) >= counting if _asks_for_number(part) else naming == 1 and _WHO.search(part)
+        if own and not has_kind and question_coverage(dict.fromkeys(own, 1.0), answer, sentences) < PART:
+            return True
+    return False
+
+
+def _asks_for_number(question: str) -> bool:
+    return _HOW_MANY.search(question) is not None or _WHEN.search(question) is not None
 
 
 def _names_someone(answer: str) -> bool:

@@ -16,6 +16,7 @@ from ragwatch.judges.lexical.address import (
     address,
     better_context_unused,
     kind_missing,
+    leaves_out,
     question_coverage,
     share_in_conversation,
 )
@@ -37,6 +38,7 @@ from ragwatch.judges.lexical.rows import (
     prepared_question,
     rows_of,
 )
+from ragwatch.judges.lexical.statements import denied, nearest
 from ragwatch.judges.lexical.tables import FittedTables
 from ragwatch.judges.lexical.words import identifiers, terms
 
@@ -89,7 +91,7 @@ def read(
     return Evidence(
         claims=claims,
         contexts=tuple(_context(value, lines, passage, thresholds) for value, lines, passage in columns),
-        address=None if unread else _address(answer, question, used, passages, sample.question),
+        address=None if unread else _address(answer, question, used, passages, carriers),
         unread=unread,
         reads_contradiction=cross_encoder is not None and all(ruling.against for ruling in rulings),
     )
@@ -109,15 +111,12 @@ def _unread(sample: Sample, answer: AnswerClaims, reason: UnreadReason) -> Evide
 def _with_condition(
     row: ClaimRow, ruling: ClaimRuling, texts: Sequence[str], passages: Sequence[PreparedPassage]
 ) -> ClaimRuling:
-    """The ruling, without support where the sentences that support a claim state it under a condition."""
+    """The ruling, without support where the sentences that support a claim state it under a condition, or deny it."""
     if ruling.verdict is not ClaimVerdict.SUPPORTED:
         return ruling
-    sentences = [
-        texts[rank][slice(*passages[rank].offsets[match.sentence])]
-        for rank, (match, cell) in enumerate(zip(row.matches, ruling.cells, strict=True))
-        if cell and match.sentence is not None
-    ]
-    if not loses_condition(row.claim.words, sentences):
+    near = nearest(row, texts, passages)
+    sentences = [sentence for sentence, cell in zip(near, ruling.cells, strict=True) if cell and sentence]
+    if not loses_condition(row.claim.words, sentences) and not denied(row, sentences):
         return ruling
     support = min(ruling.support, UNSUPPORTED)
     return replace(ruling, verdict=ClaimVerdict.NOT_IN_CONTEXT, support=support, cells=row.informed_cells())
@@ -162,18 +161,6 @@ def _by_answer(
 
 def _is_short(rows: Sequence[ClaimRow]) -> bool:
     return len({name for row in rows for name in terms(row.claim.words)}) < relevance.SHORT
-
-
-def supported_alone(
-    sample: Sample, answer: AnswerClaims, tables: FittedTables, thresholds: Thresholds, check: Check
-) -> list[tuple[bool, ...]]:
-    """For each claim, whether each context alone supports it. None does where it states a number that none states."""
-    passages = passages_of((context.text for context in sample.contexts), check)
-    question = prepared_question(sample, passages, tables)
-    texts = [context_text(context.text) for context in sample.contexts]
-    sources = sources_of(texts, question.text, [passage.terms for passage in passages], tables, check)
-    rows = rows_of(answer, passages, question, tables, sources=sources, thresholds=thresholds, check=check)
-    return [tuple(min(probability, row.support) >= thresholds.support for probability in row.alone) for row in rows]
 
 
 def relevance_of(sample: Sample, answer: AnswerClaims, tables: FittedTables) -> list[tuple[float, ...]]:
@@ -250,11 +237,11 @@ def _address(
     prepared: PreparedQuestion,
     used: Sequence[bool],
     passages: Sequence[PreparedPassage],
-    question: str | None,
+    carriers: Sequence[set[int]],
 ) -> Address | None:
     if answer.abstained:
         return Address.ABSTAINED
-    if question is None or not question.strip() or answer.only_asks:
+    if not prepared.text.strip() or answer.only_asks:
         return None
     if not answer.claims:
         return Address.NOT_AT_ALL
@@ -265,9 +252,10 @@ def _address(
         question_coverage(weights, own, sources) if weights else None
         for weights in (prepared.weights, prepared.whole_weights)
     ]
+    sentences = [passage.sentences[line] for passage, lines in zip(passages, carriers, strict=True) for line in lines]
     return address(
         share_in_conversation(*shares),
-        kind_is_missing=kind_missing(prepared.kind, text),
+        kind_is_missing=kind_missing(prepared.kind, text) or leaves_out(prepared.text, own, sentences, text),
         answer_terms=len(own),
         better_unused=better_context_unused(prepared.covers or (), used),
         covers=prepared.covers or (),

@@ -10,13 +10,13 @@ from ragwatch.core.sample import Context, Sample
 from ragwatch.judges.lexical.atomic_facts import facts_of
 from ragwatch.judges.lexical.claims import AnswerClaims
 from ragwatch.judges.lexical.limits import Check, check_claims, unlimited
-from ragwatch.judges.lexical.reader import supported_alone
 from ragwatch.judges.lexical.rows import Thresholds
+from ragwatch.judges.lexical.statements import StatementReading, statements
 from ragwatch.judges.lexical.steps import actions, names_action
 from ragwatch.judges.lexical.tables import FittedTables
 from ragwatch.judges.lexical.words import terms
 
-READING_VERSION = 11
+READING_VERSION = 12
 """Part of the judge's version. Increment it with every change of the results of this module, `reader`, `steps` or
 `words`, because a gate must not compare figures of different versions."""
 
@@ -45,31 +45,39 @@ def with_reference(
     reference = facts_of(sample.reference, sample.question, max_claims=max_claims, check=check)
     check_claims(len(reference.claims), max_claims)
     expected = sample._replace(answer=sample.reference)
-    rows = _cells(expected, reference, tables, thresholds, check)
-    given = _cells(expected._replace(contexts=(Context(sample.answer),)), reference, tables, thresholds, check)
-    confirmed = _cells(sample._replace(contexts=(Context(sample.reference),)), answer, tables, thresholds, check)
+    rows = _statements(expected, reference, tables, thresholds, check)
+    given = _statements(expected._replace(contexts=(Context(sample.answer),)), reference, tables, thresholds, check)
+    confirmed = _statements(sample._replace(contexts=(Context(sample.reference),)), answer, tables, thresholds, check)
     return replace(
         evidence,
         claims=tuple(
-            replace(claim, in_reference=cells[0]) for claim, cells in zip(evidence.claims, confirmed, strict=True)
+            replace(claim, in_reference=one.cells[0]) for claim, one in zip(evidence.claims, confirmed, strict=True)
         ),
         reference=tuple(
-            ReferenceClaim(sample.reference[start:end], start, end, cells, in_answer=in_answer)
-            for (start, end, *_), cells, (in_answer,) in zip(reference.claims, rows, given, strict=True)
+            ReferenceClaim(
+                sample.reference[start:end],
+                start,
+                end,
+                row.cells,
+                in_answer=said.cells[0],
+                quotes=tuple(quote if cell else None for quote, cell in zip(row.sentences, row.cells, strict=True)),
+                missing=row.missing,
+            )
+            for (start, end, *_), row, said in zip(reference.claims, rows, given, strict=True)
         ),
     )
 
 
-def _cells(
+def _statements(
     sample: Sample, answer: AnswerClaims, tables: FittedTables, thresholds: Thresholds, check: Check
-) -> list[tuple[bool, ...]]:
+) -> list[StatementReading]:
     """For each claim, whether each context supports it, and for an instruction also names its action."""
-    supported = supported_alone(sample, answer, tables, thresholds, check)
+    read = statements(sample, answer, tables, thresholds, check)
     texts: dict[int, frozenset[str]] = {}
     rows = []
-    for claim_text, alone in zip(answer.claims, supported, strict=True):
+    for claim_text, one in zip(answer.claims, read, strict=True):
         check()
-        cells = alone
+        cells = one.cells
         claim_actions = actions(claim_text.words) if claim_text.sentence is None else ()
         if claim_actions:
             texts = texts or {
@@ -77,7 +85,7 @@ def _cells(
             }
             cells = tuple(
                 cell and any(names_action(texts[rank], verbs) for verbs in claim_actions)
-                for rank, cell in enumerate(alone)
+                for rank, cell in enumerate(one.cells)
             )
-        rows.append(cells)
+        rows.append(one._replace(cells=cells))
     return rows

@@ -167,10 +167,28 @@ def test_a_baseline_names_what_became_worse(tmp_path: Path) -> None:
         "Against the baseline, by the judge's means: generation regression: faithfulness fell while context precision"
     )
     assert told in line["recommendation"]
+    assert worse.return_value == 1
     bad = tmp_path / "bad.json"
     bad.write_text(bad.read_text(), encoding="utf-16")  # as a shell of Windows writes it
     better = gate("--baseline", str(bad), rows=[GOOD] * 40)
     assert "no significant regression" in better.stdout
+
+
+def test_three_hundred_rows_that_lose_a_tenth_fail(tmp_path: Path) -> None:
+    """Faithfulness 1.000 -> 0.900 is above the threshold, and a significant fall: exit code 1, in every report."""
+    rows = [GOOD | {"id": f"q{number}", "question": f"Where is mill {number}?"} for number in range(300)]
+    baseline, junit = tmp_path / "good.json", tmp_path / "gate.xml"
+    baseline.write_text(gate("--json", "--uncorrected", rows=rows).stdout)
+    worse = [row | {"answer": BAD["answer"]} if number % 10 == 0 else row for number, row in enumerate(rows)]
+    result = gate("--uncorrected", "--baseline", str(baseline), "--junit", str(junit), rows=worse[::-1])
+    assert result.return_value == 1
+    assert "faithfulness 1.000 -> 0.900 (-0.100, " in result.stdout
+    assert "300 rows paired" in result.stdout
+    assert "30 questions lost since the baseline" in result.stdout
+    assert "q0 (Where is mill 0?): faithfulness 1.000 -> 0.000" in result.stdout
+    failed = [case.get("name") for case in ET.fromstring(junit.read_text()).iter("testcase") if len(case)]  # noqa: S314
+    assert "faithfulness since the baseline" in failed
+    assert gate("--uncorrected", "--baseline", str(baseline), rows=rows).return_value == 0
 
 
 def test_reports_for_builds(tmp_path: Path) -> None:

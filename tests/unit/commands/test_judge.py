@@ -246,3 +246,38 @@ def test_a_setting_that_the_model_rejects_ends_the_command_and_uses_up_no_answer
     assert "set judges.claude.thinking: null" in str(result.exception)
     assert result.stdout == ""
     assert len(loopback.requests()) <= 16
+
+
+def stages_of(rows: list[dict[str, object]]) -> tuple[str, dict[str, int]]:
+    """What the summary of `judge` and the line of `gate` count these rows as."""
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    shown = CliRunner().invoke(cli, ["judge"], input=text, standalone_mode=False).stderr
+    line = json.loads(CliRunner().invoke(cli, ["gate", "--json"], input=text, standalone_mode=False).stdout)
+    return next(part for part in shown.splitlines() if part.startswith("stage: ")), line["stages"]
+
+
+MUSEUM = "The museum opens at nine in the morning and closes at six in the evening."
+
+
+def test_answers_that_ignore_the_first_passage_are_counted_apart() -> None:
+    """48 of them, each with a fault: they are not 48 times "none"."""
+    row = {"question": "When does the museum open?", "answer": "The museum opens at nine in the morning."}
+    beside = [row | {"id": f"a{n}", "contexts": ["Parcels arrive within three days.", MUSEUM]} for n in range(24)]
+    same = [row | {"id": f"b{n}", "contexts": ["The museum opens at nine.", MUSEUM]} for n in range(24)]
+    shown, counts = stages_of([*beside, *(one | {"answer": MUSEUM} for one in same)])
+    assert (shown, counts) == ("stage: ignored 48", {"ignored": 48})
+
+
+def test_abstentions_on_questions_without_an_answer_are_a_knowledge_gap() -> None:
+    """40 of 40 are no fault of retrieval; where an answer is known to exist, retrieval missed it."""
+    row: dict[str, object] = {
+        "question": "Who won the chess game of 1987?",
+        "contexts": [MUSEUM],
+        "answer": "I don't know. The documents do not contain that.",
+    }
+    rows = [row | {"id": str(number)} for number in range(40)]
+    assert stages_of(rows) == ("stage: knowledge_gap 40", {"knowledge_gap": 40})
+    unknown = [one | {"reference": "The documents do not say.", "relevant_ids": []} for one in rows]
+    assert stages_of(unknown)[1] == {"knowledge_gap": 40}
+    for known in ({"reference": "Ada Berg won the game."}, {"relevant_texts": ["Ada Berg won the game."]}):
+        assert stages_of([one | known for one in rows])[1] == {"retrieval": 40}

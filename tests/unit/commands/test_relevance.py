@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -37,9 +38,144 @@ def figures(result: Result) -> dict[str, float]:
 def test_the_worked_example_of_the_seed() -> None:
     """Requirements item 19: recall@3 .50, precision@3 .33, MRR .50, without an answer and without a judge."""
     result = run("gate", "--json", "--k", "3", rows=[SEED_2])
-    assert figures(result) == {"recall@3": 0.5, "precision@3": 0.3333, "f1@3": 0.4, "ndcg@3": 0.3869, "mrr": 0.5}
+    assert figures(result) == {
+        "recall@3": 0.5,
+        "precision@3": 0.3333,
+        "f1@3": 0.4,
+        "ndcg@3": 0.3869,
+        "context_precision@3": 0.5,
+        "mrr": 0.5,
+    }
     line = json.loads(result.stdout)
     assert (line["judged"], line["cases"]) == (0, {"retrieval": 1, "generation": 0, "end_to_end": 0})
+
+
+def test_context_precision_of_the_first_source() -> None:
+    """Requirements item 2: of five passages the first, second and fourth are relevant: .917."""
+    row = {"id": "s0", "question": "Which?", "retrieved_ids": list("abcde"), "relevant_ids": list("abd")}
+    assert figures(run("gate", "--json", "--k", "5", rows=[row]))["context_precision@5"] == 0.9167
+    line = json.loads(run("judge", rows=[row]).stdout)
+    assert (line["outcome"], line["ranking"]["context_precision@5"]) == ("ranked", 0.916667)
+
+
+def a_config(folder: Path, extra: str) -> str:
+    """A configuration with these sections."""
+    path = folder / "ragwatch.yaml"
+    path.write_text(f"state: {folder}\nsources: [{{kind: tail, name: app, path: /no/*.log}}]\n{extra}\n")
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("extra", "code"),
+    [
+        ('gate: {metrics: {"recall@3": 0.5}}', 0),  # the defaults of answers stay, and do not apply
+        ('thresholds: {}\ngate: {metrics: {"recall@3": 0.5}}', 0),
+        ('thresholds: {}\ngate: {metrics: {"recall@3": 0.6}}', 1),
+        ("thresholds: {}", 3),
+        ("", 3),
+    ],
+)
+def test_retrieval_stands_alone(tmp_path: Path, extra: str, code: int) -> None:
+    """A set that meets its blocking recall passes though nothing is judged; without such a threshold nothing does."""
+    rows = [SEED_2 | {"id": str(number)} for number in range(30)]
+    junit = tmp_path / "gate.xml"
+    result = run("gate", "--config", a_config(tmp_path, extra), "--junit", str(junit), rows=rows)
+    assert result.return_value == code, result.stdout
+    assert "Retrieval: 30 test cases with relevance judgements; no row has an answer" in result.stdout
+    assert "faithfulness" not in result.stdout
+    assert 'errors="0"' in junit.read_text()
+    assert ("no metric blocks; set one for retrieval alone" in result.stdout) is (code == 3)
+
+
+def test_no_thresholds_at_all_are_none_for_answers_too(tmp_path: Path) -> None:
+    """`thresholds: {}`: nothing blocks, so that there is no verdict; the figures are not those of the defaults."""
+    config = a_config(tmp_path, "thresholds: {}")
+    result = run("gate", "--json", "--config", config, rows=[GENERATION] * 30)
+    assert (json.loads(result.stdout)["metrics"], result.return_value) == ([], 3)
+
+
+def test_what_was_retrieved_beside_what_the_generator_saw() -> None:
+    """`contexts` without ids, `retrieved_ids` and an answer: recall is that of the ids, and the answer is judged."""
+    row = GENERATION | {"id": "e1", "retrieved_ids": ["c3", "c1", "c9"], "relevant_ids": ["c1", "c2"]}
+    line = json.loads(run("gate", "--json", "--k", "3", rows=[row]).stdout)
+    values = {one["metric"]: one["value"] for one in (*line["figures"], *line["metrics"])}
+    assert (values["recall@3"], line["unranked"], line["judged"]) == (0.5, {}, 1)
+    verdict = json.loads(run("judge", rows=[row]).stdout)
+    assert (verdict["scores"]["faithfulness"], verdict["ranking"]["recall@3"]) == (1.0, 0.5)
+    texts = row | {"retrieved_ids": ["c3"], "relevant_ids": None, "relevant_texts": GENERATION["contexts"]}
+    assert json.loads(run("judge", rows=[texts]).stdout)["ranking"]["recall@1"] == 1.0
+    bad = run("judge", rows=[row | {"retrieved_ids": "c3"}])
+    assert (bad.return_value, "retrieved_ids: must be a list, not text" in bad.stderr) == (1, True)
+
+
+@pytest.mark.parametrize("name", ["reference_answer", "ground_truth", "expected_answer"])
+def test_other_names_of_a_reference(name: str) -> None:
+    """A text under these names is the reference; a list of ids under one is not."""
+    row = GENERATION | {name: "The mill stands by the river."}
+    assert json.loads(run("judge", rows=[row]).stdout)["reference"]["context_recall"] == 1.0
+    assert json.loads(run("judge", rows=[row | {name: ["c1"]}]).stdout)["reference"] is None
+
+
+def test_compare_and_judge_take_retrieval_alone(tmp_path: Path) -> None:
+    """Recall@4 .875 -> .500 over 40 questions without an answer is worse; `judge` prints each with its ranks."""
+    logs = []
+    for name, hits in (("a", 35), ("b", 20)):
+        path = tmp_path / f"{name}.jsonl"
+        path.write_text("".join(json.dumps(row) + "\n" for row in ranked_rows(hits, 40)))
+        logs.append(str(path))
+    result = run("compare", *logs, "--k", "4")
+    assert result.return_value == 1
+    assert re.search(r"recall@4 +0\.875 +0\.500 +-0\.375", result.stdout)
+    judged = run("judge", logs[1])
+    assert (judged.return_value, judged.stdout.count('"outcome": "ranked"')) == (0, 40)
+    assert re.search(r"recall@5 +│ 0\.500", judged.stderr)
+
+
+def ranked_rows(hits: int, total: int) -> list[dict[str, Any]]:
+    """So many rows without an answer, of which the first few have their passage at rank 4."""
+    return [
+        {
+            "id": f"r{number}",
+            "question": f"Why {number}?",
+            "retrieved_ids": ["x", "y", "z", "good" if number < hits else "bad"],
+            "relevant_ids": ["good"],
+        }
+        for number in range(total)
+    ]
+
+
+@pytest.mark.parametrize(("total", "code", "verdict"), [(40, 1, "FAIL"), (8, 3, "NOT_ENOUGH_DATA")])
+def test_a_fall_of_recall_fails_the_build_and_names_the_questions(
+    tmp_path: Path, total: int, code: int, verdict: str
+) -> None:
+    """Recall@4 .875 -> .500: with 40 rows it fails; with 8 the number of rows that should tell is named."""
+    baseline, junit, markdown = (tmp_path / name for name in ("good.json", "gate.xml", "gate.md"))
+    baseline.write_text(run("gate", "--json", "--k", "4", rows=ranked_rows(total * 7 // 8, total)).stdout)
+    rows = [row | {"metadata": {"url": f"https://ci.example/{row['id']}"}} for row in ranked_rows(total // 2, total)]
+    options = ("--baseline", str(baseline), "--junit", str(junit), "--markdown", str(markdown))
+    result = run("gate", *options, rows=rows)
+    assert result.return_value == code
+    assert f"{verdict}: Against the baseline: " in result.stdout
+    assert "recall@4 0.875 -> 0.500 (-0.375, " in result.stdout
+    assert ("too few to tell, about 20 rows should" in result.stdout) is (code == 3)
+    lost = f"r{total // 2}"
+    assert f"{lost} (Why {total // 2}?) https://ci.example/{lost}: recall@4 1.000 -> 0.000" in result.stdout
+    assert f"{lost} (Why {total // 2}?)" in junit.read_text()
+    assert f"[{lost} (Why {total // 2}?)](<https://ci.example/{lost}>)" in markdown.read_text()
+    line = json.loads(run("gate", *options, "--json", rows=rows).stdout)
+    assert line["baseline"]["lost"][0]["id"] == lost
+    same = run("gate", "--baseline", str(baseline), rows=ranked_rows(total * 7 // 8, total))
+    assert (same.return_value, "no significant regression: recall@4 did not fall" in same.stdout) == (0, True)
+
+
+def test_questions_in_a_report_are_redacted(tmp_path: Path) -> None:
+    """What the configuration redacts stands in no baseline, of rows with an answer and of those without."""
+    config = a_config(tmp_path, "")
+    secret = {"question": "Whose is jane.roe@example.com?"}
+    rows = [GENERATION | secret | {"id": "a", "relevant_ids": ["c1"]}, SEED_2 | secret]
+    shown = run("gate", "--json", "--config", config, rows=rows).stdout
+    assert [one["id"] for one in json.loads(shown)["questions"]] == ["a", "q1"]
+    assert "jane.roe" not in shown
 
 
 def test_two_kinds_in_one_file_are_two_sections(tmp_path: Path) -> None:
@@ -180,3 +316,16 @@ def test_the_worked_example_of_context_recall() -> None:
     ]
     assert reference.items() >= {"context_recall": 0.5, "context_f1": 0.666667}.items()
     assert "context_f1" in result.stderr
+
+
+def test_the_page_on_continuous_integration_shows_what_the_log_shows(tmp_path: Path) -> None:
+    """docs/ci.md: the baseline passes, and a pull request that loses two of 40 questions ends with exit code 3."""
+    folder = EXAMPLES.parent / "ci"
+    options = ("--config", str(folder / "ragwatch.yaml"), "--k", "5")
+    good = run("gate", str(folder / "main.jsonl"), *options, "--json")
+    baseline = tmp_path / "baseline.json"
+    baseline.write_text(good.stdout.replace(json.loads(good.stdout)["judge"], "of an older version"))
+    worse = run("gate", str(folder / "pull_request.jsonl"), *options, "--baseline", str(baseline))
+    assert (good.return_value, worse.return_value) == (0, 3)
+    page = (EXAMPLES.parents[1] / "ci.md").read_text(encoding="utf-8")
+    assert "\n".join(worse.stdout.splitlines()[-4:]) in page

@@ -23,6 +23,7 @@ def a_line(**parts: Any) -> dict[str, Any]:
         "lower_is_better": True,
         "severity": "block",
         "pass": False,
+        "applies": True,
         "reason": HOSTILE,
         "corrected": True,
         "labels": 12,
@@ -39,7 +40,31 @@ def a_line(**parts: Any) -> dict[str, Any]:
         "judged": 40,
         "unread": {},
         "judge": "v`1",
+        "baseline": None,
     }
+
+
+def since_a_baseline(link: str | None) -> dict[str, Any]:
+    """The same, where one question lost, whose texts are hostile."""
+    change = {"watched": True, "held": False, "described": HOSTILE}
+    lost = {"id": HOSTILE, "question": HOSTILE, "link": link, "scores": {"recall@4": [1.0, 0.0]}}
+    return a_line() | {"baseline": {"changes": {"recall@4": change}, "lost": [lost] * 12}}
+
+
+def test_questions_that_lost_are_named_in_both() -> None:
+    """Ten of them, with their scores; whatever they hold, XML stays XML, and a row of a table one row."""
+    root = ET.fromstring(junit(since_a_baseline(None)))  # noqa: S314 - our own
+    _, fallen = root.iter("testcase")
+    (failure,) = fallen.iter("failure")
+    assert fallen.get("name") == "recall@4 since the baseline"
+    assert (failure.text or "").count("recall@4 1.000 -> 0.000") == 10
+    assert (failure.text or "").endswith("and 2 more, in --json")
+    text = markdown(since_a_baseline("https://ci.example/<q>|1"))
+    rows = [line for line in text.splitlines() if line.startswith("| [a")]
+    assert len(rows) == 10
+    assert rows[0].replace("\\|", "").count("|") == 3
+    assert "](<https://ci.example/%3Cq%3E%7C1>)" in rows[0]
+    assert "\\<b onclick" in rows[0]
 
 
 def test_xml_stays_well_formed() -> None:

@@ -52,7 +52,7 @@ def test_thresholds_name_what_only_a_gate_can_hold_against_them() -> None:
 
 
 def test_the_seeds_thresholds_hold_where_none_is_named() -> None:
-    """Without the section, or with a level by route only; an empty one is none, and the gate keeps its own defaults."""
+    """Without the section, or with a level by route only; an empty one is none, for the gate too."""
     seeds = {
         Quantity.FAITHFULNESS: 0.85,
         Quantity.ANSWER_RELEVANCY: 0.75,
@@ -64,7 +64,8 @@ def test_the_seeds_thresholds_hold_where_none_is_named() -> None:
     assert a_config(thresholds={}).settings.live_thresholds == {}
     settings = a_config(routes=["faq"], thresholds=by_route).settings
     assert settings.live_thresholds == seeds
-    assert settings.gate_thresholds == {}
+    assert settings.gate_thresholds is None
+    assert a_config(thresholds={}).settings.gate_thresholds == {}
     assert settings.route_thresholds == {"faq": {Quantity.FAITHFULNESS: 0.6, Quantity.ANSWER_RELEVANCY: None}}
     both = a_config(routes=["faq"], thresholds={"faithfulness": 0.9, **by_route}).settings
     assert both.live_thresholds == both.gate_thresholds == {Quantity.FAITHFULNESS: 0.9}

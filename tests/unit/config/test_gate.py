@@ -8,14 +8,14 @@ import pytest
 from pydantic import ValidationError
 
 from ragwatch.config.gate import GateOptions, rules_of
-from ragwatch.core.gate import Metric
+from ragwatch.core.set_scores import Metric
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.references import ReferenceQuantity
 
 
 def limits(thresholds: dict[Metric, float] | None = None, **metrics: Any) -> dict[str, tuple[float, str]]:
     """Threshold and severity by metric."""
-    rules = rules_of(GateOptions(metrics=metrics), thresholds or {})
+    rules = rules_of(GateOptions(metrics=metrics), thresholds)
     return {str(limit.metric): (limit.threshold, str(limit.severity)) for limit in rules.limits}
 
 
@@ -27,8 +27,15 @@ def test_the_defaults_are_those_of_the_texts() -> None:
         "context_recall": (0.80, "warn"),
         "context_precision": (0.70, "warn"),
     }
-    rules = rules_of(GateOptions(), {}, 0.9)
+    rules = rules_of(GateOptions(), None, 0.9)
     assert (rules.minimum_samples, rules.coverage, rules.strict, rules.confidence) == (30, 0.9, False, 0.9)
+    assert rules.tolerated_fall == 0.05
+
+
+def test_an_empty_section_removes_the_defaults() -> None:
+    """What the gate itself names stays."""
+    assert limits({}) == {}
+    assert limits({}, **{"recall@5": 0.8}) == {"recall@5": (0.8, "block")}
 
 
 def test_thresholds_of_live_traffic_are_taken_over() -> None:

@@ -13,10 +13,10 @@ from ragwatch.core.compare_line import answer_of, compare_verdicts
 from ragwatch.core.criteria import MAX_EXAMPLES, MAX_QUESTION_CHARS, Criterion, Example
 from ragwatch.core.diagnosis import stage_of
 from ragwatch.core.evidence import CriterionAnswer, CriterionReading
-from ragwatch.core.gate import metric_of, score_of
 from ragwatch.core.labels.label import Label, from_record
 from ragwatch.core.labels.selection import JudgeScores, unsure
 from ragwatch.core.scores import score_all, why_unknown
+from ragwatch.core.set_scores import metric_of, score_of
 from ragwatch.core.verdict import Judged
 from ragwatch.core.verdict_line import parse_verdict_line, verdict_line
 from ragwatch.model.quantities import MAX_NAME_CHARS, RESERVED, Quantity, quantity_of

@@ -18,12 +18,11 @@ from ragwatch.core.gate import (
     MetricFinding,
     MetricLimit,
     gate,
-    metric_of,
-    score_of,
 )
 from ragwatch.core.quantity_level import KnownError, PersonsLabel
 from ragwatch.core.relevance import CaseKind, RankedCase, rank_sample
 from ragwatch.core.sample import Context, RelevantContext
+from ragwatch.core.set_scores import metric_of, score_of
 from ragwatch.core.verdict import Judged, Verdict
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.quantity_row import GateSeverity
@@ -229,6 +228,8 @@ def test_relevance_judgements_are_metrics_of_the_gate() -> None:
         "f1@3": 0.8,
         "ndcg@1": 0.0,
         "ndcg@3": 0.6934,
+        "context_precision@1": 0.0,
+        "context_precision@3": 0.5833,
         "mrr": 0.5,
     }
     assert gate([], GateRules((limit,)), cases=[a_ranked("ab")] * 40).verdict is GateDecision.PASS

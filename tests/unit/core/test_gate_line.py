@@ -7,9 +7,9 @@ import json
 import pytest
 from support.kit import a_verdict, an_evidence, an_unjudged
 
-from ragwatch.core.diagnosis import attribute
 from ragwatch.core.gate import GateReport, GateRules, MetricLimit, gate
-from ragwatch.core.gate_line import baseline_of, figures_of, gate_line
+from ragwatch.core.gate_line import baseline_of, gate_line
+from ragwatch.core.regression import attribute, run_of
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.references import ReferenceQuantity
 
@@ -47,17 +47,26 @@ def test_the_shape_of_the_contract() -> None:
 def test_a_line_is_a_baseline_for_a_later_one() -> None:
     """Figures go out and come back the same; the change stands in the line."""
     before = baseline_of(gate_line(report(1, 0), judge="v1"), "v1")
-    assert before == figures_of(report(1, 0))
-    attribution = attribute(before, figures_of(report(0, 0)))
-    line = gate_line(report(0, 0), judge="v1", attribution=attribution)
-    assert line["baseline"]["regression"] == "unknown"
-    assert line["baseline"]["recall_by"] is None
-    assert line["baseline"]["changes"]["faithfulness"]["change"] == -1.0
-    both = attribute({**before, ReferenceQuantity.CONTEXT_RECALL: before[Quantity.FAITHFULNESS]}, {})
-    assert gate_line(report(0, 0), judge="v1", attribution=both)["baseline"]["changes"] == {}
-    stood_in = {Quantity.CONTEXT_PRECISION: before[Quantity.FAITHFULNESS]}
-    precision = attribute(stood_in, stood_in)
-    assert gate_line(report(0, 0), judge="v1", attribution=precision)["baseline"]["recall_by"] == "context_precision"
+    assert before == run_of(report(1, 0))
+    after = report(0, 0)
+    line = gate_line(after, judge="v1", attribution=attribute(before, run_of(after), RULES))
+    told = line["baseline"]
+    assert told is not None
+    assert (told["regression"], told["recall_by"], told["paired"]) == ("unknown", None, 40)
+    assert told["changes"]["faithfulness"]["change"] == -1.0
+    assert told["changes"]["faithfulness"]["held"] is False
+    assert len(told["lost"]) == 40
+    assert told["lost"][0]["scores"] == {"faithfulness": [1.0, 0.0]}
+    assert json.loads(json.dumps(line)) == line
+
+
+def test_a_baseline_without_questions_is_compared_by_its_means() -> None:
+    """Reports of older versions have no questions."""
+    old = {name: value for name, value in gate_line(report(1, 0), judge="v1").items() if name != "questions"}
+    attribution = attribute(baseline_of(old, "v1"), run_of(report(0, 0)), RULES)
+    change = attribution.changes[Quantity.FAITHFULNESS]
+    assert change.difference is not None
+    assert (change.difference.paired, change.held, attribution.lost) == (False, False, ())
 
 
 def test_figures_of_another_judge_are_refused() -> None:

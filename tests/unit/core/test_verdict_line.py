@@ -12,6 +12,7 @@ from ragwatch.core.evidence import Cell, ContextReading, ReferenceClaim
 from ragwatch.core.sample import Context
 from ragwatch.core.verdict import Usage
 from ragwatch.core.verdict_line import parse_verdict_line, verdict_line
+from ragwatch.stores.kept_texts import without_texts
 
 
 def test_judged_line() -> None:
@@ -127,6 +128,21 @@ def test_a_reference_is_told_with_what_is_missing() -> None:
     line = verdict_line(a_verdict(evidence=an_evidence((1, 0), reference=claims)))
     assert line["reference"]["context_recall"] == 0.5
     assert line["reference"]["missing"] == ["Cats nap."]
+
+
+def test_statements_of_a_reference_go_out_and_come_back_and_go_with_the_texts() -> None:
+    """Which contexts support each, by which words, and what is missing; without texts the places remain."""
+    quoted = ReferenceClaim("Cats purr.", 0, 10, (True, False), in_answer=True, quotes=("A cat purrs.", None))
+    absent = ReferenceClaim("Cats nap.", 11, 20, (False, False), missing=("nap",))
+    line: Any = verdict_line(a_verdict(evidence=an_evidence((1, 0), reference=(quoted, absent))))
+    first, second = line["reference"]["statements"]
+    assert (first["contexts"], first["quotes"], first["supported"]) == ([0], ["A cat purrs."], True)
+    assert (second["contexts"], second["missing"], second["supported"]) == ([], ["nap"], False)
+    stored = {**a_stored_line(), "reference": line["reference"]}
+    assert parse_verdict_line(stored).statements == (first, second)
+    bare = without_texts(stored)
+    assert not any(word in str(bare["reference"]) for word in ("purr", "nap"))
+    assert [one["contexts"] for one in parse_verdict_line(bare).statements] == [[0], []]
 
 
 def test_stored_lines_are_decoded() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support.kit import a_judge_context
 
-from ragwatch.core.reference import score_by_reference
+from ragwatch.core.reference import reference_line, score_by_reference
 from ragwatch.core.sample import Context, Sample
 from ragwatch.judges.lexical.judge import Options, build
 from ragwatch.judges.lexical.steps import MAX_STEP_TERMS, actions, names_action
@@ -173,3 +173,37 @@ def test_f1_of_the_worked_example() -> None:
     assert scores[ReferenceQuantity.CONTEXT_PRECISION_WITH_REFERENCE] == 1.0
     assert scores[ReferenceQuantity.CONTEXT_RECALL] == 0.5
     assert scores[ReferenceQuantity.CONTEXT_F1] == pytest.approx(2 / 3)
+
+
+EINSTEIN = (
+    Context("Einstein published the theory of relativity in a groundbreaking 1905 paper."),
+    Context("During the early 1900s, Einstein worked at a government office evaluating patents."),
+    Context("Einstein later moved to Berlin to join the Prussian Academy of Sciences."),
+    Context("He studied physics in Zurich before becoming one of the most influential scientists."),
+)
+ONE_SENTENCE = "Einstein developed the theory of relativity in 1905 while working at the Swiss patent office in Bern."
+FOUR_CLAIMS = (
+    "Einstein developed the theory of relativity. He developed it in 1905. He was working at the Swiss patent office. "
+    "The office was in Bern."
+)
+
+
+@pytest.mark.parametrize("reference", [ONE_SENTENCE, FOUR_CLAIMS])
+def test_each_statement_has_its_evidence(reference: str) -> None:
+    """Requirements items 7 and 9: in either wording three of four, each with its passage and words, but not Bern."""
+    question = "Where was Einstein when he developed relativity?"
+    evidence = JUDGE.evidence(Sample("s", question, EINSTEIN, "At a patent office.", reference=reference))
+    line = reference_line(evidence)
+    assert line is not None
+    assert line["context_recall"] == 0.75
+    read = [(one["supported"], one["contexts"], one["quotes"]) for one in line["statements"]]  # type: ignore[union-attr]
+    published, worked = EINSTEIN[0].text, EINSTEIN[1].text
+    assert read == [(True, [0], [published])] * 2 + [(True, [1], [worked]), (False, [], [])]
+    assert line["statements"][3]["missing"] == ["Bern"]  # type: ignore[index]
+
+
+def test_a_denied_statement_is_missing() -> None:
+    """The context has all its words and says the contrary."""
+    contexts = (Context("The return period is not 30 days."),)
+    sample = Sample("s", "How long?", contexts, "Ask us.", reference="The return period is 30 days.")
+    assert score_by_reference(JUDGE.evidence(sample))[ReferenceQuantity.CONTEXT_RECALL] == 0.0

@@ -15,7 +15,7 @@ from support.asked import SCOPE, XSS, Reading, get, settle
 from support.hostile import HOSTILE
 from support.kit import AT, JUDGE, a_claim, a_draw, a_reading, a_verdict, an_admission, an_evidence, an_unjudged
 
-from ragwatch.core.evidence import Cell, Evidence, UnreadReason
+from ragwatch.core.evidence import Cell, Evidence, ReferenceClaim, UnreadReason
 from ragwatch.core.labels.label import Label
 from ragwatch.core.sample import Context, Role, Turn
 from ragwatch.core.verdict import Usage
@@ -83,6 +83,20 @@ async def test_what_each_context_is_to_a_claim_is_told(store: SqliteStore) -> No
         "supports claim 1 (jointly), claim 2", "informed claim 3, which nothing supports",
     ):  # fmt: skip
         assert expected in text, expected
+
+
+async def test_each_statement_of_a_reference_has_its_evidence(store: SqliteStore) -> None:
+    """Which context supports it and by which words, or what no context has."""
+    quoted = ReferenceClaim("Cats purr.", 0, 10, (True, False), quotes=(f"A cat purrs. {XSS}", None))
+    absent = ReferenceClaim("Cats nap.", 11, 20, (False, False), missing=("nap",))
+    draw = a_draw("a", reference="Cats purr. Cats nap.")
+    store.admit(an_admission(draw))
+    store.settle([a_verdict(draw, an_evidence((1, 0), reference=(quoted, absent)))])
+    shown = (await get(store, f"/samples/{draw.key}")).text
+    text = " ".join(Reading(shown).text.split())
+    assert "context 1: “A cat purrs." in text
+    assert "in no context: nap" in text
+    assert XSS not in shown
 
 
 async def test_claims_are_marked_by_more_than_colour(store: SqliteStore) -> None:

@@ -292,6 +292,8 @@ def _reference(units: SampleUnits, requested: frozenset[Part], findings: Finding
             tuple(rank in (claim.cells or {}) for rank in range(len(units.folded))),
             claim.other,
             claim.weight(units.reference_facts),
+            quotes=tuple((claim.cells or {}).get(rank) for rank in range(len(units.folded))),
+            missing=() if claim.cells else (text[slice(*claim.cut)],),
         )
         for claim in findings.reference or ()
     )

@@ -1,0 +1,114 @@
+"""Reads statements one by one: which contexts support each alone, by which sentence, and what no context has of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from typing import NamedTuple
+
+from ragwatch.core.alphabet import visible_text
+from ragwatch.core.sample import Sample
+from ragwatch.judges.lexical.atomic_facts import weakest
+from ragwatch.judges.lexical.claims import AnswerClaims
+from ragwatch.judges.lexical.facts import lowered, sources_of
+from ragwatch.judges.lexical.limits import Check
+from ragwatch.judges.lexical.passages import PreparedPassage, context_text, passages_of
+from ragwatch.judges.lexical.polarity import NEARLY, reverses
+from ragwatch.judges.lexical.rows import ClaimRow, Thresholds, prepared_question, rows_of
+from ragwatch.judges.lexical.tables import FittedTables
+from ragwatch.judges.lexical.words import TOKEN, fold, term, terms
+
+_REFERS = re.compile(r"\W*(?:(?:he|she|it|they|this|these|his|her|its|their)\b|the (?P<noun>[^\W\d_]+))", re.IGNORECASE)
+
+
+class StatementReading(NamedTuple):
+    """What the contexts have of one statement.
+
+    Attributes:
+        cells: For each context, whether it alone supports the statement.
+        sentences: For each context, the sentence that is nearest to it, as it stands there; empty for none.
+        missing: Words of the statement that no context has.
+    """
+
+    cells: tuple[bool, ...]
+    sentences: tuple[str, ...]
+    missing: tuple[str, ...]
+
+
+def statements(
+    sample: Sample, answer: AnswerClaims, tables: FittedTables, thresholds: Thresholds, check: Check
+) -> list[StatementReading]:
+    """For each claim, which contexts alone support it, and by which sentences.
+
+    None does where it states a number that none states, or where the nearest sentence denies it. Sentences that go on
+    about the same thing are read as facts of one sentence: a name that no context has counts against the weakest only.
+    """
+    passages = passages_of((context.text for context in sample.contexts), check)
+    question = prepared_question(sample, passages, tables)
+    texts = [context_text(context.text) for context in sample.contexts]
+    sources = sources_of(texts, question.text, [passage.terms for passage in passages], tables, check)
+    rows = rows_of(answer, passages, question, tables, sources=sources, thresholds=thresholds, check=check)
+    held = frozenset().union(*(passage.terms for passage in passages))
+    return [
+        StatementReading(
+            tuple(
+                min(probability, support) >= thresholds.support and not denied(row, [sentence])
+                for probability, sentence in zip(row.alone, nearest(row, texts, passages), strict=True)
+            ),
+            tuple(nearest(row, [context.text for context in sample.contexts], passages)),
+            _absent(sample.answer[row.claim.start : row.claim.end], held),
+        )
+        for row, support in zip(rows, _continued(rows), strict=True)
+    ]
+
+
+def _absent(text: str, held: AbstractSet[str]) -> tuple[str, ...]:
+    """Words of a text whose terms are not there, each once."""
+    words = TOKEN.findall(visible_text(text))
+    return tuple(dict.fromkeys(word for word in words if (name := term(fold(word))) and name not in held))
+
+
+def _continued(rows: Sequence[ClaimRow]) -> list[float]:
+    """Support of each row. Of sentences that go on about the same thing, names lower the weakest only."""
+    groups: list[list[ClaimRow]] = []
+    for row in rows:
+        goes_on = groups and row.sentence is None and groups[-1][-1].sentence is None
+        if goes_on and _goes_on(row.claim.words, groups[-1][-1].claim.words):
+            groups[-1].append(row)
+        else:
+            groups.append([row])
+    return [
+        row.support
+        if index == least
+        else max(row.support, lowered(row.by_words, row.missing._replace(names=0, subjects=0)))
+        for group in groups
+        for least in [weakest([row.support for row in group])]
+        for index, row in enumerate(group)
+    ]
+
+
+def _goes_on(words: str, before: str) -> bool:
+    """Whether a sentence begins with a pronoun, or with "the" and a noun of the sentence before it."""
+    match = _REFERS.match(words)
+    if match is None:
+        return False
+    return match["noun"] is None or term(fold(match["noun"])) in terms(before)
+
+
+def nearest(row: ClaimRow, texts: Sequence[str], passages: Sequence[PreparedPassage]) -> list[str]:
+    """The sentence of each context with the highest recall of the claim; empty where none has a term of it."""
+    return [
+        "" if match.sentence is None else text[slice(*passage.offsets[match.sentence])]
+        for match, text, passage in zip(row.matches, texts, passages, strict=True)
+    ]
+
+
+def denied(row: ClaimRow, sentences: Sequence[str]) -> bool:
+    """Whether all these sentences of contexts deny what a claim says nearly in their words.
+
+    A bare yes or no is read in the words of its question (see `readable`), which says nothing.
+    """
+    if not sentences or row.claim.words.endswith("?") or max(match.sentence_recall for match in row.matches) < NEARLY:
+        return False
+    return all(reverses(row.claim.words, sentence) for sentence in sentences)
