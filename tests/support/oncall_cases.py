@@ -162,6 +162,7 @@ _WHOLE = 'ragwatch_canary_last_success_timestamp_seconds{suite="docs"}'
 _ASKED = 'ragwatch_canary_failures_total{suite="docs",reason="timeout"}'
 _STEPS = 'ragwatch_step_failures_total{loop="judge embedded"}'
 _ANSWERED = 'ragwatch_canary_answer_ratio{suite="docs",quantity="correctness",contexts="retrieved"}'
+_ORACLE = 'ragwatch_canary_answer_ratio{suite="docs",quantity="correctness",contexts="gold"}'
 _ANSWERS = 'ragwatch_traffic_contexts_count{route="search"}'
 _UNSENT = 'ragwatch_export_failures_total{reason="connection",signal="spans"}'
 _SENT = 'ragwatch_export_records_total{outcome="sent",signal="spans"}'
@@ -257,6 +258,13 @@ CASES: tuple[Case, ...] = (
         {_ANSWERED: Flat(0.71)},
         {_ANSWERED: Flat(0.9)},
         before={_ANSWERED: Flat(0.9)},
+    ),
+    Case(  # wrong from the first run on: there is no fall
+        "RagwatchCanaryAnswersWrong",
+        {"suite": "docs", "quantity": "correctness", "contexts": "gold"},
+        {_ORACLE: Flat(0.49)},
+        {_ORACLE: Flat(0.51)},
+        {_ORACLE: Flat(0.51)},
     ),
     Case(  # it stays until the route answers again
         "RagwatchRouteSilent",

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from ragwatch.core import ranking as measures
+from ragwatch.core.canary.answer import AnswerFault, JudgedAnswer, answers_line, faults
 from ragwatch.core.canary.definition import Canary, Category, Direction, Failure, Hit, Retrieved
 from ragwatch.core.canary.metric import CanaryMetric
 from ragwatch.core.ranking import TAU, Ranking, Similarity
@@ -156,11 +157,13 @@ class SuiteReport:
         suite: Name of the suite.
         ks: Cut-offs of recall, precision, F1, NDCG and hit rate; the largest is the k of "top k".
         reports: One report a canary.
+        answers: Judged answers of the whole service; empty where only the retriever is tested.
     """
 
     suite: str
     ks: tuple[int, ...]
     reports: tuple[CanaryReport, ...]
+    answers: tuple[JudgedAnswer, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.ks or min(self.ks) < 1:
@@ -211,12 +214,17 @@ class SuiteReport:
             category: tuple(report for report in self.reports if report.canary.category is category)
             for category in Category
         }
-        return {category: replace(self, reports=reports) for category, reports in groups.items() if reports}
+        return {category: replace(self, reports=part, answers=()) for category, part in groups.items() if part}
 
     @property
     def success(self) -> bool:
-        """Whether every canary succeeded; False for a suite without canaries."""
-        return bool(self.reports) and all(report.success for report in self.reports)
+        """Whether every canary succeeded, and no answer is wrong; False for a suite without canaries."""
+        return bool(self.reports) and all(report.success for report in self.reports) and not self.faults
+
+    @property
+    def faults(self) -> dict[str, AnswerFault]:
+        """Stage at fault by canary, for the canaries whose answers are wrong."""
+        return faults(self.answers)
 
     @property
     def unreachable(self) -> bool:
@@ -231,6 +239,7 @@ def suite_line(run: SuiteReport) -> dict[str, object]:
         **_figures(run),
         "degraded": [report.canary.query for report in run.degraded],
         "failures": {str(failure): count for failure, count in sorted(run.failures.items())},
+        "answers": answers_line(run.answers),
         "categories": {str(category): category_line(part) for category, part in run.by_category.items()},
         "items": [_item(report) for report in run.reports],
     }

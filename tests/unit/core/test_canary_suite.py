@@ -95,6 +95,7 @@ def test_line() -> None:
         "health": 0.0,
         "degraded": ["What about half?"],
         "failures": {"connect": 1},
+        "answers": None,
     }
     assert ndcg == {"1": 0.0, "5": pytest.approx(0.6309297535714574 / 2.6309297535714573)}
     figures = {name: line[name] for name in ("recall", "precision", "f1", "mrr", "map", "coverage", "health")}
