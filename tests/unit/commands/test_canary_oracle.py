@@ -68,7 +68,7 @@ def canary(folder: Path, service: Service, *options: str, judge: dict[str, Any] 
 
 
 @pytest.mark.parametrize("reference", [{}, {"reference": None}])
-def test_a_generator_that_is_always_wrong(tmp_path: Path, reference: dict[str, None]) -> None:
+def test_a_generator_that_is_always_wrong(tmp_path: Path, reference: dict[str, Any]) -> None:
     """Recall is 1 and no answer is right, with a reference or without: the exit code is 1, and the stage is named."""
     service = Service(GOLD, {GOLD: WRONG})
     shown = canary(tmp_path, service, **reference)
