@@ -123,6 +123,7 @@ def question_of(verdict: VerdictRecord, sample: SampleRecord, qrels: Qrels = NO_
         tuple(chunks),
         RelevanceSource.JUDGE if labelled is None else RelevanceSource.LABELS,
         together=tuple(claim.contexts if claim.joint else () for claim in supported),
+        claims=tuple(claim.text for claim in supported),
         retrieval_failed=None if verdict.stage is None else verdict.stage == Stage.RETRIEVAL,
         day=datetime.fromtimestamp(verdict.at, UTC).date().isoformat(),
         dates=tuple(str(metadata[name])[:_DAY_CHARS] for name in _DATES if isinstance(metadata.get(name), str)),

@@ -85,7 +85,7 @@ def test_the_checklist_over_a_state(tmp_path: Path) -> None:
     by_check = {finding["check"]: finding for finding in line["findings"]}
     assert by_check["recall"]["summary"].startswith("12 of 12 expected chunks (100 %) are not among the first 2")
     assert "mostly indexing" in by_check["recall"]["summary"]
-    assert by_check["chunk_boundaries"]["figures"] == {"claims": 12, "joint": 12, "split": 12}
+    assert by_check["chunk_boundaries"]["figures"] == {"claims": 12, "joint": 12, "split": 12, "sentences": 0}
     assert by_check["chunk_coherence"]["status"] == "problem"
     assert by_check["vocabulary"]["evidence"][0].startswith("most frequent: reimbursement (12)")
     assert by_check["freshness"]["status"] == "not_measurable"
