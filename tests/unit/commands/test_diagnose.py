@@ -181,3 +181,22 @@ def test_what_is_refused(tmp_path: Path) -> None:
     assert isinstance(error, ConfigError)
     assert "--route nowhere: is not configured; use one of: search, other" in str(error)
     assert isinstance(diagnose(a_config(tmp_path)).exception, StoreError)
+
+
+@pytest.mark.usefixtures("store")
+def test_similar_chunks_are_supplied(tmp_path: Path) -> None:
+    """Two ids in each line; a line that is none is refused with its number."""
+    file = tmp_path / "similar.tsv"
+    file.write_text("".join(f"{subject}.md#1\t{subject}.md#2\n" for subject in SUBJECTS) + "\n")
+    for options, summary in (
+        ((), "not measurable here because fewer than 5 known similar pairs (--similar FILE"),
+        (("--similar", str(file)), "12 of 12 similar pairs have different scores for one question"),
+    ):
+        result = diagnose(a_config(tmp_path), "--json", *options)
+        finding = next(one for one in json.loads(result.stdout)["findings"] if one["check"] == "embedding")
+        assert finding["summary"].startswith(summary)
+    file.write_text("a\tb\nc\n")
+    assert "line 2 is no pair; write two different ids" in str(
+        diagnose(a_config(tmp_path), "--similar", str(file)).exception
+    )
+    assert "cannot be read" in str(diagnose(a_config(tmp_path), "--similar", str(tmp_path / "none")).exception)
