@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from contextlib import suppress
 
 import click
 from rich.box import SIMPLE_HEAD
@@ -13,6 +14,7 @@ from rich.table import Table
 from ragwatch.commands.event_loop import run_async
 from ragwatch.commands.options.samples import CanaryArguments
 from ragwatch.commands.samples import build_judge
+from ragwatch.commands.state_reader import score_reader
 from ragwatch.commands.suite_runs import run_suites
 from ragwatch.commands.terminal import escape_line
 from ragwatch.config import Config, load
@@ -20,13 +22,18 @@ from ragwatch.config.canaries import SuiteConfig
 from ragwatch.core.canary.answer import GOLD, RETRIEVED, answers_line
 from ragwatch.core.canary.metric import CanaryMetric
 from ragwatch.core.canary.report import CanaryOutcome, CanaryReport, SuiteReport, suite_line
+from ragwatch.core.canary.score_level import levels_of, with_levels
 from ragwatch.daemon.state_secret import readable_secret
 from ragwatch.daemon.suites import answers_of, suite_of
-from ragwatch.errors import ConfigError
+from ragwatch.errors import ConfigError, StoreError
+from ragwatch.pipeline.canaries.loop import levels_name
 from ragwatch.ports import Judge
 from ragwatch.telemetry import configure_logging
 
 DEGRADED, FAILED_QUERIES = 1, 3
+SCORES_FELL = (
+    "all scores of the retriever fell by more than their own spread, so health is 0; was the embedding changed?"
+)
 _SHOWN_CHARS = 120  # of an answer
 SHOWN_BY_K = (CanaryMetric.RECALL, CanaryMetric.PRECISION, CanaryMetric.F1, CanaryMetric.NDCG)
 
@@ -42,7 +49,7 @@ def canary(given: CanaryArguments) -> int:
     chosen = [suite for suite in config.canaries if not given.names or suite.place.suite in given.names]
     if not chosen:
         raise ConfigError("canaries: none is configured; add a suite such as {suite: docs, file: ..., probe: {...}}")
-    reports = run_async(_run(config, chosen))
+    reports = [_with_levels(config, report) for report in run_async(_run(config, chosen))]
     if given.as_json:
         click.echo(json.dumps({"suites": [suite_line(report) for report in reports]}))
     else:
@@ -74,6 +81,13 @@ async def _run(config: Config, chosen: Iterable[SuiteConfig]) -> list[SuiteRepor
             await judge.close()
 
 
+def _with_levels(config: Config, report: SuiteReport) -> SuiteReport:
+    """Compare the scores with those that the daemon has seen, if there is a state that can be read."""
+    with suppress(ConfigError, StoreError), score_reader(config) as reader:
+        report, _ = with_levels(report, levels_of(reader.recall(levels_name(report.suite))))
+    return report
+
+
 def _show(suite: SuiteReport) -> None:
     console = Console(soft_wrap=True)
     title = f"suite {suite.suite}: {len(suite.reports)} canaries"
@@ -86,6 +100,8 @@ def _show(suite: SuiteReport) -> None:
         f"   recall@{suite.cutoff} {_figure(suite.mean(CanaryMetric.RECALL))}"
         f"   coverage {_figure(suite.mean(CanaryMetric.COVERAGE))}   health {_figure(suite.mean(CanaryMetric.HEALTH))}"
     )
+    if suite.scores_fell:
+        console.print(f"[red]{SCORES_FELL}[/]")
     _show_categories(console, suite)
     _show_answers(console, suite)
     failed = [report for report in suite.reports if not report.success]
@@ -138,7 +154,10 @@ def _reason(report: CanaryReport) -> str:
     if report.failure is not None:
         return f"{report.failure}: {report.retrieved.detail}" if report.retrieved.detail else str(report.failure)
     if report.canary.negative:
-        return f"{len(report.retrieved.hits)} passages returned, none expected"
+        limit, hits = report.canary.min_relevance_score, report.retrieved.hits
+        if limit is not None:
+            return f"score {hits[0].score} at rank 1, max_relevance_score {limit}"
+        return f"{len(hits)} passages returned, none expected; give `max_relevance_score` if it always returns k"
     if report.outcome is CanaryOutcome.MISSING_FROM_TOP_K:
         pairs = zip(report.canary.expected, report.ranks, strict=True)
         missing = [expected.label for expected, rank in pairs if rank is None]

@@ -46,6 +46,7 @@ class SuiteView(TypedDict):
     categories: NotRequired[Sequence[Mapping[str, object]]]
     degraded: Sequence[Mapping[str, object]]
     failed: Sequence[Mapping[str, object]]
+    scores_fell: NotRequired[bool]
     answers: NotRequired[AnswersLine | None]
     wrong: NotRequired[Sequence[Mapping[str, object]]]
     history: Sequence[Mapping[str, object]]
@@ -111,6 +112,7 @@ def _suite(store: NoteStore, suite: str, now: float) -> SuiteView:
         ],
         "degraded": [_degraded(report, changed.get(report.canary.name)) for report in latest.degraded],
         "failed": [_failed(report) for report in latest.reports if report.failure is not None],
+        "scores_fell": latest.scores_fell,
         "answers": answers_line(latest.answers),
         "wrong": list(_wrong(latest)),
         "history": [_past(run_at, report) for run_at, report in reversed(runs)],

@@ -180,6 +180,7 @@ def _canary_shapes() -> dict[str, Schema]:
     wrong = {"canary": TEXT, "query": TEXT, "fault": TEXT, "reference": maybe(TEXT)}
     wrong |= {"gold": maybe(TEXT), "retrieved": maybe(TEXT)}
     of_a_run |= {"answers": maybe(record({**answers, "not_judged": ANYTHING})), "wrong": many(record(wrong))}
+    of_a_run["scores_fell"] = FLAG
     of_a_run |= {"by_k": many(record(at_k)), "categories": many(ANYTHING), "listed": COUNT}
     return {
         "Canaries": record(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from statistics import median
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 from ragwatch.core.canary.answer import JudgedAnswer
 from ragwatch.core.canary.definition import (
@@ -60,6 +60,7 @@ class ReportRecord(TypedDict):
     failure: str | None
     met: list[list[int]] | None
     retrieved: RetrievedRecord
+    scores_fell: NotRequired[bool]
 
 
 def to_record(report: CanaryReport) -> ReportRecord:
@@ -79,6 +80,7 @@ def to_record(report: CanaryReport) -> ReportRecord:
             "detail": report.retrieved.detail,
             "answer": report.retrieved.answer,
         },
+        "scores_fell": report.scores_fell,
     }
 
 
@@ -106,6 +108,7 @@ def from_record(record: ReportRecord) -> CanaryReport:
         outcome=CanaryOutcome(record["outcome"]),
         failure=None if record["failure"] is None else Failure(record["failure"]),
         ranking=None if hits is None else Ranking(grades, tuple(map(tuple, hits))),
+        scores_fell=record.get("scores_fell", False),
     )
 
 

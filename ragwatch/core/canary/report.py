@@ -44,6 +44,8 @@ class CanaryReport:
         outcome: Outcome.
         failure: Why the run failed; None if it did not.
         ranking: Ranks of the expected contexts; None if they are unknown, and for a negative canary.
+        scores_fell: Whether all scores of the suite fell by more than their own spread, see `score_level`. Health is
+            then 0.
     """
 
     canary: Canary
@@ -53,6 +55,7 @@ class CanaryReport:
     outcome: CanaryOutcome
     failure: Failure | None = None
     ranking: Ranking | None = None
+    scores_fell: bool = False
 
     @property
     def success(self) -> bool:
@@ -189,8 +192,12 @@ class SuiteReport:
         k = self.cutoff if k is None else k
         if k > self.cutoff:
             raise ValueError(f"only the first {self.cutoff} passages were evaluated, not {k}")
-        rankings = (report.ranking for report in self.reports if report.ranking is not None)
-        return measures.mean_of_known(metric.row.of(ranking, k) for ranking in rankings)
+        fallen = metric is CanaryMetric.HEALTH
+        return measures.mean_of_known(
+            0.0 if fallen and report.scores_fell else metric.row.of(report.ranking, k)
+            for report in self.reports
+            if report.ranking is not None
+        )
 
     @property
     def degraded(self) -> tuple[CanaryReport, ...]:
@@ -225,6 +232,11 @@ class SuiteReport:
     def faults(self) -> dict[str, AnswerFault]:
         """Stage at fault by canary, for the canaries whose answers are wrong."""
         return faults(self.answers)
+
+    @property
+    def scores_fell(self) -> bool:
+        """Whether all scores of the retriever fell by more than their own spread."""
+        return any(report.scores_fell for report in self.reports)
 
     @property
     def unreachable(self) -> bool:
@@ -273,5 +285,6 @@ def _item(report: CanaryReport) -> dict[str, object]:
         "ranks": list(report.ranks),
         "grades": [] if report.ranking is None else list(report.ranking.grades),
         "scores": list(report.scores),
+        "scores_fell": report.scores_fell,
         "seconds": report.retrieved.seconds,
     }

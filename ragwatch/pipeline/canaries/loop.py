@@ -13,6 +13,7 @@ from ragwatch.core.canary.definition import Canary
 from ragwatch.core.canary.gauges import gauges_of, sums_of, tallies_of
 from ragwatch.core.canary.history import body_of, report_of
 from ragwatch.core.canary.report import CanaryReport, SuiteReport, evaluate
+from ragwatch.core.canary.score_level import levels_of, with_levels
 from ragwatch.core.ranking import TAU, Similarity
 from ragwatch.core.snapshot import Gauges
 from ragwatch.errors import RagwatchError
@@ -62,6 +63,11 @@ class CanarySuite:
         if self.answers is None or report.unreachable:
             return report
         return replace(report, answers=await self.answers.judge(self.name, report.reports, self.probe))
+
+
+def levels_name(suite: str) -> str:
+    """Name under which the usual scores of a suite are stored."""
+    return f"{KIND} {suite} scores"
 
 
 class CanaryLoop:
@@ -180,7 +186,7 @@ class CanaryLoop:
             self.reached.add(name)
         elif again:
             return result
-        await asyncio.to_thread(self._record, result, started, store)
+        result = await asyncio.to_thread(self._record, result, started, store)
         self._telemetry.canaries_ran(name, len(result.reports), len(result.degraded), sum(result.failures.values()))
         return result
 
@@ -204,8 +210,9 @@ class CanaryLoop:
     def _claim(self, name: str, seconds: float) -> bool:
         return self._store.claim(f"{KIND} {name}", self._holder, now=self._clock(), seconds=seconds)
 
-    def _record(self, result: SuiteReport, at: float, store: Store) -> None:
+    def _record(self, result: SuiteReport, at: float, store: Store) -> SuiteReport:
         answered = not result.failures
+        result, levels = with_levels(result, levels_of(store.recall(levels_name(result.suite))))
         before, last = self._gauges.get(result.suite, {}), self._last_success.get(result.suite)
         if answered:
             self._last_success[result.suite] = at
@@ -221,11 +228,13 @@ class CanaryLoop:
             else:
                 self._last_success[result.suite] = last
             raise
+        store.remember(levels_name(result.suite), {key: list(level) for key, level in levels.items()})
         if answered:
             store.remember(f"{KIND} {result.suite} answered", {"at": at})
         detail = change_of(result, before_this[0].body if before_this else None)
         if detail is not None:
             store.record(RecordedEvent(at, KIND, detail))
+        return result
 
     def last_run(self, name: str) -> float | None:
         """Time of the last run of a suite, in any process of the fleet; None before the first.

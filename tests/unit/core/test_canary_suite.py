@@ -110,6 +110,7 @@ def test_line() -> None:
         "ranks": [],
         "grades": [],
         "scores": [],
+        "scores_fell": False,
         "seconds": 10.0,
     }
     assert (items[0]["reason"], items[0]["ranks"], items[0]["scores"]) == ("missing_from_top_k", [2, None], [0.8, None])
