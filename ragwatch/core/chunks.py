@@ -211,13 +211,13 @@ def splits_sentence(claim: str, before: tuple[str | None, str], after: tuple[str
     seam = [*left[-_SEAM_WORDS:], *right[:_SEAM_WORDS]]
     if len(seam) < 2 * _SEAM_WORDS or any(_holds(_plain(text), seam) for _, text in (before, after)):
         return False
-    told = _plain(claim)
-    if _holds(told, seam):
+    stated = _plain(claim)
+    if _holds(stated, seam):
         return True
     places = [None if name is None else document_place(name) for name in (before[0], after[0])]
     if places[0] is None or places[1] is None or (places[0][0], places[0][1] + 1) != places[1]:
         return False
-    return all(2 * len({*part} & {*told}) >= len({*part}) for part in (left, right))
+    return all(2 * len({*part} & {*stated}) >= len({*part}) for part in (left, right))
 
 
 def _plain(text: str) -> list[str]:
