@@ -93,3 +93,4 @@ def test_the_stage_at_fault(gold: float | None, retrieved: float | None, fault: 
 def test_what_is_a_wrong_answer(answer: JudgedAnswer, expected: object) -> None:
     """An abstention is one. Without a reference faithfulness decides, and nothing does where no judge has read it."""
     assert answer.wrong is expected
+    assert answer.unread is (answer.why == "timeout")
