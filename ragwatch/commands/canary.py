@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
+from contextlib import suppress
 
 import click
 from rich.box import SIMPLE_HEAD
@@ -11,42 +13,79 @@ from rich.table import Table
 
 from ragwatch.commands.event_loop import run_async
 from ragwatch.commands.options.samples import CanaryArguments
+from ragwatch.commands.samples import build_judge
+from ragwatch.commands.state_reader import score_reader
 from ragwatch.commands.suite_runs import run_suites
 from ragwatch.commands.terminal import escape_line
-from ragwatch.config import load
+from ragwatch.config import Config, load
+from ragwatch.config.canaries import SuiteConfig
+from ragwatch.core.canary.answer import GOLD, RETRIEVED, answers_line
 from ragwatch.core.canary.metric import CanaryMetric
 from ragwatch.core.canary.report import CanaryOutcome, CanaryReport, SuiteReport, suite_line
+from ragwatch.core.canary.score_level import levels_of, with_levels
 from ragwatch.daemon.state_secret import readable_secret
-from ragwatch.daemon.suites import suite_of
-from ragwatch.errors import ConfigError
+from ragwatch.daemon.suites import answers_of, suite_of
+from ragwatch.errors import ConfigError, StoreError
+from ragwatch.pipeline.canaries.loop import levels_name
+from ragwatch.ports import Judge
 from ragwatch.telemetry import configure_logging
 
 DEGRADED, FAILED_QUERIES = 1, 3
+SCORES_FELL = (
+    "all scores of the retriever fell by more than their own spread, so health is 0; was the embedding changed?"
+)
+_SHOWN_CHARS = 120  # of an answer
 SHOWN_BY_K = (CanaryMetric.RECALL, CanaryMetric.PRECISION, CanaryMetric.F1, CanaryMetric.NDCG)
 
 
 def canary(given: CanaryArguments) -> int:
-    """Run every canary once, now. Nothing is stored."""
+    """Run every canary once, now, and judge the answers of suites with a `judge`. Nothing is stored."""
     configure_logging("error")
     config = load(given.path)
     configured = [suite.place.suite for suite in config.canaries]
     for name in given.names:
         if name not in configured:
             raise ConfigError(f"--suite {name}: is not configured; use one of: {', '.join(configured) or 'none is'}")
-    secret = readable_secret(config.settings.state)
     chosen = [suite for suite in config.canaries if not given.names or suite.place.suite in given.names]
-    suites = [suite_of(suite, secret) for suite in chosen]
-    if not suites:
+    if not chosen:
         raise ConfigError("canaries: none is configured; add a suite such as {suite: docs, file: ..., probe: {...}}")
-    reports = run_async(run_suites(suites))
+    reports = [_with_levels(config, report) for report in run_async(_run(config, chosen))]
     if given.as_json:
         click.echo(json.dumps({"suites": [suite_line(report) for report in reports]}))
     else:
         for report in reports:
             _show(report)
-    if any(report.degraded for report in reports):
+    if any(report.degraded or report.faults for report in reports):
         return DEGRADED
-    return FAILED_QUERIES if any(report.failures for report in reports) else 0
+    unread = any(answer.unread for report in reports for answer in report.answers)
+    return FAILED_QUERIES if unread or any(report.failures for report in reports) else 0
+
+
+async def _run(config: Config, chosen: Iterable[SuiteConfig]) -> list[SuiteReport]:
+    """Run the suites with judges of their own, whose budgets are in memory, and close these."""
+    secret = readable_secret(config.settings.state)
+    configured = {judge.place.name: judge for judge in config.judges}
+    judges: dict[str, Judge] = {}
+
+    def judge_of(name: str) -> Judge:
+        if name not in judges:
+            judges[name] = build_judge(configured[name], config.settings.criterion_rules)
+        return judges[name]
+
+    try:
+        return await run_suites(
+            [suite_of(suite, secret, answers_of(config, suite.place, judge_of)) for suite in chosen]
+        )
+    finally:
+        for judge in judges.values():
+            await judge.close()
+
+
+def _with_levels(config: Config, report: SuiteReport) -> SuiteReport:
+    """Compare the scores with those that the daemon has seen, if there is a state that can be read."""
+    with suppress(ConfigError, StoreError), score_reader(config) as reader:
+        report, _ = with_levels(report, levels_of(reader.recall(levels_name(report.suite))))
+    return report
 
 
 def _show(suite: SuiteReport) -> None:
@@ -61,16 +100,40 @@ def _show(suite: SuiteReport) -> None:
         f"   recall@{suite.cutoff} {_figure(suite.mean(CanaryMetric.RECALL))}"
         f"   coverage {_figure(suite.mean(CanaryMetric.COVERAGE))}   health {_figure(suite.mean(CanaryMetric.HEALTH))}"
     )
+    if suite.scores_fell:
+        console.print(f"[red]{SCORES_FELL}[/]")
     _show_categories(console, suite)
+    _show_answers(console, suite)
     failed = [report for report in suite.reports if not report.success]
     if not failed:
-        console.print("[green]every canary succeeded[/]")
+        wrong = " to retrieve what it expects" if suite.faults else ""
+        console.print(f"[green]every canary succeeded{wrong}[/]")
         return
     table = Table("canary", "outcome", "reason")
     for report in failed:
         colour = "red" if report.degraded else "yellow"
         table.add_row(escape_line(report.canary.name), f"[{colour}]{report.outcome}[/]", escape_line(_reason(report)))
     console.print(table)
+
+
+def _show_answers(console: Console, suite: SuiteReport) -> None:
+    """Show correctness from both kinds of contexts, the stage at fault, and the wrong answers."""
+    line = answers_line(suite.answers)
+    if line is None:
+        return
+    right, own = (_figure(line["correctness"][contexts]) for contexts in (GOLD, RETRIEVED))
+    console.print(f"answers: correctness {right} with the expected contexts, {own} with the retrieved ones")
+    for verdict in line["verdict"]:
+        console.print(f"[red]{escape_line(verdict)}[/]")
+    for why, count in line["not_judged"].items():
+        console.print(f"[yellow]{count} answers not judged: {escape_line(why)}[/]")
+    if suite.faults:
+        table = Table("canary", "stage at fault", "answer with the expected contexts", "with the retrieved ones")
+        texts = {(answer.canary, answer.contexts): answer.answer or "" for answer in suite.answers}
+        for name, fault in suite.faults.items():
+            answers = (escape_line(texts.get((name, contexts), "")[:_SHOWN_CHARS]) for contexts in (GOLD, RETRIEVED))
+            table.add_row(escape_line(name), str(fault), *answers)
+        console.print(table)
 
 
 def _show_categories(console: Console, suite: SuiteReport) -> None:
@@ -91,7 +154,10 @@ def _reason(report: CanaryReport) -> str:
     if report.failure is not None:
         return f"{report.failure}: {report.retrieved.detail}" if report.retrieved.detail else str(report.failure)
     if report.canary.negative:
-        return f"{len(report.retrieved.hits)} passages returned, none expected"
+        limit, hits = report.canary.min_relevance_score, report.retrieved.hits
+        if limit is not None:
+            return f"score {hits[0].score} at rank 1, max_relevance_score {limit}"
+        return f"{len(hits)} passages returned, none expected; give `max_relevance_score` if it always returns k"
     if report.outcome is CanaryOutcome.MISSING_FROM_TOP_K:
         pairs = zip(report.canary.expected, report.ranks, strict=True)
         missing = [expected.label for expected, rank in pairs if rank is None]

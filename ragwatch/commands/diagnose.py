@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -57,7 +58,8 @@ def diagnose(given: DiagnoseArguments) -> int:
     stored = verdicts(config, Query(judge=judge, route=given.route, limit=given.answers))
     questions = [question_of(row.verdict, row.sample, judgements) for row in stored if row.sample is not None]
     suites = _suites(config, given.k)
-    findings = make_checks(questions, suites, terms=terms)
+    similar = frozenset() if given.similar is None else _read_similar(given.similar)
+    findings = make_checks(questions, suites, terms=terms, similar=similar)
     canaries = sum(len(suite.reports) for suite in suites)
     line = {"route": given.route, "judge": judge, "canaries": canaries} | findings_line(findings, questions)
     if given.as_json:
@@ -70,6 +72,22 @@ def diagnose(given: DiagnoseArguments) -> int:
     if failed and given.k is not None:
         return NOT_ENOUGH_DATA  # what was asked for was not measured
     return 0 if any(finding.status is Status.FINE for finding in findings) else NOT_ENOUGH_DATA
+
+
+def _read_similar(path: Path) -> frozenset[frozenset[str]]:
+    """Read pairs of ids, one a line; empty lines are passed over."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"--similar {path}: cannot be read: {error}") from error
+    pairs = set()
+    for number, line in enumerate(lines, start=1):
+        pair = frozenset(name.strip() for name in line.split("\t"))
+        if line.strip() and (len(pair) != 2 or "" in pair or line.count("\t") != 1):
+            raise ConfigError(f"--similar {path}: line {number} is no pair; write two different ids with a tab between")
+        if line.strip():
+            pairs.add(pair)
+    return frozenset(pairs)
 
 
 def _suites(config: Config, k: int | None) -> list[SuiteReport]:
@@ -123,6 +141,7 @@ def question_of(verdict: VerdictRecord, sample: SampleRecord, qrels: Qrels = NO_
         tuple(chunks),
         RelevanceSource.JUDGE if labelled is None else RelevanceSource.LABELS,
         together=tuple(claim.contexts if claim.joint else () for claim in supported),
+        claims=tuple(claim.text for claim in supported),
         retrieval_failed=None if verdict.stage is None else verdict.stage == Stage.RETRIEVAL,
         day=datetime.fromtimestamp(verdict.at, UTC).date().isoformat(),
         dates=tuple(str(metadata[name])[:_DAY_CHARS] for name in _DATES if isinstance(metadata.get(name), str)),

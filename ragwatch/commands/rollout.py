@@ -20,7 +20,7 @@ from ragwatch.commands.event_loop import run_async
 from ragwatch.commands.input_files import InputFiles
 from ragwatch.commands.options.retrieval import RolloutArguments
 from ragwatch.commands.samples import SampleFiles, judge_named, read_samples
-from ragwatch.commands.state_reader import pruned_until, retention_warning, walk_verdicts
+from ragwatch.commands.state_reader import pruned_until, retention_warning, user_scores, walk_verdicts
 from ragwatch.commands.suite_runs import run_suites
 from ragwatch.commands.terminal import escape_line
 from ragwatch.commands.variants import live_variants
@@ -29,7 +29,7 @@ from ragwatch.config.rollout import FeedbackOptions, JudgedOptions, LiveOptions,
 from ragwatch.core.canary.report import suite_line
 from ragwatch.core.compare import key_of
 from ragwatch.core.compare_line import compare_answers, compare_verdicts
-from ragwatch.core.feedback import feedback_score
+from ragwatch.core.feedback import FIELDS, NAME, feedback_score
 from ragwatch.core.ranking import Ranking
 from ragwatch.core.rollout.definition import Measured, Outcome, RolloutStep, StageReport
 from ragwatch.core.rollout.live import USER_METRIC, LiveAnswer, LiveRules, live_stage
@@ -203,17 +203,25 @@ class Rollout:
         since = max(options.start, math.nextafter(until, math.inf))
         query = Query(judge=judge, since=since, limit=MAX_ANSWERS)
         counts: Counter[str] = Counter()
-        answers = list(self._answers(walk_verdicts(self._config, query), options.feedback, counts))
+        said = user_scores(self._config, since)
+        answers = list(self._answers(walk_verdicts(self._config, query), options.feedback, said, counts))
         notes += [f"{count} answers {what}" for what, count in sorted(counts.items())]
         if options.feedback is None:
-            notes.append("no user metric: set `rollout.live.feedback` to the metadata field that feedback is logged in")
+            notes.append(
+                f"no user metric: set `rollout.live.feedback` to {NAME} ({len(said)} answers have one), or to the"
+                " metadata field that feedback is logged in"
+            )
         metrics = (*([] if options.feedback is None else [USER_METRIC]), *JUDGED_METRICS)
         deciding = frozenset(JUDGED_METRICS if options.feedback is None else (USER_METRIC,))
         rules = LiveRules(metrics, deciding, options.margin, options.share, self._confidence)
         return live_stage(answers, rules, notes)
 
     def _answers(
-        self, rows: Iterable[StoredVerdict], feedback: FeedbackOptions | None, counts: Counter[str]
+        self,
+        rows: Iterable[StoredVerdict],
+        feedback: FeedbackOptions | None,
+        said: Mapping[str, float],
+        counts: Counter[str],
     ) -> Iterable[LiveAnswer]:
         """Yield the answers of both variants without their texts; those of earlier versions lack scores."""
         version = ""
@@ -232,13 +240,28 @@ class Rollout:
                 scores = {name: score for name, score in known if score is not None}
             else:
                 counts["could not be judged" if not verdict.judged else "were read by an earlier version"] += 1
-            if feedback is not None and (given := _inside(metadata, feedback.field)) is not None:
-                score = feedback_score(given, feedback.worst, feedback.best)
-                if score is None:
-                    counts["have feedback that is neither thumbs nor a number of the scale"] += 1
-                else:
-                    scores[USER_METRIC] = score
+            if feedback is not None:
+                score = self._user_score(feedback, metadata, said.get(verdict.key), counts)
+                scores |= {} if score is None else {USER_METRIC: score}
             yield LiveAnswer(verdict.at, names[str(value)], scores, 1.0 / verdict.probability)
+
+    def _user_score(
+        self, feedback: FeedbackOptions, metadata: Mapping[str, object], said: float | None, counts: Counter[str]
+    ) -> float | None:
+        """Return what the user says of an answer; None if nothing can be read.
+
+        What the daemon has stored comes first where it reads the same field: it has what came later, too.
+        """
+        field = feedback.field.removeprefix("metadata.")
+        if feedback.field == NAME or (
+            said is not None and field in FIELDS and not self._config.settings.feedback.field
+        ):
+            return said
+        given = _inside(metadata, feedback.field)
+        score = None if given is None else feedback_score(given, feedback.worst, feedback.best)
+        if given is not None and score is None:
+            counts["have feedback that is neither thumbs nor a number of the scale"] += 1
+        return score
 
 
 def _key(sample: Sample) -> str:

@@ -23,6 +23,7 @@ from ragwatch.stores.days import DayReader
 from ragwatch.stores.decoding import verdict_of
 from ragwatch.stores.encryption import check_keys
 from ragwatch.stores.rows import unpack
+from ragwatch.stores.sqlite.feedback import SCORES_SINCE
 from ragwatch.stores.sqlite.notes import LABELS, RUNS
 from ragwatch.stores.sqlite.reader import DAYS, ReadConnection
 from ragwatch.stores.sqlite.rejudging import RejudgeConnection
@@ -33,6 +34,7 @@ from ragwatch.stores.sqlite.store import Options
 from ragwatch.stores.traits import answer_of
 
 MAX_VERDICTS = 20_000  # read by one command
+_NEVER = 1e12  # seconds since the epoch
 
 
 def verdicts(config: Config, query: Query) -> Iterator[StoredVerdict]:
@@ -187,6 +189,23 @@ def _labels(config: Config) -> list[Label]:
     connection = _connect(config)
     try:
         return [from_record(unpack(body)) for body, _ in connection.rows(LABELS, (0.0,))]
+    finally:
+        connection.close()
+
+
+def user_scores(config: Config, since: float) -> dict[str, float]:
+    """The last score by users, by the key of the sample, of the answers since an instant.
+
+    Raises:
+        ConfigError: The kind of store cannot be read.
+        StoreError: There is no state yet, or it cannot be read.
+    """
+    if is_shared(config.store):
+        with shared_store(config.store) as store:
+            return {row.key: score for row, score in store.rated(since, _NEVER)}
+    connection = _connect(config)
+    try:
+        return {str(key): float(score) for key, score in connection.rows(SCORES_SINCE, (since,))}
     finally:
         connection.close()
 

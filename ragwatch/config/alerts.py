@@ -108,6 +108,7 @@ class Alerts(FrozenOptions):
     free: Bytes = _LIMITS.free
     degraded: StrictRatio = _LIMITS.degraded
     canary_answers: StrictRatio = _LIMITS.canary_answers
+    canary_answers_floor: StrictRatio = _LIMITS.canary_answers_floor
 
     @property
     def page_rises(self) -> Mapping[Signal, float]:

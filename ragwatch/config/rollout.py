@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, date, datetime
 from typing import Annotated, Self
 
-from pydantic import BeforeValidator, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, model_validator
 
 from ragwatch.config.options import DAY, FrozenOptions, Ratio, Seconds
+from ragwatch.core.feedback import NAME
 
-_FIELD = r"^metadata(\.[^.]{1,128}){1,8}$"
+_FIELD = re.compile(r"metadata(\.[^.]{1,128}){1,8}")
 Text = Annotated[str, StringConstraints(min_length=1, max_length=256)]
 
 
@@ -50,10 +52,16 @@ class JudgedOptions(FrozenOptions):
         return self
 
 
-class FeedbackOptions(FrozenOptions):
-    """Where feedback of users is logged, and what its numbers mean."""
+def _check_field(value: str) -> str:
+    if value != NAME and not _FIELD.fullmatch(value):
+        raise ValueError(f"{value!r} is neither {NAME} (all that users say) nor a field such as metadata.thumbs")
+    return value
 
-    field: Annotated[str, Field(pattern=_FIELD)]
+
+class FeedbackOptions(FrozenOptions):
+    """What users say: `user_score` as the daemon has read it, or a field of the metadata and what its numbers mean."""
+
+    field: Annotated[str, AfterValidator(_check_field)]
     worst: float | None = None
     best: float | None = None
 
@@ -61,6 +69,10 @@ class FeedbackOptions(FrozenOptions):
     def _check_scale(self) -> Self:
         if (self.worst is None) != (self.best is None) or (self.worst is not None and self.worst == self.best):
             raise ValueError("has half a scale; give two different numbers `worst` and `best`, or neither for thumbs")
+        if self.field == NAME and self.worst is not None:
+            raise ValueError(
+                f"has a scale for {NAME}, which is from 0 to 1; write the scale at the top-level `feedback`"
+            )
         return self
 
 

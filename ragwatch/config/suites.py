@@ -15,7 +15,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
 from ragwatch.config.options import FrozenOptions
 from ragwatch.config.text import MAX_BYTES, explain_all, load_text
-from ragwatch.core.canary.definition import Canary, Category, Expected, Grade, name_of
+from ragwatch.core.canary.definition import NOTHING_EXPECTED, Canary, Category, Expected, Grade, name_of
 from ragwatch.errors import ConfigError
 
 MAX_CANARIES = 10_000
@@ -61,11 +61,29 @@ class CanaryItemOptions(FrozenOptions):
     query: Text
     expected: tuple[Annotated[ExpectedItem, BeforeValidator(_parse_expected)], ...] = ()
     name: Text | None = Field(None, max_length=128)
-    category: Category = Category.SIMPLE_FACTUAL
+    category: Category | None = None
     min_relevance_score: Number | None = None
+    max_relevance_score: Number | None = None
     min_recall: Number = Field(1.0, gt=0.0, le=1.0)
     reference: Text | None = None
     tags: tuple[Text, ...] = ()
+
+    @property
+    def kind(self) -> Category:
+        """The category; `expected: []` alone means a negative canary."""
+        empty = "expected" in self.model_fields_set and not self.expected
+        return self.category or (Category.NEGATIVE if empty else Category.SIMPLE_FACTUAL)
+
+    @property
+    def relevant_from(self) -> float | None:
+        """The score from which a passage is relevant, whichever key it is written as."""
+        if self.max_relevance_score is None:
+            return self.min_relevance_score
+        if self.kind not in NOTHING_EXPECTED or self.expected:
+            raise ValueError("max_relevance_score: is for negative canaries; write min_relevance_score")
+        if self.min_relevance_score is not None:
+            raise ValueError("max_relevance_score: says the same as min_relevance_score here; leave one of them out")
+        return self.max_relevance_score
 
 
 def read_suite(path: Path) -> tuple[Canary, ...]:
@@ -131,8 +149,8 @@ def _canary(item: object, place: str) -> Canary:
             options.name or name_of(options.query),
             options.query,
             tuple(_context(context, f"{place}.expected[{index}]") for index, context in enumerate(options.expected)),
-            category=options.category,
-            min_relevance_score=options.min_relevance_score,
+            category=options.kind,
+            min_relevance_score=options.relevant_from,
             min_recall=options.min_recall,
             reference=options.reference,
             tags=options.tags,

@@ -30,6 +30,8 @@ _INNER_STOP = re.compile(r"[.!?][\"'”’»)\]*_`]{0,3}\s|[。！？]")
 _PART_WORDS = ("chunk", "part", "section", "page", "para")
 _SEPARATORS = "#:/_.- "
 _MAX_ID_CHARS = 300
+_WORD = re.compile(r"\w+")
+_SEAM_WORDS = 2  # on either side of a cut
 
 
 def begins_inside(text: str) -> bool | None:
@@ -190,3 +192,37 @@ def linked(chunks: Sequence[tuple[str | None, str]]) -> bool:
         else ((first, second) for index, first in enumerate(few) for second in few[index + 1 :])
     )
     return any(are_neighbours(first, second) for first, second in pairs)
+
+
+def splits_sentence(claim: str, before: tuple[str | None, str], after: tuple[str | None, str]) -> bool:
+    """Returns whether a claim tells a sentence that begins at the end of one chunk and ends at the start of another.
+
+    Either the claim has the words on both sides of the cut in a row, or the ids place the chunks one after the other
+    and the claim has half of the words of both parts of the sentence. No chunk alone holds the words around the cut.
+
+    >>> first = "It opens in May. The fee for a card is"
+    >>> splits_sentence("The fee for a card is 12 euros.", (None, first), (None, "12 euros a year. Pay in cash."))
+    True
+    """
+    if not ends_inside(before[1]):
+        return False
+    left = _plain(_INNER_STOP.split(before[1][-_EDGE_CHARS:])[-1])
+    right = _plain(_INNER_STOP.split(after[1][:_EDGE_CHARS], maxsplit=1)[0])
+    seam = [*left[-_SEAM_WORDS:], *right[:_SEAM_WORDS]]
+    if len(seam) < 2 * _SEAM_WORDS or any(_holds(_plain(text), seam) for _, text in (before, after)):
+        return False
+    stated = _plain(claim)
+    if _holds(stated, seam):
+        return True
+    places = [None if name is None else document_place(name) for name in (before[0], after[0])]
+    if places[0] is None or places[1] is None or (places[0][0], places[0][1] + 1) != places[1]:
+        return False
+    return all(2 * len({*part} & {*stated}) >= len({*part}) for part in (left, right))
+
+
+def _plain(text: str) -> list[str]:
+    return _WORD.findall(text.casefold())
+
+
+def _holds(words: Sequence[str], part: Sequence[str]) -> bool:
+    return f" {' '.join(part)} " in f" {' '.join(words)} "

@@ -3,13 +3,13 @@
 Head questions are the most frequent ones, which make 80 % of the traffic together. Edge questions are phrased oddly
 (their words are rare in the other questions), ambiguous (the retrieval scores of their contexts lie close together) or
 have no good answer (the service abstains). Multi-hop questions need more than one context. Temporal ones name a date
-that is later than the last update of the index.
+that is later than the last update of the index, or ask about today and what is newest. Comparative ones compare.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from math import ceil, fsum
@@ -30,6 +30,18 @@ _DATE = re.compile(
     re.IGNORECASE,
 )
 _MAX_CHARS = 20_000
+_NOW = re.compile(
+    r"\b(?:today(?:'s|’s)?|tonight|yesterday|tomorrow|nowadays|right now|currently|so far|latest|newest|most recent"
+    r"|(?:this|last|next) (?:morning|week|month|quarter|year)"
+    r"|(?:up ?coming|current|recent) (?:release|version|changes?))\b",
+    re.IGNORECASE,
+)
+_COMPARISON = re.compile(
+    r"\b(?:compare[sd]?|comparison|versus|vs|differences? (?:between|of|from)|differ(?:s|ent)? from|in contrast to"
+    r"|(?:better|worse|cheaper|faster|slower|more|less|rather|other|larger|smaller|older|newer|longer|shorter) than"
+    r"|which (?:of|one) [^.?!]{0,80}\bor\b)",
+    re.IGNORECASE,
+)
 
 
 class QuestionKind(StrEnum):
@@ -41,6 +53,7 @@ class QuestionKind(StrEnum):
     NO_GOOD_ANSWER = "no_good_answer"
     MULTI_HOP = "multi_hop"
     TEMPORAL = "temporal"
+    COMPARATIVE = "comparative"
     OTHER = "other"
 
 
@@ -70,7 +83,7 @@ def kinds_of(questions: Sequence[AskedQuestion], indexed: str | None) -> list[di
 
     Args:
         questions: All questions of the traffic.
-        indexed: Date of the last update of the index, as YYYY-MM-DD; None if it is unknown, so that none is temporal.
+        indexed: Date of the last update of the index, as YYYY-MM-DD; None if it is unknown, so that dates tell nothing.
 
     >>> questions = [AskedQuestion("Who won in 2031?", 8.0, 2, abstained=2), AskedQuestion("?", 1.0, 1)]
     >>> [list(map(str, kinds)) for kinds in kinds_of(questions, "2030-01-01")]
@@ -95,10 +108,19 @@ def kinds_of(questions: Sequence[AskedQuestion], indexed: str | None) -> list[di
             kinds[QuestionKind.MULTI_HOP] = (
                 f"{question.several} of {question.answers} answers need more than one context"
             )
-        later = None if indexed is None else later_date(question.text, indexed)
-        if later is not None:
-            kinds[QuestionKind.TEMPORAL] = f"asks about {later}; the index is of {indexed}"
+        kinds |= dict(_by_wording(question.text, indexed))
     return reasons
+
+
+def _by_wording(text: str, indexed: str | None) -> Iterator[tuple[QuestionKind, str]]:
+    """Yields the kinds that the words of a question tell, with their reasons."""
+    later = None if indexed is None else later_date(text, indexed)
+    if later is not None:
+        yield QuestionKind.TEMPORAL, f"asks about {later}; the index is of {indexed}"
+    elif (now := _NOW.search(text[:_MAX_CHARS])) is not None:
+        yield QuestionKind.TEMPORAL, f"asks about {now[0].lower()}"
+    if (comparison := _COMPARISON.search(text[:_MAX_CHARS])) is not None:
+        yield QuestionKind.COMPARATIVE, f"compares: {comparison[0].lower()}"
 
 
 def _head(questions: Sequence[AskedQuestion]) -> list[int]:

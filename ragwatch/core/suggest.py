@@ -46,6 +46,7 @@ _BY_PRIORITY = (
     QuestionKind.TEMPORAL,
     QuestionKind.NO_GOOD_ANSWER,
     QuestionKind.MULTI_HOP,
+    QuestionKind.COMPARATIVE,
     QuestionKind.ODD_PHRASING,
     QuestionKind.AMBIGUOUS,
 )
@@ -274,6 +275,7 @@ def _suggestion(
     else:
         simple = len(expected) <= MAX_SIMPLE_CONTEXTS and QuestionKind.MULTI_HOP not in kinds
         category = Category.SIMPLE_FACTUAL if simple else Category.COMPLEX_FACTUAL
+        category = Category.COMPARATIVE if QuestionKind.COMPARATIVE in kinds else category
     return CanarySuggestion(
         Canary(name_of(question.text), question.text, expected, category, tags=(TAG,)),
         question.weight,

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 
 from ragwatch.config.paging import unpaged
+from ragwatch.core.canary.answer import answers_line
 from ragwatch.core.canary.report import SuiteReport
 from ragwatch.core.sample import Sample, SampleRecord
 from ragwatch.daemon.events import REPORTED
@@ -170,7 +171,9 @@ def _summary(report: SuiteReport | None) -> str:
     if report is None:
         return "is running already, in this process or another one"
     failed = sum(report.failures.values())
-    return f"{len(report.reports)} asked, {len(report.degraded)} degraded, {failed} failed"
+    answers = answers_line(report.answers)
+    verdict = "".join(f"; {line}" for line in answers["verdict"]) if answers else ""
+    return f"{len(report.reports)} asked, {len(report.degraded)} degraded, {failed} failed{verdict}"
 
 
 async def _acknowledge(watchers: Watchers, parameters: Mapping[str, str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from time import time
 
 from ragwatch import probes
@@ -46,18 +46,35 @@ def suite_of(
     )
 
 
+def answers_of(
+    config: Config, suite: SuitePlace, judge_of: Callable[[str], Judge], *, clock: Clock = time
+) -> AnswerJudging | None:
+    """Build the judging of a suite's answers; None if the suite has no `judge`.
+
+    Args:
+        config: The configuration.
+        suite: The suite.
+        judge_of: Returns the judge with a configured name.
+        clock: Seconds since the epoch.
+    """
+    if suite.judge is None:
+        return None
+    timeout = config.settings.judging.timeout
+    return AnswerJudging(judge_of(suite.judge), oracle=suite.oracle, clock=clock, timeout_seconds=timeout)
+
+
 def canary_loop(config: Config, judges: Iterable[Judge], shared: SharedState) -> CanaryLoop:
     """Build the loop that runs the canary suites of a configuration."""
-    by_name, timeout = {judge.name: judge for judge in judges}, config.settings.judging.timeout
-
-    def answer_judging(options: SuitePlace) -> AnswerJudging | None:
-        if options.judge is None:
-            return None
-        return AnswerJudging(by_name[options.judge], oracle=options.oracle, clock=shared.clock, timeout_seconds=timeout)
-
+    by_name = {judge.name: judge for judge in judges}
     return CanaryLoop(
         tuple(
-            suite_of(suite, shared.secret, answer_judging(suite.place), clock=shared.clock) for suite in config.canaries
+            suite_of(
+                suite,
+                shared.secret,
+                answers_of(config, suite.place, by_name.__getitem__, clock=shared.clock),
+                clock=shared.clock,
+            )
+            for suite in config.canaries
         ),
         store=shared.store,
         telemetry=shared.telemetry,

@@ -79,24 +79,29 @@ def _degraded(plan: RulePlan) -> Iterator[Alert]:
 
 
 def _wrong_answers(plan: RulePlan) -> Alert:
-    """Compares with the same suite's own past: a judge scores right answers differently from suite to suite."""
-    scores = 'ragwatch_canary_answer_ratio{quantity=~"correctness|faithfulness|answer_relevancy"}'
-    now = f"min by (job, suite, quantity, contexts) ({scores})"
+    """Compares with the same suite's own past, as judges differ from suite to suite, and with a floor.
+
+    Answers that were wrong from the beginning have a past that is as bad. Relevancy has no floor, as a part is .5.
+    """
+    name, by = "ragwatch_canary_answer_ratio", "(job, suite, quantity, contexts)"
+    scores = f'{name}{{quantity=~"correctness|faithfulness|answer_relevancy"}}'
     window = span(plan.windows[-1])
-    past = (
-        "max by (job, suite, quantity, contexts) (\n"
-        f"  quantile_over_time(0.5, {scores}[{window}] offset {span(plan.windows[0])})\n)"
-    )
+    past = f"max by {by} (\n  quantile_over_time(0.5, {scores}[{window}] offset {span(plan.windows[0])})\n)"
+    expr = f"min by {by} ({scores}) < {past} - {plan.limits.canary_answers:g}"
+    if plan.limits.canary_answers_floor:
+        absolute = f'{name}{{quantity=~"correctness|faithfulness"}}'
+        expr = f"({expr})\nor min by {by} ({absolute}) < {plan.limits.canary_answers_floor:g}"
     return _retrieval(
         name="RagwatchCanaryAnswersWrong",
-        meaning="The answers to a canary suite score .2 below their median of three days.",
+        meaning="The answers to a canary suite score .2 below their median of three days, or below .5.",
         delay="one run of the suite",
-        promise="depends on how much the answers of the service vary; `alerts.canary_answers` is the fall",
-        expr=f"{now} < {past} - {plan.limits.canary_answers:g}",
-        summary=f'{SUITE}: {{{{ $labels.quantity }}}} of the canary answers fell to {{{{ $value | printf "%.2f" }}}}.',
-        description=f"The answers to suite {SUITE} from its {{{{ $labels.contexts }}}} contexts are worse than the "
-        f"median of the last {window}. If those from expected contexts are worse too, the stage at fault is "
-        "generation.",
+        promise="depends on how much the answers of the service vary; `alerts.canary_answers` is the fall, "
+        "`alerts.canary_answers_floor` the floor (0: none)",
+        expr=expr,
+        summary=f'{SUITE}: {{{{ $labels.quantity }}}} of the canary answers is {{{{ $value | printf "%.2f" }}}}.',
+        description=f"The answers to suite {SUITE} from its {{{{ $labels.contexts }}}} contexts are wrong, or worse "
+        f"than the median of the last {window}. If those from the expected contexts (`gold`) are wrong too, the stage "
+        "at fault is generation.",
         severity=Severity.CRITICAL,
     )
 

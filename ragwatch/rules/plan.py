@@ -53,6 +53,8 @@ class Limits:
         free: Free bytes on the disk of the state directory.
         degraded: Share of the canaries of a suite that are degraded, above which the alert is critical.
         canary_answers: Fall of the mean score of a suite's answers below their median of the longest window.
+        canary_answers_floor: Mean correctness or faithfulness of a suite's answers below which they are wrong, whatever
+            they were before; 0 for no floor.
     """
 
     samples: int = 30
@@ -70,6 +72,7 @@ class Limits:
     free: int = 512 << 20
     degraded: float = 0.5
     canary_answers: float = 0.2
+    canary_answers_floor: float = 0.5
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NotRequired, TypedDict
 
+from ragwatch.core.canary.answer import GOLD, RETRIEVED, AnswersLine, answers_line
 from ragwatch.core.canary.definition import Hit
 from ragwatch.core.canary.history import CanaryDiff, RankChange, changes, report_of
 from ragwatch.core.canary.metric import CanaryMetric
@@ -21,6 +22,7 @@ MAX_LISTED, MAX_HITS = 50, 5
 MAX_LABEL_CHARS = 60
 _HEADLINES = {
     "bad": "Retrieval has degraded",
+    "wrong": "Answers to canaries are wrong",
     "unsure": "Some canary queries failed",
     "good": "No canary is degraded",
     "silent": "No canary has run yet",
@@ -44,6 +46,9 @@ class SuiteView(TypedDict):
     categories: NotRequired[Sequence[Mapping[str, object]]]
     degraded: Sequence[Mapping[str, object]]
     failed: Sequence[Mapping[str, object]]
+    scores_fell: NotRequired[bool]
+    answers: NotRequired[AnswersLine | None]
+    wrong: NotRequired[Sequence[Mapping[str, object]]]
     history: Sequence[Mapping[str, object]]
     listed: NotRequired[int]
 
@@ -69,11 +74,12 @@ def canaries(store: NoteStore | None, suites: Iterable[str], *, now: float) -> d
     views = [_without_runs(suite) if store is None else _suite(store, suite, now) for suite in suites]
     states = [view["state"] for view in views]
     state = next((state for state in ("bad", "unsure", "good") if state in states), "silent")
+    degraded = sum(len(view["degraded"]) for view in views)
     return {
         "now": now,
         "state": state,
-        "headline": _HEADLINES[state],
-        "degraded": sum(len(view["degraded"]) for view in views),
+        "headline": _HEADLINES["wrong" if state == "bad" and not degraded else state],
+        "degraded": degraded,
         "asked": sum(view["canaries"] for view in views),
         "suites": views,
     }
@@ -106,6 +112,9 @@ def _suite(store: NoteStore, suite: str, now: float) -> SuiteView:
         ],
         "degraded": [_degraded(report, changed.get(report.canary.name)) for report in latest.degraded],
         "failed": [_failed(report) for report in latest.reports if report.failure is not None],
+        "scores_fell": latest.scores_fell,
+        "answers": answers_line(latest.answers),
+        "wrong": list(_wrong(latest)),
         "history": [_past(run_at, report) for run_at, report in reversed(runs)],
         "listed": MAX_LISTED,
     }
@@ -124,7 +133,7 @@ def _runs(store: NoteStore, suite: str) -> list[tuple[float, SuiteReport]]:
 
 
 def _state(report: SuiteReport) -> str:
-    if report.degraded:
+    if report.degraded or report.faults:
         return "bad"
     if report.failures:
         return "unsure"
@@ -155,6 +164,21 @@ def _past(at: float, report: SuiteReport) -> dict[str, object]:
 
 def _failed(report: CanaryReport) -> dict[str, object]:
     return {"canary": report.canary.name, "reason": str(report.failure), "detail": report.retrieved.detail}
+
+
+def _wrong(run: SuiteReport) -> Iterator[dict[str, object]]:
+    """Yields the canaries whose answers are wrong, with both answers and the reference."""
+    canaries = {report.canary.name: report.canary for report in run.reports}
+    answers = {(answer.canary, answer.contexts): answer.answer for answer in run.answers}
+    for name, fault in run.faults.items():
+        canary = canaries.get(name)
+        yield {
+            "canary": name,
+            "query": "" if canary is None else canary.query,
+            "fault": str(fault),
+            "reference": None if canary is None else canary.reference,
+            **{contexts: answers.get((name, contexts)) for contexts in (GOLD, RETRIEVED)},
+        }
 
 
 def _degraded(report: CanaryReport, change: CanaryDiff | None) -> dict[str, object]:

@@ -180,6 +180,12 @@ def _canary_shapes() -> dict[str, Schema]:
         "history": many(record({**past, **quality})),
     }
     of_a_run = {"age_seconds": NUMBER, "cutoff": COUNT, "coverage": maybe(NUMBER), "health": maybe(NUMBER)}
+    correctness = record({"gold": maybe(NUMBER), "retrieved": maybe(NUMBER)})
+    answers = {"judged": COUNT, "correctness": correctness, "faults": ANYTHING, "verdict": many(TEXT)}
+    wrong = {"canary": TEXT, "query": TEXT, "fault": TEXT, "reference": maybe(TEXT)}
+    wrong |= {"gold": maybe(TEXT), "retrieved": maybe(TEXT)}
+    of_a_run |= {"answers": maybe(record({**answers, "not_judged": ANYTHING})), "wrong": many(record(wrong))}
+    of_a_run["scores_fell"] = FLAG
     of_a_run |= {"by_k": many(record(at_k)), "categories": many(ANYTHING), "listed": COUNT}
     return {
         "Canaries": record(

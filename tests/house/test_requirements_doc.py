@@ -19,7 +19,10 @@ from ragwatch.errors import ConfigError
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "requirements.md"
 STAND_IN = ROOT / "docs" / "examples" / "requirements" / "stand_in.py"
-RUN_BY_TESTS = {"metrics.md", "exercise.md"}  # pages whose examples are doctests, see test_metrics_doc.py
+RUN_BY_TESTS = {
+    "metrics.md",
+    "exercise.md",
+}  # pages whose examples are doctests, see tests/functional/test_typed_documents.py
 NO_COMMAND = "none: see the page"
 NUMBER = re.compile(r"(?<![\w.])\d*\.?\d+(?![\w.]*\d)")
 

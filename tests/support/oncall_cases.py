@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import sqrt
 
 from ragwatch.model.quantities import Quantity
@@ -136,6 +136,13 @@ def _level(alert: str, name: str, own: str, *values: float, severity: str | None
     return Case(alert, labels, {metric: Flat(bad)}, {metric: Flat(short)}, {metric: Flat(good)})
 
 
+def _answers(contexts: str, bad: float, short: float, *, before: float | None) -> Case:
+    """Mean correctness of the answers to a suite, which is .9 at its best, after another one or from the beginning."""
+    own = f"suite=docs,quantity=correctness,contexts={contexts}"
+    case = _level("RagwatchCanaryAnswersWrong", "ragwatch_canary_answer_ratio", own, bad, short, 0.9)
+    return case if before is None else replace(case, before=dict.fromkeys(case.good, Flat(before)))
+
+
 _SEARCH = {"route": "search", "judge": "embedded"}
 _TENANT = '{quantity="faithfulness",route="search",segment="tenant",value="O\'Neil"}'
 _SEEN = 'ragwatch_requests_seen_total{source="app"}'
@@ -162,7 +169,6 @@ _RUN = 'ragwatch_canary_last_run_timestamp_seconds{suite="docs"}'
 _WHOLE = 'ragwatch_canary_last_success_timestamp_seconds{suite="docs"}'
 _ASKED = 'ragwatch_canary_failures_total{suite="docs",reason="timeout"}'
 _STEPS = 'ragwatch_step_failures_total{loop="judge embedded"}'
-_ANSWERED = 'ragwatch_canary_answer_ratio{suite="docs",quantity="correctness",contexts="retrieved"}'
 _ANSWERS = 'ragwatch_traffic_contexts_count{route="search"}'
 _UNSENT = 'ragwatch_export_failures_total{reason="connection",signal="spans"}'
 _SENT = 'ragwatch_export_records_total{outcome="sent",signal="spans"}'
@@ -244,14 +250,8 @@ CASES: tuple[Case, ...] = (
     ),
     _canaries("warning", degraded=2, short=0),
     _canaries("critical", degraded=3, short=2),
-    Case(
-        "RagwatchCanaryAnswersWrong",
-        {"suite": "docs", "quantity": "correctness", "contexts": "retrieved"},
-        {_ANSWERED: Flat(0.69)},
-        {_ANSWERED: Flat(0.71)},
-        {_ANSWERED: Flat(0.9)},
-        before={_ANSWERED: Flat(0.9)},
-    ),
+    _answers("retrieved", 0.69, 0.71, before=0.9),
+    _answers("gold", 0.49, 0.51, before=None),  # wrong from the first run on: there is no fall
     Case(  # it stays until the route answers again
         "RagwatchRouteSilent",
         {"route": "search"},

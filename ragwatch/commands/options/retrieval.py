@@ -33,6 +33,9 @@ class DiagnoseArguments(Arguments):
         help="Run the canaries now and ask for this many chunks; default: their last stored run.",
     )
     qrels: Path | None = option(type=OUT, help="Relevance judgements by the id of an answer (TREC or BEIR).")
+    similar: Path | None = option(
+        type=OUT, help="Similar chunks that you know: two ids in each line, with a tab between."
+    )
     as_json: bool = option("--json", help="Print JSON instead of text.")
 
 

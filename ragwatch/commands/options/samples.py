@@ -205,7 +205,8 @@ compare = LazyCommand(CompareArguments, "ragwatch.commands.compare:compare", "co
 class CanaryArguments(Arguments):
     """Run every canary once, now. Nothing is stored. `ragwatch canary suggest` proposes new ones.
 
-    Exit code 1 when a canary is degraded, 3 when none is degraded but some queries failed.
+    Exit code 1 when a canary is degraded or its answer is wrong (suites with a `judge`), else 3 when some queries
+    failed or some answers could not be judged.
     """
 
     path: Path = option("--config", type=CONFIG, required=False, help="Configuration file (YAML); required.")

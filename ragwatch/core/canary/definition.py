@@ -114,7 +114,8 @@ class Canary:
             the answer is indexed.
         category: Kind of query.
         min_relevance_score: Minimum score of the highest-ranked expected context, or the maximum if the retriever's
-            scores are distances. A negative canary ignores passages that do not reach it.
+            scores are distances. A negative canary ignores passages that do not reach it (`max_relevance_score` in
+            the configuration): without one, any passage is wrong.
         min_recall: Share of the expected contexts that must be among the first k, in (0, 1].
         reference: A known good answer.
         tags: Free-form tags; not used by ragwatch.

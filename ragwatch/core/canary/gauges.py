@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Collection, Sequence
 
+from ragwatch.core.canary.answer import answer_means
 from ragwatch.core.canary.definition import Category
 from ragwatch.core.canary.metric import CanaryMetric
 from ragwatch.core.canary.report import SuiteReport
@@ -13,8 +13,6 @@ from ragwatch.core.estimate import Addends
 from ragwatch.core.snapshot import Gauge
 from ragwatch.core.tally import Tallies, Tally, observe
 from ragwatch.core.trends import BucketKey, TrendKey, TrendKind, add_to
-
-NO_ANSWERS: Mapping[tuple[Gauge, tuple[str, ...]], float] = MappingProxyType({})
 
 
 def tallies_of(run: SuiteReport) -> Tallies:
@@ -46,6 +44,7 @@ def gauges_of(
     for report in run.reports:
         success = None if report.failure else float(report.success)
         gauges[Gauge.CANARY_SUCCESS, (run.suite, report.canary.name)] = success
+    gauges |= {(Gauge.CANARY_ANSWER, (run.suite, *labels)): mean for labels, mean in answer_means(run.answers).items()}
     gauges |= {
         (Gauge.CANARY_LAST_RUN, (run.suite,)): at,
         (Gauge.CANARY_LAST_SUCCESS, (run.suite,)): last_success,
@@ -53,15 +52,12 @@ def gauges_of(
     return {key: value for key, value in gauges.items() if value is not None}
 
 
-def sums_of(
-    run: SuiteReport, at: float, answers: Mapping[tuple[Gauge, tuple[str, ...]], float] = NO_ANSWERS
-) -> dict[BucketKey, Addends]:
+def sums_of(run: SuiteReport, at: float) -> dict[BucketKey, Addends]:
     """Returns what a run adds to the trends: each figure counts once. Unknown figures are left out.
 
     Args:
         run: The run.
         at: Time of the run, in seconds since the epoch.
-        answers: Mean scores of the answers to the canaries, by (suite, quantity, origin of the contexts).
     """
     figures = {
         f"{metric}@{k}" if metric.row.by_k else str(metric): run.mean(metric, k)
@@ -70,7 +66,8 @@ def sums_of(
         for k in (run.ks if metric.row.by_k else (run.cutoff,))
     }
     figures["degraded"] = len(run.degraded) / run.replies if run.replies else None
-    figures |= {f"{quantity} ({contexts} contexts)": value for (_, (_, quantity, contexts)), value in answers.items()}
+    means = answer_means(run.answers)
+    figures |= {f"{quantity} ({contexts} contexts)": value for (quantity, contexts), value in means.items()}
     sums: dict[BucketKey, Addends] = {}
     for name, figure in figures.items():
         if figure is not None:

@@ -1,15 +1,16 @@
 """Stores canary runs as JSON, reads them back, and compares a run with the last successful one.
 
-The body of a stored run holds `ks` and `reports` (a list of records, see `to_record`).
+The body of a stored run holds `ks`, `reports` (a list of records, see `to_record`) and the judged `answers`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from statistics import median
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
+from ragwatch.core.canary.answer import JudgedAnswer
 from ragwatch.core.canary.definition import (
     MAX_STORED_CHARS,
     Canary,
@@ -21,7 +22,7 @@ from ragwatch.core.canary.definition import (
     Hit,
     Retrieved,
 )
-from ragwatch.core.canary.report import CanaryOutcome, CanaryReport, SuiteReport
+from ragwatch.core.canary.report import CanaryOutcome, CanaryReport, SuiteReport, suite_line
 from ragwatch.core.ranking import Ranking
 
 
@@ -59,6 +60,7 @@ class ReportRecord(TypedDict):
     failure: str | None
     met: list[list[int]] | None
     retrieved: RetrievedRecord
+    scores_fell: NotRequired[bool]
 
 
 def to_record(report: CanaryReport) -> ReportRecord:
@@ -78,6 +80,7 @@ def to_record(report: CanaryReport) -> ReportRecord:
             "detail": report.retrieved.detail,
             "answer": report.retrieved.answer,
         },
+        "scores_fell": report.scores_fell,
     }
 
 
@@ -105,6 +108,7 @@ def from_record(record: ReportRecord) -> CanaryReport:
         outcome=CanaryOutcome(record["outcome"]),
         failure=None if record["failure"] is None else Failure(record["failure"]),
         ranking=None if hits is None else Ranking(grades, tuple(map(tuple, hits))),
+        scores_fell=record.get("scores_fell", False),
     )
 
 
@@ -138,12 +142,32 @@ def _optional_text(value: object) -> str | None:
     return None if value is None else str(value)
 
 
+def body_of(run: SuiteReport) -> dict[str, object]:
+    """Returns the body of a stored run as JSON values."""
+    return {
+        "answered": not run.failures,
+        "line": suite_line(run),
+        "ks": list(run.ks),
+        "reports": [to_record(report) for report in run.reports],
+        "answers": [asdict(answer) for answer in run.answers],
+    }
+
+
 def report_of(suite: str, body: Mapping[str, Any]) -> SuiteReport | None:
     """Returns the report in the body of a stored run; None if another version wrote the body in another shape."""
     try:
-        return SuiteReport(suite, tuple(body["ks"]), tuple(from_record(record) for record in body["reports"]))
+        reports = tuple(from_record(record) for record in body["reports"])
+        return SuiteReport(suite, tuple(body["ks"]), reports, _answers(body.get("answers")))
     except (KeyError, ValueError, TypeError, IndexError):
         return None
+
+
+def _answers(records: object) -> tuple[JudgedAnswer, ...]:
+    """The judged answers of a stored run; none where the records are of another version."""
+    try:
+        return tuple(JudgedAnswer(**record) for record in records)  # type: ignore[attr-defined]  # checked here
+    except (TypeError, ValueError):
+        return ()
 
 
 @dataclass(frozen=True, slots=True)

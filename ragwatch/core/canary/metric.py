@@ -140,8 +140,9 @@ class CanaryMetric(RowEnum):
             name="health",
             gauge=Gauge.CANARY_HEALTH,
             by_category=Gauge.CANARY_CATEGORY_HEALTH,
-            measures="Relevance grade of the first context / highest expected grade",
+            measures="Relevance grade of the first context / highest expected grade, 0 once all scores fell",
             title="Health",
-            panel="Relevance grade of the first context / highest expected grade.",
+            panel="Relevance grade of the first context / highest expected grade; 0 once the scores of all canaries "
+            "fell by more than their own spread.",
         ),
     )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from ragwatch.core import ranking as measures
+from ragwatch.core.canary.answer import AnswerFault, JudgedAnswer, answers_line, faults
 from ragwatch.core.canary.definition import Canary, Category, Direction, Failure, Hit, Retrieved
 from ragwatch.core.canary.metric import CanaryMetric
 from ragwatch.core.ranking import TAU, Ranking, Similarity
@@ -43,6 +44,8 @@ class CanaryReport:
         outcome: Outcome.
         failure: Why the run failed; None if it did not.
         ranking: Ranks of the expected contexts; None if they are unknown, and for a negative canary.
+        scores_fell: Whether all scores of the suite fell by more than their own spread, see `score_level`. Health is
+            then 0.
     """
 
     canary: Canary
@@ -52,6 +55,7 @@ class CanaryReport:
     outcome: CanaryOutcome
     failure: Failure | None = None
     ranking: Ranking | None = None
+    scores_fell: bool = False
 
     @property
     def success(self) -> bool:
@@ -156,11 +160,13 @@ class SuiteReport:
         suite: Name of the suite.
         ks: Cut-offs of recall, precision, F1, NDCG and hit rate; the largest is the k of "top k".
         reports: One report a canary.
+        answers: Judged answers of the whole service; empty where only the retriever is tested.
     """
 
     suite: str
     ks: tuple[int, ...]
     reports: tuple[CanaryReport, ...]
+    answers: tuple[JudgedAnswer, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.ks or min(self.ks) < 1:
@@ -186,8 +192,12 @@ class SuiteReport:
         k = self.cutoff if k is None else k
         if k > self.cutoff:
             raise ValueError(f"only the first {self.cutoff} passages were evaluated, not {k}")
-        rankings = (report.ranking for report in self.reports if report.ranking is not None)
-        return measures.mean_of_known(metric.row.of(ranking, k) for ranking in rankings)
+        fallen = metric is CanaryMetric.HEALTH
+        return measures.mean_of_known(
+            0.0 if fallen and report.scores_fell else metric.row.of(report.ranking, k)
+            for report in self.reports
+            if report.ranking is not None
+        )
 
     @property
     def degraded(self) -> tuple[CanaryReport, ...]:
@@ -211,12 +221,22 @@ class SuiteReport:
             category: tuple(report for report in self.reports if report.canary.category is category)
             for category in Category
         }
-        return {category: replace(self, reports=reports) for category, reports in groups.items() if reports}
+        return {category: replace(self, reports=part, answers=()) for category, part in groups.items() if part}
 
     @property
     def success(self) -> bool:
-        """Whether every canary succeeded; False for a suite without canaries."""
-        return bool(self.reports) and all(report.success for report in self.reports)
+        """Whether every canary succeeded, and no answer is wrong; False for a suite without canaries."""
+        return bool(self.reports) and all(report.success for report in self.reports) and not self.faults
+
+    @property
+    def faults(self) -> dict[str, AnswerFault]:
+        """Stage at fault by canary, for the canaries whose answers are wrong."""
+        return faults(self.answers)
+
+    @property
+    def scores_fell(self) -> bool:
+        """Whether all scores of the retriever fell by more than their own spread."""
+        return any(report.scores_fell for report in self.reports)
 
     @property
     def unreachable(self) -> bool:
@@ -231,6 +251,7 @@ def suite_line(run: SuiteReport) -> dict[str, object]:
         **_figures(run),
         "degraded": [report.canary.query for report in run.degraded],
         "failures": {str(failure): count for failure, count in sorted(run.failures.items())},
+        "answers": answers_line(run.answers),
         "categories": {str(category): category_line(part) for category, part in run.by_category.items()},
         "items": [_item(report) for report in run.reports],
     }
@@ -264,5 +285,6 @@ def _item(report: CanaryReport) -> dict[str, object]:
         "ranks": list(report.ranks),
         "grades": [] if report.ranking is None else list(report.ranking.grades),
         "scores": list(report.scores),
+        "scores_fell": report.scores_fell,
         "seconds": report.retrieved.seconds,
     }

@@ -113,6 +113,7 @@ class Question:
         direction: Meaning of the scores; None if unknown.
         together: For each supported claim of the answer: positions of the chunks that support it, if none of them does
             alone; otherwise empty.
+        claims: The supported claims themselves, in the same order; empty if they are not stored.
         retrieval_failed: Whether the judge names retrieval as the stage at fault; None if it names no stage.
         day: Day of the answer as `YYYY-MM-DD`; empty if unknown.
         dates: Dates in the metadata of the sample that are about the index or its documents.
@@ -124,6 +125,7 @@ class Question:
     relevance: RelevanceSource = RelevanceSource.JUDGE
     direction: Direction | None = None
     together: tuple[tuple[int, ...], ...] = ()
+    claims: tuple[str, ...] = ()
     retrieval_failed: bool | None = None
     day: str = ""
     dates: tuple[str, ...] = ()

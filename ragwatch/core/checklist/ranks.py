@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, pairwise
 from statistics import median
 from typing import NamedTuple
@@ -186,24 +186,35 @@ def _first_known(chunks: Sequence[Chunk]) -> bool | None:
     return next((chunk.relevant for chunk in chunks if chunk.relevant is not None), None)
 
 
-def embedding(questions: Sequence[Question]) -> Finding:
-    """Checks that similar chunks have similar scores: the known similar pairs are near-duplicates of one question."""
+def embedding(questions: Sequence[Question], known: Collection[frozenset[str]] = frozenset()) -> Finding:
+    """Checks that similar chunks have similar scores for one question.
+
+    Args:
+        questions: Questions with their chunks.
+        known: Pairs of ids of chunks that people know to be similar, beside the near-duplicates. If only one chunk of a
+            pair was retrieved, the other one counts as no better than the last.
+    """
     similar: list[tuple[float, str]] = []
     other: list[float] = []
+    partners = _partners(known)
     for question in [question for question in questions if len(question.chunks) > 1][:_MAX_COMPARED]:
-        scored = [(chunk.score, chunk.text) for chunk in question.chunks if chunk.score is not None and chunk.text]
-        groups = near_duplicates([text for _, text in scored])
+        scored = [
+            chunk for chunk in question.chunks if chunk.score is not None and (chunk.text or chunk.id in partners)
+        ]
+        groups = near_duplicates([chunk.text or chunk.key for chunk in scored])
         together = {pair for group in groups for pair in combinations(group, 2)}
         for first, second in combinations(range(len(scored)), 2):
-            gap = abs(scored[first][0] - scored[second][0])
-            if (first, second) in together:
+            gap = abs((scored[first].score or 0.0) - (scored[second].score or 0.0))
+            if (first, second) in together or scored[second].id in partners.get(scored[first].id or "", ()):
                 similar.append((gap, question.id))
             else:
                 other.append(gap)
+        similar += [(gap, question.id) for gap in _lone(question.chunks, partners)]
     if len(similar) < MIN_PAIRS or len(other) < MIN_PAIRS or not median(other):
         return not_measurable(
             Check.EMBEDDING,
-            f"fewer than {MIN_PAIRS} known similar pairs (near-duplicates retrieved for one question) have scores",
+            f"fewer than {MIN_PAIRS} known similar pairs (--similar FILE, or near-duplicates retrieved together) "
+            "have scores",
         )
     typical = median(other)
     apart = [name for gap, name in similar if gap > MAX_GAP * typical]
@@ -212,16 +223,35 @@ def embedding(questions: Sequence[Question]) -> Finding:
         Check.EMBEDDING,
         share,
         MAX_GAP,
-        f"{len(apart)} of {len(similar)} pairs of near-duplicates have different scores for one question",
+        f"{len(apart)} of {len(similar)} similar pairs have different scores for one question",
         evidence=[
             (
                 f"their scores differ by {median(gap for gap, _ in similar):.4g} in the middle, those of other pairs "
-                f"by {typical:.4g}; near-duplicates share {percent(SIMILARITY)} of their words"
+                f"by {typical:.4g}; similar are near-duplicates, which share {percent(SIMILARITY)} of their words, and "
+                f"the {len(known)} pairs of --similar"
             )
         ],
         figures={"pairs": len(similar), "apart": len(apart), "typical": typical},
         examples=apart,
     )
+
+
+def _partners(known: Iterable[frozenset[str]]) -> dict[str, set[str]]:
+    """Returns the ids that are known to be similar to each id."""
+    partners: dict[str, set[str]] = {}
+    for pair in known:
+        for name in pair:
+            partners.setdefault(name, set()).update(pair - {name})
+    return partners
+
+
+def _lone(chunks: Sequence[Chunk], partners: Mapping[str, set[str]]) -> Iterator[float]:
+    """Yields, for chunks without a similar one that was retrieved, how much better than the last chunk they are."""
+    ids, last = {chunk.id for chunk in chunks}, chunks[-1].score
+    for chunk in chunks:
+        names = partners.get(chunk.id or "", set())
+        if names and names.isdisjoint(ids) and chunk.score is not None and last is not None:
+            yield abs(chunk.score - last)
 
 
 def recall(questions: Sequence[Question], suites: Sequence[SuiteReport]) -> Finding:

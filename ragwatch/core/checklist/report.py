@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from ragwatch.core.canary.definition import MAX_STORED_CHARS
 from ragwatch.core.canary.report import CanaryReport, SuiteReport
@@ -14,13 +14,20 @@ from ragwatch.core.checklist.terms import Terms, freshness, vocabulary
 _STATUSES = tuple(Status)
 
 
-def diagnose(questions: Sequence[Question], suites: Sequence[SuiteReport], *, terms: Terms) -> list[Finding]:
+def diagnose(
+    questions: Sequence[Question],
+    suites: Sequence[SuiteReport],
+    *,
+    terms: Terms,
+    similar: Collection[frozenset[str]] = frozenset(),
+) -> list[Finding]:
     """Makes all checks, and returns the findings, the most important problem first.
 
     Args:
         questions: Answered questions with their retrieved chunks.
         suites: The last run of each canary suite.
         terms: Splits a text into content terms.
+        similar: Pairs of ids of chunks that are known to be similar.
     """
     everything = [*questions, *(question_of(report) for suite in suites for report in suite.reports)]
     everything = [question for question in everything if question.chunks or question.text]
@@ -28,7 +35,7 @@ def diagnose(questions: Sequence[Question], suites: Sequence[SuiteReport], *, te
         texts.coherence(everything),
         texts.lengths(everything),
         texts.duplicates(everything),
-        ranks.embedding(everything),
+        ranks.embedding(everything, similar),
         ranks.recall(everything, suites),
         ranks.scores(everything),
         ranks.ranking(everything),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import permutations, repeat
 from statistics import median, quantiles
 
 from ragwatch.core.checklist.definition import (
@@ -16,7 +17,7 @@ from ragwatch.core.checklist.definition import (
     not_measurable,
     percent,
 )
-from ragwatch.core.chunks import begins_inside, ends_inside, linked, near_duplicates
+from ragwatch.core.chunks import begins_inside, ends_inside, linked, near_duplicates, splits_sentence
 
 MIN_CHUNKS, MIN_CLAIMS = 10, 10
 MAX_CUT = 0.2  # share of chunks that begin or end inside a sentence
@@ -24,6 +25,7 @@ SHORT_CHARS, LONG_CHARS = 80, 6000  # a chunk outside has hardly a fact, or many
 MAX_ODD_LENGTHS, MAX_SPREAD = 0.1, 10.0
 MAX_WASTED = 0.05  # share of retrieved places that a copy of a better-ranked chunk takes
 MAX_SPLIT = 0.05  # share of supported claims
+_MAX_PAIRED = 20  # chunks of a question that are compared with one another
 MAX_COMPARED = 5000  # chunks that are compared with one another
 _NO_TEXTS = "fewer than {minimum} different chunks with a text are stored"
 
@@ -124,30 +126,39 @@ def _copies(question: Question, group_of: dict[str, int]) -> int:
 
 
 def boundaries(questions: Sequence[Question]) -> Finding:
-    """Checks whether claims need neighbouring chunks together, so that a fact is split over their boundary."""
+    """Checks whether claims need neighbouring chunks together, so that a fact or a sentence is split between them."""
     claims = sum(len(question.together) for question in questions)
     if claims < MIN_CLAIMS:
         return not_measurable(
             Check.BOUNDARIES, f"fewer than {MIN_CLAIMS} supported claims are stored (no judge has read enough answers)"
         )
-    joint = split = 0
+    counts: Counter[str] = Counter()
     examples = []
     for question in questions:
-        for positions in question.together:
-            if not positions:
-                continue
-            joint += 1
+        for positions, claim in zip(question.together, question.claims or repeat(""), strict=False):
             parts = [question.chunks[position] for position in positions if position < len(question.chunks)]
-            if linked([(chunk.id, chunk.text or "") for chunk in parts]):
-                split += 1
+            facts = linked([(chunk.id, chunk.text or "") for chunk in parts])
+            sentence = _is_cut(claim, question.chunks)
+            counts.update({"joint": bool(positions), "facts": facts, "sentences": sentence, "split": facts or sentence})
+            if facts or sentence:
                 examples.append(question.id)
-    share = split / claims
+    share = counts["split"] / claims
     return measured(
         Check.BOUNDARIES,
         share,
         MAX_SPLIT,
-        f"{split} of {claims} supported claims ({percent(share)}) need neighbouring chunks of one document together",
-        evidence=[f"{joint} claims need two or more chunks together; {split} of these chunks lie next to one another"],
-        figures={"claims": claims, "joint": joint, "split": split},
+        f"{counts['split']} of {claims} supported claims ({percent(share)}) need neighbouring chunks of one document "
+        "together",
+        evidence=[
+            f"{counts['joint']} claims need several chunks together; {counts['facts']} of these chunks are neighbours",
+            f"{counts['sentences']} claims tell a sentence that is cut between two chunks",
+        ],
+        figures={"claims": claims, **{name: counts[name] for name in ("joint", "split", "sentences")}},
         examples=examples,
     )
+
+
+def _is_cut(claim: str, chunks: Sequence[Chunk]) -> bool:
+    """Returns whether a claim tells a sentence that is split over two of the chunks."""
+    texts = [(chunk.id, chunk.text) for chunk in chunks[:_MAX_PAIRED] if chunk.text]
+    return bool(claim) and any(splits_sentence(claim, before, after) for before, after in permutations(texts, 2))

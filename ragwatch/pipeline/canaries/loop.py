@@ -7,15 +7,17 @@ import secrets
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Any
 
 from ragwatch.core.canary.definition import Canary
 from ragwatch.core.canary.gauges import gauges_of, sums_of, tallies_of
-from ragwatch.core.canary.history import report_of, to_record
-from ragwatch.core.canary.report import CanaryReport, SuiteReport, evaluate, suite_line
+from ragwatch.core.canary.history import body_of, report_of
+from ragwatch.core.canary.report import CanaryReport, SuiteReport, evaluate
+from ragwatch.core.canary.score_level import levels_of, with_levels
 from ragwatch.core.ranking import TAU, Similarity
 from ragwatch.core.snapshot import Gauges
 from ragwatch.errors import RagwatchError
-from ragwatch.pipeline.canaries.answers import AnswerJudging, JudgedAnswer, from_records, means, to_records
+from ragwatch.pipeline.canaries.answers import AnswerJudging
 from ragwatch.ports import Probe, RecordedEvent, Store, StoredRun
 from ragwatch.telemetry import Telemetry
 
@@ -46,7 +48,10 @@ class CanarySuite:
     answers: AnswerJudging | None = None
 
     async def ask(self, clock: Callable[[], float]) -> SuiteReport:
-        """Run all canaries once, concurrently as far as the probe allows. A failure has a reason and no score."""
+        """Run all canaries once, concurrently as far as the probe allows, and judge the answers if that is configured.
+
+        A failure has a reason and no score. Where no query could be sent, no oracle run is made either.
+        """
         cutoff = max(self.ks)
 
         async def run(canary: Canary) -> CanaryReport:
@@ -54,7 +59,15 @@ class CanarySuite:
             retrieved = await self.probe.ask(canary.query, cutoff)
             return evaluate(canary, retrieved, cutoff, at=at, similar=self.similar, tau=self.tau)
 
-        return SuiteReport(self.name, self.ks, tuple(await asyncio.gather(*map(run, self.canaries))))
+        report = SuiteReport(self.name, self.ks, tuple(await asyncio.gather(*map(run, self.canaries))))
+        if self.answers is None or report.unreachable:
+            return report
+        return replace(report, answers=await self.answers.judge(self.name, report.reports, self.probe))
+
+
+def levels_name(suite: str) -> str:
+    """Name under which the usual scores of a suite are stored."""
+    return f"{KIND} {suite} scores"
 
 
 class CanaryLoop:
@@ -106,7 +119,7 @@ class CanaryLoop:
             if success is not None:
                 self._last_success[name] = float(success["at"])
             if runs and (suite_report := report_of(name, runs[0].body)) is not None:
-                self._show(*self._in_force(suite_report, from_records(runs[0].body.get("answers"))), runs[0].at)
+                self._show(self._in_force(suite_report), runs[0].at)
 
     def gauges(self) -> Gauges:
         """Values of the last runs."""
@@ -173,8 +186,7 @@ class CanaryLoop:
             self.reached.add(name)
         elif again:
             return result
-        answers = [] if suite.answers is None else await suite.answers.judge(name, result.reports, suite.probe)
-        await asyncio.to_thread(self._record, result, answers, started, store)
+        result = await asyncio.to_thread(self._record, result, started, store)
         self._telemetry.canaries_ran(name, len(result.reports), len(result.degraded), sum(result.failures.values()))
         return result
 
@@ -198,24 +210,17 @@ class CanaryLoop:
     def _claim(self, name: str, seconds: float) -> bool:
         return self._store.claim(f"{KIND} {name}", self._holder, now=self._clock(), seconds=seconds)
 
-    def _record(self, result: SuiteReport, answers: Sequence[JudgedAnswer], at: float, store: Store) -> None:
+    def _record(self, result: SuiteReport, at: float, store: Store) -> SuiteReport:
         answered = not result.failures
-        body: dict[str, object] = {
-            "answered": answered,
-            "line": suite_line(result),
-            "ks": list(result.ks),
-            "reports": [to_record(canary_report) for canary_report in result.reports],
-            "answers": to_records(answers),
-        }
+        result, levels = with_levels(result, levels_of(store.recall(levels_name(result.suite))))
         before, last = self._gauges.get(result.suite, {}), self._last_success.get(result.suite)
         if answered:
             self._last_success[result.suite] = at
-        self._show(result, answers, at)  # before the run is counted, so that no scrape has the count without its gauges
+        self._show(result, at)  # before the run is counted, so that no scrape has the count without its gauges
         try:
-            run = StoredRun(KIND, result.suite, at, not result.success, body)
-            sums = sums_of(result, at, means(result.suite, answers))
+            run = StoredRun(KIND, result.suite, at, not result.success, body_of(result))
             before_this = self._store.runs(KIND, result.suite, 1)
-            store.record_run(run, tallies_of(result), sums)
+            store.record_run(run, tallies_of(result), sums_of(result, at))
         except RagwatchError:
             self._gauges[result.suite] = before
             if last is None:
@@ -223,11 +228,13 @@ class CanaryLoop:
             else:
                 self._last_success[result.suite] = last
             raise
+        store.remember(levels_name(result.suite), {key: list(level) for key, level in levels.items()})
         if answered:
             store.remember(f"{KIND} {result.suite} answered", {"at": at})
         detail = change_of(result, before_this[0].body if before_this else None)
         if detail is not None:
             store.record(RecordedEvent(at, KIND, detail))
+        return result
 
     def last_run(self, name: str) -> float | None:
         """Time of the last run of a suite, in any process of the fleet; None before the first.
@@ -238,22 +245,21 @@ class CanaryLoop:
         runs = self._store.runs(KIND, name, 1)
         return runs[0].at if runs else None
 
-    def _in_force(self, result: SuiteReport, answers: Sequence[JudgedAnswer]) -> tuple[SuiteReport, list[JudgedAnswer]]:
+    def _in_force(self, result: SuiteReport) -> SuiteReport:
         """The part of an earlier run whose canaries are still configured as they were then."""
         suite = self.suites[result.suite]
         canaries = {canary.name: canary for canary in suite.canaries}
         reports = tuple(old for old in result.reports if canaries.get(old.canary.name) == old.canary)
         names = {old.canary.name for old in reports} if suite.answers is not None else frozenset()
-        return replace(result, reports=reports), [answer for answer in answers if answer.canary in names]
+        return replace(result, reports=reports, answers=tuple(old for old in result.answers if old.canary in names))
 
-    def _show(self, result: SuiteReport, answers: Sequence[JudgedAnswer], at: float) -> None:
+    def _show(self, result: SuiteReport, at: float) -> None:
         last_success, ks = self._last_success.get(result.suite), self.suites[result.suite].ks
-        gauges = gauges_of(result, at=at, last_success=last_success, ks=ks)
-        self._gauges[result.suite] = {**gauges, **means(result.suite, answers)}
+        self._gauges[result.suite] = gauges_of(result, at=at, last_success=last_success, ks=ks)
 
 
-def change_of(result: SuiteReport, before: Mapping[str, object] | None) -> str | None:
-    """What a run says about canaries that the one before did not: that some are degraded or failed, or none any more.
+def change_of(result: SuiteReport, before: Mapping[str, Any] | None) -> str | None:
+    """What a run says about canaries that the one before did not: that some are degraded, failed or wrong, or none.
 
     Args:
         result: The run.
@@ -262,10 +268,13 @@ def change_of(result: SuiteReport, before: Mapping[str, object] | None) -> str |
     line = (before or {}).get("line")
     if not isinstance(line, Mapping):
         return None
-    was_bad = bool(line.get("degraded") or line.get("failures"))
-    failed = sum(result.failures.values())
-    if was_bad is bool(result.degraded or failed):
+    answers = line.get("answers")
+    was_wrong = isinstance(answers, Mapping) and answers.get("faults")
+    was_bad = bool(line.get("degraded") or line.get("failures") or was_wrong)
+    failed, wrong = sum(result.failures.values()), len(result.faults)
+    if was_bad is bool(result.degraded or failed or wrong):
         return None
     if was_bad:
         return f"{result.suite}: no canary is degraded or failed any more"
-    return f"{result.suite}: {len(result.degraded)} of {len(result.reports)} canaries degraded, {failed} failed"
+    more = f", {wrong} answered wrong" if wrong else ""
+    return f"{result.suite}: {len(result.degraded)} of {len(result.reports)} canaries degraded, {failed} failed{more}"

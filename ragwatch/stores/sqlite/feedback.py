@@ -20,6 +20,7 @@ EARLY_SECONDS = 3600.0
 MAX_EARLY = 10_000
 AFTER = "SELECT seq, answered FROM feedback WHERE seq > ? ORDER BY seq LIMIT ?"
 OF_SAMPLE = "SELECT score, at FROM feedback WHERE key = ? AND score IS NOT NULL"
+SCORES_SINCE = "SELECT key, score FROM feedback WHERE answered >= ? AND score IS NOT NULL"
 RATED = (
     f"SELECT {rows.SCORE_COLUMNS}, (SELECT f.score FROM feedback f WHERE f.key = verdicts.key) FROM verdicts"  # noqa: S608 - constants only
     " WHERE key IN (SELECT f.key FROM feedback f WHERE f.answered >= ? AND f.answered < ? AND f.score IS NOT NULL)"

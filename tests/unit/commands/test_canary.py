@@ -10,11 +10,16 @@ from typing import Any
 import click
 import pytest
 from click.testing import CliRunner, Result
+from support.canaries import a_canary, a_reply, a_report
 from support.ports import free_port
 from support.retrievers import FaultyRetriever, serving
 
 from ragwatch.commands import cli
+from ragwatch.core.canary.report import SuiteReport
+from ragwatch.core.canary.score_level import with_levels
 from ragwatch.errors import ConfigError
+from ragwatch.pipeline.canaries.loop import levels_name
+from ragwatch.stores.sqlite.store import SqliteStore
 
 PROBE = {"kind": "http", "body": {"query": "{{ query }}"}, "contexts": "hits", "score": "similarity"}
 FINE = [{"query": "cats", "expected": ["d1"], "name": "cats"}]
@@ -51,7 +56,15 @@ def address() -> Iterator[str]:
         ({"expected": ["d1"]}, "every canary succeeded", 0),
         ({"expected": ["d9"]}, "not in the first 5: d9; top results: d1, d2", 1),
         ({"expected": ["d9"], "query": "none"}, "not in the first 5: d9; top results: none", 1),
-        ({"category": "negative"}, "2 passages returned, none expected", 1),
+        (
+            {"category": "negative"},
+            "2 passages returned, none expected; give `max_relevance_score` if it always returns k",
+            1,
+        ),
+        ({"expected": []}, "2 passages returned, none expected", 1),
+        ({"category": "negative", "max_relevance_score": 0.95}, "every canary succeeded", 0),
+        ({"expected": [], "max_relevance_score": 0.95}, "every canary succeeded", 0),
+        ({"expected": [], "max_relevance_score": 0.9}, "score 0.9 at rank 1, max_relevance_score 0.9", 1),
         ({"expected": ["d2"], "min_relevance_score": 0.8}, "score 0.4 at rank 2, min_relevance_score 0.8", 1),
         (
             {"expected": ["d9", "d2", "d1"], "min_recall": 0.5, "min_relevance_score": 0.95},
@@ -66,7 +79,21 @@ def test_the_table_says_why(tmp_path: Path, address: str, item: dict[str, Any], 
     """Degraded is exit code 1; failed queries are 3, and say nothing about the retriever."""
     result = canary("--config", a_config(tmp_path, docs=(address, [{"query": "cats", "name": "cats"} | item])))
     assert (result.return_value, result.exception) == (code, None)
-    assert message in " ".join(result.stdout.split())
+    assert message in " ".join(result.stdout.replace("│", " ").split())
+
+
+def test_a_fall_of_all_scores_is_told_beside_the_daemon(tmp_path: Path, address: str) -> None:
+    """The daemon has seen scores of 1.9 and 1.8; now they are .9 and .4, and everything is still retrieved."""
+    path = a_config(tmp_path, docs=(address, FINE))
+    assert "every canary succeeded" in canary("--config", path).stdout
+    store = SqliteStore(tmp_path / "state")
+    usual = a_report(a_canary("d1", name="cats", query="cats"), a_reply("d1", "d2", scores=[1.9, 1.8]))
+    _, levels = with_levels(SuiteReport("docs", (5,), (usual,)), {})
+    store.remember(levels_name("docs"), {key: list(level) for key, level in levels.items()})
+    store.close()
+    shown = " ".join(canary("--config", path).stdout.split())
+    assert "all scores of the retriever fell by more than their own spread, so health is 0" in shown
+    assert "coverage 1.000 health 0.000" in shown
 
 
 def test_an_emoji_that_json_escaped(tmp_path: Path, address: str) -> None:

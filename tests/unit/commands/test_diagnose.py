@@ -85,7 +85,7 @@ def test_the_checklist_over_a_state(tmp_path: Path) -> None:
     by_check = {finding["check"]: finding for finding in line["findings"]}
     assert by_check["recall"]["summary"].startswith("12 of 12 expected chunks (100 %) are not among the first 2")
     assert "mostly indexing" in by_check["recall"]["summary"]
-    assert by_check["chunk_boundaries"]["figures"] == {"claims": 12, "joint": 12, "split": 12}
+    assert by_check["chunk_boundaries"]["figures"] == {"claims": 12, "joint": 12, "split": 12, "sentences": 0}
     assert by_check["chunk_coherence"]["status"] == "problem"
     assert by_check["vocabulary"]["evidence"][0].startswith("most frequent: reimbursement (12)")
     assert by_check["freshness"]["status"] == "not_measurable"
@@ -181,3 +181,22 @@ def test_what_is_refused(tmp_path: Path) -> None:
     assert isinstance(error, ConfigError)
     assert "--route nowhere: is not configured; use one of: search, other" in str(error)
     assert isinstance(diagnose(a_config(tmp_path)).exception, StoreError)
+
+
+@pytest.mark.usefixtures("store")
+def test_similar_chunks_are_supplied(tmp_path: Path) -> None:
+    """Two ids in each line; a line that is none is refused with its number."""
+    file = tmp_path / "similar.tsv"
+    file.write_text("".join(f"{subject}.md#1\t{subject}.md#2\n" for subject in SUBJECTS) + "\n")
+    for options, summary in (
+        ((), "not measurable here because fewer than 5 known similar pairs (--similar FILE"),
+        (("--similar", str(file)), "12 of 12 similar pairs have different scores for one question"),
+    ):
+        result = diagnose(a_config(tmp_path), "--json", *options)
+        finding = next(one for one in json.loads(result.stdout)["findings"] if one["check"] == "embedding")
+        assert finding["summary"].startswith(summary)
+    file.write_text("a\tb\nc\n")
+    assert "line 2 is no pair; write two different ids" in str(
+        diagnose(a_config(tmp_path), "--similar", str(file)).exception
+    )
+    assert "cannot be read" in str(diagnose(a_config(tmp_path), "--similar", str(tmp_path / "none")).exception)

@@ -88,11 +88,15 @@ def test_feedback_in_short_and_in_full() -> None:
         ({"live": {"start": 5}}, "rollout.live.start: 5 is not a time"),
         (
             {"live": {"start": "2026-01-31", "feedback": "thumbs"}},
-            "rollout.live.feedback.field: 'thumbs' does not look right",
+            "rollout.live.feedback.field: 'thumbs' is neither user_score (all that users say) nor a field such as",
         ),
         (
             {"live": {"start": "2026-01-31", "feedback": {"field": "metadata.x", "best": 5}}},
             "rollout.live.feedback: has half a scale; give two different numbers",
+        ),
+        (
+            {"live": {"start": "2026-01-31", "feedback": {"field": "user_score", "worst": 1, "best": 5}}},
+            "rollout.live.feedback: has a scale for user_score, which is from 0 to 1",
         ),
         ({"live": {"start": "2026-01-31", "share": 1.5}}, "rollout.live.share: input should be less than 1"),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from codecs import BOM_UTF8
 from pathlib import Path
@@ -30,6 +31,25 @@ def test_every_key_means_what_it_says() -> None:
     assert (office.name, office.expected[0].id, office.expected[0].grade) == ("where-is-the-office", None, 2)
     assert (parcel.min_recall, [context.id for context in parcel.expected]) == (0.6, ["returns-1", "returns-2", "17"])
     assert (spaceship.category, spaceship.negative, spaceship.expected) == (Category.NEGATIVE, True, ())
+
+
+@pytest.mark.parametrize(
+    ("item", "message"),
+    [
+        ({"expected": ["a"], "max_relevance_score": 0.5}, "max_relevance_score: is for negative canaries; write min_"),
+        (
+            {"expected": [], "max_relevance_score": 0.5, "min_relevance_score": 0.5},
+            "max_relevance_score: says the same",
+        ),
+    ],
+)
+def test_a_score_above_which_a_hit_is_wrong(item: dict[str, object], message: str) -> None:
+    """`expected: []` alone is a negative canary; the score is for these only, and is given once."""
+    (empty,) = canaries([{"query": "q", "expected": []}], "items")
+    (limited,) = canaries([{"query": "q", "category": "negative", "max_relevance_score": 0.5}], "items")
+    assert (empty.negative, empty.min_relevance_score, limited.min_relevance_score) == (True, None, 0.5)
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        canaries([{"query": "q"} | item], "items")
 
 
 def test_three_ways_say_the_same() -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from support.canaries import a_canary, a_failure, a_reply, a_text
 from support.kit import AT
 
-from ragwatch.core.canary.answer import gold_texts, sample_of
+from ragwatch.core.canary.answer import GOLD, RETRIEVED, JudgedAnswer, answers_line, faults, gold_texts, sample_of
 from ragwatch.core.canary.definition import Category, Expected, Hit, Retrieved
 from ragwatch.core.sample import Context
 
@@ -49,3 +51,46 @@ def test_gold_is_whole_or_none() -> None:
     assert gold_texts(a_canary(Expected("a", "One."), a_text("Two."))) == ("One.", "Two.")
     assert gold_texts(a_canary(Expected("a", "One."), "b")) is None
     assert gold_texts(a_canary(category=Category.NEGATIVE)) is None
+
+
+def judged(contexts: str, correctness: float | None, **parts: Any) -> JudgedAnswer:
+    """An answer to one canary; None: not judged."""
+    scores = None if correctness is None else {"correctness": correctness}
+    return JudgedAnswer("c", contexts, "Yes.", scores, **parts)
+
+
+@pytest.mark.parametrize(
+    ("gold", "retrieved", "fault"),
+    [
+        (0.0, 0.0, "generator"),
+        (0.49, 1.0, "generator"),
+        (1.0, 0.0, "retriever"),
+        (None, 0.0, "unknown"),
+        (1.0, 1.0, None),
+        (0.0, None, "generator"),
+        (None, None, None),
+    ],
+)
+def test_the_stage_at_fault(gold: float | None, retrieved: float | None, fault: str | None) -> None:
+    """Wrong with the right contexts: the generator. Right with them alone: the retriever. Not asked: unknown."""
+    answers = judged(GOLD, gold), judged(RETRIEVED, retrieved)
+    assert faults(answers) == ({} if fault is None else {"c": fault})
+    line = answers_line(answers)
+    assert line is not None
+    assert line["correctness"] == {"gold": gold, "retrieved": retrieved}
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (JudgedAnswer("c", GOLD, "I do not know.", {"correctness": None}, abstained=True), True),
+        (JudgedAnswer("c", GOLD, "Bees.", {"faithfulness": 0.0}), True),
+        (JudgedAnswer("c", GOLD, "Bees.", {"faithfulness": 0.0, "correctness": 1.0}), False),
+        (JudgedAnswer("c", GOLD, "Bees.", {"faithfulness": None}), None),
+        (JudgedAnswer("c", GOLD, "Bees.", None, "timeout"), None),
+    ],
+)
+def test_what_is_a_wrong_answer(answer: JudgedAnswer, expected: object) -> None:
+    """An abstention is one. Without a reference faithfulness decides, and nothing does where no judge has read it."""
+    assert answer.wrong is expected
+    assert answer.unread is (answer.why == "timeout")

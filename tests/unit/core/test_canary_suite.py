@@ -95,6 +95,7 @@ def test_line() -> None:
         "health": 0.0,
         "degraded": ["What about half?"],
         "failures": {"connect": 1},
+        "answers": None,
     }
     assert ndcg == {"1": 0.0, "5": pytest.approx(0.6309297535714574 / 2.6309297535714573)}
     figures = {name: line[name] for name in ("recall", "precision", "f1", "mrr", "map", "coverage", "health")}
@@ -109,6 +110,7 @@ def test_line() -> None:
         "ranks": [],
         "grades": [],
         "scores": [],
+        "scores_fell": False,
         "seconds": 10.0,
     }
     assert (items[0]["reason"], items[0]["ranks"], items[0]["scores"]) == ("missing_from_top_k", [2, None], [0.8, None])

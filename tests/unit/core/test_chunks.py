@@ -15,6 +15,7 @@ from ragwatch.core.chunks import (
     linked,
     near_duplicates,
     overlap_words,
+    splits_sentence,
 )
 
 LONG = "The warranty lasts two years and covers all parts that fail in normal use at home"
@@ -137,3 +138,10 @@ def test_any_two_of_many() -> None:
     assert not linked(apart[:1])
     assert linked([*apart, ("doc3.md#4", "")])
     assert linked([("a.md#1", ""), ("b.md#1", ""), ("a.md#2", "")])
+
+
+def test_a_short_end_tells_no_cut() -> None:
+    """Two words on either side of a cut are needed, so that a chance word is none."""
+    before = "The fee of the garden is due in spring and it"
+    assert not splits_sentence("It falls.", (None, before), (None, "falls."))
+    assert splits_sentence("The fee is due in spring and it falls later.", (None, before), (None, "falls later."))

@@ -233,6 +233,33 @@ def test_odd_and_ambiguous_questions_without_a_right_answer_are_counted() -> Non
     assert "1 odd, ambiguous or multi-hop questions" in summary_lines(found)[-1]
 
 
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("What changed in the release of today?", "temporal"),
+        ("What is in the latest version?", "temporal"),
+        ("Who was elected this week?", "temporal"),
+        ("Compare A with B and list what they share.", "comparative"),
+        ("What is the difference between a lease and a rental?", "comparative"),
+        ("Is the train cheaper than the bus?", "comparative"),
+        ("Which of the two is older, the mill or the church?", "comparative"),
+        ("Who built the mill?", None),
+        ("How do I update the release notes?", None),
+        ("What does a comparator do?", None),
+    ],
+)
+def test_kinds_that_the_words_tell(text: str, kind: str | None) -> None:
+    """Without any date of the index."""
+    (kinds,) = kinds_of([AskedQuestion(text, 1.0, 3)], None)
+    assert [str(one) for one in kinds if one is not QuestionKind.HEAD] == ([] if kind is None else [kind])
+
+
+def test_a_question_that_compares_is_a_comparative_canary() -> None:
+    """With the contexts that its right answers used."""
+    found = propose([a_row("Compare the mill with the church and list what they share.") for _ in range(12)])
+    assert [one.canary.category for one in found.suggestions] == [Category.COMPARATIVE]
+
+
 def test_edge_questions_are_told_by_words_and_scores() -> None:
     """The strangest words, and the flattest scores, of ten questions or more; fewer tell nothing."""
     asked = [AskedQuestion(f"is the gate open at {hour}?", 10.0, 1, spread=0.5) for hour in range(11)]

@@ -86,6 +86,14 @@ def test_an_unknown_price_is_refused_unless_allowed() -> None:
     assert worst_case(None, 1_000, 50) == Cost(0.0, 1_050)
 
 
+def test_a_retired_model_is_called_retired() -> None:
+    """With the day, and another model; whoever gives a price, or allows none, may know a server that has it."""
+    with pytest.raises(ConfigError, match=r"judges\.mine\.model: 'claude-3-sonnet-20240229' is retired: .* 2025-07-21"):
+        prices_of("claude-3-sonnet-20240229", None, allow_unknown=False, where="judges.mine")
+    assert prices_of("claude-sonnet-4-20250514", None, allow_unknown=True, where="judges.mine") is None
+    assert prices_of("claude-sonnet-4-20250514", HAIKU, allow_unknown=False, where="judges.mine") is HAIKU
+
+
 @given(st.builds(Usage, COUNTS, COUNTS, cache_read_tokens=COUNTS, cache_write_tokens=COUNTS), COUNTS)
 def test_no_call_costs_more_than_its_worst_case(usage: Usage, spare: int) -> None:
     """Whatever part of a prompt was cached or written: no more tokens than bytes, so no more money than set aside."""

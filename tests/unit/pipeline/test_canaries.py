@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -121,6 +122,26 @@ async def test_a_change_of_health_is_an_event(store: SqliteStore, telemetry: Tel
         RecordedEvent(AT + 20, "canary", "docs: 1 of 3 canaries degraded, 0 failed"),
         RecordedEvent(AT + 50, "canary", "docs: no canary is degraded or failed any more"),
     ]
+
+
+async def test_health_falls_with_all_scores(store: SqliteStore, telemetry: Telemetry) -> None:
+    """The same passages with much lower scores, without any minimum score; a restart shows the same."""
+    probe = ScriptedProbe(GOOD)
+    loop = canaries(probe, store, telemetry, Clock())
+    await loop.run("docs")
+    usual = loop.gauges()[Gauge.CANARY_HEALTH, ("docs",)]
+    lower = [tuple(hit._replace(score=(hit.score or 0.0) - 0.7) for hit in probe.replies[q].hits) for q in ("q1", "q2")]
+    probe.replies |= {q: replace(probe.replies[q], hits=hits) for q, hits in zip(("q1", "q2"), lower, strict=True)}
+    assert await loop.run("docs") is not None
+    gauges = loop.gauges()
+    assert (usual > 0.0, gauges[Gauge.CANARY_HEALTH, ("docs",)], gauges[Gauge.CANARY_DEGRADED, ("docs",)]) == (
+        True,
+        0,
+        0,
+    )
+    again = canaries(probe, store, telemetry, Clock())
+    again.resume()
+    assert again.gauges() == gauges
 
 
 async def test_figures_of_a_run_are_part_of_trends(store: SqliteStore, telemetry: Telemetry) -> None:

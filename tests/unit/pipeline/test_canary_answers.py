@@ -10,15 +10,17 @@ from support.canaries import a_canary, a_failure, a_reply
 from support.kit import AT, Clock, ScriptedJudge, a_judge_context
 from support.patience import DEADLINE
 
+from ragwatch.core.canary.answer import JudgedAnswer
 from ragwatch.core.canary.definition import Canary, Category, Expected, Retrieved
+from ragwatch.core.canary.history import body_of, report_of
 from ragwatch.core.evidence import Evidence
 from ragwatch.core.sample import Sample
 from ragwatch.core.snapshot import Gauge
 from ragwatch.core.verdict import Usage
 from ragwatch.errors import JudgeError
 from ragwatch.judges.lexical import judge as lexical
-from ragwatch.pipeline.canaries.answers import AnswerJudging, from_records
-from ragwatch.pipeline.canaries.loop import CanaryLoop, CanarySuite
+from ragwatch.pipeline.canaries.answers import AnswerJudging
+from ragwatch.pipeline.canaries.loop import CanaryLoop, CanarySuite, change_of
 from ragwatch.ports import Judge
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
@@ -34,7 +36,7 @@ CANARIES = (
 class Service:
     """A service whose retriever brings the wrong passage, and whose generator repeats what it is given."""
 
-    name, concurrency = "docs", 4
+    name, concurrency, answer = "docs", 4, "Refunds are paid within five days."
 
     def __init__(self) -> None:
         self.given: list[Sequence[str]] = []
@@ -51,7 +53,7 @@ class Service:
     async def ask_with(self, query: str, contexts: Sequence[str]) -> Retrieved:  # noqa: ARG002 - the same
         """An answer from these contexts."""
         self.given.append(contexts)
-        return Retrieved(answer="Refunds are paid within five days.")
+        return Retrieved(answer=self.answer)
 
     async def close(self) -> None:
         """Nothing is held."""
@@ -83,6 +85,33 @@ def answers(canaries: CanaryLoop) -> Mapping[tuple[str, ...], float]:
     return {labels: value for (gauge, labels), value in canaries.gauges().items() if gauge is Gauge.CANARY_ANSWER}
 
 
+def stored(store: SqliteStore) -> tuple[JudgedAnswer, ...]:
+    """The judged answers of the last run."""
+    run = report_of("docs", store.runs("canary", "docs", 1)[0].body)
+    assert run is not None
+    return run.answers
+
+
+async def test_a_run_with_wrong_answers_is_no_success_and_an_event(store: SqliteStore, telemetry: Telemetry) -> None:
+    """All canaries retrieve what they expect; the answer is wrong with the right contexts, and then is right again."""
+    service = Service()
+    service.replies["When are refunds paid?"] = replace(a_reply("d1"), answer="Refunds are paid within five days.")
+    suite = CanarySuite(
+        "docs", CANARIES[:1], (5,), service, answers=AnswerJudging(embedded(), oracle=True, clock=Clock())
+    )
+    canaries = CanaryLoop([suite], store=store, telemetry=telemetry, holder="me", clock=Clock())
+    service.answer = "Refunds are paid within nine weeks by cheque."
+    wrong = await canaries.run("docs")
+    assert wrong is not None
+    assert (wrong.success, len(wrong.degraded)) == (False, 0)
+    service.answer = Service.answer
+    right = await canaries.run("docs")
+    assert right is not None
+    assert right.success
+    assert [event.detail for event in store.events(0.0)] == ["docs: no canary is degraded or failed any more"]
+    assert change_of(wrong, body_of(right)) == "docs: 0 of 1 canaries degraded, 0 failed, 1 answered wrong"
+
+
 async def test_the_oracle_run_tells_retriever_from_generator(store: SqliteStore, telemetry: Telemetry) -> None:
     """An answer that no retrieved passage supports is supported by the right one: the generator is not to blame."""
     service = Service()
@@ -96,14 +125,12 @@ async def test_what_was_not_judged_is_kept_with_its_reason(store: SqliteStore, t
     """Empty answers, contexts known by id alone, and a judge that fails: no score, and why."""
     canaries = await run(Service(), RefusingJudge(), store, telemetry)
     assert answers(canaries) == {}
-    kept = {
-        (answer.canary, answer.contexts): answer
-        for answer in from_records(store.runs("canary", "docs", 1)[0].body["answers"])
-    }
+    kept = {(answer.canary, answer.contexts): answer for answer in stored(store)}
     assert set(kept) == {(name, contexts) for name in ("refunds", "by id alone") for contexts in ("retrieved", "gold")}
     assert all(answer.scores is None for answer in kept.values())
     assert kept["refunds", "retrieved"].why == "refused: no canary"
-    assert kept["by id alone", "retrieved"].why == "no answer, or a context without its text"
+    assert kept["by id alone", "retrieved"].why == "the answer is empty"
+    assert {key for key, answer in kept.items() if answer.wrong} == {("by id alone", "retrieved")}
     assert kept["by id alone", "gold"].why == "an expected context has an id and no text"
 
 
@@ -122,9 +149,12 @@ async def test_a_failed_call_has_no_answer(store: SqliteStore, telemetry: Teleme
 
 
 def test_what_another_version_kept_is_no_answer() -> None:
-    """Records that are not ours are passed over."""
-    assert from_records(None) == []
-    assert from_records([{"canary": "x"}]) == []
+    """Records that are not ours are passed over; those of a version without `abstained` are read."""
+    old = {"canary": "x", "contexts": "gold", "answer": "No.", "scores": {"correctness": 0.0}, "why": ""}
+    for records, names in ((None, []), ([{"canary": "x"}], []), ([old], ["x"])):
+        run = report_of("docs", {"ks": [5], "reports": [], "answers": records})
+        assert run is not None
+        assert [answer.canary for answer in run.answers] == names
 
 
 class SlowJudge(ScriptedJudge):
@@ -152,7 +182,7 @@ async def test_a_judge_is_given_as_many_as_it_reads_at_a_time(store: SqliteStore
     suite = CanarySuite("docs", CANARIES[:1], (5,), service, answers=limited)
     canaries = CanaryLoop([suite], store=store, telemetry=telemetry, holder="me", clock=Clock())
     assert await asyncio.wait_for(canaries.run("docs"), DEADLINE) is not None
-    kept = {answer.contexts: answer for answer in from_records(store.runs("canary", "docs", 1)[0].body["answers"])}
+    kept = {answer.contexts: answer for answer in stored(store)}
     assert (kept["retrieved"].scores, kept["retrieved"].why) == (None, "timeout: not read within 0.05 s")
     assert kept["gold"].scores is not None
     assert judge.most == 1

@@ -14,10 +14,11 @@ from support.canaries import a_canary, a_failure, a_reply, a_report
 from support.snapshots import AT, small
 
 from ragwatch.board import Board
+from ragwatch.core.canary.answer import GOLD, RETRIEVED, JudgedAnswer
 from ragwatch.core.canary.definition import Category, Hit, Retrieved
 from ragwatch.core.canary.gauges import tallies_of
-from ragwatch.core.canary.history import to_record
-from ragwatch.core.canary.report import CanaryReport, SuiteReport, suite_line
+from ragwatch.core.canary.history import body_of
+from ragwatch.core.canary.report import CanaryReport, SuiteReport
 from ragwatch.core.snapshot import Snapshot
 from ragwatch.errors import StoreError
 from ragwatch.ports import NoteStore, StoredRun
@@ -38,12 +39,16 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
     opened.close()
 
 
-def keep(store: NoteStore, *reports: CanaryReport, at: float = AT, suite: str = "docs") -> None:
+def keep(
+    store: NoteStore,
+    *reports: CanaryReport,
+    at: float = AT,
+    suite: str = "docs",
+    answers: tuple[JudgedAnswer, ...] = (),
+) -> None:
     """Keep a run as the loop of canaries does."""
-    report = SuiteReport(suite, (1, 5), reports)
-    body = {"answered": not report.failures, "line": suite_line(report), "ks": [1, 5]}
-    body["reports"] = [to_record(canary_report) for canary_report in reports]
-    store.record_run(StoredRun("canary", suite, at, not report.success, body), tallies_of(report))
+    report = SuiteReport(suite, (1, 5), reports, answers)
+    store.record_run(StoredRun("canary", suite, at, not report.success, body_of(report)), tallies_of(report))
 
 
 def page(store: NoteStore | None, *suites: str) -> str:
@@ -69,6 +74,31 @@ def test_what_vanished_and_what_came_instead(store: SqliteStore) -> None:
     for text in ("Retrieval has degraded", "refunds#1</b>, was at rank 1; replaced by sale", "rank 3 → 2", "recall@5"):
         assert text in shown
     assert len(re.findall(r'<rect class="(?:good|bad|unsure)"', shown)) == 3
+
+
+def test_wrong_answers_name_their_stage_beside_the_reference(store: SqliteStore) -> None:
+    """Retrieval is fine, the answer is wrong with the expected contexts too: not good, and not a degraded retriever."""
+    canary = a_canary("refunds#1", reference="Within five days.")
+    answers = tuple(JudgedAnswer("refunds", origin, HOSTILE, {"correctness": 0.0}) for origin in (GOLD, RETRIEVED))
+    keep(store, a_report(canary, a_reply("refunds#1")), answers=answers)
+    view = canaries(store, ("docs",), now=AT)
+    assert (view["state"], view["headline"], view["degraded"]) == ("bad", "Answers to canaries are wrong", 0)
+    assert view["suites"][0]["wrong"] == [
+        {
+            "canary": "refunds",
+            "query": "What about refunds?",
+            "fault": "generator",
+            "reference": "Within five days.",
+            "gold": HOSTILE,
+            "retrieved": HOSTILE,
+        }
+    ]
+    html = page(store)
+    assert "even with the right contexts it is wrong: the generator (1 of 1 canaries)" in html
+    assert "correctness 0.000 with the expected contexts, 0.000 with the retrieved ones" in html
+    assert "Within five days." in html
+    assert "1 is answered wrong" in html
+    assert "<script>alert" not in html
 
 
 def test_figures_by_category(store: SqliteStore) -> None:

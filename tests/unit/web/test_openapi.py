@@ -19,9 +19,10 @@ from support.kit import AT, JUDGE, a_claim, a_draw, a_verdict, an_admission, an_
 from support.snapshots import small
 
 from ragwatch.board import Board
+from ragwatch.core.canary.answer import JudgedAnswer
 from ragwatch.core.canary.gauges import tallies_of
-from ragwatch.core.canary.history import to_record
-from ragwatch.core.canary.report import SuiteReport, suite_line
+from ragwatch.core.canary.history import body_of
+from ragwatch.core.canary.report import SuiteReport
 from ragwatch.core.labels.label import Label
 from ragwatch.core.snapshot import Gauge
 from ragwatch.model.quantities import Quantity
@@ -97,9 +98,9 @@ def fill(store: Store) -> None:
         (a_report(a_canary("a"), a_reply("a")),),
         (a_report(a_canary("a"), a_reply("x", "y")), a_report(a_canary("b", name="down"), a_failure())),
     ):
-        suite = SuiteReport("docs", (5,), reports)
-        body = {"line": suite_line(suite), "ks": [5], "reports": [to_record(one) for one in reports]}
-        store.record_run(StoredRun("canary", "docs", AT - 10, failing=False, body=body), tallies_of(suite))
+        answers = (JudgedAnswer("a", "gold", "No.", {"correctness": 0.0}),)
+        suite = SuiteReport("docs", (5,), reports, answers)
+        store.record_run(StoredRun("canary", "docs", AT - 10, failing=False, body=body_of(suite)), tallies_of(suite))
 
 
 def closed(schema: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What is known of Claude models, from a dated table: their prices, and how their thinking is turned off."""
+"""What is known of Claude models, from a dated table: prices, how thinking is turned off, and which are retired."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from enum import StrEnum
 from functools import cache
 from importlib import resources
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ragwatch.errors import ConfigError
 from ragwatch.judges.llm.calls.prices import Prices
@@ -37,13 +37,30 @@ class KnownModel(NamedTuple):
 @cache
 def known_models() -> Mapping[str, KnownModel]:
     """The models of the table, by name without the date of a snapshot."""
-    table = json.loads((resources.files("ragwatch.judges") / "tables" / TABLE).read_text(encoding="utf-8"))
     return MappingProxyType(
         {
             name: KnownModel(Thinking(facts["thinking"]), Prices.model_validate(facts["prices"]))
-            for name, facts in table["models"].items()
+            for name, facts in _table()["models"].items()
         }
     )
+
+
+@cache
+def _table() -> Mapping[str, Any]:
+    table: Mapping[str, Any] = json.loads(
+        (resources.files("ragwatch.judges") / "tables" / TABLE).read_text(encoding="utf-8")
+    )
+    return table
+
+
+def retired_on(name: str) -> str | None:
+    """Day (YYYY-MM-DD) from which a model answers no more, as its maker announced; None for any other model.
+
+    >>> retired_on("claude-3-sonnet-20240229")
+    '2025-07-21'
+    """
+    day = _table()["retired"].get(name)
+    return None if day is None else str(day)
 
 
 def known_model(name: str) -> KnownModel | None:
@@ -61,11 +78,16 @@ def prices_of(model: str, configured: Prices | None, *, allow_unknown: bool, whe
         where: Path of the judge in the configuration, for the message.
 
     Raises:
-        ConfigError: The price is unknown and must not be.
+        ConfigError: The price is unknown and must not be, or the model is retired.
     """
     if configured is not None:
         return configured
     known = known_model(model)
+    if known is None and not allow_unknown and (day := retired_on(model)) is not None:
+        raise ConfigError(
+            f"{where}.model: {model!r} is retired: its maker ended it on {day}; name another one such as "
+            f"{next(iter(known_models()))}, or give `prices` if somebody else still serves it"
+        )
     if known is None and not allow_unknown:
         raise ConfigError(
             f"{where}.prices: the price of {model!r} is not known; give {{input, output}} in US dollars per million "

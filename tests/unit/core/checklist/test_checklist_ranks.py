@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -117,6 +118,21 @@ def test_similar_chunks_have_similar_scores() -> None:
     assert (finding.check, finding.status, finding.share) == (Check.EMBEDDING, Status.PROBLEM, 1.0)
     assert finding.examples == ("q0", "q1", "q2", "q3", "q4")
     assert ranks.embedding(pairs(0.3, 2)).status is Status.NOT_MEASURABLE
+
+
+def test_similar_pairs_that_people_know() -> None:
+    """They need no common words; where only one of a pair was retrieved, the other is no better than the last chunk."""
+    questions = [
+        a_question(f"q{number}", *(a_chunk(f"{name}{number}", score=score) for name, score in (("a", 0.9), ("b", 0.5))))
+        for number in range(8)
+    ]
+    questions += [replace(question, id=f"{question.id}x") for question in questions]
+    assert ranks.embedding(questions).status is Status.NOT_MEASURABLE
+    half = [frozenset({f"a{number}", f"b{number}"}) for number in range(4)]
+    finding = ranks.embedding(questions, frozenset(half))
+    assert (finding.status, finding.figures["pairs"], finding.figures["apart"]) == (Status.PROBLEM, 8, 8)
+    lone = ranks.embedding(questions, frozenset({frozenset({f"a{number}", f"z{number}"}) for number in range(8)}))
+    assert (lone.status, lone.figures["pairs"]) == (Status.PROBLEM, 16)
 
 
 def runs(*replies: list[str], cutoff: int = 10) -> SuiteReport:

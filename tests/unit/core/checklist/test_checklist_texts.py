@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
 from support.checklists import SUBJECTS, a_chunk, a_question, some_questions
 
 from ragwatch.core.checklist import texts
-from ragwatch.core.checklist.definition import Check, Chunk, Status, percent
+from ragwatch.core.checklist.definition import Check, Chunk, Question, Status, percent
 
 CUT = "of the whole of the matter. It ends where nobody would have expected it to end for"
 
@@ -75,7 +78,7 @@ def test_facts_split_over_a_boundary() -> None:
     torn = a_question("torn", a_chunk("a.md#1"), together=((0, 7),))
     finding = texts.boundaries([*some_questions(8, together=((),)), split, torn])
     assert (finding.check, finding.status) == (Check.BOUNDARIES, Status.PROBLEM)
-    assert finding.figures == {"claims": 12, "joint": 3, "split": 1}
+    assert finding.figures == {"claims": 12, "joint": 3, "split": 1, "sentences": 0}
     assert finding.examples == ("split",)
     assert finding.importance == 1 / 12
     assert finding.remedy is not None
@@ -85,3 +88,35 @@ def test_facts_split_over_a_boundary() -> None:
 def test_shares_are_shown_as_they_are() -> None:
     """A share below one per cent is not 0 %."""
     assert [percent(share) for share in (0.0, 0.004, 0.5)] == ["0 %", "0.4 %", "50 %"]
+
+
+@pytest.mark.parametrize("ids", [("guide.md#1", "guide.md#2"), ("x7", "k3"), (None, None)])
+@pytest.mark.parametrize("verbatim", ["yes", "no"])
+def test_sentences_split_over_two_chunks(ids: tuple[str | None, str | None], verbatim: str) -> None:
+    """All of 60 that are planted: verbatim answers by their words, others where ids place the chunks in a row."""
+    questions = []
+    for number in range(60):
+        words = f"The annual fee of garden {number} is reduced to {number + 11} euros for adults who live here".split()
+        cut = 6 + number % 3
+        before = Chunk(ids[0], f"Hours are printed on the door. {' '.join(words[:cut])}")
+        after = Chunk(ids[1], f"{' '.join(words[cut:])}. Complaints are answered within a week.")
+        claim = (
+            " ".join(words)
+            if verbatim == "yes"
+            else f"Adults who live here pay a fee of {number + 11} euros a year for garden {number}"
+        )
+        other = a_chunk(f"o{number}", "The harbour was rebuilt in 1931 after a storm.")
+        chunks = (after, other, before)
+        questions.append(a_question(f"q{number}", *chunks, together=((),), claims=(f"{claim}.",)))
+    finding = texts.boundaries(questions)
+    certain = verbatim == "yes" or ids[0] == "guide.md#1"
+    assert (finding.figures["sentences"], finding.figures["split"]) == ((60, 60) if certain else (0, 0))
+    assert finding.status is (Status.PROBLEM if certain else Status.FINE)
+    whole = [replace(question, chunks=(*question.chunks[1:], overlapping(question))) for question in questions]
+    assert texts.boundaries(whole).figures["sentences"] == 0
+
+
+def overlapping(question: Question) -> Chunk:
+    """The chunk before the cut, with which the one after it overlaps: it holds the sentence whole."""
+    after, _, before = question.chunks
+    return Chunk(after.id, f"{before.text} {after.text}")
