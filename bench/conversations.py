@@ -22,7 +22,7 @@ from ragwatch.core.evidence import Evidence
 from ragwatch.core.sample import Context, Sample
 from ragwatch.core.scores import score_all
 from ragwatch.formats.history import turns
-from ragwatch.judges.lexical.words import terms
+from ragwatch.judges.claims.words import terms
 from ragwatch.model.quantities import Quantity
 
 FILE = DATA / "relevance" / "mtrag_answerability.jsonl"

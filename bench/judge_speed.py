@@ -23,9 +23,9 @@ from pathlib import Path
 
 from ragwatch.core.sample import Context, Sample
 from ragwatch.demo.corpus import read_corpus
+from ragwatch.judges.claims.sentences import spans
 from ragwatch.judges.lexical import judge as lexical
 from ragwatch.judges.lexical.judge import LexicalJudge
-from ragwatch.judges.lexical.sentences import spans
 from ragwatch.judges.local import judge as local
 from ragwatch.pipeline.budget_account import InMemoryBudget
 from ragwatch.ports import JudgeContext

@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ragwatch.core.phrases import abstains, is_meta
-from ragwatch.judges.lexical.claims import claims_of
-from ragwatch.judges.lexical.kinds import asks, is_small_talk, read_words
-from ragwatch.judges.lexical.sentences import spans
+from ragwatch.judges.claims.claims import claims_of
+from ragwatch.judges.claims.kinds import asks, is_small_talk, read_words
+from ragwatch.judges.claims.sentences import spans
 from ragwatch.judges.text_classifier import shipped_classifier
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"

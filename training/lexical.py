@@ -25,12 +25,12 @@ from sets import SEED, Row, load, training_rows  # noqa: E402
 
 from ragwatch.core.phrases import without_leads  # noqa: E402
 from ragwatch.core.sample import Context, Sample  # noqa: E402
+from ragwatch.judges.claims.claims import claims_of  # noqa: E402
+from ragwatch.judges.claims.words import fold, term, terms  # noqa: E402
 from ragwatch.judges.lexical import reader, relevance  # noqa: E402
-from ragwatch.judges.lexical.claims import claims_of  # noqa: E402
 from ragwatch.judges.lexical.features import NAMES, SIGNS, claim_words, features, match  # noqa: E402
 from ragwatch.judges.lexical.passages import passage  # noqa: E402
 from ragwatch.judges.lexical.tables import FittedTables, LogisticModel  # noqa: E402
-from ragwatch.judges.lexical.words import fold, term, terms  # noqa: E402
 
 TABLES = HERE.parent / "ragwatch" / "judges" / "tables"
 SUPPORT_FAMILY = "attributionbench"  # alone it travels best to real answers, and its licence is the plainest

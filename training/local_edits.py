@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from ragwatch.judges.lexical.words import fold, terms
+from ragwatch.judges.claims.words import fold, terms
 
 _NUMBER = re.compile(r"(?<![\w.,])\d+(?:[.,]\d+)*(?![\w])")
 _NAME = re.compile(r"(?<![\w'’-])(?:[A-Z][\w'’-]+)(?:\s+(?:of\s+|the\s+)?[A-Z][\w'’-]+){0,3}")

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 from local_pairs import ABSENT, CONTRADICTED, SUPPORTED, UNSUPPORTED, Pair, read
 from sets import DATA, SEED
 
+from ragwatch.judges.claims.sentences import iterate_spans
 from ragwatch.judges.lexical.evidence import BUDGET
-from ragwatch.judges.lexical.sentences import iterate_spans
 
 VERDICTS = {"supported": SUPPORTED, "contradicted": CONTRADICTED, "not_enough": ABSENT}
 SHORT, PADDED = 40, 0.6

@@ -17,12 +17,12 @@ from typing import Any
 
 from sets import SEED, load
 
-from ragwatch.judges.lexical.claims import claims_of
+from ragwatch.judges.claims.claims import claims_of
+from ragwatch.judges.claims.words import terms
 from ragwatch.judges.lexical.evidence import window
 from ragwatch.judges.lexical.features import claim_words, features, match
 from ragwatch.judges.lexical.passages import PreparedPassage, passage
 from ragwatch.judges.lexical.tables import shipped
-from ragwatch.judges.lexical.words import terms
 
 SUPPORTED, CONTRADICTED, ABSENT, UNSUPPORTED = range(4)
 """Verdicts; UNSUPPORTED = contradicted or absent, the set does not say which."""

@@ -15,16 +15,16 @@ from local_pairs import human_answers
 from sets import SEED, load
 
 from ragwatch.core.sample import Context, Sample
-from ragwatch.judges.lexical.claims import claims_of
+from ragwatch.judges.claims.claims import claims_of
+from ragwatch.judges.claims.limits import unlimited
+from ragwatch.judges.claims.sentences import iterate_spans
+from ragwatch.judges.claims.words import terms
 from ragwatch.judges.lexical.evidence import window
 from ragwatch.judges.lexical.facts import missing_weight, sources_of
 from ragwatch.judges.lexical.features import claim_words, missing_run, recall_of
-from ragwatch.judges.lexical.limits import unlimited
 from ragwatch.judges.lexical.passages import passages_of
 from ragwatch.judges.lexical.rows import ClaimRow, Thresholds, prepared_question, rows_of
-from ragwatch.judges.lexical.sentences import iterate_spans
 from ragwatch.judges.lexical.tables import logit, shipped
-from ragwatch.judges.lexical.words import terms
 from ragwatch.judges.local.artefact import load as load_artefact
 from ragwatch.judges.local.fusion import ModelSignals, numbers
 from ragwatch.judges.local.session import PairModel

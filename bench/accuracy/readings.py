@@ -15,14 +15,14 @@ from accuracy.rows import Row
 from ragwatch.core.evidence import ClaimVerdict
 from ragwatch.core.sample import Sample
 from ragwatch.core.scores import top_ranked_ignored
+from ragwatch.judges.claims.atomic_facts import facts_of
+from ragwatch.judges.claims.words import terms
 from ragwatch.judges.lexical import judge as lexical
-from ragwatch.judges.lexical.atomic_facts import facts_of
 from ragwatch.judges.lexical.judge import LexicalJudge
 from ragwatch.judges.lexical.passages import PreparedPassage
 from ragwatch.judges.lexical.reader import ClaimRow as Claim
 from ragwatch.judges.lexical.reader import ClaimRuling, Thresholds, lexical_ruling, read
 from ragwatch.judges.lexical.tables import shipped
-from ragwatch.judges.lexical.words import terms
 from ragwatch.judges.local import judge as local
 from ragwatch.pipeline.budget_account import InMemoryBudget
 from ragwatch.ports import JudgeContext

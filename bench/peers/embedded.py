@@ -24,9 +24,9 @@ from ragwatch_reader import MODEL_FOLDER
 from tokenizers import Tokenizer
 
 from ragwatch.core.sample import Sample
+from ragwatch.judges.claims.sentences import spans
 from ragwatch.judges.lexical import judge as lexical
 from ragwatch.judges.lexical.judge import LexicalJudge
-from ragwatch.judges.lexical.sentences import spans
 from ragwatch.judges.local import judge as local
 from ragwatch.pipeline.budget_account import InMemoryBudget
 from ragwatch.ports import JudgeContext

@@ -32,7 +32,7 @@ from ragwatch.daemon.state_secret import readable_secret
 from ragwatch.daemon.suites import suite_of
 from ragwatch.errors import ConfigError
 from ragwatch.formats.qrels import Qrels
-from ragwatch.judges.lexical.words import terms
+from ragwatch.judges.claims.words import terms
 from ragwatch.model.stages import Stage
 from ragwatch.ports import Query
 from ragwatch.telemetry import configure_logging

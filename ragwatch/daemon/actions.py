@@ -14,7 +14,7 @@ from ragwatch.daemon.events import REPORTED
 from ragwatch.daemon.runtime import Runtime
 from ragwatch.daemon.watchers import Watchers
 from ragwatch.errors import JudgeError
-from ragwatch.judges.lexical.claims import other_sentences
+from ragwatch.judges.claims.claims import other_sentences
 from ragwatch.pipeline.drift.loop import Cell
 from ragwatch.pipeline.rejudging import RejudgeRequest, Rejudging
 from ragwatch.ports import Judge, Store

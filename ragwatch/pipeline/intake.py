@@ -149,14 +149,9 @@ class IntakeLoop:
             self._unreadable.update(self.lag.unreadable, self._clock())
             if self.lag.closed:
                 self._telemetry.files_closed(self.source.name, self.lag.closed)
-            if first and self.lag.skipped:
-                self._report_skipped(self.lag.skipped)
-
-    def _report_skipped(self, how_much: str) -> None:
-        """Log at the start that existing records are skipped, unless something of the source was read before."""
-        if not lines_read(self._store.tallies(), self.source.name):
-            self.skipped = how_much
-            self._telemetry.skipped(self.source.name, how_much)
+            if first and self.lag.skipped and not lines_read(self._store.tallies(), self.source.name):
+                self.skipped = self.lag.skipped
+                self._telemetry.skipped(self.source.name, self.skipped)
 
     def _admit(self) -> bool:
         pending = self._pending()

@@ -11,9 +11,9 @@ from support.kit import a_sample
 
 from ragwatch.core.evidence import Evidence
 from ragwatch.core.sample import Sample
+from ragwatch.judges.claims.claims import claims_of
+from ragwatch.judges.claims.sentences import spans
 from ragwatch.judges.lexical import judge as lexical
-from ragwatch.judges.lexical.claims import claims_of
-from ragwatch.judges.lexical.sentences import spans
 from ragwatch.judges.llm.prompt import page as pages
 from ragwatch.judges.llm.prompt.marks import RandomMarks
 from ragwatch.pipeline.budget_account import InMemoryBudget

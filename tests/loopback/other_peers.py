@@ -11,8 +11,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ragwatch.judges.lexical.sentences import spans
-from ragwatch.judges.lexical.words import terms
+from ragwatch.judges.claims.sentences import spans
+from ragwatch.judges.claims.words import terms
 
 _REASON = (
     "A comparison of the names, numbers and terms of both texts shows that they {} the same in so many words here."

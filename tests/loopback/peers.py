@@ -14,11 +14,11 @@ from types import MappingProxyType
 from typing import Any
 
 from ragwatch.core.sample import Context, Sample
-from ragwatch.judges.lexical.claims import claims_of
+from ragwatch.judges.claims.claims import claims_of
+from ragwatch.judges.claims.sentences import spans
+from ragwatch.judges.claims.words import terms
 from ragwatch.judges.lexical.reader import Thresholds, read
-from ragwatch.judges.lexical.sentences import spans
 from ragwatch.judges.lexical.tables import shipped
-from ragwatch.judges.lexical.words import terms
 
 _BEHIND = "Now perform the same with the following input"
 _REASON = (

@@ -21,15 +21,15 @@ from typing import Any
 from ragwatch.core.redaction.redactor import Redactor
 from ragwatch.core.sample import Context, Sample
 from ragwatch.core.scores import score_all
-from ragwatch.judges.lexical.atomic_facts import facts_of
-from ragwatch.judges.lexical.claims import AnswerClaims
+from ragwatch.judges.claims.atomic_facts import facts_of
+from ragwatch.judges.claims.claims import AnswerClaims
+from ragwatch.judges.claims.words import terms
 from ragwatch.judges.lexical.features import claim_words, features, match
 from ragwatch.judges.lexical.passages import passage
 from ragwatch.judges.lexical.reader import read, relevance_of
 from ragwatch.judges.lexical.reference import with_reference
 from ragwatch.judges.lexical.rows import Thresholds
 from ragwatch.judges.lexical.tables import FILES, parse
-from ragwatch.judges.lexical.words import terms
 from support.secret_examples import EXAMPLES
 
 ROOT = Path(__file__).parents[2]

@@ -10,8 +10,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from ragwatch.judges.lexical.sentences import spans
-from ragwatch.judges.lexical.words import terms
+from ragwatch.judges.claims.sentences import spans
+from ragwatch.judges.claims.words import terms
 from synthesis import Pair, pairs
 
 

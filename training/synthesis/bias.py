@@ -22,10 +22,10 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).res
 
 from fit import auroc  # noqa: E402
 
+from ragwatch.judges.claims.words import terms  # noqa: E402
 from ragwatch.judges.lexical.features import claim_words, features, match  # noqa: E402
 from ragwatch.judges.lexical.passages import passage  # noqa: E402
 from ragwatch.judges.lexical.tables import shipped  # noqa: E402
-from ragwatch.judges.lexical.words import terms  # noqa: E402
 from synthesis import Pair, pairs  # noqa: E402
 
 SLOTS = 1 << 18

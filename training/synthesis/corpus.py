@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ragwatch.judges.lexical.sentences import spans
+from ragwatch.judges.claims.sentences import spans
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 _SHORTEST, _LONGEST = 6, 60  # words of a sentence that is worth a claim

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from ragwatch.judges.lexical.words import terms
+from ragwatch.judges.claims.words import terms
 
 from . import facts, phrasing
 from .making import Pair, dressed, pair, scene_of

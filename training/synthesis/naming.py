@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ragwatch.judges.lexical.words import terms
+from ragwatch.judges.claims.words import terms
 
 from .cores import phrase
 from .reading import Name

@@ -6,7 +6,7 @@ import random
 import re
 from collections.abc import Callable
 
-from ragwatch.judges.lexical.words import terms
+from ragwatch.judges.claims.words import terms
 
 from . import hedges, logic, naming, quantities, tenses, wording
 from .corpus import Answer, Passage

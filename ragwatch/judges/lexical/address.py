@@ -24,9 +24,9 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from ragwatch.core.evidence import Address
+from ragwatch.judges.claims.words import TOKEN, fold, is_number, term
 from ragwatch.judges.lexical.relevance import ENOUGH, GATE, SHORT
 from ragwatch.judges.lexical.synonyms import BY_ANSWER, question_share
-from ragwatch.judges.lexical.words import TOKEN, fold, is_number, term
 
 BY_CONTEXT = 0.75
 FULL = 0.45

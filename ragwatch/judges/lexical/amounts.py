@@ -19,8 +19,9 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
 
+from ragwatch.judges.claims.limits import Check, unlimited
+from ragwatch.judges.claims.words import fold, term, terms
 from ragwatch.judges.lexical.implied_amounts import MAX_DIGITS, implied_amounts
-from ragwatch.judges.lexical.limits import Check, unlimited
 from ragwatch.judges.lexical.number_words import (
     APPROXIMATE,
     COUNTED_UNITS,
@@ -34,7 +35,6 @@ from ragwatch.judges.lexical.number_words import (
     UNITS,
     month_name,
 )
-from ragwatch.judges.lexical.words import fold, term, terms
 
 _COUNTED = 12  # people count listed things up to this
 _BEFORE = 3  # tokens before a number that may say that it is approximate

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
+from ragwatch.judges.claims.words import TOKEN, fold, term
 from ragwatch.judges.lexical.features import ClaimWords, recall_of
 from ragwatch.judges.lexical.passages import PreparedPassage
-from ragwatch.judges.lexical.words import TOKEN, fold, term
 
 BUDGET = 95
 """Default number of words of a window."""

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
+from ragwatch.judges.claims.limits import Check, unlimited
+from ragwatch.judges.claims.words import fold, term, terms
 from ragwatch.judges.lexical.amounts import Kind, StatedAmounts, amounts, months_of, rewritten, stated
-from ragwatch.judges.lexical.limits import Check, unlimited
 from ragwatch.judges.lexical.names import missing, names_of, prefixes_of
 from ragwatch.judges.lexical.tables import FittedTables
-from ragwatch.judges.lexical.words import fold, term, terms
 
 WEIGHTS = (4.0, 0.5, 1.5, 0.5)
 """What a missing fact takes from the logit of support: a number, a count, a name, a name that begins a claim."""

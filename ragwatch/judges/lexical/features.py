@@ -26,8 +26,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from ragwatch.judges.claims.words import TOKEN, fold, is_number, term
 from ragwatch.judges.lexical.passages import PreparedPassage, grams
-from ragwatch.judges.lexical.words import TOKEN, fold, is_number, term
 
 NAMES = (
     "rec_s_idf",

@@ -19,8 +19,8 @@ from ragwatch.core.evidence import Evidence
 from ragwatch.core.sample import Sample
 from ragwatch.core.verdict import NO_USAGE, Usage
 from ragwatch.errors import JudgeError
-from ragwatch.judges.lexical.atomic_facts import facts_of
-from ragwatch.judges.lexical.limits import Deadline, check_claims, check_size
+from ragwatch.judges.claims.atomic_facts import facts_of
+from ragwatch.judges.claims.limits import Deadline, check_claims, check_size
 from ragwatch.judges.lexical.readable import readable
 from ragwatch.judges.lexical.reader import CrossEncoder, read
 from ragwatch.judges.lexical.reference import READING_VERSION, with_reference

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from types import MappingProxyType
 
+from ragwatch.judges.claims.words import STOP_WORDS, fold, term
 from ragwatch.judges.lexical.tables import shipped
-from ragwatch.judges.lexical.words import STOP_WORDS, fold, term
 
 ENGLISH = "en"
 OTHER = "und"

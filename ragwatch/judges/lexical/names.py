@@ -12,7 +12,7 @@ from collections.abc import Set as AbstractSet
 from types import MappingProxyType
 from typing import NamedTuple
 
-from ragwatch.judges.lexical.words import STOP_WORDS, fold, term
+from ragwatch.judges.claims.words import STOP_WORDS, fold, term
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _AFTER_STOP = re.compile(r"(?:^|[.!?:;“\"(\n*•-])\s*$")

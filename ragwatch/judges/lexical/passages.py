@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from ragwatch.core.alphabet import visible_text
-from ragwatch.judges.lexical.limits import Check, unlimited
-from ragwatch.judges.lexical.sentences import iterate_spans
-from ragwatch.judges.lexical.words import TOKEN, fold, identifiers, term
+from ragwatch.judges.claims.limits import Check, unlimited
+from ragwatch.judges.claims.sentences import iterate_spans
+from ragwatch.judges.claims.words import TOKEN, fold, identifiers, term
 
 GRAM = 4
 

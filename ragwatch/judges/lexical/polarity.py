@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from ragwatch.judges.lexical.words import TOKEN, fold, term
+from ragwatch.judges.claims.words import TOKEN, fold, term
 
 NEARLY = 0.6
 """Recall of a claim in a sentence from which the two are compared: below, they may be about different things."""

@@ -12,12 +12,12 @@ from collections.abc import Sequence
 
 from ragwatch.core.evidence import UnreadReason
 from ragwatch.core.sample import Sample
-from ragwatch.judges.lexical.claims import AnswerClaims, ClaimText
+from ragwatch.judges.claims.claims import AnswerClaims, ClaimText
+from ragwatch.judges.claims.limits import Check, unlimited
+from ragwatch.judges.claims.sentences import iterate_spans
+from ragwatch.judges.claims.words import terms
 from ragwatch.judges.lexical.conditions import is_narrower
 from ragwatch.judges.lexical.language import ENGLISH, language_of
-from ragwatch.judges.lexical.limits import Check, unlimited
-from ragwatch.judges.lexical.sentences import iterate_spans
-from ragwatch.judges.lexical.words import terms
 
 MEASURED = frozenset({ENGLISH})
 """Languages in which labelled answers were read, and the accuracy is known (`training/README.md`)."""

@@ -11,6 +11,10 @@ from dataclasses import replace
 
 from ragwatch.core.evidence import Address, Claim, ClaimVerdict, ContextReading, Evidence, UnreadReason
 from ragwatch.core.sample import Sample
+from ragwatch.judges.claims.claims import AnswerClaims
+from ragwatch.judges.claims.conversation import Statement, repeats, statements_of
+from ragwatch.judges.claims.limits import Check, unlimited
+from ragwatch.judges.claims.words import identifiers, terms
 from ragwatch.judges.lexical import relevance
 from ragwatch.judges.lexical.address import (
     address,
@@ -20,12 +24,9 @@ from ragwatch.judges.lexical.address import (
     question_coverage,
     share_in_conversation,
 )
-from ragwatch.judges.lexical.claims import AnswerClaims
 from ragwatch.judges.lexical.conditions import loses_condition
-from ragwatch.judges.lexical.conversation import Statement, repeats, statements_of
 from ragwatch.judges.lexical.facts import UNSUPPORTED, sources_of
 from ragwatch.judges.lexical.features import CARRIES, claim_words
-from ragwatch.judges.lexical.limits import Check, unlimited
 from ragwatch.judges.lexical.passages import PreparedPassage, context_text, passages_of
 from ragwatch.judges.lexical.rows import (
     ClaimRow,
@@ -40,7 +41,6 @@ from ragwatch.judges.lexical.rows import (
 )
 from ragwatch.judges.lexical.statements import denied, nearest
 from ragwatch.judges.lexical.tables import FittedTables
-from ragwatch.judges.lexical.words import identifiers, terms
 
 CrossEncoder = Callable[[Sequence[ClaimRow], Sequence[PreparedPassage], Sequence[str]], Sequence[ClaimRuling]]
 """Rules on claims with a model: a ruling for each row, given the prepared contexts and their texts."""

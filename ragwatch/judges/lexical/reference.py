@@ -7,14 +7,14 @@ from dataclasses import replace
 from ragwatch.core.alphabet import visible_text
 from ragwatch.core.evidence import Evidence, ReferenceClaim, UnreadReason
 from ragwatch.core.sample import Context, Sample
-from ragwatch.judges.lexical.atomic_facts import facts_of
-from ragwatch.judges.lexical.claims import AnswerClaims
-from ragwatch.judges.lexical.limits import Check, check_claims, unlimited
+from ragwatch.judges.claims.atomic_facts import facts_of
+from ragwatch.judges.claims.claims import AnswerClaims
+from ragwatch.judges.claims.limits import Check, check_claims, unlimited
+from ragwatch.judges.claims.steps import actions, names_action
+from ragwatch.judges.claims.words import terms
 from ragwatch.judges.lexical.rows import Thresholds
 from ragwatch.judges.lexical.statements import StatementReading, statements
-from ragwatch.judges.lexical.steps import actions, names_action
 from ragwatch.judges.lexical.tables import FittedTables
-from ragwatch.judges.lexical.words import terms
 
 READING_VERSION = 12
 """Part of the judge's version. Increment it with every change of the results of this module, `reader`, `steps` or

@@ -36,10 +36,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
+from ragwatch.judges.claims.limits import Check, unlimited
+from ragwatch.judges.claims.words import terms
 from ragwatch.judges.lexical.features import UNLISTED
-from ragwatch.judges.lexical.limits import Check, unlimited
 from ragwatch.judges.lexical.passages import PreparedPassage
-from ragwatch.judges.lexical.words import terms
 
 _PLAIN = ("word_recall", "new_recall", "support_mean", "share")
 NAMES = (*_PLAIN, *(f"{name}_lead" for name in _PLAIN))

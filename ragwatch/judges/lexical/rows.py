@@ -11,19 +11,19 @@ from ragwatch.core.alphabet import visible_text
 from ragwatch.core.evidence import Cell, ClaimVerdict
 from ragwatch.core.sample import Sample
 from ragwatch.core.support_set import informed_cells, support_cells
+from ragwatch.judges.claims.atomic_facts import combine, weakest
+from ragwatch.judges.claims.claims import AnswerClaims, ClaimText
+from ragwatch.judges.claims.conversation import EARLIER, ELLIPTIC, asks_for, completed
+from ragwatch.judges.claims.fragments import is_fragment
+from ragwatch.judges.claims.limits import Check
+from ragwatch.judges.claims.words import identifiers, terms
 from ragwatch.judges.lexical import relevance
-from ragwatch.judges.lexical.atomic_facts import combine, weakest
-from ragwatch.judges.lexical.claims import AnswerClaims, ClaimText
-from ragwatch.judges.lexical.conversation import EARLIER, ELLIPTIC, asks_for, completed
 from ragwatch.judges.lexical.facts import NOTHING_MISSING, MissingFacts, Sources, below, lowered
 from ragwatch.judges.lexical.features import ClaimWords, PassageMatch, claim_words, features, match
-from ragwatch.judges.lexical.fragments import is_fragment
-from ragwatch.judges.lexical.limits import Check
 from ragwatch.judges.lexical.passages import PreparedPassage
 from ragwatch.judges.lexical.synonyms import BY_CONTEXT, question_share
 from ragwatch.judges.lexical.tables import FittedTables
 from ragwatch.judges.lexical.use import informed_by, joint_support, nearest
-from ragwatch.judges.lexical.words import identifiers, terms
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,15 +9,15 @@ from typing import NamedTuple
 
 from ragwatch.core.alphabet import visible_text
 from ragwatch.core.sample import Sample
-from ragwatch.judges.lexical.atomic_facts import weakest
-from ragwatch.judges.lexical.claims import AnswerClaims
+from ragwatch.judges.claims.atomic_facts import weakest
+from ragwatch.judges.claims.claims import AnswerClaims
+from ragwatch.judges.claims.limits import Check
+from ragwatch.judges.claims.words import TOKEN, fold, term, terms
 from ragwatch.judges.lexical.facts import lowered, sources_of
-from ragwatch.judges.lexical.limits import Check
 from ragwatch.judges.lexical.passages import PreparedPassage, context_text, passages_of
 from ragwatch.judges.lexical.polarity import NEARLY, reverses
 from ragwatch.judges.lexical.rows import ClaimRow, Thresholds, prepared_question, rows_of
 from ragwatch.judges.lexical.tables import FittedTables
-from ragwatch.judges.lexical.words import TOKEN, fold, term, terms
 
 _REFERS = re.compile(r"\W*(?:(?:he|she|it|they|this|these|his|her|its|their)\b|the (?P<noun>[^\W\d_]+))", re.IGNORECASE)
 

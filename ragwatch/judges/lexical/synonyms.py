@@ -13,7 +13,7 @@ from collections.abc import Set as AbstractSet
 from functools import cache
 from pathlib import Path
 
-from ragwatch.judges.lexical.words import fold, term
+from ragwatch.judges.claims.words import fold, term
 
 BY_CONTEXT, BY_ANSWER = 0.4, 0.6
 """What a synonym covers of a term: less in contexts, because those of another topic may hold a few by chance."""

@@ -19,7 +19,7 @@ from html import unescape
 from math import log2
 from urllib.parse import unquote
 
-from ragwatch.judges.lexical.sentences import spans
+from ragwatch.judges.claims.sentences import spans
 from ragwatch.judges.llm.escaping import INVISIBLE
 from ragwatch.judges.llm.injection_patterns import RULES, SHAPES
 from ragwatch.judges.text_classifier import TextClassifier, shipped_classifier, words_of

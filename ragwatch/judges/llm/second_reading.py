@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from ragwatch.core.evidence import Claim, ClaimVerdict, CriterionAnswer, Evidence
 from ragwatch.core.sample import Sample
-from ragwatch.judges.lexical.sentences import spans
+from ragwatch.judges.claims.sentences import spans
 from ragwatch.judges.llm.injection import is_prompt_injection
 
 _TURN = re.compile(r"\W*(?:human|user|system|assistant|developer|judge)\s*:", re.IGNORECASE)

@@ -19,15 +19,15 @@ from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
 from ragwatch.core.evidence import Cell, ClaimVerdict
-from ragwatch.judges.lexical.atomic_facts import weakest
+from ragwatch.judges.claims.atomic_facts import weakest
+from ragwatch.judges.claims.limits import Check, Deadline
+from ragwatch.judges.claims.words import STOP_WORDS, TOKEN
 from ragwatch.judges.lexical.evidence import window
 from ragwatch.judges.lexical.facts import below, capped, missing_weight
 from ragwatch.judges.lexical.features import missing_run
-from ragwatch.judges.lexical.limits import Check, Deadline
 from ragwatch.judges.lexical.passages import PreparedPassage
 from ragwatch.judges.lexical.rows import ClaimRow, ClaimRuling, Thresholds, lexical_ruling
 from ragwatch.judges.lexical.tables import logit
-from ragwatch.judges.lexical.words import STOP_WORDS, TOKEN
 from ragwatch.judges.local.artefact import ModelArtefact
 from ragwatch.judges.local.fusion import ModelSignals, numbers
 

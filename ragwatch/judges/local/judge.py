@@ -17,9 +17,9 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from ragwatch.errors import RagwatchError
+from ragwatch.judges.claims.limits import Deadline
 from ragwatch.judges.lexical import judge as lexical
 from ragwatch.judges.lexical.judge import LexicalJudge, Probability
-from ragwatch.judges.lexical.limits import Deadline
 from ragwatch.judges.lexical.reader import CrossEncoder
 from ragwatch.judges.lexical.reference import READING_VERSION
 from ragwatch.judges.lexical.rows import Thresholds

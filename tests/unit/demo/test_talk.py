@@ -11,7 +11,7 @@ from ragwatch.core.abstention import abstains
 from ragwatch.demo.answerer import Quote
 from ragwatch.demo.questions import ROUTES
 from ragwatch.demo.talk import ABSTENTION, CLOSINGS, OFFERS, OPENINGS, declined, spoken
-from ragwatch.judges.lexical.claims import claims_of
+from ragwatch.judges.claims.claims import claims_of
 
 QUOTE = Quote(1, "teapot.brew", ("Brew leaves in hot water.", "The lid stays closed meanwhile."))
 QUESTIONS = [f"How do I brew tea number {number}?" for number in range(200)]

@@ -12,9 +12,9 @@ from ragwatch.core.citations import with_citations
 from ragwatch.core.evidence import Address, ClaimVerdict, Evidence, UnreadReason
 from ragwatch.core.sample import Context, Sample
 from ragwatch.core.scores import score_all
-from ragwatch.judges.lexical.claims import claims_of
+from ragwatch.judges.claims.claims import claims_of
+from ragwatch.judges.claims.kinds import asks, is_small_talk, kind_of
 from ragwatch.judges.lexical.judge import Options, build
-from ragwatch.judges.lexical.kinds import asks, is_small_talk, kind_of
 from ragwatch.judges.llm.prompt.units import units_of
 from ragwatch.model.quantities import Quantity
 

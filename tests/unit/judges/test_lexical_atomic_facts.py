@@ -18,13 +18,13 @@ from ragwatch.core.reference import score_by_reference
 from ragwatch.core.sample import Context, Sample
 from ragwatch.core.scores import score_all
 from ragwatch.errors import JudgeError
+from ragwatch.judges.claims.atomic_facts import MAX_CARRIED_CHARS, MAX_TOKENS, combine, facts_of
+from ragwatch.judges.claims.claims import claims_of
+from ragwatch.judges.claims.words import terms
 from ragwatch.judges.lexical import judge as lexical
-from ragwatch.judges.lexical.atomic_facts import MAX_CARRIED_CHARS, MAX_TOKENS, combine, facts_of
-from ragwatch.judges.lexical.claims import claims_of
 from ragwatch.judges.lexical.judge import LexicalJudge
 from ragwatch.judges.lexical.reader import Thresholds, read
 from ragwatch.judges.lexical.tables import shipped
-from ragwatch.judges.lexical.words import terms
 from ragwatch.judges.local import judge as local
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.references import ReferenceQuantity

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from ragwatch.core.phrases import _any_of, without_leads
-from ragwatch.judges.lexical.claims import claims_of, other_sentences
-from ragwatch.judges.lexical.sentences import spans
+from ragwatch.judges.claims.claims import claims_of, other_sentences
+from ragwatch.judges.claims.sentences import spans
+from ragwatch.judges.claims.words import fold, identifiers, term, terms
 from ragwatch.judges.lexical.tables import parse
-from ragwatch.judges.lexical.words import fold, identifiers, term, terms
 
 
 def claims(answer: str, question: str | None = None) -> list[str]:

@@ -16,9 +16,9 @@ from ragwatch.core.evidence import Address, ClaimVerdict, Evidence
 from ragwatch.core.sample import Context, Role, Sample, Turn
 from ragwatch.core.scores import faithfulness, score_all
 from ragwatch.errors import JudgeError
-from ragwatch.judges.lexical.conversation import ELLIPTIC, asks_for, completed, repeats, statements_of
+from ragwatch.judges.claims.conversation import ELLIPTIC, asks_for, completed, repeats, statements_of
+from ragwatch.judges.claims.words import identifiers, terms
 from ragwatch.judges.lexical.judge import Options, build
-from ragwatch.judges.lexical.words import identifiers, terms
 
 JUDGE = build(Options(), name="embedded", context=a_judge_context())
 PRICES = "Tickets: adults pay 10 euros, students pay 5 euros. Children under six are free."

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragwatch.core.sample import Context, Sample
+from ragwatch.judges.claims.claims import claims_of
 from ragwatch.judges.lexical.amounts import amounts, stated
-from ragwatch.judges.lexical.claims import claims_of
 from ragwatch.judges.lexical.facts import MissingFacts, lowered
 from ragwatch.judges.lexical.reader import Thresholds, read
 from ragwatch.judges.lexical.tables import shipped

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragwatch.judges.lexical.claims import claims_of
-from ragwatch.judges.lexical.sentences import spans
+from ragwatch.judges.claims.claims import claims_of
+from ragwatch.judges.claims.sentences import spans
 
 DAYS, FREE = "Refunds take five days.", "Shipping is free."
 

@@ -7,9 +7,9 @@ from support.kit import a_judge_context
 
 from ragwatch.core.evidence import ClaimVerdict, Evidence
 from ragwatch.core.sample import Context, Sample
+from ragwatch.judges.claims.fragments import is_fragment
 from ragwatch.judges.lexical import judge as lexical
 from ragwatch.judges.lexical.facts import NOTHING_MISSING, below
-from ragwatch.judges.lexical.fragments import is_fragment
 
 QUESTION = "Who wrote the song about the old harbour?"
 TOGETHER = "Mitch Murray wrote the song about the old harbour."

@@ -16,14 +16,14 @@ from ragwatch.core.sample import Context, Sample
 from ragwatch.core.scores import score_all
 from ragwatch.core.stage import stage
 from ragwatch.errors import JudgeError
-from ragwatch.judges.lexical.claims import claims_of
+from ragwatch.judges.claims.claims import claims_of
+from ragwatch.judges.claims.sentences import spans
+from ragwatch.judges.claims.words import identifiers, terms
 from ragwatch.judges.lexical.features import claim_words, match, missing_run
 from ragwatch.judges.lexical.judge import Options, build
 from ragwatch.judges.lexical.passages import passage
 from ragwatch.judges.lexical.reader import relevance_of
-from ragwatch.judges.lexical.sentences import spans
 from ragwatch.judges.lexical.tables import shipped
-from ragwatch.judges.lexical.words import identifiers, terms
 
 pytestmark = pytest.mark.uncounted
 

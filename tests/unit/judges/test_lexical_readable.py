@@ -7,7 +7,7 @@ import pytest
 from ragwatch.core.evidence import Evidence
 from ragwatch.core.sample import Context, Sample
 from ragwatch.core.scores import score_all, why_unknown
-from ragwatch.judges.lexical.claims import claims_of
+from ragwatch.judges.claims.claims import claims_of
 from ragwatch.judges.lexical.language import language_of
 from ragwatch.judges.lexical.readable import readable
 from ragwatch.judges.lexical.reader import Thresholds, read

@@ -7,9 +7,9 @@ from support.kit import a_judge_context
 
 from ragwatch.core.reference import reference_line, score_by_reference
 from ragwatch.core.sample import Context, Sample
+from ragwatch.judges.claims.steps import MAX_STEP_TERMS, actions, names_action
+from ragwatch.judges.claims.words import terms
 from ragwatch.judges.lexical.judge import Options, build
-from ragwatch.judges.lexical.steps import MAX_STEP_TERMS, actions, names_action
-from ragwatch.judges.lexical.words import terms
 from ragwatch.model.references import ReferenceQuantity
 
 JUDGE = build(Options(), name="embedded", context=a_judge_context())

@@ -17,12 +17,12 @@ from ragwatch.core.cascade import uncertainty
 from ragwatch.core.evidence import ClaimVerdict, Evidence
 from ragwatch.core.sample import Context, Sample
 from ragwatch.core.scores import score_all
+from ragwatch.judges.claims.claims import claims_of
+from ragwatch.judges.claims.limits import unlimited
 from ragwatch.judges.lexical import judge as lexical
-from ragwatch.judges.lexical.claims import claims_of
 from ragwatch.judges.lexical.evidence import window
 from ragwatch.judges.lexical.facts import UNSUPPORTED, missing_weight, sources_of
 from ragwatch.judges.lexical.features import missing_run
-from ragwatch.judges.lexical.limits import unlimited
 from ragwatch.judges.lexical.passages import passages_of
 from ragwatch.judges.lexical.rows import Thresholds, prepared_question, rows_of
 from ragwatch.judges.lexical.tables import logit, shipped

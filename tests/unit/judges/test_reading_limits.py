@@ -16,10 +16,10 @@ from support.patience import cpu_limit
 from ragwatch.commands import cli
 from ragwatch.core.sample import Context, Sample
 from ragwatch.errors import JudgeError
+from ragwatch.judges.claims.claims import claims_of
+from ragwatch.judges.claims.limits import Deadline, check_claims, check_size, unlimited
 from ragwatch.judges.lexical import judge as lexical
-from ragwatch.judges.lexical.claims import claims_of
 from ragwatch.judges.lexical.judge import LexicalJudge
-from ragwatch.judges.lexical.limits import Deadline, check_claims, check_size, unlimited
 from ragwatch.judges.local import judge as local
 
 pytestmark = pytest.mark.uncounted

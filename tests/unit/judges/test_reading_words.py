@@ -6,8 +6,8 @@ from itertools import combinations
 
 import pytest
 
-from ragwatch.judges.lexical.steps import names_action
-from ragwatch.judges.lexical.words import term
+from ragwatch.judges.claims.steps import names_action
+from ragwatch.judges.claims.words import term
 
 FAMILIES = """
 apply applies applied applying; supply supplies supplied supplying; reply replies replied; imply implies implied

@@ -11,9 +11,9 @@ from support.kit import a_judge_context
 from ragwatch.core.evidence import Cell, ClaimVerdict, Evidence
 from ragwatch.core.sample import Context, Sample
 from ragwatch.core.scores import context_use, top_ranked_fault, top_ranked_ignored
+from ragwatch.judges.claims.claims import claims_of
 from ragwatch.judges.lexical import judge as lexical
 from ragwatch.judges.lexical import reader
-from ragwatch.judges.lexical.claims import claims_of
 from ragwatch.judges.lexical.judge import LexicalJudge
 from ragwatch.judges.lexical.tables import shipped
 from ragwatch.judges.local import judge as local

@@ -14,7 +14,7 @@ from support.hostile import HOSTILE
 from support.kit import a_sample
 
 from ragwatch.core.sample import Role, Turn
-from ragwatch.judges.lexical.claims import claims_of
+from ragwatch.judges.claims.claims import claims_of
 from ragwatch.judges.llm.prompt.quotes import folded, is_verbatim
 
 

@@ -20,7 +20,7 @@ from ragwatch.core.labels.label import Label
 from ragwatch.core.sample import Context, Role, Turn
 from ragwatch.core.verdict import Usage
 from ragwatch.core.verdict_line import parse_verdict_line
-from ragwatch.judges.lexical.claims import other_sentences
+from ragwatch.judges.claims.claims import other_sentences
 from ragwatch.model.quantities import Quantity
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.web import PageScope

@@ -11,10 +11,10 @@ from types import MappingProxyType
 from ragwatch.core.alphabet import visible_text
 from ragwatch.core.evidence import Cell
 from ragwatch.core.support_set import informed_cells, support_cells
+from ragwatch.judges.claims.words import identifiers, terms
 from ragwatch.judges.lexical.features import ClaimWords, claim_words
 from ragwatch.judges.lexical.tables import shipped
 from ragwatch.judges.lexical.use import informed_by
-from ragwatch.judges.lexical.words import identifiers, terms
 from ragwatch.judges.llm.prompt.units import SampleUnits
 
 _ALMOST_ALL = 0.9

@@ -15,7 +15,7 @@ from itertools import accumulate
 
 from ragwatch.core.alphabet import visible_text
 from ragwatch.core.phrases import without_leads
-from ragwatch.judges.lexical.words import terms
+from ragwatch.judges.claims.words import terms
 from ragwatch.judges.llm.prompt.quotes import CHARACTER_OR_WORD, quoted_text
 
 Span = tuple[int, int]

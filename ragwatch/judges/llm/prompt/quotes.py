@@ -13,8 +13,8 @@ import unicodedata
 from collections.abc import Sequence
 from html import unescape as character_of
 
+from ragwatch.judges.claims.words import terms
 from ragwatch.judges.lexical.amounts import amounts, stated
-from ragwatch.judges.lexical.words import terms
 from ragwatch.judges.llm.escaping import INVISIBLE, MARK, unescape
 
 GAP = " ¶ "

@@ -11,11 +11,11 @@ from operator import itemgetter
 from ragwatch.core.alphabet import visible_text
 from ragwatch.core.sample import Role, Sample, Turn
 from ragwatch.core.self_tests import SELF_TEST_KEY
-from ragwatch.judges.lexical.atomic_facts import split
-from ragwatch.judges.lexical.claims import AnswerClaims, ClaimText, claims_of
-from ragwatch.judges.lexical.conversation import Statement, repeats, statements_of
+from ragwatch.judges.claims.atomic_facts import split
+from ragwatch.judges.claims.claims import AnswerClaims, ClaimText, claims_of
+from ragwatch.judges.claims.conversation import Statement, repeats, statements_of
+from ragwatch.judges.claims.sentences import SentenceSpan, spans
 from ragwatch.judges.lexical.language import ENGLISH, language_of
-from ragwatch.judges.lexical.sentences import SentenceSpan, spans
 from ragwatch.judges.llm.injection import is_prompt_injection
 from ragwatch.judges.llm.prompt.quotes import GAP, folded
 from ragwatch.model.quantity_row import Part

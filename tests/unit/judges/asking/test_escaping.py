@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.page_lines import page_lines
 
-from ragwatch.judges.lexical.sentences import spans
+from ragwatch.judges.claims.sentences import spans
 from ragwatch.judges.llm.escaping import MARK, escape, unescape
 from ragwatch.judges.llm.prompt.marks import RandomMarks
 from ragwatch.judges.llm.prompt.page import MarkedLine, MarkedText, PromptPage, claims, sentences, unnumbered

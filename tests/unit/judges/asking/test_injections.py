@@ -18,7 +18,7 @@ from support.page_lines import page_lines
 
 from ragwatch.core.evidence import Evidence
 from ragwatch.core.sample import Context, Role, Sample, Turn
-from ragwatch.judges.lexical.claims import claims_of
+from ragwatch.judges.claims.claims import claims_of
 from ragwatch.judges.lexical.reader import Thresholds, read
 from ragwatch.judges.lexical.tables import shipped
 from ragwatch.judges.llm.injection import is_prompt_injection

@@ -13,10 +13,10 @@ from support.page_lines import page_lines
 
 from ragwatch.core.evidence import Evidence
 from ragwatch.core.sample import Context, Sample
-from ragwatch.judges.lexical.claims import claims_of
+from ragwatch.judges.claims.claims import claims_of
+from ragwatch.judges.claims.words import terms
 from ragwatch.judges.lexical.reader import Thresholds, read
 from ragwatch.judges.lexical.tables import shipped
-from ragwatch.judges.lexical.words import terms
 from ragwatch.judges.llm.injection import is_prompt_injection
 from ragwatch.judges.llm.prompt.quotes import folded, is_verbatim, shares_words
 from ragwatch.judges.llm.prompt.reading import Prompt, start_reading

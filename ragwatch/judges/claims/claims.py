@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 from ragwatch.core.alphabet import visible_text
 from ragwatch.core.phrases import abstains, is_meta, without_leads
-from ragwatch.judges.lexical.kinds import asks, is_small_talk, kind_of, stated_before
-from ragwatch.judges.lexical.limits import Check, unlimited
-from ragwatch.judges.lexical.sentences import SentenceSpan, iterate_spans
-from ragwatch.judges.lexical.words import TOKEN, terms
+from ragwatch.judges.claims.kinds import asks, is_small_talk, kind_of, stated_before
+from ragwatch.judges.claims.limits import Check, unlimited
+from ragwatch.judges.claims.sentences import SentenceSpan, iterate_spans
+from ragwatch.judges.claims.words import TOKEN, terms
 
 _MIN_CLAIM_WORDS = 3
 _MAX_LABEL_WORDS = 6

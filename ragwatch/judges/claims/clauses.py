@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from enum import Enum, auto
 from typing import NamedTuple
 
-from ragwatch.judges.lexical.words import fold, term
+from ragwatch.judges.claims.words import fold, term
 
 _MIN_CLAUSE_TERMS = 2
 _MIN_HEAD_TERMS = 3  # of a clause from which an adjunct or an item is split

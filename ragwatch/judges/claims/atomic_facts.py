@@ -12,10 +12,10 @@ from collections.abc import Sequence
 
 from ragwatch.core.alphabet import visible_text
 from ragwatch.core.phrases import without_leads
-from ragwatch.judges.lexical.claims import AnswerClaims, ClaimText, claims_of
-from ragwatch.judges.lexical.clauses import LOOSE, Boundary, Part, Token, parts_of, tokens_of
-from ragwatch.judges.lexical.limits import Check, unlimited
-from ragwatch.judges.lexical.steps import actions
+from ragwatch.judges.claims.claims import AnswerClaims, ClaimText, claims_of
+from ragwatch.judges.claims.clauses import LOOSE, Boundary, Part, Token, parts_of, tokens_of
+from ragwatch.judges.claims.limits import Check, unlimited
+from ragwatch.judges.claims.steps import actions
 
 MAX_TOKENS = 400
 """A sentence with more words and signs is none (a table, a dump), and stays whole."""

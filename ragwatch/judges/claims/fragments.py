@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ragwatch.judges.lexical.clauses import Token, tokens_of
+from ragwatch.judges.claims.clauses import Token, tokens_of
 
 _CLAUSES = frozenset(
     "i you he she it its we they this that these those there who which what let please yes no yeah yep nope".split()  # noqa: SIM905

@@ -21,9 +21,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ragwatch.core.alphabet import visible_text
-from ragwatch.judges.lexical.limits import Check, unlimited
-from ragwatch.judges.lexical.sentences import iterate_spans
-from ragwatch.judges.lexical.words import term, terms
+from ragwatch.judges.claims.limits import Check, unlimited
+from ragwatch.judges.claims.sentences import iterate_spans
+from ragwatch.judges.claims.words import term, terms
 
 COMPLETE = 4
 EARLIER = 0.5

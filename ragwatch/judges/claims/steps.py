@@ -19,7 +19,7 @@ from collections.abc import Set as AbstractSet
 from functools import cache
 from itertools import pairwise
 
-from ragwatch.judges.lexical.words import TOKEN, fold, term, terms
+from ragwatch.judges.claims.words import TOKEN, fold, term, terms
 
 MAX_STEP_TERMS = 10
 

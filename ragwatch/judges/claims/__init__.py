@@ -1,0 +1,1 @@
+"""What an answer claims: its sentences, their kinds, and the facts that they state. All judges read these."""
