@@ -130,9 +130,9 @@ class Telemetry:
         with self._lock:
             if now - self._minute > 60.0:
                 self._minute, self._shown = now, 0
-            self._shown += 1
-            shown = self._shown
-            self.rejections.add(source, reason, f"{where.get('field', '')}", f"{where['file']}:{where['line']}", now)
+            self._shown = shown = self._shown + 1
+            if "file" in where:
+                self.rejections.add(source, reason, f"{where['field']}", f"{where['file']}:{where['line']}", now)
         if shown <= MAX_REJECTIONS_PER_MINUTE:
             self._log.warning(event, source=source, reason=reason, **where)
         elif shown == MAX_REJECTIONS_PER_MINUTE + 1:

@@ -270,6 +270,10 @@ def _asked(record: Record) -> str | None:
     return None
 
 
+def _reference(record: Record) -> str | None:
+    return next((value for key in REFERENCE_KEYS if type(value := record.get(key)) is str and value), None)
+
+
 def assemble(
     record: Record,
     fallback_id: str,
@@ -305,9 +309,7 @@ def assemble(
     at = None if time_value is None else epoch_seconds(time_value, time_key)
     if at is not None and not EARLIEST <= at <= LATEST:
         raise implausible(time_value, time_key)
-    route = record.get("route")
-    if reference is None:
-        reference = next((value for key in REFERENCE_KEYS if type(value := record.get(key)) is str and value), None)
+    route, reference = record.get("route"), _reference(record) if reference is None else reference
     parts = (
         (id_value if type(id_value) is str else identity(id_value, id_key)) or fallback_id,
         question if question and not question.isspace() else _asked(record),

@@ -106,7 +106,7 @@ class Alert:
         parameters = self._url_parameters("", ("route", "judge"))
         for page, query in (("samples", self.samples), ("causes", self.causes)):
             if query is not None:
-                annotations[f"{page}_url"] = texts.link(self.origin, f"/{page}?{parameters}{query}")
+                annotations[f"{page}_url"] = texts.link(self.origin, f"/{page}?{parameters}{query}", pages=links.pages)
         return annotations
 
     def _url_parameters(self, prefix: str, allowed: tuple[str, ...] = ("job", "route", "judge")) -> str:

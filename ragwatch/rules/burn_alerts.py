@@ -50,7 +50,7 @@ def _burning(plan: RulePlan, quantity: Quantity, route: str, objective: float, b
         description=(
             f"The mean error of {quantity} was at least {PERCENT} over the last {long}; the objective "
             f"of {objective:.4g} allows {allowed:.1%}.{remaining}{texts.stage()}{texts.also_changed()}"
-            f"{texts.worst(texts.ANSWERING, parameters)}"
+            f"{texts.worst(texts.ANSWERING, parameters, plan.links.pages)}"
         ),
         board="overview",
         labels=("job", "route", "judge"),

@@ -96,7 +96,7 @@ def _bad(plan: RulePlan) -> Alert:
             f"Level of the last {window} in people's terms, {plan.confidence:.0%} confidence: "
             f'{{{{ range printf "sort_desc({bad})" {texts.ARGUMENTS} | query }}}}{entry}{{{{ end }}}}'
             f"measured by judge {{{{ $labels.judge }}}}.{texts.stage()}{texts.also_changed()}"
-            f"{texts.worst(texts.ANSWERING, parameters)}"
+            f"{texts.worst(texts.ANSWERING, parameters, plan.links.pages)}"
         ),
         samples=f"{parameters}&sort=worst",
         causes=texts.of_worst(bad, texts.ARGUMENTS, texts.beyond(limit)),
@@ -141,7 +141,7 @@ def _drift(plan: RulePlan) -> Alert:
         description=(
             f"Answers are worse than their baseline:{listed} by judge {{{{ $labels.judge }}}}. This page ends when the "
             "newest answers are back at the baseline; /drift says since when."
-            f"{texts.stage()}{texts.also_changed()}{texts.worst(texts.DRIFTED, parameters)}"
+            f"{texts.stage()}{texts.also_changed()}{texts.worst(texts.DRIFTED, parameters, plan.links.pages)}"
         ),
         samples=f"{parameters}&sort=worst",
         causes=texts.of_worst(drifted, arguments, texts.beyond(limit)),

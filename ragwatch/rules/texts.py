@@ -173,23 +173,28 @@ def failing(plan: RulePlan, limit: str) -> str:
     return f"{beyond(limit)}{start}"
 
 
-def link(origin: tuple[str, str], path: str, lead: str = "") -> str:
-    """Template text of an address on the pages of an instance that raises an alert; empty if it tells none.
+def link(origin: tuple[str, str], path: str, lead: str = "", pages: str | None = None) -> str:
+    """Template text of an address on the pages of an instance that raises an alert; empty if none is known.
 
     Args:
         origin: Query for the series of such instances, with `%s` for the arguments, and the arguments.
         path: The address after that of the pages.
         lead: Text before the address.
+        pages: Address of the pages of an instance that tells none; None for none.
     """
     query, arguments = origin
-    pages = f"topk(1, ragwatch_pages_info and on (job, instance) ({query}))"
-    return asked(pages, arguments, f'{lead}{{{{ . | first | label "external_url" }}}}{path}')
+    info = f"topk(1, ragwatch_pages_info and on (job, instance) ({query}))"
+    own = '{{ . | first | label "external_url" }}'
+    if pages is None:
+        return asked(info, arguments, f"{lead}{own}{path}")
+    chosen = asked(info, arguments, '{{ $pages = . | first | label "external_url" }}')
+    return f'{{{{ $pages := "{pages}" }}}}{chosen}{lead}{{{{ $pages }}}}{path}'
 
 
-def worst(origin: tuple[str, str], parameters: str) -> str:
+def worst(origin: tuple[str, str], parameters: str, pages: str | None) -> str:
     """Template text with the address of the worst answers that `parameters` select; empty as a link is."""
     place = "route={{ $labels.route }}&judge={{ $labels.judge }}"
-    return link(origin, f"/samples?{place}{parameters}&sort=worst&limit={_WORST}", " Worst answers: ")
+    return link(origin, f"/samples?{place}{parameters}&sort=worst&limit={_WORST}", " Worst answers: ", pages)
 
 
 def rejection(window: str) -> str:

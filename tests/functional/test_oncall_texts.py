@@ -97,13 +97,16 @@ def test_a_page_of_drift_says_what_is_needed_at_night(tmp_path: Path) -> None:
 
 def test_a_page_names_only_what_is_known(tmp_path: Path) -> None:
     """No stage whose share did not rise significantly, no figures that the daemon does not tell, no dead link."""
-    rules(PLAN, ["RagwatchQualityDrift"], tmp_path)
+    rules(replace(PLAN, links=replace(PLAN.links, pages=None)), ["RagwatchQualityDrift"], tmp_path)
     expected = [{"alertname": "RagwatchQualityDrift", "eval_time": f"{PHASE + 75}m", "exp_alerts": []}]
     phases = [{**phase, PAGES: None} for phase in (HEALTHY, BROKEN)]
     said = annotations(play(tmp_path, phases, {"alert_rule_test": expected}))
     assert said["summary"] == "search: faithfulness fell (drift)."
     assert not {"Stage", "Worst"} & set(said["description"].split())
     assert not said.get("samples_url")
+    rules(PLAN, ["RagwatchQualityDrift"], tmp_path)
+    said = annotations(play(tmp_path, phases, {"alert_rule_test": expected}))
+    assert said["samples_url"].startswith("https://ragwatch.example.com/samples?route=search")
 
 
 def test_a_link_leads_to_the_daemon_that_raised_the_alert(tmp_path: Path) -> None:

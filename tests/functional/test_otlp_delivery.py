@@ -151,7 +151,8 @@ async def test_the_recorded_requests_of_both_encodings(receiver: Receiver, name:
     for path, kind in zip(paths, (PROTOBUF, JSON), strict=True):
         await receiver.send(path.read_bytes(), kind)
     (sample,) = await receiver.assembled()
-    assert (sample.question, sample.answer, sample.contexts) == (QUESTION, *EXPECTED[name])
+    plain = tuple(context._replace(step=None) for context in sample.contexts)
+    assert (sample.question, sample.answer, plain) == (QUESTION, *EXPECTED[name])
 
 
 class Client(threading.Thread):

@@ -50,6 +50,8 @@ NOT_TYPED = {
     "ragwatch store ": "needs a PostgreSQL server",
     "amtool silence": "needs an Alertmanager, see tests/functional/oncall",
     "ragwatch demo": DAEMON,
+    "python3 -c 'import csv": "reads a log in CSV that the reader has",
+    "python3 -c 'import json,sqlite3": "reads a log in SQLite that the reader has",
     "python docs/examples/requirements/stand_in.py": ELSEWHERE,
 }
 NOT_TYPED_PAGES = {"docs/requirements.md": ELSEWHERE}

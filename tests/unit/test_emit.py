@@ -19,6 +19,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.draws import draws
+from support.kit import AT
 from support.patience import DEADLINE
 
 from ragwatch.emit import AnswerHandler, AnswerLog, _close_all, _encoded, _File, _logs
@@ -51,12 +52,12 @@ def lines(path: Path) -> list[dict[str, Any]]:
 def test_a_logged_answer_is_read_as_the_same_sample(tmp_path: Path) -> None:
     """What `answer` writes is a record of the format canonical, field by field."""
     log = AnswerLog(tmp_path / "answers.jsonl")
-    name = log.answer("why?", ["because", {"text": "so", "id": "d1", "score": 0.5}], "yes\n", route="r", at=5.0)
+    name = log.answer("why?", ["because", {"text": "so", "id": "d1", "score": 0.5}], "yes\n", route="r", at=AT)
     assert log.flush(DEADLINE)
     record, repaired = parse((tmp_path / "answers.jsonl").read_bytes().rstrip(b"\n"))
     sample = canonical.read(record, "fallback")
     assert not repaired
-    assert (sample.id, sample.question, sample.answer, sample.route, sample.at) == (name, "why?", "yes\n", "r", 5.0)
+    assert (sample.id, sample.question, sample.answer, sample.route, sample.at) == (name, "why?", "yes\n", "r", AT)
     assert [(context.text, context.id, context.score) for context in sample.contexts] == [
         ("because", None, None),
         ("so", "d1", 0.5),

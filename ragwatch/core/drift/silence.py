@@ -161,7 +161,15 @@ def _answered(rhythm: Rhythm, now: float, days: float) -> Rhythm:
             hours[hour], answers[hour] = hours[hour] * _KEPT_A_WEEK, answers[hour] * _KEPT_A_WEEK
         hours[hour] += max(0.0, min(now, (index + 1) * _HOUR) - max(start, index * _HOUR)) / _HOUR
     answers[int(now // _HOUR) % HOURS] += 1.0
-    return Rhythm(tuple(hours), tuple(answers), tuple(gaps), tuple(excess), rhythm.days * kept + passed, now, now)
+    return Rhythm(
+        hours=tuple(hours),
+        answers=tuple(answers),
+        gaps=tuple(gaps),
+        excess=tuple(excess),
+        days=rhythm.days * kept + passed,
+        at=now,
+        last=now,
+    )
 
 
 def _is_weekend(day: int) -> bool:
@@ -202,5 +210,13 @@ def from_dict(stored: RhythmRecord) -> Rhythm:
         raise ValueError(f"columns of {[len(column) for column in columns]} values")
     at, last = (None if time is None else float(time) for time in (stored["at"], stored["last"]))
     return Rhythm(
-        hours, answers, gaps, excess, float(stored["days"]), at, last, float(stored["missed"]), bool(stored["silent"])
+        hours=hours,
+        answers=answers,
+        gaps=gaps,
+        excess=excess,
+        days=float(stored["days"]),
+        at=at,
+        last=last,
+        missed=float(stored["missed"]),
+        silent=bool(stored["silent"]),
     )

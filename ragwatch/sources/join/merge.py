@@ -116,7 +116,7 @@ def text_paths(record: Mapping[str, object]) -> dict[str, str]:
     """Return the texts in a record that are not blank, by path: in its objects, and in the first elements of its lists.
 
     >>> text_paths({"a": "x", "choices": [{"delta": {"content": "y"}}], "b": " "})
-    {'a': 'x', 'choices[0].delta.content': 'y'}
+    {'choices[0].delta.content': 'y', 'a': 'x'}
     """
     texts: dict[str, str] = {}
     stack: list[tuple[str, object]] = [("", record)]

@@ -228,7 +228,7 @@ def test_what_cannot_page_is_named(tmp_path: Path) -> None:
     """Each with its key; and links of alerts that only this machine could open are a warning."""
     said = _said(_check(tmp_path, GOOD, more="routes: [search]\nthresholds: {}\n"))
     assert "pages on every route: invention, wrong documents, refusals, empty answers, other language, source" in said
-    for told in ("one tenant: nothing; QualityDrift needs a route of its own", "canaries: nothing", "silence: ticket"):
+    for told in ("one tenant: nothing", "canaries: nothing", "silence: ticket"):
         assert told in said
     assert "`routes` is empty" not in said
     assert "web.external_url warning is not set: alerts carry no link to the answers" in said

@@ -125,4 +125,4 @@ def test_rules_record_and_alert_on_criteria() -> None:
     text = yaml_text(prometheus(plan)["ragwatch-recording.yaml"])
     assert "ragwatch_polite_weight_total" in text
     assert "quantity: polite" in text
-    assert "ragwatch_drift_baseline_ratio" in text
+    assert "ragwatch_drift_baseline_ratio" in yaml_text(prometheus(plan)["ragwatch-alerts.yaml"])
