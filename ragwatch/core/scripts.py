@@ -91,6 +91,8 @@ class LanguageCheck:
         True
         >>> check.differs(question, "Гарантия действует два года."), check.differs(question, "Two years.")
         (True, False)
+        >>> check.differs(question, "…?")
+        False
         """
         question, answer = question[:_CHARS], answer[:_CHARS]
         for mark in self._usual:
@@ -116,9 +118,6 @@ def _script(text: str) -> str | None:
     scripts = [_script_of(char) for char in text[:: max(1, len(text) // _SAMPLED)] if char.isalpha()]
     if len(scripts) < _MIN_LETTERS:
         return None
-    first = scripts[0]
-    if scripts.count(first) == len(scripts):
-        return first
     script, times = Counter(scripts).most_common(1)[0]
     return script if 2 * times > len(scripts) else None
 

@@ -344,9 +344,8 @@ def _looked(scheme: Scheme[_R], watch: DetectorState[_R], *, suspected: bool) ->
     """Return the state against the larger reference, if that has reached the next size and no change is suspected."""
     if scheme.look(watch.growing) - scheme.look(watch.reference) <= suspected:
         return watch
-    if (detector := scheme.detector(watch.growing)) is None:
-        return watch
-    return _restarted(replace(watch, reference=watch.growing), detector)
+    detector = scheme.detector(watch.growing)
+    return watch if detector is None else _restarted(replace(watch, reference=watch.growing), detector)
 
 
 def look_sizes(first: int, complete: int) -> Numbers:

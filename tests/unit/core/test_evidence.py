@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 from support.kit import a_claim, an_evidence
 
-from ragwatch.core.evidence import Cell, Claim, ClaimVerdict, ContextReading, Evidence
+from ragwatch.core.evidence import Cell, Claim, ClaimVerdict, ContextReading, Evidence, ReferenceClaim
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
+        (lambda: ReferenceClaim("so", 0, 2, (True,), quotes=("so", "so")), "2 quotes for 1 contexts"),
         (lambda: a_claim(support=1.5), "support must be in"),
         (lambda: a_claim(support=float("nan")), "support must be in"),
         (lambda: a_claim(start=3), "both offsets or none"),

@@ -167,6 +167,17 @@ def test_questions_that_lost_most_come_first() -> None:
     assert lost[0].lost == {FAITHFUL: (1.0, 0.0)}
 
 
+def test_rows_of_other_questions_are_compared_unpaired() -> None:
+    """The fall is told from the means of both; a metric that only one side knows is unknown."""
+    before, after = run_of(judged(0, 60)), run_of(judged(30, 60))
+    others = tuple(row._replace(id=f"other-{row.id}", key=f"other {row.key}") for row in after.questions)
+    change = attribute(before, after._replace(questions=others), RULES).changes[FAITHFUL]
+    assert change.difference is not None
+    assert (change.difference.paired, change.held) == (False, False)
+    unknown = attribute(before, GateRun({}), RULES).changes
+    assert all(one.difference is None and one.held is None for one in unknown.values())
+
+
 def test_rows_are_paired_by_id_else_by_question() -> None:
     """Line numbers as ids pair no other questions; without a common question there is no pair."""
     first = [question_of(a_sample(f"log:{number}", question=f"Why {number}?")) for number in range(10)]

@@ -10,13 +10,17 @@ from ragwatch.core.sample import Context, RelevantContext, Role, Sample, Turn
 
 def test_canonical_record() -> None:
     """A sample in the canonical shape holds every key of the contract, and contexts in order."""
-    sample = Sample("7", None, (Context("one", "a", 0.5), Context("two")), "yes", 3.0, "search", {"k": [1]}, "ref")
+    contexts = (Context("one", "a", 0.5), Context("two", step="web"))
+    sample = Sample("7", None, contexts, "yes", 3.0, "search", {"k": [1]}, "ref")
     sample = sample._replace(history=(Turn(Role.USER, "hi"), Turn(Role.OTHER, "hm")))
     assert sample.to_record() == {
         "id": "7",
         "at": 3.0,
         "question": None,
-        "contexts": [{"id": "a", "text": "one", "score": 0.5}, {"id": None, "text": "two", "score": None}],
+        "contexts": [
+            {"id": "a", "text": "one", "score": 0.5},
+            {"id": None, "text": "two", "score": None, "step": "web"},
+        ],
         "answer": "yes",
         "route": "search",
         "metadata": {"k": [1]},

@@ -39,6 +39,19 @@ def test_a_thin_route_that_stops_is_noticed() -> None:
     assert (again.silent, again.missed) == (False, 0.0)
 
 
+def test_only_the_first_answer_of_a_minute_counts() -> None:
+    """A second one moves the time of the last look alone."""
+    rhythm = observed(Rhythm(), MONDAY, MONDAY + HOUR, 600.0)
+    once = observe(rhythm, MONDAY + HOUR, answered=True, days=DAYS)
+    twice = observe(once, MONDAY + HOUR + 20.0, answered=True, days=DAYS)
+    assert (twice.answers, twice.gaps, twice.last, twice.at) == (
+        once.answers,
+        once.gaps,
+        once.last,
+        MONDAY + HOUR + 20.0,
+    )
+
+
 def test_nights_are_learnt_and_no_first_night_is_silence() -> None:
     """Open from 8 to 18, sixty an hour: no alarm at night, from the first day on; one if a morning stays empty."""
     rhythm = Rhythm()

@@ -121,10 +121,8 @@ class ReferenceScheme:
     def mean(self, reference: Numbers) -> float | None:
         """Return the mean of the scores that were learnt from; None before the first."""
         addends = _addends(reference)
-        if addends.w <= 0.0:
-            return None
-        mean = addends.wx / addends.w
-        return mean if self.direction is Direction.FALL else 1.0 - mean
+        mean = addends.wx / addends.w if addends.w > 0.0 else None
+        return mean if mean is None or self.direction is Direction.FALL else 1.0 - mean
 
     def detector(self, reference: Numbers) -> Detector[Score] | None:
         """Return the detector for the baseline; None while there is no baseline."""
