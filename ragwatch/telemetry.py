@@ -132,7 +132,7 @@ class Telemetry:
                 self._minute, self._shown = now, 0
             self._shown = shown = self._shown + 1
             if "file" in where:
-                self.rejections.add(source, reason, f"{where['field']}", f"{where['file']}:{where['line']}", now)
+                self.rejections.add(source, reason, f"{where.get('field', '')}", "{file}:{line}".format(**where), now)
         if shown <= MAX_REJECTIONS_PER_MINUTE:
             self._log.warning(event, source=source, reason=reason, **where)
         elif shown == MAX_REJECTIONS_PER_MINUTE + 1:

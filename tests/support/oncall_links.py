@@ -24,8 +24,10 @@ def filled(
         "{{ $worst }}": labels["quantity"],
         '{{ . | first | value | printf "%.4g" }}': value,
         '{{ . | first | value | printf "%.0f" }}': at,
+        '{{ $pages = . | first | label "external_url" }}': "",
         '{{ . | first | label "external_url" }}': pages,
+        "{{ $pages }}": pages,
     }
     for template, text in known.items():
         link = link.replace(template, text)
-    return re.sub(r"\{\{ (?:with|end|\$worst :=)[^}]*(?:\{[^}]*\}[^}]*)*\}\}", "", link)
+    return re.sub(r"\{\{ (?:with|end|\$worst :=|\$pages :=)[^}]*(?:\{[^}]*\}[^}]*)*\}\}", "", link)
