@@ -192,3 +192,20 @@ def test_a_row_has_a_link_if_its_metadata_do() -> None:
     """An address of the row or of its trace; other texts are none."""
     assert question_of(a_sample(metadata={"url": "https://ci.example/q1"})).link == "https://ci.example/q1"
     assert question_of(a_sample(metadata={"url": "javascript:alert(1)", "link": 3})).link is None
+
+
+def test_more_of_what_should_be_rare_is_a_fall() -> None:
+    """Of a quantity that is better when low, a rise beyond chance does not hold."""
+    rare, frequent, metric = Interval(0.1, 0.08, 0.12), Interval(0.4, 0.35, 0.45), Quantity.CONTRADICTION
+    assert since({metric: rare}, {metric: frequent}).changes[metric].held is False
+    assert since({metric: frequent}, {metric: rare}).changes[metric].held
+
+
+def test_a_row_that_is_unknown_now_has_lost_nothing() -> None:
+    """What nobody could read is no loss of the question."""
+    before, after = run_of(judged(0, 60)), run_of(judged(30, 60))
+    lost = len(attribute(before, after, RULES).lost)
+    bad = next(place for place, row in enumerate(after.questions) if row.scores[FAITHFUL] < 1.0)
+    rows = list(after.questions)
+    rows[bad] = rows[bad]._replace(scores={})
+    assert len(attribute(before, after._replace(questions=tuple(rows)), RULES).lost) == lost - 1
