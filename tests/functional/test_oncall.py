@@ -42,12 +42,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Played]:
         yield Played(stage, fleet, {each.__name__: pool.submit(each, stage, fleet) for each in STORIES})
 
 
-# On a busy machine the end of this page was not told within two minutes in two of three whole runs; alone it takes 5 s.
-ALONE = {"a_broken_retriever_is_one_page"}
-NAMES = [pytest.param(name, marks=[pytest.mark.slow] * (name in ALONE)) for name in (each.__name__ for each in STORIES)]
-
-
-@pytest.mark.parametrize("story", NAMES)
+@pytest.mark.parametrize("story", [each.__name__ for each in STORIES])
 def test_what_was_played(story: str, played: Played, capsys: pytest.CaptureFixture[str]) -> None:
     """Each story asserts what it is about, and tells how long things took."""
     took = played.stories[story].result()

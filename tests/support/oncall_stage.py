@@ -205,6 +205,15 @@ class Stage:
             and any(re.fullmatch(name, alert["labels"]["alertname"]) for alert in body["alerts"])
         ]
 
+    def ended(self, receiver: str, job: str, name: str) -> bool:
+        """Whether a receiver was told that an alert is resolved, itself: others of its group may still fire."""
+        return any(
+            (alert["labels"]["alertname"], alert["status"]) == (name, "resolved")
+            for place, body in self.heard
+            if (place, body["groupLabels"]["job"]) == (receiver, job)
+            for alert in body["alerts"]
+        )
+
     def alerts(self, job: str, route: str) -> list[dict[str, Any]]:
         """Alerts about a route that Alertmanager knows of now."""
         query = urllib.parse.urlencode({"filter": [f'job="{job}"', f'route="{route}"']}, doseq=True)

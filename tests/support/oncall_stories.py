@@ -53,7 +53,7 @@ def a_broken_retriever_is_one_page(stage: Stage, fleet: Fleet) -> Took:
     until("broken canaries", lambda: stage.ask(degraded.format(JOB)))
     fleet.demo.mend()
     mended = time.monotonic()
-    until("its end", lambda: stage.told("oncall", JOB, name, "resolved"))
+    until("its end", lambda: stage.ended("oncall", JOB, name))
     ended = time.monotonic()
     pages = stage.told("oncall", JOB, "Ragwatch(?!Absent).+")
     assert {each["groupKey"] for each in pages} == {page["groupKey"]}
