@@ -28,7 +28,6 @@ from ragwatch.core.verdict import Unjudged, UnjudgedReason, Verdict
 from ragwatch.errors import ConfigError, FormatError
 from ragwatch.formats.feedback import is_feedback
 from ragwatch.formats.log_reader import LogReader
-from ragwatch.formats.optional import name_of
 from ragwatch.formats.record import Parsed, parse
 from ragwatch.formats.several import expanded
 from ragwatch.formats.shape import Record
@@ -102,13 +101,8 @@ class SampleFiles:
 
     def _read(self, reader: LogReader, record: Record, fallback_id: str) -> Sample:
         """Convert a record to a sample; one with relevance judgements needs no answer."""
-        if self._relevance is not None:
-            try:
-                return reader.read_completed(record, fallback_id, self._relevance.complete)
-            except FormatError as error:
-                if name_of(error.field) is None:
-                    raise
-        sample, lost = reader.read_without_wrong_fields(record, fallback_id)
+        complete = None if self._relevance is None else self._relevance.complete
+        sample, lost = reader.read_without_wrong_fields(record, fallback_id, complete)
         self.lost.update(one.name for one in lost)
         return sample
 

@@ -77,14 +77,15 @@ class LogReader:
         is_plain = self._splitter is None and self._zone is None and self._corpus is None
         self.read = self._reader.read if is_plain else self._read_and_change
 
-    def read_completed(self, record: Record, fallback_id: str, complete: Callable[[Record], Record]) -> Sample:
-        """Return the sample in a record to which `complete` has added fields of the canonical format."""
-        if isinstance(self._reader, MappingReader):
-            return self._split(canonical.read(complete(self._reader.extract(record)), fallback_id))
-        return self._split(self._reader.read(complete(record), fallback_id))
-
-    def read_without_wrong_fields(self, record: Record, fallback_id: str) -> tuple[Sample, tuple[LostField, ...]]:
+    def read_without_wrong_fields(
+        self, record: Record, fallback_id: str, complete: Callable[[Record], Record] | None = None
+    ) -> tuple[Sample, tuple[LostField, ...]]:
         """Return the sample in a record, and the optional fields that were left out because they are wrong.
+
+        Args:
+            record: The record.
+            fallback_id: Id of the sample if the record has none.
+            complete: Adds fields of the canonical format to the record; None adds none.
 
         Raises:
             FormatError: A required field is wrong.
@@ -93,7 +94,9 @@ class LogReader:
         if isinstance(self._reader, MappingReader):
             extracted, failed = self._reader.extract_what_it_can(record)
             read = canonical.read
-        sample, lost = read_without_wrong_fields(read, self._changed(extracted), fallback_id)
+        changed = self._changed(extracted)
+        whole = changed if complete is None else complete(changed)
+        sample, lost = read_without_wrong_fields(read, whole, fallback_id)
         return self._split(sample), (*failed, *lost)
 
     def _read_and_change(self, record: Record, fallback_id: str) -> Sample:

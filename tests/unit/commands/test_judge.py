@@ -57,6 +57,23 @@ def test_a_verdict_line_has_the_shape_of_the_contract() -> None:
     assert "1 samples" in result.stderr
 
 
+def test_rows_are_read_as_the_configuration_says(tmp_path: Path) -> None:
+    """Texts of contexts by id, as the daemon reads them; a wrong score beside relevance judgements costs itself."""
+    corpus, config, log = tmp_path / "corpus.jsonl", tmp_path / "ragwatch.yaml", tmp_path / "log.jsonl"
+    corpus.write_text(json.dumps({"id": "d1", "text": ROW["contexts"][0]}) + "\n")  # type: ignore[index]
+    resolve = {"file": str(corpus), "id": "id", "text": "text"}
+    source = {"kind": "tail", "name": "app", "path": str(log), "resolve": resolve}
+    config.write_text(json.dumps({"state": str(tmp_path / "state"), "sources": [source]}))
+    judged = {**ROW, "contexts": [{"id": "d1", "score": "high"}], "relevant_ids": ["d1"]}
+    log.write_text(json.dumps(judged) + "\n")
+    result = CliRunner().invoke(cli, ["judge", "--config", str(config), str(log)], standalone_mode=False)
+    assert result.return_value == 0, result.output
+    (line,) = map(json.loads, result.stdout.splitlines())
+    assert line["scores"]["faithfulness"] == 1.0
+    assert line["ranking"]["recall@1"] == 1.0
+    assert "fields left out: score 1" in result.stderr
+
+
 def test_rows_that_are_no_samples_are_told_and_exit_1() -> None:
     """A bad line is named by file, line, reason and field on stderr; the others are judged."""
     result = _judge(json.dumps(ROW) + '\n{"torn\n\n' + json.dumps({**ROW, "contexts": [{"id": "x"}]}) + "\n")
