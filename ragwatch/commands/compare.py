@@ -179,7 +179,10 @@ def _variants(a: str, b: str, options: CompareOptions) -> Compared:
 def _levels(a: Sequence[Verdict], b: Sequence[Verdict], confidence: float) -> dict[Quantity, tuple[Level, Level]]:
     """The level of each side by quantity, where something is known about the judge's error and both have scores."""
     first, second = ([verdict for verdict in side if isinstance(verdict, Judged)] for side in (a, b))
-    error = known_error(first[0].reading.kind if first else "", {})
+    if not first:
+        return {}
+    reading = first[0].reading
+    error = known_error(reading.kind, reading.version, {})
     counted = {quantity: [level_counts(side, quantity, error) for side in (first, second)] for quantity in Quantity}
     return {
         quantity: (one.level(confidence), other.level(confidence))

@@ -59,7 +59,7 @@ def estimate(given: EstimateArguments) -> int:
     verdicts = _read_verdicts(given.files or (sys.stdin.buffer,))
     people = {} if given.labels is None else read_labels(given.labels)
     warn_of_unmatched_labels(given.labels, people, verdicts.answers)
-    error = known_error(verdicts.kind, people)
+    error = known_error(verdicts.kind, verdicts.version, people)
     rows = [row for quantity in Quantity if (row := _row(quantity, verdicts, error)) is not None]
     if given.as_json:
         click.echo(json.dumps({str(quantity): _as_json(mean, share) for quantity, mean, share in rows}))
@@ -90,9 +90,9 @@ def _row(quantity: Quantity, verdicts: Verdicts, error: KnownError) -> Row | Non
     return None if mean is None else (quantity, mean, None if counts is None else counts.level())
 
 
-def known_error(kind: str, labels: Mapping[str, PersonsLabel]) -> KnownError:
-    """What is known about the error of this kind of judge: its rates on labelled families, and these labels."""
-    return KnownError(rates(kind), labels)
+def known_error(kind: str, version: str, labels: Mapping[str, PersonsLabel]) -> KnownError:
+    """What is known about the error of this judge: its rates on labelled families, and these labels."""
+    return KnownError(rates(kind, version), labels)
 
 
 def _as_json(mean: Estimate, share: Level | None) -> dict[str, object]:

@@ -51,7 +51,7 @@ def gate_command(given: GateArguments) -> int:
     for warning in relevance.warnings():
         click.echo(printable(warning), err=True)
     warn_of_unmatched_labels(given.labels, people, {verdict.draw.sample.id for verdict in verdicts})
-    error = None if given.uncorrected else known_error(judge.kind, people)
+    error = None if given.uncorrected else known_error(judge.kind, judge.version, people)
     ks = _cut_offs(given.ks, previous)
     report = gate(verdicts, rules, rejected=sample_files.rejected, cases=relevance.cases, ks=ks, error=error)
     attribution = None if previous is None else attribute(previous, run_of(report), rules)

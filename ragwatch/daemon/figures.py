@@ -104,7 +104,9 @@ def label_rules(config: Config, built_judges: tuple[Judge, ...]) -> LabelRules:
     settings = config.settings
     rules = settings.labels.rules(options, versions, settings.estimates.confidence, settings.criterion_rules)
     families = {
-        (judge.name, quantity): measured for judge in built_judges for quantity, measured in rates(judge.kind).items()
+        (judge.name, quantity): measured
+        for judge in built_judges
+        for quantity, measured in rates(judge.kind, judge.version).items()
     }
     return replace(rules, families=families)
 

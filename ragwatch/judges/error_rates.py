@@ -12,6 +12,7 @@ from types import MappingProxyType
 from ragwatch.core.estimators.level import Rates
 from ragwatch.model.quantities import Quantity
 
+LEXICAL, LOCAL = "lexical", "local"
 _TABLE = Path(__file__).with_name("tables") / "error_rates.json"
 
 
@@ -70,9 +71,13 @@ def families(kind: str, quantity: str) -> tuple[Family, ...]:
 
 
 @cache
-def rates(kind: str) -> Mapping[Quantity, tuple[Rates, ...]]:
-    """The rates of a kind of judge on its families, by quantity; quantities without a family are left out."""
-    known = {quantity: tuple(family.rates for family in families(kind, str(quantity))) for quantity in Quantity}
+def rates(kind: str, version: str) -> Mapping[Quantity, tuple[Rates, ...]]:
+    """The rates of a judge on its families, by quantity; quantities without a family are left out.
+
+    A judge of kind `local` without its model reads as `lexical` does, and has a version of that kind.
+    """
+    read_as = LEXICAL if kind == LOCAL and version.startswith(f"{LEXICAL}-") else kind
+    known = {quantity: tuple(family.rates for family in families(read_as, str(quantity))) for quantity in Quantity}
     return MappingProxyType({quantity: measured for quantity, measured in known.items() if measured})
 
 
