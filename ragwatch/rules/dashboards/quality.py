@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
@@ -53,19 +54,24 @@ def over_time(quantity: Quantity, *, width: int = 12) -> Panel:
     )
 
 
+def _with_ends(operator: str, series: str, chosen: Sequence[str]) -> tuple[Query, ...]:
+    """Queries for a figure by route and for the ends of its interval."""
+    parts = (("", "", Style.LINE), ("_high", "upper end", Style.LIMIT), ("_low", "lower end", Style.LIMIT))
+    return tuple(
+        grouped(operator, scraped(f"{series}{part}", *chosen), "route", name=name, style=style)
+        for part, name, style in parts
+    )
+
+
 def level(quantity: Quantity) -> Panel:
     """Level by route with its interval: how good the answers are in people's terms. It stands beside the change."""
     chosen = (JUDGE, ROUTE, 'window="$window"', 'corrected="yes"')
-    parts = (("", "", Style.LINE), ("_high", "upper end", Style.LIMIT), ("_low", "lower end", Style.LIMIT))
     return Panel(
         f"{title(quantity)}: level",
         "In people's terms: the interval (dotted) contains the error of the judge, and becomes narrow with labels. "
         "Thresholds and objectives are compared with it, drift with the mean beside it.",
         "percentunit",
-        tuple(
-            grouped("avg", scraped(f"ragwatch_{quantity}_ratio{part}", *chosen), "route", name=name, style=style)
-            for part, name, style in parts
-        ),
+        _with_ends("avg", f"ragwatch_{quantity}_ratio", chosen),
         scored(quantity),
         width=12,
         needs=quantity,
@@ -137,16 +143,12 @@ def _threshold_of(mean: str, quantity: Quantity) -> str:
 def today(quantity: Quantity) -> Panel:
     """Confidence sequence since midnight."""
     chosen = (ROUTE, f'quantity="{quantity}"')
-    parts = (("", "", Style.LINE), ("_high", "upper end", Style.LIMIT), ("_low", "lower end", Style.LIMIT))
     return Panel(
         f"{title(quantity)} today",
         "Mean since midnight UTC. Dotted: its confidence sequence, which is valid at every look, unlike the intervals "
         "above. Empty: the quantity is not monitored for drift.",
         "percentunit",
-        tuple(
-            grouped("min", scraped(f"ragwatch_drift_band_ratio{part}", *chosen), "route", name=name, style=style)
-            for part, name, style in parts
-        ),
+        _with_ends("min", "ragwatch_drift_band_ratio", chosen),
         scored(quantity),
         width=12,
         needs=quantity,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -49,18 +49,30 @@ def cut(block: bytes, *, offset: int, line: int | None, limit: int) -> CutLines:
     ends = len(lines)
     starts = list(accumulate((len(raw) + 1 for raw in lines), initial=offset))
     starts.pop()
-    numbers: Sequence[int] = range(line + 1, line + 1 + ends) if line is not None else [0] * ends
+    numbers = _numbers(line, ends)
     if not _needs_cleaning(block, lines, offset, limit):
         return CutLines(lines=lines, offsets=starts, numbers=numbers, used=used, ends=ends)
-    too_long: list[tuple[int, int]] = []
-    kept: list[tuple[bytes, int, int]] = []
+    cleaned = []
     for raw, start, number in zip(lines, starts, numbers, strict=True):
         bom = len(BOM) if start == 0 and raw.startswith(BOM) else 0
-        record = raw[bom:].removesuffix(b"\r")
+        cleaned.append((raw[bom:].removesuffix(b"\r"), start + bom, number))
+    return _records(cleaned, limit, used=used, ends=ends)
+
+
+def _numbers(line: int | None, count: int) -> Sequence[int]:
+    """Numbers of so many lines after `line` others; 0 for all where that is unknown."""
+    return range(line + 1, line + 1 + count) if line is not None else [0] * count
+
+
+def _records(lines: Iterable[tuple[bytes, int, int]], limit: int, *, used: int, ends: int) -> CutLines:
+    """The lines that are records, each with its offset and number: those that are neither blank nor too long."""
+    too_long: list[tuple[int, int]] = []
+    kept: list[tuple[bytes, int, int]] = []
+    for record, start, number in lines:
         if len(record) > limit:
             too_long.append((number, len(record)))
         elif record and not record.isspace():
-            kept.append((record, start + bom, number))
+            kept.append((record, start, number))
     return CutLines(
         lines=[record for record, _, _ in kept],
         offsets=[start for _, start, _ in kept],
@@ -94,23 +106,11 @@ def cut_wide(block: bytes, *, offset: int, line: int | None, limit: int, encodin
     starts = accumulate(
         (len(piece.encode(encoding, "surrogatepass")) + width for piece in pieces), initial=offset + shift
     )
-    too_long: list[tuple[int, int]] = []
-    kept: list[tuple[bytes, int, int]] = []
-    for index, (piece, start) in enumerate(zip(pieces, starts, strict=False)):
-        number = 0 if line is None else line + 1 + index
-        record = piece.removeprefix("\ufeff").strip("\r").encode("utf-8", "replace")
-        if len(record) > limit:
-            too_long.append((number, len(record)))
-        elif record and not record.isspace():
-            kept.append((record, start, number))
-    return CutLines(
-        lines=[record for record, _, _ in kept],
-        offsets=[start for _, start, _ in kept],
-        numbers=[number for _, _, number in kept],
-        too_long=too_long,
-        used=used,
-        ends=len(pieces),
+    decoded = (
+        (piece.removeprefix("\ufeff").strip("\r").encode("utf-8", "replace"), start, number)
+        for piece, start, number in zip(pieces, starts, _numbers(line, len(pieces)), strict=False)
     )
+    return _records(decoded, limit, used=used, ends=len(pieces))
 
 
 def _needs_cleaning(block: bytes, lines: list[bytes], offset: int, limit: int) -> bool:
