@@ -340,7 +340,8 @@ def _people(row: EstimateRow) -> str:
     """Who stands behind a level."""
     counted = f"{row.labels} of {row.labels_given} labels still count" if row.labels < row.labels_given else ""
     wanted = "" if row.calibrated else f"not calibrated yet, {row.labels} of {CALIBRATED_LABELS} labels"
-    people = "people" if row.annotators is None else f"{row.annotators.count} people"
+    count = None if row.annotators is None else row.annotators.count
+    people = "people" if count is None else "one person" if count == 1 else f"{count} people"
     alone = "" if row.annotators is None or row.annotators.stands_on is None else row.annotators.stands_on
     said = [f"labels of {people} and judge", f"stands on {alone} alone" if alone else "", counted, wanted]
     return "; ".join(filter(None, said))
