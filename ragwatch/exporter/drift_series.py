@@ -105,7 +105,7 @@ DRIFT: tuple[SeriesDefinition, ...] = (
     ),
     SeriesDefinition(
         "ragwatch_traffic_drift_alarm",
-        "Whether the distribution of a traffic signal has changed (1) or not (0); an early warning that does not page.",
+        "Whether the distribution of a traffic signal has changed (1) or not (0); it pages only for gross failures.",
         Gauge.TRAFFIC_DRIFT_ALARM,
     ),
     SeriesDefinition(
