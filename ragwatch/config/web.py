@@ -101,7 +101,7 @@ class WebOptions(FrozenOptions):
 
 
 def is_local(url: str) -> bool:
-    """Whether an address leads to the machine of whoever opens it.
+    """Whether an address is a loopback one, which leads each reader to their own machine.
 
     >>> is_local("http://127.0.0.1:10477"), is_local("https://ragwatch.example.com")
     (True, False)

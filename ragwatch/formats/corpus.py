@@ -86,7 +86,7 @@ class Corpus:
             return record
         ids = [_id_in(item) for item in items]
         wanted = [name for name in ids if name is not None]
-        texts = self._found(wanted)
+        texts = self._texts_of(wanted)
         if absent := [name for name in wanted if name not in texts]:
             message = f"{len(absent)} of {len(items)} ids are not in {self._place.file}; the first is {absent[0]!r}"
             raise FormatError(RejectReason.CONTEXT_IDS, "contexts", message)
@@ -95,7 +95,7 @@ class Corpus:
         ]
         return {**record, "contexts": resolved}
 
-    def _found(self, ids: Sequence[str]) -> Mapping[str, str]:
+    def _texts_of(self, ids: Sequence[str]) -> Mapping[str, str]:
         try:
             if self._is_database:
                 return self._selected(ids)

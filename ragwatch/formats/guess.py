@@ -50,8 +50,8 @@ class FormatGuess:
         errors: Errors of the first records that it cannot read.
         mapping: Its JMESPath expressions, as in the configuration.
         problems: Why what it reads is probably wrong; empty if every check of its values passed.
-        decisions: By part, the fields that are equally likely, the chosen one first; a single one where only its values
-            speak for it. A person has to decide.
+        decisions: By part, the fields that are equally likely, the chosen one first; a single one where only its
+            values, and not its name, fit. A person has to decide.
         missing: By part that no field fits, the most likely fields.
         split: How the passages are cut out of a text; None to take contexts as they are.
         apart: Whether contexts and answers occur only in separate records.
