@@ -19,7 +19,7 @@ def counted(
         str(number * (yes + no) // (good + bad)): PersonsLabel({quantity: best if number < good else 1.0 - best}, 1.0)
         for number in range(good + bad)
     }
-    counts = known_error("lexical", labels).counts(quantity, answers)
+    counts = known_error("lexical", "lexical-1", labels).counts(quantity, answers)
     assert counts is not None
     return counts
 
