@@ -16,12 +16,13 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 NAVIGATION = {
     "Start": (
-        *("docs/install", "docs/logs", "docs/otlp", "docs/brokers"),
-        *("docs/metrics", "docs/exercise", "docs/ci", "docs/faq"),
+        *("docs/install", "docs/setup", "docs/logs", "docs/otlp", "docs/sending", "docs/brokers"),
+        *("docs/figures", "docs/metrics", "docs/judges", "docs/canaries", "docs/diagnosis"),
+        *("docs/exercise", "docs/ci", "docs/faq"),
     ),
-    "Operate": ("docs/operating", "docs/upgrading", "docs/scaling", "docs/workers", "docs/alerts"),
+    "Operate": ("docs/operating", "docs/upgrading", "docs/scaling", "docs/workers", "docs/oncall", "docs/alerts"),
     "Protect": ("docs/security", "docs/privacy", "docs/redaction", "SECURITY"),
-    "Look up": ("docs/reference", "docs/glossary", "docs/views", "docs/parquet", "CHANGELOG"),
+    "Look up": ("docs/commands", "docs/reference", "docs/glossary", "docs/views", "docs/parquet", "CHANGELOG"),
     "Understand": (
         "docs/statistics",
         "docs/requirements",

@@ -1,4 +1,4 @@
-"""Defines every exported series as data. Tests check HELP, the README, dashboards and alerts against it.
+"""Defines every exported series as data. Tests check HELP, the reference, dashboards and alerts against it.
 
 Label values come from the configuration or from an enumeration, never from a log. The digest computes estimates at an
 interval; their HELP says "as of the last digest".
@@ -44,7 +44,7 @@ def with_criteria(criteria: tuple[Criterion, ...]) -> tuple[SeriesDefinition, ..
 
 
 def markdown() -> str:
-    """Renders the catalogue for the README, with `Q` for the quantity in series that every quantity has."""
+    """Renders the catalogue for the reference, with `Q` for the quantity in series that every quantity has."""
     quantities = (f"| `{quantity}` | {quantity.row.meaning} | {quantity.row.formula} |" for quantity in Quantity)
     return "\n".join(
         (

@@ -50,6 +50,7 @@ NOT_TYPED = {
     "ragwatch store ": "needs a PostgreSQL server",
     "amtool silence": "needs an Alertmanager, see tests/functional/oncall",
     "ragwatch demo": DAEMON,
+    "ragwatch run --config ragwatch.yaml": DAEMON,
     "python3 -c 'import csv": "reads a log in CSV that the reader has",
     "python3 -c 'import json,sqlite3": "reads a log in SQLite that the reader has",
     "python docs/examples/requirements/stand_in.py": ELSEWHERE,
@@ -183,9 +184,9 @@ def test_what_a_page_says_to_type(page: str, desk: Desk) -> None:
             assert ended.returncode == line.code, f"{line.text}\n{ended.stdout[-1500:]}\n{ended.stderr[-1500:]}"
 
 
-def test_python_of_readme(desk: Desk) -> None:
+def test_python_of_a_service_that_sends(desk: Desk) -> None:
     """The block runs in a service that has a question, documents and an answer, and the daemon receives the answer."""
-    (code,) = ("\n".join(block) for language, block in blocks("README.md") if language == "python")
+    (code,) = ("\n".join(block) for language, block in blocks("docs/sending.md") if language == "python")
     names = {"question": "Who made it?", "answer": "Ann made it.", "documents": [{"id": "d1", "text": "Ann made it."}]}
     exec(code.replace("http://127.0.0.1:10477", desk.address), names)  # noqa: S102 - what the page says
     assert names["log"].flush(DEADLINE)  # type: ignore[attr-defined]  # an AnswerLog

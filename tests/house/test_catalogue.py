@@ -1,21 +1,11 @@
-"""The README's table of series is the catalogue: every series is told of, and nothing else is."""
+"""HELP of the series in the catalogue."""
 
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
-from ragwatch.exporter.catalogue import CATALOGUE, markdown
+from ragwatch.exporter.catalogue import CATALOGUE
 from ragwatch.model.quantities import Quantity
-
-README = Path(__file__).parents[2] / "README.md"
-
-
-def test_the_readme_shows_the_catalogue() -> None:
-    """Between `<!-- series -->` and `<!-- /series -->` stands exactly what `catalogue.markdown()` says."""
-    found = re.search(r"<!-- series -->\n(.*?)\n<!-- /series -->", README.read_text(), flags=re.DOTALL)
-    assert found is not None
-    assert found[1].strip() == markdown().strip()
 
 
 def test_help_is_one_sentence() -> None:

@@ -152,8 +152,8 @@ def test_files_that_are_named_are_there(page: Path) -> None:
 
 
 def test_the_tail_is_tested_as_often_as_is_said() -> None:
-    """The README's number of named cases is no more than there are."""
-    said = re.search(r"over (\d+) named cases", (ROOT / "README.md").read_text())
+    """The number of named cases in docs/figures.md is no more than there are."""
+    said = re.search(r"over (\d+) named cases", (ROOT / "docs" / "figures.md").read_text())
     assert said is not None
     cases = [
         name for each in (ROOT / "tests/unit/sources").glob("test_tail*.py") for name in CASE.findall(each.read_text())
@@ -162,8 +162,8 @@ def test_the_tail_is_tested_as_often_as_is_said() -> None:
 
 
 def test_every_room_of_the_house_is_told_of() -> None:
-    """The README's table names every folder and file of the package, and no other."""
-    house = (ROOT / "README.md").read_text().partition("\n## Architecture\n")[2]
+    """The table of docs/architecture.md names every folder and file of the package, and no other."""
+    house = (ROOT / "docs" / "architecture.md").read_text().partition("\n## Packages\n")[2]
     told = {name for line in re.findall(r"(?m)^\| (`.*?) \|", house) for name in re.findall(r"`([\w.]+/?)`", line)}
     rooms = {f"{each.name}/" for each in (ROOT / "ragwatch").iterdir() if (each / "__init__.py").is_file()}
     files = {each.name for each in (ROOT / "ragwatch").glob("*.py") if not each.stem.startswith("__")}
@@ -179,11 +179,12 @@ def blocks(text: str) -> Iterator[str]:
             yield shown
 
 
-def test_configurations_of_the_readme_are_valid(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_configurations_of_pages_are_valid(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Each block, put into a minimal configuration, is one that starts."""
     monkeypatch.setenv("ANTHROPIC_API_KEY", "a key")
-    found = [yaml.safe_load(each) for each in blocks((ROOT / "README.md").read_text())]
-    assert len(found) == 4
+    pages = ("README.md", "docs/setup.md", "docs/judges.md", "docs/canaries.md")
+    found = [yaml.safe_load(each) for page in pages for each in blocks((ROOT / page).read_text())]
+    assert len(found) == 5
     for each in found:
         parse({**NEEDED, **each}, folder=tmp_path)
 

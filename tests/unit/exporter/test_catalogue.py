@@ -147,7 +147,7 @@ def test_everything_that_is_counted_has_a_series() -> None:
 
 
 def test_the_table_names_every_series_once() -> None:
-    """The README's table has one row a series, with Q for the quantity."""
+    """The table of the reference has one row a series, with Q for the quantity."""
     names = re.findall(r"^\| `(ragwatch_\w+)`", markdown(), flags=re.MULTILINE)
     spelled = {name.replace("_Q_", f"_{quantity}_") for name in names for quantity in Quantity}
     assert len(names) == len(set(names))
