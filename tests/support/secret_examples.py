@@ -6,7 +6,7 @@ repository find none; numbers with a checksum get it here.
 
 from __future__ import annotations
 
-from ragwatch.core.redaction import numbers as secret_numbers
+from ragwatch.redaction import numbers as secret_numbers
 
 BODY = "MIIEpAIBAAKCAQEA7x"
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.patience import cpu_limit
 
-from ragwatch.core.redaction.redactor import Redactor
-from ragwatch.core.redaction.rules import RULES, SensitiveKind
+from ragwatch.redaction.redactor import Redactor
+from ragwatch.redaction.rules import RULES, SensitiveKind
 
 TOKEN = re.compile(r"\[[A-Z_]+:[0-9a-f]{6}\]")
 PEM = "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\nMIIEpAIBAAKCAQEA7\n-----END RSA PRIVATE KEY-----"

@@ -8,8 +8,8 @@ from collections import Counter
 import pytest
 from support.secret_examples import EXAMPLES
 
-from ragwatch.core.redaction.redactor import Redactor
-from ragwatch.core.redaction.rules import RULES
+from ragwatch.redaction.redactor import Redactor
+from ragwatch.redaction.rules import RULES
 
 RULE_OF = {rule.name: rule for rule in RULES}
 CASES = [(name, text, part) for name, examples in EXAMPLES.items() for text, part in examples]

@@ -7,9 +7,9 @@ import re
 import pytest
 from support.introduced_examples import PERSON_IDS, PHONES
 
-from ragwatch.core.redaction.custom import custom_rule
-from ragwatch.core.redaction.redactor import Redactor
-from ragwatch.core.redaction.rule import TextView
+from ragwatch.redaction.custom import custom_rule
+from ragwatch.redaction.redactor import Redactor
+from ragwatch.redaction.rule import TextView
 
 SPACES = "\xa0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f"
 HYPHENS = "\u2010\u2011"

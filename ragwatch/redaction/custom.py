@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable
 from functools import partial
 
-from ragwatch.core.redaction.checksums import CHECKSUMS, DIGITS_ONLY
-from ragwatch.core.redaction.linear_time import check_linear_time
-from ragwatch.core.redaction.numbers import letters_and_digits
-from ragwatch.core.redaction.rule import RedactionRule, SensitiveKind, Span
+from ragwatch.redaction.checksums import CHECKSUMS, DIGITS_ONLY
+from ragwatch.redaction.linear_time import check_linear_time
+from ragwatch.redaction.numbers import letters_and_digits
+from ragwatch.redaction.rule import RedactionRule, SensitiveKind, Span
 
 _CONTEXT_CHARS = 60
 

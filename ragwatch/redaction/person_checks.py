@@ -5,7 +5,7 @@ The rules are those that the issuing offices publish; the examples are made up o
 
 from __future__ import annotations
 
-from ragwatch.core.redaction.checksums import is_date, luhn, verhoeff, weighted
+from ragwatch.redaction.checksums import is_date, luhn, verhoeff, weighted
 
 _TAIWAN = "ABCDEFGHJKLMNPQRSTUVXYWZIO"
 

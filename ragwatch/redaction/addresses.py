@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from ipaddress import AddressValueError, IPv6Address
 
-from ragwatch.core.redaction.rule import RedactionRule, SensitiveKind, Span
+from ragwatch.redaction.rule import RedactionRule, SensitiveKind, Span
 
 _EMAIL = re.compile(
     r"(?<![\w.%+-])[\w.%+-]+(?:'[\w.%+-]+){0,2}@[^\W_](?:[\w-]{0,62}(?:\.[\w-]{1,63}){0,8})\.[^\W\d_]{2,24}"

@@ -10,8 +10,8 @@ import math
 import re
 from collections import Counter
 
-from ragwatch.core.redaction.headers import HEADER_RULES, REFERENCE, WORDY
-from ragwatch.core.redaction.rule import RedactionRule, SensitiveKind, Span
+from ragwatch.redaction.headers import HEADER_RULES, REFERENCE, WORDY
+from ragwatch.redaction.rule import RedactionRule, SensitiveKind, Span
 
 _URL_PASSWORD = re.compile(r"://(?:[^\s:/@\[\]\"'<>]{0,64}:)(?P<secret>[^\s/\[\]\"'<>]{1,128})@(?=[\w.\[-])")
 _URL_PASSWORD_WITH_SLASH = re.compile(

@@ -10,11 +10,11 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ragwatch.core.redaction import european_checks as european
-from ragwatch.core.redaction import person_checks as checks
-from ragwatch.core.redaction.national_numbers import NATIONAL
-from ragwatch.core.redaction.numbers import letters_and_digits
-from ragwatch.core.redaction.person_shapes import (
+from ragwatch.redaction import european_checks as european
+from ragwatch.redaction import person_checks as checks
+from ragwatch.redaction.national_numbers import NATIONAL
+from ragwatch.redaction.numbers import letters_and_digits
+from ragwatch.redaction.person_shapes import (
     LETTERED,
     LETTERED_SHAPES,
     LETTERED_START,
@@ -23,7 +23,7 @@ from ragwatch.core.redaction.person_shapes import (
     SHAPES,
     SHAPES_BY_DIGITS,
 )
-from ragwatch.core.redaction.rule import SensitiveKind, Taken, TextView
+from ragwatch.redaction.rule import SensitiveKind, Taken, TextView
 
 _NEAR_PERSONS = ("id number", "id no", "citizen", "resident", "date of birth", "born", "patient")
 _GENERIC = (

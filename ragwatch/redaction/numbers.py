@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from ragwatch.core.redaction.checksums import luhn, mod97
-from ragwatch.core.redaction.rule import RedactionRule, SensitiveKind, Span
+from ragwatch.redaction.checksums import luhn, mod97
+from ragwatch.redaction.rule import RedactionRule, SensitiveKind, Span
 
 
 def letters_and_digits(value: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from functools import partial
 
-from ragwatch.core.redaction.rule import RedactionRule, SensitiveKind, Span
+from ragwatch.redaction.rule import RedactionRule, SensitiveKind, Span
 
 _WORDS_FOR_AT = "at|ät|arroba|arobase|chez|małpa|собака|chiocciola|snabel-a|kukac|zavináč"
 _FOREIGN_DOT = re.compile(r"(?i)[ ](?:punkt|punto|point|ponto|punt|piste|pont)[ ]")

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 
-from ragwatch.core.redaction.rule import RedactionRule, SensitiveKind, Span, Taken, TextView
-from ragwatch.core.redaction.vendor_table import PREFIXED, UUID
+from ragwatch.redaction.rule import RedactionRule, SensitiveKind, Span, Taken, TextView
+from ragwatch.redaction.vendor_table import PREFIXED, UUID
 
 _MIN_KEY_CHARS = 16  # of the shortest key, which has no white space
 _GLUE = r"(?<![A-Za-z0-9_-])"

@@ -7,23 +7,23 @@ from __future__ import annotations
 
 import re
 
-from ragwatch.core.redaction.addresses import ADDRESS_RULES
-from ragwatch.core.redaction.checksums import mrz
-from ragwatch.core.redaction.credentials import (
+from ragwatch.redaction.addresses import ADDRESS_RULES
+from ragwatch.redaction.checksums import mrz
+from ragwatch.redaction.credentials import (
     ASSIGNMENT_RULES,
     ASSIGNMENT_WORDS,
     LOOSE_RULES,
     LOOSE_WORDS,
     is_secret_name,
 )
-from ragwatch.core.redaction.headers import BEARER_RULE, REFERENCE
-from ragwatch.core.redaction.numbers import MONEY_RULES, letters_and_digits
-from ragwatch.core.redaction.obfuscated_emails import FOREIGN_EMAIL_RULES, OBFUSCATED_EMAIL_RULES
-from ragwatch.core.redaction.passwords import FOREIGN_PASSWORD_RULES, PASSWORD_RULES
-from ragwatch.core.redaction.person_ids import PERSON_RULES, PersonIds
-from ragwatch.core.redaction.phones import PHONE_RULES
-from ragwatch.core.redaction.rule import Detector, NamedRule, NotAscii, RedactionRule, RuleGroup, SensitiveKind, Span
-from ragwatch.core.redaction.vendor_keys import VENDOR_RULES, VendorKeys
+from ragwatch.redaction.headers import BEARER_RULE, REFERENCE
+from ragwatch.redaction.numbers import MONEY_RULES, letters_and_digits
+from ragwatch.redaction.obfuscated_emails import FOREIGN_EMAIL_RULES, OBFUSCATED_EMAIL_RULES
+from ragwatch.redaction.passwords import FOREIGN_PASSWORD_RULES, PASSWORD_RULES
+from ragwatch.redaction.person_ids import PERSON_RULES, PersonIds
+from ragwatch.redaction.phones import PHONE_RULES
+from ragwatch.redaction.rule import Detector, NamedRule, NotAscii, RedactionRule, RuleGroup, SensitiveKind, Span
+from ragwatch.redaction.vendor_keys import VENDOR_RULES, VendorKeys
 
 _DASHES = "-----"
 _PEM = re.compile(rf"{_DASHES}BEGIN (?:[A-Z0-9]{{1,12}} ){{0,4}}PRIVATE KEY(?: BLOCK)?{_DASHES}")

@@ -12,13 +12,13 @@ from support.patience import cpu_limit
 from support.technical_sentences import sentences
 from support.vendor_examples import ROWS, examples, made
 
-from ragwatch.core.redaction.custom import custom_rule
-from ragwatch.core.redaction.linear_time import check_linear_time
-from ragwatch.core.redaction.redactor import Redactor
-from ragwatch.core.redaction.rule import MAX_STARTS, RedactionRule, SensitiveKind, TextView
-from ragwatch.core.redaction.rules import RULES
-from ragwatch.core.redaction.vendor_keys import VENDOR_RULES
 from ragwatch.core.sample import Context, Sample
+from ragwatch.redaction.custom import custom_rule
+from ragwatch.redaction.linear_time import check_linear_time
+from ragwatch.redaction.redactor import Redactor
+from ragwatch.redaction.rule import MAX_STARTS, RedactionRule, SensitiveKind, TextView
+from ragwatch.redaction.rules import RULES
+from ragwatch.redaction.vendor_keys import VENDOR_RULES
 
 VENDORS = {rule.name: rule for rule in VENDOR_RULES}
 MRZ = "P<UTOERIKSSON<<ANNA<MARIA<<<<<<<<<<<<<<<<<<<\nL898902C36UTO7408122F1204159ZE184226B<<<<<10"

@@ -6,12 +6,12 @@ from itertools import pairwise
 
 import pytest
 
-from ragwatch.core.redaction.checksums import CHECKSUMS, mrz
-from ragwatch.core.redaction.european_checks import isikukood, nir, rodne_cislo
-from ragwatch.core.redaction.person_checks import ird, resident
-from ragwatch.core.redaction.redactor import OriginalPlaces, Redactor
-from ragwatch.core.redaction.rules import RULES
-from ragwatch.core.redaction.vendor_keys import _first_of_overlapping
+from ragwatch.redaction.checksums import CHECKSUMS, mrz
+from ragwatch.redaction.european_checks import isikukood, nir, rodne_cislo
+from ragwatch.redaction.person_checks import ird, resident
+from ragwatch.redaction.redactor import OriginalPlaces, Redactor
+from ragwatch.redaction.rules import RULES
+from ragwatch.redaction.vendor_keys import _first_of_overlapping
 
 ONE, TWO = RULES[0], RULES[1]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from ragwatch.core.redaction.numbers import letters_and_digits
-from ragwatch.core.redaction.rule import RedactionRule, SensitiveKind, Span
+from ragwatch.redaction.numbers import letters_and_digits
+from ragwatch.redaction.rule import RedactionRule, SensitiveKind, Span
 
 _PHONE = re.compile(
     r"(?:\([2-9]\d\d\)[ -]?\d{3}[ .-]\d{4}"  # (415) 555-2671

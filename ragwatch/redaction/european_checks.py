@@ -5,7 +5,7 @@ The rules are those that the issuing offices publish; the examples are made up o
 
 from __future__ import annotations
 
-from ragwatch.core.redaction.checksums import is_date, luhn, mod11_10, weighted
+from ragwatch.redaction.checksums import is_date, luhn, mod11_10, weighted
 
 _DNI_LETTERS = "TRWAGMYFPDXBNJZSQVHLCKE"
 _HETU_SIGNS = "0123456789ABCDEFHJKLMNPRSTUVWXY"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ragwatch.core.redaction.checksums import is_date, luhn, mod11_10, mrz, weighted
+from ragwatch.redaction.checksums import is_date, luhn, mod11_10, mrz, weighted
 
 Check = Callable[[str], bool]
 _SIGNS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ragwatch.core.redaction.rule import RedactionRule, SensitiveKind, Span
+from ragwatch.redaction.rule import RedactionRule, SensitiveKind, Span
 
 RANDOM_LOOKING = re.compile(r"[0-9=]|[a-z][A-Z]")
 REFERENCE = re.compile(

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from ragwatch.core.redaction.headers import REFERENCE, WORDY
-from ragwatch.core.redaction.password_words import (
+from ragwatch.redaction.headers import REFERENCE, WORDY
+from ragwatch.redaction.password_words import (
     CODES,
     FOREIGN_CODES,
     FOREIGN_PASSWORDS,
@@ -19,7 +19,7 @@ from ragwatch.core.redaction.password_words import (
     PASSWORDS,
     SHORT,
 )
-from ragwatch.core.redaction.rule import RedactionRule, SensitiveKind, Span
+from ragwatch.redaction.rule import RedactionRule, SensitiveKind, Span
 
 _VERBS = frozenset("is was are ist lautet war es est era é è to jest är er on je это был была".split())  # noqa: SIM905
 _JOINED_VERBS = "是为為は는은가이"

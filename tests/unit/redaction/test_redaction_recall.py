@@ -12,12 +12,12 @@ from support.national_id_cases import IDS
 from support.technical_sentences import sentences
 from support.vendor_examples import made
 
-from ragwatch.core.redaction.national_numbers import NATIONAL
-from ragwatch.core.redaction.numbers import letters_and_digits
-from ragwatch.core.redaction.password_words import CODES, PARTS_OF_CODES, PARTS_OF_PASSWORDS, PASSWORDS
-from ragwatch.core.redaction.person_ids import PERSON_RULES, PersonIdRule
-from ragwatch.core.redaction.person_shapes import LETTERED_SHAPES, SHAPES
-from ragwatch.core.redaction.redactor import Redactor
+from ragwatch.redaction.national_numbers import NATIONAL
+from ragwatch.redaction.numbers import letters_and_digits
+from ragwatch.redaction.password_words import CODES, PARTS_OF_CODES, PARTS_OF_PASSWORDS, PASSWORDS
+from ragwatch.redaction.person_ids import PERSON_RULES, PersonIdRule
+from ragwatch.redaction.person_shapes import LETTERED_SHAPES, SHAPES
+from ragwatch.redaction.redactor import Redactor
 
 AROUND_KEYS = ("I tried {} and it failed.", "it says\n{}\nin the log", "({}) worked", "the value '{}' is in the file")
 AROUND_PASSWORDS = ("{}", "Hi, {} thanks", "x\n{}.")
