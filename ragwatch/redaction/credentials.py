@@ -1,4 +1,4 @@
-"""Private keys, web tokens, and secrets that are known by what stands before them.
+"""Secrets that are known by what stands before them.
 
 These are values assigned to the name of a secret, headers of HTTP requests, passwords in addresses and on command
 lines. Guards keep prose and code out: `password: must be long`, `api_key=os.environ[...]`, `token_count: 4096`.
@@ -10,28 +10,27 @@ import math
 import re
 from collections import Counter
 
-from ragwatch.redaction.headers import HEADER_RULES, REFERENCE, WORDY
-from ragwatch.redaction.rule import RedactionRule, SensitiveKind, Span
+from ragwatch.redaction.rule import Accept, Span, rules
 
-_URL_PASSWORD = re.compile(r"://(?:[^\s:/@\[\]\"'<>]{0,64}:)(?P<secret>[^\s/\[\]\"'<>]{1,128})@(?=[\w.\[-])")
-_URL_PASSWORD_WITH_SLASH = re.compile(
-    r"://[^\s:/@\[\]\"'<>]{1,64}:(?P<secret>[^\s@\[\]\"'<>]{1,128})@(?=[\w.-]{1,253}[:/?])"
+_RANDOM_LOOKING = re.compile(r"[0-9=]|[a-z][A-Z]")
+REFERENCE = re.compile(
+    r"\$[\w{(]|\{\{|%\w{1,40}%|%[sdr(]|\*{3,}|[xX.•_-]{4,}\Z|(?i:your|my|the|some|example|change[-_]?me|placeholder|todo|dummy"
+    r"|insert|replace|redacted|masked|hidden|null|none|nil|true|false|undefined|optional|string|str|bytes|required|missing"
+    r"|vault:|file:|env:|ssm:|op://|secretsmanager|arn:)(?![A-Za-z0-9])"
 )
-_URL_TOKEN = re.compile(r"://(?P<secret>[A-Za-z0-9_-]{16,255})@(?=\w)")
-_DSN_PASSWORD = re.compile(r"@(?:tcp|udp|unix|ssh)\(")
+WORDY = re.compile(r"(?:[A-Za-z]{3,}|\d{1,4})(?:[_./=-](?:[A-Za-z]{2,}|v?\d{1,4})){1,12}\Z")
+_COOKIE_ATTRIBUTES = re.compile(r"(?i)(?:path|domain|expires|max-age|samesite)=")
 _DSN_USER_END = re.compile(r"[\w.-]")
 _DSN_NOT_IN_PASSWORD = re.compile(r"[\s:/@\"'\[\]]")
-_ORACLE = re.compile(r"(?i)thin:[\w.$#-]{1,64}/(?P<secret>[^\s@/\"'\[\]]{1,128})@")
-_DIGEST = re.compile(r"(?i)\bresponse=\"?(?P<secret>[0-9a-f]{32,128})(?![0-9a-z])")
-_COMMAND_LINE = re.compile(
-    r"(?:(?:mysql|mysqldump|mysqladmin|mariadb)\b[^\n|;]{0,120}?[ \t]-p(?P<mysql>[^\s\"'\[\]-][^\s\"'\[\]]{3,64})"
-    r"|(?:curl|wget)\b[^\n|;]{0,160}?[ \t](?:-u|--user)[ =]?[\"']?[\w.@+-]{1,64}:(?P<curl>[^\s\"'\[\]]{3,128})"
-    r"|sshpass[ \t]+-p[ \t]?[\"']?(?P<ssh>[^\s\"'\[\]]{3,128})"
-    r"|redis-cli\b[^\n|;]{0,120}?[ \t]-a[ \t][\"']?(?P<redis>[^\s\"'\[\]]{4,128})"
-    r"|(?:sqlcmd|ldapsearch|ldapmodify|docker login|az login|helm|svn)\b[^\n|;]{0,160}?[ \t](?:-P|-w|-p)[ \t]?[\"']?"
-    r"(?P<other>[^\s\"'\[\]-][^\s\"'\[\]]{3,128}))"
+_USER_CHARS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.$#-"
+_JOINTS_OF_PATHS = frozenset("/:@")  # before a user: part of a path or of an address
+_ORACLE_PASSWORD = re.compile(r"[^\s:/@\"'\[\]]{1,128}")
+_HOST = re.compile(r"[\w.-]{1,253}")
+_REVISION = re.compile(  # `connect org/repository@main`
+    r"(?i)v?\d+(?:\.\d+){0,3}\Z|sha\d|(?:main|master|latest|head|next|dev)\Z"
 )
-
+_PLACEHOLDER = re.compile(r"(?i)<?(?:password|passwd|pwd|pass)>?\Z")
+_MAX_HOST, _MAX_PASSWORD, _MAX_USER = 253, 128, 68
 _QUALIFIERS = tuple(  # of `key` and `token`, which alone may mean much else
     """
     access account admin api app application auth authentication aws azure bearer bot ci client consumer csrf
@@ -39,32 +38,6 @@ _QUALIFIERS = tuple(  # of `key` and `token`, which alone may mean much else
     openai pat personal private private_key project read refresh registry routing sas secret security server
     service session shared signing slack storage subscription upload user vault webhook write x
     """.split()  # noqa: SIM905 - one word a line would fill a page
-)
-_VALUE = (
-    r"(?P<quote>\\?[\"'`])?(?P<secret>(?(quote)[^\"'`\\\[\]\r\n]{4,512}(?=\\?[\"'`])|(?!))"
-    r"|[^\s\"'`\\,;<>\[\](){}]{4,512})"
-)
-_ASSIGNMENT = re.compile(
-    r"(?i)(?P<name>key|token|secret|passw(?:or)?d|passwd|passphrase|passwort|passcode|kennwort"
-    r"|mot de passe|contrase(?:\xf1|n)a"
-    r"|senha|pwd)(?P<rest>[A-Za-z0-9_-]{0,24}(?![A-Za-z0-9_-]))\\?[\"'`]?(?:\]|\))?"
-    rf"[ \t]{{0,4}}(?P<sign>:=|=>|==?|:|\|)[ \t]{{0,4}}(?:@(?=[\"'])|\{{(?=[^{{}}\s]{{4,128}}\}}))?{_VALUE}"
-)
-_LOOSE = re.compile(
-    r"(?i)(?:token|key|secret|password|passwd|pwd|credentials?|dsn|webhook|license)(?P<rest>[A-Za-z0-9_]{0,16}(?![A-Za-z0-9_]))"
-    r"\\?[\"'`]?(?:(?:[ \t]+[a-z]{1,12}){0,3}[ \t]+(?:is|was|ist|es|est|to)(?:[ \t]+now)?[: \t]"
-    r"|[ \t]{0,4}(?::=|=>|==?|:|[ \t]))"
-    r"[ \t]{0,4}\\?[\"'`]?(?P<secret>[A-Za-z0-9_.=+/~!@#$%^&*-]{8,512})"
-)
-_PARAMETER = re.compile(
-    r"(?i)(?:signature|auth|[?&](?:key|session|jwt|ticket|pass|pw))=(?P<secret>[A-Za-z0-9%._~+/-]{16,4096}={0,2})"
-)
-_XML = re.compile(
-    r"(?i)(?:password|passwd|secret|token|api[_-]?key|access[_-]?key|connectionstring)[\w.-]{0,24}>(?P<secret>[^<>\s\[\]]{4,512})</"
-)
-_XML_ATTRIBUTE = re.compile(
-    r"(?i)(?:key|name)=[\"'][\w.:-]{0,40}(?:password|passwd|secret|token|api[_-]?key)[\w.:-]{0,24}[\"']\s{1,4}value=[\"']"
-    r"(?P<secret>[^\"'\[\]\r\n]{4,512})[\"']"
 )
 _SECRET_NAMES = re.compile(
     r"(?i)api[_-]?key|secret(?!ar|ion)|(?:access|private|signing)[_-]?key|passw(?:or)?d|passphrase|pwd"
@@ -118,35 +91,6 @@ def entropy(value: str) -> float:
     """
     total = len(value)
     return -sum(count / total * math.log2(count / total) for count in Counter(value).values())
-
-
-def _url_password(match: re.Match[str]) -> Span | None:
-    """Accepts a password in an address that is not a reference such as `${PASSWORD}`."""
-    return (
-        None
-        if REFERENCE.match(match["secret"]) and not any(map(str.isdigit, match["secret"]))
-        else match.span("secret")
-    )
-
-
-def _url_token(match: re.Match[str]) -> Span | None:
-    """Accepts a user name that looks like a key."""
-    return match.span("secret") if _looks_random(match["secret"], 16) else None
-
-
-def _dsn_password(match: re.Match[str]) -> Span | None:
-    """Accepts the password before `@tcp(` in a data source name of Go."""
-    text, end = match.string, match.start()
-    colon = text.rfind(":", max(0, end - 129), end)  # a password of 128 characters
-    if colon < 1 or colon + 1 == end or not _DSN_USER_END.match(text, colon - 1):
-        return None
-    return None if _DSN_NOT_IN_PASSWORD.search(text, colon + 1, end) else (colon + 1, end)
-
-
-def _command_line(match: re.Match[str]) -> Span | None:
-    """Accepts a password behind an option of a program that takes one there."""
-    group = match.lastgroup or ""
-    return None if REFERENCE.match(match[group]) else match.span(group)
 
 
 def _is_qualified(text: str, start: int, anchor: str) -> bool:
@@ -211,160 +155,95 @@ def _looks_random(value: str, least: int) -> bool:
     return entropy(value) >= (2.8 if len(value) < 20 else 3.0)
 
 
-def _parameter(match: re.Match[str]) -> Span | None:
-    """Accepts the parameter of an address that looks random."""
+def _authorization(match: re.Match[str]) -> Span | None:
+    """Accepts a value that looks random, unlike `basic understanding` and `bearer instruments`."""
+    value = match["secret"]
+    if len(value) < 12 and not (any(map(str.isdigit, value)) and any(map(str.isalpha, value))):
+        return None
+    return match.span("secret") if _RANDOM_LOOKING.search(value) and not value.isdigit() else None
+
+
+def _authorization_header(match: re.Match[str]) -> Span | None:
+    """Accepts what a header says, unless it is a word or stands for a value."""
+    start, end = match.span("secret")
+    value = match["secret"].rstrip(".:!?")
+    if len(value) < 6 or REFERENCE.match(value) or not _RANDOM_LOOKING.search(value) or WORDY.match(value):
+        return None
+    return start, start + len(value) if end - start > len(value) else end
+
+
+def _cookie(match: re.Match[str]) -> Span | None:
+    """Accepts the pairs of a cookie, but not the attributes of one."""
+    return None if _COOKIE_ATTRIBUTES.match(match["secret"]) else match.span("secret")
+
+
+def _url_password(match: re.Match[str]) -> Span | None:
+    """Accepts a password in an address that is not a reference such as `${PASSWORD}`."""
+    value = match["secret"]
+    return None if REFERENCE.match(value) and not any(map(str.isdigit, value)) else match.span("secret")
+
+
+def _random(match: re.Match[str]) -> Span | None:
+    """Accepts a user name or the parameter of an address that looks random."""
     return match.span("secret") if _looks_random(match["secret"], 16) else None
 
 
-ASSIGNMENT_RULES: tuple[RedactionRule, ...] = (
-    *HEADER_RULES,
-    RedactionRule(
-        "url-parameter",
-        SensitiveKind.KEY,
-        _PARAMETER,
-        "Random-looking parameter of an address, such as `Signature=`",
-        _parameter,
-        anchors=(
-            "signature=",
-            "auth=",
-            "?key=",
-            "&key=",
-            "?session=",
-            "&session=",
-            "?jwt=",
-            "&jwt=",
-            "?ticket=",
-            "&ticket=",
-            "?p",
-            "&p",
-        ),
-        folded_anchors=True,
-    ),
-    RedactionRule(
-        "url-password",
-        SensitiveKind.CREDENTIAL,
-        _URL_PASSWORD,
-        "Password in an address, such as `redis://:password@host`",
-        _url_password,
-        hints=("@",),
-        anchors=("://",),
-    ),
-    RedactionRule(
-        "url-password-unescaped",
-        SensitiveKind.CREDENTIAL,
-        _URL_PASSWORD_WITH_SLASH,
-        "Password with a slash in an address",
-        _url_password,
-        hints=("@",),
-        anchors=("://",),
-    ),
-    RedactionRule(
-        "url-token",
-        SensitiveKind.KEY,
-        _URL_TOKEN,
-        "Key before the host of an address",
-        _url_token,
-        hints=("@",),
-        anchors=("://",),
-    ),
-    RedactionRule(
-        "dsn-password",
-        SensitiveKind.CREDENTIAL,
-        _DSN_PASSWORD,
-        "Password in a data source name, `user:password@tcp(host)/db`",
-        _dsn_password,
-        hints=("@tcp(", "@udp(", "@unix(", "@ssh("),
-    ),
-    RedactionRule(
-        "oracle-password",
-        SensitiveKind.CREDENTIAL,
-        _ORACLE,
-        "Password in `jdbc:oracle:thin:user/password@host`",
-        anchors=("thin:",),
-        folded_anchors=True,
-    ),
-    RedactionRule(
-        "assigned-secret",
-        SensitiveKind.CREDENTIAL,
-        _ASSIGNMENT,
-        "Value assigned to the name of a secret",
-        _assigned_value,
-        anchors=("key", "token", "secret", "pass", "kennwort", "mot de passe", "contrase", "senha", "pwd"),
-        folded_anchors=True,
-        admits=_is_qualified,
-    ),
-    RedactionRule(
-        "xml-attribute",
-        SensitiveKind.CREDENTIAL,
-        _XML_ATTRIBUTE,
-        'Attribute of XML, such as `key="Password" value="..."`',
-        hints=("value=",),
-        anchors=("key=", "name="),
-        folded_anchors=True,
-    ),
-)
-"""Rules of what stands behind a colon or an equals sign."""
-LOOSE_RULES: tuple[RedactionRule, ...] = (
-    RedactionRule(
-        "digest-response",
-        SensitiveKind.CREDENTIAL,
-        _DIGEST,
-        "Response in a header `Authorization: Digest`",
-        anchors=("response=",),
-        folded_anchors=True,
-    ),
-    RedactionRule(
-        "command-line-password",
-        SensitiveKind.CREDENTIAL,
-        _COMMAND_LINE,
-        "Password behind an option of curl, mysql, sshpass ...",
-        _command_line,
-        hints=(" -",),
-        anchors=(
-            "mysql",
-            "mariadb",
-            "curl",
-            "wget",
-            "sshpass",
-            "redis-cli",
-            "sqlcmd",
-            "ldap",
-            "docker login",
-            "az login",
-            "helm",
-            "svn",
-        ),
-    ),
-    RedactionRule(
-        "xml-secret",
-        SensitiveKind.CREDENTIAL,
-        _XML,
-        "Element of XML with the name of a secret",
-        anchors=("password", "passwd", "secret", "token", "api", "access", "connectionstring"),
-        folded_anchors=True,
-        hints=("</",),
-    ),
-    RedactionRule(
-        "named-key",
-        SensitiveKind.KEY,
-        _LOOSE,
-        "Random-looking value behind a word such as `token`, `key`, `secret`",
-        _loose_value,
-        min_digits=1,
-        anchors=("token", "key", "secret", "passw", "pwd", "credential", "dsn", "webhook", "license"),
-        folded_anchors=True,
-    ),
-)
+def _dsn_password(match: re.Match[str]) -> Span | None:
+    """Accepts the password before `@tcp(` in a data source name of Go."""
+    text, end = match.string, match.start()
+    colon = text.rfind(":", max(0, end - 129), end)  # a password of 128 characters
+    if colon < 1 or colon + 1 == end or not _DSN_USER_END.match(text, colon - 1):
+        return None
+    return None if _DSN_NOT_IN_PASSWORD.search(text, colon + 1, end) else (colon + 1, end)
+
+
+def _command_line(match: re.Match[str]) -> Span | None:
+    """Accepts a password behind an option of a program that takes one there."""
+    group = match.lastgroup or ""
+    return None if REFERENCE.match(match[group]) else match.span(group)
+
+
+def _oracle_login(match: re.Match[str]) -> Span | None:
+    """Accepts a password before the host, unless it stands for one."""
+    if match["host"] is None:
+        return _before(match.string, match.start())
+    group = "quoted" if match["quoted"] else "plain"
+    return None if _stands_for_one(match[group]) or _REVISION.match(match["host"]) else match.span(group)
+
+
+def _before(text: str, end: int) -> Span | None:
+    """The password before `@//`, or before `@host:1521`."""
+    at = end if text.startswith("@", end) else text.rfind("@", max(0, end - _MAX_HOST), end)
+    if at < 0 or (at < end and not _HOST.fullmatch(text, at + 1, end)):
+        return None
+    slash = text.rfind("/", max(0, at - _MAX_PASSWORD - 1), at)
+    window = text[max(0, slash - _MAX_USER) : max(0, slash)]
+    before = window.rstrip(_USER_CHARS)
+    if before == window or before[-1:] in _JOINTS_OF_PATHS:
+        return None
+    accepted = _ORACLE_PASSWORD.fullmatch(text, slash + 1, at) and not _stands_for_one(text[slash + 1 : at])
+    return (slash + 1, at) if accepted else None
+
+
+def _stands_for_one(password: str) -> bool:
+    return REFERENCE.match(password) is not None or _PLACEHOLDER.match(password) is not None
+
+
+_CHECKS: dict[str, Accept] = {
+    "authorization": _authorization,
+    "authorization header": _authorization_header,
+    "cookie": _cookie,
+    "random": _random,
+    "url password": _url_password,
+    "dsn password": _dsn_password,
+    "command line": _command_line,
+    "oracle login": _oracle_login,
+    "assigned value": _assigned_value,
+    "loose value": _loose_value,
+}
+ASSIGNMENT_RULES = rules("assignment", _CHECKS, {"assigned-secret": {"admits": _is_qualified}})
+"""Rules of what stands behind a colon, an equals sign or a bar."""
+(BEARER_RULE,) = rules("bearer", _CHECKS)
+LOOSE_RULES = rules("loose", _CHECKS)
 """Rules of what may stand behind a space."""
-ASSIGNMENT_WORDS = (
-    *("signature=", "session=", "jwt=", "ticket=", "pw=", "key", "token", "secret", "passw", "passphrase"),
-    *("passcode", "pwd", "auth", "cookie", "://", "thin:", "kennwort", "mot de passe", "contrase", "senha"),
-    *("@tcp(", "@unix(", "@udp(", "@ssh("),
-)
-"""Strings in lower case, of which every text with a value of `ASSIGNMENT_RULES` has one."""
-LOOSE_WORDS = (
-    *("key", "token", "secret", "passw", "pwd", "bearer", "basic", "credential", "webhook", "license", "dsn"),
-    *("connectionstring", "sshpass", "mysql", "mariadb", "curl ", "wget ", "redis-cli", "sqlcmd", "ldap"),
-    *("docker login", "az login", "helm ", "svn "),
-)
-"""The same for `LOOSE_RULES`."""
+(ORACLE_RULE,) = rules("oracle", _CHECKS)

@@ -6,11 +6,19 @@ import re
 from collections.abc import Callable
 from functools import partial
 
-from ragwatch.redaction.checksums import CHECKSUMS, DIGITS_ONLY
 from ragwatch.redaction.linear_time import check_linear_time
-from ragwatch.redaction.numbers import letters_and_digits
-from ragwatch.redaction.rule import RedactionRule, SensitiveKind, Span
+from ragwatch.redaction.person_checks import luhn, mod97, stdnum
+from ragwatch.redaction.rule import RedactionRule, SensitiveKind, Span, letters_and_digits, whole_match
 
+CHECKSUMS: dict[str, Callable[[str], bool]] = {
+    "luhn": luhn,
+    "verhoeff": stdnum("verhoeff"),
+    "mod97": mod97,
+    # Weights fall to 1 from the left, as in an ISBN-10.
+    "mod11": lambda digits: sum(int(digit) * weight for weight, digit in enumerate(reversed(digits), 1)) % 11 == 0,
+    "mod11_10": stdnum("iso7064.mod_11_10"),
+}
+"""Checksums that a rule of the configuration may name; those of digits, but for `mod97`."""
 _CONTEXT_CHARS = 60
 
 
@@ -30,31 +38,27 @@ def custom_rule(name: str, pattern: str, checksum: str | None = None, context: t
     >>> [match.group() for match in rule.pattern.finditer("ask EMP-123456")]
     ['EMP-123456']
     """
-    check = None if checksum is None else CHECKSUMS[checksum]
-    accept = partial(_accept, check=check, digits_only=checksum in DIGITS_ONLY, context=tuple(map(str.lower, context)))
+    words = tuple(map(str.lower, context))
     return RedactionRule(
         name,
         SensitiveKind.CUSTOM,
-        check_linear_time(pattern),
         "Rule of the configuration",
-        accept,
+        check_linear_time(pattern),
+        partial(_accept, checksum=checksum, words=words),
         normalize=letters_and_digits,
-        folded_hints=tuple(map(str.lower, context)),
+        words=words,
     )
 
 
-def _accept(
-    match: re.Match[str], *, check: Callable[[str], bool] | None, digits_only: bool, context: tuple[str, ...]
-) -> Span | None:
-    start, end = span = match.span("secret") if "secret" in match.re.groupindex else match.span()
+def _accept(match: re.Match[str], *, checksum: str | None, words: tuple[str, ...]) -> Span | None:
+    start, end = span = whole_match(match) or (-1, -1)
     if start < 0 or start == end:
         return None
-    if check is not None:
+    if checksum is not None:
         value = letters_and_digits(match.string[start:end])
-        if not value.isascii() or (digits_only and not value.isdigit()) or not value or not check(value):
+        read = value.isascii() and (value.isalnum() if checksum == "mod97" else value.isdigit())
+        if not read or not CHECKSUMS[checksum](value):
             return None
-    if context:
-        before = match.string[max(0, start - _CONTEXT_CHARS) : start].lower()
-        near = f"{before} {match.string[end : end + _CONTEXT_CHARS].lower()}"
-        return span if any(word in near for word in context) else None
-    return span
+    before = match.string[max(0, start - _CONTEXT_CHARS) : start].lower()
+    near = f"{before} {match.string[end : end + _CONTEXT_CHARS].lower()}"
+    return span if not words or any(word in near for word in words) else None

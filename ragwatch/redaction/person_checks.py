@@ -1,240 +1,133 @@
-"""Checks of the numbers that states outside Europe give to persons. All take digits and capital letters.
-
-The rules are those that the issuing offices publish; the examples are made up or published for tests.
-"""
+"""Checks of the numbers that states give to persons and companies, for those that python-stdnum lacks."""
 
 from __future__ import annotations
 
-from ragwatch.redaction.checksums import is_date, luhn, verhoeff, weighted
+from collections.abc import Callable, Iterable
+from functools import cache
+from importlib import import_module
 
-_TAIWAN = "ABCDEFGHJKLMNPQRSTUVXYWZIO"
-
-
-def anything(value: str) -> bool:
-    """Whether the shape is all there is to check."""
-    return bool(value)
+Check = Callable[[str], bool]
 
 
-def ssn(value: str) -> bool:
-    """US: areas and groups that are in use, among them those of taxpayers without a social security number.
+@cache
+def _imported(module: str) -> Check:
+    check: Check = import_module(f"stdnum.{module}").is_valid
+    return check
 
-    >>> ssn("536904399"), ssn("666904399"), ssn("912704399"), ssn("912104399")
-    (True, False, True, False)
+
+def stdnum(module: str) -> Check:
+    """Returns the check of a module of python-stdnum, which is imported when the first number is checked."""
+    return lambda value: _imported(module)(value)  # noqa: PLW0108 - not imported before
+
+
+luhn = stdnum("luhn")
+"""Luhn's checksum."""
+mod97 = stdnum("iso7064.mod_97_10")
+"""ISO 7064, mod 97-10; letters are read as 10 to 35."""
+_french_number, _mod11_2, _tfn = stdnum("fr.nir"), stdnum("iso7064.mod_11_2"), stdnum("au.tfn")
+_birth_number, _anum, _south_african = stdnum("cz.rc"), stdnum("hu.anum"), stdnum("za.idnr")
+
+
+def _sum(digits: str, weights: Iterable[int]) -> int:
+    return sum(int(digit) * weight for digit, weight in zip(digits, weights, strict=False))
+
+
+def _is_date(month: str | int, day: str | int) -> bool:
+    """Whether a year can have this day."""
+    return 1 <= int(month) <= 12 and 1 <= int(day) <= (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)[int(month) - 1]
+
+
+def mrz(value: str) -> int:
+    """Returns the check digit of a field in the machine-readable zone of a passport (ICAO 9303).
+
+    >>> mrz("L898902C3")
+    6
     """
-    area, group, serial = int(value[:3]), int(value[3:5]), value[5:]
-    if area in (0, 666) or not group or serial == "0000" or len(set(value)) == 1 or value == "123456789":
-        return False
-    return area < 900 or 50 <= group <= 65 or 70 <= group <= 88 or 90 <= group <= 99
+    numbers = (0 if char == "<" else int(char, 36) for char in value)
+    return sum(number * (7, 3, 1)[place % 3] for place, number in enumerate(numbers)) % 10
 
 
-def _two_digits(value: str, first: tuple[int, ...]) -> bool:
-    """Brazil: two check digits by mod 11."""
-    for weights, place in ((first, -2), ((first[0] + 1 if len(first) == 9 else 6, *first), -1)):
-        rest = weighted(value, weights) % 11
-        if (11 - rest if rest > 1 else 0) != int(value[place]):
-            return False
-    return len(set(value)) > 1
+def _digit_sum(digits: str, weights: Iterable[int]) -> int:
+    """Sum of the digits of all products."""
+    return sum(sum(divmod(int(digit) * weight, 10)) for digit, weight in zip(digits, weights, strict=False))
 
 
-def cpf(value: str) -> bool:
-    """Brazil, persons.
-
-    >>> cpf("52998224725"), cpf("52998224726"), cpf("11111111111")
-    (True, False, False)
-    """
-    return _two_digits(value, (10, 9, 8, 7, 6, 5, 4, 3, 2))
-
-
-def cnpj(value: str) -> bool:
-    """Brazil, companies.
-
-    >>> cnpj("11222333000181"), cnpj("11222333000182")
-    (True, False)
-    """
-    return _two_digits(value, (5, 4, 3, 2, 9, 8, 7, 6, 5, 4, 3, 2))
-
-
-def curp(value: str) -> bool:
-    """Mexico: date of birth and check digit.
-
-    >>> curp("BOXW310820HNERXN09"), curp("BOXW310820HNERXN08")
-    (True, False)
-    """
-    signs = "0123456789ABCDEFGHIJKLMN\xd1OPQRSTUVWXYZ"
-    total = sum(signs.index(char) * (18 - place) for place, char in enumerate(value[:17]))
-    return is_date(int(value[6:8]), int(value[8:10])) and -total % 10 == int(value[17])
-
-
-def cuit(value: str) -> bool:
-    """Argentina: mod 11, with 9 for 10.
-
-    >>> cuit("20267565393"), cuit("20267565394")
-    (True, False)
-    """
-    rest = -weighted(value[:10], (5, 4, 3, 2, 7, 6, 5, 4, 3, 2)) % 11
-    return min(rest, 9) == int(value[10]) and value[0] in "23"
-
-
-def rut(value: str) -> bool:
-    """Chile: mod 11, with K for 10.
-
-    >>> rut("125319092"), rut("125319093")
-    (True, False)
-    """
-    total = sum(int(digit) * (2 + place % 6) for place, digit in enumerate(reversed(value[:-1])))
-    return "0K987654321"[total % 11] == value[-1]
-
-
-def aadhaar(value: str) -> bool:
-    """India: Verhoeff.
-
-    >>> aadhaar("234123412346"), aadhaar("234123412347")
-    (True, False)
-    """
-    return value[0] not in "01" and verhoeff(value)
-
-
-def resident(value: str) -> bool:
-    """China: date of birth and ISO 7064, mod 11-2.
-
-    >>> resident("11010519491231002X"), resident("110105194912310021")
-    (True, False)
-    """
-    if value[6:8] not in ("18", "19", "20") or not is_date(int(value[10:12]), int(value[12:14])):
-        return False
-    total = weighted(value[:17], (7, 9, 10, 5, 8, 4, 2, 1, 6, 3, 7, 9, 10, 5, 8, 4, 2))
-    return "10X98765432"[total % 11] == value[17]
-
-
-def rrn(value: str) -> bool:
-    """Korea: date of birth; numbers since 2020 have no checksum.
-
-    >>> rrn("9001011234568"), rrn("9013011234568")
-    (True, False)
-    """
-    return is_date(int(value[2:4]), int(value[4:6])) and value[6] in "12345678"
-
-
-def my_number(value: str) -> bool:
-    """Japan: mod 11.
-
-    >>> my_number("123456789018"), my_number("123456789012")
-    (True, False)
-    """
-    rest = weighted(value[:11], (6, 5, 4, 3, 2, 7, 6, 5, 4, 3, 2)) % 11
-    return (0 if rest <= 1 else 11 - rest) == int(value[11])
-
-
-def tfn(value: str) -> bool:
-    """Australia, tax: mod 11.
-
-    >>> tfn("123456782"), tfn("123456783")
-    (True, False)
-    """
-    weights = (1, 4, 3, 7, 5, 8, 6, 9, 10) if len(value) == 9 else (10, 7, 8, 4, 6, 3, 5, 1)
-    return weighted(value, weights) % 11 == 0
-
-
-def medicare(value: str) -> bool:
-    """Australia, health: mod 10.
-
-    >>> medicare("2123456701"), medicare("2123456711")
-    (True, False)
-    """
-    return value[0] in "23456" and weighted(value[:8], (1, 3, 7, 9, 1, 3, 7, 9)) % 10 == int(value[8])
-
-
-def sin(value: str) -> bool:
-    """Canada: Luhn.
-
-    >>> sin("046454286"), sin("046454287")
-    (True, False)
-    """
-    return luhn(value) and len(set(value)) > 1
-
-
-def south_african(value: str) -> bool:
-    """South Africa: date of birth, citizenship and Luhn.
-
-    >>> south_african("8001015009087"), south_african("8001015009088"), south_african("1712015009081")
-    (True, False, False)
-    """
-    stamp = value[:2] in ("16", "17", "18")  # times in ms since 1970
-    return not stamp and is_date(int(value[2:4]), int(value[4:6])) and value[10] in "012" and luhn(value)
-
-
-def kimlik(value: str) -> bool:
-    """Turkey: two check digits.
-
-    >>> kimlik("10000000146"), kimlik("10000000147")
-    (True, False)
-    """
-    digits = [int(digit) for digit in value]
-    tenth = (sum(digits[0:9:2]) * 7 - sum(digits[1:8:2])) % 10
-    return digits[0] != 0 and tenth == digits[9] and sum(digits[:10]) % 10 == digits[10]
-
-
-def nric(value: str) -> bool:
-    """Singapore: the letter by mod 11.
-
-    >>> nric("S1234567D"), nric("S1234567E"), nric("F1234567N")
-    (True, False, True)
-    """
-    start = {"T": 4, "G": 4, "M": 3}.get(value[0], 0)
-    rest = (weighted(value[1:8], (2, 7, 6, 5, 4, 3, 2)) + start) % 11
+def _singapore(value: str) -> bool:
+    rest = (_sum(value[1:8], (2, 7, 6, 5, 4, 3, 2)) + {"T": 4, "G": 4, "M": 3}.get(value[0], 0)) % 11
     signs = {"S": "JZIHGFEDCBA", "T": "JZIHGFEDCBA", "M": "KLJNPQRTUWX"}.get(value[0], "XWUTRQPNMLK")
     return signs[10 - rest if value[0] == "M" else rest] == value[8]
 
 
-def hkid(value: str) -> bool:
-    """Hong Kong: mod 11.
-
-    >>> hkid("A1234563"), hkid("A1234564")
-    (True, False)
-    """
-    padded = value.rjust(9)
-    numbers = [36 if char == " " else int(char, 36) for char in padded[:8]]
-    total = sum(number * (9 - place) for place, number in enumerate(numbers))
-    return "0A987654321"[total % 11] == value[-1]
+def _hong_kong(value: str) -> bool:
+    numbers = [36 if char == " " else int(char, 36) for char in value.rjust(9)[:8]]
+    return "0A987654321"[sum(number * (9 - place) for place, number in enumerate(numbers)) % 11] == value[-1]
 
 
-def taiwanese(value: str) -> bool:
-    """Taiwan: mod 10.
-
-    >>> taiwanese("A123456789"), taiwanese("A123456788")
-    (True, False)
-    """
-    area = _TAIWAN.index(value[0]) + 10
-    return (area // 10 + area % 10 * 9 + weighted(value[1:], (8, 7, 6, 5, 4, 3, 2, 1, 1))) % 10 == 0
+def _taiwan(value: str) -> bool:
+    area = "ABCDEFGHJKLMNPQRSTUVXYWZIO".index(value[0]) + 10
+    return (area // 10 + area % 10 * 9 + _sum(value[1:], (8, 7, 6, 5, 4, 3, 2, 1, 1))) % 10 == 0
 
 
-def thai(value: str) -> bool:
-    """Thailand: mod 11.
-
-    >>> thai("1101700230708"), thai("1101700230709")
-    (True, False)
-    """
-    return (11 - weighted(value[:12], range(13, 1, -1)) % 11) % 10 == int(value[12])
+def _unified(value: str) -> bool:
+    total = _digit_sum(value, (1, 2, 1, 2, 1, 2, 4, 1))
+    return total % 5 == 0 or (value[6] == "7" and (total + 1) % 5 == 0)
 
 
-def israeli(value: str) -> bool:
-    """Israel: Luhn.
-
-    >>> israeli("123456782"), israeli("123456783")
-    (True, False)
-    """
-    return luhn(value)
+def _kazakh(value: str) -> bool:
+    rest = _sum(value[:11], range(1, 12)) % 11
+    return (_sum(value, (3, 4, 5, 6, 7, 8, 9, 10, 11, 1, 2)) % 11 % 10 if rest == 10 else rest) == int(value[11])
 
 
-def ird(value: str) -> bool:
-    """New Zealand: mod 11 in two steps.
+def _french(value: str) -> bool:
+    """With the department of Corsica; the library admits any first digit and month, which times in ns have as well."""
+    month = value[3:5]
+    used = month.isdigit() and (1 <= int(month) <= 12 or 20 <= int(month) <= 42 or 50 <= int(month) <= 99)
+    return value[0] in "123478" and used and _french_number(value)
 
-    >>> ird("049091850"), ird("049091851")
-    (True, False)
-    """
-    value = value.rjust(9, "0")
-    for weights in ((3, 2, 7, 6, 5, 4, 3, 2), (7, 4, 3, 2, 5, 2, 7, 6)):
-        check = -weighted(value[:8], weights) % 11
-        if check < 10:
-            return check == int(value[8])
-    return False
+
+CHECKS: dict[str, Check] = {
+    "shape": bool,  # all there is to check
+    "luhn": luhn,
+    "atin": lambda value: value[0] == "9" and value[3:5] == "93",  # the library admits any number
+    "ae id": lambda value: value.startswith("784") and luhn(value),
+    # The second row of weights is that of numbers of eight digits, which the library reads with the weights of nine.
+    "tfn": lambda value: _tfn(value) if len(value) > 8 else _sum(value, (10, 7, 8, 4, 6, 3, 5, 1)) % 11 == 0,
+    "medicare": lambda value: value[0] in "23456" and _sum(value, (1, 3, 7, 9, 1, 3, 7, 9)) % 10 == int(value[8]),
+    "pis": lambda value: -_sum(value, (3, 2, 9, 8, 7, 6, 5, 4, 3, 2)) % 11 % 10 == int(value[10]),
+    # No list of districts: the library's ends with the year of its release, and it fails on some numbers.
+    "cn resident": lambda value: (
+        value[6:8] in ("18", "19", "20") and _is_date(value[10:12], value[12:14]) and _mod11_2(value)
+    ),
+    "rodne cislo": lambda value: (len(value) == 10 or int(value[:2]) < 54) and _birth_number(value),  # 9 until 1953
+    "pension": lambda value: (
+        _digit_sum(f"{value[:8]}{ord(value[8]) - 64:02}{value[9:]}", (2, 1, 2, 5, 7, 1, 2, 1, 2, 1, 2)) % 10
+        == int(value[-1])
+    ),
+    "kvnr": lambda value: _digit_sum(f"{ord(value[0]) - 64:02}{value[1:9]}", (1, 2) * 5) % 10 == int(value[-1]),
+    "mrz": lambda value: mrz(value[:9]) == int(value[9]),
+    "eg id": lambda value: _is_date(value[3:5], value[5:7]),
+    "es nss": lambda value: int(value[:10]) % 97 == int(value[10:]),
+    "hetu": lambda value: (  # the sign of the century may be missing, as it is no letter
+        _is_date(value[2:4], value[:2])
+        and "0123456789ABCDEFHJKLMNPRSTUVWXY"[int(value[:6] + value[-4:-1]) % 31] == value[-1]
+    ),
+    "nir": _french,
+    "nino": lambda value: value[:2] not in {"BG", "GB", "KN", "NK", "NT", "TN", "ZZ"},  # not in use
+    "hkid": _hong_kong,
+    "hu person": lambda value: _sum(value[:9], range(1, 10)) % 11 % 10 == int(value[9]),
+    "taj": lambda value: _sum(value[:8], (3, 7) * 4) % 10 == int(value[8]),
+    "hu tax": lambda value: _anum(value[:8]),
+    "rrn": lambda value: _is_date(value[2:4], value[4:6]) and value[6] in "12345678",  # no checksum since 2020
+    "iin": _kazakh,
+    "snils": lambda value: _sum(value, range(9, 0, -1)) % 101 % 100 == int(value[9:]),
+    "sa id": lambda value: value[0] in "12" and luhn(value),
+    "personnummer": lambda value: (  # the library refuses the numbers of coordination, whose day is 60 more
+        _is_date(value[-8:-6], int(value[-6:-4]) % 60) and luhn(value[-10:])
+    ),
+    "nric": _singapore,
+    "tw id": _taiwan,
+    "ubn": _unified,  # by 5, as since 2023; the library has the rule before
+    "npi": lambda value: luhn(f"80840{value}"),
+    "za id": lambda value: value[:2] not in ("16", "17", "18") and _south_african(value),  # times in ms since 1970
+}
+"""Checks that python-stdnum lacks, or has for fewer numbers than are in use. All take digits and capital letters."""

@@ -9,7 +9,7 @@ import pytest
 
 from ragwatch.core.sample import Context, RelevantContext, Role, Sample, Turn
 from ragwatch.redaction.redactor import Redactor
-from ragwatch.redaction.rules import SensitiveKind
+from ragwatch.redaction.rule import SensitiveKind
 
 
 def test_sample_keeps_its_ids() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from support.introduced_examples import PERSON_IDS, PHONES
+from support.redaction_cases import cases
 
 from ragwatch.redaction.custom import custom_rule
 from ragwatch.redaction.redactor import Redactor
@@ -18,7 +18,7 @@ OTHERS = (
     *("DE89 3704 0044 0532 0130 00", "GB29-NWBK-6016-1331-9268-19", "4111 1111 1111 1111", "4111-1111-1111-1111"),
     *("(555)-123-4567", "jane-doe@example.org", "password: hunter22", "sk-ant-api03-" + "abcdefghijklmnopqrstuvwxyz1"),
 )
-TEXTS = (*PHONES, *PERSON_IDS, *OTHERS)
+TEXTS = (*cases("telephones"), *cases("persons"), *OTHERS)
 
 
 def code(sign: str) -> str:
