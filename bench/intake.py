@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from ragwatch import formats
-from ragwatch.core.redaction.redactor import Redactor
 from ragwatch.core.repeated import RepeatedAnswers
 from ragwatch.core.sampling import SamplingPlan, key_of
 from ragwatch.core.signals import SignalCounter
@@ -27,6 +26,7 @@ from ragwatch.daemon.process import limit_malloc_arenas
 from ragwatch.formats.record import parse
 from ragwatch.pipeline.intake import IntakeLoop, IntakeRules
 from ragwatch.pipeline.vocabularies import Vocabularies
+from ragwatch.redaction.redactor import Redactor
 from ragwatch.sources.tail.source import Options, TailSource
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry

@@ -19,12 +19,12 @@ import orjson
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from ragwatch import formats
-from ragwatch.core.redaction.redactor import Redactor
 from ragwatch.core.sampling import SamplingPlan
 from ragwatch.formats.traces.assemble import assemble
 from ragwatch.formats.traces.span import unpacked
 from ragwatch.pipeline.intake import IntakeLoop, IntakeRules
 from ragwatch.ports.receiving import IncomingRequest
+from ragwatch.redaction.redactor import Redactor
 from ragwatch.sources.otlp.pieces import pieces_of
 from ragwatch.sources.otlp.protobuf_request import spans_of
 from ragwatch.sources.otlp.source import Options, OtlpSource

@@ -14,7 +14,7 @@ import re
 import time
 from collections.abc import Callable
 
-from ragwatch.core.redaction.redactor import Redactor
+from ragwatch.redaction.redactor import Redactor
 
 UNITS = (
     *("0123 ", "4111 ", "+1 ", "415-555-", "1234567890", "DE89 ", "1.", "0", "A1", "1/", "v1.0-"),

@@ -19,6 +19,7 @@ Layers of the package, from top to bottom; imports go downward only (checked by 
     board        holds the latest Snapshot
     telemetry    log events and counters of ragwatch itself
     formats      convert records of other tools into samples
+    redaction    replaces personal data and secrets with tokens
     core         pure values and arithmetic
     emit         writes answers to a log or sends them to ragwatch, from inside the service; standard library only
     errors       exceptions, by who has to act

@@ -23,7 +23,11 @@ ROOT = Path(__file__).parents[1]
 LOCK = ROOT / "requirements" / "interpreters.lock"
 ENVIRONMENTS = ROOT / ".venv" / "interpreters"
 OLDEST = (3, 11)
-TESTS = ("tests/unit/core", *(f"tests/unit/judges/{name}" for name in ("test_lexical*.py", "test_reading*.py")))
+TESTS = (
+    "tests/unit/core",
+    "tests/unit/redaction",
+    *(f"tests/unit/judges/{name}" for name in ("test_lexical*.py", "test_reading*.py")),
+)
 LEFT_OUT = (
     "megabyte",
     "hostile",

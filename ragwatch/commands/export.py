@@ -16,9 +16,9 @@ from ragwatch.commands.parquet_files import ParquetDataset, Written
 from ragwatch.commands.parquet_rows import RowRules
 from ragwatch.commands.state_reader import day_reader
 from ragwatch.config import Config, load
-from ragwatch.core.redaction.redactor import Redactor
 from ragwatch.core.units import duration_seconds
 from ragwatch.errors import ConfigError
+from ragwatch.redaction.redactor import Redactor
 from ragwatch.stores.kept_texts import Texts
 from ragwatch.stores.limits import DAY
 from ragwatch.telemetry import configure_logging

@@ -13,7 +13,6 @@ from ragwatch.commands.state_reader import MAX_VERDICTS, labels_by_key, walk_ver
 from ragwatch.config import Config
 from ragwatch.core.compare import key_of
 from ragwatch.core.labels.label import Label
-from ragwatch.core.redaction.redactor import Redactor
 from ragwatch.core.sample import Sample
 from ragwatch.core.suggest import MIN_FAITHFULNESS, MIN_RELEVANCY
 from ragwatch.core.verdict_line import VerdictRecord
@@ -22,6 +21,7 @@ from ragwatch.formats import canonical
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.model.stages import FAULTS, Stage
 from ragwatch.ports import Query, StoredVerdict
+from ragwatch.redaction.redactor import Redactor
 from ragwatch.stores.kept_texts import Texts
 from ragwatch.web.scope import PageScope
 

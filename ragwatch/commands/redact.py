@@ -12,7 +12,7 @@ import click
 from ragwatch.commands.options.samples import RedactArguments
 from ragwatch.commands.terminal import file_name_in_errors, printable
 from ragwatch.config import load
-from ragwatch.core.redaction.redactor import Finding, Redactor
+from ragwatch.redaction.redactor import Finding, Redactor
 
 MAX_BYTES = 64 << 20
 _SHOWN_CHARS = 2  # of a value of at least `_MIN_SHOWN` characters, at its start

@@ -30,15 +30,15 @@ from ragwatch.config.segments import SegmentMap
 from ragwatch.config.web import WebOptions
 from ragwatch.core.criteria import Criterion
 from ragwatch.core.feedback import MAX_NUMBER, Scale
-from ragwatch.core.redaction.linear_time import check_linear_time
 from ragwatch.core.segments import Segments
 from ragwatch.core.set_scores import Metric
 from ragwatch.core.units import duration_seconds
 from ragwatch.formats.feedback import FeedbackReader
 from ragwatch.model.quantities import Quantity
+from ragwatch.redaction.linear_time import check_linear_time
 
 if TYPE_CHECKING:
-    from ragwatch.core.redaction.redactor import Redactor
+    from ragwatch.redaction.redactor import Redactor
 
 DRAW_LEASE_SECONDS = 300.0
 MIN_WINDOW_SECONDS = 60.0  # windows are aggregated by the minute
@@ -138,8 +138,8 @@ class RedactionOptions(FrozenOptions):
         if not self.enabled:
             return None
         # Compiling the patterns takes a tenth of a second, which commands that redact nothing need not wait for.
-        from ragwatch.core.redaction.custom import custom_rule  # noqa: PLC0415
-        from ragwatch.core.redaction.redactor import DEFAULT_SALT, Redactor  # noqa: PLC0415
+        from ragwatch.redaction.custom import custom_rule  # noqa: PLC0415
+        from ragwatch.redaction.redactor import DEFAULT_SALT, Redactor  # noqa: PLC0415
 
         salt = DEFAULT_SALT if self.salt is None else self.salt.get_secret_value().encode()
         rules = (custom_rule(rule.name, rule.pattern, rule.checksum, rule.context) for rule in self.rules)

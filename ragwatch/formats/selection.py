@@ -19,12 +19,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from ragwatch.core.redaction.linear_time import check_linear_time
 from ragwatch.core.sample import SkipReason
 from ragwatch.errors import ConfigError, FormatError
 from ragwatch.formats.expressions import predicate
 from ragwatch.formats.feedback import is_feedback
 from ragwatch.formats.record import Line, Parse, Parsed, parse
+from ragwatch.redaction.linear_time import check_linear_time
 
 AUTO = "auto"
 MAX_PREFIX_BYTES = 4096

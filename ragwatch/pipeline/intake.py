@@ -10,7 +10,6 @@ from itertools import islice, repeat
 
 from ragwatch.core.canary.mark import CanaryMarks
 from ragwatch.core.feedback import FeedbackOutcome
-from ragwatch.core.redaction.redactor import Redactor
 from ragwatch.core.repeated import RepeatedAnswers
 from ragwatch.core.sample import Draw, RejectReason, Sample, SkipReason
 from ragwatch.core.sampling import SamplingHash, SamplingPlan, key_of, shedding_factor
@@ -30,6 +29,7 @@ from ragwatch.pipeline.unreadable_files import UnreadableFiles
 from ragwatch.pipeline.vocabularies import Vocabularies
 from ragwatch.ports import Admission, Assignment, Batch, BatchReport, Feedback, Rejection, Source, Store, VersionValue
 from ragwatch.ports.capabilities import RecognisesResent
+from ragwatch.redaction.redactor import Redactor
 from ragwatch.telemetry import Telemetry
 
 CANARY = "canary"

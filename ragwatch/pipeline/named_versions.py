@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ragwatch.core.redaction.redactor import Redactor
 from ragwatch.core.sample import Sample
 from ragwatch.ports import VersionValue
+from ragwatch.redaction.redactor import Redactor
 
 MAX_CHARS = 100  # of a value
 MAX_NEW = 50  # of one batch of records; a key with another value in each is no version

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ragwatch.core.redaction.rules import RULES
+from ragwatch.redaction.rules import RULES
 
 DOC = Path(__file__).parents[2] / "docs" / "redaction.md"
 

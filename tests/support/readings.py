@@ -18,7 +18,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ragwatch.core.redaction.redactor import Redactor
 from ragwatch.core.sample import Context, Sample
 from ragwatch.core.scores import score_all
 from ragwatch.judges.claims.atomic_facts import facts_of
@@ -30,6 +29,7 @@ from ragwatch.judges.lexical.reader import read, relevance_of
 from ragwatch.judges.lexical.reference import with_reference
 from ragwatch.judges.lexical.rows import Thresholds
 from ragwatch.judges.lexical.tables import FILES, parse
+from ragwatch.redaction.redactor import Redactor
 from support.secret_examples import EXAMPLES
 
 ROOT = Path(__file__).parents[2]

@@ -6,7 +6,7 @@ repository find none; numbers with a checksum get it here.
 
 from __future__ import annotations
 
-from ragwatch.core.redaction import numbers as secret_numbers
+from ragwatch.redaction.money import IBAN_LENGTHS
 
 BODY = "MIIEpAIBAAKCAQEA7x"
 
@@ -117,7 +117,7 @@ EXAMPLES: dict[str, list[Example]] = {
     ],
     "email": _alone("ann@example.org", "ann.o'neil+news@mail.example.co.uk", "jürgen@bücher.example", "a@b.co"),
     "iban": _alone(
-        *(_iban(country, length) for country, length in secret_numbers._IBAN_LENGTHS.items()),
+        *(_iban(country, length) for country, length in IBAN_LENGTHS.items()),
         "DE89 3704 0044 0532 0130 00",
         "DE89-3704-0044-0532-0130-00",
         "AT61 1904 3002 3457 3201",

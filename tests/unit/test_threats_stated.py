@@ -18,7 +18,6 @@ from support.snapshots import small
 from support.tail_reader import Reader
 
 from ragwatch.board import Board
-from ragwatch.core.redaction.redactor import Redactor
 from ragwatch.core.sample import Context, Sample
 from ragwatch.core.sampling import SamplingPlan
 from ragwatch.core.scores import score_all
@@ -29,6 +28,7 @@ from ragwatch.judges.lexical.judge import build as build_lexical
 from ragwatch.judges.openai import Options, build
 from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.intake import IntakeLoop, IntakeRules
+from ragwatch.redaction.redactor import Redactor
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 from ragwatch.web import build_app

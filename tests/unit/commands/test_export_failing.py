@@ -22,12 +22,12 @@ from ragwatch.commands.regression_set import ROWS, regression_set
 from ragwatch.config.suites import read_suite
 from ragwatch.core.canary.definition import Category, Expected, Grade
 from ragwatch.core.labels.label import Label
-from ragwatch.core.redaction.redactor import Redactor
 from ragwatch.core.sample import NO_METADATA, Context, RelevantContext, Role, Sample, Turn
 from ragwatch.errors import ConfigError, StoreError
 from ragwatch.formats.record import parse
 from ragwatch.model.quantities import Quantity
 from ragwatch.ports import StoredVerdict
+from ragwatch.redaction.redactor import Redactor
 from ragwatch.stores.sqlite.store import SqliteStore
 
 CONTEXTS = (Context("Cats purr.", "d1"), Context("Dogs bark, says anna@example.org.", "d2"))

@@ -14,9 +14,9 @@ from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission
 from ragwatch.audit import verify
 from ragwatch.commands import cli
 from ragwatch.commands.forget import MAX_SEARCHED_BYTES, copies_elsewhere
-from ragwatch.core.redaction.redactor import Redactor
 from ragwatch.errors import ConfigError
 from ragwatch.ports import Query
+from ragwatch.redaction.redactor import Redactor
 from ragwatch.stores.lock import StateLock
 from ragwatch.stores.sqlite.store import SqliteStore
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from support.logged import records
 
-from ragwatch.core.redaction.redactor import Redactor
 from ragwatch.core.sample import RejectReason
 from ragwatch.errors import FormatError
 from ragwatch.formats import FORMATS, build
+from ragwatch.redaction.redactor import Redactor
 
 pytestmark = pytest.mark.uncounted
 

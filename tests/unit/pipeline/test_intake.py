@@ -18,7 +18,6 @@ from structlog.testing import LogCapture
 from support.kit import AT, JUDGE, Clock, ListSource, a_batch, a_draw, a_line, a_sample, a_verdict, an_admission
 
 from ragwatch import formats
-from ragwatch.core.redaction.redactor import Redactor
 from ragwatch.core.sample import RejectReason
 from ragwatch.core.sampling import SamplingHash, SamplingPlan, is_drawn, key_of
 from ragwatch.core.snapshot import Lag
@@ -30,6 +29,7 @@ from ragwatch.formats.selection import line_parser
 from ragwatch.formats.several import record_finder
 from ragwatch.pipeline.intake import IntakeLoop, IntakeRules
 from ragwatch.ports import Batch, Rejection
+from ragwatch.redaction.redactor import Redactor
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 

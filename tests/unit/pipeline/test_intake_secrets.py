@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from support.kit import AT, JUDGE, Clock, ListSource, a_batch, a_line
 
-from ragwatch.core.redaction.redactor import Redactor
 from ragwatch.core.sampling import SamplingPlan
 from ragwatch.core.tally import Tally
 from ragwatch.formats import canonical
 from ragwatch.pipeline.intake import IntakeLoop, IntakeRules
+from ragwatch.redaction.redactor import Redactor
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 

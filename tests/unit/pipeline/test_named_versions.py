@@ -11,13 +11,13 @@ import orjson
 import pytest
 from support.kit import AT, JUDGE, Clock, a_batch, a_sample
 
-from ragwatch.core.redaction.redactor import Redactor
 from ragwatch.core.sampling import SamplingPlan
 from ragwatch.core.snapshot import Lag
 from ragwatch.formats.canonical import read
 from ragwatch.pipeline.intake import IntakeLoop, IntakeRules
 from ragwatch.pipeline.named_versions import MAX_CHARS, MAX_NEW, NamedVersions
 from ragwatch.ports import RecordedEvent, Store, VersionValue
+from ragwatch.redaction.redactor import Redactor
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 

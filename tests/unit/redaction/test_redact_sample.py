@@ -7,9 +7,9 @@ from collections import Counter
 
 import pytest
 
-from ragwatch.core.redaction.redactor import Redactor
-from ragwatch.core.redaction.rules import SensitiveKind
 from ragwatch.core.sample import Context, RelevantContext, Role, Sample, Turn
+from ragwatch.redaction.redactor import Redactor
+from ragwatch.redaction.rule import SensitiveKind
 
 
 def test_sample_keeps_its_ids() -> None:

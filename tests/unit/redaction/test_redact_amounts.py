@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from ragwatch.core.redaction.redactor import Redactor
+from ragwatch.redaction.redactor import Redactor
 
 TOKEN = re.compile(r"\[PHONE:[0-9a-f]{6}\]")
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 
 import pytest
-from support.introduced_examples import PERSON_IDS, PHONES
+from support.redaction_cases import cases
 
-from ragwatch.core.redaction.custom import custom_rule
-from ragwatch.core.redaction.redactor import Redactor
-from ragwatch.core.redaction.rule import TextView
+from ragwatch.redaction.custom import custom_rule
+from ragwatch.redaction.redactor import Redactor
+from ragwatch.redaction.rule import TextView
 
 SPACES = "\xa0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f"
 HYPHENS = "\u2010\u2011"
@@ -18,7 +18,7 @@ OTHERS = (
     *("DE89 3704 0044 0532 0130 00", "GB29-NWBK-6016-1331-9268-19", "4111 1111 1111 1111", "4111-1111-1111-1111"),
     *("(555)-123-4567", "jane-doe@example.org", "password: hunter22", "sk-ant-api03-" + "abcdefghijklmnopqrstuvwxyz1"),
 )
-TEXTS = (*PHONES, *PERSON_IDS, *OTHERS)
+TEXTS = (*cases("telephones"), *cases("persons"), *OTHERS)
 
 
 def code(sign: str) -> str:

@@ -1,7 +1,8 @@
-"""Detects numbers that states give to persons: social security, tax and identity numbers, and passports.
+"""Detects numbers that states give to persons and companies: social security, tax and identity numbers, passports.
 
 A number is found by its shape, and accepted by its checksum, its date of birth or the groups that are in use. Shapes
-that ordinary numbers have as well need a word such as `SSN` or `Steuer-ID` near them.
+that ordinary numbers have as well need a word such as `SSN` or `Steuer-ID` near them. The numbers and their
+shapes are rows of persons.toml.
 """
 
 from __future__ import annotations
@@ -10,31 +11,22 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ragwatch.core.redaction import european_checks as european
-from ragwatch.core.redaction import person_checks as checks
-from ragwatch.core.redaction.national_numbers import NATIONAL
-from ragwatch.core.redaction.numbers import letters_and_digits
-from ragwatch.core.redaction.person_shapes import (
-    LETTERED,
-    LETTERED_SHAPES,
-    LETTERED_START,
-    NUMBER_BY_DIGITS,
-    NUMBER_START,
-    SHAPES,
-    SHAPES_BY_DIGITS,
+from ragwatch.redaction.person_checks import CHECKS, Check, mrz, stdnum
+from ragwatch.redaction.rule import (
+    NamedRule,
+    SensitiveKind,
+    Span,
+    Taken,
+    TextView,
+    letters_and_digits,
+    rules,
+    table,
 )
-from ragwatch.core.redaction.rule import SensitiveKind, Taken, TextView
 
+_TABLE = table("persons")
 _NEAR_PERSONS = ("id number", "id no", "citizen", "resident", "date of birth", "born", "patient")
 _GENERIC = (
-    *(
-        "national id",
-        "identity card",
-        "identity number",
-        "identity no",
-        "id card",
-        "social security",
-    ),
+    *("national id", "identity card", "identity number", "identity no", "id card", "social security"),
     *("personal number", "personal no", "personal code", "personal id", "tax id", "tax number", "tax no", "taxpayer"),
     *("tax file", "national insurance", "insurance number", "passport", "personalausweis"),
     *_NEAR_PERSONS,
@@ -44,203 +36,78 @@ _OTHER_NUMBERS = re.compile(
     r"|job|run|request|trace|offset|size|bytes|timestamp|epoch|error|code|revision|article|art|product|item|device|firmware|asset"
     r"|backup|snapshot|release|case|id|ids|key|hash|pn|p/n|component|shipment|container|node|host)\b[^\w]{0,4}(?:(?:no|nr|number|id|is|was)\b[^\w]{0,4})?\Z"
 )
-_BARE = frozenset({"gstin", "che", "npwp"})  # shapes that hardly anything else has
 _RUNS = re.compile(r"[a-z]{2,}")
 _START_CHARS = 4
 _CONTEXT_BEFORE, _CONTEXT_AFTER = 60, 24
 _MIN_DIGITS, _MIN_DIGITS_AND_LETTERS = 7, 4
 
 
+def _check(names: str) -> Check:
+    """A check of a row. The same digit throughout, and 123456789, are nobody's number; digits are those of ASCII."""
+
+    def check(value: str) -> bool:
+        if len(set(value)) == 1 or value == "123456789" or not value.isascii():
+            return False
+        return any((CHECKS.get(name) or stdnum(name))(value) for name in names.split("|"))
+
+    return check
+
+
+# --- rules --------------------------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True, slots=True)
-class PersonIdRule:
+class PersonIdRule(NamedRule):
     """Accepts the numbers of one country.
 
     Attributes:
-        name: Name of the rule.
-        about: What the number is.
         shapes: Names of its shapes; a number after `plain` is the number of its digits.
         check: Checks digits and letters without formatting.
         words: Words that stand near such a number, in lower case.
         bare: Shapes that need no word near them.
-        kind: Kind of the values.
-        normalize: Removes formatting.
     """
 
-    name: str
-    about: str
     shapes: tuple[str, ...]
-    check: Callable[[str], bool]
+    check: Check
     words: tuple[str, ...]
-    bare: frozenset[str] = frozenset()
-    kind: SensitiveKind = SensitiveKind.PERSON_ID
-    normalize: Callable[[str], str] = letters_and_digits
+    bare: frozenset[str]
 
 
-def _id(
-    name: str, about: str, shapes: str, check: Callable[[str], bool], words: str, *, bare: str = ""
-) -> PersonIdRule:
-    """A rule; shapes, words and the shapes in `bare`, which need no word near them, are separated by semicolons."""
-    near = tuple(filter(None, words.split(";")))
-    return PersonIdRule(
-        name, about, tuple(shapes.split(";")), check, (*near, *_GENERIC), bare=frozenset(bare.split(";"))
+PERSON_RULES: tuple[PersonIdRule, ...] = tuple(
+    PersonIdRule(
+        name,
+        SensitiveKind.PERSON_ID,
+        about,
+        shapes=tuple(shapes.split(";")),
+        check=_check(check),
+        words=(*(word for word in words.split(";") if word != "*"), *(_GENERIC if words.endswith("*") else ())),
+        bare=frozenset(bare.split(";")),
+        normalize=letters_and_digits,
     )
-
-
-PERSON_RULES: tuple[PersonIdRule, ...] = (
-    _id(
-        "us-ssn",
-        "US social security number (and ITIN)",
-        "3-2-4;3 2 4;plain9",
-        checks.ssn,
-        "ssn;itin;social sec",
-        bare="3-2-4",
-    ),
-    _id("uk-nino", "UK national insurance number", "nino", european.nino, "nino;ni number", bare="nino"),
-    _id("uk-nhs", "UK NHS number", "3 3 4;plain10", european.nhs, "nhs"),
-    _id(
-        "fr-ni",
-        "French social security number",
-        "nir;plain15",
-        european.nir,
-        "nir;s\xe9curit\xe9 sociale;securite sociale",
-        bare="nir;plain15",
-    ),
-    _id(
-        "de-tax-id",
-        "German tax number (Steuer-ID)",
-        "2 3 3 3;plain11",
-        european.steuer_id,
-        "steuer;idnr;tin",
-        bare="2 3 3 3",
-    ),
-    _id("es-dni", "Spanish DNI", "dni", european.dni, "dni;nif;documento", bare="dni"),
-    _id("es-nie", "Spanish NIE", "nie", european.nie, "nie", bare="nie"),
-    _id(
-        "it-codice-fiscale",
-        "Italian codice fiscale",
-        "codice",
-        european.codice_fiscale,
-        "codice fiscale",
-        bare="codice",
-    ),
-    _id("nl-bsn", "Dutch BSN", "plain9;4.2.3;3 3 3", european.bsn, "bsn;burgerservice;sofinummer"),
-    _id(
-        "be-national-number",
-        "Belgian national number",
-        "belgian;plain11",
-        european.belgian,
-        "rijksregister;registre national;national number;nn;niss;insz",
-        bare="belgian",
-    ),
-    _id("pl-pesel", "Polish PESEL", "plain11", european.pesel, "pesel"),
-    _id(
-        "se-personnummer",
-        "Swedish personal number",
-        "6-4;8-4;plain10;plain12",
-        european.personnummer,
-        "personnummer;swedish",
-        bare="6-4",
-    ),
-    _id("dk-cpr", "Danish CPR number", "6-4;plain10", european.cpr, "cpr;personnummer;danish"),
-    _id(
-        "no-fodselsnummer",
-        "Norwegian birth number",
-        "6 5;plain11",
-        european.fodselsnummer,
-        "f\xf8dselsnummer;fodselsnummer;personnummer;norwegian",
-        bare="6 5;plain11",
-    ),
-    _id("fi-hetu", "Finnish personal identity code", "hetu", european.hetu, "hetu;henkil\xf6tunnus", bare="hetu"),
-    _id("pt-nif", "Portuguese NIF", "plain9;3 3 3", european.nif, "nif;contribuinte"),
-    _id("ie-pps", "Irish PPS number", "pps", european.pps, "pps"),
-    _id(
-        "at-svn",
-        "Austrian social insurance number",
-        "4 6;plain10",
-        european.svnr,
-        "svnr;sv-nummer;sozialversicherung",
-    ),
-    _id("ch-ahv", "Swiss AHV number", "ahv;plain13", european.ahv, "ahv;avs", bare="ahv"),
-    _id(
-        "cz-birth-number",
-        "Czech and Slovak birth number",
-        "6/4;plain10",
-        european.rodne_cislo,
-        "rodn\xe9;rodne;birth number",
-        bare="6/4",
-    ),
-    _id("br-cpf", "Brazilian CPF", "cpf;plain11", checks.cpf, "cpf", bare="cpf"),
-    _id("br-cnpj", "Brazilian CNPJ", "cnpj;plain14", checks.cnpj, "cnpj", bare="cnpj"),
-    _id("mx-curp", "Mexican CURP", "curp", checks.curp, "curp", bare="curp"),
-    _id("ar-cuit", "Argentinian CUIT and CUIL", "2-8-1;plain11", checks.cuit, "cuit;cuil", bare="2-8-1"),
-    _id("cl-rut", "Chilean RUT", "rut", checks.rut, "rut;run", bare="rut"),
-    _id("in-aadhaa", "Indian Aadhaa", "4 4 4;plain12", checks.aadhaar, "aadhaar;aadhar;uidai"),
-    _id("in-pan", "Indian PAN", "pan", checks.anything, "pan", bare="pan"),
-    _id("cn-resident-id", "Chinese resident identity number", "18", checks.resident, "\u8eab\u4efd\u8bc1", bare="18"),
-    _id(
-        "kr-rrn",
-        "Korean resident registration number",
-        "6-7;plain13",
-        checks.rrn,
-        "rrn;resident reg;\uc8fc\ubbfc",
-        bare="6-7",
-    ),
-    _id(
-        "jp-my-number",
-        "Japanese My Numbe",
-        "4 4 4;plain12",
-        checks.my_number,
-        "my number;mynumber;individual number;\u30de\u30a4\u30ca\u30f3\u30d0\u30fc",
-    ),
-    _id("au-tfn", "Australian tax file number", "3 3 3;plain9;plain8", checks.tfn, "tfn;tax file"),
-    _id("au-medicare", "Australian Medicare number", "4 5 1;plain10;plain11", checks.medicare, "medicare"),
-    _id("ca-sin", "Canadian social insurance number", "3 3 3;plain9", checks.sin, "sin;social insurance"),
-    _id(
-        "za-id",
-        "South African identity number",
-        "6 4 2 1;plain13",
-        checks.south_african,
-        "sa id;south african;rsa id",
-        bare="6 4 2 1;plain13",
-    ),
-    _id(
-        "tr-kimlik",
-        "Turkish identity number",
-        "plain11",
-        checks.kimlik,
-        "kimlik;tckn;turkish",
-    ),
-    _id("sg-nric", "Singapore NRIC and FIN", "nric", checks.nric, "nric;fin", bare="nric"),
-    _id("hk-id", "Hong Kong identity card", "hkid", checks.hkid, "hkid", bare="hkid"),
-    _id("tw-id", "Taiwanese identity number", "taiwan", checks.taiwanese, "taiwan;\u8eab\u5206\u8b49", bare=""),
-    _id("th-id", "Thai identity number", "thai;plain13", checks.thai, "thai", bare="thai"),
-    _id(
-        "il-id",
-        "Israeli identity number",
-        "plain9",
-        checks.israeli,
-        "teudat;israeli?;\u05ea\u05e2\u05d5\u05d3\u05ea",
-    ),
-    _id("ro-cnp", "Romanian CNP", "plain13", european.cnp, "cnp"),
-    _id("bg-egn", "Bulgarian EGN", "plain10", european.egn, "egn;\u0435\u0433\u043d"),
-    _id("hr-oib", "Croatian OIB", "plain11", european.oib, "oib"),
-    _id("ee-isikukood", "Estonian and Lithuanian personal code", "plain11", european.isikukood, "isikukood;asmens kod"),
-    _id("gr-amka", "Greek AMKA", "plain11", european.amka, "amka;\u03b1\u03bc\u03ba\u03b1"),
-    _id("nz-ird", "New Zealand IRD number", "3 3 3;plain9;plain8", checks.ird, "ird"),
-    *(
-        PersonIdRule(
-            name=name,
-            about=about,
-            shapes=tuple(shapes.split(";")),
-            check=check,
-            words=tuple(words.split(";")),
-            bare=_BARE & {*shapes.split(";")},
-        )
-        for name, about, shapes, check, words in NATIONAL
-    ),
+    for name, about, shapes, check, words, bare in _TABLE["numbers"]
 )
 NAMES_OF_NUMBERS = frozenset(word for rule in PERSON_RULES for word in rule.words) - set(_NEAR_PERSONS)
 """Words that stand near such numbers and are names of them."""
+
+SHAPES = tuple((name, shape) for name, _, shape in _TABLE["shapes"])  # the first that matches counts
+# Shapes by the number of digits that they begin with. Texts are full of numbers: only these shapes are tried, and none
+# where no rule would take a value of them.
+_SHAPES_BY_DIGITS: dict[int, list[str]] = {}
+for _name, _digits, _ in _TABLE["shapes"]:
+    for _number in map(int, _digits.split()):
+        _SHAPES_BY_DIGITS.setdefault(_number, []).append(_name)
+_NUMBER_BY_DIGITS = {
+    digits: re.compile(
+        "|".join(
+            rf"(?P<s{place}>{shape})(?![\w]|[.,-]\d)" for place, (name, shape) in enumerate(SHAPES) if name in names
+        )
+    )
+    for digits, names in _SHAPES_BY_DIGITS.items()
+}
+_NUMBER_START = re.compile(r"\d(?<![\w+/-]\d)(?:(?<!\.\d)|(?i:(?<=n[or]\.\d)))\d*")  # behind a dot only as in `no.536`
+LETTERED_SHAPES = tuple((name, shape) for name, shape in _TABLE["lettered_shapes"])
+_LETTERED = re.compile("|".join(f"(?P<s{place}>{shape})(?!\\w)" for place, (_, shape) in enumerate(LETTERED_SHAPES)))
+_LETTERED_START = re.compile(r"[A-Z](?<![A-Za-z0-9_.-][A-Z])(?=[A-Z]{0,6}-? ?\d)")
 
 
 class PersonIds:
@@ -309,8 +176,8 @@ class _Scan:
         """Values that begin with letters."""
         taken: list[Taken] = []
         text, position = self._view.text, 0
-        while start := LETTERED_START.search(text, position):
-            match = LETTERED.match(text, start.start())
+        while start := _LETTERED_START.search(text, position):
+            match = _LETTERED.match(text, start.start())
             span = self._take(match, LETTERED_SHAPES, taken) if match else None
             position = span or start.end()
         return taken
@@ -319,13 +186,13 @@ class _Scan:
         """Values that begin with a digit."""
         taken: list[Taken] = []
         text, position = self._view.text, 0
-        search = NUMBER_START.search
+        search = _NUMBER_START.search
         tried: dict[int, Callable[[str, int], re.Match[str] | None] | None] = {}
         while start := search(text, position):
             begin, position = start.span()
             digits = position - begin
             if digits not in tried:
-                tried[digits] = NUMBER_BY_DIGITS[digits].match if self._any_rule(digits) else None
+                tried[digits] = _NUMBER_BY_DIGITS[digits].match if self._any_rule(digits) else None
             match_at = tried[digits]
             match = match_at(text, begin) if match_at else None
             if match:
@@ -334,7 +201,7 @@ class _Scan:
 
     def _any_rule(self, digits: int) -> bool:
         """Whether any rule may take a value that begins with so many digits."""
-        shapes = SHAPES_BY_DIGITS.get(digits, ())
+        shapes = _SHAPES_BY_DIGITS.get(digits, ())
         return any(self._rules_of(shape, digits if shape == "plain" else 0)[1] for shape in shapes)
 
     def _take(self, match: re.Match[str], shapes: Sequence[tuple[str, str]], taken: list[Taken]) -> int | None:
@@ -391,3 +258,26 @@ def _stands_alone(word: str, near: str) -> bool:
         or word[0] >= "\u1100"
         or re.search(rf"(?<![^\W_]){re.escape(word)}(?![^\W\d_])", near) is not None
     )
+
+
+# --- passports -----------------------------------------------------------------------------------------------------
+
+
+def _machine_readable(match: re.Match[str]) -> Span | None:
+    """Accepts the machine-readable zone of a passport or an identity card, by the check digits of its dates."""
+    line = match["line"]
+    if line[:7].isdigit() and len(line) == 30:
+        birth, expiry = line[:7], line[8:15]
+    else:
+        birth, expiry = line[13:20], line[21:28]
+        if mrz(line[:9]) != int(line[9]):
+            return None
+    return match.span() if all(mrz(field[:6]) == int(field[6]) for field in (birth, expiry)) else None
+
+
+def _passport(match: re.Match[str]) -> Span | None:
+    """Accepts a passport number with at least five digits behind the word."""
+    return match.span("secret") if sum(map(str.isdigit, match["secret"])) >= 5 else None
+
+
+PASSPORT_RULES = rules("passport", {"machine readable": _machine_readable, "passport": _passport})

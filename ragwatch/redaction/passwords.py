@@ -7,20 +7,15 @@ keep prose out: `password is required`, `password: 12 characters`, `second pass:
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
-from ragwatch.core.redaction.headers import REFERENCE, WORDY
-from ragwatch.core.redaction.password_words import (
-    CODES,
-    FOREIGN_CODES,
-    FOREIGN_PASSWORDS,
-    PARTS_OF_CODES,
-    PARTS_OF_PASSWORDS,
-    PASSWORDS,
-    SHORT,
-)
-from ragwatch.core.redaction.rule import RedactionRule, SensitiveKind, Span
+from ragwatch.redaction.credentials import REFERENCE, WORDY
+from ragwatch.redaction.rule import Accept, Span, rules, table
 
+WORDS: dict[str, tuple[str, ...]] = {name: tuple(words) for name, words in table("rules")["password_words"].items()}
+"""Words that introduce passwords and one-time codes, as rules.toml has them."""
+_PASSWORDS, _FOREIGN_PASSWORDS = WORDS["passwords"], WORDS["foreign_passwords"]
+_CODES, _FOREIGN_CODES = WORDS["codes"], WORDS["foreign_codes"]
+_SHORT = ("pass", "clave", "pw")  # may mean much else or be part of another: alone, or behind `_`, `-` or a dot
 _VERBS = frozenset("is was are ist lautet war es est era é è to jest är er on je это был была".split())  # noqa: SIM905
 _JOINED_VERBS = "是为為は는은가이"
 _IS = "|".join((*sorted(_VERBS, key=len, reverse=True), *_JOINED_VERBS))
@@ -47,16 +42,8 @@ def _stated(words: tuple[str, ...]) -> re.Pattern[str]:
 
 
 _ALONE = re.compile(
-    rf"(?i)(?<![^\W_])(?P<short>{_any_of(SHORT)}|(?<=_)auth)\\?[\"']?"
+    rf"(?i)(?<![^\W_])(?P<short>{_any_of(_SHORT)}|(?<=_)auth)\\?[\"']?"
     rf"(?:[ ]{{0,3}}(?P<sign>{_SIGN}|>)|[ ](?P<is>is|es)(?=[ ])|(?P<bare>[ ]))[ \t]{{0,3}}{_VALUE}"
-)
-_PAIR = re.compile(
-    r"(?i)(?:credentials?|zugangsdaten)(?P<between>)(?P<joined>)[ ]?(?P<sign>[:=])[ ]?[\w.@+-]{1,64}[ ]?[/|:][ ]?"
-    r"(?P<plain>[^\s\"'`,;<>()\[\]{}/]{6,64})"
-)
-_OPTION = re.compile(
-    r"(?<!\S)--?(?:[a-z]{1,12}-)?pass(?:word|wd|phrase)?(?:[ ]|=)[\"']?"
-    r"(?P<plain>[^\s\"'`\[\](){}<>,;-][^\s\"'`\[\](){}<>,;]{3,80})"
 )
 _CODE_VALUE = (
     r"(?P<secret>\d{3}[ -]\d{3}|\d{4}-\d{4}|\d{3,8}|[A-Z0-9]{2,4}-[A-Z0-9]{2,4}(?:-[A-Z0-9]{2,4})?"
@@ -77,15 +64,6 @@ def _coded(words: tuple[str, ...], inflected: str) -> re.Pattern[str]:
     )
 
 
-_ANNOUNCED = re.compile(
-    r"(?<![\w.,:/-])(?P<secret>\d{4,8}|\d{3}[ -]\d{3})[ ](?:is|as|ist|als|es|est|como|comme|é|è|to|jest|är|[-–—])[ ]"
-    r"(?:[^\W\d_]{1,12}[ ]){0,2}?(?i:(?:one-time|verification|security|login|access|confirmation|auth[a-z]{0,12})[ ]"
-    r"(?:code|passcode|pin)|otp|pin|[a-z]{4,14}code|code de v|código de v|codice di v|ваш код)"
-)
-_ANNOUNCING = (
-    *("verification code", "security code", "login code", "access code", "confirmation code", "auth", "one-time"),
-    *(" passcode", " otp", " pin", "scode", "lcode", "code de v", "código de v", "codice di v", "ваш код"),
-)
 _NUMBERS = re.compile(r"[\d.:/-]+\Z")
 _TECHNICAL = re.compile(
     r"(?i)(?:sha-?\d|md5|base\d\d|utf-?\d|argon2|bcrypt|pbkdf2|scrypt|aes|rsa|v\d|x\d|http|[<>=!]=|->"
@@ -178,67 +156,29 @@ def _code(match: re.Match[str]) -> Span | None:
     return match.span("secret")
 
 
-def _rule(
-    name: str,
-    about: str,
-    pattern: re.Pattern[str],
-    anchors: tuple[str, ...],
-    accept: Callable[[re.Match[str]], Span | None] = _password,
-    *,
-    parts: tuple[str, ...] = (),
-) -> RedactionRule:
-    return RedactionRule(
-        name,
-        SensitiveKind.CREDENTIAL,
-        pattern,
-        about,
-        accept,
-        anchors=anchors,
-        folded_anchors=True,
-        folded_hints=parts,
-        min_digits=4 if accept is _code else 0,
-    )
-
-
-PASSWORD_RULES: tuple[RedactionRule, ...] = (
-    _rule(
-        "stated-password",
-        "Password behind a word that means one",
-        _stated(PASSWORDS),
-        PASSWORDS,
-        parts=PARTS_OF_PASSWORDS,
-    ),
-    _rule("short-name-password", "Password behind `pass`, `_pass`, `_pw`, `_auth`, `clave`", _ALONE, (*SHORT, "auth")),
-    _rule("password-option", "Password behind `--password`, `-pass`", _OPTION, ("--", " -pass"), _option),
-    _rule(
-        "login-pair", "Password behind a user in `credentials: user / password`", _PAIR, ("credential", "zugangsdaten")
-    ),
-    _rule(
-        "one-time-code",
-        "Digits behind `OTP`, `PIN:`, `verification code` ...",
-        _coded(CODES, r"s?(?![^\W\d_])"),
-        CODES,
-        _code,
-        parts=PARTS_OF_CODES,
-    ),
-    RedactionRule(
-        "announced-code",
-        SensitiveKind.CREDENTIAL,
-        _ANNOUNCED,
-        "Digits before `is your verification code`",
-        min_digits=4,
-        starts=re.compile(r"\d(?<![\w.,:/-]\d)"),
-        folded_hints=_ANNOUNCING,
-    ),
+_CHECKS: dict[str, Accept] = {"password": _password, "option": _option, "code": _code}
+PASSWORD_RULES = rules(
+    "password",
+    _CHECKS,
+    {
+        "stated-password": {
+            "pattern": _stated(_PASSWORDS),
+            "anchors": _PASSWORDS,
+            "words": WORDS["parts_of_passwords"],
+        },
+        "short-name-password": {"pattern": _ALONE, "anchors": (*_SHORT, "auth")},
+        "one-time-code": {
+            "pattern": _coded(_CODES, r"s?(?![^\W\d_])"),
+            "anchors": _CODES,
+            "words": WORDS["parts_of_codes"],
+        },
+    },
 )
-FOREIGN_PASSWORD_RULES: tuple[RedactionRule, ...] = (
-    _rule(
-        "foreign-password",
-        "The same behind words with letters that are not ASCII",
-        _stated(FOREIGN_PASSWORDS),
-        FOREIGN_PASSWORDS,
-    ),
-    _rule(
-        "foreign-code", "Digits behind such words for a code", _coded(FOREIGN_CODES, _INFLECTED), FOREIGN_CODES, _code
-    ),
+FOREIGN_PASSWORD_RULES = rules(
+    "foreign password",
+    _CHECKS,
+    {
+        "foreign-password": {"pattern": _stated(_FOREIGN_PASSWORDS), "anchors": _FOREIGN_PASSWORDS},
+        "foreign-code": {"pattern": _coded(_FOREIGN_CODES, _INFLECTED), "anchors": _FOREIGN_CODES},
+    },
 )

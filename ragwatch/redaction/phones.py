@@ -4,39 +4,8 @@ from __future__ import annotations
 
 import re
 
-from ragwatch.core.redaction.numbers import letters_and_digits
-from ragwatch.core.redaction.rule import RedactionRule, SensitiveKind, Span
+from ragwatch.redaction.rule import Span, rules
 
-_PHONE = re.compile(
-    r"(?:\([2-9]\d\d\)[ -]?\d{3}[ .-]\d{4}"  # (415) 555-2671
-    r"|(?<![\w.+])(?P<world>\(?\+[ ]?[1-9](?:[ .()/-]{0,3}\d){6,14})"  # +49 (0)30 1..
-    r"|\([1-9]\d\)[ -]?9?\d{4}[ -]\d{4}"  # (11) 91234-5678
-    r"|(?<![\w.,:/+-])(?:"
-    r"(?P<dialled>00[1-9]\d?(?:[ ./-]{0,2}\(?\d){5,11})"  # 0049 30 1..
-    r"|1[ .-]\([2-9]\d\d\)[ -]?\d{3}[ .-]\d{4}"  # 1 (415) 555-2671
-    r"|(?:1[ .-])?[2-9]\d\d(?:[ ./-]\d{3}-|\.\d{3}\.)\d{4}"  # 415-555-2671, 415.555.2671
-    r"|(?P<trunk>\(?0[1-9]\d{0,3}\)?[ /-]{1,3}\d{3,8}(?:[ -]\d{2,5}){0,2})"  # 030 1234567, 0151/23456789
-    r"|0[1-9](?:(?P<pair>[ .-])\d\d)(?:(?P=pair)\d\d){3}"  # 06 12 34 56 78
-    r"|0[1-9]\d{1,2}[ /]\d\d(?P<dot>[ .])\d\d(?P=dot)\d\d"  # 0470 12 34 56
-    r"|8[ -]\(?\d{3}\)?[ -]\d{3}-\d\d-\d\d"  # 8 (495) 123-45-67
-    r"|[1-9]\d 9\d{4}-\d{4}"  # 11 91234-5678
-    r"|1[3-9]\d(?P<china>[ -])\d{4}(?P=china)\d{4}"  # 138 0013 8000
-    r"))(?![\d_]|-\w)"
-)
-_PHONE_START = re.compile(r"[(+\d](?<![\w.,:/+-]\d)(?<![\w.+]\+)")
-_SEPARATED = r"\(?\+?\(?\d(?:[ .()/-]{0,2}\d){6,14}(?!\w)"
-_INTRODUCED = re.compile(
-    r"(?i)\b(?:phone|tel(?:ephone|efon|\xe9phone|efono|\xe9fono|efone)?|t\xe9l|mobile|mobil|m\xf3vil|cell|cellulare|celular|fax|hotline|whatsapp|call"
-    r"|handy|sms|telegram|signal|dial|ring|text|portable|movil)\b"
-    r"(?:[ .:#=-]{1,3}(?:number|no|nr|is|us|at|me|on|num\xe9ro|n\xfamero|numero"
-    r"|nummer|ist|est|es|my|him|her|them|support|\(?[a-z]{1,8}\)?)\b){0,3}"
-    rf"[\s.:#=\"'-]{{1,4}}(?P<secret>{_SEPARATED})"
-)
-_REACHED = re.compile(  # a number with separators near a word that may mean much else
-    r"(?i)\b(?:phone|telephone|mobile|cell|number|reach|contact|ring|rufen|erreich[a-z]{1,4}|appelez|joindre|llama[a-z]{0,4}|nummer"
-    r"|num\xe9ro|n\xfamero|numero|ligar|contactar|chiama[a-z]{0,3}|dial|desk|office|after hours|on-call|pager)\b"
-    rf"(?P<between>[^\d\n;|]{{1,40}}?)(?P<secret>{_SEPARATED})"
-)
 _NOT_PHONES = re.compile(
     r"(?i)\b(?:order|part|serial|model|version|build|ticket|invoice|id|issue|account|row|rows|line|port|sku|batch|tracking|case|imei|size"
     r"|sizes|total|bytes|ms|error|page|pages|isbn|ip|chapter|section|release|commit|of)\b"
@@ -148,69 +117,4 @@ def is_amount(text: str, start: int, end: int) -> bool:
     return word.islower() and word not in _NOT_COUNTED and not _NATIONAL.fullmatch(value)
 
 
-PHONE_RULES: tuple[RedactionRule, ...] = (
-    RedactionRule(
-        "telephone",
-        SensitiveKind.PHONE,
-        _PHONE,
-        "Telephone number, by its formatting",
-        _phone,
-        normalize=letters_and_digits,
-        min_digits=8,
-        starts=_PHONE_START,
-    ),
-    RedactionRule(
-        "announced-telephone",
-        SensitiveKind.PHONE,
-        _INTRODUCED,
-        "Number behind a word such as `phone` or `call`",
-        _introduced_phone,
-        normalize=letters_and_digits,
-        min_digits=7,
-        anchors=(
-            *(
-                "phone",
-                "tel",
-                "t\xe9l",
-                "mobil",
-                "m\xf3vil",
-                "movil",
-                "cell",
-                "celular",
-                "fax",
-                "hotline",
-                "whatsapp",
-                "call",
-            ),
-            *("handy", "sms", "signal", "dial", "ring", "text", "portable"),
-        ),
-        folded_anchors=True,
-    ),
-    RedactionRule(
-        "telephone-nearby",
-        SensitiveKind.PHONE,
-        _REACHED,
-        "Number in groups near a word such as `number` or `reach`",
-        _reached_phone,
-        normalize=letters_and_digits,
-        min_digits=8,
-        anchors=(
-            *(
-                "phone",
-                "telephone",
-                "mobile",
-                "cell",
-                "num",
-                "n\xfam",
-                "reach",
-                "contact",
-                "ring",
-                "rufen",
-                "erreich",
-                "appelez",
-            ),
-            *("joindre", "llama", "ligar", "chiama", "dial", "desk", "office", "after hours", "on-call", "pager"),
-        ),
-        folded_anchors=True,
-    ),
-)
+PHONE_RULES = rules("phone", {"phone": _phone, "introduced phone": _introduced_phone, "reached phone": _reached_phone})

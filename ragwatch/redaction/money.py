@@ -1,23 +1,15 @@
-"""Detects bank account and card numbers, and excludes other numbers by checksum and formatting."""
+"""Detects bank account and card numbers, and excludes other numbers by checksum and formatting.
+
+An IBAN is cut to the length of its country before it is checked, because words may follow it in groups of four; the
+check of python-stdnum takes the end as known, and costs 55 ms of import.
+"""
 
 from __future__ import annotations
 
 import re
 
-from ragwatch.core.redaction.checksums import luhn, mod97
-from ragwatch.core.redaction.rule import RedactionRule, SensitiveKind, Span
-
-
-def letters_and_digits(value: str) -> str:
-    """Returns the value without its formatting, in upper case.
-
-    >>> letters_and_digits("de89 3704-0044")
-    'DE8937040044'
-    """
-    return "".join(filter(str.isalnum, value)).upper()
-
-
-# --- money --------------------------------------------------------------------------------------------------------
+from ragwatch.redaction.person_checks import luhn, mod97
+from ragwatch.redaction.rule import Span, letters_and_digits, rules
 
 # Length of an IBAN by country, from the registry of ISO 13616.
 _IBAN_COUNTRIES = (
@@ -27,16 +19,7 @@ _IBAN_COUNTRIES = (
     "PT25 QA29 RO24 RS22 RU33 SA24 SC31 SD18 SE24 SI19 SK24 SM27 SO23 ST25 SV28 TL23 TN24 TR26 UA29 VA22 VG24 XK20 "
     "YE30 "
 )
-_IBAN_LENGTHS = {entry[:2]: int(entry[2:]) for entry in _IBAN_COUNTRIES.split()}
-IBAN = re.compile(
-    r"(?<![A-Za-z0-9])[A-Za-z]{2}\d{2}(?:[A-Za-z0-9]{11,30}(?![A-Za-z0-9])"
-    r"|(?:[ -][A-Za-z0-9]{4}){2,7}(?:[ -][A-Za-z0-9]{1,3}(?![A-Za-z0-9]))?)"
-)
-CARD = re.compile(
-    r"(?<![\w+])(?<!\d\.)(?:[3-6]\d{3}|2[2-7]\d\d)"  # `no.4111` has one, 3.4111 is a decimal number
-    r"(?:\d{9,15}|(?P<sign>[ -])"
-    r"(?:\d{4}(?P=sign)\d{4}(?P=sign)\d{1,4}(?P<tail>(?P=sign)\d{3})?|\d{6}(?P=sign)\d{4,5}))(?!\w)"
-)
+IBAN_LENGTHS = {entry[:2]: int(entry[2:]) for entry in _IBAN_COUNTRIES.split()}
 _ISSUERS = re.compile(
     r"4(?:\d{12}|\d{15}|\d{18})|(?:5[1-5]|2[2-7])\d{14}|3[47]\d{13}|3(?:0[0-5]|[689]\d)\d{11,16}|35\d{14,17}"
     r"|(?:6011|64[4-9]\d|65\d\d|62\d\d)\d{12,15}|(?:50|5[6-9]|6\d)\d{10,17}"
@@ -50,10 +33,10 @@ _OF_MACHINES = re.compile(
 _BEFORE_CHARS = 100
 
 
-def iban(match: re.Match[str]) -> Span | None:
+def _iban(match: re.Match[str]) -> Span | None:
     """Accepts an IBAN of the length of its country with a valid checksum (ISO 7064, mod 97-10)."""
     text, start = match[0], match.start()
-    length = _IBAN_LENGTHS.get(text[:2].upper(), len(text) + 1)
+    length = IBAN_LENGTHS.get(text[:2].upper(), len(text) + 1)
     end = start + length + ((length - 1) // 4 if not text[4].isalnum() else 0)
     if end > match.end() or match.string[end : end + 1].isalnum():
         return None
@@ -61,7 +44,7 @@ def iban(match: re.Match[str]) -> Span | None:
     return (start, end) if mod97(value[4:] + value[:4]) else None
 
 
-def card(match: re.Match[str]) -> Span | None:
+def _card(match: re.Match[str]) -> Span | None:
     """Accepts a number with the prefix and length of an issuer and a valid Luhn checksum, unless it is of a machine.
 
     Three digits after it are either part of the number or the security code of the card; both readings are tried.
@@ -70,28 +53,9 @@ def card(match: re.Match[str]) -> Span | None:
         return None
     for value in (match[0], match[0][:-4]) if match["tail"] else (match[0],):
         digits = value.replace(match["sign"] or " ", "")
-        if luhn(digits) and _ISSUERS.fullmatch(digits):
+        if _ISSUERS.fullmatch(digits) and luhn(digits):
             return match.start(), match.start() + len(value)
     return None
 
 
-MONEY_RULES: tuple[RedactionRule, ...] = (
-    RedactionRule(
-        "iban",
-        SensitiveKind.IBAN,
-        IBAN,
-        "IBAN, with length of the country and checksum",
-        iban,
-        normalize=letters_and_digits,
-        min_digits=6,
-    ),
-    RedactionRule(
-        "card",
-        SensitiveKind.CARD,
-        CARD,
-        "Card number, with prefix of the issuer and checksum",
-        card,
-        normalize=letters_and_digits,
-        min_digits=13,
-    ),
-)
+MONEY_RULES = rules("money", {"iban": _iban, "card": _card})

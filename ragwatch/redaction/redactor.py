@@ -14,10 +14,11 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import NamedTuple
 
-from ragwatch.core.redaction.person_ids import NAMES_OF_NUMBERS
-from ragwatch.core.redaction.rule import AsWritten, Detector, NamedRule, SensitiveKind, Taken, TextView
-from ragwatch.core.redaction.rules import DETECTORS, is_secret_name
 from ragwatch.core.sample import Context, RelevantContext, Sample
+from ragwatch.redaction.credentials import is_secret_name
+from ragwatch.redaction.person_ids import NAMES_OF_NUMBERS
+from ragwatch.redaction.rule import AsWritten, Detector, NamedRule, SensitiveKind, Taken, TextView
+from ragwatch.redaction.rules import DETECTORS
 
 DEFAULT_SALT = b"ragwatch"
 TRACE_KEYS = frozenset({"trace_id", "span_id", "answer_span_id"})

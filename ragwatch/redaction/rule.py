@@ -9,12 +9,17 @@ on the match. No pattern has possessive quantifiers or atomic groups: Python bef
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol
+from functools import cache
+from pathlib import Path
+from typing import Any, Protocol
 
 Span = tuple[int, int]
+Accept = Callable[[re.Match[str]], "Span | None"]
+"""Returns the span of the value in the text; None if the match is a false positive."""
 MAX_STARTS = 16
 """Places where a value is looked for within a false positive."""
 
@@ -69,28 +74,35 @@ class TextView:
         self.digits = len(encoded) - len(encoded.translate(None, b"0123456789"))
 
 
-class NamedRule(Protocol):
-    """What is known of the rule that took a value: its name, the kind of the value, and how spellings are compared."""
+def unchanged(value: str) -> str:
+    """The value itself: it has no formatting that two spellings could differ in."""
+    return value
 
-    @property
-    def name(self) -> str:
-        """Name of the rule."""
-        ...
 
-    @property
-    def kind(self) -> SensitiveKind:
-        """Kind of the values."""
-        ...
+def letters_and_digits(value: str) -> str:
+    """Returns the value without its formatting, in upper case.
 
-    @property
-    def about(self) -> str:
-        """What the rule takes."""
-        ...
+    >>> letters_and_digits("de89 3704-0044")
+    'DE8937040044'
+    """
+    return "".join(filter(str.isalnum, value)).upper()
 
-    @property
-    def normalize(self) -> Callable[[str], str]:
-        """Removes formatting."""
-        ...
+
+@dataclass(frozen=True, slots=True)
+class NamedRule:
+    """What is known of the rule that took a value.
+
+    Attributes:
+        name: Name of the rule, as `ragwatch redact` shows it.
+        kind: Kind of the values.
+        about: What the rule takes, for its row in docs/redaction.md.
+        normalize: Removes formatting, so that two spellings of a value get the same token.
+    """
+
+    name: str
+    kind: SensitiveKind
+    about: str
+    normalize: Callable[[str], str] = field(default=unchanged, kw_only=True)
 
 
 Taken = tuple[int, int, NamedRule]
@@ -105,32 +117,29 @@ class Detector(Protocol):
         ...
 
 
+@cache
+def table(name: str) -> Any:  # noqa: ANN401 - whatever the table holds
+    """Returns a table of this package, by the name of its file without `.toml`."""
+    return tomllib.loads(Path(__file__).with_name(f"{name}.toml").read_text(encoding="utf-8"))
+
+
 def whole_match(match: re.Match[str]) -> Span | None:
     """Accepts every match: the group `secret`, or the whole match if there is no such group."""
     return match.span("secret") if "secret" in match.re.groupindex else match.span()
 
 
-def unchanged(value: str) -> str:
-    """The value itself: it has no formatting that two spellings could differ in."""
-    return value
-
-
 @dataclass(frozen=True, slots=True)
-class RedactionRule:
+class RedactionRule(NamedRule):
     """Detects values of one kind.
 
     Attributes:
-        name: Name of the rule, as `ragwatch redact` shows it.
-        kind: Kind of the values.
         pattern: Finds candidates. The group `secret`, or the whole match if there is no such group, is redacted.
-        about: What the rule takes, for its row in docs/redaction.md.
         accept: Returns the span of the value in the text; None if the match is a false positive.
-        normalize: Removes formatting, so that two spellings of a value get the same token.
         hints: Strings of which every text with such a value contains at least one; empty if there are none.
-        folded_hints: Like `hints`, in lower case, for patterns that ignore case.
-        min_digits: Minimum number of digits in a text with such a value.
+        words: Like `hints`, in lower case, for patterns that ignore case.
+        digits: Minimum number of digits in a text with such a value.
         anchors: Strings where the pattern is tried, and nowhere else; empty for a search of the whole text.
-        folded_anchors: Whether the anchors are in lower case, and stand in the text in any case.
+        any_case: Whether the anchors are in lower case, and stand in the text in any case.
         back: Number of characters of the pattern before the anchor.
         starts: Finds the places where the pattern is tried; None for a search with the pattern itself. A pattern that
             begins with a set of characters is searched several times as fast as one that begins with a condition.
@@ -138,30 +147,24 @@ class RedactionRule:
             the text, the place of the anchor, and the anchor.
     """
 
-    name: str
-    kind: SensitiveKind
     pattern: re.Pattern[str]
-    about: str
-    accept: Callable[[re.Match[str]], Span | None] = whole_match
-    normalize: Callable[[str], str] = unchanged
+    accept: Accept = whole_match
     hints: tuple[str, ...] = ()
-    folded_hints: tuple[str, ...] = ()
-    min_digits: int = 0
+    words: tuple[str, ...] = ()
+    digits: int = 0
     anchors: tuple[str, ...] = ()
-    folded_anchors: bool = False
+    any_case: bool = False
     back: int = 0
     starts: re.Pattern[str] | None = None
     admits: Callable[[str, int, str], bool] | None = None
 
     def taken(self, view: TextView) -> list[Taken]:
         """All values in the text, in order, without overlaps."""
-        return [(start, end, self) for start, end in self.spans(view)] if self.may_match(view) else []
-
-    def may_match(self, view: TextView) -> bool:
-        """Returns whether the pattern can match. It costs about a hundredth of a search."""
-        if view.digits < self.min_digits:
-            return False
-        return _contains_any(view.text, self.hints) and _contains_any(view.folded, self.folded_hints)
+        if view.digits < self.digits:
+            return []
+        if not contains_any(view.text, self.hints) or not contains_any(view.folded, self.words):
+            return []  # mostly; it costs about a hundredth of a search
+        return [(start, end, self) for start, end in self.spans(view)]
 
     def spans(self, view: TextView) -> list[Span]:
         """Spans of all values in the text, in order, without overlaps."""
@@ -169,7 +172,7 @@ class RedactionRule:
             return self._tried(view.text, self.starts)
         if not self.anchors:
             return self._searched(view.text)
-        spans = self._anchored(view.text, _aligned(view) if self.folded_anchors else view.text)
+        spans = self._anchored(view.text, _aligned(view) if self.any_case else view.text)
         return _without_overlaps(spans) if len(spans) > 1 else spans
 
     def _searched(self, text: str) -> list[Span]:
@@ -238,40 +241,56 @@ class _Rejected:
         return self._end if self._times >= MAX_STARTS else match.start() + 1
 
 
+_TABLE = table("rules")
+_NORMALIZED = {"letters and digits": letters_and_digits, "lower case": str.lower}
+
+
+def rules(
+    group: str, checks: Mapping[str, Accept] | None = None, built: Mapping[str, Mapping[str, Any]] | None = None
+) -> tuple[RedactionRule, ...]:
+    """Returns the rules of a group of rules.toml.
+
+    Args:
+        group: Name of the group.
+        checks: Functions that accept a match, by the name that `check` has in a row.
+        built: Arguments of `RedactionRule` that are no part of the table, by the name of the rule.
+    """
+    return tuple(_rule({**row, **(built or {}).get(row["name"], {})}, checks or {}) for row in _TABLE[group])
+
+
+def _rule(row: dict[str, Any], checks: Mapping[str, Accept]) -> RedactionRule:
+    for name in ("pattern", "starts"):
+        if isinstance(row.get(name), (str, list)):
+            row[name] = re.compile("".join(row[name]))
+    for name in ("hints", "words", "anchors"):
+        row[name] = tuple(row.get(name, ()))
+    normalize, check = row.pop("normalize", unchanged), row.pop("check", None)
+    return RedactionRule(
+        kind=SensitiveKind(row.pop("kind")),
+        normalize=_NORMALIZED.get(normalize, normalize),
+        accept=checks[check] if check else whole_match,
+        **row,
+    )
+
+
 class RuleGroup:
-    """Rules that are tried only where a text has a sign or a digit, and a word, of which one of them needs each.
+    """Tries several rules, of two values that overlap the one of the earlier rule.
 
     Args:
         rules: The rules.
-        words: Strings in lower case, of which every text with a value of these rules contains one.
-        signs: Characters of which every such text contains one; empty for a digit, a colon or an equals sign.
+        admits: Returns whether a text may have a value of one of them.
     """
 
-    def __init__(self, rules: tuple[RedactionRule, ...], words: tuple[str, ...], signs: tuple[str, ...] = ()) -> None:
-        self._rules, self._words, self._signs = rules, words, signs
+    def __init__(self, rules: tuple[RedactionRule, ...], admits: Callable[[TextView], bool]) -> None:
+        self._rules, self._admits = rules, admits
 
     def taken(self, view: TextView) -> list[Taken]:
-        """All values in the text, in order; of two that overlap the one of the earlier rule."""
-        if (self._signs or not view.digits) and not _contains_any(view.text, self._signs or (":", "=")):
-            return []
-        if not _contains_any(view.folded, self._words):
-            return []
-        return _taken_by(self._rules, view)
-
-
-class NotAscii:
-    """Tries rules only on texts with characters that are not ASCII.
-
-    Args:
-        rules: The rules.
-    """
-
-    def __init__(self, rules: tuple[RedactionRule, ...]) -> None:
-        self._rules = rules
-
-    def taken(self, view: TextView) -> list[Taken]:
-        """All values in the text, in order; of two that overlap the one of the earlier rule."""
-        return [] if view.text.isascii() else _taken_by(self._rules, view)
+        """All values in the text, in order, without overlaps."""
+        taken: list[Taken] = []
+        for rule in self._rules if self._admits(view) else ():
+            more = rule.taken(view)
+            taken = _merged(taken, more) if taken and more else taken or more
+        return taken
 
 
 class AsWritten:
@@ -287,15 +306,6 @@ class AsWritten:
     def taken(self, view: TextView) -> list[Taken]:
         """All values in the text, in order, without overlaps; none if the text is as typed."""
         return [] if view.text is view.written else self._rule.taken(TextView(view.written, typed=False))
-
-
-def _taken_by(rules: tuple[RedactionRule, ...], view: TextView) -> list[Taken]:
-    """What rules take, in order; of two values that overlap the one of the earlier rule."""
-    taken: list[Taken] = []
-    for rule in rules:
-        more = rule.taken(view)
-        taken = _merged(taken, more) if taken and more else taken or more
-    return taken
 
 
 def _merged(first: list[Taken], second: list[Taken]) -> list[Taken]:
@@ -328,8 +338,11 @@ def _without_overlaps(spans: list[Span]) -> list[Span]:
     return kept
 
 
-def _contains_any(text: str, hints: tuple[str, ...]) -> bool:
-    """True if there are no hints. A loop, because `any` is slower than most searches."""
+def contains_any(text: str, hints: tuple[str, ...]) -> bool:
+    """Returns whether a text contains one of the strings, or there are none.
+
+    A loop, because `any` is slower than most searches.
+    """
     for hint in hints:
         if hint in text:
             return True
