@@ -27,7 +27,7 @@ from ragwatch.judges.llm.calls.provider import PROBE, Completion
 from ragwatch.judges.llm.calls.rejected_settings import Setting, with_setting_advice
 from ragwatch.judges.llm.calls.scheduler import Clock
 from ragwatch.judges.llm.judge import LLMJudge
-from ragwatch.judges.llm.prompt.reading import Prompt
+from ragwatch.judges.llm.prompt.prompt import Prompt
 from ragwatch.outgoing.client import judge_client
 from ragwatch.ports import JudgeContext
 

@@ -9,7 +9,8 @@ from ragwatch.core.sample import Sample
 from ragwatch.core.verdict import Usage
 from ragwatch.judges.llm.calls.prices import Prices
 from ragwatch.judges.llm.calls.provider import Provider, TokenCounter
-from ragwatch.judges.llm.prompt.reading import Prompt, start_reading
+from ragwatch.judges.llm.prompt.prompt import Prompt
+from ragwatch.judges.llm.prompt.reading import Reading
 from ragwatch.model.quantity_row import Part
 
 BYTES_PER_TOKEN = 4  # of English text, where the provider does not count
@@ -71,7 +72,7 @@ async def cost_of_criteria(
 
 def _prompt(sample: Sample, criteria: tuple[Criterion, ...]) -> Prompt:
     parts = frozenset({Part.CLAIMS, Part.CONTEXTS, Part.NEEDS, Part.ADDRESS, *((Part.CRITERIA,) if criteria else ())})
-    (prompt,) = start_reading(sample, parts=parts, reading="joint", seed="cost", criteria=criteria).prompts()
+    (prompt,) = Reading(sample, parts=parts, reading="joint", seed="cost", criteria=criteria).prompts()
     return prompt
 
 

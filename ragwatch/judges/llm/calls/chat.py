@@ -14,7 +14,7 @@ from ragwatch.core.verdict import Usage
 from ragwatch.judges.llm.calls.failures import CallError, CallFailure, safe_code
 from ragwatch.judges.llm.calls.messages import token_count
 from ragwatch.judges.llm.calls.provider import Completion
-from ragwatch.judges.llm.prompt.reading import Prompt
+from ragwatch.judges.llm.prompt.prompt import Prompt
 
 
 class ReplyConstraint(StrEnum):

@@ -11,7 +11,7 @@ import orjson
 from ragwatch.core.verdict import Usage
 from ragwatch.judges.llm.calls.failures import CallError
 from ragwatch.judges.llm.calls.limits import RateLimit
-from ragwatch.judges.llm.prompt.reading import Prompt
+from ragwatch.judges.llm.prompt.prompt import Prompt
 
 PROBE = Prompt(
     system="Reply with JSON.",
