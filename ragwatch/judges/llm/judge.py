@@ -18,9 +18,8 @@ from ragwatch.core.verdict import UnjudgedReason, Usage
 from ragwatch.errors import ConfigError, JudgeError
 from ragwatch.judges.llm.calls.caller import Caller, CallTerms, ReadingCost, prompt_bytes
 from ragwatch.judges.llm.calls.failures import CallError
-from ragwatch.judges.llm.calls.known_models import prices_of
 from ragwatch.judges.llm.calls.options import CallOptions
-from ragwatch.judges.llm.calls.prices import worst_case
+from ragwatch.judges.llm.calls.prices import prices_of, worst_case
 from ragwatch.judges.llm.calls.provider import BatchProvider, Provider
 from ragwatch.judges.llm.calls.scheduler import CallScheduler, Clock, RealClock
 from ragwatch.judges.llm.criteria_cost import cost_of_criteria

@@ -169,7 +169,7 @@ def _requested(value: object, schema: Mapping[str, Any], path: str) -> Any:  # n
         return [_requested(item, schema["items"], f"{path}[{index}]") for index, item in enumerate(value)]
     if isinstance(value, dict):
         for key in schema["required"]:
-            if key not in value and key not in FACTS_KEYS.values():
+            if key not in value and (path or key not in FACTS_KEYS.values()):
                 raise ReplyError(_joined(path, key), "is missing")
         requested = {key: one for key, one in schema["properties"].items() if key in value}
         return {key: _requested(value[key], one, _joined(path, key)) for key, one in requested.items()}

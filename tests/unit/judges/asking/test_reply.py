@@ -102,6 +102,7 @@ def a_change(*path: Any, to: Any = ...) -> Callable[[dict[str, Any]], None]:
         ("claims[1].id", a_change("claims", 0, "id", to="rwd.1")),
         ("facts", a_change("facts", to="days")),
         ("facts[0]", a_change("facts", to=["days"])),
+        ("reference_facts[0].facts", a_change("reference_facts", to=[{"id": "hgp.1", "cells": [], "in_answer": "no"}])),
         ("reference_facts[0].id", a_change("reference_facts", to=[FACTS | {"id": "rwd.1"}])),
         ("claims[0].verdict", a_change("claims", 0, "verdict")),
         ("claims[0].verdict", a_change("claims", 0, "verdict", to="Supported!")),
