@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from anthropic.types import OutputConfigParam, ThinkingConfigParam
     from anthropic.types.message_create_params import MessageCreateParamsNonStreaming
     from anthropic.types.messages.batch_create_params import Request
-    from httpx2 import Response
 
 _PAGE_SIZE = 100
 _THINKING_TOKENS = 4_000  # of a call where the model thinks, or may
@@ -125,12 +124,12 @@ class Claude(HttpProvider):
         response = await self._sent(
             self._client.messages.with_raw_response.create(**request, timeout=timeout), prompt.user
         )
-        return replace(parse_message(parse_json(response.content)), limits=self._limits(response.headers))
+        return replace(parse_message(parse_json(response.http_response.content)), limits=self._limits(response.headers))
 
-    async def _sent(self, response: Awaitable[AsyncAPIResponse[Any]], page: str = "") -> Response:
+    async def _sent(self, response: Awaitable[AsyncAPIResponse[Any]], page: str = "") -> AsyncAPIResponse[Any]:
         """The response of a request of the SDK. Every error is one of the provider, unless it is a bug."""
         try:
-            return (await response).http_response
+            return await response
         except Exception as error:  # noqa: BLE001 - `_call_error` handles every error of the SDK
             raise self._call_error(error, page) from None
 
@@ -189,7 +188,7 @@ class Claude(HttpProvider):
                 thinking=request.get("thinking", omit),
             )
         )
-        tokens = token_count(parse_json(response.content).get("input_tokens"))
+        tokens = token_count(parse_json(response.http_response.content).get("input_tokens"))
         if tokens is None:
             raise CallError(CallFailure.PROTOCOL, f"{self._options.base_url} does not answer like the Messages API")
         return tokens
@@ -203,7 +202,7 @@ class Claude(HttpProvider):
         ]
         sent = self._client.messages.batches.with_raw_response.create(requests=requests)
         response = await self._sent(sent, "\n".join(prompt.user for _, prompt in entries))
-        body = parse_json(response.content)
+        body = parse_json(response.http_response.content)
         if not isinstance(body.get("id"), str):
             raise CallError(CallFailure.PROTOCOL, "a batch without an id", usage=None)
         return str(body["id"])
@@ -211,7 +210,7 @@ class Claude(HttpProvider):
     async def ended(self, batch: str) -> bool:
         """Whether every entry of a batch has its result."""
         response = await self._sent(self._client.messages.batches.with_raw_response.retrieve(batch))
-        return parse_json(response.content).get("processing_status") == "ended"
+        return parse_json(response.http_response.content).get("processing_status") == "ended"
 
     async def results(self, batch: str) -> AsyncIterator[tuple[str, Completion | CallError]]:
         """Results by custom id, in no particular order."""
@@ -248,7 +247,7 @@ class Claude(HttpProvider):
         while True:
             listed = self._client.messages.batches.with_raw_response.list(limit=_PAGE_SIZE, after_id=after)
             response = await self._sent(listed)
-            body = parse_json(response.content)
+            body = parse_json(response.http_response.content)
             page = parse_batches(body)
             batches += [batch for batch in page if batch.created >= since]
             if not body.get("has_more") or not page or page[-1].created < since:
