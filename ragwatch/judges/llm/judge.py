@@ -262,7 +262,7 @@ class LLMJudge:
         if not self._criteria:
             return ""
         try:
-            return str(await cost_of_criteria(self.provider, self.prices, self._criteria, sample))
+            return await cost_of_criteria(self.provider, self.prices, self._criteria, sample)
         except CallError as error:
             raise JudgeError(error.rule.reason, f"{error.reason}: {error}") from None
 
