@@ -26,8 +26,8 @@ import httpx
 from judge_speed import samples
 
 from ragwatch.core.sample import Sample
-from ragwatch.judges.llm.prompt.parts import parts_of
-from ragwatch.judges.llm.prompt.reading import Reading, start_reading
+from ragwatch.judges.llm.prompt.reading import Reading
+from ragwatch.judges.llm.prompt.rubric import parts_of
 from ragwatch.model.quantities import Quantity
 
 HOME = Path(__file__).resolve().parent.parent
@@ -71,7 +71,7 @@ async def bare_seconds(server: LoopbackProcess, bodies: Sequence[dict[str, Any]]
 
 def reading_of(sample: Sample) -> Reading:
     """How we read a sample: every quantity in one call."""
-    return start_reading(sample, parts=parts_of(frozenset(Quantity), reference=False), reading="joint", seed=sample.id)
+    return Reading(sample, parts=parts_of(frozenset(Quantity), reference=False), reading="joint", seed=sample.id)
 
 
 def plain(count: int) -> list[Sample]:

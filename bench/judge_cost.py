@@ -31,8 +31,8 @@ from anthropic import AsyncAnthropic
 
 from ragwatch.core.sample import Context, Sample
 from ragwatch.judges import KINDS
-from ragwatch.judges.llm.prompt.parts import parts_of
-from ragwatch.judges.llm.prompt.reading import start_reading
+from ragwatch.judges.llm.prompt.reading import Reading
+from ragwatch.judges.llm.prompt.rubric import parts_of
 from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.budget_account import StoredBudgetAccount
 from ragwatch.ports import Judge, JudgeContext
@@ -161,7 +161,7 @@ async def ragwatch(
 async def floor(server: LoopbackProcess, samples: Sequence[Sample], in_flight: int) -> Figures:
     """One bare call a sample: the same page and schema, no rubric, and nothing is made of the reply."""
     parts = parts_of(frozenset(Quantity), reference=False)
-    asks = {each.id: start_reading(each, parts=parts, reading="joint", seed=each.id).prompts()[0] for each in samples}
+    asks = {each.id: Reading(each, parts=parts, reading="joint", seed=each.id).prompts()[0] for each in samples}
     async with AsyncAnthropic(api_key=KEY, base_url=server.address, max_retries=0, open_telemetry=False) as client:
 
         async def read(sample: Sample) -> object:

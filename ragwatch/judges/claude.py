@@ -8,39 +8,33 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from ragwatch.core.verdict import NO_USAGE
 from ragwatch.errors import ConfigError
 from ragwatch.imports import without_garbage_collection
 from ragwatch.judges.llm.batch_judge import BatchLLMJudge
-from ragwatch.judges.llm.calls.failures import CallError, CallFailure, error_of_response, safe_code, sanitize_message
-from ragwatch.judges.llm.calls.known_models import Thinking, known_model
-from ragwatch.judges.llm.calls.limits import parse_rate_limits
-from ragwatch.judges.llm.calls.messages import (
-    STATUS,
-    parse_batches,
-    parse_json,
-    parse_message,
-    parse_result,
-    split_lines,
-    token_count,
+from ragwatch.judges.llm.calls.failures import (
+    CallError,
+    CallFailure,
+    Setting,
+    safe_code,
 )
+from ragwatch.judges.llm.calls.messages import STATUS, parse_batches, parse_message, parse_result, split_lines
 from ragwatch.judges.llm.calls.options import CallOptions, Url
-from ragwatch.judges.llm.calls.provider import PROBE, Completion, SentBatch
-from ragwatch.judges.llm.calls.rejected_settings import Setting, with_setting_advice
+from ragwatch.judges.llm.calls.prices import Thinking, known_model
+from ragwatch.judges.llm.calls.provider import PROBE, Completion, HttpProvider, SentBatch, parse_json, token_count
 from ragwatch.judges.llm.calls.scheduler import Clock
-from ragwatch.judges.llm.prompt.reading import Prompt
+from ragwatch.judges.llm.prompt.prompt import Prompt
 from ragwatch.outgoing.client import judge_client
 from ragwatch.ports import JudgeContext
 
 if TYPE_CHECKING:
-    from anthropic import AsyncAnthropic, Omit
+    from anthropic import AsyncAnthropic, AsyncAPIResponse, Omit
     from anthropic.types import OutputConfigParam, ThinkingConfigParam
     from anthropic.types.message_create_params import MessageCreateParamsNonStreaming
     from anthropic.types.messages.batch_create_params import Request
@@ -71,7 +65,6 @@ _THINKING: Mapping[str, ThinkingConfigParam] = {
     "between_tools": {"type": "between_tools"},
     "adaptive": {"type": "adaptive"},
 }
-_NOT_SENT = ("ConnectError", "ConnectTimeout", "PoolTimeout")
 
 
 class Options(CallOptions):
@@ -116,41 +109,29 @@ class Options(CallOptions):
         return 0 if is_off or sent in {Thinking.DISABLED, Thinking.BETWEEN_TOOLS} else _THINKING_TOKENS
 
 
-class Claude:
-    """Calls and message batches of one model. The bodies of responses are parsed here, not by the SDK.
-
-    Args:
-        where: Path of the judge in the configuration, for messages.
-
-    Attributes:
-        model: Name of the model.
-    """
+class Claude(HttpProvider):
+    """Calls and message batches of one model. The bodies of responses are parsed here, not by the SDK."""
 
     def __init__(self, options: Options, client: AsyncAnthropic, clock: Callable[[], float], where: str) -> None:
-        self.model = options.model
-        self._where = where
+        super().__init__(options, clock, where, (*_SETTINGS, _MAX_TOKENS) if options.thinking_budget else _SETTINGS)
         self._thinking = options.sent_thinking
-        self._settings = (*_SETTINGS, _MAX_TOKENS) if options.thinking_budget else _SETTINGS
         self._options = options
         self._client = client
-        self._clock = clock
-        self._key = options.api_key.get_secret_value() if options.api_key else ""
 
     async def call(self, prompt: Prompt, *, max_tokens: int, timeout: float) -> Completion:  # noqa: ASYNC109 - for the client
-        """Make one call.
+        """Make one call."""
+        request = self._request(prompt, max_tokens)
+        response = await self._sent(
+            self._client.messages.with_raw_response.create(**request, timeout=timeout), prompt.user
+        )
+        return replace(parse_message(parse_json(response.http_response.content)), limits=self._limits(response.headers))
 
-        Raises:
-            CallError: There is no reply.
-        """
+    async def _sent(self, response: Awaitable[AsyncAPIResponse[Any]], page: str = "") -> AsyncAPIResponse[Any]:
+        """The response of a request of the SDK. Every error is one of the provider, unless it is a bug."""
         try:
-            response = await self._client.messages.with_raw_response.create(
-                **self._request(prompt, max_tokens), timeout=timeout
-            )
+            return await response
         except Exception as error:  # noqa: BLE001 - `_call_error` handles every error of the SDK
-            raise self._call_error(error, prompt.user) from None
-        completion = parse_message(parse_json(response.http_response.content))
-        limits = parse_rate_limits(response.headers.items(), self._clock())
-        return replace(completion, limits=limits)
+            raise self._call_error(error, page) from None
 
     def _request(self, prompt: Prompt, max_tokens: int) -> MessageCreateParamsNonStreaming:
         output: OutputConfigParam = {"format": {"type": "json_schema", "schema": dict(prompt.schema)}}
@@ -177,94 +158,62 @@ class Claude:
         )
 
         if isinstance(error, APIStatusError):
-            headers, now = error.response.headers, self._clock()
-            limits = parse_rate_limits(headers.items(), now)
-            call_error = error_of_response(
-                error.status_code, headers, error.body, now=now, page=page, key=self._key, limits=limits
-            )
-            return with_setting_advice(call_error, self._settings, self._where)
-        if not isinstance(error, APIConnectionError):
-            if not isinstance(error, AnthropicError):
-                return error
-            return CallError(CallFailure.PROTOCOL, type(error).__name__, usage=None)
-        cause = type(error.__cause__).__name__
-        not_sent = cause in _NOT_SENT
-        message = sanitize_message(f"{cause}: {error.__cause__ or error}", page=page, key=self._key)
-        usage = NO_USAGE if not_sent else None
-        timed_out = isinstance(error, APITimeoutError) and not not_sent
-        return CallError(CallFailure.TIMEOUT if timed_out else CallFailure.UNREACHABLE, message, usage=usage)
+            return self._rejected(error.status_code, error.response.headers, error.body, page)
+        if isinstance(error, APIConnectionError):
+            cause, timed_out = error.__cause__, isinstance(error, APITimeoutError)
+            return self._unanswered(cause, str(cause or error), page, timed_out=timed_out)
+        return (
+            CallError(CallFailure.PROTOCOL, type(error).__name__, usage=None)
+            if isinstance(error, AnthropicError)
+            else error
+        )
 
     async def probe(self) -> str:
-        """Check the key, the model and the settings by counting tokens, which is free.
-
-        Raises:
-            CallError: The provider cannot be used; the message says why.
-        """
+        """Check the key, the model and the settings by counting tokens, which is free."""
         await self.count(PROBE)
         return f"{self.model} answers at {self._options.base_url}"
 
     async def count(self, prompt: Prompt) -> int:
-        """Count the tokens that a call with this prompt sends, which is free.
-
-        Raises:
-            CallError: The provider cannot be used; the message says why.
-        """
+        """Count the tokens that a call with this prompt sends, which is free."""
         from anthropic import omit  # noqa: PLC0415 - see `build`
 
         request = self._request(prompt, prompt.max_tokens)
-        try:  # the other parameters are those of a call, so that a model that rejects a setting rejects it here
-            response = await self._client.messages.with_raw_response.count_tokens(
+        # The other parameters are those of a call, so that a model that rejects a setting rejects it here.
+        response = await self._sent(
+            self._client.messages.with_raw_response.count_tokens(
                 model=request["model"],
                 system=request["system"],
                 messages=request["messages"],
                 output_config=request["output_config"],
                 thinking=request.get("thinking", omit),
             )
-        except Exception as error:  # noqa: BLE001 - as in `call`
-            raise self._call_error(error) from None
+        )
         tokens = token_count(parse_json(response.http_response.content).get("input_tokens"))
         if tokens is None:
             raise CallError(CallFailure.PROTOCOL, f"{self._options.base_url} does not answer like the Messages API")
         return tokens
 
     async def submit(self, entries: Sequence[tuple[str, Prompt]]) -> str:
-        """Send prompts as one message batch. Returns its id at the provider.
-
-        Raises:
-            CallError: The batch may not have been accepted; with `usage` None it may have been.
-        """
+        """Send prompts as one message batch."""
         extra = self._options.thinking_budget
         requests: list[Request] = [
             {"custom_id": custom_id, "params": self._request(prompt, prompt.max_tokens + extra)}
             for custom_id, prompt in entries
         ]
-        try:
-            response = await self._client.messages.batches.with_raw_response.create(requests=requests)
-        except Exception as error:  # noqa: BLE001 - as in `call`
-            raise self._call_error(error, "\n".join(prompt.user for _, prompt in entries)) from None
+        sent = self._client.messages.batches.with_raw_response.create(requests=requests)
+        response = await self._sent(sent, "\n".join(prompt.user for _, prompt in entries))
         body = parse_json(response.http_response.content)
         if not isinstance(body.get("id"), str):
             raise CallError(CallFailure.PROTOCOL, "a batch without an id", usage=None)
         return str(body["id"])
 
     async def ended(self, batch: str) -> bool:
-        """Whether every entry of a batch has its result.
-
-        Raises:
-            CallError: The provider cannot say at present; `misconfigured` when there is no such batch.
-        """
-        try:
-            response = await self._client.messages.batches.with_raw_response.retrieve(batch)
-        except Exception as error:  # noqa: BLE001 - as in `call`
-            raise self._call_error(error) from None
-        return bool(parse_json(response.http_response.content).get("processing_status") == "ended")
+        """Whether every entry of a batch has its result."""
+        response = await self._sent(self._client.messages.batches.with_raw_response.retrieve(batch))
+        return parse_json(response.http_response.content).get("processing_status") == "ended"
 
     async def results(self, batch: str) -> AsyncIterator[tuple[str, Completion | CallError]]:
-        """Results by custom id, in no particular order.
-
-        Raises:
-            CallError: They cannot be read (to the end) at present.
-        """
+        """Results by custom id, in no particular order."""
         try:
             async with self._client.messages.batches.with_streaming_response.results(batch) as response:
                 async for line in split_lines(response.iter_bytes()):
@@ -286,25 +235,18 @@ class Claude:
             body = result.get("error")
             details = body.get("error") if isinstance(body, Mapping) else None
             status = STATUS.get(safe_code(details.get("type")) if isinstance(details, Mapping) else "", 500)
-            call_error = error_of_response(status, {}, body, now=self._clock(), page="", key=self._key)
-            return with_setting_advice(call_error, self._settings, self._where)
+            return self._rejected(status, {}, body)
         return CallError(CallFailure.SERVER, f"the entry {safe_code(kind) or 'has no result'}")
 
     async def recent(self, since: float) -> list[SentBatch]:
-        """Batches created since an instant, newest first.
-
-        Raises:
-            CallError: They cannot be listed at present.
-        """
+        """Batches created since an instant, newest first."""
         from anthropic import omit  # noqa: PLC0415 - see `build`
 
         batches: list[SentBatch] = []
         after: str | Omit = omit
         while True:
-            try:
-                response = await self._client.messages.batches.with_raw_response.list(limit=_PAGE_SIZE, after_id=after)
-            except Exception as error:  # noqa: BLE001 - as in `call`
-                raise self._call_error(error) from None
+            listed = self._client.messages.batches.with_raw_response.list(limit=_PAGE_SIZE, after_id=after)
+            response = await self._sent(listed)
             body = parse_json(response.http_response.content)
             page = parse_batches(body)
             batches += [batch for batch in page if batch.created >= since]

@@ -10,24 +10,22 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import orjson
 from pydantic import Field
 
-from ragwatch.core.verdict import NO_USAGE
+from ragwatch.core.verdict import Usage
 from ragwatch.errors import ConfigError
-from ragwatch.judges.llm.calls.chat import Dialect, parse_chat, request_body
-from ragwatch.judges.llm.calls.failures import CallError, CallFailure, error_of_response, sanitize_message
-from ragwatch.judges.llm.calls.limits import RateLimit, parse_rate_limits
-from ragwatch.judges.llm.calls.messages import parse_json
+from ragwatch.judges.llm.calls.failures import CallError, CallFailure, Setting, safe_code, sanitize_message
 from ragwatch.judges.llm.calls.options import CallOptions, Url
-from ragwatch.judges.llm.calls.provider import PROBE, Completion
-from ragwatch.judges.llm.calls.rejected_settings import Setting, with_setting_advice
+from ragwatch.judges.llm.calls.provider import PROBE, Completion, HttpProvider, parse_json, token_count
 from ragwatch.judges.llm.calls.scheduler import Clock
 from ragwatch.judges.llm.judge import LLMJudge
-from ragwatch.judges.llm.prompt.reading import Prompt
+from ragwatch.judges.llm.prompt.prompt import Prompt
 from ragwatch.outgoing.client import judge_client
 from ragwatch.ports import JudgeContext
 
@@ -45,6 +43,121 @@ _SETTINGS = (
 )
 
 
+class ReplyConstraint(StrEnum):
+    """How a server constrains the reply (structured outputs)."""
+
+    SCHEMA = "schema"
+    OBJECT = "object"
+    NOTHING = "nothing"
+
+
+_DESCRIPTIONS: Mapping[ReplyConstraint, str] = MappingProxyType(
+    {
+        ReplyConstraint.SCHEMA: "it binds replies to a JSON schema",
+        ReplyConstraint.OBJECT: "it binds replies to JSON, not to a schema: expect some invalid ones",
+        ReplyConstraint.NOTHING: "it cannot bind replies to JSON: expect invalid ones",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """Request parameters that a server accepts.
+
+    Attributes:
+        constraint: How it constrains the reply.
+        max_tokens_key: Its name for the maximum number of tokens of a reply.
+    """
+
+    constraint: ReplyConstraint = ReplyConstraint.SCHEMA
+    max_tokens_key: str = "max_tokens"
+
+    @property
+    def description(self) -> str:
+        """Sentence about the constraint, for a person."""
+        return _DESCRIPTIONS[self.constraint]
+
+    def fallback(self) -> Dialect | None:
+        """The dialect to try next when the server rejects this one; None after the last."""
+        if self.max_tokens_key == "max_tokens":
+            return replace(self, max_tokens_key="max_completion_tokens")
+        weaker = {ReplyConstraint.SCHEMA: ReplyConstraint.OBJECT, ReplyConstraint.OBJECT: ReplyConstraint.NOTHING}.get(
+            self.constraint
+        )
+        return None if weaker is None else Dialect(weaker)
+
+
+def request_body(
+    prompt: Prompt, model: str, *, max_tokens: int, temperature: float | None, dialect: Dialect
+) -> dict[str, object]:
+    """Build the body of a request. A schema that the server does not enforce is added to the system prompt."""
+    system = prompt.system
+    if dialect.constraint is not ReplyConstraint.SCHEMA:
+        system += f"\n\nThe reply is one JSON object of this JSON schema:\n{orjson.dumps(prompt.schema).decode()}"
+    body: dict[str, object] = {
+        "model": model,
+        "messages": [{"role": "system", "content": system}, {"role": "user", "content": prompt.user}],
+        dialect.max_tokens_key: max_tokens,
+    }
+    if dialect.constraint is ReplyConstraint.SCHEMA:
+        json_schema = {"name": "reading", "strict": True, "schema": prompt.schema}
+        body["response_format"] = {"type": "json_schema", "json_schema": json_schema}
+    elif dialect.constraint is ReplyConstraint.OBJECT:
+        body["response_format"] = {"type": "json_object"}
+    if temperature is not None:
+        body["temperature"] = temperature
+    return body
+
+
+_STOPS: Mapping[str, str] = MappingProxyType(
+    {"stop": "end_turn", "length": "max_tokens", "content_filter": "refusal", "eos": "end_turn"}
+)
+_THOUGHT = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
+_FENCED = re.compile(r"```[a-zA-Z]*[ \t]*\n(.*?)\n?[ \t]*```", re.DOTALL)
+
+
+def parse_chat(body: Mapping[str, object]) -> Completion:
+    """Parse the JSON of a chat completion.
+
+    Raises:
+        CallError: It is not a chat completion.
+    """
+    choices = body.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    message = choice.get("message") if isinstance(choice, Mapping) else None
+    if not isinstance(choice, Mapping) or not isinstance(message, Mapping):
+        raise CallError(CallFailure.PROTOCOL, "JSON, but no chat completion", usage=None)
+    finish_reason = safe_code(choice.get("finish_reason"))
+    stop = "refusal" if message.get("refusal") else _STOPS.get(finish_reason, finish_reason)
+    content = message.get("content")
+    return Completion(extract_json(content) if isinstance(content, str) else "", _usage(body.get("usage")), stop)
+
+
+def extract_json(text: str) -> str:
+    r"""Extract the JSON object of a reply from thoughts, a code fence, or text around it.
+
+    >>> extract_json("<think>{hm}</think>Here it is:\n```json\n{}\n```"), extract_json("Sure! {} Bye.")
+    ('{}', '{}')
+    """
+    text = _THOUGHT.sub("", text)
+    if text.lstrip()[:1] != "{" and (fenced := _FENCED.search(text)):
+        text = fenced[1]
+    first, last = text.find("{"), text.rfind("}")
+    return text[first : last + 1] if 0 <= first < last else text.strip()
+
+
+def _usage(usage: object) -> Usage | None:
+    if not isinstance(usage, Mapping):
+        return None
+    sent, received = token_count(usage.get("prompt_tokens")), token_count(usage.get("completion_tokens"))
+    if sent is None or received is None:
+        return None
+    details = usage.get("prompt_tokens_details")
+    cached = token_count(details.get("cached_tokens")) if isinstance(details, Mapping) else None
+    read = min(sent, cached or 0)
+    return Usage(sent - read, received, cache_read_tokens=read)
+
+
 class Options(CallOptions):
     """Settings of a model behind an OpenAI-compatible endpoint.
 
@@ -56,32 +169,18 @@ class Options(CallOptions):
     temperature: float | None = Field(None, ge=0.0, le=2.0)
 
 
-class OpenAI:
-    """Chat completions of one model.
-
-    Args:
-        where: Path of the judge in the configuration, for messages.
-
-    Attributes:
-        model: Name of the model.
-    """
+class OpenAI(HttpProvider):
+    """Chat completions of one model."""
 
     def __init__(self, options: Options, client: AsyncClient, clock: Callable[[], float], where: str) -> None:
-        self.model = options.model
-        self._where = where
+        super().__init__(options, clock, where, _SETTINGS)
         self._options = options
         self._client = client
-        self._clock = clock
-        self._key = options.api_key.get_secret_value() if options.api_key else ""
         self._dialect = Dialect()
         self._dialect_is_known = False
 
     async def call(self, prompt: Prompt, *, max_tokens: int, timeout: float) -> Completion:  # noqa: ASYNC109 - for the client
-        """Make one call. Until one has succeeded, a call that the server rejects is made again in a simpler dialect.
-
-        Raises:
-            CallError: There is no reply.
-        """
+        """Make one call. Until one has succeeded, a call that the server rejects is made again in a simpler dialect."""
         dialect: Dialect | None = self._dialect
         first_error: CallError | None = None
         while dialect is not None:
@@ -91,7 +190,7 @@ class OpenAI:
             response = await self._post(body, prompt.user, timeout)
             if response.is_success:
                 self._dialect, self._dialect_is_known = dialect, True
-                return self._completion(response)
+                return replace(parse_chat(parse_json(response.content)), limits=self._limits(response.headers))
             error = self._error(response, prompt.user)
             if (
                 self._dialect_is_known
@@ -109,40 +208,18 @@ class OpenAI:
         try:
             return await self._client.post("chat/completions", content=orjson.dumps(body), timeout=timeout)
         except httpx.HTTPError as error:
-            not_sent = isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout))
-            timed_out = isinstance(error, httpx.TimeoutException) and not not_sent
-            message = sanitize_message(f"{type(error).__name__}: {error}", page=page, key=self._key)
-            reason = CallFailure.TIMEOUT if timed_out else CallFailure.UNREACHABLE
-            raise CallError(reason, message, usage=NO_USAGE if not_sent else None) from None
+            timed_out = isinstance(error, httpx.TimeoutException)
+            raise self._unanswered(error, str(error), page, timed_out=timed_out) from None
 
-    def _completion(self, response: Response) -> Completion:
-        return replace(parse_chat(parse_json(response.content)), limits=self._limits(response))
-
-    def _error(self, response: Response, page: str) -> CallError:
+    def _error(self, response: Response, page: str = "") -> CallError:
         try:
             body = orjson.loads(response.content)
         except orjson.JSONDecodeError:
             body = None
-        error = error_of_response(
-            response.status_code,
-            response.headers,
-            body,
-            now=self._clock(),
-            page=page,
-            key=self._key,
-            limits=self._limits(response),
-        )
-        return with_setting_advice(error, _SETTINGS, self._where)
-
-    def _limits(self, response: Response) -> tuple[RateLimit, ...]:
-        return parse_rate_limits(response.headers.items(), self._clock())
+        return self._rejected(response.status_code, response.headers, body, page)
 
     async def probe(self) -> str:
-        """Check that the server has the model, and how it constrains replies, with one small call.
-
-        Raises:
-            CallError: The provider cannot be used; the message says why.
-        """
+        """Check that the server has the model, and how it constrains replies, with one small call."""
         names = await self._models()
         if names and self.model not in names:
             shown = ", ".join(sorted(names)[:_MAX_SHOWN_MODELS])
@@ -166,7 +243,7 @@ class OpenAI:
                 CallFailure.UNREACHABLE, f"no answer from {self._options.base_url} ({cause}); is base_url right?"
             ) from None
         if response.status_code in {401, 403}:
-            raise self._error(response, "")
+            raise self._error(response)
         try:
             rows = parse_json(response.content).get("data") if response.is_success else None
         except CallError:

@@ -13,7 +13,7 @@ from ragwatch.judges.llm.batch_judge import BatchLLMJudge
 from ragwatch.judges.llm.calls.failures import CallError
 from ragwatch.judges.llm.calls.options import CallOptions
 from ragwatch.judges.llm.calls.provider import Completion, SentBatch
-from ragwatch.judges.llm.prompt.reading import Prompt
+from ragwatch.judges.llm.prompt.prompt import Prompt
 from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.batching import BatchJudgingLoop
 from ragwatch.pipeline.budget_account import StoredBudgetAccount

@@ -17,7 +17,8 @@ from ragwatch.judges.llm.calls.failures import CallError, CallFailure
 from ragwatch.judges.llm.calls.prices import Prices
 from ragwatch.judges.llm.calls.provider import Completion
 from ragwatch.judges.llm.calls.scheduler import CallScheduler
-from ragwatch.judges.llm.prompt.reading import Prompt, ReplyError
+from ragwatch.judges.llm.prompt.prompt import Prompt
+from ragwatch.judges.llm.prompt.reply import ReplyError
 from ragwatch.pipeline.budget_account import InMemoryBudget
 from ragwatch.telemetry import Telemetry
 

@@ -13,8 +13,8 @@ from ragwatch.core.sample import Sample
 from ragwatch.core.support_set import informed_cells, support_cells
 from ragwatch.judges.claims.atomic_facts import combine, weakest
 from ragwatch.judges.claims.claims import AnswerClaims, ClaimText
+from ragwatch.judges.claims.clauses import is_fragment
 from ragwatch.judges.claims.conversation import EARLIER, ELLIPTIC, asks_for, completed
-from ragwatch.judges.claims.fragments import is_fragment
 from ragwatch.judges.claims.limits import Check
 from ragwatch.judges.claims.words import identifiers, terms
 from ragwatch.judges.lexical import relevance

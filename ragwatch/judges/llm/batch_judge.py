@@ -19,7 +19,8 @@ from ragwatch.judges.llm.calls.failures import CallError, CallFailure
 from ragwatch.judges.llm.calls.prices import BATCH_DISCOUNT, worst_case
 from ragwatch.judges.llm.calls.provider import BatchProvider, Completion
 from ragwatch.judges.llm.judge import LLMJudge
-from ragwatch.judges.llm.prompt.reading import Prompt, Reading
+from ragwatch.judges.llm.prompt.prompt import Prompt
+from ragwatch.judges.llm.prompt.reading import Reading
 from ragwatch.ports.judging import Collected
 
 _MAX_CLOCK_SKEW_SECONDS = 3600.0  # between this machine and the provider

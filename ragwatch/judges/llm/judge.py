@@ -18,14 +18,14 @@ from ragwatch.core.verdict import UnjudgedReason, Usage
 from ragwatch.errors import ConfigError, JudgeError
 from ragwatch.judges.llm.calls.caller import Caller, CallTerms, ReadingCost, prompt_bytes
 from ragwatch.judges.llm.calls.failures import CallError
-from ragwatch.judges.llm.calls.known_models import prices_of
 from ragwatch.judges.llm.calls.options import CallOptions
-from ragwatch.judges.llm.calls.prices import worst_case
+from ragwatch.judges.llm.calls.prices import prices_of, worst_case
 from ragwatch.judges.llm.calls.provider import BatchProvider, Provider
 from ragwatch.judges.llm.calls.scheduler import CallScheduler, Clock, RealClock
 from ragwatch.judges.llm.criteria_cost import cost_of_criteria
-from ragwatch.judges.llm.prompt.parts import parts_of
-from ragwatch.judges.llm.prompt.reading import PROMPT_VERSION, Prompt, Reading, criteria_version, start_reading
+from ragwatch.judges.llm.prompt.prompt import Prompt
+from ragwatch.judges.llm.prompt.reading import Reading
+from ragwatch.judges.llm.prompt.rubric import PROMPT_VERSION, criteria_version, parts_of
 from ragwatch.judges.llm.prompt.units import answer_of
 from ragwatch.judges.llm.second_reading import (
     differing_criteria,
@@ -188,7 +188,7 @@ class LLMJudge:
     def _second_reading(self, sample: Sample, part: Part) -> Reading:
         """A reading of claims with each context alone, or of criteria, without what may be an instruction."""
         of_criteria = part is Part.CRITERIA
-        return start_reading(
+        return Reading(
             without_instructions(sample),
             parts=frozenset({part}),
             reading="joint" if of_criteria else "isolated",
@@ -214,7 +214,7 @@ class LLMJudge:
         isolated = sample.route in self._options.isolated_routes
         reading = "isolated" if isolated else self._options.reading
         parts = self._parts(sample)
-        return start_reading(sample, parts=parts, reading=reading, seed=seed, criteria=self._criteria)
+        return Reading(sample, parts=parts, reading=reading, seed=seed, criteria=self._criteria)
 
     def first_prompts(self, sample: Sample, seed: str) -> list[tuple[str, str]]:
         """Rubric and page of each call that depends on no reply. The same seed gives the same random ids.
@@ -262,7 +262,7 @@ class LLMJudge:
         if not self._criteria:
             return ""
         try:
-            return str(await cost_of_criteria(self.provider, self.prices, self._criteria, sample))
+            return await cost_of_criteria(self.provider, self.prices, self._criteria, sample)
         except CallError as error:
             raise JudgeError(error.rule.reason, f"{error.reason}: {error}") from None
 

@@ -12,9 +12,8 @@ from structlog.testing import LogCapture
 from support.callers import HandClock, failed
 
 from ragwatch.errors import JudgeError
-from ragwatch.judges.llm.calls.circuit_breaker import CircuitBreaker
-from ragwatch.judges.llm.calls.limits import RateLimit, parse_rate_limits
-from ragwatch.judges.llm.calls.scheduler import MAX_BACKOFF_SECONDS, MAX_PAUSE_SECONDS, CallScheduler, RateLimiter
+from ragwatch.judges.llm.calls.limits import RateLimit, RateLimiter, parse_rate_limits
+from ragwatch.judges.llm.calls.scheduler import MAX_BACKOFF_SECONDS, MAX_PAUSE_SECONDS, CallScheduler, CircuitBreaker
 from ragwatch.telemetry import Telemetry
 
 FOREVER = float("inf")

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from ragwatch.core.budget import Cost
 from ragwatch.core.verdict import Usage
 from ragwatch.errors import ConfigError
-from ragwatch.judges.llm.calls.known_models import known_models, prices_of
-from ragwatch.judges.llm.calls.prices import LONG_PROMPT_TOKENS, Prices, Rates, worst_case
+from ragwatch.judges.llm.calls.prices import LONG_PROMPT_TOKENS, Prices, Rates, known_models, prices_of, worst_case
 
 HAIKU = known_models()["claude-haiku-5-5"].prices
 COUNTS = st.integers(0, 200_000)

@@ -17,7 +17,7 @@ from ragwatch.errors import ConfigError, JudgeError
 from ragwatch.judges import claude
 from ragwatch.judges.llm.calls.options import CallOptions
 from ragwatch.judges.llm.judge import MAX_FAILURES_PER_SAMPLE, LLMJudge
-from ragwatch.judges.llm.prompt.reading import PROMPT_VERSION
+from ragwatch.judges.llm.prompt.rubric import PROMPT_VERSION
 from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.budget_account import InMemoryBudget
 from ragwatch.ports import JudgeContext

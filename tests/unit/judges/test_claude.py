@@ -20,7 +20,7 @@ from ragwatch.judges.claude import Claude, Options, build
 from ragwatch.judges.llm.calls.failures import CallError
 from ragwatch.judges.llm.calls.provider import BatchProvider, Completion
 from ragwatch.judges.llm.judge import LLMJudge
-from ragwatch.judges.llm.prompt.reading import Prompt
+from ragwatch.judges.llm.prompt.prompt import Prompt
 from ragwatch.telemetry import Telemetry
 
 MADE: list[LLMJudge] = []

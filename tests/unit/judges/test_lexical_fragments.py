@@ -7,7 +7,7 @@ from support.kit import a_judge_context
 
 from ragwatch.core.evidence import ClaimVerdict, Evidence
 from ragwatch.core.sample import Context, Sample
-from ragwatch.judges.claims.fragments import is_fragment
+from ragwatch.judges.claims.clauses import is_fragment
 from ragwatch.judges.lexical import judge as lexical
 from ragwatch.judges.lexical.facts import NOTHING_MISSING, below
 

@@ -9,7 +9,7 @@ from ragwatch.core.evidence import Address
 from ragwatch.core.sample import Context, Sample
 from ragwatch.core.scores import score_all
 from ragwatch.judges.lexical.judge import Options, build
-from ragwatch.judges.lexical.polarity import reverses
+from ragwatch.judges.lexical.statements import reverses
 from ragwatch.model.quantities import Quantity
 
 JUDGE = build(Options(), name="embedded", context=a_judge_context())

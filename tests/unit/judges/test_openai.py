@@ -12,10 +12,9 @@ from support.kit import a_judge_context, a_sample
 
 from ragwatch.core.verdict import Usage
 from ragwatch.errors import JudgeError
-from ragwatch.judges.llm.calls.chat import ReplyConstraint, extract_json, parse_chat
 from ragwatch.judges.llm.calls.failures import CallError
 from ragwatch.judges.llm.judge import LLMJudge
-from ragwatch.judges.openai import OpenAI, Options, build
+from ragwatch.judges.openai import OpenAI, Options, ReplyConstraint, build, extract_json, parse_chat
 from ragwatch.model.quantities import Quantity
 from ragwatch.telemetry import Telemetry
 

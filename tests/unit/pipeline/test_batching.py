@@ -19,7 +19,7 @@ from ragwatch.errors import ConfigError
 from ragwatch.judges.llm.batch_judge import BatchLLMJudge
 from ragwatch.judges.llm.calls.options import CallOptions
 from ragwatch.judges.llm.judge import LLMJudge
-from ragwatch.judges.llm.prompt.reading import Prompt
+from ragwatch.judges.llm.prompt.prompt import Prompt
 from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.batching import LISTING_GRACE_SECONDS, MAX_OPEN_BATCHES, MAX_UNKNOWN_SECONDS, MAX_WAIT_SECONDS
 from ragwatch.pipeline.budget_account import StoredBudgetAccount

@@ -17,7 +17,7 @@ from ragwatch.core.evidence import ShapeError
 from ragwatch.core.sample import Context
 from ragwatch.errors import StoreError
 from ragwatch.judges.llm.calls.provider import Completion
-from ragwatch.judges.llm.prompt.reading import Prompt
+from ragwatch.judges.llm.prompt.prompt import Prompt
 from ragwatch.model.quantities import Quantity
 from ragwatch.ports import Query
 from ragwatch.telemetry import EventCount

@@ -12,7 +12,7 @@ from ragwatch.judges.llm.calls.failures import CallError, CallFailure, RetryPoli
 from ragwatch.judges.llm.calls.prices import Prices, worst_case
 from ragwatch.judges.llm.calls.provider import Completion, Provider
 from ragwatch.judges.llm.calls.scheduler import CallScheduler, Clock
-from ragwatch.judges.llm.prompt.reading import Prompt
+from ragwatch.judges.llm.prompt.prompt import Prompt
 from ragwatch.judges.llm.prompt.reply import ReplyError
 from ragwatch.ports import BudgetAccount
 from ragwatch.telemetry import Telemetry

@@ -9,9 +9,8 @@ import orjson
 from pydantic import BaseModel, ValidationError
 
 from ragwatch.core.verdict import Usage
-from ragwatch.formats.record import decode_body
 from ragwatch.judges.llm.calls.failures import CallError, CallFailure, safe_code
-from ragwatch.judges.llm.calls.provider import Completion, SentBatch
+from ragwatch.judges.llm.calls.provider import Completion, SentBatch, token_count
 
 # HTTP status that an error in the results of a batch would have as a response of its own.
 STATUS: Mapping[str, int] = {
@@ -25,14 +24,6 @@ STATUS: Mapping[str, int] = {
     "timeout_error": 504,
     "overloaded_error": 529,
 }
-
-
-MAX_TOKENS = 10**9  # of one call; more is an error of the server, such as -1 as an unsigned number
-
-
-def token_count(value: object) -> int | None:
-    """A number of tokens; None for an invalid one."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_TOKENS else None
 
 
 def parse_message(body: object) -> Completion:
@@ -116,17 +107,3 @@ def _usage(usage: object) -> Usage | None:
     if sent is None or received is None:
         return None
     return Usage(sent, received, cache_read_tokens=read or 0, cache_write_tokens=written or 0)
-
-
-def parse_json(content: bytes) -> dict[str, object]:
-    """Parse the body of a response with status 200: its JSON object, or an empty one for other JSON.
-
-    Raises:
-        CallError: It is not JSON, but the page of a proxy, or truncated. The call may have been charged.
-    """
-    try:
-        body = decode_body(content)
-    except orjson.JSONDecodeError:
-        kind = "a web page" if content.lstrip()[:1] == b"<" else "no JSON"
-        raise CallError(CallFailure.PROTOCOL, f"HTTP 200 with {kind}; is there a proxy between?", usage=None) from None
-    return body if isinstance(body, dict) else {}

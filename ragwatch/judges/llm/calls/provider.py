@@ -1,17 +1,26 @@
-"""Protocols of a provider of a large language model, and the values that it returns."""
+"""Protocols of a provider of a large language model, the values that it returns, and what all over HTTP share."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import orjson
 
-from ragwatch.core.verdict import Usage
-from ragwatch.judges.llm.calls.failures import CallError
-from ragwatch.judges.llm.calls.limits import RateLimit
-from ragwatch.judges.llm.prompt.reading import Prompt
+from ragwatch.core.verdict import NO_USAGE, Usage
+from ragwatch.formats.record import decode_body
+from ragwatch.judges.llm.calls.failures import (
+    CallError,
+    CallFailure,
+    Setting,
+    error_of_response,
+    sanitize_message,
+    with_setting_advice,
+)
+from ragwatch.judges.llm.calls.limits import RateLimit, parse_rate_limits
+from ragwatch.judges.llm.calls.options import CallOptions
+from ragwatch.judges.llm.prompt.prompt import Prompt
 
 PROBE = Prompt(
     system="Reply with JSON.",
@@ -140,3 +149,66 @@ class BatchProvider(Protocol):
             CallError: They cannot be listed at present.
         """
         ...
+
+
+MAX_TOKENS = 10**9  # of one call; more is an error of the server, such as -1 as an unsigned number
+
+
+def token_count(value: object) -> int | None:
+    """A number of tokens; None for an invalid one."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_TOKENS else None
+
+
+def parse_json(content: bytes) -> dict[str, object]:
+    """Parse the body of a response with status 200: its JSON object, or an empty one for other JSON.
+
+    Raises:
+        CallError: It is not JSON, but the page of a proxy, or truncated. The call may have been charged.
+    """
+    try:
+        body = decode_body(content)
+    except orjson.JSONDecodeError:
+        kind = "a web page" if content.lstrip()[:1] == b"<" else "no JSON"
+        raise CallError(CallFailure.PROTOCOL, f"HTTP 200 with {kind}; is there a proxy between?", usage=None) from None
+    return body if isinstance(body, dict) else {}
+
+
+_NOT_SENT = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout"})  # errors of httpx before a request is sent
+
+
+class HttpProvider:
+    """What calls of any provider over HTTP share: its errors, its rate limits, and the key that no message may show.
+
+    Args:
+        options: Settings of the judge.
+        clock: Seconds since the epoch.
+        where: Path of the judge in the configuration, for messages.
+        settings: The options that show in every request.
+
+    Attributes:
+        model: Name of the model.
+    """
+
+    def __init__(
+        self, options: CallOptions, clock: Callable[[], float], where: str, settings: Sequence[Setting]
+    ) -> None:
+        self.model = options.model
+        self._clock, self._where, self._settings = clock, where, settings
+        self._key = options.api_key.get_secret_value() if options.api_key else ""
+
+    def _limits(self, headers: Mapping[str, str]) -> tuple[RateLimit, ...]:
+        return parse_rate_limits(headers.items(), self._clock())
+
+    def _rejected(self, status: int, headers: Mapping[str, str], body: object, page: str = "") -> CallError:
+        """The error for a response with an error status, whose message does not quote the page."""
+        limits = self._limits(headers)
+        error = error_of_response(status, headers, body, now=self._clock(), page=page, key=self._key, limits=limits)
+        return with_setting_advice(error, self._settings, self._where)
+
+    def _unanswered(self, cause: BaseException | None, text: str, page: str, *, timed_out: bool) -> CallError:
+        """The error for a request without a response."""
+        name = type(cause).__name__
+        not_sent = name in _NOT_SENT
+        message = sanitize_message(f"{name}: {text}", page=page, key=self._key)
+        failure = CallFailure.TIMEOUT if timed_out and not not_sent else CallFailure.UNREACHABLE
+        return CallError(failure, message, usage=NO_USAGE if not_sent else None)

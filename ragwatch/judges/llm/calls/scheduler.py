@@ -5,69 +5,114 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import AsyncIterator, Iterable
+from collections import deque
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from enum import Enum, auto
 from typing import Protocol
 
 from ragwatch.core.verdict import UnjudgedReason
 from ragwatch.errors import JudgeError
-from ragwatch.judges.llm.calls.circuit_breaker import CircuitBreaker
 from ragwatch.judges.llm.calls.failures import CallError, CallFailure
-from ragwatch.judges.llm.calls.limits import RateLimit
+from ragwatch.judges.llm.calls.limits import RateLimit, RateLimiter
 from ragwatch.telemetry import Telemetry
 
-LOW_SHARE = 0.2
-MAX_INTERVAL_SECONDS = 3600.0  # an upper bound on what a header can ask for
-_SMOOTHING = 0.1  # weight of the latest call in the moving average of tokens per call
+SPAN_SECONDS = 20.0
+MIN_FAILURES = 5
+FAILING_SHARE = 0.5
+FIRST_OPEN_SECONDS = 30.0
+MAX_OPEN_SECONDS = 600.0
+TRIAL_POLL_SECONDS = 1.0  # wait reported while a trial call is under way
 
 
-class RateLimiter:
-    """Computes when the next call may start.
+class CircuitState(Enum):
+    """State of a circuit breaker."""
 
-    A limit refills at a constant rate. While more than a fifth of it is left, calls are not delayed. Below that, the
-    interval between calls grows, up to the time that one call takes to refill when the limit is used up.
+    CLOSED = auto()
+    OPEN = auto()
+    HALF_OPEN = auto()  # the trial call is under way
+
+
+class CircuitBreaker:
+    """A circuit breaker that is closed, open, or half-open.
+
+    It opens on a fatal failure, or when at least five calls and half of all calls of the last 20 s failed. It stays
+    open for 30 s; then one trial call is let through. Success closes the circuit breaker; failure opens it again for
+    twice as long, up to 10 minutes.
     """
 
     def __init__(self) -> None:
-        self._tokens_per_call = 0.0
-        self._interval = 0.0
-        self._interval_ends = 0.0
-        self._next_start = 0.0
+        self._state = CircuitState.CLOSED
+        self._open_until = 0.0
+        self._openings = 0
+        self._calls: deque[tuple[float, bool]] = deque()
+        self._failures = 0
 
-    def record_tokens(self, tokens: int) -> None:
-        """Record how many tokens a call used."""
-        self._tokens_per_call += (tokens - self._tokens_per_call) * (_SMOOTHING if self._tokens_per_call else 1.0)
-
-    def record_limits(self, limits: Iterable[RateLimit], now: float) -> None:
-        """Record the rate limits that the provider has sent."""
-        intervals = [(self._interval_for(limit), limit.seconds) for limit in limits]
-        if intervals:
-            self._interval = min(MAX_INTERVAL_SECONDS, max(interval for interval, _ in intervals))
-            self._interval_ends = now + max(seconds for _, seconds in intervals)
+    @property
+    def is_closed(self) -> bool:
+        """Whether all calls are let through."""
+        return self._state is CircuitState.CLOSED
 
     def wait(self, now: float) -> float:
-        """Seconds until the next call may start."""
-        return max(0.0, self._next_start - now)
-
-    def begin_call(self, now: float) -> None:
-        """Record that a call starts. An interval is obsolete once its limit has had the time to refill."""
-        self._next_start = now + (self._interval if now < self._interval_ends else 0.0)
-
-    def _interval_for(self, limit: RateLimit) -> float:
-        used = limit.limit - limit.remaining
-        if limit.remaining_share >= LOW_SHARE or used <= 0.0:
+        """Seconds until a call may be tried; 0 for now."""
+        if self._state is CircuitState.CLOSED:
             return 0.0
-        call_cost = 1.0 if limit.name == "requests" else self._tokens_per_call
-        return (1.0 - limit.remaining_share / LOW_SHARE) * call_cost * limit.seconds / used
+        if now < self._open_until:
+            return self._open_until - now
+        return TRIAL_POLL_SECONDS if self._state is CircuitState.HALF_OPEN else 0.0
+
+    def begin_call(self) -> bool:
+        """Record that a call begins. Returns whether it is the trial call."""
+        if self._state is CircuitState.CLOSED:
+            return False
+        self._state = CircuitState.HALF_OPEN
+        return True
+
+    def end_call(self, *, is_trial: bool) -> None:
+        """Record that a call has ended. A trial call without an outcome leaves the circuit breaker open."""
+        if is_trial and self._state is CircuitState.HALF_OPEN:
+            self._state = CircuitState.OPEN
+
+    def record_success(self, now: float, *, is_trial: bool) -> bool:
+        """Record a call that was answered. Returns whether that closes the circuit breaker."""
+        if self._state is CircuitState.CLOSED:
+            self._record(now, failed=False)
+            return False
+        if not is_trial:
+            return False
+        self._calls.clear()
+        self._failures = self._openings = 0
+        self._state = CircuitState.CLOSED
+        return True
+
+    def record_failure(self, now: float, *, is_trial: bool, fatal: bool) -> float | None:
+        """Record a call that failed. Returns for how many seconds that opens the circuit breaker, or None."""
+        if self._state is CircuitState.CLOSED:
+            self._record(now, failed=True)
+            failing = self._failures >= MIN_FAILURES and self._failures >= FAILING_SHARE * len(self._calls)
+            return self._open(now) if fatal or failing else None
+        return self._open(now) if is_trial else None
+
+    def _open(self, now: float) -> float:
+        seconds = min(MAX_OPEN_SECONDS, FIRST_OPEN_SECONDS * 2.0 ** min(self._openings, _MAX_DOUBLINGS))
+        self._openings += 1
+        self._state, self._open_until = CircuitState.OPEN, now + seconds
+        return seconds
+
+    def _record(self, now: float, *, failed: bool) -> None:
+        self._calls.append((now, failed))
+        self._failures += failed
+        while self._calls[0][0] < now - SPAN_SECONDS:
+            self._failures -= self._calls.popleft()[1]
 
 
 RETRIES_PER_CALL = 0.1
 MAX_RETRY_BUDGET = 10.0
 FIRST_BACKOFF_SECONDS = 1.0
 MAX_BACKOFF_SECONDS = 60.0
+_MAX_DOUBLINGS = 10  # far beyond the highest of these bounds
 MAX_PAUSE_SECONDS = 3600.0  # an upper bound on what a header can ask for
-_MAX_DOUBLINGS = 6
 
 
 class Clock(Protocol):

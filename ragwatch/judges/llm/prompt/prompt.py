@@ -8,10 +8,9 @@ from functools import partial
 
 from ragwatch.core.criteria import Criterion
 from ragwatch.judges.llm.prompt import rubric
-from ragwatch.judges.llm.prompt.marks import RandomMarks
-from ragwatch.judges.llm.prompt.page import MarkedText, PromptPage, claims, numbered, sentences, unnumbered
-from ragwatch.judges.llm.prompt.reply import MAX_NEEDS, PageIds, Reply, parse
-from ragwatch.judges.llm.prompt.schema import PromptTurn, keys, schema
+from ragwatch.judges.llm.prompt.page import MarkedText, PromptPage, RandomMarks, claims, numbered, sentences, unnumbered
+from ragwatch.judges.llm.prompt.reply import MAX_NEEDS, PageIds, parse
+from ragwatch.judges.llm.prompt.rubric import PromptTurn, keys, schema
 from ragwatch.judges.llm.prompt.units import SampleUnits
 from ragwatch.model.quantity_row import Part
 
@@ -58,17 +57,14 @@ def make_prompt(
     page = _page(units, marks, blocks, needs, compared=Part.REFERENCE in parts)
     ids = _ids(page, ranks, tuple(criterion.name for criterion in criteria))
     reply_keys = keys(turn, parts)
+    reply_schema = schema(turn, parts, tuple(ids.criteria))
     return Prompt(
         system=rubric.system(turn, parts, with_history=bool(page.history), criteria=criteria),
         user=page.render(),
-        schema=schema(turn, parts, tuple(ids.criteria)),
+        schema=reply_schema,
         max_tokens=_max_tokens(reply_keys, ids),
-        check=partial(_check, reply_keys, ids),
+        check=partial(parse, schema=reply_schema, ids=ids),
     )
-
-
-def _check(reply_keys: Mapping[Part, Sequence[str]], ids: PageIds, text: str) -> Reply:
-    return parse(text, reply_keys, ids)
 
 
 def _page(

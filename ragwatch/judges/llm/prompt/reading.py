@@ -1,77 +1,169 @@
-"""The reading of one sample by a model, from the first prompt to the Evidence."""
+"""Reads one sample with a model, from the first prompt to the Evidence: in one call, or with one call per context.
+
+With a call per context no context can influence the reading of another. The first call reads the question and the
+answer (sub-questions, address, comparison with the reference); then there is one call for every context. The page of a
+context depends only on the question, the answer, the sub-questions and the text of the context: with the same seed it
+is byte-equal, whatever the other contexts are. The drawback: a claim that only several contexts together support counts
+as supported by none.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, Protocol
+from typing import Literal, cast
 
 from ragwatch.core.criteria import Criterion
-from ragwatch.core.evidence import Evidence
+from ragwatch.core.evidence import Evidence, Need
 from ragwatch.core.sample import Sample
-from ragwatch.judges.llm.prompt.isolated import IsolatedReading
-from ragwatch.judges.llm.prompt.joint import JointReading
-from ragwatch.judges.llm.prompt.prompt import Prompt
-from ragwatch.judges.llm.prompt.reply import ReplyError
-from ragwatch.judges.llm.prompt.rubric import PROMPT_VERSION, criteria_version
-from ragwatch.judges.llm.prompt.units import units_of
+from ragwatch.judges.llm.prompt.matrix import CheckedClaim, Findings, check_rows, evidence_of, merge_facts
+from ragwatch.judges.llm.prompt.page import RandomMarks
+from ragwatch.judges.llm.prompt.prompt import Prompt, make_prompt
+from ragwatch.judges.llm.prompt.reply import ClaimRows, Reply
+from ragwatch.judges.llm.prompt.rubric import PromptTurn
+from ragwatch.judges.llm.prompt.units import Cut, SampleUnits, parts_to_ask, units_of
 from ragwatch.model.quantity_row import Part
 
-__all__ = ["PROMPT_VERSION", "Prompt", "Reading", "ReplyError", "criteria_version", "start_reading"]
+_OF_ANSWER = frozenset({Part.NEEDS, Part.ADDRESS, Part.REFERENCE})
+_OF_CONTEXT = frozenset({Part.CLAIMS, Part.CONTEXTS, Part.NEEDS, Part.REFERENCE})
 
 
-class Reading(Protocol):
+class Reading:
     """The reading of one sample. While `prompts()` returns any, `take()` their checked replies; then call `evidence()`.
-
-    Attributes:
-        unquoted: Cells rejected because their quote is not verbatim in their context.
-        instructions: Where prompt injections were found: some of `question`, `context`, `answer`, `history`.
-    """
-
-    @property
-    def unquoted(self) -> int:
-        """See above."""
-        ...
-
-    @property
-    def instructions(self) -> Sequence[str]:
-        """See above."""
-        ...
-
-    def prompts(self) -> Sequence[Prompt]:
-        """Prompts of this round, which may run concurrently; empty when the reading is complete."""
-        ...
-
-    def take(self, replies: Sequence[object]) -> None:
-        """Take what each `check` returned, in the order of `prompts()`."""
-        ...
-
-    def evidence(self) -> Evidence:
-        """Evidence, once `prompts()` is empty.
-
-        Raises:
-            RuntimeError: A reply is missing.
-        """
-        ...
-
-
-def start_reading(
-    sample: Sample,
-    *,
-    parts: frozenset[Part],
-    reading: Literal["joint", "isolated"],
-    seed: str,
-    criteria: tuple[Criterion, ...] = (),
-) -> Reading:
-    """Start the reading of a sample.
 
     Args:
         sample: The sample.
         parts: Parts to read (see `parts_of`); `reference` includes `claims`, and is ignored for a sample without one.
-        reading: All in one call, or each context in a call of its own.
+        reading: All in one call, or each context in a call of its own. If sub-questions are requested, the calls about
+            contexts wait for the first one; otherwise all run at once.
         seed: Secret seed of the ids on the page. The same seed gives the same prompts.
-        criteria: Criteria to answer; none unless `parts` has `criteria`.
+        criteria: Criteria to answer, all contexts in one call; none unless `parts` has `criteria`.
+
+    Attributes:
+        instructions: Where prompt injections were found: some of `question`, `context`, `answer`, `history`.
     """
-    if Part.REFERENCE in parts:
-        parts = parts | {Part.CLAIMS} if sample.reference is not None else parts - {Part.REFERENCE}
-    reading_class = JointReading if reading == "joint" else IsolatedReading
-    return reading_class(units_of(sample), parts, seed, criteria if Part.CRITERIA in parts else ())
+
+    def __init__(
+        self,
+        sample: Sample,
+        *,
+        parts: frozenset[Part],
+        reading: Literal["joint", "isolated"],
+        seed: str,
+        criteria: tuple[Criterion, ...] = (),
+    ) -> None:
+        if Part.REFERENCE in parts:
+            parts = parts | {Part.CLAIMS} if sample.reference is not None else parts - {Part.REFERENCE}
+        self._units = units_of(sample)
+        self._requested, self._seed, self._isolated = parts, seed, reading == "isolated"
+        self._criteria = criteria if Part.CRITERIA in parts else ()
+        self.instructions = self._units.instructions
+        self._asked = parts_to_ask(self._units, parts)
+        self._findings = Findings()
+        self._awaits_first = False
+        self._joint, self._first = Reply(), Reply()  # about all contexts, and about the answer
+        joint = self._asked & {Part.CRITERIA} if self._isolated else self._asked
+        self._prompts = [self._prompt(PromptTurn.JOINT, joint, " criteria", self._units.shown)] if joint else []
+        self._awaits_joint = bool(joint)
+        if self._isolated:
+            self._prompts += self._first_prompts()
+
+    def _prompt(
+        self, turn: PromptTurn, parts: frozenset[Part], name: str, ranks: Sequence[int] = (), needs: Sequence[str] = ()
+    ) -> Prompt:
+        marks = RandomMarks(f"{self._seed}{name if self._isolated else ''}")
+        criteria = self._criteria if turn is PromptTurn.JOINT else ()
+        return make_prompt(self._units, turn, parts, marks, ranks=ranks, needs=needs, criteria=criteria)
+
+    def _first_prompts(self) -> list[Prompt]:
+        parts = self._asked & _OF_ANSWER
+        self._awaits_first = bool(parts)
+        if not parts:
+            return self._context_prompts()
+        if Part.REFERENCE in parts:
+            parts |= {Part.CLAIMS} & self._asked
+        first = self._prompt(PromptTurn.FIRST, parts, " answer")
+        return [first] if Part.NEEDS in parts else [first, *self._context_prompts()]
+
+    def _context_prompts(self, needs: Sequence[str] = ()) -> list[Prompt]:
+        parts = self._asked & _OF_CONTEXT
+        if not needs:
+            parts -= {Part.NEEDS}
+        if not parts:
+            return []
+        texts = {rank: self._units.sample.contexts[rank].text for rank in self._units.shown}
+        return [
+            self._prompt(PromptTurn.CONTEXT, parts, f" context {text}", (rank,), needs) for rank, text in texts.items()
+        ]
+
+    @property
+    def unquoted(self) -> int:
+        """Cells rejected because their quote is not verbatim in their context."""
+        return self._findings.rejected_quotes
+
+    def prompts(self) -> Sequence[Prompt]:
+        """Prompts of this round, which may run concurrently; empty when the reading is complete."""
+        return self._prompts
+
+    def take(self, replies: Sequence[object]) -> None:
+        """Take what each `check` returned, in the order of `prompts()`."""
+        if len(replies) != len(self._prompts):
+            raise ValueError(f"{len(replies)} replies to {len(self._prompts)} prompts")
+        checked = list(cast("Sequence[Reply]", replies))
+        if self._awaits_joint:
+            self._awaits_joint = False
+            self._joint = checked.pop(0)
+        self._prompts = []
+        if self._awaits_first:
+            self._awaits_first = False
+            self._first = checked.pop(0)
+            if self._first.needs is not None:
+                self._prompts = self._context_prompts(self._first.needs)
+        if not self._prompts:
+            self._findings = self._checked(checked)
+
+    def evidence(self) -> Evidence:
+        """Evidence from all replies, once `prompts()` is empty.
+
+        Raises:
+            RuntimeError: A reply is missing.
+        """
+        if self._prompts:
+            raise RuntimeError("the evidence is not complete: a reply is missing")
+        names = [criterion.name for criterion in self._criteria]
+        return evidence_of(self._units, self._requested, self._findings, names)
+
+    def _checked(self, of_contexts: Sequence[Reply]) -> Findings:
+        """Check the quotes of all replies, and merge those about one context each."""
+        units, whole = self._units, self._first if self._isolated else self._joint
+        replies = (whole, *of_contexts)
+        useful = [count for reply in replies for count in reply.useful or ()]
+        reference = units.sample.reference or ""
+        return Findings(
+            claims=_claims(units, units.sample.answer, units.claims, [reply.claims for reply in replies]),
+            useful=dict(zip(units.shown, useful, strict=False)),
+            needs=_needs(replies),
+            address=whole.address,
+            reference=_claims(units, reference, units.reference or (), [reply.reference for reply in replies]),
+            isolated=self._isolated,
+            criteria=self._joint.criteria or (),
+        )
+
+
+def _needs(replies: Sequence[Reply]) -> tuple[Need, ...] | None:
+    """The sub-questions; one is answered if any reply says so."""
+    if replies[0].needs is None:
+        return None
+    answers = [reply.answered for reply in replies if reply.answered is not None]
+    return tuple(
+        Need(need, any(answered[index] for answered in answers)) for index, need in enumerate(replies[0].needs)
+    )
+
+
+def _claims(
+    units: SampleUnits, text: str, cuts: Sequence[Cut], replies: Sequence[Sequence[ClaimRows] | None]
+) -> list[CheckedClaim] | None:
+    """Check the rows of each call, and merge them by claim."""
+    calls = [check_rows(rows, text, cuts, units) for rows in replies if rows is not None]
+    if len(calls) == 1:
+        return [fact for facts in calls[0] for fact in facts]
+    return [fact for claim in zip(*calls, strict=True) for fact in merge_facts(claim)] if calls else None

@@ -9,19 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from itertools import islice
+from types import MappingProxyType
+from typing import Any
 
 import orjson
 
 from ragwatch.core.evidence import Address, ClaimVerdict, CriterionAnswer
-from ragwatch.judges.llm.prompt.parts import SUPPORTED_JOINTLY, facts_key
+from ragwatch.judges.llm.prompt.rubric import FACTS_KEYS, SUPPORTED_JOINTLY
 from ragwatch.model.quantity_row import Part
-
-Kind = TypeVar("Kind")
 
 MAX_NEEDS = 3
 MAX_FACTS = 12  # of one claim
-_VERDICTS = (*map(str, ClaimVerdict), SUPPORTED_JOINTLY)
+_KINDS: Mapping[str, tuple[type, str]] = MappingProxyType(
+    {"object": (dict, "an object"), "array": (list, "a list"), "string": (str, "a string")}
+)
 _MAX_NEED_CHARS = 300
 _MAX_QUOTE_CHARS = 300
 _MAX_REPLY_CHARS = 1_000_000
@@ -108,33 +110,41 @@ class PageIds:
     criteria: Sequence[str] = ()
 
 
-def parse(text: str, keys: Mapping[Part, Sequence[str]], ids: PageIds) -> Reply:
-    """Parse the reply to a prompt that requested these keys about these ids.
+Entries = dict[str, list[tuple[str, dict[str, Any]]]]
+"""Paths and entries of each id that a reply names."""
+
+
+def parse(text: str, schema: Mapping[str, Any], ids: PageIds) -> Reply:
+    """Parse the reply to a prompt with this schema about these ids.
 
     Raises:
         ReplyError: It is not JSON, or does not match the request.
     """
-    reply = _object(text)
-    for part in keys:
-        if part not in reply:
-            raise ReplyError(str(part), "is missing")
-
-    def rows(part: Part, lines: Sequence[str]) -> tuple[ClaimRows, ...] | None:
-        return _rows(reply, part, keys[part], lines, ids) if part in keys else None
-
-    needs, answered = _needs(reply[Part.NEEDS], keys[Part.NEEDS], ids) if Part.NEEDS in keys else (None, None)
+    whole = _object(text)
+    reply = _requested(whole, schema, "")
+    if Part.CRITERIA in reply and (unknown := len(whole[Part.CRITERIA].keys() - set(ids.criteria))):
+        raise ReplyError(Part.CRITERIA, f"has {unknown} names that were not asked for")
+    needs = answered = None
+    if Part.NEEDS in reply:
+        on_page = "id" in schema["properties"][Part.NEEDS]["items"]["properties"]
+        needs, answered = _needs(reply[Part.NEEDS], ids, on_page=on_page)
     return Reply(
-        claims=rows(Part.CLAIMS, ids.claims),
-        useful=_useful(reply[Part.CONTEXTS], ids) if Part.CONTEXTS in keys else None,
+        claims=_rows(reply, Part.CLAIMS, ids.claims, ids),
+        useful=_useful(reply[Part.CONTEXTS], ids) if Part.CONTEXTS in reply else None,
         needs=needs,
         answered=answered,
-        address=Address(_choice(reply, Part.ADDRESS, "", tuple(map(str, Address)))) if Part.ADDRESS in keys else None,
-        reference=rows(Part.REFERENCE, ids.reference),
-        criteria=_criteria(reply[Part.CRITERIA], ids) if Part.CRITERIA in keys else None,
+        address=Address(reply[Part.ADDRESS]) if Part.ADDRESS in reply else None,
+        reference=_rows(reply, Part.REFERENCE, ids.reference, ids),
+        criteria=tuple(
+            (CriterionAnswer(entry["answer"]), entry["quote"][:_MAX_QUOTE_CHARS])
+            for entry in reply[Part.CRITERIA].values()
+        )
+        if Part.CRITERIA in reply
+        else None,
     )
 
 
-def _object(text: str) -> dict[str, object]:
+def _object(text: str) -> dict[str, Any]:
     """Extract the JSON object of a text, which a model without a schema may wrap in a fence or a sentence."""
     if len(text) > _MAX_REPLY_CHARS:
         raise ReplyError("", f"must be shorter than {_MAX_REPLY_CHARS} characters")
@@ -143,36 +153,59 @@ def _object(text: str) -> dict[str, object]:
     try:
         value = orjson.loads(text[start:end] if start >= 0 else "")
     except (ValueError, UnicodeEncodeError):
-        raise ReplyError("", "must be one JSON object") from None
-    return _typed(value, dict, "", "one JSON object")
+        value = None
+    if not isinstance(value, dict):
+        raise ReplyError("", "must be one JSON object")
+    return value
 
 
-def _rows(
-    reply: Mapping[str, object], part: Part, keys: Sequence[str], lines: Sequence[str], ids: PageIds
-) -> tuple[ClaimRows, ...]:
+def _requested(value: object, schema: Mapping[str, Any], path: str) -> Any:  # noqa: ANN401 - JSON
+    """Copy what a schema requests of a value. A reply without facts may leave their keys out, and may have others."""
+    kind, what = _KINDS[schema["type"]]
+    if not isinstance(value, kind):
+        fields = schema.get("required", ())
+        raise ReplyError(path, f"must be {what}" + f" with {' and '.join(fields)}" * ("quote" in fields))
+    if isinstance(value, list):
+        return [_requested(item, schema["items"], f"{path}[{index}]") for index, item in enumerate(value)]
+    if isinstance(value, dict):
+        for key in schema["required"]:
+            if key not in value and (path or key not in FACTS_KEYS.values()):
+                raise ReplyError(_joined(path, key), "is missing")
+        requested = {key: one for key, one in schema["properties"].items() if key in value}
+        return {key: _requested(value[key], one, _joined(path, key)) for key, one in requested.items()}
+    if value not in schema.get("enum", (value,)):
+        raise ReplyError(path, f"must be one of {', '.join(schema['enum'])}")
+    return value
+
+
+def _joined(path: str, key: str) -> str:
+    return f"{path}.{key}" if path else key
+
+
+def _rows(reply: Mapping[str, Any], part: Part, lines: Sequence[str], ids: PageIds) -> tuple[ClaimRows, ...] | None:
     """The rows of each line, which has either one entry as a whole, or entries about its facts."""
-    entries = _all_by_id(reply[part], part, lines)
-    rows: dict[str, ClaimRows] = {name: (_row(*_only(named), keys, ids),) for name, named in entries.items()}
-    key = facts_key(part, keys)
-    if key is not None:  # a reply without facts may leave the key out
-        for name, named in _all_by_id(reply.get(key, []), key, lines).items():
-            if name in rows:
-                raise ReplyError(f"{named[0][0]}.id", f"has an entry in {part}")
-            rows[name] = _facts(named, keys, ids)
+    if part not in reply:
+        return None
+    entries = _only(_by_id(reply[part], part, lines))
+    rows: dict[str, ClaimRows] = {name: (_row(path, entry, ids),) for name, (path, entry) in entries.items()}
+    key = FACTS_KEYS[part]
+    for name, named in _by_id(reply.get(key, []), key, lines).items():
+        if name in rows:
+            raise ReplyError(f"{named[0][0]}.id", f"has an entry in {part}")
+        rows[name] = _facts(named, ids)
     _check_complete(rows, part, lines)
     return tuple(rows[name] for name in lines)
 
 
-def _facts(entries: Sequence[tuple[str, dict[str, object]]], keys: Sequence[str], ids: PageIds) -> ClaimRows:
+def _facts(entries: Sequence[tuple[str, dict[str, Any]]], ids: PageIds) -> ClaimRows:
     """A row for each fact of one line."""
     rows: dict[str, ReplyRow] = {}
     for path, entry in entries:
-        row = _row(path, entry, keys, ids)
-        for index, value in enumerate(_list(entry, "facts", path)):
-            place = f"{path}.facts[{index}]"
-            fact = " ".join(_typed(value, str, place, "a string").split())
+        row = _row(path, entry, ids)
+        for index, value in enumerate(entry["facts"]):
+            fact = " ".join(value.split())
             if not fact or fact in rows:
-                raise ReplyError(place, "must be another part of the line")
+                raise ReplyError(f"{path}.facts[{index}]", "must be another part of the line")
             rows[fact] = replace(row, fact=fact)
     if not rows:
         raise ReplyError(f"{entries[0][0]}.facts", "must not be empty")
@@ -181,107 +214,74 @@ def _facts(entries: Sequence[tuple[str, dict[str, object]]], keys: Sequence[str]
     return tuple(rows.values())
 
 
-def _row(path: str, entry: dict[str, object], keys: Sequence[str], ids: PageIds) -> ReplyRow:
-    other = next((key for key in ("in_reference", "in_answer") if key in keys), None)
-    word = _choice(entry, "verdict", path, _VERDICTS) if "verdict" in keys else None
+def _row(path: str, entry: Mapping[str, Any], ids: PageIds) -> ReplyRow:
+    word = entry.get("verdict")
     jointly = word == SUPPORTED_JOINTLY
+    other = entry.get("in_reference", entry.get("in_answer"))
+    quotes = []
+    for index, cell in enumerate(entry.get("cells", ())):
+        name = _name(cell["context"]).partition(".")[0]  # accept the id of a line of the context
+        if name not in ids.ranks:
+            raise ReplyError(f"{path}.cells[{index}].context", "must be the id of a context on the page")
+        quotes.append((ids.ranks[name], cell["quote"]))
     return ReplyRow(
         ClaimVerdict.SUPPORTED if jointly else None if word is None else ClaimVerdict(word),
-        _quotes(entry, path, ids) if "cells" in keys else (),
-        _yes(entry, other, path) if other else None,
+        tuple(quotes),
+        None if other is None else other == "yes",
         jointly=jointly,
     )
 
 
-def _quotes(entry: dict[str, object], path: str, ids: PageIds) -> tuple[tuple[int, str], ...]:
-    quotes = []
-    for index, cell in enumerate(_list(entry, "cells", path)):
-        place = f"{path}.cells[{index}]"
-        fields = _typed(cell, dict, place, "an object with context and quote")
-        name = _name(_text(fields, "context", place)).partition(".")[0]  # accept the id of a line of the context
-        if name not in ids.ranks:
-            raise ReplyError(f"{place}.context", "must be the id of a context on the page")
-        quotes.append((ids.ranks[name], _text(fields, "quote", place)))
-    return tuple(quotes)
-
-
-def _useful(value: object, ids: PageIds) -> tuple[int, ...]:
+def _useful(entries: Sequence[dict[str, Any]], ids: PageIds) -> tuple[int, ...]:
     """How many lines of each context are useful."""
-    entries = _by_id(value, "contexts", tuple(ids.contexts))
-    counts = []
-    for context, lines in ids.contexts.items():
-        path, entry = entries[context]
-        line_ids, useful = frozenset(lines), set()
-        for index, line in enumerate(_list(entry, "useful", path)):
-            place = f"{path}.useful[{index}]"
-            name = _name(_typed(line, str, place, "a string"))
-            if name not in line_ids:
-                raise ReplyError(place, "must be the id of a line of that context")
-            useful.add(name)
-        counts.append(len(useful))
-    return tuple(counts)
+    named = _only(_by_id(entries, Part.CONTEXTS, ids.contexts))
+    _check_complete(named, Part.CONTEXTS, ids.contexts)
+    for context, (path, entry) in named.items():
+        entry["useful"] = [_name(line) for line in entry["useful"]]
+        for index, line in enumerate(entry["useful"]):
+            if line not in ids.contexts[context]:
+                raise ReplyError(f"{path}.useful[{index}]", "must be the id of a line of that context")
+    return tuple(len(set(named[context][1]["useful"])) for context in ids.contexts)
 
 
-def _needs(value: object, keys: Sequence[str], ids: PageIds) -> tuple[tuple[str, ...] | None, tuple[bool, ...] | None]:
+def _needs(
+    entries: Sequence[dict[str, Any]], ids: PageIds, *, on_page: bool
+) -> tuple[tuple[str, ...] | None, tuple[bool, ...] | None]:
     """Sub-questions that are not on the page, and whether the contexts answer each."""
-    if "id" in keys:
-        entries = _by_id(value, "needs", ids.needs)
-        ordered = [entries[need] for need in ids.needs]
-        return None, tuple(_yes(entry, "answered", path) for path, entry in ordered)
-    needs: dict[str, bool] = {}
-    for index, item in enumerate(_typed(value, list, "needs", "a list")):
-        path = f"needs[{index}]"
-        entry = _typed(item, dict, path, "an object")
-        question = " ".join(_text(entry, "question", path).split())[:_MAX_NEED_CHARS]
+    if on_page:
+        named = _only(_by_id(entries, Part.NEEDS, ids.needs))
+        _check_complete(named, Part.NEEDS, ids.needs)
+        return None, tuple(named[need][1]["answered"] == "yes" for need in ids.needs)
+    needs: dict[str, str | None] = {}
+    for index, entry in enumerate(entries):
+        question = " ".join(entry["question"].split())[:_MAX_NEED_CHARS]
         if not question:
-            raise ReplyError(f"{path}.question", "must not be empty")
-        needs.setdefault(question, _yes(entry, "answered", path) if "answered" in keys else False)
-    kept = tuple(needs)[:MAX_NEEDS]
-    return kept, tuple(needs[question] for question in kept) if "answered" in keys else None
+            raise ReplyError(f"needs[{index}].question", "must not be empty")
+        needs.setdefault(question, entry.get("answered"))
+    kept = dict(islice(needs.items(), MAX_NEEDS))
+    return tuple(kept), None if None in kept.values() else tuple(word == "yes" for word in kept.values())
 
 
-def _criteria(value: object, ids: PageIds) -> tuple[tuple[CriterionAnswer, str], ...]:
-    """Answer and quote, not checked, of each criterion in order."""
-    entries = _typed(value, dict, "criteria", "an object")
-    if unknown := len(entries.keys() - set(ids.criteria)):
-        raise ReplyError("criteria", f"has {unknown} names that were not asked for")
-    answers = []
-    for name in ids.criteria:
-        path = f"criteria.{name}"
-        entry = _typed(_value(entries, name, "criteria"), dict, path, "an object with quote and answer")
-        answer = CriterionAnswer(_choice(entry, "answer", path, tuple(map(str, CriterionAnswer))))
-        answers.append((answer, _text(entry, "quote", path)[:_MAX_QUOTE_CHARS]))
-    return tuple(answers)
+def _only(entries: Entries) -> dict[str, tuple[str, dict[str, Any]]]:
+    """The one entry of each id."""
+    for named in entries.values():
+        if len(named) > 1:
+            raise ReplyError(f"{named[1][0]}.id", "is named twice")
+    return {name: named[0] for name, named in entries.items()}
 
 
-def _by_id(value: object, path: str, ids: Sequence[str]) -> dict[str, tuple[str, dict[str, object]]]:
-    """Path and entry of each id. Every id must be named exactly once."""
-    entries = {name: _only(named) for name, named in _all_by_id(value, path, ids).items()}
-    _check_complete(entries, path, ids)
-    return entries
-
-
-def _only(entries: Sequence[tuple[str, dict[str, object]]]) -> tuple[str, dict[str, object]]:
-    if len(entries) > 1:
-        raise ReplyError(f"{entries[1][0]}.id", "is named twice")
-    return entries[0]
-
-
-def _all_by_id(value: object, path: str, ids: Sequence[str]) -> dict[str, list[tuple[str, dict[str, object]]]]:
+def _by_id(entries: Sequence[dict[str, Any]], path: str, ids: Collection[str]) -> Entries:
     """Paths and entries of each id that is named, in the order of the reply."""
-    entries: dict[str, list[tuple[str, dict[str, object]]]] = {}
-    expected = frozenset(ids)
-    for index, item in enumerate(_typed(value, list, path, "a list")):
-        place = f"{path}[{index}]"
-        entry = _typed(item, dict, place, "an object")
-        name = _name(_text(entry, "id", place))
-        if name not in expected:
-            raise ReplyError(f"{place}.id", "must be an id of the page that was asked about")
-        entries.setdefault(name, []).append((place, entry))
-    return entries
+    named: Entries = {}
+    for index, entry in enumerate(entries):
+        name = _name(entry["id"])
+        if name not in ids:
+            raise ReplyError(f"{path}[{index}].id", "must be an id of the page that was asked about")
+        named.setdefault(name, []).append((f"{path}[{index}]", entry))
+    return named
 
 
-def _check_complete(named: Collection[str], path: str, ids: Sequence[str]) -> None:
+def _check_complete(named: Collection[str], path: str, ids: Collection[str]) -> None:
     missing = [name for name in ids if name not in named]
     if missing:
         raise ReplyError(path, f"has no entry for {', '.join(missing[:5])}")
@@ -290,38 +290,3 @@ def _check_complete(named: Collection[str], path: str, ids: Sequence[str]) -> No
 def _name(text: str) -> str:
     """An id without the brackets or bar of the page: `[kqv]`, `kqv.1|`."""
     return text.strip("[]| ")
-
-
-def _yes(entry: dict[str, object], key: str, path: str) -> bool:
-    return _choice(entry, key, path, ("yes", "no")) == "yes"
-
-
-def _choice(entry: dict[str, object], key: str, path: str, choices: Sequence[str]) -> str:
-    choice = _text(entry, key, path)
-    if choice not in choices:
-        raise ReplyError(_joined(path, key), f"must be one of {', '.join(choices)}")
-    return choice
-
-
-def _text(entry: dict[str, object], key: str, path: str) -> str:
-    return _typed(_value(entry, key, path), str, _joined(path, key), "a string")
-
-
-def _list(entry: dict[str, object], key: str, path: str) -> list[object]:
-    return _typed(_value(entry, key, path), list, _joined(path, key), "a list")
-
-
-def _value(entry: dict[str, object], key: str, path: str) -> object:
-    if key not in entry:
-        raise ReplyError(_joined(path, key), "is missing")
-    return entry[key]
-
-
-def _typed(value: object, kind: type[Kind], path: str, what: str) -> Kind:
-    if not isinstance(value, kind):
-        raise ReplyError(path, f"must be {what}")
-    return value
-
-
-def _joined(path: str, key: str) -> str:
-    return f"{path}.{key}" if path else key

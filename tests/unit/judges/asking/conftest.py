@@ -11,7 +11,8 @@ from support.page_lines import ForeignLine, page_lines
 
 from ragwatch.core.evidence import Evidence
 from ragwatch.core.sample import Context, Sample, Turn
-from ragwatch.judges.llm.prompt.reading import Prompt, Reading, start_reading
+from ragwatch.judges.llm.prompt.prompt import Prompt
+from ragwatch.judges.llm.prompt.reading import Reading
 from ragwatch.model.quantity_row import Part
 
 LIVE = frozenset(Part) - {Part.REFERENCE, Part.CRITERIA}
@@ -168,6 +169,6 @@ def ask_about() -> Callable[..., Reading]:
     ) -> Reading:
         sample = Sample("s", question, tuple(map(Context, contexts)), answer, reference=reference, history=history)
         wanted = parts if parts is not None else LIVE if reference is None else frozenset(Part) - {Part.CRITERIA}
-        return start_reading(sample, parts=wanted, reading=reading, seed=seed)
+        return Reading(sample, parts=wanted, reading=reading, seed=seed)
 
     return begun

@@ -21,8 +21,9 @@ from ragwatch.judges import lexical
 from ragwatch.judges.llm.calls.options import CallOptions
 from ragwatch.judges.llm.judge import LLMJudge
 from ragwatch.judges.llm.prompt import rubric
-from ragwatch.judges.llm.prompt.reading import PROMPT_VERSION, ReplyError, criteria_version, start_reading
-from ragwatch.judges.llm.prompt.schema import PromptTurn, schema
+from ragwatch.judges.llm.prompt.reading import Reading
+from ragwatch.judges.llm.prompt.reply import ReplyError
+from ragwatch.judges.llm.prompt.rubric import PROMPT_VERSION, PromptTurn, criteria_version, schema
 from ragwatch.model.quantities import Quantity, quantity_of
 from ragwatch.model.quantity_row import Part
 
@@ -54,7 +55,7 @@ def test_without_criteria_every_byte_is_as_before() -> None:
             digest.update(rubric.system(turn, parts, with_history=history).encode())
         digest.update(json.dumps(schema(turn, parts)).encode())
     for reading in ("joint", "isolated"):
-        for prompt in start_reading(SAMPLE, parts=parts, reading=reading, seed="seed").prompts():  # type: ignore[arg-type]
+        for prompt in Reading(SAMPLE, parts=parts, reading=reading, seed="seed").prompts():  # type: ignore[arg-type]
             texts = (prompt.system, prompt.user, json.dumps(prompt.schema), str(prompt.max_tokens))
             digest.update("\0".join(texts).encode())
     assert PROMPT_VERSION == "106f03d6"
@@ -80,7 +81,7 @@ def test_the_version_steps_with_everything_that_is_asked() -> None:
 @pytest.mark.parametrize("reading", ["joint", "isolated"])
 def test_questions_stand_in_the_rubric_and_answers_come_from_one_call(reading: Any) -> None:
     """The page has nothing of them; the reply has one object by name, and quotes count if they are verbatim."""
-    started = start_reading(SAMPLE, parts=CRITERIA, reading=reading, seed="seed", criteria=(POLITE, PRICED))
+    started = Reading(SAMPLE, parts=CRITERIA, reading=reading, seed="seed", criteria=(POLITE, PRICED))
     (prompt,) = started.prompts()
     assert '`polite`: Is the tone polite?\n- "Read the \\"manual\\"." is `no`\n- "Gladly!" is `yes`' in prompt.system
     assert "polite" not in prompt.user
@@ -92,7 +93,7 @@ def test_questions_stand_in_the_rubric_and_answers_come_from_one_call(reading: A
     assert prompt.check(json.dumps(pattern))
     reply = {"polite": {"quote": "five days", "answer": "yes"}, "names_price": {"quote": "9 euros", "answer": "no"}}
     started.take([prompt.check(json.dumps({"criteria": reply}))])
-    assert started.prompts() == ()
+    assert not started.prompts()
     assert started.evidence().criteria == (
         CriterionReading("polite", CriterionAnswer.YES, "five days"),
         CriterionReading("names_price", CriterionAnswer.NO, None),
@@ -113,7 +114,7 @@ def test_questions_stand_in_the_rubric_and_answers_come_from_one_call(reading: A
 )
 def test_invalid_replies_are_refused(criteria: object, field: str) -> None:
     """Each is an error that names the field and quotes nothing of the reply."""
-    (prompt,) = start_reading(SAMPLE, parts=CRITERIA, reading="joint", seed="s", criteria=(POLITE,)).prompts()
+    (prompt,) = Reading(SAMPLE, parts=CRITERIA, reading="joint", seed="s", criteria=(POLITE,)).prompts()
     with pytest.raises(ReplyError) as error:
         prompt.check(json.dumps({"criteria": criteria}))
     assert error.value.field == field

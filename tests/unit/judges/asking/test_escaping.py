@@ -14,8 +14,15 @@ from support.page_lines import page_lines
 
 from ragwatch.judges.claims.sentences import spans
 from ragwatch.judges.llm.escaping import MARK, escape, unescape
-from ragwatch.judges.llm.prompt.marks import RandomMarks
-from ragwatch.judges.llm.prompt.page import MarkedLine, MarkedText, PromptPage, claims, sentences, unnumbered
+from ragwatch.judges.llm.prompt.page import (
+    MarkedLine,
+    MarkedText,
+    PromptPage,
+    RandomMarks,
+    claims,
+    sentences,
+    unnumbered,
+)
 
 ANY = st.text(st.characters(exclude_categories=())) | st.lists(
     st.sampled_from(

@@ -13,8 +13,9 @@ from ragwatch.core.evidence import Address, Cell, ClaimVerdict, ContextReading, 
 from ragwatch.core.reference import score_by_reference
 from ragwatch.core.sample import Role, Turn
 from ragwatch.core.scores import score_all, why_unknown
-from ragwatch.judges.llm.prompt.parts import parts_of
-from ragwatch.judges.llm.prompt.reading import Prompt, Reading
+from ragwatch.judges.llm.prompt.prompt import Prompt
+from ragwatch.judges.llm.prompt.reading import Reading
+from ragwatch.judges.llm.prompt.rubric import parts_of
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.quantity_row import Part
 from ragwatch.model.reasons import UnknownReason

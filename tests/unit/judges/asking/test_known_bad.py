@@ -15,7 +15,7 @@ from ragwatch.core.evidence import Evidence
 from ragwatch.core.sample import Context, Sample
 from ragwatch.core.self_tests import fooled, known_bad
 from ragwatch.judges.lexical import judge as lexical
-from ragwatch.judges.llm.prompt.reading import start_reading
+from ragwatch.judges.llm.prompt.reading import Reading
 from ragwatch.model.quantity_row import Part
 
 _ROWS = (Path(__file__).parents[3] / "data" / "readings" / "answers.jsonl").read_text(encoding="utf-8").splitlines()
@@ -45,9 +45,7 @@ def share(samples: list[Sample], read: Callable[[Sample], Evidence]) -> float:
 
 def by_model(model: Any) -> Callable[[Sample], Evidence]:
     """A reading in which a model replies."""
-    return lambda sample: model.read(
-        start_reading(sample, parts=frozenset({Part.CLAIMS}), reading="joint", seed="seed")
-    )
+    return lambda sample: model.read(Reading(sample, parts=frozenset({Part.CLAIMS}), reading="joint", seed="seed"))
 
 
 @pytest.mark.uncounted

@@ -19,8 +19,9 @@ from ragwatch.judges.lexical.passages import context_text
 from ragwatch.judges.lexical.reader import Thresholds, read
 from ragwatch.judges.lexical.tables import shipped
 from ragwatch.judges.llm.injection import is_prompt_injection
+from ragwatch.judges.llm.prompt.prompt import Prompt
 from ragwatch.judges.llm.prompt.quotes import folded, is_verbatim, shares_words
-from ragwatch.judges.llm.prompt.reading import Prompt, start_reading
+from ragwatch.judges.llm.prompt.reading import Reading
 from ragwatch.model.quantity_row import Part
 
 pytestmark = pytest.mark.uncounted
@@ -97,7 +98,7 @@ def test_cells_come_back(name: str, reading: Literal["joint", "isolated"], limit
     """The contexts that support each claim are those of the reading that the reply was written from."""
     for sample in samples(name, limit):
         expected = read(sample, claims_of(sample.answer, sample.question), shipped(), Thresholds())
-        inquiry = start_reading(sample, parts=frozenset({Part.CLAIMS, Part.CONTEXTS}), reading=reading, seed=sample.id)
+        inquiry = Reading(sample, parts=frozenset({Part.CLAIMS, Part.CONTEXTS}), reading=reading, seed=sample.id)
         inquiry.take([ask.check(json.dumps(reply_of(ask, sample, expected))) for ask in inquiry.prompts()])
         found = inquiry.evidence()
         assert [claim.contexts for claim in found.claims] == [claim.contexts for claim in expected.claims]
@@ -117,7 +118,7 @@ def test_prompt_and_reply_are_small(name: str, limit: int) -> None:
     """At most a quarter of the peer's prompt and 600 tokens of reply on average; a full reply fits its limit."""
     prompts, replies = [], []
     for sample in samples(name, limit):
-        (ask,) = start_reading(sample, parts=LIVE, reading="joint", seed=sample.id).prompts()
+        (ask,) = Reading(sample, parts=LIVE, reading="joint", seed=sample.id).prompts()
         evidence = read(sample, claims_of(sample.answer, sample.question), shipped(), Thresholds())
         reply = json.dumps(reply_of(ask, sample, evidence), separators=(",", ":"))
         assert len(reply) / 3 <= ask.max_tokens

@@ -11,10 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragwatch.core.evidence import Address, ClaimVerdict
-from ragwatch.judges.llm.prompt.reading import PROMPT_VERSION, ReplyError
-from ragwatch.judges.llm.prompt.reply import PageIds, Reply, ReplyRow, parse
-from ragwatch.judges.llm.prompt.rubric import system
-from ragwatch.judges.llm.prompt.schema import PromptTurn, keys, schema
+from ragwatch.judges.llm.prompt.reply import PageIds, Reply, ReplyError, ReplyRow, parse
+from ragwatch.judges.llm.prompt.rubric import PROMPT_VERSION, PromptTurn, schema, system
 from ragwatch.model.quantity_row import Part
 
 NAMES = PageIds(
@@ -24,8 +22,9 @@ NAMES = PageIds(
     needs=(),
     reference=("hgp.1",),
 )
-KEYS = keys(PromptTurn.JOINT, frozenset(Part) - {Part.CRITERIA})
 EVERY = frozenset(Part) - {Part.CRITERIA}
+FACTS = {"facts": ["a b"], "cells": [], "in_answer": "no"}
+SHAPE = schema(PromptTurn.JOINT, EVERY)
 
 
 def a_reply() -> dict[str, Any]:
@@ -54,7 +53,7 @@ def a_reply() -> dict[str, Any]:
 
 def test_a_valid_reply() -> None:
     """Entries may come in any order; ids may carry the brackets and line numbers of the page."""
-    assert parse(json.dumps(a_reply()), KEYS, NAMES) == Reply(
+    assert parse(json.dumps(a_reply()), SHAPE, NAMES) == Reply(
         claims=(
             (ReplyRow(ClaimVerdict.SUPPORTED, ((2, "five days"),), other=True),),
             (ReplyRow(ClaimVerdict.NOT_IN_CONTEXT, (), other=False),),
@@ -72,7 +71,7 @@ def test_a_valid_reply() -> None:
 )
 def test_wrapped(dress: str) -> None:
     """Models without a schema wrap the object in a fence, a sentence or their thoughts."""
-    assert parse(dress.format(json.dumps(a_reply())), KEYS, NAMES).address is Address.PARTIALLY
+    assert parse(dress.format(json.dumps(a_reply())), SHAPE, NAMES).address is Address.PARTIALLY
 
 
 def a_change(*path: Any, to: Any = ...) -> Callable[[dict[str, Any]], None]:
@@ -103,7 +102,8 @@ def a_change(*path: Any, to: Any = ...) -> Callable[[dict[str, Any]], None]:
         ("claims[1].id", a_change("claims", 0, "id", to="rwd.1")),
         ("facts", a_change("facts", to="days")),
         ("facts[0]", a_change("facts", to=["days"])),
-        ("reference_facts[0].id", a_change("reference_facts", to=[{"id": "rwd.1"}])),
+        ("reference_facts[0].facts", a_change("reference_facts", to=[{"id": "hgp.1", "cells": [], "in_answer": "no"}])),
+        ("reference_facts[0].id", a_change("reference_facts", to=[FACTS | {"id": "rwd.1"}])),
         ("claims[0].verdict", a_change("claims", 0, "verdict")),
         ("claims[0].verdict", a_change("claims", 0, "verdict", to="Supported!")),
         ("claims[0].verdict", a_change("claims", 0, "verdict", to=True)),
@@ -128,7 +128,7 @@ def test_what_is_wrong_is_named(field: str, change: Callable[[dict[str, Any]], N
     reply = a_reply()
     change(reply)
     with pytest.raises(ReplyError) as caught:
-        parse(json.dumps(reply), KEYS, NAMES)
+        parse(json.dumps(reply), SHAPE, NAMES)
     assert caught.value.field == field
     assert str(caught.value).startswith(f"{field}: ")
 
@@ -148,7 +148,7 @@ def test_what_is_wrong_is_named(field: str, change: Callable[[dict[str, Any]], N
 def test_no_object(text: str) -> None:
     """What is no JSON object (cut short, nested without end, too long, not finite) is an error like any other."""
     with pytest.raises(ReplyError) as caught:
-        parse(text, KEYS, NAMES)
+        parse(text, SHAPE, NAMES)
     assert caught.value.field == "" or caught.value.field in set(map(str, Part))
 
 
@@ -161,7 +161,7 @@ def test_an_error_never_repeats_the_reply(path: tuple[Any, ...]) -> None:
     reply = a_reply()
     a_change(*path, to=STRANGE)(reply)
     with pytest.raises(ReplyError) as caught:
-        parse(json.dumps(reply), KEYS, NAMES)
+        parse(json.dumps(reply), SHAPE, NAMES)
     assert STRANGE not in str(caught.value)
 
 
@@ -177,16 +177,16 @@ JSON = st.recursive(
 def test_anything_at_all(found: Any) -> None:
     """Whatever a model says, it is a reply or a `ReplyError`."""
     with pytest.raises(ReplyError):
-        parse(found if isinstance(found, str) else json.dumps(found), KEYS, NAMES)
+        parse(found if isinstance(found, str) else json.dumps(found), SHAPE, NAMES)
 
 
 def test_needs_are_few_and_different() -> None:
     """At most three sub-questions count; the same one twice is one, and none at all is legal."""
     reply = a_reply()
     reply["needs"] = [{"question": each, "answered": "no"} for each in ("a?", "a?", "b?", "c?", "d?")]
-    assert parse(json.dumps(reply), KEYS, NAMES).needs == ("a?", "b?", "c?")
+    assert parse(json.dumps(reply), SHAPE, NAMES).needs == ("a?", "b?", "c?")
     reply["needs"] = []
-    assert parse(json.dumps(reply), KEYS, NAMES).needs == ()
+    assert parse(json.dumps(reply), SHAPE, NAMES).needs == ()
 
 
 @pytest.mark.parametrize("turn", PromptTurn)
@@ -215,7 +215,7 @@ def test_the_pattern_shown_in_the_rubric_is_a_reply_of_that_shape(turn: PromptTu
         pattern = json.loads(system(turn, parts).rpartition("\n")[2])
         assert list(pattern) == schema(turn, parts)["required"]
         names = PageIds(("rwd.1",), {"kqv": ("kqv.1",)}, {"kqv": 0}, ("nds.1",), ("hgp.1",))
-        assert isinstance(parse(json.dumps(pattern), keys(turn, parts), names), Reply)
+        assert isinstance(parse(json.dumps(pattern), schema(turn, parts), names), Reply)
 
 
 def test_the_version_is_eight_digits() -> None:

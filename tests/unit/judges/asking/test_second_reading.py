@@ -20,7 +20,7 @@ from ragwatch.core.self_tests import SELF_TEST_KEY
 from ragwatch.errors import ConfigError, JudgeError
 from ragwatch.judges.llm.calls.options import CallOptions
 from ragwatch.judges.llm.judge import LLMJudge
-from ragwatch.judges.llm.prompt.reading import PROMPT_VERSION
+from ragwatch.judges.llm.prompt.rubric import PROMPT_VERSION
 from ragwatch.judges.llm.second_reading import without_instructions
 from ragwatch.model.quantities import Quantity
 from ragwatch.telemetry import EventCount, Telemetry
