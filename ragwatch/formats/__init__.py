@@ -1,6 +1,6 @@
 """Formats: convert logged records to samples. Pure functions.
 
-A format has the members of `shape.Format`; to add one, add it to `FORMATS`.
+A format has the members of `shape.Format`; to add one, add a row to `providers` or `traces.export`.
 `custom` and `auto` are reader classes. `record.parse` decodes a line into the record that readers take.
 """
 
@@ -11,21 +11,11 @@ from types import MappingProxyType
 
 from ragwatch.core.sample import Sample
 from ragwatch.errors import ConfigError
-from ragwatch.formats import (
-    canonical,
-    file_search,
-    haystack,
-    langchain,
-    langserve,
-    llamaindex,
-    openai,
-    ragas,
-    vertex,
-)
+from ragwatch.formats import canonical
 from ragwatch.formats.auto import AutoReader
 from ragwatch.formats.custom import NAME as CUSTOM
 from ragwatch.formats.custom import MappingReader
-from ragwatch.formats.providers import PROVIDERS
+from ragwatch.formats.providers import LIBRARIES, PROVIDERS
 from ragwatch.formats.shape import Format, Record, RecordReader
 from ragwatch.formats.traces.export import EXPORTS
 
@@ -33,16 +23,7 @@ from ragwatch.formats.traces.export import EXPORTS
 FORMATS: Mapping[str, Format] = MappingProxyType(
     {
         canonical.NAME: canonical,
-        ragas.NAME: ragas,
-        llamaindex.NAME: llamaindex,
-        haystack.NAME: haystack,
-        **{export.NAME: export for export in EXPORTS},
-        **{provider.NAME: provider for provider in PROVIDERS},
-        vertex.NAME: vertex,
-        file_search.NAME: file_search,
-        openai.NAME: openai,
-        langserve.NAME: langserve,
-        langchain.NAME: langchain,
+        **{shape.NAME: shape for shape in (*LIBRARIES, *EXPORTS, *PROVIDERS)},
     }
 )
 TRACES = frozenset(export.NAME for export in EXPORTS)

@@ -35,14 +35,20 @@ class AutoReader:
         Raises:
             FormatError: unknown_format, with the keys of the record; or an error of the matching format.
         """
+        return self._format_of(record).read(record, fallback_id)
+
+    def extract(self, record: Record) -> Record:
+        """Return a record of any format in the canonical one."""
+        return self._format_of(record).extract(record)
+
+    def _format_of(self, record: Record) -> Format:
         for shape in self._formats:
             if shape.matches(record):
-                sample = shape.read(record, fallback_id)
                 if shape is not self._last or not self._keys:
                     self._last, self._keys = shape, frozenset(record)
-                return sample
+                return shape
         if self._keys and len(self._keys & record.keys()) >= _MIN_SHARED_KEYS * len(self._keys):
-            return self._last.read(record, fallback_id)
+            return self._last
         raise unknown(record)
 
 

@@ -42,6 +42,11 @@ def matches(record: Record) -> bool:
     return "answer" in record and "question" in record and ("contexts" in record or "context_refs" in record)
 
 
+def extract(record: Record) -> Record:
+    """Return the record itself."""
+    return record
+
+
 def read(record: Record, fallback_id: str) -> Sample:
     """Return the sample in a record of this format.
 

@@ -38,17 +38,15 @@ class _Functions(functions.Functions):
 
 _OWN: Mapping[str, _Value] = {
     "from_json": fields.embedded,
+    "turns": retrieved.turns_of,
     **{
         function.__name__: function
         for function in (
-            messages.answers,
-            retrieved.answer_of,
-            retrieved.distinct,
-            retrieved.documents,
-            retrieved.message_text,
-            retrieved.question_of,
-            retrieved.retrieved,
-            retrieved.turns_before,
+            *(messages.answers, messages.question_text),
+            *(retrieved.answer_of, retrieved.chain_result, retrieved.chat_contexts, retrieved.distinct),
+            *(retrieved.documents, retrieved.file_search, retrieved.filled, retrieved.grounding),
+            *(retrieved.message_text, retrieved.output_text, retrieved.question_of, retrieved.retrieved),
+            *(retrieved.turns_before, retrieved.with_ids),
         )
     },
 }

@@ -258,8 +258,8 @@ def _shallow(value: dict[str, object] | list[object], depth: int) -> bool:
     return True
 
 
-def _asked(record: Record) -> str | None:
-    """The question beside a response that does not hold it; None if the record names none."""
+def asked(record: Record) -> str | None:
+    """Return the question beside a response that does not hold it; None if the record names none."""
     if "question" in record:
         text_of = record["question"]
         return text_of if isinstance(text_of, str) and text_of.strip() else None
@@ -312,7 +312,7 @@ def assemble(
     route, reference = record.get("route"), _reference(record) if reference is None else reference
     parts = (
         (id_value if type(id_value) is str else identity(id_value, id_key)) or fallback_id,
-        question if question and not question.isspace() else _asked(record),
+        question if question and not question.isspace() else asked(record),
         contexts,
         answer,
         at,

@@ -89,7 +89,8 @@ def guess(records: Sequence[Record]) -> FormatGuess:
 
 def known_formats(records: Sequence[Record]) -> list[FormatGuess]:
     """Return the known formats that read any of the records, the one that reads most first."""
-    tried = [replace(_tried(name, shape, records), mapping=shape.MAPPING) for name, shape in FORMATS.items()]
+    matching = {name: shape for name, shape in FORMATS.items() if any(map(shape.matches, records))}
+    tried = [replace(_tried(name, shape, records), mapping=shape.MAPPING) for name, shape in matching.items()]
     return sorted((one for one in tried if one.share), key=lambda one: -(one.share or 0.0))
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ragwatch.core.sample import Sample
 from ragwatch.errors import FormatError
-from ragwatch.formats import openai
+from ragwatch.formats import FORMATS
 from ragwatch.formats.custom import NAME as CUSTOM
 from ragwatch.formats.custom import MappingReader
 from ragwatch.formats.guess import FormatGuess, cut, propose
@@ -57,9 +57,9 @@ def guess_prompt(records: Sequence[Record]) -> FormatGuess | None:
     proposed = propose(records)
     mapping = {**proposed.mapping}
     if "answer" not in mapping:
-        if not any(map(openai.matches, records)):
+        if not any(map(FORMATS["openai"].matches, records)):
             return None
-        mapping["answer"] = openai.MAPPING["answer"]
+        mapping["answer"] = FORMATS["openai"].MAPPING["answer"]
     mapping.pop("history", None)  # it holds the prompts
     guesses = (
         _cut_out(records, _asked(expression) | mapping | {"contexts": expression})

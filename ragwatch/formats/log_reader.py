@@ -90,19 +90,17 @@ class LogReader:
         Raises:
             FormatError: A required field is wrong.
         """
-        extracted, failed, read = record, tuple[LostField, ...](), self._reader.read
+        failed: tuple[LostField, ...] = ()
         if isinstance(self._reader, MappingReader):
             extracted, failed = self._reader.extract_what_it_can(record)
-            read = canonical.read
-        changed = self._changed(extracted)
-        whole = changed if complete is None else complete(changed)
-        sample, lost = read_without_wrong_fields(read, whole, fallback_id)
+            extracted = extracted if complete is None else complete(extracted)
+        else:
+            extracted = self._reader.extract(record if complete is None else complete(record))
+        sample, lost = read_without_wrong_fields(self._changed(extracted), fallback_id)
         return self._split(sample), (*failed, *lost)
 
     def _read_and_change(self, record: Record, fallback_id: str) -> Sample:
-        if isinstance(self._reader, MappingReader):
-            return self._split(canonical.read(self._changed(self._reader.extract(record)), fallback_id))
-        return self._split(self._reader.read(self._changed(record), fallback_id))
+        return self._split(canonical.read(self._changed(self._reader.extract(record)), fallback_id))
 
     def _changed(self, record: Record) -> Record:
         """A record with times in UTC and the texts of its contexts."""

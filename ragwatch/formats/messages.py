@@ -23,7 +23,7 @@ ROLES = MappingProxyType(
 )
 _NO_SPEAKERS = frozenset({"system", "developer", "tool", "function", "systemmessage", "toolmessage"})
 _ROLE_KEYS = ("role", "type", "speaker")
-_TEXT_KEYS = ("content", "text", "blocks", "message")
+_TEXT_KEYS = ("content", "text", "blocks", "message", "parts")
 _ROLE_PROMPT = re.compile(
     r"(?i:you are|you're|act as|your (?:name|role|task|job) is) (?:an? |the |to |[A-Z])"
     r"|(?i:you (?:answer|respond|reply|assist|help|serve|support|work)|answer|respond|reply|help|use)\b"
@@ -58,7 +58,7 @@ def content_text(content: object) -> str | None:
         return content
     if not isinstance(content, list):
         return None
-    parts = [part.get("text") if isinstance(part, dict) else part for part in content]
+    parts = [part.get("text") if isinstance(part, dict) and not part.get("thought") else part for part in content]
     texts = [part for part in parts if isinstance(part, str)]
     return "".join(texts) if texts else None
 

@@ -12,16 +12,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
 from ragwatch.core.sample import RejectReason, Sample
 from ragwatch.errors import FormatError
-from ragwatch.formats import fields
+from ragwatch.formats import canonical, fields
 from ragwatch.formats.shape import Record
 
-Read = Callable[[Record, str], Sample]
 _NAMES: Mapping[str, str] = MappingProxyType(
     dict.fromkeys(fields.TIME_KEYS, "at")
     | dict.fromkeys(fields.ID_KEYS, "id")
@@ -66,8 +65,8 @@ def name_of(path: str) -> str | None:
     return _NAMES.get(steps[0]) if steps else None
 
 
-def read_without_wrong_fields(read: Read, record: Record, fallback_id: str) -> tuple[Sample, tuple[LostField, ...]]:
-    """Return the sample in a record, and the optional fields that had to be left out.
+def read_without_wrong_fields(record: Record, fallback_id: str) -> tuple[Sample, tuple[LostField, ...]]:
+    """Return the sample in a record of the canonical format, and the optional fields that had to be left out.
 
     Raises:
         FormatError: A required field is wrong, or so many fields are that the record is no answer.
@@ -75,7 +74,7 @@ def read_without_wrong_fields(read: Read, record: Record, fallback_id: str) -> t
     lost: list[LostField] = []
     while True:
         try:
-            return read(record, fallback_id), tuple(lost)
+            return canonical.read(record, fallback_id), tuple(lost)
         except FormatError as error:
             name = name_of(error.field)
             smaller = None if name is None or len(lost) == _MAX_FIELDS else _without(record, error.field)

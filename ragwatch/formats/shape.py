@@ -14,6 +14,14 @@ Record = Mapping[str, object]
 class RecordReader(Protocol):
     """Converts records to samples."""
 
+    def extract(self, record: Record) -> Record:
+        """Return what `canonical` reads in place of a record.
+
+        Raises:
+            FormatError: Required parts are not in it.
+        """
+        ...
+
     def read(self, record: Record, fallback_id: str) -> Sample:
         """Return the sample in a record; `fallback_id` is its id if the record has none.
 
@@ -24,7 +32,7 @@ class RecordReader(Protocol):
 
 
 class Format(RecordReader, Protocol):
-    """A known format: the members of a module in this package.
+    """A known format: `canonical`, a row of `providers` or one of `traces.export`.
 
     Attributes:
         NAME: Name in the configuration.

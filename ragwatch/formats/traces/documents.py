@@ -18,7 +18,7 @@ from ragwatch.formats.traces.messages import unwrapped
 from ragwatch.formats.traces.span import Span
 
 TEXT_KEYS = ("text", "content", "page_content", "pageContent", "chunk", "body", "document", "passage", "long_text",
-             "snippet", "raw_text", "chunk_text")  # fmt: skip
+             "snippet", "raw_text", "chunk_text", "text_resource")  # fmt: skip
 ID_KEYS = (
     "id",
     "id_",
@@ -41,7 +41,7 @@ LIST_KEYS = ("documents", "docs", "results", "nodes", "source_nodes", "sourceNod
              "contexts", "context", "chunks", "retrieved_contexts", "retrieved_documents", "matches", "hits",
              "sources", "points", "items", "search_results", "retrieval_results", "retrievalResults", "data",
              "output", "outputs", "result", "response", "value")  # fmt: skip
-_INNER_KEYS = ("node", "document", "kwargs", "payload", "_source", "item", "doc", "data")
+_INNER_KEYS = ("node", "document", "kwargs", "payload", "_source", "item", "doc", "data", "init_parameters")
 _METADATA_KEYS = ("metadata", "meta", "payload")
 _JSON_KEYS = (
     "gen_ai.retrieval.documents",

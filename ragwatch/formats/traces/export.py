@@ -67,10 +67,14 @@ class TraceExport:
 
     def read(self, record: Record, fallback_id: str) -> Sample:
         """Return the sample in a record of this format."""
+        return canonical.read(self.extract(record), fallback_id)
+
+    def extract(self, record: Record) -> Record:
+        """Return the trace in a record as a record in the canonical format."""
         bare = self._is_row(record) and "parts" not in record and self.nested not in record
         if not self.matches(record) or (bare and (_text_at(record, _PARENTS) or _last_parent(record))):
             raise fields.missing(self.nested, _JOIN)
-        trace_id = _text_at(record, _TRACE_IDS) or fallback_id
+        trace_id = _text_at(record, _TRACE_IDS)
         result = assemble(self._spans(record, trace_id))
         if len(result.records) != 1:
             if bare:
@@ -80,7 +84,7 @@ class TraceExport:
         logged, own = fields.embedded(record.get("metadata")), made["metadata"]
         if isinstance(logged, dict) and isinstance(own, dict) and self.nested in record:
             made["metadata"] = logged | own
-        return canonical.read(made, fallback_id)
+        return made
 
     def _is_row(self, record: Record) -> bool:
         return any(mark in record for mark in self.marks)
