@@ -96,7 +96,8 @@ class _Proposal:
 
 def _question(part: str, listed: Sequence[Candidate]) -> str:
     """What is asked of the fields that may be a part."""
-    asked = f"which of these is the {part}?" if len(listed) > 1 else "is this what was retrieved?"
+    alone = "is this what was retrieved?" if part == "contexts" else f"is this the {part}?"
+    asked = f"which of these is the {part}?" if len(listed) > 1 else alone
     return f"{asked} {'; '.join(one.shown for one in listed)}"
 
 

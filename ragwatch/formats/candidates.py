@@ -126,7 +126,7 @@ def context_candidates(known: Sequence[LogField], *, varied: bool) -> list[Candi
     messages = tuple(f"{field.path}[]" for field in known if any(map(_is_conversation, field.values.values())))
     for field in known:
         if field.path.startswith(messages) or any(
-            field.path.startswith(f"{one.field.path}[]") for one in listed if one.expression.endswith("}")
+            field.path.startswith(f"{one.field.path}[]") for one in listed if one.expression.endswith(("}", "})"))
         ):
             continue  # inside a list that is a candidate itself
         extracted = _extracted(field)
@@ -169,7 +169,10 @@ def _projected(field: LogField, lists: Values, objects: Sequence[Mapping[str, ob
         for position, value in lists.items()
         if isinstance(value, list)
     }
-    return f"{field.path}[].{{{inner}}}", values
+    expression = f"{field.path}[].{{{inner}}}"
+    if any(len({*passages}) < len(passages) for passages in values.values()):  # repeated for each of its uses
+        return f"distinct({expression})", {position: [*dict.fromkeys(some)] for position, some in values.items()}
+    return expression, values
 
 
 def _is_message(item: Mapping[str, object]) -> bool:
@@ -222,7 +225,12 @@ def _contexts_fault(values: Values, *, varied: bool) -> str:
         return "is the same in every record"
     if all(map(is_prompt, texts)):
         return "is a whole prompt"
-    return ""
+    objects = [value for text in texts if isinstance(value := fields.embedded(text), dict)]
+    return "is JSON in a text" if len(objects) >= _MOST * len(texts) and all(map(_is_list, values.values())) else ""
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, list)
 
 
 def _is_scalar(value: object) -> bool:

@@ -185,7 +185,7 @@ class _Parts:
         named = [one for one in listed if one.rank < UNNAMED]
         if named or part != "contexts":
             return named
-        lists = [one for one in listed if one.expression.endswith("}") or not single_texts(one)]
+        lists = [one for one in listed if one.expression.endswith(("}", "})")) or not single_texts(one)]
         return lists[:1]
 
     def _whole(self) -> set[int]:
@@ -241,7 +241,8 @@ class _Parts:
             chosen = self.chosen[part]
             rest = [one for one in self._usable(part) if one not in chosen] if chosen else []
             others = [one for one in rest if _is_as_likely(one, chosen[0])]
-            if others or (part == "contexts" and any(map(_is_vague, chosen))):
+            blind = part == "answer" and not self.chosen["question"] and any(_is_weak_answer(one) for one in chosen)
+            if others or blind or (part == "contexts" and any(map(_is_vague, chosen))):
                 decisions[part] = (chosen[0], *others)
         return decisions
 
@@ -257,6 +258,11 @@ class _Parts:
             f" records, {answers}; a sample is one record, so log the answer together with the contexts that it was"
             " made from"
         )
+
+
+def _is_weak_answer(answer: Candidate) -> bool:
+    """Whether its name may as well be that of the question."""
+    return answer.rank == UNNAMED or names.is_weak("answer", answer.rank)
 
 
 def _is_vague(contexts: Candidate) -> bool:

@@ -281,7 +281,8 @@ def _returned(value: object) -> Sequence[Document] | None:
     if isinstance(value, list):
         parts = [part for part in value if isinstance(part, dict)]
         if any(map(_is_retrieved, parts)):
-            return [one for part in parts for one in _block(part) or ()]
+            blocks = [_block(part) for part in parts]
+            return None if None in blocks else [one for block in blocks for one in block or ()]
         held = [part["json"] for part in parts if "json" in part]
         typed = all(part.get("type", "text") == "text" and part.keys() <= {"type", "text"} for part in parts)
         value = held[0] if held else content_text(value) if typed and parts else value

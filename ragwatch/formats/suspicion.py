@@ -2,9 +2,9 @@
 
 | part     | suspected if                                                                                        |
 |----------|-----------------------------------------------------------------------------------------------------|
-| contexts | ids, file names, links or titles; the same in every record; a prompt; parts of the answer; cut short |
+| contexts | ids, file names, links or titles; the same or none in all records; a prompt; in the answer; cut short |
 | question | a prompt, an id, or the same in every record                                                        |
-| answer   | the question, a status, or the same in every record                                                 |
+| answer   | the question, a status, the same in every record, or empty in most                                  |
 | id       | one id for several answers                                                                          |
 | at       | before 2000 or after 2100                                                                           |
 """
@@ -112,6 +112,8 @@ def doubts(sample: Sample) -> Iterator[SuspectReason]:
 def _contexts(samples: Sequence[Sample]) -> Iterator[Suspicion]:
     filled = [one for one in samples if any(context.text.strip() for context in one.contexts)]
     if not filled:
+        if _differ(samples):
+            yield Suspicion("contexts", "empty", "no record holds a context: nothing was retrieved, or it is not read")
         return
     first, texts = filled[0].contexts[0].text, [context.text for one in filled for context in one.contexts]
     if sum(map(contexts_are_names, filled)) >= _MOST * len(filled):
@@ -177,6 +179,10 @@ def _is_prompt(question: str, sample: Sample) -> bool:
 
 def _answer(samples: Sequence[Sample]) -> Iterator[Suspicion]:
     said = [one for one in samples if one.answer.strip()]
+    if len(samples) >= MIN_DISTINCT and len(said) < _HALF * len(samples):
+        yield Suspicion(
+            "answer", "empty", f"the answer is empty in {len(samples) - len(said)} of {len(samples)} records"
+        )
     if len(said) < MIN_DISTINCT:
         return
     shown, different = example(said[0].answer), {one.answer for one in said}
