@@ -13,8 +13,7 @@ from pathlib import Path
 from ragwatch.core.sample import Sample, SkipReason
 from ragwatch.core.tally import PartOutcome
 from ragwatch.errors import FormatError
-from ragwatch.formats import canonical
-from ragwatch.formats.auto import NAME as AUTO
+from ragwatch.formats import AUTO, canonical
 from ragwatch.formats.custom import KEYS, REQUIRED
 from ragwatch.formats.expressions import extractor
 from ragwatch.formats.log_fields import log_fields

@@ -25,9 +25,8 @@ from ragwatch.formats.guess import PARTS, FormatGuess, guess, holds_answer, know
 from ragwatch.formats.guess_split import guess_prompt, prompts_of, propose_split
 from ragwatch.formats.guess_where import EVERY_OBJECT, propose_where
 from ragwatch.formats.log_reader import LogReader, RecordRules
-from ragwatch.formats.prompts import has_prompt
 from ragwatch.formats.split import Splitter
-from ragwatch.formats.suspicion import MIN_DISTINCT, suspicions
+from ragwatch.formats.suspicion import MIN_DISTINCT, has_prompt, suspicions
 
 _SEPARATE = "# no answer is proposed: log an answer and its contexts in one record, then map again"
 _NOTHING = "# no field looks like a question, contexts or an answer: write a mapping by hand"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,20 +10,24 @@ from types import MappingProxyType
 from ragwatch.errors import FormatError
 from ragwatch.formats import fields, names
 from ragwatch.formats.log_fields import LogField
-from ragwatch.formats.prompts import is_prompt
-from ragwatch.formats.suspicion import EARLIEST, LATEST, MIN_DISTINCT, example, is_name
-from ragwatch.formats.times import epoch_seconds
+from ragwatch.formats.suspicion import (
+    MAX_STATUSES,
+    MIN_DISTINCT,
+    MIN_STATUS_SAMPLES,
+    NO_WORDS,
+    example,
+    is_name,
+    is_prompt,
+)
+from ragwatch.formats.times import EARLIEST, LATEST, epoch_seconds
 
 UNNAMED = 90.0
 """Rank of a field whose name says nothing."""
 _MOST = 0.8
 _MAX_ROUTE_CHARS = 128
 _MAX_ROUTES = 50
-_MAX_STATUSES = 3
 _MAX_NAME_WORDS = 2
-_MIN_STATUS_RECORDS = 6
 _MESSAGE_PARTS = ("text", "output_text", "input_text", "thinking", "tool_use")
-_NO_QUESTION = re.compile(r"[0-9a-f-]{16,}|[\d\W_]+|[a-z][a-z0-9+.-]{1,12}://\S+", re.IGNORECASE)
 Values = Mapping[int, object]
 
 
@@ -104,12 +107,12 @@ def _text_fault(part: str, values: Values, *, varied: bool) -> str:
     different = set(texts)
     if varied and len(texts) >= MIN_DISTINCT and len(different) == 1:
         return "is the same in every record"
-    if sum(_NO_QUESTION.fullmatch(text.strip()) is not None for text in texts) > _MOST * len(texts):
+    if sum(NO_WORDS.fullmatch(text.strip()) is not None for text in texts) > _MOST * len(texts):
         return "is an id, a number or a link"
     if part == "question" and sum(is_prompt(text) for text in texts) > _MOST * len(texts):
         return "is a whole prompt"
     words = all(len(text.split()) == 1 and text.isascii() for text in texts)
-    if part == "answer" and words and len(different) <= _MAX_STATUSES and len(texts) >= _MIN_STATUS_RECORDS:
+    if part == "answer" and words and len(different) <= MAX_STATUSES and len(texts) >= MIN_STATUS_SAMPLES:
         return "is one of a few words, like a status"
     return ""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from sys import float_info
 
 import orjson
@@ -17,7 +17,6 @@ from ragwatch.formats.times import EARLIEST, LATEST, epoch_seconds, implausible
 
 TEXT_KEYS = ("text", "content", "page_content", "chunk", "body")
 ID_KEYS = ("id", "request_id", "run_id")
-QUESTION_KEYS = ("question", "query", "user_question", "user_query", "user_input", "userQuestion", "prompt")
 LIST_KEYS = ("contexts", "documents", "results", "context", "retrieved_contexts", "source_documents", "chunks", "hits")
 CONTEXT_ID_KEYS = ("id", "chunk_id", "doc_id", "document_id")
 REFERENCE_KEYS = ("reference_answer", "ground_truth", "expected_answer", "gold_answer", "expected_output", "ideal")
@@ -156,32 +155,6 @@ def _list_of(value: object, path: str) -> list[object]:
     if isinstance(value, str):
         return [value] if value.strip() else []
     raise wrong(path, "a list", value)
-
-
-def question(record: Record) -> str | None:
-    """Return the question that was logged beside a response; None if there is none under the usual names."""
-    value = first(record, QUESTION_KEYS)[1]
-    return value if isinstance(value, str) else None
-
-
-def part(record: Record, key: str) -> Record:
-    """Return the object under a key, which may be JSON that was logged as text; the record itself if there is none."""
-    inner = embedded(record.get(key))
-    return inner if isinstance(inner, dict) else record
-
-
-def without_repeats(passages: Iterable[Context]) -> tuple[Context, ...]:
-    """Return contexts without those of the same id and text as an earlier one.
-
-    For logs that repeat a passage for each of its uses. What a retriever returns twice is a fault, and is kept.
-
-    >>> len(without_repeats([Context("a", "1"), Context("b", "1"), Context("a", "1")]))
-    2
-    """
-    kept: dict[tuple[str, str | None], Context] = {}
-    for passage in passages:
-        kept.setdefault((passage.text, passage.id), passage)
-    return tuple(kept.values())
 
 
 def context(item: object, path: str, rank: int) -> Context:

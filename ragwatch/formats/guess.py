@@ -94,7 +94,8 @@ def known_formats(records: Sequence[Record]) -> list[FormatGuess]:
     return sorted((one for one in tried if one.share), key=lambda one: -(one.share or 0.0))
 
 
-def _tried(name: str, reader: RecordReader, records: Sequence[Record]) -> FormatGuess:
+def read_all(reader: RecordReader, records: Sequence[Record]) -> tuple[list[Sample], list[str]]:
+    """Return the samples in records, and the errors of those that hold none."""
     samples: list[Sample] = []
     errors: list[str] = []
     for position, record in enumerate(records):
@@ -102,6 +103,11 @@ def _tried(name: str, reader: RecordReader, records: Sequence[Record]) -> Format
             samples.append(reader.read(record, f"?{position}"))
         except FormatError as error:
             errors.append(str(error))
+    return samples, errors
+
+
+def _tried(name: str, reader: RecordReader, records: Sequence[Record]) -> FormatGuess:
+    samples, errors = read_all(reader, records)
     splitter = _paragraphs(samples, records)
     problems = tuple(
         suspicion.text for suspicion in suspicions(samples if splitter is None else cut(samples, splitter))

@@ -18,9 +18,8 @@ import orjson
 
 from ragwatch.core.sample import SkipReason
 from ragwatch.errors import FormatError
-from ragwatch.formats.decoded_size import is_too_large
 from ragwatch.formats.expressions import extractor
-from ragwatch.formats.record import Line, Parse, Parsed, parse
+from ragwatch.formats.record import Line, Parse, Parsed, is_too_large, parse
 from ragwatch.formats.selection import object_start
 
 _ARRAY = re.compile(rb"\[\s*(?:$|[{\]])")

@@ -14,14 +14,6 @@ Record = Mapping[str, object]
 class RecordReader(Protocol):
     """Converts records to samples."""
 
-    def extract(self, record: Record) -> Record:
-        """Return what `canonical` reads in place of a record.
-
-        Raises:
-            FormatError: Required parts are not in it.
-        """
-        ...
-
     def read(self, record: Record, fallback_id: str) -> Sample:
         """Return the sample in a record; `fallback_id` is its id if the record has none.
 
@@ -31,7 +23,19 @@ class RecordReader(Protocol):
         ...
 
 
-class Format(RecordReader, Protocol):
+class FormatReader(RecordReader, Protocol):
+    """Converts records to samples by way of the canonical format."""
+
+    def extract(self, record: Record) -> Record:
+        """Return what `canonical` reads in place of a record.
+
+        Raises:
+            FormatError: Required parts are not in it.
+        """
+        ...
+
+
+class Format(FormatReader, Protocol):
     """A known format: `canonical`, a row of `providers` or one of `traces.export`.
 
     Attributes:
