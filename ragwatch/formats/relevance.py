@@ -3,9 +3,9 @@
 `relevant_ids` is a list of ids, of `{"id", "grade"}`, or an object from id to grade; `relevant_texts` is a list of
 texts or of `{"text", "grade"}`. A grade is a whole number: 0 is not relevant, 1 relevant, higher ones more relevant.
 
-They may also be in a file of their own (qrels). TREC: four columns, `query-id iteration document-id grade`, separated by
-white space. BEIR: three columns separated by tabs, `query-id corpus-id score`, below a header. Grades of 0 and below are
-not relevant there.
+They may also be in a file of their own (qrels). TREC: four columns, `query-id iteration document-id grade`, separated
+by white space. BEIR: three columns separated by tabs, `query-id corpus-id score`, below a header. Grades of 0 and below
+are not relevant there.
 """
 
 from __future__ import annotations

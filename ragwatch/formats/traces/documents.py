@@ -20,22 +20,9 @@ from ragwatch.formats.traces.span import Span
 TEXT_KEYS = ("text", "content", "page_content", "pageContent", "chunk", "body", "document", "passage", "long_text",
              "snippet", "raw_text", "chunk_text", "text_resource")  # fmt: skip
 ID_KEYS = (
-    "id",
-    "id_",
-    "node_id",
-    "chunk_id",
-    "doc_id",
-    "segment_id",
-    "document_id",
-    "documentId",
-    "chunkId",
-    "fileId",
-    "uuid",
-    "_id",
-    "file_id",
-    "pid",
-    "record_id",
-)
+    "id", "id_", "node_id", "chunk_id", "doc_id", "segment_id", "document_id", "documentId", "chunkId", "fileId",
+    "uuid", "_id", "file_id", "pid", "record_id",
+)  # fmt: skip
 SCORE_KEYS = ("score", "relevance_score", "relevanceScore", "similarity", "similarity_score", "_score", "rerank_score")
 LIST_KEYS = ("documents", "docs", "results", "nodes", "source_nodes", "sourceNodes", "source_documents", "passages",
              "contexts", "context", "chunks", "retrieved_contexts", "retrieved_documents", "matches", "hits",
@@ -44,14 +31,9 @@ LIST_KEYS = ("documents", "docs", "results", "nodes", "source_nodes", "sourceNod
 _INNER_KEYS = ("node", "document", "kwargs", "payload", "_source", "item", "doc", "data", "init_parameters")
 _METADATA_KEYS = ("metadata", "meta", "payload")
 _JSON_KEYS = (
-    "gen_ai.retrieval.documents",
-    "retrieval.documents",
-    "gen_ai.retrieval.results",
-    "gen_ai.memory.records",
-    "reranker.output_documents",
-    "db.vector.query.response.documents",
-    "gen_ai.rerank.output_documents",
-)
+    "gen_ai.retrieval.documents", "retrieval.documents", "gen_ai.retrieval.results", "gen_ai.memory.records",
+    "reranker.output_documents", "db.vector.query.response.documents", "gen_ai.rerank.output_documents",
+)  # fmt: skip
 _VALUE_KEYS = ("output.value", "traceloop.entity.output", "gen_ai.task.output", "langfuse.observation.output",
                "mlflow.spanOutputs", "gen_ai.tool.call.result", "ai.toolCall.result", "tool_response",
                "haystack.component.output", "haystack.component.output_data", "gcp.vertex.agent.tool_response",
