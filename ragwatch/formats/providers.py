@@ -98,8 +98,6 @@ _CHOICE = f"{_RESPONSE}.choices[0]"
 _COMMON = {key: canonical.MAPPING[key] for key in ("id", "at", "route", "metadata", "trace_id", "reference")}
 _ID = _COMMON["id"]
 _RESULT = "chain_result(@)"
-_INPUT = "from_json(filled([inputs, input, query, question]))"
-_ASKED = f"({_INPUT}.filled([input, query, question, messages]) || {_INPUT})"
 _QUERY = "filled([query, query_str, question, input])"
 _GENERATED = "(answer_builder.answers || answers || (*.answers)[0] || [@])[0].not_null(init_parameters, @)"
 _ALL = f"({_MESSAGES} || from_json(request).input || input)"
@@ -108,11 +106,11 @@ _LOGGED = "filled([documents, contexts, context, retrieved_contexts])"
 _LOGGED = f"not_null({_LOGGED}, from_json(request).{_LOGGED})"
 _CHAIN = _COMMON | {
     "id": f"{_ID} || metadata.run_id",
-    "question": f"question_text({_ASKED}) || {_RESULT}.filled([input, query, question])",
+    "question": f"question_text(chain_question(@)) || {_RESULT}.filled([input, query, question])",
     "contexts": f"documents({_RESULT}.filled([context, source_documents, documents]))",
     "answer": f"{_RESULT}.filled([answer, result, output])",
-    "history": f"turns_before({_ASKED}) || turns(filled([chat_history, history, {_INPUT}.chat_history,"
-    f" {_INPUT}.history, {_RESULT}.chat_history, {_RESULT}.history]))",
+    "history": "turns_before(chain_question(@)) || turns(filled([chat_history, history, chain_input(@).chat_history,"
+    f" chain_input(@).history, {_RESULT}.chat_history, {_RESULT}.history]))",
 }
 _IS_CHAIN = f"{_RESULT}.not_null(context, source_documents) != `null` && {_RESULT}.filled([answer, result, output])"
 _RESPONSES = _COMMON | {

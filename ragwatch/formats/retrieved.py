@@ -19,6 +19,7 @@ from ragwatch.formats.traces.documents import Document, documents_in
 from ragwatch.formats.traces.prompt_contexts import of_messages, question_in
 
 _TOOLS = ("tool", "function")
+_QUESTIONS = ("input", "query", "question")
 _CONTENTS = ("content", "response", "output", "result", "json", "text")
 
 
@@ -88,6 +89,19 @@ def chain_result(record: object) -> object:
     """Return the output of a chain of LangChain that was logged as an object; else the record itself."""
     outputs = (record.get(key) for key in ("output", "outputs")) if isinstance(record, dict) else ()
     return next((one for output in outputs if isinstance(one := fields.embedded(output), dict)), record)
+
+
+def chain_input(record: object) -> object:
+    """Return the input of a chain of LangChain, decoded: a text, a conversation or an object; null without one."""
+    logged = fields.first(record, ("inputs", *_QUESTIONS))[1] if isinstance(record, dict) else None
+    return fields.embedded(logged)
+
+
+def chain_question(record: object) -> object:
+    """Return the question or the conversation in the input of a chain, which may be one of its fields."""
+    value = chain_input(record)
+    asked = fields.first(value, (*_QUESTIONS, "messages"))[1] if isinstance(value, dict) else value
+    return value if asked is None else asked
 
 
 def turns_of(value: object) -> object:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from math import isfinite
 from typing import NamedTuple
 
@@ -28,8 +28,15 @@ LIST_KEYS = ("documents", "docs", "results", "nodes", "source_nodes", "sourceNod
              "contexts", "context", "chunks", "retrieved_contexts", "retrieved_documents", "matches", "hits",
              "sources", "points", "items", "search_results", "retrieval_results", "retrievalResults", "data",
              "output", "outputs", "result", "response", "value")  # fmt: skip
-_INNER_KEYS = ("node", "document", "kwargs", "payload", "_source", "item", "doc", "data", "init_parameters")
-_METADATA_KEYS = ("metadata", "meta", "payload")
+
+
+def _ranks(*keys: str) -> Mapping[str, int]:
+    return {key: rank for rank, key in enumerate(keys)}
+
+
+_TEXT_RANKS, _ID_RANKS, _SCORE_RANKS = _ranks(*TEXT_KEYS), _ranks(*ID_KEYS), _ranks(*SCORE_KEYS)
+_INNER_RANKS = _ranks("node", "document", "kwargs", "payload", "_source", "item", "doc", "data", "init_parameters")
+_METADATA_RANKS = _ranks("metadata", "meta", "payload")
 _JSON_KEYS = (
     "gen_ai.retrieval.documents", "retrieval.documents", "gen_ai.retrieval.results", "gen_ai.memory.records",
     "reranker.output_documents", "db.vector.query.response.documents", "gen_ai.rerank.output_documents",
@@ -200,7 +207,7 @@ def documents_in(value: object, depth: int = _MAX_DEPTH) -> tuple[Document, ...]
         return parallel
     empty: tuple[Document, ...] | None = None
     for key in LIST_KEYS:
-        part = decoded(value.get(key))
+        part = decoded(value[key]) if key in value else None
         if isinstance(part, (list, dict)):
             documents = documents_in(part, depth - 1)
             if documents:
@@ -253,19 +260,26 @@ def document(item: object) -> Document | None:
         return pair._replace(score=pair.score or _score(item[1])) if pair and len(item) == 2 else pair
     if not isinstance(item, dict):
         return None
-    inner = next((part for key in _INNER_KEYS if isinstance(part := decoded(item.get(key)), dict)), {})
-    details = next(
-        (part for one in (item, inner) for key in _METADATA_KEYS if isinstance(part := decoded(one.get(key)), dict)), {}
-    )
-    text = _text(item) or _text(inner) or _text(details)
-    places = (item, inner, details)
+    inner = _object_in(item, _INNER_RANKS)
+    details = _object_in(item, _METADATA_RANKS) or (_object_in(inner, _METADATA_RANKS) if inner else inner)
+    places = [one for one in (item, inner, details) if one]
+    text = next((known_text for place in places if (known_text := _text(place))), None)
     name = next((known_id for place in places if (known_id := _first_identity(place)) is not None), None)
     score = next((number for place in places if (number := _first_score(place)) is not None), None)
-    name = _place(item) or name or _place(details)
+    name = _place(item) or name or (_place(details) if details else None)
     if text is None and score is not None:
         text = _prose(item)
-    known = text is not None or name is not None or any(key in item for key in (*ID_KEYS, *SCORE_KEYS))
+    known = (
+        text is not None
+        or name is not None
+        or bool(item.keys() & _ID_RANKS.keys() or item.keys() & _SCORE_RANKS.keys())
+    )
     return Document(text, name, score) if known else None
+
+
+def _object_in(item: Mapping[str, object], ranks: Mapping[str, int]) -> dict[str, object]:
+    """The first object under the keys of a table; empty without one."""
+    return next((part for key in _known(item, ranks) if isinstance(part := decoded(item[key]), dict)), {})
 
 
 def _place(details: Mapping[str, object]) -> str | None:
@@ -294,9 +308,15 @@ def _printed(text: str) -> Document | None:
     return Document(None, name[1], _score(score[1]) if score else None) if name else None
 
 
+def _known(item: Mapping[str, object], ranks: Mapping[str, int]) -> Collection[str]:
+    """The keys of an item that are in a table, the likeliest first. Items have few keys, and tables many."""
+    known = item.keys() & ranks.keys()
+    return sorted(known, key=ranks.__getitem__) if len(known) > 1 else known
+
+
 def _text(item: Mapping[str, object]) -> str | None:
-    for key in TEXT_KEYS:
-        value = item.get(key)
+    for key in _known(item, _TEXT_RANKS):
+        value = item[key]
         if isinstance(value, dict):
             value = inside(value, ("text", "content"))
         elif isinstance(value, list):
@@ -309,7 +329,7 @@ def _text(item: Mapping[str, object]) -> str | None:
 
 
 def _first_identity(item: Mapping[str, object]) -> str | None:
-    return next((name for key in ID_KEYS if (name := _identity(item.get(key))) is not None), None)
+    return next((name for key in _known(item, _ID_RANKS) if (name := _identity(item[key])) is not None), None)
 
 
 def _identity(value: object) -> str | None:
@@ -319,7 +339,7 @@ def _identity(value: object) -> str | None:
 
 
 def _first_score(item: Mapping[str, object]) -> float | None:
-    return next((score for key in SCORE_KEYS if (score := _score(item.get(key))) is not None), None)
+    return next((score for key in _known(item, _SCORE_RANKS) if (score := _score(item[key])) is not None), None)
 
 
 def _score(value: object) -> float | None:

@@ -176,15 +176,18 @@ def _flattened(value: object, path: str) -> Iterator[tuple[str, object]]:
 
 def _at(record: Record, path: str) -> object:
     """The value under a key, or under the keys that its dots separate."""
-    if path in record:
-        return record[path]
+    if path in record or "." not in path:
+        return record.get(path)
     head, _, rest = path.partition(".")
     inner = fields.embedded(record.get(head)) if rest else None
     return _at(inner, rest) if isinstance(inner, dict) else None
 
 
 def _value_at(record: Record, paths: tuple[str, ...]) -> object:
-    return next((value for path in paths if (value := _at(record, path)) is not None and value != ""), None)
+    for path in paths:
+        if (path in record or "." in path) and (value := _at(record, path)) is not None and value != "":
+            return value
+    return None
 
 
 def _text_at(record: Record, paths: tuple[str, ...]) -> str:

@@ -30,7 +30,7 @@ def question_of(value: object, depth: int = _MAX_DEPTH) -> str | None:
     if not isinstance(value, dict):
         return None
     for key in QUESTION_KEYS:
-        part = decoded(value.get(key))
+        part = decoded(value[key]) if key in value else None
         if isinstance(part, (str, dict, list)):
             text = question_of(part, depth - 1)
             if text is not None:
@@ -66,7 +66,7 @@ def answer_of(value: object, depth: int = _MAX_DEPTH) -> str | None:
     if not isinstance(value, dict):
         return None
     for key in ANSWER_KEYS:
-        part = decoded(value.get(key))
+        part = decoded(value[key]) if key in value else None
         if isinstance(part, (str, dict)):
             text = answer_of(part, depth - 1)
             if text is not None:
