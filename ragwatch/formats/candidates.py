@@ -71,13 +71,7 @@ def _words(value: object) -> int:
 
 
 def text_candidates(part: str, known: Iterable[LogField], *, varied: bool) -> list[Candidate]:
-    """The texts that may be the question or the answer, the best first.
-
-    Args:
-        part: `question` or `answer`.
-        known: The fields of the log.
-        varied: Whether texts of the log vary: then one that is always the same is neither.
-    """
+    """The texts that may be the question or the answer, the best first; if texts vary, none that is the same."""
     listed = []
     for field in known:
         values = {position: value for position, value in field.values.items() if _is_text(value)}
@@ -285,10 +279,7 @@ OPTIONAL = tuple(_FITS)
 def optional_candidates(part: str, known: Iterable[LogField], parent: Sequence[str]) -> list[Candidate]:
     """The fields that may be an optional part, the best first: those beside the answer, then those of the root.
 
-    Args:
-        part: One of `OPTIONAL`.
-        known: The fields of the log.
-        parent: Names of the objects that the answer stands in.
+    `parent` names the objects that the answer stands in.
     """
     listed = []
     for field in known:

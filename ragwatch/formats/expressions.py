@@ -92,11 +92,7 @@ def _failure(error: Exception) -> str:
 
 
 def compile_expression(key: str, expression: str) -> ParsedResult:
-    """Compile an expression.
-
-    Args:
-        key: Key of the configuration, for errors.
-        expression: JMESPath.
+    """Compile an expression of JMESPath; `key` is that of the configuration, for errors.
 
     Raises:
         ConfigError: It is invalid; the message names the key and the position.

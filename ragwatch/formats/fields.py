@@ -8,12 +8,11 @@ from sys import float_info
 
 import orjson
 
-from ragwatch.core.sample import NO_METADATA, Context, RejectReason, Sample, Turn
+from ragwatch.core.sample import NO_METADATA, Context, RejectReason
 from ragwatch.errors import FormatError
 from ragwatch.formats import names
 from ragwatch.formats.record import decode
 from ragwatch.formats.shape import Record
-from ragwatch.formats.times import EARLIEST, LATEST, epoch_seconds, implausible
 
 TEXT_KEYS = ("text", "content", "page_content", "chunk", "body")
 ID_KEYS = ("id", "request_id", "run_id")
@@ -104,7 +103,7 @@ def embedded(value: object) -> object:
         return value
 
 
-_tuple = tuple.__new__  # bypasses `Context.__new__` and `Sample.__new__`, in half the time
+_tuple = tuple.__new__  # bypasses `Context.__new__`, in half the time
 _CONTAINERS = frozenset({dict, list})
 
 
@@ -241,58 +240,3 @@ def asked(record: Record) -> str | None:
         if rank is not None and rank < _TELLING:
             return str(value)
     return None
-
-
-def _reference(record: Record) -> str | None:
-    return next((value for key in REFERENCE_KEYS if type(value := record.get(key)) is str and value), None)
-
-
-def assemble(
-    record: Record,
-    fallback_id: str,
-    *,
-    question: str | None,
-    contexts: tuple[Context, ...],
-    answer: str,
-    reference: object = None,
-    inner: Record = NO_METADATA,
-    history: tuple[Turn, ...] = (),
-) -> Sample:
-    """Build a Sample from format-specific fields, and from the common fields of the record.
-
-    Args:
-        record: Searched first for id, time, route, trace id and metadata.
-        fallback_id: Id of the sample if neither record nor `inner` has one.
-        question: Blank text is an unknown question.
-        contexts: The retrieved contexts.
-        answer: The answer.
-        reference: A known good answer: text or null, which looks for it under `REFERENCE_KEYS`.
-        inner: Part of the record that is searched for id and time if the record itself has none.
-        history: The turns before the question.
-    """
-    id_key, id_value = "id", record.get("id")
-    if id_value is None or id_value == "":
-        id_key, id_value = first(record, ID_KEYS)
-    time_key, time_value = "at", record.get("at")
-    if time_value is None:
-        time_key, time_value = first(record, TIME_KEYS)
-    if inner:
-        id_key, id_value = first(inner, ID_KEYS) if id_value is None else (id_key, id_value)
-        time_key, time_value = first(inner, TIME_KEYS) if time_value is None else (time_key, time_value)
-    at = None if time_value is None else epoch_seconds(time_value, time_key)
-    if at is not None and not EARLIEST <= at <= LATEST:
-        raise implausible(time_value, time_key)
-    route, reference = record.get("route"), _reference(record) if reference is None else reference
-    parts = (
-        (id_value if type(id_value) is str else identity(id_value, id_key)) or fallback_id,
-        question if question and not question.isspace() else asked(record),
-        contexts,
-        answer,
-        at,
-        "" if route is None else text(route, "route"),
-        metadata(record),
-        None if reference is None else text(reference, "reference"),
-        history,
-        None,
-    )
-    return _tuple(Sample, parts)

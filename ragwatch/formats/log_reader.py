@@ -53,9 +53,6 @@ class RecordRules:
 class LogReader:
     """Converts lines of a log to samples.
 
-    Args:
-        rules: The options of the source.
-
     Attributes:
         parse: Decodes the record in a line, or says why the line is skipped.
         expand: Finds the records in a line that holds several; None where a line is one.
@@ -82,10 +79,7 @@ class LogReader:
     ) -> tuple[Sample, tuple[LostField, ...]]:
         """Return the sample in a record, and the optional fields that were left out because they are wrong.
 
-        Args:
-            record: The record.
-            fallback_id: Id of the sample if the record has none.
-            complete: Adds fields of the canonical format to the record; None adds none.
+        `complete` adds fields of the canonical format to the record.
 
         Raises:
             FormatError: A required field is wrong.

@@ -86,23 +86,11 @@ def read_without_wrong_fields(record: Record, fallback_id: str) -> tuple[Sample,
 
 def _without(record: Record, path: str) -> Record | None:
     """Return a record without the field at a path, or without the list or object at the start of it; None if absent."""
-    steps = [name or int(number) for name, number in _STEP.findall(path)]
-    if steps[0] in _NAMES:
-        steps = steps[:1]
-    smaller = _removed(record, steps)
-    return smaller if isinstance(smaller, dict) else None
-
-
-def _removed(value: object, steps: list[str | int]) -> object:
-    """A copy of a value without what the steps lead to; None if they lead nowhere."""
-    step, rest = steps[0], steps[1:]
-    value = fields.embedded(value)
-    if isinstance(value, Mapping) and step in value:
-        if not rest:
-            return {key: item for key, item in value.items() if key != step}
-        inner = _removed(value[step], rest)
-        return None if inner is None else {**value, step: inner}
-    if isinstance(value, list) and isinstance(step, int) and step < len(value) and rest:
-        inner = _removed(value[step], rest)
-        return None if inner is None else [*value[:step], inner, *value[step + 1 :]]
-    return None
+    name, *rest = [name or number for name, number in _STEP.findall(path)]
+    if name in _NAMES:
+        return {key: value for key, value in record.items() if key != name} if name in record else None
+    items, rank = fields.embedded(record.get(name)), int(rest[0])
+    if not isinstance(items, list) or rank >= len(items) or not isinstance(items[rank], dict):
+        return None
+    smaller = {key: value for key, value in items[rank].items() if key != rest[-1]}
+    return {**record, name: [*items[:rank], smaller, *items[rank + 1 :]]}

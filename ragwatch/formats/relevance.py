@@ -88,10 +88,6 @@ def parse_qrels(text: str, name: str) -> Qrels:
     >>> parse_qrels("query-id\tcorpus-id\tscore\nq1\tc1\t2\nq1\tc2\t0\n", "qrels.tsv")
     {'q1': (RelevantContext(id='c1', text=None, grade=2),)}
 
-    Args:
-        text: Content of the file.
-        name: Name of the file, for errors.
-
     Raises:
         ConfigError: A line is not one of the two formats; the message names the line.
     """

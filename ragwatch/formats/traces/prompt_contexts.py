@@ -63,9 +63,7 @@ def variables(attributes: Mapping[str, object]) -> dict[str, object]:
 def of_variables(named: Mapping[str, object], count: int = 0) -> tuple[Document, ...] | None:
     """Return the contexts among the variables of a prompt; None if there are none.
 
-    Args:
-        named: The variables.
-        count: How many documents the retriever returned, 0 if unknown: a text with as many blocks is split into them.
+    `count` is how many documents the retriever returned, 0 if unknown: a text with as many blocks is split into them.
     """
     lowered = {key.lower(): value for key, value in named.items()}
     for key in CONTEXT_KEYS:

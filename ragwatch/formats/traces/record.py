@@ -46,15 +46,7 @@ class Naming:
 def record_of(
     request: Request, answering: Step | None, answer: str, contexts: Contexts, naming: Naming
 ) -> dict[str, object]:
-    """Return the record of a request, still without its id.
-
-    Args:
-        request: The request.
-        answering: The call of a model that has answered; None if no span shows it.
-        answer: The answer.
-        contexts: What was retrieved for it.
-        naming: Which attributes become fields.
-    """
+    """Return the record of a request, still without its id."""
     question = _question(request, answering, contexts)
     root = request.root or request.steps[0]
     head = root if answering is None else (*answering.callers(), answering)[0]
