@@ -20,7 +20,7 @@ from ragwatch.formats.log_fields import log_fields
 from ragwatch.formats.log_reader import LogReader, RecordRules
 from ragwatch.formats.optional import LostField
 from ragwatch.formats.record import Line
-from ragwatch.formats.several import begins_document
+from ragwatch.formats.selection import begins_document
 from ragwatch.formats.shape import Record
 from ragwatch.judges.lexical.readable import unread_language
 from ragwatch.sources.join.merge import MIN_PIECES

@@ -162,7 +162,9 @@ def _projected(field: LogField, lists: Values, objects: Sequence[Mapping[str, ob
     parts = {"id": ids, "text": text, "score": scores}
     inner = ", ".join(f"{part}: {'.'.join(map(_key, key))}" for part, key in parts.items() if key is not None)
     values = {
-        position: [passage for item in value if isinstance(item, dict) and isinstance(passage := _at(item, text), str)]
+        position: [
+            passage for item in value if isinstance(item, dict) and isinstance(passage := fields.at(item, text), str)
+        ]
         for position, value in lists.items()
         if isinstance(value, list)
     }
@@ -188,7 +190,7 @@ def _key_of(
             position = names.rank(part, *(path if part == "text" else path[-1:]))
             if position is not None and isinstance(value, kind) and not isinstance(value, bool) and value != "":
                 ranked.setdefault(path, (len(path), position))
-    times = Counter(path for item in objects for path in ranked if _at(item, path) is not None)
+    times = Counter(path for item in objects for path in ranked if fields.at(item, path) is not None)
     often = [path for path in ranked if 2 * times[path] > max(times.values())]
     return min(often, key=ranked.__getitem__, default=None)
 
@@ -198,13 +200,6 @@ def _leaves(item: Mapping[str, object]) -> Iterator[tuple[tuple[str, ...], objec
         yield (key,), value
         if isinstance(value, dict) and key not in ("metadata", "meta"):
             yield from (((key, inner), one) for inner, one in value.items())
-
-
-def _at(item: Mapping[str, object], path: Sequence[str]) -> object:
-    value: object = item
-    for key in path:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value
 
 
 def _key(key: str) -> str:

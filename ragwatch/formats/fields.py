@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from sys import float_info
 
 import orjson
@@ -87,6 +87,13 @@ def first(record: Record, keys: Sequence[str]) -> tuple[str, object]:
         if value is not None and value != "":
             return key, value
     return next(((key, "") for key in keys if record.get(key) == ""), (keys[-1], None))
+
+
+def at(value: object, path: Iterable[str]) -> object:
+    """Return what a path of names leads to in an object; None if it leads nowhere."""
+    for name in path:
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value
 
 
 def embedded(value: object) -> object:

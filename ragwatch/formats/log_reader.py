@@ -16,8 +16,7 @@ from ragwatch.formats.custom import MappingReader
 from ragwatch.formats.feedback import is_feedback
 from ragwatch.formats.optional import LostField, read_without_wrong_fields
 from ragwatch.formats.record import Line, Parse, Parsed
-from ragwatch.formats.selection import AUTO, line_parser
-from ragwatch.formats.several import record_finder
+from ragwatch.formats.selection import AUTO, line_parser, record_finder
 from ragwatch.formats.shape import Record
 from ragwatch.formats.split import KINDS, Splitter
 from ragwatch.formats.times import without_offset

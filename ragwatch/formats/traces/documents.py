@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from math import isfinite
 from typing import NamedTuple
 
@@ -30,13 +30,13 @@ LIST_KEYS = ("documents", "docs", "results", "nodes", "source_nodes", "sourceNod
              "output", "outputs", "result", "response", "value")  # fmt: skip
 
 
-def _ranks(*keys: str) -> Mapping[str, int]:
+def _ranks(keys: Sequence[str]) -> Mapping[str, int]:
     return {key: rank for rank, key in enumerate(keys)}
 
 
-_TEXT_RANKS, _ID_RANKS, _SCORE_RANKS = _ranks(*TEXT_KEYS), _ranks(*ID_KEYS), _ranks(*SCORE_KEYS)
-_INNER_RANKS = _ranks("node", "document", "kwargs", "payload", "_source", "item", "doc", "data", "init_parameters")
-_METADATA_RANKS = _ranks("metadata", "meta", "payload")
+_TEXT_RANKS, _ID_RANKS, _SCORE_RANKS = _ranks(TEXT_KEYS), _ranks(ID_KEYS), _ranks(SCORE_KEYS)
+_INNER_RANKS = _ranks(("node", "document", "kwargs", "payload", "_source", "item", "doc", "data", "init_parameters"))
+_METADATA_RANKS = _ranks(("metadata", "meta", "payload"))
 _JSON_KEYS = (
     "gen_ai.retrieval.documents", "retrieval.documents", "gen_ai.retrieval.results", "gen_ai.memory.records",
     "reranker.output_documents", "db.vector.query.response.documents", "gen_ai.rerank.output_documents",

@@ -22,7 +22,7 @@ from ragwatch.core.sample import Sample
 from ragwatch.errors import FormatError
 from ragwatch.formats.log_reader import LogReader, RecordRules
 from ragwatch.formats.names import NAMES, WEAK
-from ragwatch.formats.several import expanded, parse_one
+from ragwatch.formats.selection import expanded, parse_one
 from ragwatch.sources.tail.framing import detect, frame_of
 
 NUMBER = 8
