@@ -36,6 +36,7 @@ def _ranks(keys: Sequence[str]) -> Mapping[str, int]:
 
 _TEXT_RANKS, _ID_RANKS, _SCORE_RANKS = _ranks(TEXT_KEYS), _ranks(ID_KEYS), _ranks(SCORE_KEYS)
 _INNER_RANKS = _ranks(("node", "document", "kwargs", "payload", "_source", "item", "doc", "data", "init_parameters"))
+_PLACES = frozenset({"filepath", "url", "location"})
 _METADATA_RANKS = _ranks(("metadata", "meta", "payload"))
 _JSON_KEYS = (
     "gen_ai.retrieval.documents", "retrieval.documents", "gen_ai.retrieval.results", "gen_ai.memory.records",
@@ -287,6 +288,8 @@ def _place(details: Mapping[str, object]) -> str | None:
 
     The number of a chunk of Azure counts within its file only.
     """
+    if _PLACES.isdisjoint(details):
+        return None
     file, chunk = details.get("filepath") or details.get("url"), details.get("chunk_id")
     if isinstance(file, str) and isinstance(chunk, (str, int)):
         return f"{file}#{chunk}"
