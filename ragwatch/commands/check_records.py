@@ -21,7 +21,7 @@ from ragwatch.core.sample import Sample, SkipReason
 from ragwatch.errors import FormatError
 from ragwatch.formats.feedback import is_feedback
 from ragwatch.formats.optional import LostField
-from ragwatch.formats.several import expanded, parse_one
+from ragwatch.formats.selection import expanded, parse_one
 from ragwatch.formats.shape import Record
 from ragwatch.formats.suspicion import suspicions
 from ragwatch.ports import Batch

@@ -47,7 +47,7 @@ from ragwatch.core.verdict import Judged, Verdict
 from ragwatch.daemon.state_secret import readable_secret
 from ragwatch.daemon.suites import suite_of
 from ragwatch.errors import ConfigError
-from ragwatch.formats.qrels import Qrels
+from ragwatch.formats.relevance import Qrels
 from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.canaries.loop import CanarySuite
 from ragwatch.telemetry import configure_logging

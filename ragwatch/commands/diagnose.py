@@ -31,7 +31,7 @@ from ragwatch.core.verdict_line import VerdictRecord
 from ragwatch.daemon.state_secret import readable_secret
 from ragwatch.daemon.suites import suite_of
 from ragwatch.errors import ConfigError
-from ragwatch.formats.qrels import Qrels
+from ragwatch.formats.relevance import Qrels
 from ragwatch.judges.claims.words import terms
 from ragwatch.model.stages import Stage
 from ragwatch.ports import Query

@@ -23,7 +23,7 @@ from ragwatch.errors import ConfigError
 from ragwatch.formats.feedback import is_feedback
 from ragwatch.formats.log_reader import LogReader, RecordRules
 from ragwatch.formats.record import Line, Parsed
-from ragwatch.formats.several import Expand
+from ragwatch.formats.selection import Expand
 from ragwatch.ports.capabilities import HasLogFiles, record_rules
 from ragwatch.sources.join.joiner import JoinLimits
 from ragwatch.sources.join.options import Options

@@ -14,8 +14,7 @@ from ragwatch.formats import CUSTOM, RecordReader
 from ragwatch.formats.feedback import is_feedback
 from ragwatch.formats.guess import guess
 from ragwatch.formats.record import Parse, parse
-from ragwatch.formats.selection import line_parser
-from ragwatch.formats.several import record_finder
+from ragwatch.formats.selection import line_parser, record_finder
 from ragwatch.sources.tail.framing import Framing, detect, frame_of
 
 MAX_RECORDS = 500

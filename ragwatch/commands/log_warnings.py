@@ -13,15 +13,14 @@ from pathlib import Path
 from ragwatch.core.sample import Sample, SkipReason
 from ragwatch.core.tally import PartOutcome
 from ragwatch.errors import FormatError
-from ragwatch.formats import canonical
-from ragwatch.formats.auto import NAME as AUTO
+from ragwatch.formats import AUTO, canonical
 from ragwatch.formats.custom import KEYS, REQUIRED
 from ragwatch.formats.expressions import extractor
 from ragwatch.formats.log_fields import log_fields
 from ragwatch.formats.log_reader import LogReader, RecordRules
 from ragwatch.formats.optional import LostField
 from ragwatch.formats.record import Line
-from ragwatch.formats.several import begins_document
+from ragwatch.formats.selection import begins_document
 from ragwatch.formats.shape import Record
 from ragwatch.judges.lexical.readable import unread_language
 from ragwatch.sources.join.merge import MIN_PIECES

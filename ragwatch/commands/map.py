@@ -25,9 +25,8 @@ from ragwatch.formats.guess import PARTS, FormatGuess, guess, holds_answer, know
 from ragwatch.formats.guess_split import guess_prompt, prompts_of, propose_split
 from ragwatch.formats.guess_where import EVERY_OBJECT, propose_where
 from ragwatch.formats.log_reader import LogReader, RecordRules
-from ragwatch.formats.prompts import has_prompt
 from ragwatch.formats.split import Splitter
-from ragwatch.formats.suspicion import MIN_DISTINCT, suspicions
+from ragwatch.formats.suspicion import MIN_DISTINCT, has_prompt, suspicions
 
 _SEPARATE = "# no answer is proposed: log an answer and its contexts in one record, then map again"
 _NOTHING = "# no field looks like a question, contexts or an answer: write a mapping by hand"
@@ -96,7 +95,8 @@ class _Proposal:
 
 def _question(part: str, listed: Sequence[Candidate]) -> str:
     """What is asked of the fields that may be a part."""
-    asked = f"which of these is the {part}?" if len(listed) > 1 else "is this what was retrieved?"
+    alone = "is this what was retrieved?" if part == "contexts" else f"is this the {part}?"
+    asked = f"which of these is the {part}?" if len(listed) > 1 else alone
     return f"{asked} {'; '.join(one.shown for one in listed)}"
 
 

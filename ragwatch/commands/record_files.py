@@ -13,8 +13,8 @@ from typing import IO, BinaryIO, cast
 
 from ragwatch.core.sample import RejectReason
 from ragwatch.errors import FormatError
-from ragwatch.formats.encodings import BYTE_ORDER_MARKS, as_utf8
-from ragwatch.formats.several import begins_document
+from ragwatch.formats.record import BYTE_ORDER_MARKS, as_utf8
+from ragwatch.formats.selection import begins_document
 
 MAX_REJECTS_SHOWN = 20
 _GZIP = b"\x1f\x8b"

@@ -18,7 +18,7 @@ from ragwatch.core.relevance import RankedCase, rank_sample
 from ragwatch.core.sample import Context, Sample
 from ragwatch.errors import ConfigError, FormatError
 from ragwatch.formats import fields, relevance
-from ragwatch.formats.qrels import Qrels, parse_qrels
+from ragwatch.formats.relevance import Qrels, parse_qrels
 from ragwatch.formats.shape import Record
 from ragwatch.probes.similarity import similarity
 

@@ -29,7 +29,7 @@ from ragwatch.errors import ConfigError, FormatError
 from ragwatch.formats.feedback import is_feedback
 from ragwatch.formats.log_reader import LogReader
 from ragwatch.formats.record import Parsed, parse
-from ragwatch.formats.several import expanded
+from ragwatch.formats.selection import expanded
 from ragwatch.formats.shape import Record
 from ragwatch.judges import KINDS
 from ragwatch.model.quantities import Quantity

@@ -1,57 +1,87 @@
 """Formats: convert logged records to samples. Pure functions.
 
-A format has the members of `shape.Format`; to add one, add it to `FORMATS`.
-`custom` and `auto` are reader classes. `record.parse` decodes a line into the record that readers take.
+A format has the members of `shape.Format`; to add one, add a row to `providers` or `traces.export`.
+`record.parse` decodes a line into the record that readers take.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from ragwatch.core.sample import Sample
-from ragwatch.errors import ConfigError
-from ragwatch.formats import (
-    canonical,
-    file_search,
-    haystack,
-    langchain,
-    langserve,
-    llamaindex,
-    openai,
-    ragas,
-    vertex,
-)
-from ragwatch.formats.auto import AutoReader
+from ragwatch.core.sample import RejectReason, Sample
+from ragwatch.errors import ConfigError, FormatError
+from ragwatch.formats import canonical
 from ragwatch.formats.custom import NAME as CUSTOM
 from ragwatch.formats.custom import MappingReader
-from ragwatch.formats.providers import PROVIDERS
-from ragwatch.formats.shape import Format, Record, RecordReader
+from ragwatch.formats.providers import LIBRARIES, PROVIDERS
+from ragwatch.formats.shape import Format, FormatReader, Record, RecordReader
 from ragwatch.formats.traces.export import EXPORTS
 
 # In the order in which `auto` tries them: formats with keys of one library before formats with common keys.
 FORMATS: Mapping[str, Format] = MappingProxyType(
     {
         canonical.NAME: canonical,
-        ragas.NAME: ragas,
-        llamaindex.NAME: llamaindex,
-        haystack.NAME: haystack,
-        **{export.NAME: export for export in EXPORTS},
-        **{provider.NAME: provider for provider in PROVIDERS},
-        vertex.NAME: vertex,
-        file_search.NAME: file_search,
-        openai.NAME: openai,
-        langserve.NAME: langserve,
-        langchain.NAME: langchain,
+        **{shape.NAME: shape for shape in (*LIBRARIES, *EXPORTS, *PROVIDERS)},
     }
 )
 TRACES = frozenset(export.NAME for export in EXPORTS)
-NAMES = ("auto", *FORMATS, CUSTOM)
+AUTO = "auto"
+NAMES = (AUTO, *FORMATS, CUSTOM)
+_MAX_SHOWN_KEYS = 10
+_MIN_SHARED_KEYS = 0.5
 
-__all__ = ["CUSTOM", "FORMATS", "NAMES", "TRACES", "Format", "Record", "RecordReader", "Sample", "build"]
+__all__ = ["AUTO", "CUSTOM", "FORMATS", "NAMES", "TRACES", "Format", "Record", "RecordReader", "Sample", "build"]
 
 
-def build(name: str, mapping: Mapping[str, str] | None = None) -> RecordReader:
+class _AutoReader:
+    """Tries every format in order, for each record.
+
+    The first matching format wins, so that the result does not depend on earlier records. A record that matches no
+    format, but has most of the keys of the last match, is read as that format: it probably lacks a field, and the error
+    then names the field instead of reporting an unknown format.
+
+    Args:
+        formats: Formats, the most specific first.
+    """
+
+    def __init__(self, formats: Sequence[Format]) -> None:
+        self._formats = formats
+        self._last = formats[0]
+        self._keys: frozenset[str] = frozenset()
+
+    def read(self, record: Record, fallback_id: str) -> Sample:
+        """Return the sample in a record of any format.
+
+        Raises:
+            FormatError: unknown_format, with the keys of the record; or an error of the matching format.
+        """
+        return self._format_of(record).read(record, fallback_id)
+
+    def extract(self, record: Record) -> Record:
+        """Return a record of any format in the canonical one."""
+        return self._format_of(record).extract(record)
+
+    def _format_of(self, record: Record) -> Format:
+        for shape in self._formats:
+            if shape.matches(record):
+                if shape is not self._last or not self._keys:
+                    self._last, self._keys = shape, frozenset(record)
+                return shape
+        if self._keys and len(self._keys & record.keys()) >= _MIN_SHARED_KEYS * len(self._keys):
+            return self._last
+        raise _unknown(record)
+
+
+def _unknown(record: Record) -> FormatError:
+    """Return the error for a record of no known format, with its first keys."""
+    keys = ", ".join(str(key)[:40] for key in list(record)[:_MAX_SHOWN_KEYS]) or "nothing"
+    more = f" and {len(record) - _MAX_SHOWN_KEYS} more" if len(record) > _MAX_SHOWN_KEYS else ""
+    message = f"unknown format (needs question, contexts, answer, or a mapping); its keys are {keys}{more}"
+    return FormatError(RejectReason.UNKNOWN_FORMAT, "", message)
+
+
+def build(name: str, mapping: Mapping[str, str] | None = None) -> FormatReader:
     """Build the reader of a format. `auto` keeps state about the last match: build one reader per source.
 
     Raises:
@@ -63,8 +93,8 @@ def build(name: str, mapping: Mapping[str, str] | None = None) -> RecordReader:
         return MappingReader(mapping)
     if mapping:
         raise ConfigError(f"mapping: only format custom takes one, this is {name!r}")
-    if name == "auto":
-        return AutoReader(tuple(FORMATS.values()))
+    if name == AUTO:
+        return _AutoReader(tuple(FORMATS.values()))
     if name not in FORMATS:
         raise ConfigError(f"format: unknown {name!r}, use one of {', '.join(NAMES)}")
     return FORMATS[name]

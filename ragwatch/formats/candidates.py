@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,20 +10,24 @@ from types import MappingProxyType
 from ragwatch.errors import FormatError
 from ragwatch.formats import fields, names
 from ragwatch.formats.log_fields import LogField
-from ragwatch.formats.prompts import is_prompt
-from ragwatch.formats.suspicion import EARLIEST, LATEST, MIN_DISTINCT, example, is_name
-from ragwatch.formats.times import epoch_seconds
+from ragwatch.formats.suspicion import (
+    MAX_STATUSES,
+    MIN_DISTINCT,
+    MIN_STATUS_SAMPLES,
+    NO_WORDS,
+    example,
+    is_name,
+    is_prompt,
+)
+from ragwatch.formats.times import EARLIEST, LATEST, epoch_seconds
 
 UNNAMED = 90.0
 """Rank of a field whose name says nothing."""
 _MOST = 0.8
 _MAX_ROUTE_CHARS = 128
 _MAX_ROUTES = 50
-_MAX_STATUSES = 3
 _MAX_NAME_WORDS = 2
-_MIN_STATUS_RECORDS = 6
 _MESSAGE_PARTS = ("text", "output_text", "input_text", "thinking", "tool_use")
-_NO_QUESTION = re.compile(r"[0-9a-f-]{16,}|[\d\W_]+|[a-z][a-z0-9+.-]{1,12}://\S+", re.IGNORECASE)
 Values = Mapping[int, object]
 
 
@@ -68,13 +71,7 @@ def _words(value: object) -> int:
 
 
 def text_candidates(part: str, known: Iterable[LogField], *, varied: bool) -> list[Candidate]:
-    """The texts that may be the question or the answer, the best first.
-
-    Args:
-        part: `question` or `answer`.
-        known: The fields of the log.
-        varied: Whether texts of the log vary: then one that is always the same is neither.
-    """
+    """The texts that may be the question or the answer, the best first; if texts vary, none that is the same."""
     listed = []
     for field in known:
         values = {position: value for position, value in field.values.items() if _is_text(value)}
@@ -104,12 +101,12 @@ def _text_fault(part: str, values: Values, *, varied: bool) -> str:
     different = set(texts)
     if varied and len(texts) >= MIN_DISTINCT and len(different) == 1:
         return "is the same in every record"
-    if sum(_NO_QUESTION.fullmatch(text.strip()) is not None for text in texts) > _MOST * len(texts):
+    if sum(NO_WORDS.fullmatch(text.strip()) is not None for text in texts) > _MOST * len(texts):
         return "is an id, a number or a link"
     if part == "question" and sum(is_prompt(text) for text in texts) > _MOST * len(texts):
         return "is a whole prompt"
     words = all(len(text.split()) == 1 and text.isascii() for text in texts)
-    if part == "answer" and words and len(different) <= _MAX_STATUSES and len(texts) >= _MIN_STATUS_RECORDS:
+    if part == "answer" and words and len(different) <= MAX_STATUSES and len(texts) >= MIN_STATUS_SAMPLES:
         return "is one of a few words, like a status"
     return ""
 
@@ -126,7 +123,7 @@ def context_candidates(known: Sequence[LogField], *, varied: bool) -> list[Candi
     messages = tuple(f"{field.path}[]" for field in known if any(map(_is_conversation, field.values.values())))
     for field in known:
         if field.path.startswith(messages) or any(
-            field.path.startswith(f"{one.field.path}[]") for one in listed if one.expression.endswith("}")
+            field.path.startswith(f"{one.field.path}[]") for one in listed if one.expression.endswith(("}", "})"))
         ):
             continue  # inside a list that is a candidate itself
         extracted = _extracted(field)
@@ -165,11 +162,16 @@ def _projected(field: LogField, lists: Values, objects: Sequence[Mapping[str, ob
     parts = {"id": ids, "text": text, "score": scores}
     inner = ", ".join(f"{part}: {'.'.join(map(_key, key))}" for part, key in parts.items() if key is not None)
     values = {
-        position: [passage for item in value if isinstance(item, dict) and isinstance(passage := _at(item, text), str)]
+        position: [
+            passage for item in value if isinstance(item, dict) and isinstance(passage := fields.at(item, text), str)
+        ]
         for position, value in lists.items()
         if isinstance(value, list)
     }
-    return f"{field.path}[].{{{inner}}}", values
+    expression = f"{field.path}[].{{{inner}}}"
+    if any(len({*passages}) < len(passages) for passages in values.values()):  # repeated for each of its uses
+        return f"distinct({expression})", {position: [*dict.fromkeys(some)] for position, some in values.items()}
+    return expression, values
 
 
 def _is_message(item: Mapping[str, object]) -> bool:
@@ -188,7 +190,7 @@ def _key_of(
             position = names.rank(part, *(path if part == "text" else path[-1:]))
             if position is not None and isinstance(value, kind) and not isinstance(value, bool) and value != "":
                 ranked.setdefault(path, (len(path), position))
-    times = Counter(path for item in objects for path in ranked if _at(item, path) is not None)
+    times = Counter(path for item in objects for path in ranked if fields.at(item, path) is not None)
     often = [path for path in ranked if 2 * times[path] > max(times.values())]
     return min(often, key=ranked.__getitem__, default=None)
 
@@ -198,13 +200,6 @@ def _leaves(item: Mapping[str, object]) -> Iterator[tuple[tuple[str, ...], objec
         yield (key,), value
         if isinstance(value, dict) and key not in ("metadata", "meta"):
             yield from (((key, inner), one) for inner, one in value.items())
-
-
-def _at(item: Mapping[str, object], path: Sequence[str]) -> object:
-    value: object = item
-    for key in path:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value
 
 
 def _key(key: str) -> str:
@@ -222,7 +217,12 @@ def _contexts_fault(values: Values, *, varied: bool) -> str:
         return "is the same in every record"
     if all(map(is_prompt, texts)):
         return "is a whole prompt"
-    return ""
+    objects = [value for text in texts if isinstance(value := fields.embedded(text), dict)]
+    return "is JSON in a text" if len(objects) >= _MOST * len(texts) and all(map(_is_list, values.values())) else ""
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, list)
 
 
 def _is_scalar(value: object) -> bool:
@@ -274,10 +274,7 @@ OPTIONAL = tuple(_FITS)
 def optional_candidates(part: str, known: Iterable[LogField], parent: Sequence[str]) -> list[Candidate]:
     """The fields that may be an optional part, the best first: those beside the answer, then those of the root.
 
-    Args:
-        part: One of `OPTIONAL`.
-        known: The fields of the log.
-        parent: Names of the objects that the answer stands in.
+    `parent` names the objects that the answer stands in.
     """
     listed = []
     for field in known:

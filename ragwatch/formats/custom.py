@@ -78,7 +78,7 @@ class MappingReader:
                 failed.add(error.field)
                 lost.append(LostField(name, RejectReason(error.reason), str(error)))
 
-    def extract(self, record: Record, without: Container[str] = ()) -> Record:
+    def extract(self, record: Record, without: Container[str] = ()) -> dict[str, object]:
         """Return what the expressions extract, as a record in the canonical format; `without` some of its fields."""
         extracted: dict[str, object] = {"question": None}
         for key, expression in self._fields.items():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial, reduce
+from functools import partial
 from typing import Any
 
 import jmespath
@@ -38,17 +38,22 @@ class _Functions(functions.Functions):
 
 _OWN: Mapping[str, _Value] = {
     "from_json": fields.embedded,
+    "turns": retrieved.turns_of,
     **{
         function.__name__: function
         for function in (
-            messages.answers,
-            retrieved.answer_of,
-            retrieved.distinct,
-            retrieved.documents,
-            retrieved.message_text,
-            retrieved.question_of,
-            retrieved.retrieved,
-            retrieved.turns_before,
+            *(messages.answers, messages.question_text),
+            *(
+                retrieved.answer_of,
+                retrieved.chain_input,
+                retrieved.chain_question,
+                retrieved.chain_result,
+                retrieved.chat_contexts,
+                retrieved.distinct,
+            ),
+            *(retrieved.documents, retrieved.file_search, retrieved.filled, retrieved.grounding),
+            *(retrieved.message_text, retrieved.output_text, retrieved.question_of, retrieved.retrieved),
+            *(retrieved.turns_before, retrieved.with_ids),
         )
     },
 }
@@ -87,11 +92,7 @@ def _failure(error: Exception) -> str:
 
 
 def compile_expression(key: str, expression: str) -> ParsedResult:
-    """Compile an expression.
-
-    Args:
-        key: Key of the configuration, for errors.
-        expression: JMESPath.
+    """Compile an expression of JMESPath; `key` is that of the configuration, for errors.
 
     Raises:
         ConfigError: It is invalid; the message names the key and the position.
@@ -201,9 +202,13 @@ def _quick(node: _Node) -> _Value | None:
         return _comparison(node)
     if kind in _LEAVES:
         return partial(_LEAVES[kind], node.get("value"))
+    if kind == "subexpression" and (names := _names_of(node)):
+        return _path(names)
     combine: Callable[..., _Value] | None = _COMBINATIONS.get(kind)
     if kind == "function_expression":
         combine = _CALLS.get(node["value"])
+        if node["value"] == "filled" and children[0]["type"] == "multi_select_list":
+            combine, children = _first_filled, children[0]["children"]
     if kind == "multi_select_dict":
         combine = partial(_record_of, [child["value"] for child in children])
         children = [child["children"][0] for child in children]
@@ -216,6 +221,25 @@ def _quick(node: _Node) -> _Value | None:
 
 def _field(name: str, value: object) -> object:
     return value.get(name) if isinstance(value, dict) else None
+
+
+def _names_of(node: _Node) -> tuple[str, ...]:
+    """The names in a path of fields; empty for any other expression."""
+    if node["type"] == "field":
+        return (node["value"],)
+    parts = [_names_of(child) for child in node["children"]] if node["type"] == "subexpression" else []
+    return tuple(name for part in parts for name in part) if parts and all(parts) else ()
+
+
+def _path(names: Sequence[str]) -> _Value:
+    def at(value: object) -> object:
+        for name in names:
+            if not isinstance(value, dict):
+                return None
+            value = value.get(name)
+        return value
+
+    return at
 
 
 def _comparison(node: _Node) -> _Value | None:
@@ -232,15 +256,20 @@ def _comparison(node: _Node) -> _Value | None:
 
 
 def _nested(*parts: _Value) -> _Value:
-    return lambda value: reduce(lambda inner, part: part(inner), parts, value)
+    def nested(value: object) -> object:
+        for part in parts:
+            value = part(value)
+        return value
+
+    return nested
 
 
 def _both(left: _Value, right: _Value) -> _Value:
-    return lambda value: right(value) if is_true(first := left(value)) else first
+    return lambda value: right(value) if (first := left(value)) or is_true(first) else first
 
 
 def _either(left: _Value, right: _Value) -> _Value:
-    return lambda value: first if is_true(first := left(value)) else right(value)
+    return lambda value: first if (first := left(value)) or is_true(first) else right(value)
 
 
 def _negated(inner: _Value) -> _Value:
@@ -298,6 +327,22 @@ def _list_of(*parts: _Value) -> _Value:
 
 def _first_known(*parts: _Value) -> _Value:
     return lambda value: next((one for part in parts if (one := part(value)) is not None), None)
+
+
+def _first_filled(*parts: _Value) -> _Value:
+    """`retrieved.filled` of a list, of which only as many items are worked out as are needed."""
+
+    def filled(value: object) -> object:
+        empty = None
+        for part in parts if value is not None else ():
+            one = part(value)
+            if one is not None:
+                if one != "":
+                    return one
+                empty = ""
+        return empty
+
+    return filled
 
 
 def _call(function: _Value) -> Callable[[_Value], _Value]:

@@ -69,8 +69,10 @@ class FeedbackReader:
             UnreadFeedbackError: There is feedback that cannot be read.
         """
         if self.field:
-            value = _at(record, self.field)
-            value = _at(sample.metadata, self.field.removeprefix("metadata.")) if value is None else value
+            value = fields.at(record, self.field.split("."))
+            value = (
+                fields.at(sample.metadata, self.field.removeprefix("metadata.").split(".")) if value is None else value
+            )
             return None if value is None else score_of(value, "rating" if self.scale else "feedback", self.scale)
         score = read_feedback(record, self.scale)
         return read_feedback(sample.metadata, self.scale) if score is None else score
@@ -115,10 +117,3 @@ def as_format_error(error: UnreadFeedbackError) -> FormatError:
     missing = error.outcome is FeedbackOutcome.MISSING
     reason = RejectReason.MISSING_FIELD if missing else RejectReason.WRONG_TYPE
     return FormatError(reason, error.field, str(error))
-
-
-def _at(record: Mapping[str, object], path: str) -> object:
-    value: object = record
-    for name in path.split("."):
-        value = value.get(name) if isinstance(value, Mapping) else None
-    return value

@@ -8,16 +8,14 @@ from sys import float_info
 
 import orjson
 
-from ragwatch.core.sample import NO_METADATA, Context, RejectReason, Sample, Turn
+from ragwatch.core.sample import NO_METADATA, Context, RejectReason
 from ragwatch.errors import FormatError
 from ragwatch.formats import names
 from ragwatch.formats.record import decode
 from ragwatch.formats.shape import Record
-from ragwatch.formats.times import EARLIEST, LATEST, epoch_seconds, implausible
 
 TEXT_KEYS = ("text", "content", "page_content", "chunk", "body")
 ID_KEYS = ("id", "request_id", "run_id")
-QUESTION_KEYS = ("question", "query", "user_question", "user_query", "user_input", "userQuestion", "prompt")
 LIST_KEYS = ("contexts", "documents", "results", "context", "retrieved_contexts", "source_documents", "chunks", "hits")
 CONTEXT_ID_KEYS = ("id", "chunk_id", "doc_id", "document_id")
 REFERENCE_KEYS = ("reference_answer", "ground_truth", "expected_answer", "gold_answer", "expected_output", "ideal")
@@ -91,6 +89,13 @@ def first(record: Record, keys: Sequence[str]) -> tuple[str, object]:
     return next(((key, "") for key in keys if record.get(key) == ""), (keys[-1], None))
 
 
+def at(value: object, path: Iterable[str]) -> object:
+    """Return what a path of names leads to in an object; None if it leads nowhere."""
+    for name in path:
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value
+
+
 def embedded(value: object) -> object:
     """Decode a JSON object or array that was logged as text; return anything else unchanged.
 
@@ -105,7 +110,7 @@ def embedded(value: object) -> object:
         return value
 
 
-_tuple = tuple.__new__  # bypasses `Context.__new__` and `Sample.__new__`, in half the time
+_tuple = tuple.__new__  # bypasses `Context.__new__`, in half the time
 _CONTAINERS = frozenset({dict, list})
 
 
@@ -156,32 +161,6 @@ def _list_of(value: object, path: str) -> list[object]:
     if isinstance(value, str):
         return [value] if value.strip() else []
     raise wrong(path, "a list", value)
-
-
-def question(record: Record) -> str | None:
-    """Return the question that was logged beside a response; None if there is none under the usual names."""
-    value = first(record, QUESTION_KEYS)[1]
-    return value if isinstance(value, str) else None
-
-
-def part(record: Record, key: str) -> Record:
-    """Return the object under a key, which may be JSON that was logged as text; the record itself if there is none."""
-    inner = embedded(record.get(key))
-    return inner if isinstance(inner, dict) else record
-
-
-def without_repeats(passages: Iterable[Context]) -> tuple[Context, ...]:
-    """Return contexts without those of the same id and text as an earlier one.
-
-    For logs that repeat a passage for each of its uses. What a retriever returns twice is a fault, and is kept.
-
-    >>> len(without_repeats([Context("a", "1"), Context("b", "1"), Context("a", "1")]))
-    2
-    """
-    kept: dict[tuple[str, str | None], Context] = {}
-    for passage in passages:
-        kept.setdefault((passage.text, passage.id), passage)
-    return tuple(kept.values())
 
 
 def context(item: object, path: str, rank: int) -> Context:
@@ -258,8 +237,8 @@ def _shallow(value: dict[str, object] | list[object], depth: int) -> bool:
     return True
 
 
-def _asked(record: Record) -> str | None:
-    """The question beside a response that does not hold it; None if the record names none."""
+def asked(record: Record) -> str | None:
+    """Return the question beside a response that does not hold it; None if the record names none."""
     if "question" in record:
         text_of = record["question"]
         return text_of if isinstance(text_of, str) and text_of.strip() else None
@@ -268,58 +247,3 @@ def _asked(record: Record) -> str | None:
         if rank is not None and rank < _TELLING:
             return str(value)
     return None
-
-
-def _reference(record: Record) -> str | None:
-    return next((value for key in REFERENCE_KEYS if type(value := record.get(key)) is str and value), None)
-
-
-def assemble(
-    record: Record,
-    fallback_id: str,
-    *,
-    question: str | None,
-    contexts: tuple[Context, ...],
-    answer: str,
-    reference: object = None,
-    inner: Record = NO_METADATA,
-    history: tuple[Turn, ...] = (),
-) -> Sample:
-    """Build a Sample from format-specific fields, and from the common fields of the record.
-
-    Args:
-        record: Searched first for id, time, route, trace id and metadata.
-        fallback_id: Id of the sample if neither record nor `inner` has one.
-        question: Blank text is an unknown question.
-        contexts: The retrieved contexts.
-        answer: The answer.
-        reference: A known good answer: text or null, which looks for it under `REFERENCE_KEYS`.
-        inner: Part of the record that is searched for id and time if the record itself has none.
-        history: The turns before the question.
-    """
-    id_key, id_value = "id", record.get("id")
-    if id_value is None or id_value == "":
-        id_key, id_value = first(record, ID_KEYS)
-    time_key, time_value = "at", record.get("at")
-    if time_value is None:
-        time_key, time_value = first(record, TIME_KEYS)
-    if inner:
-        id_key, id_value = first(inner, ID_KEYS) if id_value is None else (id_key, id_value)
-        time_key, time_value = first(inner, TIME_KEYS) if time_value is None else (time_key, time_value)
-    at = None if time_value is None else epoch_seconds(time_value, time_key)
-    if at is not None and not EARLIEST <= at <= LATEST:
-        raise implausible(time_value, time_key)
-    route, reference = record.get("route"), _reference(record) if reference is None else reference
-    parts = (
-        (id_value if type(id_value) is str else identity(id_value, id_key)) or fallback_id,
-        question if question and not question.isspace() else _asked(record),
-        contexts,
-        answer,
-        at,
-        "" if route is None else text(route, "route"),
-        metadata(record),
-        None if reference is None else text(reference, "reference"),
-        history,
-        None,
-    )
-    return _tuple(Sample, parts)

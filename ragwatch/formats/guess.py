@@ -89,11 +89,13 @@ def guess(records: Sequence[Record]) -> FormatGuess:
 
 def known_formats(records: Sequence[Record]) -> list[FormatGuess]:
     """Return the known formats that read any of the records, the one that reads most first."""
-    tried = [replace(_tried(name, shape, records), mapping=shape.MAPPING) for name, shape in FORMATS.items()]
+    matching = {name: shape for name, shape in FORMATS.items() if any(map(shape.matches, records))}
+    tried = [replace(_tried(name, shape, records), mapping=shape.MAPPING) for name, shape in matching.items()]
     return sorted((one for one in tried if one.share), key=lambda one: -(one.share or 0.0))
 
 
-def _tried(name: str, reader: RecordReader, records: Sequence[Record]) -> FormatGuess:
+def read_all(reader: RecordReader, records: Sequence[Record]) -> tuple[list[Sample], list[str]]:
+    """Return the samples in records, and the errors of those that hold none."""
     samples: list[Sample] = []
     errors: list[str] = []
     for position, record in enumerate(records):
@@ -101,6 +103,11 @@ def _tried(name: str, reader: RecordReader, records: Sequence[Record]) -> Format
             samples.append(reader.read(record, f"?{position}"))
         except FormatError as error:
             errors.append(str(error))
+    return samples, errors
+
+
+def _tried(name: str, reader: RecordReader, records: Sequence[Record]) -> FormatGuess:
+    samples, errors = read_all(reader, records)
     splitter = _paragraphs(samples, records)
     problems = tuple(
         suspicion.text for suspicion in suspicions(samples if splitter is None else cut(samples, splitter))
@@ -184,7 +191,7 @@ class _Parts:
         named = [one for one in listed if one.rank < UNNAMED]
         if named or part != "contexts":
             return named
-        lists = [one for one in listed if one.expression.endswith("}") or not single_texts(one)]
+        lists = [one for one in listed if one.expression.endswith(("}", "})")) or not single_texts(one)]
         return lists[:1]
 
     def _whole(self) -> set[int]:
@@ -240,7 +247,8 @@ class _Parts:
             chosen = self.chosen[part]
             rest = [one for one in self._usable(part) if one not in chosen] if chosen else []
             others = [one for one in rest if _is_as_likely(one, chosen[0])]
-            if others or (part == "contexts" and any(map(_is_vague, chosen))):
+            blind = part == "answer" and not self.chosen["question"] and any(_is_weak_answer(one) for one in chosen)
+            if others or blind or (part == "contexts" and any(map(_is_vague, chosen))):
                 decisions[part] = (chosen[0], *others)
         return decisions
 
@@ -256,6 +264,11 @@ class _Parts:
             f" records, {answers}; a sample is one record, so log the answer together with the contexts that it was"
             " made from"
         )
+
+
+def _is_weak_answer(answer: Candidate) -> bool:
+    """Whether its name may as well be that of the question."""
+    return answer.rank == UNNAMED or names.is_weak("answer", answer.rank)
 
 
 def _is_vague(contexts: Candidate) -> bool:

@@ -8,11 +8,10 @@ from itertools import product
 from typing import NamedTuple
 
 from ragwatch.core.sample import Sample
-from ragwatch.errors import FormatError
-from ragwatch.formats import openai
+from ragwatch.formats import FORMATS
 from ragwatch.formats.custom import NAME as CUSTOM
 from ragwatch.formats.custom import MappingReader
-from ragwatch.formats.guess import FormatGuess, cut, propose
+from ragwatch.formats.guess import FormatGuess, cut, propose, read_all
 from ragwatch.formats.log_fields import log_fields
 from ragwatch.formats.shape import Record
 from ragwatch.formats.split import Splitter, before_question
@@ -57,9 +56,9 @@ def guess_prompt(records: Sequence[Record]) -> FormatGuess | None:
     proposed = propose(records)
     mapping = {**proposed.mapping}
     if "answer" not in mapping:
-        if not any(map(openai.matches, records)):
+        if not any(map(FORMATS["openai"].matches, records)):
             return None
-        mapping["answer"] = openai.MAPPING["answer"]
+        mapping["answer"] = FORMATS["openai"].MAPPING["answer"]
     mapping.pop("history", None)  # it holds the prompts
     guesses = (
         _cut_out(records, _asked(expression) | mapping | {"contexts": expression})
@@ -78,7 +77,7 @@ def _asked(prompt: str) -> dict[str, str]:
 
 def _cut_out(records: Sequence[Record], mapping: Mapping[str, str]) -> FormatGuess | None:
     """What a mapping reads whose contexts are a prompt; None if no passages can be cut out of the prompt."""
-    samples = _samples(mapping, records)
+    samples = read_all(MappingReader(mapping), records)[0]
     prompts = prompts_of(samples)
     splitter = propose_split(prompts)
     if splitter is None:
@@ -88,17 +87,6 @@ def _cut_out(records: Sequence[Record], mapping: Mapping[str, str]) -> FormatGue
         samples = [sample._replace(question=None) for sample in samples]
     problems = tuple(suspicion.text for suspicion in suspicions(cut(samples, splitter)))
     return FormatGuess(CUSTOM, len(samples) / len(records), mapping=mapping, split=splitter, problems=problems)
-
-
-def _samples(mapping: Mapping[str, str], records: Sequence[Record]) -> list[Sample]:
-    reader = MappingReader(mapping)
-    samples = []
-    for position, record in enumerate(records):
-        try:
-            samples.append(reader.read(record, f"?{position}"))
-        except FormatError:
-            continue
-    return samples
 
 
 def propose_split(prompts: Sequence[Prompt]) -> Splitter | None:

@@ -33,14 +33,8 @@ def turns(
     The question and the answer are no part of it: where the list ends with them, as it does if it was logged after the
     answer, they are left out.
 
-    Args:
-        value: The conversation, as it was logged.
-        path: Name of the field in errors; None to leave out what is not readable.
-        question: The question.
-        answer: The answer.
-
     Raises:
-        FormatError: wrong_type; only with a `path`.
+        FormatError: wrong_type, with the path; without one what is not readable is left out.
 
     >>> turns([["user", "How much is a ticket?"], ["assistant", "Ten euros."], ["user", "Why?"]], question="Why?")[-1]
     Turn(role=<Role.ASSISTANT: 'assistant'>, text='Ten euros.')

@@ -16,8 +16,7 @@ from ragwatch.formats.custom import MappingReader
 from ragwatch.formats.feedback import is_feedback
 from ragwatch.formats.optional import LostField, read_without_wrong_fields
 from ragwatch.formats.record import Line, Parse, Parsed
-from ragwatch.formats.selection import AUTO, line_parser
-from ragwatch.formats.several import record_finder
+from ragwatch.formats.selection import AUTO, line_parser, record_finder
 from ragwatch.formats.shape import Record
 from ragwatch.formats.split import KINDS, Splitter
 from ragwatch.formats.times import without_offset
@@ -53,9 +52,6 @@ class RecordRules:
 class LogReader:
     """Converts lines of a log to samples.
 
-    Args:
-        rules: The options of the source.
-
     Attributes:
         parse: Decodes the record in a line, or says why the line is skipped.
         expand: Finds the records in a line that holds several; None where a line is one.
@@ -82,27 +78,22 @@ class LogReader:
     ) -> tuple[Sample, tuple[LostField, ...]]:
         """Return the sample in a record, and the optional fields that were left out because they are wrong.
 
-        Args:
-            record: The record.
-            fallback_id: Id of the sample if the record has none.
-            complete: Adds fields of the canonical format to the record; None adds none.
+        `complete` adds fields of the canonical format to the record.
 
         Raises:
             FormatError: A required field is wrong.
         """
-        extracted, failed, read = record, tuple[LostField, ...](), self._reader.read
+        failed: tuple[LostField, ...] = ()
         if isinstance(self._reader, MappingReader):
             extracted, failed = self._reader.extract_what_it_can(record)
-            read = canonical.read
-        changed = self._changed(extracted)
-        whole = changed if complete is None else complete(changed)
-        sample, lost = read_without_wrong_fields(read, whole, fallback_id)
+            extracted = extracted if complete is None else complete(extracted)
+        else:
+            extracted = self._reader.extract(record if complete is None else complete(record))
+        sample, lost = read_without_wrong_fields(self._changed(extracted), fallback_id)
         return self._split(sample), (*failed, *lost)
 
     def _read_and_change(self, record: Record, fallback_id: str) -> Sample:
-        if isinstance(self._reader, MappingReader):
-            return self._split(canonical.read(self._changed(self._reader.extract(record)), fallback_id))
-        return self._split(self._reader.read(self._changed(record), fallback_id))
+        return self._split(canonical.read(self._changed(self._reader.extract(record)), fallback_id))
 
     def _changed(self, record: Record) -> Record:
         """A record with times in UTC and the texts of its contexts."""

@@ -19,11 +19,14 @@ from ragwatch.formats import fields
 
 ROLES = MappingProxyType(
     dict.fromkeys(("user", "human", "customer", "humanmessage"), Role.USER)
-    | dict.fromkeys(("assistant", "ai", "agent", "bot", "chatbot", "model", "aimessage"), Role.ASSISTANT)
+    | dict.fromkeys(
+        ("assistant", "ai", "agent", "bot", "chatbot", "model", "aimessage", "aimessagechunk"), Role.ASSISTANT
+    )
 )
-_NO_SPEAKERS = frozenset({"system", "developer", "tool", "function", "systemmessage", "toolmessage"})
+NO_SPEAKERS = frozenset({"system", "developer", "tool", "function", "systemmessage", "toolmessage"})
 _ROLE_KEYS = ("role", "type", "speaker")
-_TEXT_KEYS = ("content", "text", "blocks", "message")
+_TEXT_TYPES = ("text", "output_text", "input_text")
+_TEXT_KEYS = ("content", "text", "blocks", "message", "parts")
 _ROLE_PROMPT = re.compile(
     r"(?i:you are|you're|act as|your (?:name|role|task|job) is) (?:an? |the |to |[A-Z])"
     r"|(?i:you (?:answer|respond|reply|assist|help|serve|support|work)|answer|respond|reply|help|use)\b"
@@ -51,16 +54,26 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 def content_text(content: object) -> str | None:
     """Return the text of a message's content: the text itself, or its text parts joined; None if there is none.
 
-    >>> content_text([{"type": "text", "text": "a "}, {"type": "image_url"}, {"type": "input_text", "text": "b"}])
+    >>> content_text([{"type": "text", "text": "a "}, {"type": "tool_call", "name": "x"}, {"content": "b"}])
     'a b'
     """
     if isinstance(content, str):
-        return content
+        return content or None
+    if isinstance(content, dict):
+        content = content["parts"] if isinstance(content.get("parts"), list) else [content]
     if not isinstance(content, list):
         return None
-    parts = [part.get("text") if isinstance(part, dict) else part for part in content]
-    texts = [part for part in parts if isinstance(part, str)]
-    return "".join(texts) if texts else None
+    texts = []
+    for part in content:
+        text = part
+        if isinstance(part, dict):
+            if part.get("type", "text") not in _TEXT_TYPES or part.get("thought"):
+                continue
+            text = fields.first(part, ("text", "content"))[1]
+            text = fields.first(text, ("value", "text"))[1] if isinstance(text, dict) else text
+        if isinstance(text, str):
+            texts.append(text)
+    return "".join(texts) or None
 
 
 def said(item: object) -> list[tuple[Role, str]] | None:
@@ -77,7 +90,7 @@ def said(item: object) -> list[tuple[Role, str]] | None:
     if not isinstance(item, list) or len(item) != 2 or not all(isinstance(part, str) for part in item):
         return None
     name = item[0].lower()
-    if name in ROLES or name in _NO_SPEAKERS:
+    if name in ROLES or name in NO_SPEAKERS:
         return [(ROLES[name], item[1])] if name in ROLES else []
     return [(Role.USER, item[0]), (Role.ASSISTANT, item[1])]
 
@@ -88,14 +101,14 @@ def speaker(message: dict[str, object]) -> Role | None:
         for key in _ROLE_KEYS:
             name = part.get(key)
             name = name.lower() if isinstance(name, str) else ""
-            if name in _NO_SPEAKERS:
+            if name in NO_SPEAKERS:
                 return None
             if name in ROLES:
                 return ROLES[name]
     constructor = message.get("id")
     name = constructor[-1] if isinstance(constructor, list) and constructor else None
     name = name.lower() if isinstance(name, str) else ""
-    return None if name in _NO_SPEAKERS else ROLES.get(name, Role.OTHER)
+    return None if name in NO_SPEAKERS else ROLES.get(name, Role.OTHER)
 
 
 def inner(message: dict[str, object]) -> dict[str, object]:

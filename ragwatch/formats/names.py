@@ -16,33 +16,16 @@ from typing import NamedTuple
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _BREAK = re.compile(r"[\W_]+")
 _NEUTRAL = frozenset({"text", "content", "value", "body", "message", "msg", "string", "str", "raw", "full", "data"})
-_TEXTS = frozenset({"page", "chunk", "document", "doc", "node", "passage"})
 _FINAL = frozenset({"final", "used", "selected", "reranked"})
 _NOT_OURS = "expected reference gold golden ideal ground truth correct target example eval evaluation test template"
 _OLD = "previous prev last next suggested suggestion follow followup related history"
 _ELSEWHERE = frozenset(f"{_NOT_OURS} {_OLD} tool function feedback judge error".split())  # said of all in an object
 _ASKED = frozenset({"question", "query", "request", "input", "prompt", "user"})
-_SHARED = frozenset(
-    {
-        *(
-            "user",
-            "session",
-            "conversation",
-            "thread",
-            "tenant",
-            "customer",
-            "client",
-            "project",
-            "model",
-            "doc",
-            "document",
-        ),
-        *("chunk", "process", "worker", "chat", "host", "parent", "span", "file", "account", "organization", "org"),
-        *("dataset", "app", "application", "device", "pod", "container", "collection", "index", "tool"),
-    }
-)
-
-
+_SHARED = frozenset({
+    "user", "session", "conversation", "thread", "tenant", "customer", "client", "project", "model", "doc",
+    "document", "chunk", "process", "worker", "chat", "host", "parent", "span", "file", "account", "organization",
+    "org", "dataset", "app", "application", "device", "pod", "container", "collection", "index", "tool",
+})  # fmt: skip
 _REQUESTS = frozenset({"trace", "request", "req", "correlation", "transaction", "txn", "run"})
 
 

@@ -12,16 +12,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
 from ragwatch.core.sample import RejectReason, Sample
 from ragwatch.errors import FormatError
-from ragwatch.formats import fields
+from ragwatch.formats import canonical, fields
 from ragwatch.formats.shape import Record
 
-Read = Callable[[Record, str], Sample]
 _NAMES: Mapping[str, str] = MappingProxyType(
     dict.fromkeys(fields.TIME_KEYS, "at")
     | dict.fromkeys(fields.ID_KEYS, "id")
@@ -66,8 +65,8 @@ def name_of(path: str) -> str | None:
     return _NAMES.get(steps[0]) if steps else None
 
 
-def read_without_wrong_fields(read: Read, record: Record, fallback_id: str) -> tuple[Sample, tuple[LostField, ...]]:
-    """Return the sample in a record, and the optional fields that had to be left out.
+def read_without_wrong_fields(record: Record, fallback_id: str) -> tuple[Sample, tuple[LostField, ...]]:
+    """Return the sample in a record of the canonical format, and the optional fields that had to be left out.
 
     Raises:
         FormatError: A required field is wrong, or so many fields are that the record is no answer.
@@ -75,7 +74,7 @@ def read_without_wrong_fields(read: Read, record: Record, fallback_id: str) -> t
     lost: list[LostField] = []
     while True:
         try:
-            return read(record, fallback_id), tuple(lost)
+            return canonical.read(record, fallback_id), tuple(lost)
         except FormatError as error:
             name = name_of(error.field)
             smaller = None if name is None or len(lost) == _MAX_FIELDS else _without(record, error.field)
@@ -87,23 +86,11 @@ def read_without_wrong_fields(read: Read, record: Record, fallback_id: str) -> t
 
 def _without(record: Record, path: str) -> Record | None:
     """Return a record without the field at a path, or without the list or object at the start of it; None if absent."""
-    steps = [name or int(number) for name, number in _STEP.findall(path)]
-    if steps[0] in _NAMES:
-        steps = steps[:1]
-    smaller = _removed(record, steps)
-    return smaller if isinstance(smaller, dict) else None
-
-
-def _removed(value: object, steps: list[str | int]) -> object:
-    """A copy of a value without what the steps lead to; None if they lead nowhere."""
-    step, rest = steps[0], steps[1:]
-    value = fields.embedded(value)
-    if isinstance(value, Mapping) and step in value:
-        if not rest:
-            return {key: item for key, item in value.items() if key != step}
-        inner = _removed(value[step], rest)
-        return None if inner is None else {**value, step: inner}
-    if isinstance(value, list) and isinstance(step, int) and step < len(value) and rest:
-        inner = _removed(value[step], rest)
-        return None if inner is None else [*value[:step], inner, *value[step + 1 :]]
-    return None
+    name, *rest = [name or number for name, number in _STEP.findall(path)]
+    if name in _NAMES:
+        return {key: value for key, value in record.items() if key != name} if name in record else None
+    items, rank = fields.embedded(record.get(name)), int(rest[0])
+    if not isinstance(items, list) or rank >= len(items) or not isinstance(items[rank], dict):
+        return None
+    smaller = {key: value for key, value in items[rank].items() if key != rest[-1]}
+    return {**record, name: [*items[:rank], smaller, *items[rank + 1 :]]}

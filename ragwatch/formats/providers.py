@@ -1,6 +1,6 @@
 """Formats that are rows of data: keys that detect a record, an expression for each field, and the known bias.
 
-Code and printed mapping come from the same row. To read another service, add a row here and a fixture to
+Code and printed mapping come from the same row. To read another library or service, add a row here and a fixture to
 `tests/data/formats`.
 """
 
@@ -10,31 +10,41 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 
-from ragwatch.core.sample import RejectReason, Sample
+from ragwatch.core.sample import Sample
 from ragwatch.errors import FormatError
-from ragwatch.formats import fields
-from ragwatch.formats.custom import MappingReader
+from ragwatch.formats import canonical, fields
+from ragwatch.formats.custom import REQUIRED, MappingReader
 from ragwatch.formats.expressions import Predicate, predicate
 from ragwatch.formats.shape import Record
 
 
 class ProviderFormat:
-    """The records of one service; see `shape.Format`.
+    """The records of one library or service; see `shape.Format`.
 
     Args:
         name: Name in the configuration.
         keys: Sets of keys, separated by blanks; a record with all keys of one set may be of this format.
         where: JMESPath condition on it, for what keys do not say; empty for none.
         bias: What its records do not hold.
+        advice: What to do where contexts are missing.
         mapping: An expression for each field.
     """
 
-    def __init__(self, name: str, keys: Sequence[str], where: str = "", bias: str = "", **mapping: str) -> None:
+    def __init__(
+        self,
+        name: str,
+        keys: Sequence[str],
+        where: str = "",
+        bias: str = "",
+        advice: str = "",
+        **mapping: str,
+    ) -> None:
         self.NAME = name
         self.KNOWN_BIAS = bias
         self.MAPPING: Mapping[str, str] = MappingProxyType(mapping)
         self._keys = tuple(tuple(some.split()) for some in keys)
         self._where = where
+        self._advice = advice
 
     def matches(self, record: Record) -> bool:
         """Return whether the record has the keys of this format."""
@@ -51,15 +61,24 @@ class ProviderFormat:
         except FormatError:
             return False
 
+    def extract(self, record: Record) -> Record:
+        """Return what the expressions extract, as a record in the canonical format.
+
+        Raises:
+            FormatError: missing_field: there are no contexts or no answer in it.
+        """
+        extracted = self._reader.extract(record)
+        for field in REQUIRED:
+            if field not in extracted:
+                advice = self._advice if field == "contexts" else ""
+                raise fields.missing(field, f"is missing: {advice or f'nothing can be read at {self.MAPPING[field]}'}")
+        if not extracted["question"]:
+            extracted["question"] = fields.asked(record)
+        return extracted
+
     def read(self, record: Record, fallback_id: str) -> Sample:
         """Return the sample in a record of this format."""
-        try:
-            return self._reader.read(record, fallback_id)
-        except FormatError as error:
-            expression = self.MAPPING.get(error.field)
-            if error.reason != RejectReason.MISSING_FIELD or expression is None:
-                raise
-            raise fields.missing(error.field, f"is missing: nothing can be read at {expression}") from None
+        return canonical.read(self.extract(record), fallback_id)
 
     @cached_property
     def _condition(self) -> Predicate:
@@ -76,14 +95,58 @@ _SENT = (
 )
 _MESSAGES, _RESPONSE = "(from_json(request).messages || messages)", "(from_json(response) || @)"
 _CHOICE = f"{_RESPONSE}.choices[0]"
-_COMMON = {
-    "id": "id || request_id || run_id", "at": _AT, "route": "route", "metadata": "metadata", "trace_id": "trace_id",
-    "reference": "reference",
-}  # fmt: skip
+_COMMON = {key: canonical.MAPPING[key] for key in ("id", "at", "route", "metadata", "trace_id", "reference")}
+_ID = _COMMON["id"]
+_RESULT = "chain_result(@)"
+_QUERY = "filled([query, query_str, question, input])"
+_GENERATED = "(answer_builder.answers || answers || (*.answers)[0] || [@])[0].not_null(init_parameters, @)"
+_ALL = f"({_MESSAGES} || from_json(request).input || input)"
+_CONTENTS = "(from_json(request).contents || contents)"
+_LOGGED = "filled([documents, contexts, context, retrieved_contexts])"
+_LOGGED = f"not_null({_LOGGED}, from_json(request).{_LOGGED})"
+_CHAIN = _COMMON | {
+    "id": f"{_ID} || metadata.run_id",
+    "question": f"question_text(chain_question(@)) || {_RESULT}.filled([input, query, question])",
+    "contexts": f"documents({_RESULT}.filled([context, source_documents, documents]))",
+    "answer": f"{_RESULT}.filled([answer, result, output])",
+    "history": "turns_before(chain_question(@)) || turns(filled([chat_history, history, chain_input(@).chat_history,"
+    f" chain_input(@).history, {_RESULT}.chat_history, {_RESULT}.history]))",
+}
+_IS_CHAIN = f"{_RESULT}.not_null(context, source_documents) != `null` && {_RESULT}.filled([answer, result, output])"
+_RESPONSES = _COMMON | {
+    "id": f"{_ID} || {_RESPONSE}.id",
+    "at": f"{_AT} || {_RESPONSE}.created_at || {_RESPONSE}.created",
+    "question": f"question_of({_ALL} || filled([question, query, user_question, user_query, user_input, prompt]))",
+    "contexts": f"not_null({_LOGGED}, file_search({_RESPONSE}.output), chat_contexts({_ALL}))",
+    "answer": f"not_null(message_text({_CHOICE}.message), {_CHOICE}.message.refusal, output_text({_RESPONSE}.output))",
+    "history": f"turns_before({_ALL}) || turns(filled([chat_history, history, from_json(request).chat_history]))",
+}
 _CITED = (
     "only references that the answer cites are logged, so what was retrieved in vain is unknown: context precision and"
     " the use of contexts are too high; log the results of Retrieve as retrievalResults to measure them"
 )
+LIBRARIES = (
+    ProviderFormat(
+        "ragas", ("user_input response",), advice="log retrieved_contexts", **_COMMON,
+        question="question_text(user_input)", history="turns_before(user_input)", answer="response",
+        contexts="with_ids([retrieved_contexts, retrieved_context_ids])",
+    ),
+    ProviderFormat(
+        "llamaindex", ("source_nodes", "response"), "not_null(source_nodes, response.source_nodes) != `null`",
+        **_COMMON,
+        question=f"question_text({_QUERY}.filled([query_str, messages]) || {_QUERY})",
+        contexts="documents(not_null(source_nodes, response.source_nodes))",
+        answer="not_null(response.response, response)",
+        history=f"turns_before({_QUERY}.messages || {_QUERY}) || turns(filled([chat_history, history,"
+        " response.chat_history, response.history]))",
+    ),
+    ProviderFormat(
+        "haystack", ("",), f"{_GENERATED}.data != `null` && {_GENERATED}.documents != `null`", **_COMMON,
+        question=f"filled([query, question, {_GENERATED}.query])", contexts=f"documents({_GENERATED}.documents)",
+        answer=f"{_GENERATED}.data",
+    ),
+)  # fmt: skip
+"""Formats with keys of one library, which are tried before exported traces."""
 PROVIDERS = (
     ProviderFormat(
         "deepeval", ("actual_output", "actualOutput"), **_COMMON | {"reference": "expected_output || expectedOutput"},
@@ -214,5 +277,37 @@ PROVIDERS = (
         id="id || run_id || thread_id", at=_AT, question="question_of(messages)",
         contexts="not_null(documents(not_null(documents, context)), retrieved(messages))", answer="answer_of(messages)",
         history="turns_before(messages)", bias="the documents of a state are those of its last retrieval",
+    ),
+    ProviderFormat(
+        "vertex", ("candidates", "response"), f"{_RESPONSE}.candidates[?content != `null`]",
+        bias="grounding chunks are the passages that support the answer with a confidence of 0.6 or more, not all that"
+        " were retrieved: context precision and faithfulness are too high; log what was retrieved as documents to"
+        " measure them",
+        advice="the answer is not grounded, or its chunks (of web search) have no text",
+        **_COMMON | {"id": f"{_ID} || {_RESPONSE}.responseId || {_RESPONSE}.response_id"},
+        question=f"question_text({_CONTENTS}) || message_text({_CONTENTS}[-1] || {_CONTENTS})",
+        contexts=f"not_null({_LOGGED}, grounding({_RESPONSE}.candidates[0]))",
+        answer=f"message_text({_RESPONSE}.candidates[0].content)", history=f"turns_before({_CONTENTS})",
+    ),
+    ProviderFormat(
+        "file_search", ("output", "response"), f"{_RESPONSE}.output[?type=='file_search_call']",
+        bias="experimental: the results are those of all searches of a response in their order, at most"
+        " max_num_results each; several searches for one question count as one retrieval", **_RESPONSES,
+    ),
+    ProviderFormat(
+        "openai", ("messages choices", "response", "output"),
+        f"({_MESSAGES} != `null` && {_RESPONSE}.choices != `null`) || ({_RESPONSE}.output[].type"
+        f" && !({_RESPONSE}.output[?type=='file_search_call']))", **_RESPONSES,
+        advice="no documents, file search, citations, tool messages or passages in a prompt",
+    ),
+    ProviderFormat(
+        "langserve", ("output metadata",), f"metadata.run_id && from_json(output).not_null(context, source_documents)"
+        f" != `null` && {_IS_CHAIN}", **_CHAIN,
+        bias="contexts are there only if the chain returns them: a chain that returns its answer as text cannot be"
+        " measured",
+    ),
+    ProviderFormat(
+        "langchain", ("context", "source_documents", "output", "outputs"), _IS_CHAIN, **_CHAIN,
+        advice="let the chain return its source documents",
     ),
 )  # fmt: skip

@@ -3,21 +3,24 @@
 orjson decodes valid lines. Only a line that it refuses is examined further: what can be repaired unambiguously is
 repaired (a byte order mark, bytes that are not UTF-8, escapes of no character), any other error is classified.
 The last of duplicate keys wins, as in Python's json; integers beyond 64 bits become floats.
+
+How much memory JSON takes once it is decoded is bounded from its bytes alone: every value becomes an object of Python,
+so that one megabyte of `[{},{},...]` becomes 25. Separators are counted at the speed of memory, those within texts too.
 """
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from math import isinf
+from types import MappingProxyType
 
 import orjson
 
 from ragwatch.core.sample import RejectReason, SkipReason
 from ragwatch.errors import FormatError, TooManyValuesError
-from ragwatch.formats.decoded_size import ADVICE, is_too_large
-from ragwatch.formats.encodings import is_utf16
 
 Parsed = tuple[dict[str, object], bool] | SkipReason
 """A record and whether characters in it were replaced, or why the line is skipped (see `selection`)."""
@@ -25,6 +28,19 @@ Line = bytes | dict[str, object]
 """A line of a log; or a record that its source has decoded, of which `parse` would change nothing."""
 Parse = Callable[[Line], Parsed]
 
+MAX_DECODED_BYTES = 96 << 20
+"""Most memory that one body, record or reply may take once it is decoded."""
+_BRACE, _BRACKET, _COMMA = 200, 90, 100
+"""Bytes of an object with its first entry, of an array with its first value, and of a further entry or value."""
+_SIZES = ((b"{", _BRACE), (b"[", _BRACKET), (b",", _COMMA))
+_WIDEST = 4
+"""Bytes of a character in a text of which one character is outside the Basic Multilingual Plane."""
+UNCOUNTED_BYTES = MAX_DECODED_BYTES // (_BRACE + _WIDEST)
+"""Shorter texts cannot take more, whatever they hold."""
+ADVICE = f"decoded it would take more than {MAX_DECODED_BYTES >> 20} MiB of memory: it has too many values for its size"
+BYTE_ORDER_MARKS: Mapping[bytes, str] = MappingProxyType({codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"})
+_WIDE = MappingProxyType({"utf-16": 2, "utf-16-le": 2, "utf-16-be": 2})
+_MIN_ZEROS = 0.4  # share of every second byte that is zero in UTF-16 of any script, because of JSON's own characters
 _BOM = "\ufeff"
 _NUL_ESCAPE = re.compile(rb"\\u0000")
 # Escapes are matched from left to right, so that an escaped backslash does not start another escape.
@@ -170,3 +186,67 @@ def _error_of(text: str) -> FormatError:
         pass
     # json accepts it: it is nested deeper than the 1024 levels of orjson.
     return FormatError(RejectReason.TOO_DEEP, "", "nested too deeply")
+
+
+def objects_size(text: bytes) -> int:
+    """Return the most memory that the objects of a JSON text can take, without the characters of its texts.
+
+    `count` looks at every byte, and takes several times as long as `replace`.
+    """
+    return sum(size * (len(text) - len(text.replace(mark, b""))) for mark, size in _SIZES)
+
+
+def decoded_size(text: bytes) -> int:
+    """Return the most memory that a JSON text can take once it is decoded, in bytes.
+
+    >>> decoded_size(b'[{}, {"a": 1}]')
+    604
+    """
+    width = 1 if text.isascii() and b"\\u" not in text else _WIDEST
+    return width * len(text) + objects_size(text)
+
+
+def is_too_large(text: bytes) -> bool:
+    """Return whether a JSON text may take more than `MAX_DECODED_BYTES` once it is decoded."""
+    return len(text) > UNCOUNTED_BYTES and decoded_size(text) > MAX_DECODED_BYTES
+
+
+def known_encoding(name: str) -> str:
+    """Return the canonical name of an encoding.
+
+    >>> known_encoding("UTF16"), known_encoding("latin1")
+    ('utf-16', 'iso8859-1')
+
+    Raises:
+        ValueError: It is unknown, or lines cannot be cut in it.
+    """
+    try:
+        encoding = codecs.lookup(name).name
+        newline = "\n".encode(encoding)
+    except (LookupError, UnicodeError, TypeError) as error:
+        raise ValueError(f"{name!r} is unknown; write utf-16, cp1252, shift_jis or the like") from error
+    if encoding not in _WIDE and newline != b"\n":
+        raise ValueError(f"{name!r} has no line ends of one byte; convert the log to UTF-8")
+    return encoding
+
+
+def width_of(encoding: str | None) -> int:
+    """Return the bytes of a line end in an encoding."""
+    return _WIDE.get(encoding or "", 1)
+
+
+def byte_order(block: bytes, encoding: str) -> str:
+    """Return an encoding of UTF-16 with its byte order, which every block of JSON tells."""
+    if encoding != "utf-16":
+        return encoding
+    return "utf-16-le" if block[1::2].count(0) >= block[::2].count(0) else "utf-16-be"
+
+
+def is_utf16(line: bytes) -> bool:
+    """Return whether a line with NUL bytes is most likely one of UTF-16."""
+    return any(len(half) > 1 and half.count(0) >= _MIN_ZEROS * len(half) for half in (line[::2], line[1::2]))
+
+
+def as_utf8(text: bytes, encoding: str) -> bytes:
+    """Return a text in UTF-8; what is no character becomes U+FFFD."""
+    return text.decode(encoding, "replace").removeprefix("\ufeff").encode("utf-8", "replace")

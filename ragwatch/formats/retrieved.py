@@ -11,14 +11,15 @@ from collections.abc import Iterator, Sequence
 
 import orjson
 
-from ragwatch.core.sample import Role
+from ragwatch.core.sample import Role, Turn
 from ragwatch.formats import fields
-from ragwatch.formats.history import before_question
-from ragwatch.formats.messages import content_text, inner, last_asked, said, with_role
+from ragwatch.formats.history import before_question, turns
+from ragwatch.formats.messages import content_text, inner, last_asked, only_instructs, said, with_role
 from ragwatch.formats.traces.documents import Document, documents_in
 from ragwatch.formats.traces.prompt_contexts import of_messages, question_in
 
 _TOOLS = ("tool", "function")
+_QUESTIONS = ("input", "query", "question")
 _CONTENTS = ("content", "response", "output", "result", "json", "text")
 
 
@@ -29,10 +30,21 @@ def documents(value: object) -> object:
     [{'id': 'd1', 'text': 'Tea is green.', 'score': None}]
     """
     value = fields.embedded(value)
-    some = documents_in([value] if isinstance(value, str) else value)
+    if isinstance(value, str):
+        return [{"id": None, "text": value, "score": None}] if value.strip() else []
+    some = documents_in(value)
     if isinstance(value, list) and not (some and any(one.text for one in some)):
         some = documents_in([_uncapitalised(item) for item in value])
-    return None if some is None else _rows(some)
+    if some is None or not isinstance(value, list) or len(value) != len(some):
+        return None if some is None else _rows(some)
+    pairs = zip(some, value, strict=True)  # an empty passage is one all the same
+    return _rows([one._replace(text="") if one.text is None and _is_blank(item) else one for one, item in pairs])
+
+
+def _is_blank(item: object) -> bool:
+    """Whether the text of a document is empty, in the document or in the object inside it."""
+    held = [item, *item.values()] if isinstance(item, dict) else []
+    return any(isinstance(one, dict) and fields.first(one, fields.TEXT_KEYS)[1] == "" for one in held)
 
 
 def _uncapitalised(item: object) -> object:
@@ -52,6 +64,53 @@ def distinct(value: object) -> object:
     for item in value:
         kept.setdefault(orjson.dumps(item, option=orjson.OPT_SORT_KEYS), item)
     return list(kept.values())
+
+
+def filled(values: object) -> object:
+    """Return the first item of a list that is neither null nor an empty text; an empty text if there is no other.
+
+    >>> filled([None, "", [], "a"]), filled([None, ""])
+    ([], '')
+    """
+    known = [value for value in values if value is not None] if isinstance(values, list) else []
+    return next((value for value in known if value != ""), "" if known else None)
+
+
+def with_ids(lists: object) -> object:
+    """Return the passages of the first list with the ids of the second, if that has exactly one for each."""
+    passages, ids = lists if isinstance(lists, list) and len(lists) == 2 else (None, None)
+    texts = passages if isinstance(passages, list) and all(isinstance(one, str) for one in passages) else []
+    if not texts or not isinstance(ids, list) or len(ids) != len(texts):
+        return passages  # a wrong id is worse than none
+    return [{"id": name, "text": text} for name, text in zip(ids, texts, strict=True)]
+
+
+def chain_result(record: object) -> object:
+    """Return the output of a chain of LangChain that was logged as an object; else the record itself."""
+    outputs = (record.get(key) for key in ("output", "outputs")) if isinstance(record, dict) else ()
+    return next((one for output in outputs if isinstance(one := fields.embedded(output), dict)), record)
+
+
+def chain_input(record: object) -> object:
+    """Return the input of a chain of LangChain, decoded: a text, a conversation or an object; null without one."""
+    logged = fields.first(record, ("inputs", *_QUESTIONS))[1] if isinstance(record, dict) else None
+    return fields.embedded(logged)
+
+
+def chain_question(record: object) -> object:
+    """Return the question or the conversation in the input of a chain, which may be one of its fields."""
+    value = chain_input(record)
+    asked = fields.first(value, (*_QUESTIONS, "messages"))[1] if isinstance(value, dict) else value
+    return value if asked is None else asked
+
+
+def turns_of(value: object) -> object:
+    """Return the turns of a conversation as `{role, text}`, without what cannot be read."""
+    return _as_rows(turns(value))
+
+
+def _as_rows(said: Sequence[Turn]) -> list[dict[str, str]]:
+    return [{"role": str(turn.role), "text": turn.text} for turn in said]
 
 
 def message_text(value: object) -> str | None:
@@ -119,7 +178,74 @@ def turns_before(messages: object) -> object:
     >>> turns_before([{"role": "user", "content": "Hello"}, {"role": "user", "content": "Why?"}])
     [{'role': 'user', 'text': 'Hello'}]
     """
-    return [{"role": str(turn.role), "text": turn.text} for turn in before_question(messages)]
+    return _as_rows(before_question(messages))
+
+
+def chat_contexts(messages: object) -> object:
+    """Return the passages in a conversation as `retrieved` does, but whole prompts of the system, for `split`."""
+    passages = retrieved(messages, system=False)
+    if passages is not None:
+        return passages
+    for role in ("system", "developer"):
+        prompts = [content_text(turn.get("content")) for turn in with_role(messages, role)]
+        if texts := [{"text": text} for text in prompts if text and not only_instructs(text)]:
+            return texts
+    return None
+
+
+def output_text(output: object) -> str | None:
+    """Return the text of an answer of OpenAI's Responses API; of its refusal, which is an answer too."""
+    texts = [_text_or_refusal(item.get("content")) for item in _of_type(output, "message")]
+    return "\n".join(text for text in texts if text is not None) if any(text is not None for text in texts) else None
+
+
+def _text_or_refusal(content: object) -> str | None:
+    text = content_text(content)
+    if text is not None or not isinstance(content, list):
+        return text
+    return content_text([part.get("refusal") for part in content if isinstance(part, dict)])
+
+
+def _of_type(items: object, kind: str) -> list[dict[str, object]]:
+    return [
+        item
+        for item in (items if isinstance(items, list) else ())
+        if isinstance(item, dict) and item.get("type") == kind
+    ]
+
+
+def file_search(output: object) -> object:
+    """Return the results of all file searches in a response of OpenAI; null without a search.
+
+    Raises:
+        FormatError: A search is logged without its results.
+    """
+    searches = _of_type(output, "file_search_call")
+    results: list[object] = []
+    for search in searches:
+        some = search.get("results")
+        if some is None:
+            raise fields.missing("output[].results", 'is missing: ask with include=["file_search_call.results"]')
+        results += some if isinstance(some, list) else [some]
+    named = [{**one, "id": one.get("file_id", one.get("id"))} if isinstance(one, dict) else one for one in results]
+    return named if searches else None
+
+
+def grounding(candidate: object) -> object:
+    """Return the grounding chunks of an answer of Gemini, each once; null if none has a text, as of web search."""
+    held = fields.first(candidate, ("groundingMetadata", "grounding_metadata"))[1] if isinstance(candidate, dict) else 0
+    chunks = fields.first(held, ("groundingChunks", "grounding_chunks"))[1] if isinstance(held, dict) else None
+    passages = [one for chunk in (chunks if isinstance(chunks, list) else ()) if (one := _grounded(chunk)) is not None]
+    return distinct(passages) if passages or (isinstance(held, dict) and not chunks) else None
+
+
+def _grounded(chunk: object) -> dict[str, object] | None:
+    held = fields.first(chunk, ("retrievedContext", "retrieved_context"))[1] if isinstance(chunk, dict) else None
+    if not isinstance(held, dict):
+        return None
+    inner_chunk = fields.first(held, ("ragChunk", "rag_chunk"))[1]
+    text = held.get("text") or (inner_chunk.get("text") if isinstance(inner_chunk, dict) else None)
+    return {"text": text, "id": held.get("uri") or held.get("title")} if isinstance(text, str) else None
 
 
 def _may_hold_passages(text: str) -> bool:
@@ -169,7 +295,8 @@ def _returned(value: object) -> Sequence[Document] | None:
     if isinstance(value, list):
         parts = [part for part in value if isinstance(part, dict)]
         if any(map(_is_retrieved, parts)):
-            return [one for part in parts for one in _block(part) or ()]
+            blocks = [_block(part) for part in parts]
+            return None if None in blocks else [one for block in blocks for one in block or ()]
         held = [part["json"] for part in parts if "json" in part]
         typed = all(part.get("type", "text") == "text" and part.keys() <= {"type", "text"} for part in parts)
         value = held[0] if held else content_text(value) if typed and parts else value

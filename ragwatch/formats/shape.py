@@ -23,8 +23,20 @@ class RecordReader(Protocol):
         ...
 
 
-class Format(RecordReader, Protocol):
-    """A known format: the members of a module in this package.
+class FormatReader(RecordReader, Protocol):
+    """Converts records to samples by way of the canonical format."""
+
+    def extract(self, record: Record) -> Record:
+        """Return what `canonical` reads in place of a record.
+
+        Raises:
+            FormatError: Required parts are not in it.
+        """
+        ...
+
+
+class Format(FormatReader, Protocol):
+    """A known format: `canonical`, a row of `providers` or one of `traces.export`.
 
     Attributes:
         NAME: Name in the configuration.

@@ -174,16 +174,27 @@ def _without_closing(text: str) -> str:
         text = text[:line]
 
 
-def _numbered(text: str) -> list[str] | None:
-    """Text behind markers of the most specific style; numbers out of order belong to the text."""
+def _xml(text: str) -> list[str] | None:
+    blocks = xml_blocks(text)
+    return None if blocks is None else [block.text for block in blocks]
+
+
+def numbered(text: str, *, throughout: bool = False) -> list[str] | None:
+    """Text behind markers of the most specific style; numbers out of order belong to the text.
+
+    With `throughout` only if the text begins with one, and there are several; None otherwise.
+    """
     markers: dict[str, list[re.Match[str]]] = {}
     for match in _MARKER.finditer(text):
         style = str(match.lastgroup)
         run = markers.setdefault(style, [])
         number = int(match[style])
-        if number == int(run[-1][style]) + 1 if run else number in (0, 1):
+        starts = number in (0, 1) or (throughout and not text[: match.start()].strip())
+        if number == int(run[-1][style]) + 1 if run else starts:
             run.append(match)
     marks = next((markers[style] for style in _STYLES if markers.get(style)), [])
+    if throughout and (len(marks) < 2 or text[: marks[0].start()].strip()):
+        return None
     return _between([match.span() for match in marks], len(text), text) if marks else None
 
 
@@ -247,9 +258,9 @@ def _several(cut: Cut) -> Cut:
 
 _CUTS: Mapping[str, Sequence[Cut]] = MappingProxyType(
     {
-        "auto": (xml_blocks, _numbered, _several(_headings), _several(_markdown)),
-        "numbered": (_numbered,),
-        "xml": (xml_blocks,),
+        "auto": (_xml, numbered, _several(_headings), _several(_markdown)),
+        "numbered": (numbered,),
+        "xml": (_xml,),
         "headings": (_headings,),
         "markdown": (_markdown,),
         "paragraphs": (_paragraphs,),

@@ -2,9 +2,9 @@
 
 | part     | suspected if                                                                                        |
 |----------|-----------------------------------------------------------------------------------------------------|
-| contexts | ids, file names, links or titles; the same in every record; a prompt; parts of the answer; cut short |
+| contexts | ids, file names, links or titles; the same or none in all records; a prompt; in the answer; cut short |
 | question | a prompt, an id, or the same in every record                                                        |
-| answer   | the question, a status, or the same in every record                                                 |
+| answer   | the question, a status, the same in every record, or empty in most                                  |
 | id       | one id for several answers                                                                          |
 | at       | before 2000 or after 2100                                                                           |
 """
@@ -17,11 +17,11 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ragwatch.core.sample import Sample, SuspectReason
-from ragwatch.formats.prompts import has_prompt, is_prompt
+from ragwatch.formats.split import before_question
+from ragwatch.formats.times import EARLIEST, LATEST
 
 MISREAD = "a sample was probably read wrongly"
 CHECK_ADVICE = "run `ragwatch check`, which shows how records are read, and correct the source"
-EARLIEST, LATEST = 946_684_800.0, 4_102_444_800.0  # the years 2000 and 2100
 MIN_DISTINCT = 3
 """Different samples from which on it counts that a value is the same in all."""
 _MOST, _HALF, _FEW = 0.8, 0.5, 0.1  # shares of the samples
@@ -30,15 +30,25 @@ _MAX_TITLE_WORDS = 10
 _MAX_EXAMPLE_CHARS = 60
 _CUT_CHARS = range(40, 400)  # lengths of a preview
 _MIN_CUT_TEXTS = 5
-_MIN_STATUS_SAMPLES = 6
-_MAX_STATUSES = 3
+MIN_STATUS_SAMPLES = 6
+MAX_STATUSES = 3
 _MIN_PASSAGE_CHARS = 15
 _FILE = re.compile(
     r"[^\n]{0,200}\.(?:pdf|txt|md|rst|docx?|html?|csv|tsv|jsonl?|xlsx?|pptx?|xml|ya?ml|py)(?:\W{0,3}\S{0,12})?"
 )
 _LINK = re.compile(r"[a-z][a-z0-9+.-]{1,12}://\S+|(?:[\w.~-]*/){2,}[\w.~-]*", re.IGNORECASE)
-_NO_WORDS = re.compile(r"[0-9a-f-]{16,}|[\d\W_]+|[a-z][a-z0-9+.-]{1,12}://\S+", re.IGNORECASE)
+NO_WORDS = re.compile(r"[0-9a-f-]{16,}|[\d\W_]+|[a-z][a-z0-9+.-]{1,12}://\S+", re.IGNORECASE)
 _SENTENCE = re.compile(r"[.!?:;\u2e80-\uffff]")
+_MIN_QUESTION_CHARS = 15  # a passage may contain a shorter question by coincidence
+_LONG_CHARS = 200
+_INSTRUCTION = re.compile(
+    r"\byou are an? (?:\w+[ -]){0,4}(?:assistant|chatbot|bot|expert|agent|ai)\b"
+    r"|\b(?:answer|respond to|reply to) (?:the |this )?(?:user|customer|question|query|following)\b"
+    r"|\b(?:use|using|based on) (?:only )?the (?:following|provided|given|above|retrieved)\b"
+    r"|\b(?:only|solely) (?:use|answer|on) .{0,40}\b(?:context|documents|passages|sources)\b"
+    r"|\bif you (?:do not|don['’]t) know\b|\bdo not make (?:anything |things )?up\b|^system:",
+    re.IGNORECASE | re.MULTILINE,
+)
 
 
 class Suspicion(NamedTuple):
@@ -78,6 +88,28 @@ def is_name(text: str) -> bool:
     return len(text.split()) <= _MAX_TITLE_WORDS and not _SENTENCE.search(text)
 
 
+def instructs(text: str) -> bool:
+    """Return whether a text contains an instruction to a model."""
+    return _INSTRUCTION.search(text) is not None
+
+
+def is_prompt(text: str) -> bool:
+    """Return whether a text that should be a question is a prompt: it labels the question, or instructs a model."""
+    return ("\n" in text and bool(before_question(text, None))) or (len(text) > _LONG_CHARS and instructs(text))
+
+
+def has_prompt(sample: Sample) -> bool:
+    """Return whether a context of a sample looks like a whole prompt."""
+    question = " ".join((sample.question or "").casefold().split())
+    for context in sample.contexts:
+        text = " ".join(context.text.casefold().split())
+        if len(question) >= _MIN_QUESTION_CHARS and question in text:
+            return True
+        if len(sample.contexts) == 1 and instructs(context.text):
+            return True
+    return False
+
+
 def suspicions(samples: Sequence[Sample]) -> list[Suspicion]:
     """Return what is suspected of the samples of one log; empty if nothing is. Equal samples count once."""
     distinct = list(
@@ -112,6 +144,8 @@ def doubts(sample: Sample) -> Iterator[SuspectReason]:
 def _contexts(samples: Sequence[Sample]) -> Iterator[Suspicion]:
     filled = [one for one in samples if any(context.text.strip() for context in one.contexts)]
     if not filled:
+        if _differ(samples):
+            yield Suspicion("contexts", "empty", "no record holds a context: nothing was retrieved, or it is not read")
         return
     first, texts = filled[0].contexts[0].text, [context.text for one in filled for context in one.contexts]
     if sum(map(contexts_are_names, filled)) >= _MOST * len(filled):
@@ -164,7 +198,7 @@ def _question(samples: Sequence[Sample]) -> Iterator[Suspicion]:
     shown = example(asked[0][1])
     if sum(_is_prompt(text, one) for one, text in asked) > _HALF * len(asked):
         yield Suspicion("question", "prompt", f"the question is a whole prompt, with passages or instructions: {shown}")
-    elif sum(_NO_WORDS.fullmatch(text.strip()) is not None for _, text in asked) > _HALF * len(asked):
+    elif sum(NO_WORDS.fullmatch(text.strip()) is not None for _, text in asked) > _HALF * len(asked):
         yield Suspicion("question", "names", f"the question is an id, a number or a link: {shown}")
     elif _differ([one for one, _ in asked]) and len({text for _, text in asked}) == 1:
         yield Suspicion("question", "constant", f"the question is the same in every record: {shown}")
@@ -177,6 +211,10 @@ def _is_prompt(question: str, sample: Sample) -> bool:
 
 def _answer(samples: Sequence[Sample]) -> Iterator[Suspicion]:
     said = [one for one in samples if one.answer.strip()]
+    if len(samples) >= MIN_DISTINCT and len(said) < _HALF * len(samples):
+        yield Suspicion(
+            "answer", "empty", f"the answer is empty in {len(samples) - len(said)} of {len(samples)} records"
+        )
     if len(said) < MIN_DISTINCT:
         return
     shown, different = example(said[0].answer), {one.answer for one in said}
@@ -185,7 +223,7 @@ def _answer(samples: Sequence[Sample]) -> Iterator[Suspicion]:
         yield Suspicion("answer", "question", f"the answer is the question: {shown}")
     elif len(different) == 1 and len({one.question for one in said}) >= MIN_DISTINCT:
         yield Suspicion("answer", "constant", f"the answer is the same in every record: {shown}")
-    elif words and len(different) <= _MAX_STATUSES and len(said) >= _MIN_STATUS_SAMPLES:
+    elif words and len(different) <= MAX_STATUSES and len(said) >= MIN_STATUS_SAMPLES:
         yield Suspicion("answer", "status", f"the answer is one of a few words, like a status: {shown}")
 
 

@@ -20,7 +20,7 @@ from ragwatch.errors import FormatError, ReceivedMeanwhileError
 from ragwatch.formats.feedback import is_feedback
 from ragwatch.formats.optional import AHEAD, MAX_AHEAD_SECONDS, LostField, name_of
 from ragwatch.formats.record import Line, Parse, parse
-from ragwatch.formats.several import Expand
+from ragwatch.formats.selection import Expand
 from ragwatch.formats.suspicion import CHECK_ADVICE, MISREAD, doubts
 from ragwatch.pipeline.feedback_rules import FeedbackRules
 from ragwatch.pipeline.named_versions import NamedVersions

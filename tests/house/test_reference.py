@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from tools.cookbook import table
 from tools.parquet_columns import with_table
-from tools.readme import PARQUET, REFERENCE
+from tools.readme import LOGS, PARQUET, REFERENCE, SETUP, logs_page
 from tools.reference import reference
 
 
@@ -31,3 +32,10 @@ def test_reference_has_what_people_look_for() -> None:
         "`ragwatch_web_config_failures_total`",
     ):
         assert text in page
+
+
+def test_the_pages_of_logs_are_current() -> None:
+    """Run `tools/readme.py` where this fails."""
+    page, brief = LOGS.read_text(encoding="utf-8"), SETUP.read_text(encoding="utf-8")
+    assert page == logs_page(page)
+    assert table(brief=True) in brief

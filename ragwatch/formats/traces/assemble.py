@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from ragwatch.core.sample import RejectReason
 from ragwatch.formats.traces.answer import answer_in
 from ragwatch.formats.traces.attributes import cut_length, first, is_torn
-from ragwatch.formats.traces.capture import CUT_ADVICE, LIMIT_ADVICE, SWITCHES, instrumentation_of
 from ragwatch.formats.traces.kinds import Kind
 from ragwatch.formats.traces.messages import OUTPUT_KEYS, VALUE_OUTPUTS, messages_in, messages_out
 from ragwatch.formats.traces.record import Naming, record_of
@@ -19,6 +19,48 @@ from ragwatch.formats.traces.tree import Request, Step, requests
 ANSWERS = (*OUTPUT_KEYS, *VALUE_OUTPUTS)
 MAX_REST = 0.2
 """Share of an output besides the documents in it, below which the output is what was retrieved, not an answer."""
+LIMIT_ADVICE = (
+    "raise the limits of the SDK that sends it: OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT=10000 (128 by default), and no "
+    "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT"
+)
+CUT_ADVICE = "raise or unset OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT in the service that sends it"
+OTEL = "opentelemetry"
+SWITCHES: Mapping[str, str] = MappingProxyType(
+    {
+        "openinference": "unset OPENINFERENCE_HIDE_INPUTS, OPENINFERENCE_HIDE_OUTPUTS and the other "
+        "OPENINFERENCE_HIDE_* variables",
+        "traceloop": "set TRACELOOP_TRACE_CONTENT=true",
+        "spring_ai": "set spring.ai.chat.client.observations.log-prompt, spring.ai.chat.observations.log-prompt, "
+        "spring.ai.chat.observations.log-completion and spring.ai.vectorstore.observations.log-query-response to true, "
+        "and add their texts to the spans",
+        "semantic_kernel": "set SEMANTICKERNEL_EXPERIMENTAL_GENAI_ENABLE_OTEL_DIAGNOSTICS_SENSITIVE=true",
+        "agent_framework": "set ENABLE_SENSITIVE_DATA=true",
+        "pydantic_ai": "use InstrumentationSettings(include_content=True)",
+        "haystack": "set HAYSTACK_CONTENT_TRACING_ENABLED=true",
+        "azure": "set AZURE_TRACING_GEN_AI_CONTENT_RECORDING_ENABLED=true",
+        "vercel": "set recordInputs and recordOutputs of experimental_telemetry to true",
+        OTEL: "set OTEL_SEMCONV_STABILITY_OPT_IN=gen_ai_latest_experimental and "
+        "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY",
+    }
+)
+"""What to set, by instrumentation. The keys are label values."""
+
+_SCOPES = (
+    ("openinference", "openinference"),
+    ("pydantic", "pydantic_ai"),
+    ("haystack", "haystack"),
+    ("semantic", "semantic_kernel"),
+    ("agent_framework", "agent_framework"),
+    ("azure", "azure"),
+    ("spring", "spring_ai"),
+)
+_KEYS = (
+    (("openinference.",), "openinference"),
+    (("traceloop.", "llm.request.", "llm.is_streaming"), "traceloop"),
+    (("spring.ai.",), "spring_ai"),
+    (("ai.operationId",), "vercel"),
+    (("haystack.",), "haystack"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,3 +239,20 @@ def _textless(contexts: Contexts) -> Refused:
         f"the texts ({SWITCHES[instrumentation]}), or set `resolve` of this source"
     )
     return Refused(RejectReason.NO_CONTENT, "contexts", detail, instrumentation)
+
+
+def instrumentation_of(spans: Iterable[Span]) -> str:
+    """Return which instrumentation sends spans: a key of `SWITCHES`.
+
+    >>> instrumentation_of([Span("t", "s", "", "chat", 0, 1, {"traceloop.span.kind": "task"})])
+    'traceloop'
+    """
+    for span in spans:
+        for prefixes, name in _KEYS:
+            if any(key.startswith(prefixes) for key in span.attributes):
+                return name
+        scope = span.scope.lower()
+        for mark, name in _SCOPES:
+            if mark in scope:
+                return name
+    return OTEL

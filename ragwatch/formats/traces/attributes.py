@@ -9,7 +9,6 @@ import orjson
 
 from ragwatch.formats.record import decode
 
-MAX_DEPTH = 32
 MAX_INDEX_DIGITS = 6
 MIN_CUT = 64
 _REPR = re.compile(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from math import isfinite
 from typing import NamedTuple
 
@@ -18,40 +18,30 @@ from ragwatch.formats.traces.messages import unwrapped
 from ragwatch.formats.traces.span import Span
 
 TEXT_KEYS = ("text", "content", "page_content", "pageContent", "chunk", "body", "document", "passage", "long_text",
-             "snippet", "raw_text", "chunk_text")  # fmt: skip
+             "snippet", "raw_text", "chunk_text", "text_resource")  # fmt: skip
 ID_KEYS = (
-    "id",
-    "id_",
-    "node_id",
-    "chunk_id",
-    "doc_id",
-    "segment_id",
-    "document_id",
-    "documentId",
-    "chunkId",
-    "fileId",
-    "uuid",
-    "_id",
-    "file_id",
-    "pid",
-    "record_id",
-)
+    "id", "id_", "node_id", "chunk_id", "doc_id", "segment_id", "document_id", "documentId", "chunkId", "fileId",
+    "uuid", "_id", "file_id", "pid", "record_id",
+)  # fmt: skip
 SCORE_KEYS = ("score", "relevance_score", "relevanceScore", "similarity", "similarity_score", "_score", "rerank_score")
 LIST_KEYS = ("documents", "docs", "results", "nodes", "source_nodes", "sourceNodes", "source_documents", "passages",
              "contexts", "context", "chunks", "retrieved_contexts", "retrieved_documents", "matches", "hits",
              "sources", "points", "items", "search_results", "retrieval_results", "retrievalResults", "data",
              "output", "outputs", "result", "response", "value")  # fmt: skip
-_INNER_KEYS = ("node", "document", "kwargs", "payload", "_source", "item", "doc", "data")
-_METADATA_KEYS = ("metadata", "meta", "payload")
+
+
+def _ranks(keys: Sequence[str]) -> Mapping[str, int]:
+    return {key: rank for rank, key in enumerate(keys)}
+
+
+_TEXT_RANKS, _ID_RANKS, _SCORE_RANKS = _ranks(TEXT_KEYS), _ranks(ID_KEYS), _ranks(SCORE_KEYS)
+_INNER_RANKS = _ranks(("node", "document", "kwargs", "payload", "_source", "item", "doc", "data", "init_parameters"))
+_PLACES = frozenset({"filepath", "url", "location"})
+_METADATA_RANKS = _ranks(("metadata", "meta", "payload"))
 _JSON_KEYS = (
-    "gen_ai.retrieval.documents",
-    "retrieval.documents",
-    "gen_ai.retrieval.results",
-    "gen_ai.memory.records",
-    "reranker.output_documents",
-    "db.vector.query.response.documents",
-    "gen_ai.rerank.output_documents",
-)
+    "gen_ai.retrieval.documents", "retrieval.documents", "gen_ai.retrieval.results", "gen_ai.memory.records",
+    "reranker.output_documents", "db.vector.query.response.documents", "gen_ai.rerank.output_documents",
+)  # fmt: skip
 _VALUE_KEYS = ("output.value", "traceloop.entity.output", "gen_ai.task.output", "langfuse.observation.output",
                "mlflow.spanOutputs", "gen_ai.tool.call.result", "ai.toolCall.result", "tool_response",
                "haystack.component.output", "haystack.component.output_data", "gcp.vertex.agent.tool_response",
@@ -218,7 +208,7 @@ def documents_in(value: object, depth: int = _MAX_DEPTH) -> tuple[Document, ...]
         return parallel
     empty: tuple[Document, ...] | None = None
     for key in LIST_KEYS:
-        part = decoded(value.get(key))
+        part = decoded(value[key]) if key in value else None
         if isinstance(part, (list, dict)):
             documents = documents_in(part, depth - 1)
             if documents:
@@ -271,19 +261,26 @@ def document(item: object) -> Document | None:
         return pair._replace(score=pair.score or _score(item[1])) if pair and len(item) == 2 else pair
     if not isinstance(item, dict):
         return None
-    inner = next((part for key in _INNER_KEYS if isinstance(part := decoded(item.get(key)), dict)), {})
-    details = next(
-        (part for one in (item, inner) for key in _METADATA_KEYS if isinstance(part := decoded(one.get(key)), dict)), {}
-    )
-    text = _text(item) or _text(inner) or _text(details)
-    places = (item, inner, details)
+    inner = _object_in(item, _INNER_RANKS)
+    details = _object_in(item, _METADATA_RANKS) or (_object_in(inner, _METADATA_RANKS) if inner else inner)
+    places = [one for one in (item, inner, details) if one]
+    text = next((known_text for place in places if (known_text := _text(place))), None)
     name = next((known_id for place in places if (known_id := _first_identity(place)) is not None), None)
     score = next((number for place in places if (number := _first_score(place)) is not None), None)
-    name = _place(item) or name or _place(details)
+    name = _place(item) or name or (_place(details) if details else None)
     if text is None and score is not None:
         text = _prose(item)
-    known = text is not None or name is not None or any(key in item for key in (*ID_KEYS, *SCORE_KEYS))
+    known = (
+        text is not None
+        or name is not None
+        or bool(item.keys() & _ID_RANKS.keys() or item.keys() & _SCORE_RANKS.keys())
+    )
     return Document(text, name, score) if known else None
+
+
+def _object_in(item: Mapping[str, object], ranks: Mapping[str, int]) -> dict[str, object]:
+    """The first object under the keys of a table; empty without one."""
+    return next((part for key in _known(item, ranks) if isinstance(part := decoded(item[key]), dict)), {})
 
 
 def _place(details: Mapping[str, object]) -> str | None:
@@ -291,6 +288,8 @@ def _place(details: Mapping[str, object]) -> str | None:
 
     The number of a chunk of Azure counts within its file only.
     """
+    if _PLACES.isdisjoint(details):
+        return None
     file, chunk = details.get("filepath") or details.get("url"), details.get("chunk_id")
     if isinstance(file, str) and isinstance(chunk, (str, int)):
         return f"{file}#{chunk}"
@@ -312,9 +311,15 @@ def _printed(text: str) -> Document | None:
     return Document(None, name[1], _score(score[1]) if score else None) if name else None
 
 
+def _known(item: Mapping[str, object], ranks: Mapping[str, int]) -> Collection[str]:
+    """The keys of an item that are in a table, the likeliest first. Items have few keys, and tables many."""
+    known = item.keys() & ranks.keys()
+    return sorted(known, key=ranks.__getitem__) if len(known) > 1 else known
+
+
 def _text(item: Mapping[str, object]) -> str | None:
-    for key in TEXT_KEYS:
-        value = item.get(key)
+    for key in _known(item, _TEXT_RANKS):
+        value = item[key]
         if isinstance(value, dict):
             value = inside(value, ("text", "content"))
         elif isinstance(value, list):
@@ -327,7 +332,7 @@ def _text(item: Mapping[str, object]) -> str | None:
 
 
 def _first_identity(item: Mapping[str, object]) -> str | None:
-    return next((name for key in ID_KEYS if (name := _identity(item.get(key))) is not None), None)
+    return next((name for key in _known(item, _ID_RANKS) if (name := _identity(item[key])) is not None), None)
 
 
 def _identity(value: object) -> str | None:
@@ -337,7 +342,7 @@ def _identity(value: object) -> str | None:
 
 
 def _first_score(item: Mapping[str, object]) -> float | None:
-    return next((score for key in SCORE_KEYS if (score := _score(item.get(key))) is not None), None)
+    return next((score for key in _known(item, _SCORE_RANKS) if (score := _score(item[key])) is not None), None)
 
 
 def _score(value: object) -> float | None:

@@ -67,10 +67,14 @@ class TraceExport:
 
     def read(self, record: Record, fallback_id: str) -> Sample:
         """Return the sample in a record of this format."""
+        return canonical.read(self.extract(record), fallback_id)
+
+    def extract(self, record: Record) -> Record:
+        """Return the trace in a record as a record in the canonical format."""
         bare = self._is_row(record) and "parts" not in record and self.nested not in record
         if not self.matches(record) or (bare and (_text_at(record, _PARENTS) or _last_parent(record))):
             raise fields.missing(self.nested, _JOIN)
-        trace_id = _text_at(record, _TRACE_IDS) or fallback_id
+        trace_id = _text_at(record, _TRACE_IDS)
         result = assemble(self._spans(record, trace_id))
         if len(result.records) != 1:
             if bare:
@@ -80,7 +84,7 @@ class TraceExport:
         logged, own = fields.embedded(record.get("metadata")), made["metadata"]
         if isinstance(logged, dict) and isinstance(own, dict) and self.nested in record:
             made["metadata"] = logged | own
-        return canonical.read(made, fallback_id)
+        return made
 
     def _is_row(self, record: Record) -> bool:
         return any(mark in record for mark in self.marks)
@@ -172,15 +176,18 @@ def _flattened(value: object, path: str) -> Iterator[tuple[str, object]]:
 
 def _at(record: Record, path: str) -> object:
     """The value under a key, or under the keys that its dots separate."""
-    if path in record:
-        return record[path]
+    if path in record or "." not in path:
+        return record.get(path)
     head, _, rest = path.partition(".")
     inner = fields.embedded(record.get(head)) if rest else None
     return _at(inner, rest) if isinstance(inner, dict) else None
 
 
 def _value_at(record: Record, paths: tuple[str, ...]) -> object:
-    return next((value for path in paths if (value := _at(record, path)) is not None and value != ""), None)
+    for path in paths:
+        if (path in record or "." in path) and (value := _at(record, path)) is not None and value != "":
+            return value
+    return None
 
 
 def _text_at(record: Record, paths: tuple[str, ...]) -> str:

@@ -179,19 +179,10 @@ def _by_content(span: Span) -> Kind:
     return kind
 
 
-_CHAIN_KEYS = frozenset(
-    {
-        "input.value",
-        "output.value",
-        "pydantic_ai.all_messages",
-        "all_messages_events",
-        "haystack.pipeline.input_data",
-        "langfuse.trace.input",
-        "mlflow.spanInputs",
-        "gen_ai.agent.name",
-        "agent_name",
-    }
-)
+_CHAIN_KEYS = frozenset({
+    "input.value", "output.value", "pydantic_ai.all_messages", "all_messages_events",
+    "haystack.pipeline.input_data", "langfuse.trace.input", "mlflow.spanInputs", "gen_ai.agent.name", "agent_name",
+})  # fmt: skip
 _LLM_EVENTS = frozenset({"gen_ai.choice", "gen_ai.content.completion", "gen_ai.user.message", "gen_ai.system.message",
                          "gen_ai.assistant.message", "gen_ai.tool.message", "gen_ai.content.prompt",
                          "gen_ai.client.inference.operation.details"})  # fmt: skip

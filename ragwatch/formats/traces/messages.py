@@ -14,34 +14,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from ragwatch.formats.messages import NO_SPEAKERS, content_text
+from ragwatch.formats.messages import ROLES as SPEAKERS
 from ragwatch.formats.traces.attributes import decoded, first, inside, is_torn, listed, plain_text, stripped
 from ragwatch.formats.traces.span import Span
 
 SYSTEM, USER, ASSISTANT, TOOL = "system", "user", "assistant", "tool"
-_ROLES: Mapping[str, str] = (
-    dict.fromkeys(("system", "developer", "systemmessage"), SYSTEM)
-    | dict.fromkeys(("user", "human", "humanmessage"), USER)
-    | dict.fromkeys(("assistant", "ai", "model", "aimessage", "aimessagechunk", "bot", "agent"), ASSISTANT)
-    | dict.fromkeys(("tool", "function", "toolmessage"), TOOL)
-)
+_ROLES: Mapping[str, str] = {name: str(role) for name, role in SPEAKERS.items()} | {
+    name: TOOL if "tool" in name or name == "function" else SYSTEM for name in NO_SPEAKERS
+}
 INPUT_KEYS = (
-    "gen_ai.input.messages",
-    "ai.prompt.messages",
-    "llm.input_messages",
-    "gen_ai.prompt",
-    "ai.prompt",
-    "llm.prompts",
-    "gcp.vertex.agent.llm_request",
-)
+    "gen_ai.input.messages", "ai.prompt.messages", "llm.input_messages", "gen_ai.prompt", "ai.prompt",
+    "llm.prompts", "gcp.vertex.agent.llm_request",
+)  # fmt: skip
 OUTPUT_KEYS = (
-    "gen_ai.output.messages",
-    "llm.output_messages",
-    "ai.response.text",
-    "ai.result.text",
-    "gen_ai.completion",
-    "llm.completions",
-    "gcp.vertex.agent.llm_response",
-)
+    "gen_ai.output.messages", "llm.output_messages", "ai.response.text", "ai.result.text", "gen_ai.completion",
+    "llm.completions", "gcp.vertex.agent.llm_response",
+)  # fmt: skip
 VALUE_INPUTS = ("input.value", "traceloop.entity.input", "gen_ai.task.input", "langfuse.observation.input",
                 "mlflow.spanInputs", "haystack.component.input", "haystack.component.input_data",
                 "haystack.pipeline.input_data", "haystack.pipeline.input", "ai.prompt", "gen_ai.tool.call.arguments",
@@ -285,32 +274,6 @@ def _responses(message: dict[str, object], names: dict[object, str]) -> Iterator
 
 def _is_response(part: Mapping[str, object]) -> bool:
     return str(part.get("type")).endswith(("response", "result"))
-
-
-def content_text(content: object) -> str | None:
-    """Return the text of a message's content; None if there is none. Parts that are no text are left out.
-
-    >>> content_text([{"type": "text", "content": "a"}, {"type": "tool_call", "name": "x"}, {"text": "b"}])
-    'ab'
-    """
-    if isinstance(content, str):
-        return content or None
-    if isinstance(content, dict):
-        content = content["parts"] if isinstance(content.get("parts"), list) else [content]
-    if not isinstance(content, list):
-        return None
-    texts = []
-    for part in content:
-        text = part
-        if isinstance(part, dict):
-            if str(part.get("type", "text")) not in ("text", "output_text", "input_text"):
-                continue
-            text = inside(part, ("text", "content"))
-            if isinstance(text, dict):
-                text = inside(text, ("value", "text"))
-        if isinstance(text, str):
-            texts.append(text)
-    return "".join(texts) or None
 
 
 def last_text(messages: Iterable[Message], role: str) -> str | None:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
+from ragwatch.formats.split import numbered
 from ragwatch.formats.traces.attributes import decoded, plain_text
 from ragwatch.formats.traces.documents import Document, documents_in
+from ragwatch.formats.xml_blocks import xml_blocks
 
 CONTEXT_KEYS = (
     "context", "context_str", "contexts", "context_list", "documents", "docs", "passages", "retrieved_documents",
@@ -29,14 +30,6 @@ _SEPARATORS = (
     re.compile(r"\n"),
 )
 _MAX_CHARS = 400_000
-_MAX_NESTED = 8
-_TAG = re.compile(
-    r"<(?P<close>/?)(?P<name>contexts?|documents?|docs?|passages?|sources?|chunks?|search_results?|results?|excerpts?"
-    r"|retrieved_\w{1,40}|knowledge\w{0,40}|references?|items?)(?P<fields>\s[^<>]{0,400})?>",
-    re.IGNORECASE,
-)
-_PART = re.compile(r"<(?P<close>/?)(?:document_content|content|text|page_content)>", re.IGNORECASE)
-_ELEMENT_ID = re.compile(r"""\b(?:id|doc_id|document_id|index|source)\s*=\s*["']([^"']{1,200})["']""")
 _DASHES = re.compile(r"(?m)^-{5,}[ \t]*$")
 _CONTEXT_WORD = re.compile(r"(?i)context|document|passage|source|excerpt|search result|knowledge")
 _HEADING = re.compile(
@@ -46,13 +39,6 @@ _HEADING = re.compile(
 _END = re.compile(
     r"(?im)^[ \t#*]*(?:(?:user )?(?:question|query|input|request)|user|human|instructions?|task|answer|helpful answer"
     r"|response|assistant|rules|output)\b[^\n:]{0,40}:"
-)
-_LISTS = frozenset({"context", "contexts", "documents", "docs", "passages", "sources", "results", "search_results"})
-_NUMBERED = re.compile(
-    r"(?m)^[ \t]*(?:\[(?:doc(?:ument)? ?)?\d{1,3}\]"
-    r"|(?:document|source|passage|context|chunk|doc) ?\[?#?\d{1,3}\]?[:.)]"
-    r"|\d{1,3}[.)]|={2,8} ?(?:document|source|passage|context|chunk|doc) \d{1,3} ?={2,8})[ \t]*",
-    re.IGNORECASE,
 )
 _QUESTION = re.compile(
     r"(?im)(?:^|(?<=[\s.>]))(?:user )?(?:question|query|q)\s*:[ \t]*\n?"
@@ -77,9 +63,7 @@ def variables(attributes: Mapping[str, object]) -> dict[str, object]:
 def of_variables(named: Mapping[str, object], count: int = 0) -> tuple[Document, ...] | None:
     """Return the contexts among the variables of a prompt; None if there are none.
 
-    Args:
-        named: The variables.
-        count: How many documents the retriever returned, 0 if unknown: a text with as many blocks is split into them.
+    `count` is how many documents the retriever returned, 0 if unknown: a text with as many blocks is split into them.
     """
     lowered = {key.lower(): value for key, value in named.items()}
     for key in CONTEXT_KEYS:
@@ -110,9 +94,9 @@ def blocks(text: str, count: int) -> list[str]:
     elements = _elements(text)
     if elements:
         return [one.text for one in elements if one.text]
-    numbered = _pieces(_NUMBERED, text)
-    if len(numbered) > 1 and (count in (0, len(numbered))) and _NUMBERED.match(text.lstrip()):
-        return numbered
+    marked = numbered(text, throughout=True)
+    if marked and count in (0, len(marked)):
+        return [part.strip() for part in marked]
     if count > 1:
         for separator in _SEPARATORS:
             parts = _pieces(separator, text)
@@ -162,57 +146,13 @@ def _between_dashes(text: str) -> str | None:
     return None
 
 
-class _Element(NamedTuple):
-    name: str
-    fields: str
-    text: str
-    inner: bool
-    has_fields: bool
-
-
 def _elements(text: str) -> tuple[Document, ...]:
-    """Return the contents of the innermost XML elements whose names are those of contexts, in one pass."""
-    if "</" not in text:
-        return ()
-    opened: list[tuple[re.Match[str], int]] = []  # the tag, and how many elements were complete when it was opened
-    complete: list[_Element] = []
-    for tag in _TAG.finditer(text):
-        if not tag["close"]:
-            if len(opened) < _MAX_NESTED:
-                opened.append((tag, len(complete)))
-        elif opened and opened[-1][0]["name"].lower() == tag["name"].lower():
-            begin, before = opened.pop()
-            text_inside = text[begin.end() : tag.start()]
-            has_fields = not any(one.has_fields for one in complete[before:]) and bool(_PART.search(text_inside))
-            if has_fields:  # its other elements are no contexts
-                del complete[before:]
-            inner = len(complete) > before
-            complete.append(_Element(tag["name"].lower(), begin["fields"] or "", text_inside, inner, has_fields))
-        elif opened and any(one["name"].lower() == tag["name"].lower() for one, _ in opened[-4:]):
-            opened.pop()
+    """The contents of the XML elements whose names are those of contexts; of a list, its numbered passages."""
     documents: list[Document] = []
-    for element in complete:
-        if not element.inner:
-            documents += _of_element(element)
+    for block in xml_blocks(text) or ():
+        texts = (numbered(block.text, throughout=True) if block.is_list else None) or [block.text]
+        documents += [Document(part.strip(), block.id) for part in texts if part.strip()]
     return tuple(documents)
-
-
-def _of_element(element: _Element) -> list[Document]:
-    identity = _ELEMENT_ID.search(element.fields)
-    parts = list(_PART.finditer(element.text))
-    if parts and not parts[0]["close"] and parts[-1]["close"]:
-        passage = element.text[parts[0].end() : parts[-1].start()].strip()
-        return [Document(passage, identity[1] if identity else None)] if passage else []
-    if identity is None and element.name in _LISTS:
-        return [Document(part) for part in blocks_of_plain(element.text) if part]
-    passage = element.text.strip()
-    return [Document(passage, identity[1] if identity else None)] if passage else []
-
-
-def blocks_of_plain(text: str) -> list[str]:
-    """Split a text without elements at numbered marks; the whole text if it has none."""
-    numbered = _pieces(_NUMBERED, text)
-    return numbered if len(numbered) > 1 and _NUMBERED.match(text.lstrip()) else [text.strip()]
 
 
 def question_in(prompt: str) -> str | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ragwatch.core.sample import Turn
 from ragwatch.formats import history
-from ragwatch.formats.traces.answer import same_text
+from ragwatch.formats.traces.answer import conversation, question_of, same_text
 from ragwatch.formats.traces.attributes import decoded, first, plain_text
 from ragwatch.formats.traces.kinds import Kind
 from ragwatch.formats.traces.messages import ASSISTANT, USER, Message, last_text, messages_in, value_in
@@ -15,7 +15,6 @@ from ragwatch.formats.traces.prompt_contexts import question_among, question_in,
 from ragwatch.formats.traces.retrieval import Contexts
 from ragwatch.formats.traces.span import EARLIEST, Span
 from ragwatch.formats.traces.tree import Request, Step
-from ragwatch.formats.traces.values import conversation, question_of
 
 _QUERY_KEYS = ("gen_ai.retrieval.query.text", "gen_ai.retrieval.query", "db.vector.query.content", "reranker.query",
                "retrieval.query")  # fmt: skip
@@ -46,15 +45,7 @@ class Naming:
 def record_of(
     request: Request, answering: Step | None, answer: str, contexts: Contexts, naming: Naming
 ) -> dict[str, object]:
-    """Return the record of a request, still without its id.
-
-    Args:
-        request: The request.
-        answering: The call of a model that has answered; None if no span shows it.
-        answer: The answer.
-        contexts: What was retrieved for it.
-        naming: Which attributes become fields.
-    """
+    """Return the record of a request, still without its id."""
     question = _question(request, answering, contexts)
     root = request.root or request.steps[0]
     head = root if answering is None else (*answering.callers(), answering)[0]

@@ -60,13 +60,7 @@ class _Entry:
 
 
 def contexts_of(request: Request, answering: Step | None, resolve: Resolve | None) -> Contexts:
-    """Return the contexts from which a call of a model has answered.
-
-    Args:
-        request: The request.
-        answering: The call; None if no span shows it.
-        resolve: Finds the texts of documents that are known by id only; None if there is no way to find them.
-    """
+    """Return the contexts from which a call of a model has answered."""
     result = Contexts()
     until = None if answering is None else answering.span.end
     entries = _entries(request, until, result)

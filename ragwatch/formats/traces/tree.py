@@ -27,7 +27,6 @@ class Step:
         parent: The span that called it; None for the first one.
         ignored: Whether it is a part of an evaluator or a guardrail.
         retrieval: The outermost retriever or reranker that it is a part of, None if it is none's part.
-        generation: The outermost call of a model that it is a part of.
         tool: The outermost tool that it is a part of.
     """
 
@@ -36,7 +35,6 @@ class Step:
     parent: Step | None = None
     ignored: bool = False
     retrieval: Step | None = None
-    generation: Step | None = None
     tool: Step | None = None
 
     def callers(self) -> list[Step]:
@@ -192,7 +190,6 @@ def _step(span: Span, kind: Kind, parent: Step | None) -> Step:
     if parent is not None:
         step.ignored |= parent.ignored
         step.retrieval = parent.retrieval or (parent if parent.kind in RETRIEVALS else None)
-        step.generation = parent.generation or (parent if parent.kind is Kind.LLM else None)
         step.tool = parent.tool or (parent if parent.kind is Kind.TOOL else None)
     return step
 

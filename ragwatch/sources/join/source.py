@@ -31,7 +31,7 @@ from ragwatch.formats.expressions import extractor, predicate
 from ragwatch.formats.feedback import is_feedback
 from ragwatch.formats.log_reader import LogReader
 from ragwatch.formats.record import Line
-from ragwatch.formats.several import expanded, parse_one
+from ragwatch.formats.selection import expanded, parse_one
 from ragwatch.ports import Batch, Part, Rejection, Source
 from ragwatch.ports.capabilities import HasLogFiles, ReceivesRequests, record_rules
 from ragwatch.ports.receiving import Handler

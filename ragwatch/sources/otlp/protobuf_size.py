@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from ragwatch.formats.decoded_size import ADVICE, MAX_DECODED_BYTES
+from ragwatch.formats.record import ADVICE, MAX_DECODED_BYTES
 from ragwatch.sources.otlp.request import MAX_SPANS, too_many_spans
 from ragwatch.sources.requests.refusal import RefusedError
 

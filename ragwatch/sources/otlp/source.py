@@ -19,8 +19,7 @@ from ragwatch.core.sample import RejectReason
 from ragwatch.core.snapshot import Lag
 from ragwatch.core.tally import Tally, TallyKey
 from ragwatch.errors import SourceError
-from ragwatch.formats.traces.assemble import Assembled, Refused, assemble
-from ragwatch.formats.traces.capture import LIMIT_ADVICE
+from ragwatch.formats.traces.assemble import LIMIT_ADVICE, Assembled, Refused, assemble
 from ragwatch.ports import Batch, Part, Rejection
 from ragwatch.ports.receiving import Handler
 from ragwatch.sources.otlp.handler import LOGS_METHOD, LOGS_PATH, METHOD, PATH, OtlpHandler

@@ -11,16 +11,18 @@ from typing import NoReturn, overload
 import orjson
 
 from ragwatch.errors import FormatError
-from ragwatch.formats.decoded_size import (
+from ragwatch.formats.feedback import FEEDBACK_FOR
+from ragwatch.formats.fields import ID_KEYS
+from ragwatch.formats.record import (
     ADVICE,
     MAX_DECODED_BYTES,
+    Line,
+    decode_body,
     decoded_size,
     is_too_large,
     objects_size,
+    parse,
 )
-from ragwatch.formats.feedback import FEEDBACK_FOR
-from ragwatch.formats.fields import ID_KEYS
-from ragwatch.formats.record import Line, decode_body, parse
 from ragwatch.sources.requests.refusal import RefusedError
 
 MAX_RECORDS = 10_000

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from ragwatch.formats.encodings import width_of
+from ragwatch.formats.record import width_of
 
 BOM = b"\xef\xbb\xbf"
 

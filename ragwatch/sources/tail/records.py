@@ -9,9 +9,8 @@ from typing import Literal
 import orjson
 
 from ragwatch.core.sample import RejectReason
-from ragwatch.formats.decoded_size import is_too_large
-from ragwatch.formats.encodings import as_utf8, byte_order, width_of
-from ragwatch.formats.several import begins_document
+from ragwatch.formats.record import as_utf8, byte_order, is_too_large, width_of
+from ragwatch.formats.selection import begins_document
 from ragwatch.ports import Rejection
 from ragwatch.sources.tail.framing import Dropped, Framing, detect, unwrap
 from ragwatch.sources.tail.identity import FilePosition, Within

@@ -17,7 +17,7 @@ from ragwatch.config.suites import read_suite
 from ragwatch.core.canary.definition import Canary, Expected
 from ragwatch.core.relevance_pool import Grade, PoolSizes, draw_pool
 from ragwatch.errors import ConfigError
-from ragwatch.formats.qrels import parse_qrels
+from ragwatch.formats.relevance import parse_qrels
 
 PROBE = {"kind": "http", "body": {"query": "{{ query }}"}, "contexts": "hits", "score": "similarity"}
 ITEMS = [{"query": "cats", "expected": ["d9"], "name": "cats"}]

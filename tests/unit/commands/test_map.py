@@ -155,32 +155,6 @@ def test_the_share_and_the_first_record_that_cannot_be_read_are_told(tmp_path: P
     assert f"{path}:9: missing_field: answer: is missing (2 records of this file, the first at line 9)" in result.stderr
 
 
-@pytest.mark.parametrize("name", FORMATS)
-def test_a_mapping_that_is_called_the_same_reads_as_much(name: str) -> None:
-    """It was tried on the records: one that reads less than the format does is not shown."""
-    rows = [json.loads(line) for line in (DATA / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
-    shown = [line.removeprefix("# ") for line in _map(_lines(*rows)).stdout.splitlines()]
-    if "the same as a mapping:" not in shown:
-        return
-    mapping = yaml.safe_load("\n".join(shown[shown.index("mapping:") :]))["mapping"]
-    for row in rows:
-        assert build("custom", mapping).read(row, "x").answer == build(name).read(row, "x").answer
-
-
-@pytest.mark.parametrize("wrap", [True, False])
-def test_langchain_results_are_not_shown_a_mapping_that_reads_none(wrap: bool) -> None:  # noqa: FBT001 - a case
-    """Documents as LangChain dumps them, or plain: whatever mapping is shown reads them."""
-    document = {"page_content": "By the river.", "metadata": {"source": "a"}}
-    dumped = {"lc": 1, "type": "constructor", "id": ["langchain", "schema", "document", "Document"], "kwargs": document}
-    row = {"input": "Where?", "context": [dumped if wrap else document], "answer": "By the river."}
-    result = _map(_lines(*[row] * 5))
-    assert "reads 5 of 5 records (100%)" in result.stdout
-    if "the same as a mapping" in result.stdout:
-        text = "\n".join(line.removeprefix("# ") for line in result.stdout.splitlines())
-        mapping = yaml.safe_load(text[text.index("mapping:\n") :])["mapping"]
-        assert build("custom", mapping).read(row, "x").contexts[0].text == "By the river."
-
-
 ROW = {"event": "answer", "question": "Where?", "contexts": ["By the river."], "answer": "By the river."}
 HEALTH = {"event": "health", "status": 200}
 

@@ -193,4 +193,4 @@ def test_auto_passes_on_what_the_shape_says() -> None:
     """When the shape is clear, its own error is more use than `unknown format`."""
     with pytest.raises(FormatError) as caught:
         build("auto").read({"user_input": "q", "response": "a", "retrieved_contexts": None}, "x")
-    assert caught.value.field == "retrieved_contexts"
+    assert caught.value.field == "contexts"

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from ragwatch.core.sample import RejectReason
 from ragwatch.errors import FormatError, TooManyValuesError
-from ragwatch.formats.decoded_size import decoded_size, is_too_large
-from ragwatch.formats.record import decode_body, parse
+from ragwatch.formats.record import decode_body, decoded_size, is_too_large, parse
 
 VALUES = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(-(1 << 40), 1 << 40), st.floats(allow_nan=False), st.text()),

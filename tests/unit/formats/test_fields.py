@@ -160,7 +160,10 @@ def test_characters_that_cannot_be_stored_are_replaced_in_embedded_json(escape: 
 
 @pytest.mark.parametrize(
     ("content", "expected"),
-    [("a", "a"), (["a", {"text": "b"}, {"image": 1}], "ab"), ([], None), ([3], None), (None, None), ({}, None)],
+    [
+        *(("a", "a"), (["a", {"text": "b"}, {"image": 1}], "ab"), ([], None), ([3], None), (None, None), ({}, None)),
+        *((["a", 3], "a"), (3, None), ([{"type": "image_url"}, {"type": "output_text", "text": {"value": "a"}}], "a")),
+    ],
 )
 def test_content_text(content: object, expected: str | None) -> None:
     """The texts of a message's parts are one text; a message without any has none."""

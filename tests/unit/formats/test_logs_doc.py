@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from ragwatch.formats.log_reader import LogReader
-from ragwatch.formats.several import expanded
+from ragwatch.formats.selection import expanded
 from ragwatch.sources.tail.source import Options
 
 TEXT = (Path(__file__).parents[3] / "docs" / "logs.md").read_text(encoding="utf-8")

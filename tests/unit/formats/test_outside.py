@@ -22,38 +22,11 @@ QUESTION, ANSWER = "How long is the kettle warranty?", "The kettle is covered fo
 TEXTS = ["The kettle warranty lasts two years from purchase.", "Warranty claims need the receipt of the kettle."]
 
 
-def samples(name: str) -> list[Sample]:
-    """The samples in a log, of which each line is a record."""
-    reader = build("auto")
-    lines = (LOGS / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
-    return [reader.read(json.loads(line), f"{name}:{number}") for number, line in enumerate(lines, start=1)]
-
-
 def is_first(sample: Sample, *, question: bool = True) -> bool:
     """Whether a sample is the first answer of every log, with all of its passages and nothing else."""
     texts = [context.text for context in sample.contexts]
     asked = sample.question == QUESTION if question else sample.question is None
     return asked and sample.answer.startswith(ANSWER) and texts == TEXTS
-
-
-@pytest.mark.parametrize(
-    ("name", "times"),
-    [
-        *(("answer_fragments_as_contexts", False), ("anthropic_documents", False), ("anthropic_search_result", False)),
-        *(("azure_oyd", True), ("bedrock_question", True), ("dify_messages", True), ("file_search_question", True)),
-        *(("file_search_req_resp", True), ("flowise_prediction", False), ("gemini_file_search", False)),
-        *(("haystack_chat", False), ("helicone_export", True), ("id_constant", True), ("java_camel", True)),
-        *(("langchain_dumpd", False), ("litellm_standard_payload", True), ("llm_call_prompt_only", False)),
-        *(("llm_call_system_and_prompt", False), ("mlflow_trace", True), ("openwebui_export", True)),
-        *(("ragas_experiment", False), ("ragflow_completion", False), ("weave_calls", False)),
-    ],
-)
-def test_a_log_is_read(name: str, times: bool) -> None:  # noqa: FBT001 - a case
-    """Question, answer and every passage; ids differ between records, and a time is one of 2026."""
-    some = samples(name)
-    assert is_first(some[0])
-    assert len({sample.id for sample in some}) == len(some)
-    assert all((sample.at is not None and 1.77e9 < sample.at < 1.8e9) == times for sample in some)
 
 
 @pytest.mark.parametrize(

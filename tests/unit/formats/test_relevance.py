@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from ragwatch.core.sample import RelevantContext
 from ragwatch.errors import ConfigError, FormatError
 from ragwatch.formats import build
-from ragwatch.formats.qrels import parse_qrels
-from ragwatch.formats.relevance import relevant_contexts
+from ragwatch.formats.relevance import parse_qrels, relevant_contexts
 
 ROW = {"question": "why?", "contexts": [{"id": "c3", "text": "Because."}], "answer": "So."}
 TREC = "q1 0 c1 1\nq1 0 c2 3\nq1 0 c3 0\n\nq2 Q0 c9 -1\n"

@@ -10,7 +10,7 @@ import pytest
 from ragwatch.core.sample import SkipReason
 from ragwatch.errors import ConfigError
 from ragwatch.formats.log_reader import LogReader, RecordRules
-from ragwatch.formats.several import expanded, record_finder
+from ragwatch.formats.selection import expanded, record_finder
 
 ROWS = [{"id": f"r{n}", "question": "q", "contexts": ["A passage of text."], "answer": f"a{n}"} for n in range(3)]
 OTLP = "resourceLogs[].scopeLogs[].logRecords[].body.stringValue"

@@ -25,8 +25,7 @@ from ragwatch.core.tally import Tally, lines_read
 from ragwatch.errors import SourceError, StoreError
 from ragwatch.formats import canonical
 from ragwatch.formats.log_reader import LogReader, RecordRules
-from ragwatch.formats.selection import line_parser
-from ragwatch.formats.several import record_finder
+from ragwatch.formats.selection import line_parser, record_finder
 from ragwatch.pipeline.intake import IntakeLoop, IntakeRules
 from ragwatch.ports import Batch, Rejection
 from ragwatch.redaction.redactor import Redactor

@@ -9,13 +9,13 @@ import pytest
 from support.spans import a_span, documents, flat, said
 from support.traces import ANSWER, OI, QUESTION, TEXTS
 
+from ragwatch.formats.traces.answer import answer_of, conversation, question_of
 from ragwatch.formats.traces.assemble import assemble
 from ragwatch.formats.traces.documents import Document, document, documents_in
 from ragwatch.formats.traces.kinds import Kind, kind_of
-from ragwatch.formats.traces.messages import content_text, messages_of, unwrapped
+from ragwatch.formats.traces.messages import messages_of, unwrapped
 from ragwatch.formats.traces.prompt_contexts import blocks, of_variables
 from ragwatch.formats.traces.span import Span
-from ragwatch.formats.traces.values import answer_of, conversation, question_of
 from ragwatch.sources.otlp.options import Options
 
 AB = (Document("a", "1", 0.5), Document("b", "2", 0.25))
@@ -80,21 +80,6 @@ def test_a_document_that_is_none() -> None:
 def test_messages(value: Any, expected: list[tuple[str, str]]) -> None:
     """Each spelling of a message, with its role."""
     assert [(one.role, one.text) for one in messages_of(value, "user")] == expected
-
-
-@pytest.mark.parametrize(
-    ("content", "expected"),
-    [
-        ({"parts": [{"text": "a"}, {"text": "b"}]}, "ab"),
-        ([{"type": "image_url"}, {"type": "output_text", "text": {"value": "a"}}], "a"),
-        (["a", 3], "a"),
-        ([], None),
-        (3, None),
-    ],
-)
-def test_content(content: Any, expected: str | None) -> None:
-    """Texts of parts, joined; other parts are left out."""
-    assert content_text(content) == expected
 
 
 def test_arguments_of_functions() -> None:

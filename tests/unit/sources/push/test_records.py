@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from ragwatch.core.sample import SkipReason
 from ragwatch.errors import FormatError
-from ragwatch.formats.decoded_size import objects_size
-from ragwatch.formats.record import Parse, parse
+from ragwatch.formats.record import Parse, objects_size, parse
 from ragwatch.formats.selection import line_parser
 from ragwatch.sources.push.records import KEPT_DECODED, MAX_RECORDS, ContentHashes, as_feedback, records_of
 from ragwatch.sources.requests.refusal import RefusedError
