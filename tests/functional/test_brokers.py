@@ -18,9 +18,9 @@ from support.patience import DEADLINE
 
 from ragwatch.core.tally import Tally
 from ragwatch.ports import Source
-from ragwatch.sources import nats as nats_source
-from ragwatch.sources import redis_streams
-from ragwatch.sources.nats.loop_thread import LoopThread
+from ragwatch.sources.brokers import nats as nats_source
+from ragwatch.sources.brokers import redis_streams
+from ragwatch.sources.brokers.nats import LoopThread
 from ragwatch.stores.sqlite.store import SqliteStore
 
 SEEN = 'ragwatch_requests_seen_total{source="app"}'

@@ -19,7 +19,7 @@ from support.postgres import shared_server
 from support.stores import emptied
 
 from ragwatch.core.tally import Tally
-from ragwatch.sources.nats.loop_thread import LoopThread
+from ragwatch.sources.brokers.nats import LoopThread
 from ragwatch.stores.postgres.connections import Target
 from ragwatch.stores.postgres.store import PostgresStore
 

@@ -20,7 +20,8 @@ from support.patience import DEADLINE
 
 from ragwatch.core.tally import Tally
 from ragwatch.errors import ConfigError, SourceError
-from ragwatch.sources.kafka import KafkaSource, Options, build
+from ragwatch.sources.brokers.consumer import BrokerSource as KafkaSource
+from ragwatch.sources.brokers.kafka import Options, build
 from ragwatch.stores.sqlite.store import SqliteStore
 
 SECRET = "hunter22"  # noqa: S105 - a made up one
@@ -105,7 +106,7 @@ def names(count: int, prefix: str = "r") -> list[str]:
 
 def crash(source: Any) -> None:
     """Leave the group without committing anything, as it is after a process was killed."""
-    source._member.partitions.clear()
+    source._client.partitions.clear()
     source.close()
 
 
@@ -121,7 +122,10 @@ async def test_offsets_are_committed_when_messages_are_stored(topic: Topic, stor
     worker = topic.worker(store, batch_records=10)
     await worker.drain_until(worker.source.read, "a batch is read")
     source: Any = worker.source
-    batch, source._alive_at = source.read(), float("-inf")  # as after some seconds in which it could not be stored
+    batch, source._client._polled_at = (
+        source.read(),
+        float("-inf"),
+    )  # as after some seconds in which it could not be stored
     assert source.read() is batch
     await drained(worker, 27)
     await worker.drain()
@@ -202,7 +206,7 @@ async def test_a_second_worker_takes_its_share(topic: Topic, store: SqliteStore)
     workers.append(topic.worker(store, batch_records=3, consumer="two"))
     end = time.monotonic() + DEADLINE
     topic.add(*names(40, "s"))
-    while counted(store, Tally.SEEN) < 81 or not all(one.source._member.partitions for one in workers):  # type: ignore[attr-defined]
+    while counted(store, Tally.SEEN) < 81 or not all(one.source._client.partitions for one in workers):  # type: ignore[attr-defined]
         assert time.monotonic() < end
         for worker in workers:
             await worker.intake.step()
@@ -217,7 +221,7 @@ async def test_where_a_new_group_starts(topic: Topic, store: SqliteStore) -> Non
     """At the end: only what comes later is read. Where the group was lost: after what is stored."""
     worker = topic.worker(store, start="end")
     source: Any = worker.source
-    await worker.drain_until(lambda: source.read() is None and source._member.joined, "it has joined")
+    await worker.drain_until(lambda: source.read() is None and source._client.joined, "it has joined")
     topic.add("later", partition=0)
     await drained(worker, 1)
     topic.add("last", partition=0)

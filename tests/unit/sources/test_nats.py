@@ -22,9 +22,9 @@ from ragwatch.core.snapshot import Lag
 from ragwatch.core.tally import Tally
 from ragwatch.errors import ConfigError, SourceError
 from ragwatch.ports import Batch
-from ragwatch.sources.nats import NatsSource, Options, build
-from ragwatch.sources.nats.consumer import _reason
-from ragwatch.sources.nats.loop_thread import LoopThread
+from ragwatch.sources.brokers.consumer import BrokerSource as NatsSource
+from ragwatch.sources.brokers.nats import LoopThread, Options, build
+from ragwatch.sources.brokers.nats import reason_of as _reason
 from ragwatch.stores.sqlite.store import SqliteStore
 
 pytestmark = pytest.mark.servers
@@ -89,7 +89,7 @@ class Stream:
         reading = source._reading
         assert reading.batch is batch
         for one in (*reading.good, *reading.dead):
-            self.do(self.client.publish(one.message.reply, b"-NAK"))
+            self.do(self.client.publish(one.handle.reply, b"-NAK"))
         self.do(self.client.flush())
 
     def pending(self) -> int:

@@ -23,7 +23,8 @@ from ragwatch.core.snapshot import Lag
 from ragwatch.core.tally import Tally
 from ragwatch.errors import ConfigError, SourceError
 from ragwatch.ports import Batch
-from ragwatch.sources.redis_streams import Options, RedisStreamsSource, build
+from ragwatch.sources.brokers.consumer import BrokerSource as RedisStreamsSource
+from ragwatch.sources.brokers.redis_streams import Options, build
 from ragwatch.stores.sqlite.store import SqliteStore
 
 pytestmark = pytest.mark.servers

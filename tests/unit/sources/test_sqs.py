@@ -19,14 +19,15 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from support.brokers import Worker, books, counted, once
-from support.kit import a_line
+from support.kit import Clock, a_line
 from support.ports import free_port
 from support.retrievers import serving
 
 from ragwatch.core.tally import Tally
 from ragwatch.errors import ConfigError, SourceError
 from ragwatch.ports import Batch
-from ragwatch.sources.sqs import Options, SqsSource, build
+from ragwatch.sources.brokers.consumer import BrokerSource as SqsSource
+from ragwatch.sources.brokers.sqs import Options, SqsClient, build
 from ragwatch.stores.sqlite.store import SqliteStore
 
 pytestmark = pytest.mark.servers
@@ -87,7 +88,7 @@ class Queue:
         assert reading is not None
         assert reading.batch is batch
         for one in (*reading.good, *reading.dead):
-            self.client.change_message_visibility(QueueUrl=self.url, ReceiptHandle=one.handle, VisibilityTimeout=0)
+            self.client.change_message_visibility(QueueUrl=self.url, ReceiptHandle=one.handle[0], VisibilityTimeout=0)
 
     def source(self, **options: Any) -> SqsSource:
         """A source that reads it."""
@@ -207,13 +208,11 @@ async def test_a_worker_that_is_stopped_past_the_visibility_timeout(queue: Queue
 def test_a_batch_that_waits_for_the_store_stays_with_its_worker(queue: Queue) -> None:
     """Its visibility is extended while it cannot be stored: its time is over just before, and nobody else gets it."""
     queue.add("r1")
-    seconds = iter([0.0, 0.0, 40.0, 40.0])
-    source = SqsSource(
-        Options(name="app", queue_url=queue.url, endpoint_url=queue._address, **KEYS),
-        monotonic=lambda: next(seconds, 40.0),
-    )
+    clock = Clock(0.0)
+    source = SqsSource(Options(name="app", queue_url=queue.url, endpoint_url=queue._address, **KEYS), SqsClient, clock)
     batch = source.read()
     assert batch is not None
+    clock.now = 40.0
     queue.end_time_of(batch, source)
     assert source.read() is batch
     assert queue.client.receive_message(QueueUrl=queue.url).get("Messages") is None
@@ -263,7 +262,7 @@ async def test_a_dead_letter_of_a_fifo_queue_frees_its_group(fifo: Queue, store:
     worker.admit(batch)
     dead = worker.source._reading
     assert dead is not None
-    worker.source._queue.give_up(dead.dead[0])  # and then the process ends, so that the next one does it again
+    worker.source._client.copy(dead.dead[0])  # and then the process ends, so that the next one does it again
     worker.source.commit(batch)
     await worker.drain_until(lambda: fifo.left() == 0, "nothing is left")
     assert books(store) == {**once(3), "seen": 4, "rejected": 1}
