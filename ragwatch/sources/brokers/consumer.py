@@ -224,9 +224,10 @@ class BrokerSource:
             return Lag(None, None)
         try:
             self._extend()
-            records, oldest = self._client.unread()
-        except SourceError:  # the next read says so
+            self._measure()  # also while nothing is read, because too much waits to be judged
+        except (SourceError, GoneError):  # the next read says so
             return Lag(None, None)
+        records, oldest = self._client.unread()
         return Lag(None, None if oldest is None else max(0.0, self._clock() - oldest), records=records)
 
     def close(self) -> None:
@@ -250,6 +251,11 @@ class BrokerSource:
             if not self._client.extend([] if held is None else held.fetched.deliveries):
                 self._reading = None
 
+    def _measure(self) -> None:
+        if (now := self._monotonic()) >= self._measure_at:
+            self._measure_at = now + MEASURE_SECONDS
+            self._client.measure()
+
     def _next_or_rejoin(self) -> _Reading | None:
         """Read; once more if the broker has lost the group."""
         for _ in range(2):
@@ -262,9 +268,7 @@ class BrokerSource:
     def _next(self) -> _Reading | None:
         self._acknowledge()
         self._client.join()
-        if (now := self._monotonic()) >= self._measure_at:
-            self._client.measure()
-            self._measure_at = now + MEASURE_SECONDS
+        self._measure()
         fetched = self._client.fetch()
         self._extended_at = self._monotonic()
         happened = any(self._progress.lost.values()) or any(self._progress.resets.values())

@@ -118,9 +118,7 @@ class KafkaClient(Client):
         self._held: Sequence[Delivery] = ()
         self._copied: Delivery | None = None  # the last dead letter, for a commit that has to be repeated
         self._consumer: Any = None
-        self.joined = False
-        self._turn = -1
-        self._polled_at = 0.0
+        self.joined, self._turn, self._polled_at = False, -1, 0.0
 
     def check_cursor(self, cursor: str) -> None:
         """A cursor is an offset."""
@@ -144,8 +142,12 @@ class KafkaClient(Client):
     def _new_consumer(self, more: dict[str, str]) -> Any:  # noqa: ANN401 - of the library
         properties = {"group.id": self._options.group, "enable.auto.commit": "false", **more}
         properties |= self._options.client_properties()
+
+        def note(error: Any) -> None:  # noqa: ANN401 - of the library
+            self._doubt = error.str()
+
         try:
-            return self._kafka.Consumer({**properties, "error_cb": self._note_error}, logger=QUIET)
+            return self._kafka.Consumer({**properties, "error_cb": note}, logger=QUIET)
         except self._kafka.KafkaException as error:
             raise self._error(error) from None
 
@@ -154,9 +156,6 @@ class KafkaClient(Client):
         if self._consumer is not None:
             self._consumer.close()
             self._consumer = None
-
-    def _note_error(self, error: Any) -> None:  # noqa: ANN401 - of the library
-        self._doubt = error.str()
 
     def _error(self, error: Exception, doubt: str | None = None) -> SourceError:
         """The error that stands for one of the library, with what it has said before."""
@@ -174,14 +173,15 @@ class KafkaClient(Client):
             return None if some is None else self._fetched(some[0], (), some[1].next)
         number = self._turn = next((number for number in ready if number > self._turn), ready[0])
         partition, count = self.partitions[number], 1
+        before_alone = min(ALONE_FROM, self._options.max_deliveries) - 1
         if partition.attempts >= self._options.max_deliveries:
             self._held = [replace(partition.waiting.popleft(), before=partition.attempts)]
         else:
-            if partition.attempts >= ALONE_FROM - 1:
+            if partition.attempts >= before_alone:
                 partition.alone = self._options.batch_records
             if partition.alone:
                 partition.alone -= 1
-                partition.attempts, partition.noted = max(partition.attempts, ALONE_FROM - 1), False
+                partition.attempts, partition.noted = max(partition.attempts, before_alone), False
             else:
                 count = len(partition.waiting)
             if not partition.noted:
@@ -192,8 +192,7 @@ class KafkaClient(Client):
         return self._fetched(number, self._held, self._held[-1].offset + 1)
 
     def _fetched(self, number: int, deliveries: Sequence[Delivery], following: int) -> Fetched:
-        stream = f"{self._options.topic}:{number}"
-        return Fetched(stream, f"kafka {stream}", str(following), deliveries)
+        return Fetched(stream := f"{self._options.topic}:{number}", f"kafka {stream}", str(following), deliveries)
 
     def _poll(self, count: int) -> None:
         """Read messages of all partitions, and take part in the group."""
@@ -280,8 +279,7 @@ class KafkaClient(Client):
                 self._copy(letter, self._options.dead_letters)
             self._copied = letter
         number, offset = int(fetched.stream.rpartition(":")[2]), int(fetched.cursor)
-        partition = self.partitions.get(number)
-        if partition is not None:
+        if (partition := self.partitions.get(number)) is not None:
             partition.stored, partition.attempts = offset, 0
             self._uncommitted[number] = (offset, 0)
             self._commit_rest()
@@ -328,6 +326,8 @@ class KafkaClient(Client):
             offset = min(max(known, low), high)
             attempts = _attempts(one.metadata) if offset == one.offset else 0
             self.partitions[one.partition] = Partition(offset, offset, attempts)
+            if one.offset < 0:  # the next process begins there, whether this one stores anything or not
+                self._uncommitted[one.partition] = (offset, 0)
         consumer.incremental_assign([self._part(one.partition, self.partitions[one.partition].next) for one in parts])
         self.joined = True
 
@@ -352,7 +352,7 @@ class KafkaClient(Client):
 
     def unread(self) -> tuple[int | None, float | None]:
         """Messages of the partitions of this worker."""
-        if self._consumer is None:
+        if not self.joined:
             return None, None
         waiting = [one.waiting for one in self.partitions.values() if one.waiting]
         unread: int | None = len(self._held) + sum(map(len, waiting))

@@ -317,7 +317,7 @@ class RedisClient(Client):
         times = {EntryId.parse(row[0]): int(row[3]) for row in rows}
         limit = self._options.max_deliveries
         dying = [one for one, before in times.items() if before >= limit]
-        together = [one for one, before in times.items() if before < ALONE_FROM]
+        together = [one for one, before in times.items() if before < min(ALONE_FROM, limit) - 1]
         ready = together or [one for one, before in times.items() if before < limit][:1]
         claimed = self._in_group("XCLAIM", self._consumer, 0, *map(str, ready)) if ready else []
         deliveries = [*self._entries(claimed, times), *self._stored(dying, times)]
