@@ -21,7 +21,7 @@ from ragwatch.formats.decoded_size import (
 from ragwatch.formats.feedback import FEEDBACK_FOR
 from ragwatch.formats.fields import ID_KEYS
 from ragwatch.formats.record import Line, decode_body, parse
-from ragwatch.sources.requests.refusal import RefusedError
+from ragwatch.sources.requests.queue import RefusedError
 
 MAX_RECORDS = 10_000
 RECORD_BYTES = 512
