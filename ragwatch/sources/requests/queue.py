@@ -103,7 +103,7 @@ class RequestQueue(Generic[Item, Outcome]):
             items: The records.
             size: Their bytes.
             seconds: How long the client waits.
-            late: What it is told then.
+            late: The answer it gets then.
             keep: Whether the records are stored all the same, if they are not when it waits no more.
 
         Raises:
