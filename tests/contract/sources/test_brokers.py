@@ -131,23 +131,6 @@ async def test_a_batch_that_waits_for_the_store_is_not_delivered_again(queue: Qu
     assert (books(store), counted(store, Tally.RESENT)) == (once(3), 0)
 
 
-@ANY
-async def test_nothing_is_read_while_the_queue_is_full(queue: Queue, store: SqliteStore) -> None:
-    """The broker keeps what is behind the limit of draws; and reading goes on when these are judged."""
-    queue.add(*names(9))
-    worker = queue.worker(store, max_pending=4, batch_records=2)
-    await worker.drain_until(lambda: sum(store.pending().values()) >= 4, "the queue is full")
-    left = queue.left()
-    for _ in range(3):
-        assert not await worker.intake.step()
-    queue.add("more")
-    assert (queue.left(), left > 0) == (left + 1, True)
-    await worker.drain_until(lambda: worker.source.lag().records == left + 1, "the lag is measured meanwhile")
-    worker.intake.rules = queue.worker(store).intake.rules
-    await worker.drain_until(lambda: queue.left() == 0, "it goes on")
-    assert books(store) == once(10)
-
-
 @GROUPS
 @pytest.mark.parametrize(("start", "stored"), [("beginning", 3), ("end", 1)])
 async def test_where_a_new_group_starts(queue: Queue, store: SqliteStore, start: str, stored: int) -> None:
