@@ -180,6 +180,7 @@ class BrokerSource:
         self._extended_at = 0.0
         self._measure_at = -math.inf
         self._failed = True
+        self._measured = False
         self._idle = False
 
     def resume(self, cursors: Mapping[str, str]) -> None:
@@ -227,7 +228,7 @@ class BrokerSource:
             self._measure()  # also while nothing is read, because too much waits to be judged
         except (SourceError, GoneError):  # the next read says so
             return Lag(None, None)
-        records, oldest = self._client.unread()
+        records, oldest = self._client.unread() if self._measured else (None, None)
         return Lag(None, None if oldest is None else max(0.0, self._clock() - oldest), records=records)
 
     def close(self) -> None:
@@ -253,8 +254,9 @@ class BrokerSource:
 
     def _measure(self) -> None:
         if (now := self._monotonic()) >= self._measure_at:
-            self._measure_at = now + MEASURE_SECONDS
+            self._measure_at, self._measured = now + MEASURE_SECONDS, False
             self._client.measure()
+            self._measured = True
 
     def _next_or_rejoin(self) -> _Reading | None:
         """Read; once more if the broker has lost the group."""

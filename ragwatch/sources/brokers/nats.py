@@ -242,6 +242,7 @@ class NatsClient(Client):
 
     def measure(self) -> None:
         """Ask how much is unread, and how old the oldest of it is."""
+        self._connect()
         state = self._state()
         unread = (state.num_pending or 0) + (state.num_ack_pending or 0)
         oldest = self._message(state.ack_floor.stream_seq + 1) if unread else None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -289,6 +290,12 @@ async def test_a_server_that_is_down_is_waited_for(tmp_path: Path, store: Sqlite
         queue.server.start()
         await worker.drain_until(lambda: queue.left() == 0, "it catches up")
         assert (books(store), counted(store, Tally.RESENT)) == (once(20), 0)
+        worker.intake.rules = replace(worker.intake.rules, max_pending=1)  # and while nothing is read
+        queue.server.kill()
+        await worker.drain_until(lambda: worker.intake.lag == Lag(None, None), "the lag is unknown")
+        queue.server.start()
+        queue.add("more")
+        await worker.drain_until(lambda: worker.source.lag().records, "the lag is known again")
     finally:
         queue.close()
         brokers.close()
