@@ -33,8 +33,8 @@ from ragwatch.core.sampling import SamplingPlan  # noqa: E402 - the same
 from ragwatch.pipeline.intake import IntakeLoop, IntakeRules  # noqa: E402 - the same
 from ragwatch.ports import Source, Store  # noqa: E402 - the same
 from ragwatch.redaction.redactor import Redactor  # noqa: E402 - the same
-from ragwatch.sources import nats as nats_source  # noqa: E402 - the same
-from ragwatch.sources import redis_streams  # noqa: E402 - the same
+from ragwatch.sources.brokers import nats as nats_source  # noqa: E402 - the same
+from ragwatch.sources.brokers import redis_streams  # noqa: E402 - the same
 from ragwatch.telemetry import Telemetry  # noqa: E402 - the same
 
 

@@ -44,7 +44,7 @@ from ragwatch.errors import RagwatchError
 from ragwatch.ports import Batch, Source
 from ragwatch.ports.capabilities import HasFallback, HasLogFiles, ReadsCriteria, SupportsPeek, SupportsProbe
 from ragwatch.ports.receiving import GrpcListener
-from ragwatch.sources.messages import BrokerOptions
+from ragwatch.sources.brokers.options import BrokerOptions
 from ragwatch.sources.otlp import Options as OtlpOptions
 from ragwatch.sources.push import Options as PushOptions
 from ragwatch.sources.record_options import reads_existing

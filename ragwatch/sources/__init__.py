@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from ragwatch.ports import Kind, Source
-from ragwatch.sources import join, kafka, nats, otlp, push, redis_streams, sqs, tail
+from ragwatch.sources import join, otlp, push, tail
+from ragwatch.sources.brokers import kafka, nats, redis_streams, sqs
 
 KINDS: Mapping[str, Kind[Source]] = MappingProxyType(
     {

@@ -1,60 +1,45 @@
 """Kafka under rebalances: workers join, leave and crash every few seconds, and no message is lost or counted twice.
 
-The mock cluster of librdkafka always; a real broker where RAGWATCH_TEST_KAFKA names one (`host:port`).
+The mock cluster of librdkafka, or a real broker where RAGWATCH_TEST_KAFKA names one (`host:port`).
 """
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator
-from typing import Any
+from pathlib import Path
 
-import confluent_kafka
 import pytest
-from confluent_kafka.admin import AdminClient, NewTopic
+from support.all_brokers import Brokers
 from support.brokers import Worker, books, counted, once
+from support.kit import a_line
 from support.patience import DEADLINE
-from unit.sources.test_kafka import Cluster, Topic, crash, names
+from support.queues import KafkaQueue
 
 from ragwatch.core.tally import Tally
 from ragwatch.stores.sqlite.store import SqliteStore
 
-SERVERS = os.environ.get("RAGWATCH_TEST_KAFKA")
 MESSAGES, PERIOD_SECONDS, CHANGES = 20_000, 5.0, 9
 
 
-class RealCluster:
-    """A broker that runs already."""
-
-    def __init__(self, servers: str) -> None:
-        self.servers = servers
-        self.producer: Any = confluent_kafka.Producer({"bootstrap.servers": servers})
-
-    def create(self, name: str) -> None:
-        """Create a topic with four partitions."""
-        topics = AdminClient({"bootstrap.servers": self.servers}).create_topics([NewTopic(name, 4, 1)])
-        topics[name].result(DEADLINE)
-
-
-@pytest.fixture(params=["mock", "real"])
-def topic(request: pytest.FixtureRequest) -> Iterator[Topic]:
-    """A topic with one message."""
-    if request.param == "real" and SERVERS is None:
-        pytest.skip("RAGWATCH_TEST_KAFKA names no broker")
-    one = Topic(Cluster() if request.param == "mock" else RealCluster(SERVERS or ""))  # type: ignore[arg-type]
+@pytest.fixture
+def queue(tmp_path: Path) -> Iterator[KafkaQueue]:
+    """An empty topic."""
+    brokers = Brokers(tmp_path)
+    one: KafkaQueue = brokers.queue("kafka")
     yield one
     one.close()
+    brokers.close()
 
 
 @pytest.mark.slow
-async def test_members_that_come_and_go(topic: Topic, store: SqliteStore) -> None:
+async def test_members_that_come_and_go(queue: KafkaQueue, store: SqliteStore) -> None:
     """Every 5 s a member joins, leaves or crashes after storing: 20,000 messages, each stored once."""
-    steady, changing = topic.worker(store, consumer="steady", batch_records=100), list[Worker]()
-    produced = 1
+    steady, changing = queue.worker(store, consumer="steady", batch_records=100), list[Worker]()
+    produced = 0
     for change in range(CHANGES):
         if change % 2 == 0:
-            changing.append(topic.worker(store, consumer=f"guest-{change}", batch_records=100))
+            changing.append(queue.worker(store, consumer=f"guest-{change}", batch_records=100))
         elif change % 4 == 1:
             guest = changing.pop()
             guest.source.close()
@@ -62,10 +47,10 @@ async def test_members_that_come_and_go(topic: Topic, store: SqliteStore) -> Non
             guest = changing.pop()
             if (batch := guest.source.read()) is not None:
                 guest.admit(batch)
-            crash(guest.source)
+            queue.kill(guest)
         end = time.monotonic() + PERIOD_SECONDS
         share = (MESSAGES - produced) // (CHANGES - change)
-        topic.add(*names(share, f"c{change}-"))
+        queue.send([a_line(f"c{change}-{number}") for number in range(share)], spread=True)
         produced += share
         while time.monotonic() < end:
             for worker in (steady, *changing):
@@ -79,4 +64,4 @@ async def test_members_that_come_and_go(topic: Topic, store: SqliteStore) -> Non
         await worker.drain()
     assert produced == MESSAGES
     assert books(store) == once(MESSAGES)
-    assert topic.committed() == MESSAGES
+    assert queue.committed() == MESSAGES

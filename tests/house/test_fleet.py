@@ -16,8 +16,8 @@ from ragwatch.config import Config, parse
 from ragwatch.daemon.web_access import read_rules
 from ragwatch.exporter.catalogue import CATALOGUE
 from ragwatch.rules.dashboards import sql_board
-from ragwatch.sources.nats.options import Options as NatsOptions
-from ragwatch.sources.redis_streams.options import Options as RedisOptions
+from ragwatch.sources.brokers.nats import Options as NatsOptions
+from ragwatch.sources.brokers.redis_streams import Options as RedisOptions
 from ragwatch.stores.postgres.options import Options as PostgresOptions
 
 DEPLOY = Path(__file__).parents[2] / "deploy"

@@ -12,13 +12,13 @@ from support.parsed import module_name, trees
 
 LIBRARIES: Mapping[str, tuple[str, ...]] = {
     "anthropic": ("ragwatch.judges.claude",),
-    "boto3": ("ragwatch.sources.sqs.queue",),
-    "botocore": ("ragwatch.sources.sqs.queue",),
+    "boto3": ("ragwatch.sources.brokers.sqs",),
+    "botocore": ("ragwatch.sources.brokers.sqs",),
     "anyio": ("ragwatch.daemon.runtime_loops", "ragwatch.web"),
     "apscheduler": ("ragwatch.config.crontab", "ragwatch.daemon.schedule"),
     "bcrypt": ("ragwatch.web.passwords",),
     "click": ("ragwatch.commands",),
-    "confluent_kafka": ("ragwatch.sources.kafka.group",),
+    "confluent_kafka": ("ragwatch.sources.brokers.kafka",),
     "cryptography": ("ragwatch.stores.encryption",),
     "google": (
         "ragwatch.pipeline.export.messages",
@@ -36,7 +36,7 @@ LIBRARIES: Mapping[str, tuple[str, ...]] = {
     ),
     "jinja2": ("ragwatch.web.pages",),
     "jmespath": ("ragwatch.formats.expressions", "ragwatch.probes.expression"),
-    "nats": ("ragwatch.sources.nats.consumer",),
+    "nats": ("ragwatch.sources.brokers.nats",),
     "numpy": ("ragwatch.judges.local.session",),
     "onnxruntime": ("ragwatch.judges.local.session",),
     "opentelemetry": (
@@ -70,7 +70,7 @@ LIBRARIES: Mapping[str, tuple[str, ...]] = {
     "pydantic_core": ("ragwatch.config", "ragwatch.stores"),
     "ragwatch_reader": ("ragwatch.judges.local.artefact",),
     "rapidfuzz": ("ragwatch.probes.similarity",),
-    "redis": ("ragwatch.sources.redis_streams.group",),
+    "redis": ("ragwatch.sources.brokers.redis_streams",),
     "rich": ("ragwatch.commands",),
     "starlette": ("ragwatch.web",),
     "structlog": ("ragwatch.outgoing.proxies", "ragwatch.telemetry"),

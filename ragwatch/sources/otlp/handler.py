@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 from functools import partial
 
 from ragwatch.ports.receiving import IncomingRequest, Reply
 from ragwatch.sources.otlp import json_request, protobuf_request
-from ragwatch.sources.otlp.content_types import JSON, content_type
 from ragwatch.sources.otlp.pieces import Piece, pieces_of
-from ragwatch.sources.otlp.reply import accepted, refused
+from ragwatch.sources.otlp.reply import JSON, accepted, content_type, refused
 from ragwatch.sources.otlp.request import Received
 from ragwatch.sources.requests.body import Body, ByteBudget
-from ragwatch.sources.requests.decoding import decoding
-from ragwatch.sources.requests.queue import RequestQueue
-from ragwatch.sources.requests.refusal import BUSY_SECONDS, RefusedError
+from ragwatch.sources.requests.queue import RefusedError, RequestQueue
 
 PATH = "/v1/traces"
 METHOD = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
@@ -23,6 +19,7 @@ LOGS_METHOD = "/opentelemetry.proto.collector.logs.v1.LogsService/Export"
 DEADLINE_SECONDS = 8.0
 """How long a client waits until its spans are stored; SDKs give up after 10 seconds."""
 
+_LATE = "the spans are not stored yet: judging is behind, or the state cannot be written"
 _SEND_LESS = "send fewer spans at once (OTEL_BSP_MAX_EXPORT_BATCH_SIZE)"
 
 
@@ -31,7 +28,6 @@ class OtlpHandler:
 
     Args:
         queue: Where spans wait to be stored.
-        wake: Set when there are some.
         budget: Bytes of bodies that are received.
         max_body_bytes: Largest request, as sent and after decompression.
         kept: See `pieces_of`.
@@ -42,7 +38,6 @@ class OtlpHandler:
     def __init__(
         self,
         queue: RequestQueue[Piece, None],
-        wake: asyncio.Event,
         budget: ByteBudget,
         max_body_bytes: int,
         *,
@@ -51,13 +46,11 @@ class OtlpHandler:
         deadline_seconds: float = DEADLINE_SECONDS,
     ) -> None:
         self._queue = queue
-        self._wake = wake
         self._budget = budget
         self._max_body_bytes = max_body_bytes
         self._kept = kept
         self._logs = logs
         self._deadline_seconds = deadline_seconds
-        self._decoding = asyncio.Semaphore(1)  # of several at once, each would take memory and none be faster
 
     async def __call__(self, request: IncomingRequest) -> Reply:
         """Handle one request."""
@@ -66,13 +59,13 @@ class OtlpHandler:
         try:
             kind = content_type(request.headers.get("content-type", ""))
             sent = await body.read()
-            async with self._decoding:
-                spans, pieces = await asyncio.to_thread(decoding, partial(self._decoded, body, sent, kind))
+            spans, pieces = await body.decoded(partial(self._decoded, body, sent, kind))
             rejected, problem = spans.rejected, spans.problem
             del sent, spans  # not needed while the pieces wait
             body.free()
             if pieces:
-                await self._stored(pieces)
+                size = sum(piece.size for piece in pieces)
+                await self._queue.stored(pieces, size, self._deadline_seconds, _LATE, keep=True)
         except RefusedError as error:
             await body.discard()
             return refused(kind, error)
@@ -88,19 +81,3 @@ class OtlpHandler:
         if pieces and spans.times:
             pieces[0] = pieces[0]._replace(times=spans.times)
         return spans, pieces
-
-    async def _stored(self, pieces: list[Piece]) -> None:
-        """Wait until spans are stored.
-
-        Raises:
-            RefusedError: 429 or 503: the client should send them again.
-        """
-        queued = self._queue.put(pieces, sum(piece.size for piece in pieces))
-        self._wake.set()
-        try:
-            async with asyncio.timeout(self._deadline_seconds):
-                await queued.stored
-        except TimeoutError:
-            raise RefusedError(
-                503, "the spans are not stored yet: judging is behind, or the state cannot be written", BUSY_SECONDS
-            ) from None

@@ -22,7 +22,7 @@ from ragwatch.sources.otlp.request import (
     remote_of,
     without_vectors,
 )
-from ragwatch.sources.requests.refusal import RefusedError
+from ragwatch.sources.requests.queue import RefusedError
 
 if TYPE_CHECKING:
     from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue

@@ -14,7 +14,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from ragwatch.formats.record import ADVICE, MAX_DECODED_BYTES
 from ragwatch.sources.otlp.request import MAX_SPANS, too_many_spans
-from ragwatch.sources.requests.refusal import RefusedError
+from ragwatch.sources.requests.queue import RefusedError
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor

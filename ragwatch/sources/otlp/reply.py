@@ -1,4 +1,4 @@
-"""Replies to export requests, in the content type of the request."""
+"""Content types of OTLP/HTTP, and replies to export requests in the type of the request."""
 
 from __future__ import annotations
 
@@ -8,13 +8,29 @@ import orjson
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
 from ragwatch.ports.receiving import Reply
-from ragwatch.sources.otlp.content_types import JSON, PROTOBUF
-from ragwatch.sources.requests.refusal import RefusedError
+from ragwatch.sources.requests.queue import RefusedError
 
+PROTOBUF, JSON = "application/x-protobuf", "application/json"
+_TYPES = MappingProxyType({PROTOBUF: PROTOBUF, "application/protobuf": PROTOBUF, JSON: JSON})
 _CODES = MappingProxyType({400: 3, 413: 8, 415: 3, 429: 8, 503: 14})
 """Codes of google.rpc.Status."""
 _MAX_MESSAGE = 1_000
 _RETRY_INFO = b"type.googleapis.com/google.rpc.RetryInfo"
+
+
+def content_type(header: str) -> str:
+    """Return the content type of a request, without parameters.
+
+    >>> content_type("application/json; charset=utf-8")
+    'application/json'
+
+    Raises:
+        RefusedError: 415: any other type.
+    """
+    kind = _TYPES.get(header.partition(";")[0].strip().lower())
+    if kind is None:
+        raise RefusedError(415, f"Content-Type must be {PROTOBUF} or {JSON}")
+    return kind
 
 
 def accepted(kind: str, rejected: int = 0, problem: str = "", *, logs: bool = False) -> Reply:

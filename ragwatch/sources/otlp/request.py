@@ -10,7 +10,7 @@ from hashlib import blake2b
 import orjson
 
 from ragwatch.formats.traces.span import EARLIEST, EVENT_OF, Event, Span
-from ragwatch.sources.requests.refusal import RefusedError
+from ragwatch.sources.requests.queue import RefusedError
 
 MAX_VALUE_DEPTH = 24
 MAX_SPANS = 50_000

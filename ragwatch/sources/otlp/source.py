@@ -6,7 +6,6 @@ complete (see `waiting`); the record is then admitted, and its spans deleted, in
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -28,8 +27,7 @@ from ragwatch.sources.otlp.pieces import Piece, restored
 from ragwatch.sources.otlp.resolver import Resolver
 from ragwatch.sources.otlp.waiting import Waiting, WaitingTraces
 from ragwatch.sources.requests.body import ByteBudget
-from ragwatch.sources.requests.queue import Queued, RequestQueue, answer
-from ragwatch.sources.requests.refusal import stopping
+from ragwatch.sources.requests.queue import Queued, RequestQueue, answer, stopping
 
 MAX_BATCH_BYTES = 8 << 20
 MAX_TRACES = 500
@@ -77,12 +75,12 @@ class OtlpSource:
         dates: Callable[[], float] = time.time,
     ) -> None:
         self.name = options.name
-        self.wake = asyncio.Event()
         self._options = options
         self._clock = clock
         self._dates = dates
         self._naming = options.naming
         self._queue: RequestQueue[Piece, None] = RequestQueue(options.queue_bytes)
+        self.wake = self._queue.wake
         self._traces = WaitingTraces(
             options.grace_seconds, options.wait_seconds, options.waiting_bytes, options.max_body_bytes
         )
@@ -92,9 +90,7 @@ class OtlpSource:
         self._pending: tuple[Batch, list[Queued[Piece, None]]] | None = None
         budget = ByteBudget(options.queue_bytes)
         traces, logs = (
-            OtlpHandler(
-                self._queue, self.wake, budget, options.max_body_bytes, kept=self._naming.attributes, logs=is_logs
-            )
+            OtlpHandler(self._queue, budget, options.max_body_bytes, kept=self._naming.attributes, logs=is_logs)
             for is_logs in (False, True)
         )
         self.handlers: Mapping[str, Handler] = MappingProxyType(

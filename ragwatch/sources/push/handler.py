@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 
 import orjson
 
 from ragwatch.formats.record import Line
+from ragwatch.ports import Rejection
 from ragwatch.ports.receiving import IncomingRequest, Reply
-from ragwatch.sources.push.outcome import Outcome
 from ragwatch.sources.push.records import as_feedback, records_of, waiting_size
 from ragwatch.sources.requests.body import Body, ByteBudget
-from ragwatch.sources.requests.decoding import decoding
-from ragwatch.sources.requests.queue import RequestQueue
-from ragwatch.sources.requests.refusal import BUSY_SECONDS, RefusedError
+from ragwatch.sources.requests.queue import RefusedError, RequestQueue
 
 SAMPLES, FEEDBACK = "/v1/samples", "/v1/feedback"
 DEADLINE_SECONDS = 20.0
+_LATE = "not stored yet: judging is behind, or the state cannot be written; send it again"
 MAX_ERRORS = 100  # in one response
 _INLINE_BYTES = 64 << 10  # larger bodies are split in a thread
 
@@ -33,12 +32,24 @@ _LINES_BY_TYPE: Mapping[str, bool] = MappingProxyType(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What intake did with the records of one request.
+
+    Attributes:
+        rejections: Rejected records, by index.
+        resent: How many were received before.
+    """
+
+    rejections: Sequence[tuple[int, Rejection]] = ()
+    resent: int = 0
+
+
 class PushHandler:
     """Reads requests, queues their records, and answers when these are stored.
 
     Args:
         queue: Where records wait to be stored.
-        wake: Set when there are some.
         budget: Bytes of all requests together.
         max_body_bytes: Largest body, as sent and unpacked.
         deadline_seconds: How long a client waits.
@@ -47,17 +58,14 @@ class PushHandler:
     def __init__(
         self,
         queue: RequestQueue[Line, Outcome],
-        wake: asyncio.Event,
         budget: ByteBudget,
         max_body_bytes: int,
         deadline_seconds: float = DEADLINE_SECONDS,
     ) -> None:
         self._queue = queue
-        self._wake = wake
         self._budget = budget
         self._max_body_bytes = max_body_bytes
         self._deadline_seconds = deadline_seconds
-        self._splitting = asyncio.Lock()
 
     async def __call__(self, request: IncomingRequest) -> Reply:
         """Handle one request."""
@@ -66,7 +74,9 @@ class PushHandler:
             lines = has_lines(request.headers.get("content-type", ""))
             records, size = await self._split(body, await body.read(), lines=lines, feedback=request.path == FEEDBACK)
             body.hold(size)
-            outcome = await self._stored(records, size) if records else Outcome()
+            outcome = Outcome()
+            if records:
+                outcome = await self._queue.stored(records, size, self._deadline_seconds, _LATE, keep=False)
         except RefusedError as error:
             reply = refused(error)
         else:
@@ -87,25 +97,7 @@ class PushHandler:
 
         if len(sent) <= _INLINE_BYTES and not body.is_compressed:
             return split()
-        async with self._splitting:
-            return await asyncio.to_thread(decoding, split)
-
-    async def _stored(self, records: Sequence[Line], size: int) -> Outcome:
-        """Wait until records are stored.
-
-        Raises:
-            RefusedError: 503: the client should send them again.
-        """
-        one = self._queue.put(records, size)
-        self._wake.set()
-        try:
-            async with asyncio.timeout(self._deadline_seconds):
-                return await one.stored
-        except TimeoutError:
-            message = "not stored yet: judging is behind, or the state cannot be written; send it again"
-            raise RefusedError(503, message, BUSY_SECONDS) from None
-        finally:
-            self._queue.remove(one)
+        return await body.decoded(split)
 
 
 def _reply(count: int, outcome: Outcome) -> Reply:

@@ -23,7 +23,7 @@ from ragwatch.formats.record import (
     objects_size,
     parse,
 )
-from ragwatch.sources.requests.refusal import RefusedError
+from ragwatch.sources.requests.queue import RefusedError
 
 MAX_RECORDS = 10_000
 RECORD_BYTES = 512

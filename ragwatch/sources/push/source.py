@@ -7,7 +7,6 @@ sent again; one without an id by its content, so that two equal records without 
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated
@@ -19,13 +18,11 @@ from ragwatch.core.units import size_bytes
 from ragwatch.formats.record import Line
 from ragwatch.ports import Batch, BatchReport
 from ragwatch.ports.receiving import Handler
-from ragwatch.sources.push.handler import DEADLINE_SECONDS, FEEDBACK, SAMPLES, PushHandler
-from ragwatch.sources.push.outcome import Outcome
+from ragwatch.sources.push.handler import DEADLINE_SECONDS, FEEDBACK, SAMPLES, Outcome, PushHandler
 from ragwatch.sources.push.records import ContentHashes
 from ragwatch.sources.record_options import RecordOptions
 from ragwatch.sources.requests.body import ByteBudget
-from ragwatch.sources.requests.queue import Queued, RequestQueue, answer
-from ragwatch.sources.requests.refusal import BUSY_SECONDS, RefusedError, stopping
+from ragwatch.sources.requests.queue import BUSY_SECONDS, Queued, RefusedError, RequestQueue, answer, stopping
 
 BATCH_BYTES = 4 << 20
 _Size = Annotated[int, BeforeValidator(size_bytes)]
@@ -64,11 +61,11 @@ class PushSource:
 
     def __init__(self, options: Options, deadline_seconds: float = DEADLINE_SECONDS) -> None:
         self.name = options.name
-        self.wake = asyncio.Event()
         self._queue: RequestQueue[Line, Outcome] = RequestQueue()
+        self.wake = self._queue.wake
         self._reading: _Reading | None = None
         limit = min(options.max_body_bytes, options.queue_bytes)
-        handler = PushHandler(self._queue, self.wake, ByteBudget(options.queue_bytes), limit, deadline_seconds)
+        handler = PushHandler(self._queue, ByteBudget(options.queue_bytes), limit, deadline_seconds)
         self.handlers: Mapping[str, Handler] = {SAMPLES: handler, FEEDBACK: handler}
 
     def resume(self, cursors: Mapping[str, str]) -> None:

@@ -1,16 +1,21 @@
-"""Receives and unpacks the body of a request within limits of memory."""
+"""Receives, unpacks and decodes the body of a request within limits of memory."""
 
 from __future__ import annotations
 
+import asyncio
+import ctypes
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from functools import cache, partial
+from threading import Lock
 from types import MappingProxyType
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from ragwatch.ports.receiving import IncomingRequest
-from ragwatch.sources.requests.refusal import BUSY_SECONDS, RefusedError
+from ragwatch.sources.requests.queue import BUSY_SECONDS, RefusedError
 
+Result = TypeVar("Result")
+_one_at_a_time = Lock()  # of all sources: each large body takes many times its size while it is decoded
 _DISCARDED = 4  # times the limit
 _GZIP_WINDOW = 16 + zlib.MAX_WBITS
 _ZSTD_WINDOW = 8 << 20
@@ -27,6 +32,7 @@ class ByteBudget:
     def __init__(self, size: int) -> None:
         self._size = size
         self.taken = 0
+        self.decoding = asyncio.Lock()
 
     def take(self, size: int) -> None:
         """Take bytes; one body alone may take more than there are.
@@ -103,6 +109,11 @@ class Body:
             result += block
         return bytes(result)
 
+    async def decoded(self, decode: Callable[[], Result]) -> Result:
+        """Run `decode` in a thread, while no other large body is decoded."""
+        async with self._budget.decoding:
+            return await asyncio.to_thread(_alone, decode)
+
     @property
     def is_compressed(self) -> bool:
         """Whether the body has to be unpacked."""
@@ -127,6 +138,24 @@ class Body:
         return RefusedError(
             413, f"the body is larger than {self._limit} bytes (max_body_bytes of this source): {self._advice}"
         )
+
+
+def _alone(decode: Callable[[], Result]) -> Result:
+    """The allocator of glibc keeps what was freed between blocks that are in use; `malloc_trim` returns it."""
+    with _one_at_a_time:
+        try:
+            return decode()
+        finally:
+            _trim()(0)
+
+
+@cache
+def _trim() -> Callable[[int], object]:
+    """`malloc_trim` of the C library, or a function that does nothing where there is none."""
+    try:
+        return ctypes.CDLL(None).malloc_trim
+    except (AttributeError, OSError, TypeError):
+        return lambda _: None
 
 
 class _Unpacker(Protocol):

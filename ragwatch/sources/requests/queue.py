@@ -1,4 +1,4 @@
-"""Requests whose records are not stored yet, and the clients that wait for that."""
+"""Requests whose records are not stored yet, the clients that wait for that, and why a request is refused."""
 
 from __future__ import annotations
 
@@ -10,10 +10,38 @@ from threading import Lock
 from time import monotonic
 from typing import Generic, TypeVar
 
-from ragwatch.sources.requests.refusal import BUSY_SECONDS, RefusedError, stopping
-
 Item = TypeVar("Item")
 Outcome = TypeVar("Outcome")
+
+
+BUSY_SECONDS = 5
+"""After which clients that were refused for lack of room try again."""
+
+
+class RefusedError(Exception):
+    """A request that is not accepted.
+
+    Args:
+        status: HTTP status.
+        message: What is wrong and what to do.
+        retry_seconds: After how many seconds the client should try again; None if that is of no use.
+    """
+
+    def __init__(self, status: int, message: str, retry_seconds: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+        self.retry_seconds = retry_seconds
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """Headers of the response."""
+        return {} if self.retry_seconds is None else {"Retry-After": str(self.retry_seconds)}
+
+
+def stopping() -> RefusedError:
+    """The answer to requests while a source is closed."""
+    return RefusedError(503, "ragwatch is stopping or reloads its configuration; send it again", BUSY_SECONDS)
 
 
 @dataclass(slots=True, eq=False)
@@ -38,10 +66,14 @@ class RequestQueue(Generic[Item, Outcome]):
 
     Args:
         max_bytes: Bytes from which on further requests are refused, unless it is empty; None for no limit.
+
+    Attributes:
+        wake: Set when a request has arrived.
     """
 
     def __init__(self, max_bytes: int | None = None) -> None:
         self._max_bytes = max_bytes
+        self.wake = asyncio.Event()
         self._lock = Lock()
         self._waiting: deque[Queued[Item, Outcome]] = deque()
         self._closed = False
@@ -61,14 +93,33 @@ class RequestQueue(Generic[Item, Outcome]):
                 raise RefusedError(429, "too much waits to be stored; send it again later", BUSY_SECONDS)
             self._size += size
             self._waiting.append(queued)
+        self.wake.set()
         return queued
 
-    def remove(self, queued: Queued[Item, Outcome]) -> None:
-        """Forget a request whose client does not wait any more, unless it is being stored."""
-        with self._lock:
-            if queued in self._waiting:
-                self._waiting.remove(queued)
-                self._size -= queued.size
+    async def stored(self, items: Sequence[Item], size: int, seconds: float, late: str, *, keep: bool) -> Outcome:
+        """Add the records of a request, and wait until they are stored.
+
+        Args:
+            items: The records.
+            size: Their bytes.
+            seconds: How long the client waits.
+            late: The answer it gets then.
+            keep: Whether the records are stored all the same, if they are not when it waits no more.
+
+        Raises:
+            RefusedError: 429 or 503: the client should send them again.
+        """
+        queued = self.put(items, size)
+        try:
+            async with asyncio.timeout(seconds):
+                return await queued.stored
+        except TimeoutError:
+            raise RefusedError(503, late, BUSY_SECONDS) from None
+        finally:
+            with self._lock:
+                if not keep and queued in self._waiting:
+                    self._waiting.remove(queued)
+                    self._size -= queued.size
 
     def take(self, max_bytes: int) -> list[Queued[Item, Outcome]]:
         """Remove and return the oldest requests, of about `max_bytes` together."""

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from ragwatch.sources.otlp import protobuf_request
 from ragwatch.sources.otlp.protobuf_size import UNCOUNTED_BYTES, check_size
 from ragwatch.sources.otlp.request import MAX_SPANS
-from ragwatch.sources.requests.refusal import RefusedError
+from ragwatch.sources.requests.queue import RefusedError
 
 SPAN = b"\x0a\x10" + bytes(15) + b"\x01\x12\x08" + bytes(7) + b"\x01"
 

@@ -23,7 +23,7 @@ from ragwatch.sources.otlp.options import Options
 from ragwatch.sources.otlp.reply import refused
 from ragwatch.sources.otlp.source import OtlpSource
 from ragwatch.sources.requests.body import Body, ByteBudget
-from ragwatch.sources.requests.refusal import RefusedError
+from ragwatch.sources.requests.queue import RefusedError
 
 MIB = 1 << 20
 VALUES = {"text": "a", "true": True, "int": -5, "float": 0.5, "list": ["a", 1], "map": {"a": {"b": "c"}}}

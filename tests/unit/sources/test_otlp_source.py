@@ -247,7 +247,7 @@ async def test_calls_over_grpc_share_the_queue() -> None:
 async def test_clients_do_not_wait_for_ever() -> None:
     """Spans that are not stored in time are answered with 503; they stay in the queue and are stored later."""
     source = a_source()
-    handler = OtlpHandler(source._queue, source.wake, ByteBudget(1), 1 << 20, deadline_seconds=0.0)
+    handler = OtlpHandler(source._queue, ByteBudget(1), 1 << 20, deadline_seconds=0.0)
     reply = await handler(a_request(as_protobuf(openinference())))
     assert (reply.status, reply.headers["Retry-After"]) == (503, "5")
     (batch,) = settled(source)

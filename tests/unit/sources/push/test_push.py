@@ -270,24 +270,6 @@ async def test_a_store_that_cannot_be_written_is_503(tmp_path: Path) -> None:
     store.close()
 
 
-async def test_a_kill_between_commit_and_answer(store: SqliteStore) -> None:
-    """Records that are stored and not acknowledged, because the process is killed in between, count once."""
-    body = lines(record("a"), record(None, answer="Other."), record("c"))
-    source = PushSource(Options(name="app"))
-    waiting = source._queue.put(body.splitlines(), len(body))
-    rules = IntakeRules(SamplingPlan(1.0, known_routes=frozenset({"search"})), {JUDGE: 1.0}, None, 1000)
-    read = formats.build("auto").read
-    killed = IntakeLoop(source, read, rules, store=store, telemetry=Telemetry(), clock=Clock(AT))
-    batch = source.read()
-    assert batch is not None
-    store.admit(killed._admission(batch)[0])  # the last thing that it does
-    assert not waiting.stored.done()
-    async with receiving(store) as receiver:
-        again = await receiver.send(body + lines(record("d")), LINES)
-    assert again.json() == {"accepted": 1, "duplicates": 3, "rejected": 0}
-    assert (store.tallies()[Tally.SEEN, ("app",)], store.pending()) == (4, {JUDGE: 4})
-
-
 async def test_closing_answers_those_who_wait(store: SqliteStore) -> None:
     """When the source is closed, a request that waits and one that comes later are told to come again."""
     async with receiving(store, max_pending=0) as receiver:

@@ -15,7 +15,7 @@ from ragwatch.errors import FormatError
 from ragwatch.formats.record import Parse, objects_size, parse
 from ragwatch.formats.selection import line_parser
 from ragwatch.sources.push.records import KEPT_DECODED, MAX_RECORDS, ContentHashes, as_feedback, records_of
-from ragwatch.sources.requests.refusal import RefusedError
+from ragwatch.sources.requests.queue import RefusedError
 
 FILLER = "The old mill stands by the river. " * 20
 VALUES = st.recursive(
