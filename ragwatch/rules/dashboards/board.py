@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from ragwatch.rules.dashboards.board_plan import BoardPlan
 from ragwatch.rules.dashboards.page import JUDGED, OVERVIEW
-from ragwatch.rules.dashboards.panel import SOURCE, Json, Rows, placed
+from ragwatch.rules.dashboards.panel import SOURCE, BoardPlan, Json, Rows, placed
 from ragwatch.rules.dashboards.query import PLACE, grouped, recorded, scraped
 from ragwatch.rules.yaml_writer import JsonValue
 

@@ -10,9 +10,8 @@ from ragwatch.model.quantities import Quantity
 from ragwatch.model.quantity_row import Board
 from ragwatch.model.signals import Signal
 from ragwatch.rules.dashboards import page
-from ragwatch.rules.dashboards.board_plan import Feature
 from ragwatch.rules.dashboards.page import Page
-from ragwatch.rules.dashboards.panel import Panel, Rows
+from ragwatch.rules.dashboards.panel import Feature, Panel, Rows
 from ragwatch.rules.dashboards.quality import over_all_traffic, over_time
 from ragwatch.rules.dashboards.query import ROUTE, Query, grouped, keep, rate, scraped, spread, windowed
 

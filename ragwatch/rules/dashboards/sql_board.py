@@ -12,9 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
-from ragwatch.rules.dashboards.board_plan import PLACEHOLDER
 from ragwatch.rules.dashboards.page import PAGES
-from ragwatch.rules.dashboards.panel import COLUMNS, Json
+from ragwatch.rules.dashboards.panel import COLUMNS, PLACEHOLDER, Json
 from ragwatch.rules.yaml_writer import JsonValue
 
 PLUGIN = "grafana-postgresql-datasource"

@@ -28,9 +28,8 @@ from ragwatch.core.estimate import Addends
 from ragwatch.core.estimators import hajek
 from ragwatch.errors import ConfigError
 from ragwatch.model.quantities import Quantity
-from ragwatch.rules import BurnRate, Links, RulePlan, alerts, impossible, operator, prometheus, yaml_text
+from ragwatch.rules import NAMES, BurnRate, Links, RulePlan, alerts, impossible, operator, prometheus, yaml_text
 from ragwatch.rules.alert import Severity
-from ragwatch.rules.groups import NAMES
 
 SUMS = ("weight", "weighted_score", "squared_weight", "squared_weight_score", "squared_weight_squared_score")
 PLAN = RulePlan("embedded", "ragwatch", Links("https://r", "https://d", "https://p"))
