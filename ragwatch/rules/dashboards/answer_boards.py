@@ -18,6 +18,7 @@ from ragwatch.rules.dashboards.query import (
     Style,
     grouped,
     keep,
+    mean_with_ends,
     rate,
     recorded,
     scraped,
@@ -176,7 +177,6 @@ def _effective_samples() -> Panel:
 
 _OWN = f'quantity!~"{"|".join(Quantity)}"'
 _SEGMENT = ("segment", "value")
-_ENDS = (("high", "upper end"), ("low", "lower end"))
 
 
 def by_segment(quantities: Sequence[Quantity]) -> tuple[Panel, ...]:
@@ -191,13 +191,7 @@ def _segments(quantity: Quantity) -> Panel:
         "Mean over all routes by configured value of a metadata key; `other` is every other value. Dotted: confidence "
         "interval, valid for a single look.",
         "percentunit",
-        (
-            Query(windowed("segment:ragwatch_quality:mean", *chosen), _SEGMENT),
-            *(
-                Query(windowed(f"segment:ragwatch_quality:{end}", *chosen), _SEGMENT, name, Style.LIMIT)
-                for end, name in _ENDS
-            ),
-        ),
+        mean_with_ends("segment", chosen, _SEGMENT),
         page.scored_by_segment(quantity),
         width=12,
         needs=Feature.SEGMENTS,
@@ -223,13 +217,7 @@ def _segment_samples() -> Panel:
 
 def own_criteria() -> tuple[Panel, ...]:
     """Means of the configured criteria: over all routes with the interval, and by route with the thresholds."""
-    everywhere = (
-        Query(windowed("all:ragwatch_quality:mean", JUDGE, _OWN), ("quantity",)),
-        *(
-            Query(windowed(f"all:ragwatch_quality:{end}", JUDGE, _OWN), ("quantity",), name, Style.LIMIT)
-            for end, name in _ENDS
-        ),
-    )
+    everywhere = mean_with_ends("all", (JUDGE, _OWN), ("quantity",))
     by_route = (
         Query(windowed("route:ragwatch_quality:mean", JUDGE, _OWN, ROUTE), ("quantity", "route")),
         grouped(

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from ragwatch.model.quantities import Quantity
 from ragwatch.rules.dashboards.page import Page
@@ -69,6 +69,24 @@ Rows: TypeAlias = Sequence[tuple[str, Sequence["Panel"]]]
 SOURCE: Mapping[str, JsonValue] = {"type": "prometheus", "uid": "$datasource"}
 COLUMNS = 24
 _COLOURS = frozenset({Style.GOOD, Style.DOUBTFUL, Style.BAD, Style.UNKNOWN})
+
+
+class Cell(Protocol):
+    """A panel of any data source: its size in the grid, and its JSON at a position."""
+
+    @property
+    def width(self) -> int:
+        """Of 24 columns."""
+        ...
+
+    @property
+    def height(self) -> int:
+        """In lines of the grid."""
+        ...
+
+    def json(self, number: int, left: int, top: int) -> Json:
+        """Renders the panel as Grafana JSON at a grid position."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,29 +202,44 @@ TILES: Mapping[str, JsonValue] = MappingProxyType(
 
 
 def placed(rows: Rows, plan: BoardPlan) -> list[JsonValue]:
-    """Lays out rows of panels from top to bottom without gaps, without the panels that can never be filled.
+    """Lays out rows of panels without those that can never be filled.
 
     Panels that may stay empty stand in a closed row of their own below the others.
     """
-    panels_json: list[JsonValue] = []
-    number, top = 1, 0
+    groups: list[tuple[str, Sequence[Cell], bool]] = []
     for title, panels in rows:
         filled = [panel for panel in panels if plan.fills(panel.needs)]
         optional = [panel for panel in filled if panel.needs in plan.optional]
-        shown = [panel for panel in filled if panel not in optional]
         needs = ", ".join(dict.fromkeys(str(panel.needs) for panel in optional))
-        for heading, group in ((title, shown), (f"{title}: with {needs}", optional)):
-            if not group:
-                continue
-            cells, height = _grid(group, number + 1, top + 1)
-            closed = group is optional
-            panels_json.append(_row(heading, number, top, cells if closed else None))
-            panels_json += [] if closed else cells
-            number, top = number + 1 + len(cells), top + 1 + (0 if closed else height)
-    return panels_json
+        groups.append((title, [panel for panel in filled if panel not in optional], False))
+        groups.append((f"{title}: with {needs}", optional, True))
+    return laid_out(groups)
 
 
-def _grid(panels: Iterable[Panel], number: int, top: int) -> tuple[list[JsonValue], int]:
+def laid_out(groups: Iterable[tuple[str, Sequence[Cell], bool]]) -> list[JsonValue]:
+    """Lays out groups (heading, panels, whether their row is closed) from top to bottom without gaps."""
+    placed_json: list[JsonValue] = []
+    number, top = 1, 0
+    for title, panels, closed in groups:
+        if not panels:
+            continue
+        cells, height = _grid(panels, number + 1, top + 1)
+        placed_json.append(
+            {
+                "id": number,
+                "type": "row",
+                "title": title,
+                "collapsed": closed,
+                "gridPos": {"h": 1, "w": COLUMNS, "x": 0, "y": top},
+                "panels": cells if closed else [],
+            }
+        )
+        placed_json += [] if closed else cells
+        number, top = number + 1 + len(cells), top + 1 + (0 if closed else height)
+    return placed_json
+
+
+def _grid(panels: Iterable[Cell], number: int, top: int) -> tuple[list[JsonValue], int]:
     """Panels from left to right, in lines, from a number and a position on; and the height of all."""
     cells: list[JsonValue] = []
     first, left, height = top, 0, 0
@@ -216,16 +249,3 @@ def _grid(panels: Iterable[Panel], number: int, top: int) -> tuple[list[JsonValu
         cells.append(panel.json(number + len(cells), left, top))
         left, height = left + panel.width, max(height, panel.height)
     return cells, top + height - first
-
-
-def _row(title: str, number: int, top: int, closed: list[JsonValue] | None) -> Json:
-    place: Json = {"h": 1, "w": COLUMNS, "x": 0, "y": top}
-    nested: list[JsonValue] = closed or []
-    return {
-        "id": number,
-        "type": "row",
-        "title": title,
-        "collapsed": closed is not None,
-        "gridPos": place,
-        "panels": nested,
-    }
