@@ -47,7 +47,7 @@ from ragwatch.daemon.suites import suite_of
 from ragwatch.errors import ConfigError
 from ragwatch.formats.qrels import Qrels
 from ragwatch.model.quantities import Quantity
-from ragwatch.pipeline.canaries.loop import CanarySuite
+from ragwatch.pipeline.canaries import CanarySuite
 from ragwatch.telemetry import configure_logging
 
 WORSE, NOT_ENOUGH_DATA = 1, 3

@@ -8,7 +8,7 @@ import pytest
 
 from ragwatch.core.snapshot import Gauge
 from ragwatch.daemon.actions import MAX_DETAIL_CHARS, actions
-from ragwatch.daemon.events import EventKind, last_events
+from ragwatch.daemon.changes import EventKind, last_events
 from ragwatch.daemon.runtime import Runtime
 from ragwatch.web import Action, ParameterError
 

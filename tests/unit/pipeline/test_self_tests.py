@@ -8,8 +8,7 @@ from ragwatch.core.evidence import Evidence
 from ragwatch.core.sample import Sample
 from ragwatch.core.tally import Tally
 from ragwatch.core.verdict import Judged, Usage
-from ragwatch.pipeline.reading import DrawReader
-from ragwatch.pipeline.self_tests import JudgeSelfTests
+from ragwatch.pipeline.reading import DrawReader, JudgeSelfTests
 from ragwatch.telemetry import Telemetry
 
 
