@@ -217,35 +217,27 @@ def _segment_samples() -> Panel:
 
 def own_criteria() -> tuple[Panel, ...]:
     """Means of the configured criteria: over all routes with the interval, and by route with the thresholds."""
-    everywhere = mean_with_ends("all", (JUDGE, _OWN), ("quantity",))
-    by_route = (
-        Query(windowed("route:ragwatch_quality:mean", JUDGE, _OWN, ROUTE), ("quantity", "route")),
-        grouped(
-            "max",
-            recorded("route:ragwatch_quality:threshold", _OWN, ROUTE),
-            "quantity",
-            "route",
-            name="threshold",
-            style=Style.THRESHOLD,
-        ),
-    )
-    return (
-        _criteria(
-            "Own criteria",
-            "Share of answers with yes to each configured question, over all routes. Dotted: confidence interval, "
-            "valid for a single look. Empty: the selected judge reads no criteria.",
-            everywhere,
-        ),
-        _criteria(
-            "Own criteria by route",
-            "Share of answers with yes to each configured question, by route. Dashed: threshold.",
-            by_route,
-        ),
-    )
-
-
-def _criteria(name: str, description: str, queries: tuple[Query, ...]) -> Panel:
     behind = Page(
         "Answers behind this", "/samples", (page.JUDGE, "sort=worst", *page.SHOWN_TIME), ("quantity", "route")
     )
-    return Panel(name, description, "percentunit", queries, behind, width=12, needs=Feature.CRITERIA)
+    limits = recorded("route:ragwatch_quality:threshold", _OWN, ROUTE)
+    by_route = (
+        Query(windowed("route:ragwatch_quality:mean", JUDGE, _OWN, ROUTE), ("quantity", "route")),
+        grouped("max", limits, "quantity", "route", name="threshold", style=Style.THRESHOLD),
+    )
+    return tuple(
+        Panel(name, description, "percentunit", queries, behind, width=12, needs=Feature.CRITERIA)
+        for name, description, queries in (
+            (
+                "Own criteria",
+                "Share of answers with yes to each configured question, over all routes. "
+                + "Dotted: confidence interval, valid for a single look. Empty: the selected judge reads no criteria.",
+                mean_with_ends("all", (JUDGE, _OWN), ("quantity",)),
+            ),
+            (
+                "Own criteria by route",
+                "Share of answers with yes to each configured question, by route. Dashed: threshold.",
+                by_route,
+            ),
+        )
+    )
