@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.quantity_row import Board
@@ -225,19 +226,17 @@ def own_criteria() -> tuple[Panel, ...]:
         Query(windowed("route:ragwatch_quality:mean", JUDGE, _OWN, ROUTE), ("quantity", "route")),
         grouped("max", limits, "quantity", "route", name="threshold", style=Style.THRESHOLD),
     )
-    return tuple(
-        Panel(name, description, "percentunit", queries, behind, width=12, needs=Feature.CRITERIA)
-        for name, description, queries in (
-            (
-                "Own criteria",
-                "Share of answers with yes to each configured question, over all routes. "
-                + "Dotted: confidence interval, valid for a single look. Empty: the selected judge reads no criteria.",
-                mean_with_ends("all", (JUDGE, _OWN), ("quantity",)),
-            ),
-            (
-                "Own criteria by route",
-                "Share of answers with yes to each configured question, by route. Dashed: threshold.",
-                by_route,
-            ),
-        )
+    own = partial(Panel, unit="percentunit", page=behind, width=12, needs=Feature.CRITERIA)
+    return (
+        own(
+            "Own criteria",
+            "Share of answers with yes to each configured question, over all routes. Dotted: confidence interval, "
+            "valid for a single look. Empty: the selected judge reads no criteria.",
+            queries=mean_with_ends("all", (JUDGE, _OWN), ("quantity",)),
+        ),
+        own(
+            "Own criteria by route",
+            "Share of answers with yes to each configured question, by route. Dashed: threshold.",
+            queries=by_route,
+        ),
     )
