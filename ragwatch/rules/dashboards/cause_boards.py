@@ -225,47 +225,49 @@ def _sampling() -> Sequence[Panel]:
     )
 
 
+_DIGEST_AGE = f"max by ({keep('instance')}) (time() - {scraped('ragwatch_last_digest_timestamp_seconds')})"
+_OWN = (
+    (
+        "Failed steps",
+        "Failed steps of background loops per second; failed steps are retried.",
+        "reqps",
+        rate("ragwatch_step_failures_total", "loop"),
+    ),
+    (
+        "Invariant violations",
+        "Digests per second in which a counter invariant was violated; any value above 0 is a bug.",
+        "reqps",
+        rate("ragwatch_invariant_violations_total", "law"),
+    ),
+    (
+        "Free disk",
+        "Free bytes on the disk of the state directory; below store.min_free ragwatch stops reading.",
+        "bytes",
+        grouped("min", scraped("ragwatch_state_free_bytes"), "instance"),
+    ),
+    (
+        "Damaged rows",
+        "Number of damaged rows in the state; a value above 0 means that the disk returned wrong data.",
+        "none",
+        grouped("max", scraped("ragwatch_state_damaged_rows"), "instance"),
+    ),
+    (
+        "Configuration",
+        "1: the last load succeeded; 0: it failed.",
+        "none",
+        grouped("min", scraped("ragwatch_config_last_reload_successful"), "instance"),
+    ),
+    (
+        "Time since the last digest",
+        "Age of the exported figures; a few seconds are normal.",
+        "s",
+        Query(_DIGEST_AGE, ("instance",)),
+    ),
+)
+"""Panels of ragwatch itself: title, how to read it, unit, query."""
+
+
 def _internals() -> Sequence[Panel]:
-    """Panels of ragwatch itself: title, how to read it, unit, query."""
-    digest = f"max by ({keep('instance')}) (time() - {scraped('ragwatch_last_digest_timestamp_seconds')})"
-    rows = (
-        (
-            "Failed steps",
-            "Failed steps of background loops per second; failed steps are retried.",
-            "reqps",
-            rate("ragwatch_step_failures_total", "loop"),
-        ),
-        (
-            "Invariant violations",
-            "Digests per second in which a counter invariant was violated; any value above 0 is a bug.",
-            "reqps",
-            rate("ragwatch_invariant_violations_total", "law"),
-        ),
-        (
-            "Free disk",
-            "Free bytes on the disk of the state directory; below store.min_free ragwatch stops reading.",
-            "bytes",
-            grouped("min", scraped("ragwatch_state_free_bytes"), "instance"),
-        ),
-        (
-            "Damaged rows",
-            "Number of damaged rows in the state; a value above 0 means that the disk returned wrong data.",
-            "none",
-            grouped("max", scraped("ragwatch_state_damaged_rows"), "instance"),
-        ),
-        (
-            "Configuration",
-            "1: the last load succeeded; 0: it failed.",
-            "none",
-            grouped("min", scraped("ragwatch_config_last_reload_successful"), "instance"),
-        ),
-        (
-            "Time since the last digest",
-            "Age of the exported figures; a few seconds are normal.",
-            "s",
-            Query(digest, ("instance",)),
-        ),
-    )
     versions = Panel(
         "Versions",
         "Running versions of ragwatch and Python.",
@@ -275,4 +277,4 @@ def _internals() -> Sequence[Panel]:
         kind="table",
         columns=("Time",),
     )
-    return (*(line(*row) for row in rows), versions)
+    return (*(line(*row) for row in _OWN), versions)
