@@ -35,8 +35,8 @@ from ragwatch.demo.talk import ABSTENTION
 from ragwatch.judges.lexical.judge import LexicalJudge, Options, build
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.signals import Signal
-from ragwatch.pipeline.budget_account import InMemoryBudget
 from ragwatch.pipeline.drift.rules import DriftRules
+from ragwatch.pipeline.sampling_control import InMemoryBudget
 from ragwatch.ports import JudgeContext
 from ragwatch.telemetry import Telemetry
 

@@ -34,7 +34,7 @@ from ragwatch.judges import KINDS
 from ragwatch.judges.llm.prompt.reading import Reading
 from ragwatch.judges.llm.prompt.rubric import parts_of
 from ragwatch.model.quantities import Quantity
-from ragwatch.pipeline.budget_account import StoredBudgetAccount
+from ragwatch.pipeline.sampling_control import StoredBudgetAccount
 from ragwatch.ports import Judge, JudgeContext
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry

@@ -27,7 +27,7 @@ from ragwatch.judges.claims.sentences import spans
 from ragwatch.judges.lexical import judge as lexical
 from ragwatch.judges.lexical.judge import LexicalJudge
 from ragwatch.judges.local import judge as local
-from ragwatch.pipeline.budget_account import InMemoryBudget
+from ragwatch.pipeline.sampling_control import InMemoryBudget
 from ragwatch.ports import JudgeContext
 from ragwatch.telemetry import Telemetry
 
@@ -36,7 +36,7 @@ CONTEXTS, WORDS, SENTENCES = 5, 150, 5
 LOAD = (
     "import sys, time; from pathlib import Path; begin = time.perf_counter()\n"
     "from ragwatch.judges.local.judge import Options, build\n"
-    "from ragwatch.pipeline.budget_account import InMemoryBudget; from ragwatch.ports import JudgeContext\n"
+    "from ragwatch.pipeline.sampling_control import InMemoryBudget; from ragwatch.ports import JudgeContext\n"
     "from ragwatch.telemetry import Telemetry\n"
     "context, half = JudgeContext(Telemetry(), InMemoryBudget(), time.time), time.perf_counter()\n"
     "weights = Path(sys.argv[1]) if len(sys.argv) > 1 else None\n"

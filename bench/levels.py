@@ -19,9 +19,8 @@ from statistics import median
 from ragwatch.core.labels.label import Label
 from ragwatch.judges.error_rates import families
 from ragwatch.model.quantities import Quantity
-from ragwatch.pipeline.labels.answers import AnswerLabel
 from ragwatch.pipeline.labels.levels import Levels
-from ragwatch.pipeline.labels.verdicts import AnswerVerdicts, LabelRules
+from ragwatch.pipeline.labels.verdicts import AnswerLabel, AnswerVerdicts, LabelRules
 from ragwatch.pipeline.windows import SlidingWindows
 from ragwatch.ports import ScoreRow
 from ragwatch.stores.sqlite.store import SqliteStore

@@ -11,7 +11,7 @@ from sets import load
 from ragwatch.core.evidence import Evidence
 from ragwatch.core.sample import Context, Sample
 from ragwatch.judges.lexical.judge import Options, build
-from ragwatch.pipeline.budget_account import InMemoryBudget
+from ragwatch.pipeline.sampling_control import InMemoryBudget
 from ragwatch.ports import JudgeContext
 from ragwatch.telemetry import Telemetry
 

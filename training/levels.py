@@ -21,7 +21,7 @@ from ragwatch.core.sample import Context, Sample
 from ragwatch.core.scores import faithfulness
 from ragwatch.judges import KINDS
 from ragwatch.judges.lexical.judge import LexicalJudge
-from ragwatch.pipeline.budget_account import InMemoryBudget
+from ragwatch.pipeline.sampling_control import InMemoryBudget
 from ragwatch.ports import JudgeContext
 from ragwatch.telemetry import Telemetry
 

@@ -20,7 +20,7 @@ from sets import load  # noqa: E402
 from ragwatch.core.sample import Context, Sample  # noqa: E402
 from ragwatch.core.stage import stage  # noqa: E402
 from ragwatch.judges.lexical.judge import Options, build  # noqa: E402
-from ragwatch.pipeline.budget_account import InMemoryBudget  # noqa: E402
+from ragwatch.pipeline.sampling_control import InMemoryBudget  # noqa: E402
 from ragwatch.ports import JudgeContext  # noqa: E402
 from ragwatch.telemetry import Telemetry  # noqa: E402
 

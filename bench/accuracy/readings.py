@@ -24,7 +24,7 @@ from ragwatch.judges.lexical.reader import ClaimRow as Claim
 from ragwatch.judges.lexical.reader import ClaimRuling, Thresholds, lexical_ruling, read
 from ragwatch.judges.lexical.tables import shipped
 from ragwatch.judges.local import judge as local
-from ragwatch.pipeline.budget_account import InMemoryBudget
+from ragwatch.pipeline.sampling_control import InMemoryBudget
 from ragwatch.ports import JudgeContext
 from ragwatch.telemetry import Telemetry
 

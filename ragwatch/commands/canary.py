@@ -26,7 +26,7 @@ from ragwatch.core.canary.score_level import levels_of, with_levels
 from ragwatch.daemon.state_secret import readable_secret
 from ragwatch.daemon.suites import answers_of, suite_of
 from ragwatch.errors import ConfigError, StoreError
-from ragwatch.pipeline.canaries.loop import levels_name
+from ragwatch.pipeline.canaries import levels_name
 from ragwatch.ports import Judge
 from ragwatch.telemetry import configure_logging
 

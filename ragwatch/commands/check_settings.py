@@ -16,7 +16,7 @@ from ragwatch.config.export import OtlpExportOptions
 from ragwatch.daemon.state_secret import stored_secret
 from ragwatch.errors import StoreError
 from ragwatch.judges.llm.calls.options import is_llm
-from ragwatch.pipeline.export.rules import Signal
+from ragwatch.pipeline.export.evaluation import Signal
 from ragwatch.stores.sqlite import Options
 from ragwatch.stores.sqlite.disk import FAILURES, advice, reason, refuse_network
 from ragwatch.stores.sqlite.opening import MARKER, check_content, refuse_missing

@@ -13,8 +13,7 @@ from ragwatch.config.web import WebOptions
 from ragwatch.core.tally import Tally
 from ragwatch.daemon.web_access import read_rules
 from ragwatch.formats.traces.assemble import SWITCHES
-from ragwatch.ports.addresses import host_of, is_loopback
-from ragwatch.ports.receiving import GrpcListener
+from ragwatch.ports.receiving import GrpcListener, host_of, is_loopback
 from ragwatch.sources.otlp import Options
 from ragwatch.web import Access, Right
 

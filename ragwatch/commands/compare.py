@@ -49,7 +49,7 @@ from ragwatch.daemon.suites import suite_of
 from ragwatch.errors import ConfigError
 from ragwatch.formats.relevance import Qrels
 from ragwatch.model.quantities import Quantity
-from ragwatch.pipeline.canaries.loop import CanarySuite
+from ragwatch.pipeline.canaries import CanarySuite
 from ragwatch.telemetry import configure_logging
 
 WORSE, NOT_ENOUGH_DATA = 1, 3

@@ -26,7 +26,7 @@ from ragwatch.core.relevance_pool import Grade, PoolSizes, draw_pool, pairs_to_j
 from ragwatch.daemon.state_secret import readable_secret
 from ragwatch.daemon.suites import suite_of
 from ragwatch.errors import ConfigError
-from ragwatch.pipeline.canaries.loop import CanarySuite
+from ragwatch.pipeline.canaries import CanarySuite
 
 GRADES = MappingProxyType({"n": Grade.NOT_RELEVANT, "r": Grade.RELEVANT, "h": Grade.HIGHLY_RELEVANT})
 SKIP, QUIT = "-", "q"

@@ -20,8 +20,8 @@ from ragwatch.config import Config, JudgeConfig
 from ragwatch.core.verdict import UnjudgedReason
 from ragwatch.errors import RagwatchError
 from ragwatch.judges import KINDS
-from ragwatch.pipeline.budget_account import StoredBudgetAccount
 from ragwatch.pipeline.rejudging import RejudgeOutcome, RejudgeRequest, Rejudging, outcome_of
+from ragwatch.pipeline.sampling_control import StoredBudgetAccount
 from ragwatch.ports import Judge, JudgeContext, Store
 from ragwatch.ports.capabilities import uses_batches
 from ragwatch.telemetry import Telemetry

@@ -33,8 +33,8 @@ from ragwatch.formats.selection import expanded
 from ragwatch.formats.shape import Record
 from ragwatch.judges import KINDS
 from ragwatch.model.quantities import Quantity
-from ragwatch.pipeline.budget_account import InMemoryBudget
 from ragwatch.pipeline.reading import Deferred, DrawReader
+from ragwatch.pipeline.sampling_control import InMemoryBudget
 from ragwatch.ports import Judge, JudgeContext
 from ragwatch.telemetry import Telemetry
 

@@ -12,7 +12,7 @@ from ragwatch.commands.state_reader import last_run
 from ragwatch.config import Config
 from ragwatch.core.canary.history import report_of
 from ragwatch.core.canary.report import SuiteReport
-from ragwatch.pipeline.canaries.loop import KIND, CanarySuite
+from ragwatch.pipeline.canaries import KIND, CanarySuite
 
 
 async def run_suites(suites: Sequence[CanarySuite]) -> list[SuiteReport]:

@@ -20,11 +20,9 @@ from ragwatch.config.options import (
     split_routes,
 )
 from ragwatch.model.signals import Signal
-from ragwatch.rules import BurnRate, Limits, impossible
+from ragwatch.rules import NAMES, BurnRate, Limits, impossible
 from ragwatch.rules.alert import PREFIX
-from ragwatch.rules.burn import BURNS
-from ragwatch.rules.groups import NAMES
-from ragwatch.rules.plan import RISES, WINDOWS
+from ragwatch.rules.plan import BURNS, RISES, WINDOWS
 
 Url = Annotated[str, Field(pattern=r"^https?://[^\s{}\"'\\]+$"), AfterValidator(lambda value: value.rstrip("/"))]
 Objective = Annotated[float, Field(gt=0.0, lt=1.0, strict=True)]

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_va
 from ragwatch.config.options import DAY, AnyQuantity, FrozenOptions, Seconds, reject_empty_path
 from ragwatch.model.quantities import Quantity
 from ragwatch.outgoing.addresses import checked_url
-from ragwatch.pipeline.export.rules import ExportRules, ExportTarget, Signal
+from ragwatch.pipeline.export.evaluation import ExportRules, ExportTarget, Signal
 
 MAX_TIMEOUT_SECONDS = 120.0
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,200}")

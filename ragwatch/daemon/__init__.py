@@ -17,10 +17,9 @@ from ragwatch.config import Config, load
 from ragwatch.config.web import WebOptions
 from ragwatch.daemon.actions import actions, page_scope, rebuilt_prompts, rejudge_with
 from ragwatch.daemon.changes import record_judges, record_reload
-from ragwatch.daemon.loops import ReloadQueue, StopSignal, repeat, retry
+from ragwatch.daemon.loops import ReloadQueue, StopSignal, repeat, retry, runtime_loops
 from ragwatch.daemon.process import limit_malloc_arenas, log_library_warnings, raise_file_limit, settle
 from ragwatch.daemon.runtime import Runtime, build
-from ragwatch.daemon.runtime_loops import runtime_loops
 from ragwatch.daemon.schedule import JobSchedule
 from ragwatch.daemon.shared import Clock, SharedState
 from ragwatch.daemon.state_secret import state_secret

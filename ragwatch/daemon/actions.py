@@ -10,7 +10,7 @@ from ragwatch.config.paging import unpaged
 from ragwatch.core.canary.answer import answers_line
 from ragwatch.core.canary.report import SuiteReport
 from ragwatch.core.sample import Sample, SampleRecord
-from ragwatch.daemon.events import REPORTED
+from ragwatch.daemon.changes import REPORTED
 from ragwatch.daemon.runtime import Runtime
 from ragwatch.daemon.watchers import Watchers
 from ragwatch.errors import JudgeError

@@ -12,15 +12,14 @@ from ragwatch.core.sampling import SamplingHash
 from ragwatch.daemon.shared import SharedState
 from ragwatch.judges.error_rates import rates
 from ragwatch.pipeline.digest import DigestInputs, DigestLoop
-from ragwatch.pipeline.export.rules import ExportRules
+from ragwatch.pipeline.export.evaluation import ExportRules
 from ragwatch.pipeline.feedback import FeedbackWindows
 from ragwatch.pipeline.labels.correction import LabelCorrection
 from ragwatch.pipeline.labels.tasks import LabelTasks
 from ragwatch.pipeline.labels.verdicts import LabelRules
 from ragwatch.pipeline.sampling_control import SamplingControl
-from ragwatch.pipeline.segment_windows import SegmentWindows
 from ragwatch.pipeline.shared_snapshot import SharedSnapshot
-from ragwatch.pipeline.windows import SlidingWindows
+from ragwatch.pipeline.windows import SegmentWindows, SlidingWindows
 from ragwatch.ports import Judge
 from ragwatch.ports.capabilities import CountsByWorker
 

@@ -18,7 +18,7 @@ from ragwatch.core.cascade import FollowRule
 from ragwatch.core.sample import OTHER
 from ragwatch.core.sampling import SamplingHash, SamplingPlan
 from ragwatch.core.snapshot import Gauge, Gauges, Lag
-from ragwatch.daemon.events import RECENT_SECONDS, last_events
+from ragwatch.daemon.changes import RECENT_SECONDS, last_events
 from ragwatch.daemon.figures import digest_loop, export_loops, label_rules, labelling
 from ragwatch.daemon.process import free_disk_bytes
 from ragwatch.daemon.shared import Clock, SharedState
@@ -27,18 +27,17 @@ from ragwatch.daemon.suites import canary_loop
 from ragwatch.daemon.watchers import Watchers, build_watchers
 from ragwatch.exporter import Exporter
 from ragwatch.pipeline.batching import MAX_BATCH_SECONDS, BatchJudgingLoop, CollectsBatches, LeftBatchesLoop
-from ragwatch.pipeline.budget_account import StoredBudgetAccount
-from ragwatch.pipeline.canaries.loop import CanaryLoop
+from ragwatch.pipeline.canaries import CanaryLoop
 from ragwatch.pipeline.digest import OVERDUE_SECONDS, DigestInputs, DigestLoop
-from ragwatch.pipeline.feedback_rules import FeedbackRules
+from ragwatch.pipeline.feedback import FeedbackRules
 from ragwatch.pipeline.intake import IntakeLoop, IntakeRules
 from ragwatch.pipeline.judging import Follower, JudgingLoop, JudgingRules, give_up
 from ragwatch.pipeline.labels.tasks import LabelTasks
 from ragwatch.pipeline.leadership import Leadership
-from ragwatch.pipeline.named_versions import NamedVersions
+from ragwatch.pipeline.placing import NamedVersions
+from ragwatch.pipeline.reading import JudgeSelfTests
 from ragwatch.pipeline.retention import RetentionLoop
-from ragwatch.pipeline.sampling_control import JudgePlan, SamplingControl, SamplingLoop
-from ragwatch.pipeline.self_tests import JudgeSelfTests
+from ragwatch.pipeline.sampling_control import JudgePlan, SamplingControl, SamplingLoop, StoredBudgetAccount
 from ragwatch.pipeline.vocabularies import Vocabularies
 from ragwatch.ports import Judge, JudgeContext, Retention, Source, Store
 from ragwatch.ports.capabilities import HasFallback, HasName, ReceivesRequests, log_reader, uses_batches

@@ -11,8 +11,7 @@ from ragwatch.config.canaries import SuiteConfig, SuitePlace
 from ragwatch.core.canary.mark import CanaryMarks
 from ragwatch.daemon.shared import Clock, SharedState
 from ragwatch.daemon.watchers import holder
-from ragwatch.pipeline.canaries.answers import AnswerJudging
-from ragwatch.pipeline.canaries.loop import CanaryLoop, CanarySuite
+from ragwatch.pipeline.canaries import AnswerJudging, CanaryLoop, CanarySuite
 from ragwatch.ports import Judge
 from ragwatch.probes.similarity import similarity
 

@@ -16,9 +16,9 @@ from ragwatch.daemon.shared import SharedState
 from ragwatch.model.signals import Signal
 from ragwatch.pipeline.drift.anchors import AnchorLoop
 from ragwatch.pipeline.drift.bridge import VersionBridge
+from ragwatch.pipeline.drift.loop import StandingAlerts
 from ragwatch.pipeline.drift.scores import ScoreDriftLoop
 from ragwatch.pipeline.drift.silence import SilenceLoop
-from ragwatch.pipeline.drift.standing import StandingAlerts
 from ragwatch.pipeline.drift.traffic import TrafficDriftLoop
 from ragwatch.pipeline.vocabularies import Vocabularies
 from ragwatch.ports import Judge

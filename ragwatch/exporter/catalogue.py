@@ -11,15 +11,12 @@ from dataclasses import replace
 from functools import lru_cache
 
 from ragwatch.core.criteria import Criterion
-from ragwatch.exporter.canary_series import CANARIES
 from ragwatch.exporter.drift_series import DRIFT
-from ragwatch.exporter.feedback_series import FEEDBACK
-from ragwatch.exporter.judge_series import JUDGES
+from ragwatch.exporter.judge_series import CANARIES, JUDGES
 from ragwatch.exporter.own_series import OWN
-from ragwatch.exporter.quality import TEMPLATES, of_quantity
-from ragwatch.exporter.segment_series import SEGMENTS
+from ragwatch.exporter.quality import SEGMENTS, TEMPLATES, of_quantity
 from ragwatch.exporter.series import GaugeSource, MetricType, SeriesDefinition
-from ragwatch.exporter.traffic_series import TRAFFIC
+from ragwatch.exporter.traffic_series import FEEDBACK, TRAFFIC
 from ragwatch.model.quantities import Quantity
 
 __all__ = ["CATALOGUE", "GaugeSource", "MetricType", "SeriesDefinition", "markdown", "with_criteria"]

@@ -1,9 +1,14 @@
-"""Defines templates of the series that every quantity has. `{q}` stands for the quantity, in names and in HELP."""
+"""Defines templates of the series that every quantity has, and the series of segments.
+
+`{q}` stands for the quantity, in names and in HELP. Segments are values of metadata keys by which estimates are split;
+without `segments` there are none.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from ragwatch.core.snapshot import Gauge
 from ragwatch.core.tally import Tally
 from ragwatch.exporter.series import GaugeSource, SeriesDefinition
 from ragwatch.model.quantities import Quantity
@@ -114,3 +119,115 @@ def of_quantity(template: SeriesDefinition, quantity: Quantity, meaning: str = "
     return replace(
         template, name=template.name.format(q=quantity), help=template.help.format(q=described), quantity=quantity
     )
+
+
+SEGMENTS: tuple[SeriesDefinition, ...] = (
+    SeriesDefinition(
+        "ragwatch_segment_ratio",
+        "Estimated mean of a quantity over the answers of a segment, between 0 and 1, as of the last digest.",
+        GaugeSource.SEGMENT_RATIO,
+    ),
+    SeriesDefinition(
+        "ragwatch_segment_ratio_low",
+        "Lower limit of the confidence interval for the mean of a segment, between 0 and 1, as of the last digest.",
+        GaugeSource.SEGMENT_RATIO_LOW,
+    ),
+    SeriesDefinition(
+        "ragwatch_segment_ratio_high",
+        "Upper limit of the confidence interval for the mean of a segment, between 0 and 1, as of the last digest.",
+        GaugeSource.SEGMENT_RATIO_HIGH,
+    ),
+    SeriesDefinition(
+        "ragwatch_segment_samples",
+        "Number of scored answers in the estimate of a segment, as of the last digest.",
+        GaugeSource.SEGMENT_SAMPLES,
+    ),
+    SeriesDefinition(
+        "ragwatch_segment_effective_samples",
+        "Effective sample size (Kish) of the estimate of a segment, as of the last digest.",
+        GaugeSource.SEGMENT_EFFECTIVE,
+    ),
+    SeriesDefinition(
+        "ragwatch_segment_last_sample_timestamp_seconds",
+        "Unix timestamp of the newest answer of a segment that was scored for a quantity, as of the last digest.",
+        GaugeSource.SEGMENT_LAST,
+    ),
+    SeriesDefinition(
+        "ragwatch_segment_weight_total",
+        "Sum of sampling weights w = 1 / inclusion probability of scored answers, by segment; replicas can be summed.",
+        Tally.SEGMENT_W,
+        from_zero=True,
+    ),
+    SeriesDefinition(
+        "ragwatch_segment_weighted_score_total",
+        "Sum of w * score of scored answers, by segment; divide by the weight total to get the mean.",
+        Tally.SEGMENT_WX,
+        from_zero=True,
+    ),
+    SeriesDefinition(
+        "ragwatch_segment_squared_weight_total",
+        "Sum of w^2 of scored answers, by segment, for the standard error.",
+        Tally.SEGMENT_W2,
+        from_zero=True,
+    ),
+    SeriesDefinition(
+        "ragwatch_segment_squared_weight_score_total",
+        "Sum of w^2 * score of scored answers, by segment, for the standard error.",
+        Tally.SEGMENT_W2X,
+        from_zero=True,
+    ),
+    SeriesDefinition(
+        "ragwatch_segment_squared_weight_squared_score_total",
+        "Sum of w^2 * score^2 of scored answers, by segment, for the standard error.",
+        Tally.SEGMENT_W2X2,
+        from_zero=True,
+    ),
+    SeriesDefinition(
+        "ragwatch_segment_samples_judged_total",
+        "Total number of judged answers, by segment; a value that is not configured is `other`.",
+        Tally.SEGMENT_JUDGED,
+        from_zero=True,
+    ),
+    SeriesDefinition(
+        "ragwatch_segment_samples_unjudged_total",
+        "Total number of draws that no judge could read, by segment.",
+        Tally.SEGMENT_UNJUDGED,
+        from_zero=True,
+    ),
+    SeriesDefinition(
+        "ragwatch_segment_samples_left_out_total",
+        "Total number of answers in no segment of a key, because their metadata do not have it.",
+        Tally.SEGMENT_LEFT_OUT,
+        from_zero=True,
+    ),
+    SeriesDefinition(
+        "ragwatch_segment_drift_alarm",
+        "Whether the newest answers of a segment are worse than their baseline (1) or not (0).",
+        Gauge.SEGMENT_DRIFT_ALARM,
+    ),
+    SeriesDefinition(
+        "ragwatch_segment_drift_change_start_timestamp_seconds",
+        "Estimated Unix timestamp of the first answer after the change that an active alarm of a segment is about.",
+        Gauge.SEGMENT_DRIFT_BEGAN,
+    ),
+    SeriesDefinition(
+        "ragwatch_segment_drift_before_ratio",
+        "Mean score of a segment before the change that an active alarm is about, between 0 and 1.",
+        Gauge.SEGMENT_DRIFT_BEFORE,
+    ),
+    SeriesDefinition(
+        "ragwatch_segment_drift_since_ratio",
+        "Mean score of a segment since the change that an active alarm is about, between 0 and 1.",
+        Gauge.SEGMENT_DRIFT_SINCE,
+    ),
+    SeriesDefinition(
+        "ragwatch_segment_drift_since_samples",
+        "Number of scores of a segment since the change that an active alarm is about.",
+        Gauge.SEGMENT_DRIFT_ANSWERS,
+    ),
+    SeriesDefinition(
+        "ragwatch_segment_drift_missing_detectors",
+        "Number of quantities of segments on routes that have no drift detector, because there are too many.",
+        Gauge.DRIFT_UNWATCHED,
+    ),
+)

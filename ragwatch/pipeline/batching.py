@@ -21,7 +21,7 @@ from ragwatch.core.verdict import NO_USAGE, Reading, Unjudged, UnjudgedReason, U
 from ragwatch.errors import JudgeError, StoreError
 from ragwatch.pipeline.judging import MAX_DOUBLINGS, MAX_PAUSE_SECONDS, MIN_PAUSE_SECONDS, JudgingLoop, JudgingRules
 from ragwatch.pipeline.leadership import Step
-from ragwatch.pipeline.self_tests import JudgeSelfTests
+from ragwatch.pipeline.reading import JudgeSelfTests
 from ragwatch.ports import OpenBatch, Store
 from ragwatch.ports.judging import BatchJudge, Collected
 from ragwatch.telemetry import Telemetry

@@ -17,9 +17,8 @@ from ragwatch.errors import NotLeadingError, StoreError
 from ragwatch.pipeline.feedback import FeedbackWindows
 from ragwatch.pipeline.labels.correction import LabelCorrection
 from ragwatch.pipeline.sampling_control import SamplingControl
-from ragwatch.pipeline.segment_windows import SegmentWindows
 from ragwatch.pipeline.shared_snapshot import SharedSnapshot
-from ragwatch.pipeline.windows import MINUTE, SlidingWindows
+from ragwatch.pipeline.windows import MINUTE, SegmentWindows, SlidingWindows
 from ragwatch.ports import Judge, Peak, Store, TrendStore
 from ragwatch.telemetry import Telemetry
 

@@ -22,9 +22,8 @@ from ragwatch.formats.optional import AHEAD, MAX_AHEAD_SECONDS, LostField, name_
 from ragwatch.formats.record import Line, Parse, parse
 from ragwatch.formats.selection import Expand
 from ragwatch.formats.suspicion import CHECK_ADVICE, MISREAD, doubts
-from ragwatch.pipeline.feedback_rules import FeedbackRules
-from ragwatch.pipeline.named_versions import NamedVersions
-from ragwatch.pipeline.placing import MARK_ADVICE, names_canary, placing
+from ragwatch.pipeline.feedback import FeedbackRules
+from ragwatch.pipeline.placing import MARK_ADVICE, NamedVersions, names_canary, placing
 from ragwatch.pipeline.unreadable_files import UnreadableFiles
 from ragwatch.pipeline.vocabularies import Vocabularies
 from ragwatch.ports import Admission, Assignment, Batch, BatchReport, Feedback, Rejection, Source, Store, VersionValue

@@ -16,8 +16,7 @@ from ragwatch.core.segments import Segments
 from ragwatch.core.tally import Tallies
 from ragwatch.core.verdict import Judged, Reading, Unjudged, UnjudgedReason, Verdict
 from ragwatch.errors import RagwatchError
-from ragwatch.pipeline.reading import Deferred, DrawReader
-from ragwatch.pipeline.self_tests import JudgeSelfTests
+from ragwatch.pipeline.reading import Deferred, DrawReader, JudgeSelfTests
 from ragwatch.ports import Assignment, FollowUp, Judge, Store
 from ragwatch.telemetry import Telemetry
 

@@ -34,8 +34,7 @@ from ragwatch.ports.rows import (
     VersionValue,
 )
 from ragwatch.ports.storage import Accounts, Batches, NoteStore, SavedState, Store
-from ragwatch.ports.traffic import Batch, BatchReport, Rejection, Source
-from ragwatch.ports.trends import Peak, TrendQuery, TrendStore, TrendSums
+from ragwatch.ports.traffic import Batch, BatchReport, Peak, Rejection, Source, TrendQuery, TrendStore, TrendSums
 
 Built_co = TypeVar("Built_co", covariant=True)
 

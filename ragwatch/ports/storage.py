@@ -30,7 +30,7 @@ from ragwatch.ports.rows import (
     StoredRun,
     StoredVerdict,
 )
-from ragwatch.ports.trends import TrendStore
+from ragwatch.ports.traffic import TrendStore
 
 SavedState = Any
 """A JSON object that a loop has saved: the loop says which fields it has."""

@@ -17,7 +17,7 @@ from ragwatch.formats.record import decode_body
 from ragwatch.outgoing.client import async_client
 from ragwatch.outgoing.guard import ForbiddenAddressError
 from ragwatch.probes.endpoint import EndpointOptions
-from ragwatch.probes.failure import ExchangeError
+from ragwatch.probes.expression import ExchangeError
 from ragwatch.probes.template import fill
 
 

@@ -1,4 +1,4 @@
-"""Extracts passages, texts and vectors from a response with JMESPath expressions."""
+"""Extracts passages, texts and vectors from a response with JMESPath expressions; defines errors of exchanges."""
 
 from __future__ import annotations
 
@@ -12,10 +12,30 @@ from jmespath.functions import Functions
 from jmespath.visitor import TreeInterpreter
 
 from ragwatch.core.canary.definition import Hit
-from ragwatch.probes.failure import shape
 
 if TYPE_CHECKING:
     from jmespath.visitor import _Expression, _TreeNode
+from ragwatch.core.canary.definition import Failure
+from ragwatch.errors import ExternalError
+
+
+class ExchangeError(ExternalError):
+    """An exchange with an endpoint failed.
+
+    Args:
+        reason: Reason that is counted.
+        message: Error message; contains neither secrets nor text of the response.
+    """
+
+    def __init__(self, reason: Failure, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+def shape(message: str) -> ExchangeError:
+    """Return the error for a JSON response of unexpected structure."""
+    return ExchangeError(Failure.SHAPE, message)
+
 
 Column = Literal["id", "text", "score"]
 MAX_HITS = 1000

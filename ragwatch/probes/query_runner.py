@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ragwatch.core.canary.definition import Retrieved
 from ragwatch.probes.endpoint import EndpointOptions, RetrieverOptions
-from ragwatch.probes.failure import ExchangeError
+from ragwatch.probes.expression import ExchangeError
 
 if TYPE_CHECKING:
     from ragwatch.probes.exchange import HttpExchange

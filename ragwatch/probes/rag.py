@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from ragwatch.core.canary.definition import Failure, Retrieved
 from ragwatch.probes.endpoint import EndpointOptions, Expression, RetrieverOptions
-from ragwatch.probes.expression import hits_of, text_of
-from ragwatch.probes.failure import ExchangeError
+from ragwatch.probes.expression import ExchangeError, hits_of, text_of
 from ragwatch.probes.query_runner import QueryRunner, build_exchange
 
 if TYPE_CHECKING:

@@ -9,10 +9,9 @@ from math import ceil
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.rules import texts
 from ragwatch.rules.alert import PERCENT, Alert, Area, Severity
-from ragwatch.rules.burn import PERIOD, BurnRate
-from ragwatch.rules.level import level
-from ragwatch.rules.plan import RulePlan
+from ragwatch.rules.plan import PERIOD, BurnRate, RulePlan
 from ragwatch.rules.promql import matching, span, unless_paged
+from ragwatch.rules.recording import level
 
 _PLACE, _ARGUMENTS = "job='%s',route='%s'", "$labels.job $labels.route"
 _HOURS_UP_TO = 48

@@ -8,16 +8,29 @@ rules of a group are evaluated at the same instant.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from statistics import NormalDist
 
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
-from ragwatch.rules.comparisons import comparisons
 from ragwatch.rules.plan import RulePlan
 from ragwatch.rules.promql import gain, matching, of_window, pick, span
-from ragwatch.rules.record import RecordingRule
 from ragwatch.rules.yaml_writer import JsonValue
+
+
+@dataclass(frozen=True, slots=True)
+class RecordingRule:
+    """One recording rule."""
+
+    name: str
+    expr: str
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    def rule(self) -> dict[str, JsonValue]:
+        """Renders the recording rule as Prometheus reads it."""
+        labels: dict[str, JsonValue] = {"labels": dict(self.labels)} if self.labels else {}
+        return {"record": self.name, "expr": self.expr, **labels}
+
 
 SUMS = ("weight", "weighted_score", "squared_weight", "squared_weight_score", "squared_weight_squared_score")
 DAY = 86400.0
@@ -163,3 +176,47 @@ def _mean_error(quantity: Quantity, judge: str, seconds: float, route: str) -> s
     )
     mean = f"{scores} / ({weights} > 0)"
     return mean if quantity in LOW_IS_GOOD else f"1 - {mean}"
+
+
+LABELS = "job, cluster, namespace, route, judge"
+LOOKBACK = "5m"
+"""A missed scrape, or a restart, leaves no gap that is shorter."""
+
+
+def level(plan: RulePlan, quantity: Quantity, route: str, end: str) -> str:
+    """Builds the level of a quantity, or an end of its interval: of several replicas the widest interval.
+
+    Args:
+        plan: Names the judge and the window.
+        quantity: The quantity.
+        route: Matcher of the label `route`; empty for all routes.
+        end: Empty for the value, else `_low` or `_high`.
+    """
+    chosen = {"judge": plan.judge, "window": plan.level_window, "corrected": "yes"}
+    gauge = matching(f"ragwatch_{quantity}_ratio{end}", route, **chosen)
+    over = {"": "avg", "_low": "min", "_high": "max"}[end]
+    return f"{over} by ({LABELS}) (last_over_time({gauge}[{LOOKBACK}]))"
+
+
+_MEAN = "route:ragwatch_quality:mean"
+_SAMPLES = "route:ragwatch_quality:effective_samples"
+
+
+def comparisons(plan: RulePlan) -> Iterator[RecordingRule]:
+    """The rules of the group of `plan.window`.
+
+    Thresholds by route, levels, and the distance of the whole interval of the level beyond its threshold.
+    """
+    for quantity, route, threshold in plan.limits_by_route:
+        about = {"quantity": str(quantity)}
+        chosen = {**about, "judge": plan.judge, "window": span(plan.window)}
+        mean, enough = (matching(name, route, **chosen) for name in (_MEAN, _SAMPLES))
+        value, low, high = (level(plan, quantity, route, end) for end in ("", "_low", "_high"))
+        beyond = f"{low} - {threshold:g}" if quantity in LOW_IS_GOOD else f"{threshold:g} - {high}"
+        yield RecordingRule("route:ragwatch_quality:threshold", f"0 * {mean} + {threshold:g}", about)
+        yield RecordingRule("route:ragwatch_quality:level", value, about)
+        yield RecordingRule(
+            "route:ragwatch_quality:shortfall",
+            f"{beyond}\n  and on ({LABELS}) {enough} >= {plan.limits.samples}",
+            about,
+        )

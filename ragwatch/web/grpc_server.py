@@ -14,8 +14,7 @@ from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, NoReturn
 
 from ragwatch.errors import AddressError, ConfigError
-from ragwatch.ports.addresses import host_of
-from ragwatch.ports.receiving import GrpcListener, Handler, IncomingRequest, Reply
+from ragwatch.ports.receiving import GrpcListener, Handler, IncomingRequest, Reply, host_of
 from ragwatch.web.access import Right
 from ragwatch.web.authenticator import Authenticator, Refusal
 from ragwatch.web.connections import max_connections

@@ -19,7 +19,7 @@ from support.stores import settings_of
 
 from ragwatch.core.budget import Cost, SpendingCap
 from ragwatch.errors import JudgeError, StoreError
-from ragwatch.pipeline.budget_account import StoredBudgetAccount
+from ragwatch.pipeline.sampling_control import StoredBudgetAccount
 from ragwatch.ports import Retention, Store
 
 DAY = 86400.0

@@ -3,29 +3,18 @@
 from __future__ import annotations
 
 import json
-import shutil
-import subprocess
 from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.oncall_cases import CASES, PLAN, STEP, STEPS, Case, Climb, Phase, series
-from support.patience import DEADLINE
+from support.promtool import promtool
 
 from ragwatch.model.quantities import Quantity
 from ragwatch.rules import RulePlan, prometheus, yaml_text
 
 PHASE = STEP * STEPS
-
-
-def promtool(*arguments: str | Path) -> tuple[int, str]:
-    """Exit code of promtool, and what it says."""
-    program = shutil.which("promtool")
-    if program is None:
-        pytest.skip("promtool is missing: Debian package `prometheus`")
-    done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False, timeout=DEADLINE)
-    return done.returncode, done.stdout + done.stderr
 
 
 def needed(plan: RulePlan, names: Collection[str], quantities: Collection[str]) -> list[dict[str, Any]]:

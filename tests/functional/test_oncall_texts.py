@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 import yaml
-from functional.test_oncall_rules import needed, promtool
+from functional.test_oncall_rules import needed
 from support.oncall_cases import PLAN, Climb, Flat, Phase, Shape, scores, series
+from support.promtool import promtool
 
 from ragwatch.commands.rules import plan_of
 from ragwatch.config import parse

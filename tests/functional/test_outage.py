@@ -28,10 +28,9 @@ from ragwatch.board import Board
 from ragwatch.core.snapshot import Snapshot
 from ragwatch.core.tally import Tally
 from ragwatch.judges import claude
-from ragwatch.pipeline.budget_account import StoredBudgetAccount
 from ragwatch.pipeline.digest import DigestInputs, DigestLoop
 from ragwatch.pipeline.judging import JudgingLoop, JudgingRules
-from ragwatch.pipeline.sampling_control import JudgePlan, SamplingControl
+from ragwatch.pipeline.sampling_control import JudgePlan, SamplingControl, StoredBudgetAccount
 from ragwatch.pipeline.windows import SlidingWindows
 from ragwatch.ports import JudgeContext
 from ragwatch.stores.sqlite.store import SqliteStore

@@ -15,7 +15,7 @@ from house.test_oncall_expressions import known, promql, records, selectors
 from support.oncall_cases import PLAN
 from support.parsed import trees
 
-from ragwatch.daemon.events import EventKind
+from ragwatch.daemon.changes import EventKind
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.rules.dashboards import BoardPlan, boards
 from ragwatch.rules.dashboards.query import PLACE

@@ -14,7 +14,7 @@ LIBRARIES: Mapping[str, tuple[str, ...]] = {
     "anthropic": ("ragwatch.judges.claude",),
     "boto3": ("ragwatch.sources.brokers.sqs",),
     "botocore": ("ragwatch.sources.brokers.sqs",),
-    "anyio": ("ragwatch.daemon.runtime_loops", "ragwatch.web"),
+    "anyio": ("ragwatch.daemon.loops", "ragwatch.web"),
     "apscheduler": ("ragwatch.config.crontab", "ragwatch.daemon.schedule"),
     "bcrypt": ("ragwatch.web.passwords",),
     "click": ("ragwatch.commands",),

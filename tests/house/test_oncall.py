@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-import pytest
 from support.oncall_cases import CASES, PLAN
 from support.oncall_links import filled
-from support.patience import DEADLINE
+from support.promtool import promtool
 
 from ragwatch.rules import alerts, prometheus, yaml_text
 from ragwatch.web.samples import query_of
@@ -20,21 +17,12 @@ from ragwatch.web.samples import query_of
 FILLED = {"route": "search", "judge": "embedded", "quantity": "faithfulness"}
 
 
-def promtool(*arguments: str | Path) -> str:
-    """What promtool says; a fault fails the test."""
-    program = shutil.which("promtool")
-    if program is None:
-        pytest.skip("promtool is missing: Debian package `prometheus`")
-    done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False, timeout=DEADLINE)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
 def test_promtool_finds_no_fault(tmp_path: Path) -> None:
     """Every lint is fatal."""
     for name, file in prometheus(PLAN).items():
         (tmp_path / name).write_text(yaml_text(file))
-    promtool("check", "rules", "--lint=all", "--lint-fatal", *sorted(tmp_path.glob("*.yaml")))
+    code, text = promtool("check", "rules", "--lint=all", "--lint-fatal", *sorted(tmp_path.glob("*.yaml")))
+    assert code == 0, text
 
 
 def test_every_alert_has_cases() -> None:

@@ -21,8 +21,7 @@ from ragwatch.core.drift.detect import DetectorState, Score, acknowledge, begin,
 from ragwatch.core.estimators.interval import wilson
 from ragwatch.core.sample import OTHER
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
-from ragwatch.rules.burn import BURNS, BurnRate
-from ragwatch.rules.plan import Limits
+from ragwatch.rules.plan import BURNS, BurnRate, Limits
 
 DAYS, DAY, HOUR, MINUTE = 31, 86400.0, 3600.0, 60.0
 ROUTES = ("search", "support", "chat")

@@ -16,9 +16,9 @@ from ragwatch.judges.llm.calls.provider import Completion, SentBatch
 from ragwatch.judges.llm.prompt.prompt import Prompt
 from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.batching import BatchJudgingLoop
-from ragwatch.pipeline.budget_account import StoredBudgetAccount
 from ragwatch.pipeline.judging import JudgingRules
-from ragwatch.pipeline.self_tests import JudgeSelfTests
+from ragwatch.pipeline.reading import JudgeSelfTests
+from ragwatch.pipeline.sampling_control import StoredBudgetAccount
 from ragwatch.ports import JudgeContext, Query
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry

@@ -19,7 +19,7 @@ from ragwatch.judges.llm.calls.provider import Completion
 from ragwatch.judges.llm.calls.scheduler import CallScheduler
 from ragwatch.judges.llm.prompt.prompt import Prompt
 from ragwatch.judges.llm.prompt.reply import ReplyError
-from ragwatch.pipeline.budget_account import InMemoryBudget
+from ragwatch.pipeline.sampling_control import InMemoryBudget
 from ragwatch.telemetry import Telemetry
 
 PRICES = Prices(input=1.0, output=10.0)

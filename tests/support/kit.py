@@ -16,7 +16,7 @@ from ragwatch.core.snapshot import Lag
 from ragwatch.core.tally import Tallies
 from ragwatch.core.verdict import NO_USAGE, Reading, Unjudged, UnjudgedReason, Usage, Verdict, judged
 from ragwatch.core.verdict_line import VerdictRecord, parse_verdict_line, verdict_line
-from ragwatch.pipeline.budget_account import InMemoryBudget
+from ragwatch.pipeline.sampling_control import InMemoryBudget
 from ragwatch.ports import Admission, Assignment, Batch, JudgeContext, Rejection
 from ragwatch.telemetry import Telemetry
 

@@ -8,7 +8,7 @@ from math import sqrt
 
 from ragwatch.model.quantities import Quantity
 from ragwatch.rules import BurnRate, Limits, Links, RulePlan
-from ragwatch.rules.burn import BURNS
+from ragwatch.rules.plan import BURNS
 
 STEP = 300
 STEPS = 24  # two hours of each phase

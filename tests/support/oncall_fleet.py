@@ -21,7 +21,7 @@ from ragwatch.daemon.state_secret import NAME
 from ragwatch.demo import Demo
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.rules import BurnRate, Limits, Links, RulePlan
-from ragwatch.rules.burn import PERIOD
+from ragwatch.rules.plan import PERIOD
 from support.oncall_stage import Stage, a_port
 
 JUDGE = "reader"  # whatever its kind: one plan calls for all

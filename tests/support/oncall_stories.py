@@ -21,7 +21,7 @@ from ragwatch.demo.questions import questions
 from ragwatch.demo.service import RagService
 from ragwatch.model.quantities import Quantity
 from ragwatch.rules.dashboards import BoardPlan, boards
-from ragwatch.rules.dashboards.board_plan import Feature
+from ragwatch.rules.dashboards.panel import Feature
 from ragwatch.rules.promql import span
 from support.oncall_fleet import FLEET, JOB, JUDGE, LONG, PAID, SINGLE, WINDOW, Fleet
 from support.oncall_stage import ROOT, Stage, get, until

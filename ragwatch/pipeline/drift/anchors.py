@@ -4,6 +4,8 @@ They are read at intervals, and at once when the version of the judge has change
 the first reading of the same set. If as many verdicts changed in one direction as in the other, the judge is only
 noisy; if more changed in one direction than chance explains (McNemar's test), the judge has drifted, and with it every
 mean.
+
+Sets are read outside of the queue, as those of a bridge between two versions are.
 """
 
 from __future__ import annotations
@@ -14,17 +16,65 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
-from typing import TypedDict
+from typing import NamedTuple, TypedDict
 
 from ragwatch.core.labels.agreement import VerdictFlips, flips, share
 from ragwatch.core.offset import offset
-from ragwatch.core.sample import Sample
+from ragwatch.core.sample import OTHER, Draw, Sample
 from ragwatch.core.snapshot import Gauge, Gauges
 from ragwatch.core.tally import Tallies
+from ragwatch.core.verdict import Judged, Verdict
 from ragwatch.model.quantities import Quantity
-from ragwatch.pipeline.drift.rereading import AnchorReading, SampleSetReading
+from ragwatch.pipeline.reading import Deferred, DrawReader
 from ragwatch.ports import Judge, NoteStore, StoredRun
 from ragwatch.telemetry import Telemetry
+
+SOURCE = "rereading"
+
+
+class AnchorReading(NamedTuple):
+    """The result of one sample: its scores, or the reason why there are none."""
+
+    scores: Mapping[Quantity, float | None]
+    reason: str | None
+
+
+class SampleSetReading:
+    """Reads sets of samples, each to its end, despite outages of the judge.
+
+    Args:
+        timeout_seconds: A reading that takes longer is cancelled.
+    """
+
+    def __init__(self, judge: Judge, *, timeout_seconds: float, telemetry: Telemetry) -> None:
+        self._reader = DrawReader(judge, timeout_seconds=timeout_seconds, telemetry=telemetry)
+        self._read: dict[str, AnchorReading] = {}
+
+    async def read(self, samples: Mapping[str, Sample], at: float) -> dict[str, AnchorReading] | None:
+        """Read samples. Returns the result of each by key.
+
+        None while the judge is not available or its budget is used up: call again with the same samples later. Samples
+        that were read (and paid) are not read again.
+        """
+        self._read = {key: reading for key, reading in self._read.items() if key in samples}
+        if self._reader.judge.ready_in() > 0.0:
+            return None
+        missing = [(key, sample) for key, sample in samples.items() if key not in self._read]
+        draws = [Draw(key, sample, SOURCE, OTHER, 1.0, at=at) for key, sample in missing]
+        for draw, outcome in zip(draws, await asyncio.gather(*map(self._reader.read, draws)), strict=True):
+            if not isinstance(outcome, Deferred):
+                self._read[draw.key] = _result(outcome)
+        if len(self._read) < len(samples):
+            return None
+        done, self._read = self._read, {}
+        return done
+
+
+def _result(verdict: Verdict) -> AnchorReading:
+    return (
+        AnchorReading(verdict.scores, None) if isinstance(verdict, Judged) else AnchorReading({}, str(verdict.reason))
+    )
+
 
 KIND = "anchor"
 CLAIM_SECONDS = 3600.0  # of the right to read a set in a fleet: longer than reading takes

@@ -14,8 +14,7 @@ from ragwatch.core.sample import Sample
 from ragwatch.core.tally import Tallies
 from ragwatch.errors import StoreError
 from ragwatch.formats import canonical
-from ragwatch.pipeline.drift.anchors import offsets, scores_of
-from ragwatch.pipeline.drift.rereading import SampleSetReading
+from ragwatch.pipeline.drift.anchors import SampleSetReading, offsets, scores_of
 from ragwatch.ports import Judge, Query, RecordedEvent, Store, StoredRun
 from ragwatch.telemetry import Telemetry
 

@@ -22,11 +22,19 @@ from ragwatch.core.snapshot import Gauge
 from ragwatch.core.tally import Tallies, Tally
 from ragwatch.errors import StoreError
 from ragwatch.model.quantities import quantity_of
-from ragwatch.pipeline.drift.breaks import BreakRecord, Breaks
-from ragwatch.pipeline.drift.loop import MAX_RUNS, Cell, DriftLoop, Figures, Standing, is_segment, name_of, words_of
+from ragwatch.pipeline.drift.breaks import BreakRecord, Breaks, RouteStages, StagesRecord
+from ragwatch.pipeline.drift.loop import (
+    MAX_RUNS,
+    Cell,
+    DriftLoop,
+    Figures,
+    PauseReason,
+    Standing,
+    is_segment,
+    name_of,
+    words_of,
+)
 from ragwatch.pipeline.drift.rules import MAX_SEGMENT_DETECTORS, DriftRules, SegmentCell
-from ragwatch.pipeline.drift.stages import RouteStages, StagesRecord
-from ragwatch.pipeline.drift.standing import PauseReason
 from ragwatch.pipeline.drift.streams import ScoreStream
 from ragwatch.ports import RecordedEvent, SavedState, ScoreRow, Store, StoredRun
 from ragwatch.telemetry import Telemetry

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from ragwatch import __version__
 from ragwatch.errors import ConfigError
 from ragwatch.outgoing.client import async_client
-from ragwatch.pipeline.export.rules import ExportTarget, Signal
+from ragwatch.pipeline.export.evaluation import ExportTarget, Signal
 
 if TYPE_CHECKING:
     from httpx import AsyncClient, Response

@@ -15,8 +15,15 @@ from time import monotonic
 
 from ragwatch.pipeline.export import messages
 from ragwatch.pipeline.export.client import Failure, OtlpClient, Reply
-from ragwatch.pipeline.export.evaluation import Evaluation, Skipped, evaluation_of, skipped
-from ragwatch.pipeline.export.rules import ExportRules, ExportTarget, Signal
+from ragwatch.pipeline.export.evaluation import (
+    Evaluation,
+    ExportRules,
+    ExportTarget,
+    Signal,
+    Skipped,
+    evaluation_of,
+    skipped,
+)
 from ragwatch.ports import Query, ScoreRow, Store
 from ragwatch.telemetry import Telemetry
 

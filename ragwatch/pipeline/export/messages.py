@@ -17,8 +17,7 @@ from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span, Status
 
 from ragwatch import __version__
-from ragwatch.pipeline.export.evaluation import Evaluation, Result
-from ragwatch.pipeline.export.rules import ExportRules, Signal
+from ragwatch.pipeline.export.evaluation import Evaluation, ExportRules, Result, Signal
 
 EVENT = "gen_ai.evaluation.result"
 _NANOSECONDS = 1_000_000_000

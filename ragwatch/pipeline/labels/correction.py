@@ -19,10 +19,18 @@ from ragwatch.core.labels.calibration import traffic_agreement
 from ragwatch.core.labels.label import Label
 from ragwatch.core.snapshot import EstimateRow, Gauge, Gauges
 from ragwatch.model.quantities import Quantity
-from ragwatch.pipeline.labels.answers import AnswerLabel, annotators_of, answer_label, pairs_of
 from ragwatch.pipeline.labels.levels import Levels
 from ragwatch.pipeline.labels.sums import HOUR, LabelSums, Row, hours, labelled, less
-from ragwatch.pipeline.labels.verdicts import DAY, AnswerVerdicts, LabelRules, answer_verdicts
+from ragwatch.pipeline.labels.verdicts import (
+    DAY,
+    AnswerLabel,
+    AnswerVerdicts,
+    LabelRules,
+    annotators_of,
+    answer_label,
+    answer_verdicts,
+    pairs_of,
+)
 from ragwatch.ports import Store
 
 ROWS = 5000

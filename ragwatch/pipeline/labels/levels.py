@@ -18,8 +18,7 @@ from ragwatch.core.estimators.level import LabelCounts, Level, Rates, ageing, is
 from ragwatch.core.labels.annotators import WithoutAnnotator, shares_of, widened
 from ragwatch.core.snapshot import EstimateRow, Place
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
-from ragwatch.pipeline.labels.answers import AnswerLabel, annotators_of
-from ragwatch.pipeline.labels.verdicts import DAY, LabelRules
+from ragwatch.pipeline.labels.verdicts import DAY, AnswerLabel, LabelRules, annotators_of
 from ragwatch.ports import Store
 
 MANY_LABELS = 200

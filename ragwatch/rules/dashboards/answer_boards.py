@@ -1,20 +1,25 @@
-"""Dashboards on answer quality: overview and generation."""
+"""Dashboards on answer quality: overview, with estimates by segment and criteria of the operator, and generation."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
 
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.quantity_row import Board
 from ragwatch.model.signals import Signal
 from ragwatch.rules.dashboards import page
-from ragwatch.rules.dashboards.own_splits import by_segment, own_criteria
-from ragwatch.rules.dashboards.panel import LOGARITHMIC, Panel, Rows
-from ragwatch.rules.dashboards.quality import level, now, over_all_traffic, over_time, today
+from ragwatch.rules.dashboards.page import Page
+from ragwatch.rules.dashboards.panel import LOGARITHMIC, Feature, Panel, Rows
+from ragwatch.rules.dashboards.quality import level, now, over_all_traffic, over_time, title, today
 from ragwatch.rules.dashboards.query import (
     JUDGE,
     ROUTE,
     Query,
+    Style,
     grouped,
     keep,
+    mean_with_ends,
     rate,
     recorded,
     scraped,
@@ -168,4 +173,70 @@ def _effective_samples() -> Panel:
         (Query(windowed("route:ragwatch_quality:effective_samples", JUDGE, ROUTE), ("route", "quantity")),),
         page.JUDGED,
         width=12,
+    )
+
+
+_OWN = f'quantity!~"{"|".join(Quantity)}"'
+_SEGMENT = ("segment", "value")
+
+
+def by_segment(quantities: Sequence[Quantity]) -> tuple[Panel, ...]:
+    """Means of quantities by segment, and the size of each segment."""
+    return (*(_segments(quantity) for quantity in quantities), _segment_samples())
+
+
+def _segments(quantity: Quantity) -> Panel:
+    chosen = (JUDGE, f'quantity="{quantity}"')
+    return Panel(
+        f"{title(quantity)} by segment",
+        "Mean over all routes by configured value of a metadata key; `other` is every other value. Dotted: confidence "
+        "interval, valid for a single look.",
+        "percentunit",
+        mean_with_ends("segment", chosen, _SEGMENT),
+        page.scored_by_segment(quantity),
+        width=12,
+        needs=Feature.SEGMENTS,
+    )
+
+
+def _segment_samples() -> Panel:
+    return Panel(
+        "Effective sample size by segment",
+        "Number of equally weighted answers with the same precision. Compare only segments that have some tens.",
+        "none",
+        (
+            Query(
+                windowed("segment:ragwatch_quality:effective_samples", JUDGE, f'quantity="{Quantity.FAITHFULNESS}"'),
+                _SEGMENT,
+            ),
+        ),
+        page.JUDGED_BY_SEGMENT,
+        width=12,
+        needs=Feature.SEGMENTS,
+    )
+
+
+def own_criteria() -> tuple[Panel, ...]:
+    """Means of the configured criteria: over all routes with the interval, and by route with the thresholds."""
+    behind = Page(
+        "Answers behind this", "/samples", (page.JUDGE, "sort=worst", *page.SHOWN_TIME), ("quantity", "route")
+    )
+    limits = recorded("route:ragwatch_quality:threshold", _OWN, ROUTE)
+    by_route = (
+        Query(windowed("route:ragwatch_quality:mean", JUDGE, _OWN, ROUTE), ("quantity", "route")),
+        grouped("max", limits, "quantity", "route", name="threshold", style=Style.THRESHOLD),
+    )
+    own = partial(Panel, unit="percentunit", page=behind, width=12, needs=Feature.CRITERIA)
+    return (
+        own(
+            "Own criteria",
+            "Share of answers with yes to each configured question, over all routes. Dotted: confidence interval, "
+            "valid for a single look. Empty: the selected judge reads no criteria.",
+            queries=mean_with_ends("all", (JUDGE, _OWN), ("quantity",)),
+        ),
+        own(
+            "Own criteria by route",
+            "Share of answers with yes to each configured question, by route. Dashed: threshold.",
+            queries=by_route,
+        ),
     )

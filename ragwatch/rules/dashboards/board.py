@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from ragwatch.rules.dashboards.board_plan import BoardPlan
 from ragwatch.rules.dashboards.page import JUDGED, OVERVIEW
-from ragwatch.rules.dashboards.panel import SOURCE, Json, Rows, placed
+from ragwatch.rules.dashboards.panel import SOURCE, BoardPlan, Json, Rows, placed
 from ragwatch.rules.dashboards.query import PLACE, grouped, recorded, scraped
 from ragwatch.rules.yaml_writer import JsonValue
 
@@ -12,6 +11,9 @@ _EVENTS = "ragwatch_last_event_timestamp_seconds"
 _LOADED = "ragwatch_config_last_reload_success_timestamp_seconds"
 _ANY, _ANY_OR_NONE = ".+", ".*"  # job and instance are on every series, cluster and namespace are not
 _BY_NAME, _BY_NUMBER = 1, 3
+ALL: Json = {"selected": True, "text": ["All"], "value": ["$__all"]}
+"""The value of a variable that may have several."""
+PAGES_LABEL = "URL of ragwatch"
 
 
 def board(uid: str, title: str, description: str, rows: Rows, plan: BoardPlan) -> Json:
@@ -25,6 +27,17 @@ def board(uid: str, title: str, description: str, rows: Rows, plan: BoardPlan) -
         plan: URL of the pages, selected judge and window, and what the configuration can fill.
     """
     return {
+        **frame(uid, title, description, "1m", "now-6h"),
+        "annotations": {"list": _annotations()},
+        "templating": {"list": _variables(plan)},
+        "links": _links(),
+        "panels": placed(rows, plan),
+    }
+
+
+def frame(uid: str, title: str, description: str, refresh: str, start: str) -> Json:
+    """What all dashboards begin with: their names, how often they are refreshed, and the time that they show first."""
+    return {
         "uid": f"ragwatch-{uid}",
         "title": f"ragwatch / {title}",
         "description": description,
@@ -32,13 +45,9 @@ def board(uid: str, title: str, description: str, rows: Rows, plan: BoardPlan) -
         "schemaVersion": 41,
         "editable": False,
         "graphTooltip": 1,
-        "refresh": "1m",
-        "time": {"from": "now-6h", "to": "now"},
+        "refresh": refresh,
+        "time": {"from": start, "to": "now"},
         "timezone": "browser",
-        "annotations": {"list": _annotations()},
-        "templating": {"list": _variables(plan)},
-        "links": _links(),
-        "panels": placed(rows, plan),
     }
 
 
@@ -84,58 +93,63 @@ def _variables(plan: BoardPlan) -> list[JsonValue]:
     drawn = f"ragwatch_samples_drawn_total{{{job},{cluster},{namespace}}}"
     judges = f"ragwatch_judge_info{{{job},{cluster},{namespace}}}"
     return [
-        {"name": "datasource", "label": "Data source", "type": "datasource", "query": "prometheus"},
-        _many("cluster", info, _ANY_OR_NONE),
-        _many("namespace", f"{info}{{{cluster}}}", _ANY_OR_NONE),
-        _many("job", f"{info}{{{cluster},{namespace}}}", _ANY),
-        _many("instance", f"{info}{{{job},{cluster},{namespace}}}", _ANY),
-        _many("route", drawn, _ANY),
-        _one("judge", judges, plan.judge, _BY_NAME),
-        _one("window", recorded("", '__name__=~"all:ragwatch_quality:mean.+"'), plan.window, _BY_NUMBER),
-        _constant("pages", plan.pages),
+        source_variable("prometheus"),
+        *(
+            {**_variable(name, selector, ALL, _BY_NAME), "multi": True, "includeAll": True, "allValue": every}
+            for name, selector, every in (
+                ("cluster", info, _ANY_OR_NONE),
+                ("namespace", f"{info}{{{cluster}}}", _ANY_OR_NONE),
+                ("job", f"{info}{{{cluster},{namespace}}}", _ANY),
+                ("instance", f"{info}{{{job},{cluster},{namespace}}}", _ANY),
+                ("route", drawn, _ANY),
+            )
+        ),
+        # where Prometheus does not have the value, Grafana selects the first that it has
+        _variable("judge", judges, chosen(plan.judge), _BY_NAME),
+        _variable("window", recorded("", '__name__=~"all:ragwatch_quality:mean.+"'), chosen(plan.window), _BY_NUMBER),
+        constant("pages", PAGES_LABEL, plan.pages),
     ]
 
 
 def _variable(name: str, selector: str, current: Json, sort: int) -> Json:
+    return variable(name, SOURCE, {"query": f"label_values({selector}, {name})", "refId": name}, current, sort)
+
+
+def source_variable(plugin: str) -> Json:
+    """The variable with the data source of all panels."""
+    return {"name": "datasource", "label": "Data source", "type": "datasource", "query": plugin}
+
+
+def chosen(value: str) -> Json:
+    """The value of a variable that has one."""
+    return {"selected": True, "text": value, "value": value}
+
+
+def variable(name: str, source: JsonValue, query: JsonValue, current: Json, sort: int = _BY_NAME) -> Json:
+    """A variable with the values that a query returns."""
     return {
         "name": name,
         "label": name.capitalize(),
         "type": "query",
-        "datasource": SOURCE,
-        "query": {"query": f"label_values({selector}, {name})", "refId": name},
+        "datasource": source,
+        "query": query,
         "refresh": 2,
         "sort": sort,
         "current": current,
     }
 
 
-def _many(name: str, selector: str, every: str) -> Json:
-    current: Json = {"selected": True, "text": ["All"], "value": ["$__all"]}
-    return {
-        **_variable(name, selector, current, _BY_NAME),
-        "multi": True,
-        "includeAll": True,
-        "allValue": every,
-    }
-
-
-def _one(name: str, selector: str, value: str, sort: int) -> Json:
-    """A variable with one value. Where Prometheus does not have it, Grafana selects the first that it has."""
-    return _variable(name, selector, {"selected": True, "text": value, "value": value}, sort)
-
-
-def _constant(name: str, value: str) -> Json:
+def constant(name: str, label: str, value: str) -> Json:
     """A variable that nobody can change, not even with an address that leads to the dashboard."""
-    option: Json = {"selected": True, "text": value, "value": value}
     return {
         "name": name,
-        "label": "URL of ragwatch",
+        "label": label,
         "type": "constant",
         "query": value,
         "hide": 2,
         "skipUrlSync": True,
-        "current": option,
-        "options": [option],
+        "current": chosen(value),
+        "options": [chosen(value)],
     }
 
 

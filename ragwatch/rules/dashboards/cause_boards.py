@@ -10,9 +10,8 @@ from ragwatch.model.quantities import Quantity
 from ragwatch.model.quantity_row import Board
 from ragwatch.model.signals import Signal
 from ragwatch.rules.dashboards import page
-from ragwatch.rules.dashboards.board_plan import Feature
 from ragwatch.rules.dashboards.page import Page
-from ragwatch.rules.dashboards.panel import Panel, Rows
+from ragwatch.rules.dashboards.panel import Feature, Panel, Rows
 from ragwatch.rules.dashboards.quality import over_all_traffic, over_time
 from ragwatch.rules.dashboards.query import ROUTE, Query, grouped, keep, rate, scraped, spread, windowed
 
@@ -54,21 +53,7 @@ def retrieval() -> Rows:
         for series in (metric.row.series for metric in CanaryMetric)
         if series is not None and series.title
     ]
-    return (
-        ("Canaries (known queries)", (*canaries, _degraded())),
-        (
-            "Judged answers",
-            (
-                *(over_time(quantity) for quantity in Quantity if quantity.row.board is Board.RETRIEVAL),
-                _faults(),
-            ),
-        ),
-        ("All traffic (no judge needed)", tuple(over_all_traffic(signal, width) for signal, width in _SIGNALS)),
-    )
-
-
-def _degraded() -> Panel:
-    return Panel(
+    degraded = Panel(
         "Canaries at the last run",
         "1: the expected contexts were retrieved; 0: they were not.",
         "none",
@@ -79,10 +64,7 @@ def _degraded() -> Panel:
         needs=Feature.CANARIES,
         columns=("Time",),
     )
-
-
-def _faults() -> Panel:
-    return line(
+    faults = line(
         "Fault for the ignored top context",
         "retriever: not relevant; generator: relevant but not used; redundant: other contexts support the same claims.",
         "reqps",
@@ -90,116 +72,78 @@ def _faults() -> Panel:
         page.scored(Quantity.TOP_RANKED_IGNORED),
         width=12,
     )
+    judged = (over_time(quantity) for quantity in Quantity if quantity.row.board is Board.RETRIEVAL)
+    return (
+        ("Canaries (known queries)", (*canaries, degraded)),
+        ("Judged answers", (*judged, faults)),
+        ("All traffic (no judge needed)", tuple(over_all_traffic(signal, width) for signal, width in _SIGNALS)),
+    )
+
+
+_CALLS = rate("ragwatch_judge_calls_total", "judge", "model")
+_FAILED = rate("ragwatch_judge_call_failures_total", "judge", "reason")
+_RELIABILITY = (
+    (
+        "Agreement with people",
+        "Share of labelled answers on which judge and people agree.",
+        "agreement",
+        ("judge", "quantity"),
+        Feature.LABELS,
+    ),
+    (
+        "Repeatability",
+        "Share of answers with the same score in two readings.",
+        "repeat_agreement",
+        ("judge", "quantity"),
+        Feature.REPEAT,
+    ),
+    (
+        "Known-bad accepted",
+        "Share of known-bad answers with a prompt injection that it accepted; lower is better.",
+        "probe_fooled",
+        ("judge",),
+        Feature.KNOWN_BAD,
+    ),
+    (
+        "Padding preferred",
+        "Share of known-bad answers that it scored higher when padded to three times the length; lower is better.",
+        "padding_preferred",
+        ("judge",),
+        Feature.KNOWN_BAD,
+    ),
+    (
+        "Changed verdicts",
+        "Share of anchor samples with another verdict than at the first reading.",
+        "drift_flips",
+        ("judge",),
+        Feature.ANCHORS,
+    ),
+)
 
 
 def judges() -> Rows:
     """Calls, coverage, cost and reliability of the judges."""
-    return (
-        ("Calls", _calls()),
-        ("Coverage", (_coverage(), _unjudged())),
-        ("Cost", _cost()),
-        ("Reliability", _reliability()),
-    )
-
-
-def _calls() -> Sequence[Panel]:
-    calls = rate("ragwatch_judge_calls_total", "judge", "model")
-    failed = rate("ragwatch_judge_call_failures_total", "judge", "reason")
-    failures = replace(failed, expr=f"{failed.expr} or 0 * {rate('ragwatch_judge_calls_total', 'judge').expr}")
+    failures = replace(_FAILED, expr=f"{_FAILED.expr} or 0 * {rate('ragwatch_judge_calls_total', 'judge').expr}")
     spans = tuple(spread("ragwatch_judge_call_duration_seconds", share, f"{share:.0%}") for share in (0.5, 0.99))
-    return (
-        line("Calls", "Calls per second.", "reqps", calls, page.JUDGED),
+    calls = (
+        line("Calls", "Calls per second.", "reqps", _CALLS, page.JUDGED),
         line("Failures", "Failed calls per second, by reason.", "reqps", failures, page.UNJUDGED),
         Panel("Call duration", "Median and 99th percentile.", "s", spans, page.JUDGED),
     )
-
-
-def _cost() -> Sequence[Panel]:
-    cost = Query(windowed("judge:ragwatch_judge_cost_dollars_per_day:rate"), ("judge",))
-    left = grouped("min", scraped("ragwatch_judge_budget_remaining_ratio"), "judge")
-    tokens = rate("ragwatch_judge_tokens_total", "judge", "direction")
-    return (
+    covered = Query(windowed("all:ragwatch_coverage:ratio"), ("judge",))
+    unjudged = rate("ragwatch_samples_unjudged_total", "judge", "reason", chosen=(ROUTE,))
+    coverage = (
+        line("Coverage", "Share of the draws that were judged.", "percentunit", covered, page.UNJUDGED, width=12),
         line(
-            "Cost per day",
-            "US dollars per day at the rate of the window.",
-            "currencyUSD",
-            cost,
-            page.JUDGED,
-            needs=Feature.PAID,
-        ),
-        line(
-            "Budget remaining",
-            "Share left in the scarcest budget period.",
-            "percentunit",
-            left,
-            page.JUDGED,
-            needs=Feature.BUDGET,
-        ),
-        line("Tokens", "Tokens per second.", "none", tokens, page.JUDGED, needs=Feature.PAID),
-    )
-
-
-def _coverage() -> Panel:
-    return line(
-        "Coverage",
-        "Share of the draws that were judged.",
-        "percentunit",
-        Query(windowed("all:ragwatch_coverage:ratio"), ("judge",)),
-        page.UNJUDGED,
-        width=12,
-    )
-
-
-def _unjudged() -> Panel:
-    return line(
-        "Unjudged",
-        "Draws per second that could not be judged, by reason.",
-        "reqps",
-        rate("ragwatch_samples_unjudged_total", "judge", "reason", chosen=(ROUTE,)),
-        page.UNJUDGED,
-        width=12,
-    )
-
-
-def _reliability() -> Sequence[Panel]:
-    ratios = (
-        (
-            "Agreement with people",
-            "Share of labelled answers on which judge and people agree.",
-            "agreement",
-            ("judge", "quantity"),
-            Feature.LABELS,
-        ),
-        (
-            "Repeatability",
-            "Share of answers with the same score in two readings.",
-            "repeat_agreement",
-            ("judge", "quantity"),
-            Feature.REPEAT,
-        ),
-        (
-            "Known-bad accepted",
-            "Share of known-bad answers with a prompt injection that it accepted; lower is better.",
-            "probe_fooled",
-            ("judge",),
-            Feature.KNOWN_BAD,
-        ),
-        (
-            "Padding preferred",
-            "Share of known-bad answers that it scored higher when padded to three times the length; lower is better.",
-            "padding_preferred",
-            ("judge",),
-            Feature.KNOWN_BAD,
-        ),
-        (
-            "Changed verdicts",
-            "Share of anchor samples with another verdict than at the first reading.",
-            "drift_flips",
-            ("judge",),
-            Feature.ANCHORS,
+            "Unjudged",
+            "Draws per second that could not be judged, by reason.",
+            "reqps",
+            unjudged,
+            page.UNJUDGED,
+            width=12,
         ),
     )
-    return [
+    reliability = [
         line(
             title,
             description,
@@ -209,8 +153,21 @@ def _reliability() -> Sequence[Panel]:
             width=_QUARTER,
             needs=needs,
         )
-        for title, description, name, labels, needs in ratios
+        for title, description, name, labels, needs in _RELIABILITY
     ]
+    return (("Calls", calls), ("Coverage", coverage), ("Cost", _cost()), ("Reliability", reliability))
+
+
+def _cost() -> Sequence[Panel]:
+    cost = Query(windowed("judge:ragwatch_judge_cost_dollars_per_day:rate"), ("judge",))
+    left = grouped("min", scraped("ragwatch_judge_budget_remaining_ratio"), "judge")
+    tokens = rate("ragwatch_judge_tokens_total", "judge", "direction")
+    rows = (
+        ("Cost per day", "US dollars per day at the rate of the window.", "currencyUSD", cost, Feature.PAID),
+        ("Budget remaining", "Share left in the scarcest budget period.", "percentunit", left, Feature.BUDGET),
+        ("Tokens", "Tokens per second.", "none", tokens, Feature.PAID),
+    )
+    return [line(title, text, unit, query, page.JUDGED, needs=needs) for title, text, unit, query, needs in rows]
 
 
 _MIXED, _JOINED, _TRACES = Feature.MIXED, Feature.JOINED, Feature.TRACES
@@ -225,12 +182,15 @@ def _reading() -> Sequence[Panel]:
     seen = rate("ragwatch_requests_seen_total", "source")
     rejected = rate("ragwatch_requests_rejected_total", "source", "reason")
     lag = grouped("max", scraped("ragwatch_source_lag_seconds"), "source")
+    waiting = grouped("max", scraped("ragwatch_export_waiting_seconds"), "signal")
+    records = rate("ragwatch_export_records_total", "signal", "outcome")
     return (
         line("Records", "Records read per second.", "reqps", seen),
         line("Rejected", "Records rejected per second, by reason.", "reqps", rejected),
         line("Lag", "Age of the oldest unread record.", "s", lag),
         *_parts_and_traces(),
-        *_exported(),
+        line("Scores sent", "Scores sent per second, by outcome.", "reqps", records, needs=Feature.EXPORT),
+        line("Scores waiting", "Time for which scores wait for their endpoint.", "s", waiting, needs=Feature.EXPORT),
     )
 
 
@@ -254,15 +214,6 @@ def _parts_and_traces() -> Sequence[Panel]:
     ]
 
 
-def _exported() -> Sequence[Panel]:
-    waiting = grouped("max", scraped("ragwatch_export_waiting_seconds"), "signal")
-    records = rate("ragwatch_export_records_total", "signal", "outcome")
-    return (
-        line("Scores sent", "Scores sent per second, by outcome.", "reqps", records, needs=Feature.EXPORT),
-        line("Scores waiting", "Time for which scores wait for their endpoint.", "s", waiting, needs=Feature.EXPORT),
-    )
-
-
 def _sampling() -> Sequence[Panel]:
     drawn = rate("ragwatch_samples_drawn_total", "route", chosen=(ROUTE,))
     probability = grouped("avg", scraped("ragwatch_sampling_probability", ROUTE), "route")
@@ -274,59 +225,56 @@ def _sampling() -> Sequence[Panel]:
     )
 
 
-def _state() -> Sequence[Panel]:
-    return (
-        line(
-            "Free disk",
-            "Free bytes on the disk of the state directory; below store.min_free ragwatch stops reading.",
-            "bytes",
-            grouped("min", scraped("ragwatch_state_free_bytes"), "instance"),
-        ),
-        line(
-            "Damaged rows",
-            "Number of damaged rows in the state; a value above 0 means that the disk returned wrong data.",
-            "none",
-            grouped("max", scraped("ragwatch_state_damaged_rows"), "instance"),
-        ),
-    )
+_DIGEST_AGE = f"max by ({keep('instance')}) (time() - {scraped('ragwatch_last_digest_timestamp_seconds')})"
+_OWN = (
+    (
+        "Failed steps",
+        "Failed steps of background loops per second; failed steps are retried.",
+        "reqps",
+        rate("ragwatch_step_failures_total", "loop"),
+    ),
+    (
+        "Invariant violations",
+        "Digests per second in which a counter invariant was violated; any value above 0 is a bug.",
+        "reqps",
+        rate("ragwatch_invariant_violations_total", "law"),
+    ),
+    (
+        "Free disk",
+        "Free bytes on the disk of the state directory; below store.min_free ragwatch stops reading.",
+        "bytes",
+        grouped("min", scraped("ragwatch_state_free_bytes"), "instance"),
+    ),
+    (
+        "Damaged rows",
+        "Number of damaged rows in the state; a value above 0 means that the disk returned wrong data.",
+        "none",
+        grouped("max", scraped("ragwatch_state_damaged_rows"), "instance"),
+    ),
+    (
+        "Configuration",
+        "1: the last load succeeded; 0: it failed.",
+        "none",
+        grouped("min", scraped("ragwatch_config_last_reload_successful"), "instance"),
+    ),
+    (
+        "Time since the last digest",
+        "Age of the exported figures; a few seconds are normal.",
+        "s",
+        Query(_DIGEST_AGE, ("instance",)),
+    ),
+)
+"""Panels of ragwatch itself: title, how to read it, unit, query."""
 
 
 def _internals() -> Sequence[Panel]:
-    digest = f"max by ({keep('instance')}) (time() - {scraped('ragwatch_last_digest_timestamp_seconds')})"
-    versions = grouped("count", scraped("ragwatch_build_info"), "version", "python_version")
-    return (
-        line(
-            "Failed steps",
-            "Failed steps of background loops per second; failed steps are retried.",
-            "reqps",
-            rate("ragwatch_step_failures_total", "loop"),
-        ),
-        line(
-            "Invariant violations",
-            "Digests per second in which a counter invariant was violated; any value above 0 is a bug.",
-            "reqps",
-            rate("ragwatch_invariant_violations_total", "law"),
-        ),
-        *_state(),
-        line(
-            "Configuration",
-            "1: the last load succeeded; 0: it failed.",
-            "none",
-            grouped("min", scraped("ragwatch_config_last_reload_successful"), "instance"),
-        ),
-        line(
-            "Time since the last digest",
-            "Age of the exported figures; a few seconds are normal.",
-            "s",
-            Query(digest, ("instance",)),
-        ),
-        Panel(
-            "Versions",
-            "Running versions of ragwatch and Python.",
-            "none",
-            (versions,),
-            page.OVERVIEW,
-            kind="table",
-            columns=("Time",),
-        ),
+    versions = Panel(
+        "Versions",
+        "Running versions of ragwatch and Python.",
+        "none",
+        (grouped("count", scraped("ragwatch_build_info"), "version", "python_version"),),
+        page.OVERVIEW,
+        kind="table",
+        columns=("Time",),
     )
+    return (*(line(*row) for row in _OWN), versions)

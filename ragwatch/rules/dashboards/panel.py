@@ -1,17 +1,67 @@
-"""Defines one panel of a Grafana dashboard as data. Schema 41 (Grafana 11.6); versions from 10 on read it."""
+"""Defines one panel of a Grafana dashboard as data, and what decides which panels are shown.
+
+Schema 41 (Grafana 11.6); versions from 10 on read it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from ragwatch.model.quantities import Quantity
-from ragwatch.rules.dashboards.board_plan import BoardPlan, Feature
 from ragwatch.rules.dashboards.page import Page
 from ragwatch.rules.dashboards.query import Query, Style
 from ragwatch.rules.yaml_writer import JsonValue
+
+PLACEHOLDER = "https://ragwatch.example.com"
+"""URL of the pages where none is known: a reserved domain, which no reader takes for a real address."""
+
+
+class Feature(StrEnum):
+    """Part of a configuration without which some panels can never show anything."""
+
+    PAID = "a judge that costs money per call"
+    BUDGET = "a judge with a budget"
+    REPEAT = "a judge that reads some answers twice"
+    KNOWN_BAD = "a judge that is tested with known-bad answers"
+    ANCHORS = "anchor samples"
+    CANARIES = "canaries"
+    MIXED = "a source that skips lines"
+    JOINED = "a source of kind join"
+    TRACES = "a source of kind otlp"
+    EXPORT = "an export of scores"
+    SEGMENTS = "segments"
+    CRITERIA = "criteria"
+    LABELS = "labels by people"
+
+
+@dataclass(frozen=True, slots=True)
+class BoardPlan:
+    """Everything that the dashboards are built from. The defaults build every panel.
+
+    Attributes:
+        pages: URL of the ragwatch pages as users reach them, without a trailing slash.
+        judge: Judge that is selected when a dashboard is opened.
+        window: Window that is selected when a dashboard is opened, as Prometheus writes it.
+        quantities: Quantities that a configured judge can score.
+        features: Other parts of the configuration that panels need.
+        optional: Of these, those that may be missing: their panels stand in closed rows, which query nothing.
+    """
+
+    pages: str = PLACEHOLDER
+    judge: str = "embedded"
+    window: str = "1h"
+    quantities: frozenset[Quantity] = frozenset(Quantity)
+    features: frozenset[Feature] = frozenset(Feature)
+    optional: frozenset[Feature] = frozenset()
+
+    def fills(self, needs: Quantity | Feature | None) -> bool:
+        """Whether a panel that needs this can show anything."""
+        return needs is None or needs in self.quantities or needs in self.features
+
 
 Json: TypeAlias = dict[str, JsonValue]
 Rows: TypeAlias = Sequence[tuple[str, Sequence["Panel"]]]
@@ -19,6 +69,24 @@ Rows: TypeAlias = Sequence[tuple[str, Sequence["Panel"]]]
 SOURCE: Mapping[str, JsonValue] = {"type": "prometheus", "uid": "$datasource"}
 COLUMNS = 24
 _COLOURS = frozenset({Style.GOOD, Style.DOUBTFUL, Style.BAD, Style.UNKNOWN})
+
+
+class Cell(Protocol):
+    """A panel of any data source: its size in the grid, and its JSON at a position."""
+
+    @property
+    def width(self) -> int:
+        """Of 24 columns."""
+        ...
+
+    @property
+    def height(self) -> int:
+        """In lines of the grid."""
+        ...
+
+    def json(self, number: int, left: int, top: int) -> Json:
+        """Renders the panel as Grafana JSON at a grid position."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,29 +202,44 @@ TILES: Mapping[str, JsonValue] = MappingProxyType(
 
 
 def placed(rows: Rows, plan: BoardPlan) -> list[JsonValue]:
-    """Lays out rows of panels from top to bottom without gaps, without the panels that can never be filled.
+    """Lays out rows of panels without those that can never be filled.
 
     Panels that may stay empty stand in a closed row of their own below the others.
     """
-    panels_json: list[JsonValue] = []
-    number, top = 1, 0
+    groups: list[tuple[str, Sequence[Cell], bool]] = []
     for title, panels in rows:
         filled = [panel for panel in panels if plan.fills(panel.needs)]
         optional = [panel for panel in filled if panel.needs in plan.optional]
-        shown = [panel for panel in filled if panel not in optional]
         needs = ", ".join(dict.fromkeys(str(panel.needs) for panel in optional))
-        for heading, group in ((title, shown), (f"{title}: with {needs}", optional)):
-            if not group:
-                continue
-            cells, height = _grid(group, number + 1, top + 1)
-            closed = group is optional
-            panels_json.append(_row(heading, number, top, cells if closed else None))
-            panels_json += [] if closed else cells
-            number, top = number + 1 + len(cells), top + 1 + (0 if closed else height)
-    return panels_json
+        groups.append((title, [panel for panel in filled if panel not in optional], False))
+        groups.append((f"{title}: with {needs}", optional, True))
+    return laid_out(groups)
 
 
-def _grid(panels: Iterable[Panel], number: int, top: int) -> tuple[list[JsonValue], int]:
+def laid_out(groups: Iterable[tuple[str, Sequence[Cell], bool]]) -> list[JsonValue]:
+    """Lays out groups (heading, panels, whether their row is closed) from top to bottom without gaps."""
+    placed_json: list[JsonValue] = []
+    number, top = 1, 0
+    for title, panels, closed in groups:
+        if not panels:
+            continue
+        cells, height = _grid(panels, number + 1, top + 1)
+        placed_json.append(
+            {
+                "id": number,
+                "type": "row",
+                "title": title,
+                "collapsed": closed,
+                "gridPos": {"h": 1, "w": COLUMNS, "x": 0, "y": top},
+                "panels": cells if closed else [],
+            }
+        )
+        placed_json += [] if closed else cells
+        number, top = number + 1 + len(cells), top + 1 + (0 if closed else height)
+    return placed_json
+
+
+def _grid(panels: Iterable[Cell], number: int, top: int) -> tuple[list[JsonValue], int]:
     """Panels from left to right, in lines, from a number and a position on; and the height of all."""
     cells: list[JsonValue] = []
     first, left, height = top, 0, 0
@@ -166,16 +249,3 @@ def _grid(panels: Iterable[Panel], number: int, top: int) -> tuple[list[JsonValu
         cells.append(panel.json(number + len(cells), left, top))
         left, height = left + panel.width, max(height, panel.height)
     return cells, top + height - first
-
-
-def _row(title: str, number: int, top: int, closed: list[JsonValue] | None) -> Json:
-    place: Json = {"h": 1, "w": COLUMNS, "x": 0, "y": top}
-    nested: list[JsonValue] = closed or []
-    return {
-        "id": number,
-        "type": "row",
-        "title": title,
-        "collapsed": closed is not None,
-        "gridPos": place,
-        "panels": nested,
-    }

@@ -16,6 +16,7 @@ from ragwatch.rules.dashboards.query import (
     Style,
     grouped,
     keep,
+    mean_with_ends,
     rate,
     recorded,
     scraped,
@@ -36,15 +37,13 @@ def title(quantity: Quantity) -> str:
 def over_time(quantity: Quantity, *, width: int = 12) -> Panel:
     """Mean by route, mean of all routes with its interval, and thresholds."""
     chosen, meaning = (JUDGE, f'quantity="{quantity}"'), quantity.row.meaning
-    ends = (("high", "upper end"), ("low", "lower end"))
     return Panel(
         title(quantity),
         f"{meaning[0].upper()}{meaning[1:]}. Dotted: confidence interval over all routes, valid for a single look. "
         "Dashed: threshold.",
         "percentunit",
         (
-            Query(windowed("all:ragwatch_quality:mean", *chosen), (), "all routes"),
-            *(Query(windowed(f"all:ragwatch_quality:{end}", *chosen), (), name, Style.LIMIT) for end, name in ends),
+            *mean_with_ends("all", chosen, (), "all routes"),
             Query(windowed("route:ragwatch_quality:mean", *chosen, ROUTE), ("route",)),
             _threshold_lines(quantity),
         ),

@@ -8,6 +8,7 @@ older version recorded them, so their selectors also match series without these 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -83,6 +84,16 @@ def windowed(name: str, *chosen: str) -> str:
 def scraped(name: str, *chosen: str) -> str:
     """Selector of a series of the exporter."""
     return f"{name}{{{','.join((SCRAPED, *chosen))}}}"
+
+
+def mean_with_ends(level: str, chosen: Sequence[str], labels: tuple[str, ...], name: str = "") -> tuple[Query, ...]:
+    """Builds the queries for a recorded mean and both ends of its interval; `level` is the prefix of the series."""
+    mean, high, low = (windowed(f"{level}:ragwatch_quality:{part}", *chosen) for part in ("mean", "high", "low"))
+    return (
+        Query(mean, labels, name),
+        Query(high, labels, "upper end", Style.LIMIT),
+        Query(low, labels, "lower end", Style.LIMIT),
+    )
 
 
 def rate(counter: str, *labels: str, chosen: tuple[str, ...] = (), name: str = "") -> Query:

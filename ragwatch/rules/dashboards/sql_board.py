@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
-from ragwatch.rules.dashboards.board_plan import PLACEHOLDER
+from ragwatch.rules.dashboards.board import ALL, PAGES_LABEL, chosen, constant, frame, source_variable, variable
 from ragwatch.rules.dashboards.page import PAGES
-from ragwatch.rules.dashboards.panel import COLUMNS, Json
+from ragwatch.rules.dashboards.panel import PLACEHOLDER, Json, laid_out
 from ragwatch.rules.yaml_writer import JsonValue
 
 PLUGIN = "grafana-postgresql-datasource"
@@ -48,6 +48,7 @@ class SqlPanel:
         query: SQL; for a line its columns are `time`, `metric` (a text) and values.
         kind: timeseries or table.
         width: Of 24 columns.
+        height: In lines of the grid.
         custom: Grafana field options of the lines.
         link: Path of the page of ragwatch behind it.
     """
@@ -58,6 +59,7 @@ class SqlPanel:
     query: str
     kind: str = "timeseries"
     width: int = 12
+    height: int = 9
     custom: Mapping[str, JsonValue] = field(default_factory=dict)
     link: str = "/samples?since=${__from:date:seconds}&until=${__to:date:seconds}"
 
@@ -71,7 +73,7 @@ class SqlPanel:
             "title": self.title,
             "description": self.description,
             "datasource": SOURCE,
-            "gridPos": {"h": 9, "w": self.width, "x": left, "y": top},
+            "gridPos": {"h": self.height, "w": self.width, "x": left, "y": top},
             "fieldConfig": {
                 "defaults": {"unit": self.unit, "custom": dict(self.custom), "links": [link], **scale},
                 "overrides": [],
@@ -195,20 +197,17 @@ def sql_board(*, pages: str = PLACEHOLDER, schema: str = "ragwatch_views", judge
         judge: Judge that is selected when the dashboard is opened.
     """
     return {
-        "uid": "ragwatch-stored",
-        "title": "ragwatch / Stored answers",
-        "description": "Answers in the PostgreSQL store, by the views of `ragwatch store views`.",
-        "tags": ["ragwatch"],
-        "schemaVersion": 41,
-        "editable": False,
-        "graphTooltip": 1,
-        "refresh": "5m",
-        "time": {"from": "now-7d", "to": "now"},
-        "timezone": "browser",
+        **frame(
+            "stored",
+            "Stored answers",
+            "Answers in the PostgreSQL store, by the views of `ragwatch store views`.",
+            "5m",
+            "now-7d",
+        ),
         "annotations": {"list": [_events()]},
         "templating": {"list": _variables(pages, schema, judge)},
         "links": [],
-        "panels": _placed(),
+        "panels": laid_out((title, row, False) for title, row in _ROWS),
     }
 
 
@@ -225,65 +224,19 @@ def _events() -> Json:
 
 def _variables(pages: str, schema: str, judge: str) -> list[JsonValue]:
     names = [str(quantity) for quantity in Quantity]
-    routes: Json = {"selected": True, "text": ["All"], "value": ["$__all"]}
+    values = "SELECT DISTINCT {} FROM $schema.verdicts WHERE $__unixEpochFilter(epoch) ORDER BY 1"
     return [
-        {"name": "datasource", "label": "Data source", "type": "datasource", "query": PLUGIN},
-        _constant("schema", "Schema of the views", schema),
-        {**_query("route", routes), "multi": True, "includeAll": True},
-        _query("judge", {"selected": True, "text": judge, "value": judge}),
+        source_variable(PLUGIN),
+        constant("schema", "Schema of the views", schema),
+        {**variable("route", SOURCE, values.format("route"), ALL), "multi": True, "includeAll": True},
+        variable("judge", SOURCE, values.format("judge"), chosen(judge)),
         {
             "name": "quantity",
             "label": "Quantity",
             "type": "custom",
             "query": ",".join(names),
-            "current": {"selected": True, "text": names[0], "value": names[0]},
-            "options": [{"selected": name == names[0], "text": name, "value": name} for name in names],
+            "current": chosen(names[0]),
+            "options": [{**chosen(name), "selected": name == names[0]} for name in names],
         },
-        _constant("pages", "URL of ragwatch", pages),
+        constant("pages", PAGES_LABEL, pages),
     ]
-
-
-def _query(name: str, current: Json) -> Json:
-    text = f"SELECT DISTINCT {name} FROM $schema.verdicts WHERE $__unixEpochFilter(epoch) ORDER BY 1"
-    return {
-        "name": name,
-        "label": name.capitalize(),
-        "type": "query",
-        "datasource": SOURCE,
-        "query": text,
-        "refresh": 2,
-        "sort": 1,
-        "current": current,
-    }
-
-
-def _constant(name: str, label: str, value: str) -> Json:
-    option: Json = {"selected": True, "text": value, "value": value}
-    return {
-        "name": name,
-        "label": label,
-        "type": "constant",
-        "query": value,
-        "hide": 2,
-        "skipUrlSync": True,
-        "current": option,
-        "options": [option],
-    }
-
-
-def _placed() -> list[JsonValue]:
-    """Lays out the rows from top to bottom."""
-    panels: list[JsonValue] = []
-    top = 0
-    for title, row in _ROWS:
-        place: Json = {"h": 1, "w": COLUMNS, "x": 0, "y": top}
-        number = len(panels) + 1
-        panels.append({"id": number, "type": "row", "title": title, "collapsed": False, "gridPos": place, "panels": []})
-        top, left = top + 1, 0
-        for panel in row:
-            if left + panel.width > COLUMNS:
-                top, left = top + 9, 0
-            panels.append(panel.json(len(panels) + 1, left, top))
-            left += panel.width
-        top += 9
-    return panels

@@ -10,8 +10,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from ragwatch.core.units import size_bytes
 from ragwatch.formats.traces.record import Naming
-from ragwatch.ports.addresses import PATTERN, checked_port
-from ragwatch.ports.receiving import GrpcListener
+from ragwatch.ports.receiving import PATTERN, GrpcListener, checked_port
 from ragwatch.sources.otlp.resolver import ResolveOptions
 
 _Size = Annotated[int, BeforeValidator(size_bytes)]

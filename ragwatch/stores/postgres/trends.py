@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from ragwatch.core.estimate import Addends
 from ragwatch.core.trends import FINE, FINE_SECONDS, BucketKey
 from ragwatch.ports import Admission, Retention
-from ragwatch.ports.trends import Peak
+from ragwatch.ports.traffic import Peak
 from ragwatch.stores.limits import DAY
 from ragwatch.stores.postgres.connections import Writer
 from ragwatch.stores.postgres.locks import SEQUENCES, lock

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from ragwatch.core.estimate import Addends
 from ragwatch.core.trends import FINE, FINE_SECONDS, BucketKey
 from ragwatch.ports import Admission, Retention
-from ragwatch.ports.trends import Peak
+from ragwatch.ports.traffic import Peak
 from ragwatch.stores.trend_rows import (
     HIGHEST,
     KEYS,

@@ -18,7 +18,7 @@ from ragwatch.commands import cli
 from ragwatch.core.canary.report import SuiteReport
 from ragwatch.core.canary.score_level import with_levels
 from ragwatch.errors import ConfigError
-from ragwatch.pipeline.canaries.loop import levels_name
+from ragwatch.pipeline.canaries import levels_name
 from ragwatch.stores.sqlite.store import SqliteStore
 
 PROBE = {"kind": "http", "body": {"query": "{{ query }}"}, "contexts": "hits", "score": "similarity"}

@@ -10,7 +10,7 @@ import pytest
 from ragwatch.config import parse
 from ragwatch.errors import ConfigError
 from ragwatch.model.quantities import Quantity
-from ragwatch.pipeline.export.rules import Signal
+from ragwatch.pipeline.export.evaluation import Signal
 
 URL = "https://otel.example.org/api/public/otel/"
 

@@ -13,8 +13,8 @@ from ragwatch.board import Board
 from ragwatch.config import parse
 from ragwatch.core.budget import Cost
 from ragwatch.daemon import Daemon
+from ragwatch.daemon.loops import runtime_loops
 from ragwatch.daemon.runtime import Runtime, build
-from ragwatch.daemon.runtime_loops import runtime_loops
 from ragwatch.daemon.shared import SharedState
 from ragwatch.pipeline.windows import SlidingWindows
 from ragwatch.stores.sqlite.store import SqliteStore

@@ -24,7 +24,7 @@ from ragwatch.daemon import schedule
 from ragwatch.daemon.runtime import Runtime, build
 from ragwatch.daemon.schedule import JobSchedule, next_delay, retention_trigger, trigger_of
 from ragwatch.daemon.shared import SharedState
-from ragwatch.pipeline.canaries.loop import CanaryLoop, CanarySuite
+from ragwatch.pipeline.canaries import CanaryLoop, CanarySuite
 from ragwatch.pipeline.leadership import Leadership
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry

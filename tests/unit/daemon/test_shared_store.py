@@ -20,12 +20,12 @@ from ragwatch.core.canary.definition import Retrieved
 from ragwatch.core.snapshot import Snapshot
 from ragwatch.core.tally import Tally
 from ragwatch.daemon.actions import actions
+from ragwatch.daemon.loops import runtime_loops
 from ragwatch.daemon.runtime import Runtime, build
-from ragwatch.daemon.runtime_loops import runtime_loops
 from ragwatch.daemon.schedule import JobSchedule
 from ragwatch.daemon.shared import SharedState
 from ragwatch.errors import ConfigError
-from ragwatch.pipeline.canaries.loop import CanaryLoop, CanarySuite
+from ragwatch.pipeline.canaries import CanaryLoop, CanarySuite
 from ragwatch.pipeline.drift.scores import KIND
 from ragwatch.pipeline.leadership import Leadership
 from ragwatch.stores.lock import worker_name

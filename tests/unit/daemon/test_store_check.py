@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from support.patience import DEADLINE
 
-from ragwatch.daemon.runtime_loops import StoreCheck
+from ragwatch.daemon.loops import StoreCheck
 from ragwatch.errors import StoreError
 
 

@@ -27,7 +27,7 @@ from ragwatch.judges.llm.calls.failures import (
     sanitize_message,
 )
 from ragwatch.judges.llm.judge import LLMJudge
-from ragwatch.pipeline.budget_account import InMemoryBudget
+from ragwatch.pipeline.sampling_control import InMemoryBudget
 from ragwatch.telemetry import Telemetry
 
 CHAT = "/v1/chat/completions"

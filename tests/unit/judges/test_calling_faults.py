@@ -18,8 +18,7 @@ from ragwatch.judges.llm.calls.options import CallOptions
 from ragwatch.judges.llm.calls.scheduler import CallScheduler
 from ragwatch.judges.llm.judge import LLMJudge
 from ragwatch.model.quantities import Quantity
-from ragwatch.pipeline.reading import DrawReader
-from ragwatch.pipeline.self_tests import JudgeSelfTests
+from ragwatch.pipeline.reading import DrawReader, JudgeSelfTests
 from ragwatch.telemetry import EventCount, Telemetry
 
 

@@ -19,7 +19,7 @@ from ragwatch.judges.llm.calls.options import CallOptions
 from ragwatch.judges.llm.judge import MAX_FAILURES_PER_SAMPLE, LLMJudge
 from ragwatch.judges.llm.prompt.rubric import PROMPT_VERSION
 from ragwatch.model.quantities import Quantity
-from ragwatch.pipeline.budget_account import InMemoryBudget
+from ragwatch.pipeline.sampling_control import InMemoryBudget
 from ragwatch.ports import JudgeContext
 from ragwatch.telemetry import EventCount, Telemetry
 

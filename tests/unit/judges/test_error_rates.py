@@ -8,7 +8,7 @@ import pytest
 
 from ragwatch.judges import KINDS
 from ragwatch.judges.error_rates import LEXICAL, LOCAL, measured_rates, rates
-from ragwatch.pipeline.budget_account import InMemoryBudget
+from ragwatch.pipeline.sampling_control import InMemoryBudget
 from ragwatch.ports import JudgeContext
 from ragwatch.telemetry import Telemetry
 

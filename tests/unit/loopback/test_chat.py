@@ -18,7 +18,7 @@ from loopback.process import KEY, LoopbackProcess
 from ragwatch.core.evidence import Evidence
 from ragwatch.core.verdict import Usage
 from ragwatch.judges import KINDS as JUDGES
-from ragwatch.pipeline.budget_account import InMemoryBudget
+from ragwatch.pipeline.sampling_control import InMemoryBudget
 from ragwatch.ports import JudgeContext
 from ragwatch.telemetry import Telemetry
 

@@ -22,8 +22,8 @@ from ragwatch.judges.llm.judge import LLMJudge
 from ragwatch.judges.llm.prompt.prompt import Prompt
 from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.batching import LISTING_GRACE_SECONDS, MAX_OPEN_BATCHES, MAX_UNKNOWN_SECONDS, MAX_WAIT_SECONDS
-from ragwatch.pipeline.budget_account import StoredBudgetAccount
-from ragwatch.pipeline.self_tests import JudgeSelfTests
+from ragwatch.pipeline.reading import JudgeSelfTests
+from ragwatch.pipeline.sampling_control import StoredBudgetAccount
 from ragwatch.ports import Erasure, JudgeContext, Query
 from ragwatch.ports.judging import Collected
 from ragwatch.stores.sqlite.store import SqliteStore

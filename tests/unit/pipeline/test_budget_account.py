@@ -10,7 +10,7 @@ from support.kit import AT, Clock
 
 from ragwatch.core.budget import Cost, SpendingCap
 from ragwatch.errors import JudgeError
-from ragwatch.pipeline.budget_account import InMemoryBudget, StoredBudgetAccount
+from ragwatch.pipeline.sampling_control import InMemoryBudget, StoredBudgetAccount
 from ragwatch.stores.sqlite.store import SqliteStore
 
 HOUR, DAY = SpendingCap(3600.0, usd=1.0), SpendingCap(86400.0, usd=2.0, tokens=1000)

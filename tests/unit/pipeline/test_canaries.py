@@ -21,7 +21,7 @@ from ragwatch.core.snapshot import Gauge, Gauges
 from ragwatch.core.tally import Tallies, Tally
 from ragwatch.core.trends import COARSE, HOUR, BucketKey, TrendKind, start_of
 from ragwatch.errors import StoreError
-from ragwatch.pipeline.canaries.loop import CanaryLoop, CanarySuite
+from ragwatch.pipeline.canaries import CanaryLoop, CanarySuite
 from ragwatch.ports import RecordedEvent, StoredRun, TrendQuery
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry

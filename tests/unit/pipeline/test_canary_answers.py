@@ -19,8 +19,7 @@ from ragwatch.core.snapshot import Gauge
 from ragwatch.core.verdict import Usage
 from ragwatch.errors import JudgeError
 from ragwatch.judges.lexical import judge as lexical
-from ragwatch.pipeline.canaries.answers import AnswerJudging
-from ragwatch.pipeline.canaries.loop import CanaryLoop, CanarySuite, change_of
+from ragwatch.pipeline.canaries import AnswerJudging, CanaryLoop, CanarySuite, change_of
 from ragwatch.ports import Judge
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry

@@ -17,8 +17,7 @@ from ragwatch.core.sample import Sample
 from ragwatch.core.snapshot import Gauge
 from ragwatch.core.verdict import Usage
 from ragwatch.errors import StoreError
-from ragwatch.pipeline.canaries.answers import AnswerJudging
-from ragwatch.pipeline.canaries.loop import CanaryLoop, CanarySuite
+from ragwatch.pipeline.canaries import AnswerJudging, CanaryLoop, CanarySuite
 from ragwatch.ports import StoredRun
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry

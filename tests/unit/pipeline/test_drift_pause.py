@@ -16,9 +16,9 @@ from ragwatch.core.snapshot import EstimateRow, Gauge, Gauges, Snapshot
 from ragwatch.core.tally import Tallies, Tally, observe
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.signals import Signal
+from ragwatch.pipeline.drift.loop import PauseReason, StandingAlerts
 from ragwatch.pipeline.drift.rules import DriftRules
 from ragwatch.pipeline.drift.scores import ScoreDriftLoop
-from ragwatch.pipeline.drift.standing import PauseReason, StandingAlerts
 from ragwatch.pipeline.drift.traffic import TrafficDriftLoop, TrafficRules
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry

@@ -13,9 +13,9 @@ from ragwatch.core.snapshot import Gauge
 from ragwatch.core.stage import stage
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.stages import Stage
+from ragwatch.pipeline.drift.breaks import NEWEST_ANSWERS, RouteStages
 from ragwatch.pipeline.drift.rules import DriftRules
 from ragwatch.pipeline.drift.scores import KIND, ScoreDriftLoop
-from ragwatch.pipeline.drift.stages import NEWEST, RouteStages
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
@@ -55,7 +55,7 @@ async def test_the_stage_that_rose_is_named_not_the_most_frequent_one(store: Sql
     """A quarter fails in retrieval every day; since the break a fifth fails in generation, and that is told."""
     settle(store, answers([GOOD, GOOD, GOOD, POOR], 400))
     await a_drift(store).step()
-    settle(store, answers([GOOD, GOOD, UNSUPPORTED, POOR, POOR], NEWEST), 400)
+    settle(store, answers([GOOD, GOOD, UNSUPPORTED, POOR, POOR], NEWEST_ANSWERS), 400)
     again = a_drift(store)  # the counts outlive a process
     await again.step()
     run = store.runs(KIND, "faithfulness/search", 1)[0]

@@ -18,8 +18,8 @@ from support.spans import PROTOBUF, a_request
 from ragwatch.errors import ConfigError
 from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.export.client import OtlpClient
+from ragwatch.pipeline.export.evaluation import ExportRules, ExportTarget, Signal
 from ragwatch.pipeline.export.loop import try_endpoint
-from ragwatch.pipeline.export.rules import ExportRules, ExportTarget, Signal
 from ragwatch.sources.otlp.handler import PATH
 from ragwatch.sources.otlp.options import Options
 from ragwatch.sources.otlp.source import OtlpSource

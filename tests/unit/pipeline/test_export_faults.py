@@ -22,8 +22,8 @@ from support.otlp_backend import Fault, OtlpBackend, plain
 from support.patience import DEADLINE
 
 from ragwatch.model.quantities import Quantity
+from ragwatch.pipeline.export.evaluation import ExportRules, Signal
 from ragwatch.pipeline.export.loop import MAX_PAUSE_SECONDS
-from ragwatch.pipeline.export.rules import ExportRules, Signal
 from ragwatch.ports import Retention
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import EventCount, GaugeLevel, Telemetry

@@ -32,8 +32,7 @@ from ragwatch.formats import canonical
 from ragwatch.formats.feedback import FeedbackReader
 from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline import feedback as module
-from ragwatch.pipeline.feedback import FeedbackWindows
-from ragwatch.pipeline.feedback_rules import FeedbackRules
+from ragwatch.pipeline.feedback import FeedbackRules, FeedbackWindows
 from ragwatch.pipeline.intake import IntakeLoop, IntakeRules
 from ragwatch.ports import Batch, Erasure, Feedback, Store
 from ragwatch.stores.sqlite.store import SqliteStore

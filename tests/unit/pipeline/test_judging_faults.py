@@ -10,7 +10,7 @@ from support.kit import AT, JUDGE, Clock, ScriptedJudge, a_draw, an_admission
 from ragwatch.core.sampling import key_of
 from ragwatch.errors import JudgeError, StoreError
 from ragwatch.pipeline.judging import JudgingLoop, JudgingRules, give_up
-from ragwatch.pipeline.self_tests import JudgeSelfTests
+from ragwatch.pipeline.reading import JudgeSelfTests
 from ragwatch.ports import Query
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry

@@ -18,9 +18,8 @@ from ragwatch.core.labels.label import Label
 from ragwatch.core.snapshot import EstimateRow, Gauge
 from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.digest import DigestInputs, DigestLoop
-from ragwatch.pipeline.labels.answers import answer_label
 from ragwatch.pipeline.labels.correction import LabelCorrection
-from ragwatch.pipeline.labels.verdicts import LabelRules, answer_verdicts
+from ragwatch.pipeline.labels.verdicts import LabelRules, answer_label, answer_verdicts
 from ragwatch.pipeline.sampling_control import JudgePlan, SamplingControl
 from ragwatch.pipeline.windows import SlidingWindows
 from ragwatch.ports import Retention, Store

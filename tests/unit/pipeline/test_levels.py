@@ -15,9 +15,8 @@ from ragwatch.core.labels.label import Label
 from ragwatch.core.snapshot import EstimateRow
 from ragwatch.judges.error_rates import families
 from ragwatch.model.quantities import Quantity
-from ragwatch.pipeline.labels.answers import AnswerLabel
 from ragwatch.pipeline.labels.levels import MANY_LABELS, Levels
-from ragwatch.pipeline.labels.verdicts import AnswerVerdicts, LabelRules
+from ragwatch.pipeline.labels.verdicts import AnswerLabel, AnswerVerdicts, LabelRules
 from ragwatch.ports import RecordedEvent
 from ragwatch.stores.sqlite.store import SqliteStore
 

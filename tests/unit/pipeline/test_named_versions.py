@@ -15,7 +15,7 @@ from ragwatch.core.sampling import SamplingPlan
 from ragwatch.core.snapshot import Lag
 from ragwatch.formats.canonical import read
 from ragwatch.pipeline.intake import IntakeLoop, IntakeRules
-from ragwatch.pipeline.named_versions import MAX_CHARS, MAX_NEW, NamedVersions
+from ragwatch.pipeline.placing import MAX_CHARS, MAX_NEW, NamedVersions
 from ragwatch.ports import RecordedEvent, Store, VersionValue
 from ragwatch.redaction.redactor import Redactor
 from ragwatch.stores.sqlite.store import SqliteStore

@@ -16,7 +16,7 @@ from ragwatch.core.segments import Segments
 from ragwatch.core.tally import Tally
 from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.judging import JudgingLoop, JudgingRules
-from ragwatch.pipeline.segment_windows import SegmentWindows
+from ragwatch.pipeline.windows import SegmentWindows
 from ragwatch.ports import ScoreRow
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry

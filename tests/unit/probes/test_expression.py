@@ -8,8 +8,7 @@ import jmespath
 import pytest
 
 from ragwatch.core.canary.definition import Failure, Hit
-from ragwatch.probes.expression import MAX_HITS, hits_of, text_of, valid_expression, vector_of
-from ragwatch.probes.failure import ExchangeError
+from ragwatch.probes.expression import MAX_HITS, ExchangeError, hits_of, text_of, valid_expression, vector_of
 
 ROWS = "hits[].{id: id, text: text, score: score}"
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
-import subprocess
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
@@ -13,7 +11,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from support.patience import DEADLINE
+from support.promtool import expects, must_hold
 
 from ragwatch.commands import cli
 from ragwatch.commands.dashboards import board_plan_of
@@ -22,7 +20,7 @@ from ragwatch.config import parse
 from ragwatch.core.criteria import Criterion
 from ragwatch.exporter.catalogue import MetricType, with_criteria
 from ragwatch.model.quantities import Quantity
-from ragwatch.rules import Links, RulePlan, prometheus, yaml_text
+from ragwatch.rules import Links, RulePlan, prometheus
 from ragwatch.rules.dashboards import PLACEHOLDER, BoardPlan, Feature, boards
 from tools.dashboard_linter import panels
 
@@ -261,24 +259,14 @@ def _asked() -> Iterator[tuple[str, float]]:
 @pytest.mark.uncounted
 def test_every_query_tells_two_deployments_apart(tmp_path: Path) -> None:
     """Each finds both, draws no two lines with the same legend, and colours means by their thresholds."""
-    promtool = shutil.which("promtool") or pytest.skip("promtool is missing: Debian package `prometheus`")
     asked = list(dict.fromkeys(_asked()))
     assert len(asked) > 90
     test = {
         "interval": "10m",
         "input_series": list(_input()),
-        "promql_expr_test": [
-            {"expr": expression, "eval_time": "110m", "exp_samples": [{"labels": "{}", "value": value}]}
-            for expression, value in asked
-        ],
+        "promql_expr_test": [expects(expression, "110m", value) for expression, value in asked],
     }
-    (tmp_path / "rules.yaml").write_text(yaml_text(prometheus(PLAN)["ragwatch-recording.yaml"]))
-    (tmp_path / "test.json").write_text(
-        json.dumps({"rule_files": ["rules.yaml"], "evaluation_interval": "10m", "tests": [test]})
-    )
-    command = [promtool, "test", "rules", str(tmp_path / "test.json")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=DEADLINE)
-    assert done.returncode == 0, (done.stdout + done.stderr)[:6000]
+    must_hold(tmp_path, prometheus(PLAN)["ragwatch-recording.yaml"], test, evaluation_interval="10m")
 
 
 def test_panels_that_may_stay_empty_stand_in_closed_rows() -> None:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
 import pytest
 from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission, an_evidence
-from support.patience import DEADLINE
 from support.postgres import shared_server
+from support.promtool import expects, must_hold
 from support.stores import WORKERS_SCHEMA, emptied
 
 from ragwatch.core.snapshot import Snapshot
@@ -20,7 +17,7 @@ from ragwatch.core.tally import Tallies
 from ragwatch.exporter.allowed_labels import AllowedLabels
 from ragwatch.exporter.families import of_snapshot
 from ragwatch.ports import Store
-from ragwatch.rules import Links, RulePlan, prometheus, yaml_text
+from ragwatch.rules import Links, RulePlan, prometheus
 from ragwatch.stores.postgres.connections import Target
 from ragwatch.stores.postgres.store import PostgresStore
 from ragwatch.stores.sqlite.store import SqliteStore
@@ -61,7 +58,6 @@ class Scrapes:
 @pytest.mark.costly
 def test_workers_add_up_to_one_process(tmp_path: Path) -> None:
     """Mean, interval, coverage and stages to 1e-9, whichever worker admits and judges, and after a restart of one."""
-    promtool = shutil.which("promtool") or pytest.skip("promtool is missing: Debian package `prometheus`")
     server = shared_server()
     emptied(server.url, WORKERS_SCHEMA)
     target, rng = Target(server.url, WORKERS_SCHEMA), Random(5)
@@ -92,21 +88,16 @@ def test_workers_add_up_to_one_process(tmp_path: Path) -> None:
     for store in (*workers.values(), alone):
         store.close()
     asked = [
-        {
-            "expr": f'count(abs({name}{{job="fleet"}} - ignoring (job) {name}{{job="alone"}}) < 1e-9)'
+        expects(
+            f'count(abs({name}{{job="fleet"}} - ignoring (job) {name}{{job="alone"}}) < 1e-9)'
             f' == bool count({name}{{job="alone"}})',
-            "eval_time": f"{STEPS}m",
-            "exp_samples": [{"labels": "{}", "value": 1}],
-        }
+            f"{STEPS}m",
+        )
         for name in FIGURES
     ]
-    (tmp_path / "rules.yaml").write_text(yaml_text(prometheus(PLAN)["ragwatch-recording.yaml"]))
     test = {
         "interval": "1m",
         "input_series": [series for one in scrapes for series in one.series()],
         "promql_expr_test": asked,
     }
-    (tmp_path / "test.json").write_text(json.dumps({"rule_files": ["rules.yaml"], "tests": [test]}))
-    command = [promtool, "test", "rules", str(tmp_path / "test.json")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=DEADLINE)
-    assert done.returncode == 0, done.stdout + done.stderr
+    must_hold(tmp_path, prometheus(PLAN)["ragwatch-recording.yaml"], test)

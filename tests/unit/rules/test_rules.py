@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import shutil
-import subprocess
 from dataclasses import replace
 from itertools import accumulate
 from math import sqrt
@@ -18,7 +15,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from support.patience import DEADLINE
+from support.promtool import expects, must_hold
 
 from ragwatch.commands import cli
 from ragwatch.commands.rules import plan_of
@@ -28,9 +25,8 @@ from ragwatch.core.estimate import Addends
 from ragwatch.core.estimators import hajek
 from ragwatch.errors import ConfigError
 from ragwatch.model.quantities import Quantity
-from ragwatch.rules import BurnRate, Links, RulePlan, alerts, impossible, operator, prometheus, yaml_text
+from ragwatch.rules import NAMES, BurnRate, Links, RulePlan, alerts, impossible, operator, prometheus, yaml_text
 from ragwatch.rules.alert import Severity
-from ragwatch.rules.groups import NAMES
 
 SUMS = ("weight", "weighted_score", "squared_weight", "squared_weight_score", "squared_weight_squared_score")
 PLAN = RulePlan("embedded", "ragwatch", Links("https://r", "https://d", "https://p"))
@@ -217,7 +213,6 @@ def test_two_replicas_are_one(tmp_path: Path) -> None:
 
     Mean to 1e-12 and standard error to 1e-9 of what the counters' totals say, interval within 0.01 of the estimator's.
     """
-    promtool = shutil.which("promtool") or pytest.skip("promtool is missing: Debian package `prometheus`")
     rng = Random(7)
     log = [(rng.choice((0.0, 0.25, 1.0, 1.0)), rng.choice((0.1, 0.5, 1.0))) for _ in range(400)]
     halves = log[:150], log[150:]
@@ -232,26 +227,14 @@ def test_two_replicas_are_one(tmp_path: Path) -> None:
         (f"all:ragwatch_quality:stderr1h{chosen}", error, 1e-9),
     ]
     cases += [(f"all:ragwatch_quality:low1h{chosen}", low, 0.01), (f"all:ragwatch_quality:high1h{chosen}", high, 0.01)]
-    asked = [
-        {
-            "expr": f"count(abs({expr} - {value!r}) < {within})",
-            "eval_time": "50m",
-            "exp_samples": [{"labels": "{}", "value": 1}],
-        }
-        for expr, value, within in cases
-    ]
-    (tmp_path / "rules.yaml").write_text(yaml_text(prometheus(PLAN)["ragwatch-recording.yaml"]))
+    asked = [expects(f"count(abs({expr} - {value!r}) < {within})", "50m") for expr, value, within in cases]
     test = {"interval": "1m", "input_series": series, "promql_expr_test": asked}
-    (tmp_path / "test.json").write_text(json.dumps({"rule_files": ["rules.yaml"], "tests": [test]}))
-    command = [promtool, "test", "rules", str(tmp_path / "test.json")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=DEADLINE)
-    assert done.returncode == 0, done.stdout + done.stderr
+    must_hold(tmp_path, prometheus(PLAN)["ragwatch-recording.yaml"], test)
 
 
 @pytest.mark.costly
 def test_a_page_of_drift_begins_and_ends_with_the_alarm(tmp_path: Path) -> None:
     """At once both times; missed scrapes are no end, nor is a restart of less than 5 minutes; a longer absence is."""
-    promtool = shutil.which("promtool") or pytest.skip("promtool is missing: Debian package `prometheus`")
     place = 'job="ragwatch",route="search",quantity="faithfulness"'
     series = {
         f'ragwatch_drift_alarm{{{place},instance="a"}}': "0x4 1x2 _ stale _ stale 1 0x5 1x2" + " stale" * 12,
@@ -260,7 +243,6 @@ def test_a_page_of_drift_begins_and_ends_with_the_alarm(tmp_path: Path) -> None:
     (alert,) = [alert for alert in alerts(PLAN) if alert.name == "RagwatchQualityDrift"]
     rule = alert.rule(PLAN)
     del rule["annotations"]
-    groups = {"groups": [{"name": "pages", "rules": [rule]}]}
     added: Any = rule["labels"]
     firing = {"exp_labels": {**added, "job": "ragwatch", "route": "search", "judge": "embedded"}}
     asked = [
@@ -283,11 +265,7 @@ def test_a_page_of_drift_begins_and_ends_with_the_alarm(tmp_path: Path) -> None:
         "input_series": [{"series": name, "values": values} for name, values in series.items()],
         "alert_rule_test": asked,
     }
-    (tmp_path / "rules.yaml").write_text(yaml_text(groups))
-    (tmp_path / "test.json").write_text(json.dumps({"rule_files": ["rules.yaml"], "tests": [test]}))
-    command = [promtool, "test", "rules", str(tmp_path / "test.json")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=DEADLINE)
-    assert done.returncode == 0, done.stdout + done.stderr
+    must_hold(tmp_path, {"groups": [{"name": "pages", "rules": [rule]}]}, test)
 
 
 def _scraped(instance: str, log: list[tuple[float, float]]) -> list[dict[str, str]]:
@@ -312,7 +290,6 @@ def test_a_counter_that_began_anew_falls_back_on_increase(tmp_path: Path) -> Non
     Largest less smallest would say 120 of the first replica, which grew by 120 + 10 + 110 (Prometheus takes the first
     value after a reset for growth); the second one, which lost nothing, grew by 60 of which half is scored.
     """
-    promtool = shutil.which("promtool") or pytest.skip("promtool is missing: Debian package `prometheus`")
     lost, kept = "0+10x12 10+10x11", "0+2.5x24"
     named = {"weight": (lost, kept), "weighted_score": (lost, "0+1.25x24")}
     series = [
@@ -325,28 +302,15 @@ def test_a_counter_that_began_anew_falls_back_on_increase(tmp_path: Path) -> Non
     ]
     place = '{job="j",judge="embedded",quantity="faithfulness",window="1h"}'
     asked = [
-        {
-            "expr": f"count(abs({figure}{place} - {value}) < 1e-9)",
-            "eval_time": "1h",
-            "exp_samples": [{"labels": "{}", "value": 1}],
-        }
+        expects(f"count(abs({figure}{place} - {value}) < 1e-9)", "1h")
         for figure, value in (
             ("all:ragwatch_quality_weight:increase1h", 240 + 60),
             ("all:ragwatch_quality_weighted_score:increase1h", 240 + 30),
             ("all:ragwatch_quality:mean1h", 0.9),
         )
     ]
-    (tmp_path / "rules.yaml").write_text(yaml_text(prometheus(PLAN)["ragwatch-recording.yaml"]))
     test = {"interval": "150s", "input_series": series, "promql_expr_test": asked}
-    (tmp_path / "test.json").write_text(json.dumps({"rule_files": ["rules.yaml"], "tests": [test]}))
-    done = subprocess.run(
-        [promtool, "test", "rules", str(tmp_path / "test.json")],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=DEADLINE,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    must_hold(tmp_path, prometheus(PLAN)["ragwatch-recording.yaml"], test)
 
 
 def test_a_route_has_its_own_threshold_and_objective() -> None:

@@ -1,9 +1,9 @@
-"""Changes of ragwatch itself become events: another configuration, another version of a judge; each once."""
+"""Changes of ragwatch itself become events, each once; and what others may report."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import AbstractAsyncContextManager, closing
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +12,22 @@ from support.kit import Clock
 
 from ragwatch.board import Board
 from ragwatch.config import Config, parse
-from ragwatch.daemon.changes import ONE_CHANGE_SECONDS, changed_sections, record_judges, record_reload
+from ragwatch.core.snapshot import Gauge
+from ragwatch.daemon.actions import MAX_DETAIL_CHARS, actions
+from ragwatch.daemon.changes import (
+    ONE_CHANGE_SECONDS,
+    EventKind,
+    changed_sections,
+    last_events,
+    record_judges,
+    record_reload,
+)
+from ragwatch.daemon.runtime import Runtime
 from ragwatch.daemon.shared import SharedState
 from ragwatch.errors import StoreError
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
+from ragwatch.web import Action, ParameterError
 
 SOURCE = {"kind": "tail", "name": "app", "path": "app.jsonl"}
 
@@ -97,3 +108,50 @@ def test_a_store_that_is_full_stops_nothing(tmp_path: Path) -> None:
         record_reload(shared, config(tmp_path), config(tmp_path, drain=5))
         record_judges(shared, {"a": "1"}, "")
         assert details(shared) == []
+
+
+async def _unused() -> None:
+    raise AssertionError
+
+
+def _no_runtime() -> AbstractAsyncContextManager[Runtime]:
+    raise AssertionError
+
+
+def report(recorded: list[tuple[str, str]]) -> Action:
+    """The action, which appends to `recorded`."""
+    return actions(_unused, _no_runtime, lambda kind, detail: recorded.append((kind, detail)))["/-/events"]
+
+
+async def test_an_event_is_recorded() -> None:
+    """With its kind; the detail is optional."""
+    recorded: list[tuple[str, str]] = []
+    assert await report(recorded)({"kind": "release", "detail": "v2"}) == "release recorded"
+    await report(recorded)({"kind": "index"})
+    assert recorded == [("release", "v2"), ("index", "")]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "told"),
+    [
+        ({}, "kind: '' is not known; use one of: release, index, other"),
+        ({"kind": "judge"}, "kind: 'judge' is not known"),
+        ({"kind": "release", "text": "v2"}, "text: is not known; use kind, detail"),
+        ({"kind": "release", "detail": "x" * (MAX_DETAIL_CHARS + 1)}, "501 characters, at most 500"),
+    ],
+)
+async def test_other_events_are_refused(parameters: dict[str, str], told: str) -> None:
+    """Kinds are few, because each is a series; those of ragwatch itself cannot be reported."""
+    recorded: list[tuple[str, str]] = []
+    with pytest.raises(ParameterError, match=told):
+        await report(recorded)(parameters)
+    assert recorded == []
+
+
+def test_the_series_has_few_kinds() -> None:
+    """Whatever kinds are stored, by earlier versions as well."""
+    times = {**dict.fromkeys(EventKind, 3.0), "party": 5.0, "rollout": 4.0}
+    gauges = last_events(times)
+    assert {labels for _, labels in gauges} == {(kind,) for kind in EventKind}
+    assert gauges[Gauge.LAST_EVENT, ("other",)] == 5.0
+    assert last_events({}) == {}
