@@ -3,19 +3,33 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from ragwatch import __version__
 from ragwatch.core.estimate import Estimate
-from ragwatch.core.labels.annotators import AnnotatorShares
+from ragwatch.core.estimators.correlation import Correlation
 from ragwatch.core.sample import OTHER
 from ragwatch.core.snapshot import EstimateRow, Gauge, Snapshot
 from ragwatch.core.tally import PartOutcome, Tally, lines_read
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity, quantity_of
 from ragwatch.model.reasons import UnknownReason
 from ragwatch.model.stages import Stage
-from ragwatch.web.overview_types import Figure, JudgeFigures, Overview, RouteFigures, StageShare
+from ragwatch.web import figure_replies
+from ragwatch.web.figure_replies import (
+    Alarm,
+    FailingAnswer,
+    Figure,
+    Interval,
+    JudgeCounts,
+    JudgeFigures,
+    Level,
+    RouteFigures,
+    SourceLine,
+    StageShare,
+    UserScore,
+)
 from ragwatch.web.scope import PageScope
 
 _STATES = ("bad", "unsure", "good", "plain")  # the worst first
@@ -70,8 +84,8 @@ def overview(
     now: float,
     window: str | None = None,
     problems: Iterable[str] = (),
-    failing: Sequence[Mapping[str, object]] = (),
-) -> Overview:
+    failing: Sequence[FailingAnswer] = (),
+) -> figure_replies.Snapshot:
     """Builds the data of the overview page.
 
     Args:
@@ -90,6 +104,7 @@ def overview(
     alarms = active_alarms(shown)
     state = _overall(states, alarms)
     return {
+        "version": __version__,
         "at": None if snapshot is None else snapshot.at,
         "now": now,
         "window": builder.window,
@@ -104,15 +119,15 @@ def overview(
         "routes": routes,
         "sources": [_source(builder, source) for source in _names(scope.sources, shown.lags)],
         "judges": [_judge(builder, judge) for judge in _names(scope.judges, shown.judges)],
-        "failing": [dict(sample) for sample in failing],
+        "failing": failing,
         "unpaged": list(scope.unpaged),
     }
 
 
-def active_alarms(snapshot: Snapshot) -> list[dict[str, str]]:
+def active_alarms(snapshot: Snapshot) -> list[Alarm]:
     """Returns the active drift alarms: of answers, of the traffic, of judges."""
     gauges = {Gauge.DRIFT_ALARM: "answers", Gauge.TRAFFIC_DRIFT_ALARM: "traffic", Gauge.JUDGE_DRIFT_ALARM: "judge"}
-    active = [
+    active: list[Alarm] = [
         {"kind": kind, "name": labels[0], "route": labels[1] if len(labels) > 1 else ""}
         for gauge, kind in gauges.items()
         for (one, labels), value in snapshot.gauges.items()
@@ -121,7 +136,7 @@ def active_alarms(snapshot: Snapshot) -> list[dict[str, str]]:
     return sorted(active, key=lambda alarm: (alarm["kind"], alarm["name"], alarm["route"]))
 
 
-def _overall(states: Sequence[str], alarms: Sequence[Mapping[str, str]]) -> str:
+def _overall(states: Sequence[str], alarms: Sequence[Alarm]) -> str:
     """The worst state of all figures; an alarm about answers is as bad as a threshold, any other leaves it open."""
     kinds = {alarm["kind"] for alarm in alarms}
     if "answers" in kinds or "bad" in states:
@@ -129,7 +144,7 @@ def _overall(states: Sequence[str], alarms: Sequence[Mapping[str, str]]) -> str:
     return "unsure" if kinds else next((state for state in _STATES if state in states), "silent")
 
 
-def _headline(state: str, states: Sequence[str], alarms: Sequence[Mapping[str, str]]) -> str:
+def _headline(state: str, states: Sequence[str], alarms: Sequence[Alarm]) -> str:
     drifted = any(alarm["kind"] == "answers" for alarm in alarms)
     if drifted:
         return "Answer quality has drifted" + (", and is worse than a threshold" if "bad" in states else "")
@@ -183,37 +198,24 @@ def _route(builder: _OverviewBuilder, route: str) -> RouteFigures:
     }
 
 
-def _user_score(builder: _OverviewBuilder, route: str) -> dict[str, object] | None:
+def interval_of(estimate: Estimate | Correlation) -> Interval:
+    """A mean with its interval."""
+    return {"value": estimate.value, "low": estimate.low, "high": estimate.high, "n": estimate.n}
+
+
+def _user_score(builder: _OverviewBuilder, route: str) -> UserScore | None:
     """Mean score by users of the rated answers; `response` is the share that was rated. None without feedback."""
     for row in builder.snapshot.user_scores.rows:
         if (row.route, row.window) == (route, builder.window):
-            estimate = row.estimate
             return {
-                "value": estimate.value,
-                "low": estimate.low,
-                "high": estimate.high,
-                "bound_low": estimate.bound_low,
-                "bound_high": estimate.bound_high,
-                "n": estimate.n,
-                "n_eff": estimate.n_eff,
-                "response": estimate.coverage,
+                **interval_of(row.estimate),
+                "bound_low": row.estimate.bound_low,
+                "bound_high": row.estimate.bound_high,
+                "n_eff": row.estimate.n_eff,
+                "response": row.estimate.coverage,
                 "last_sample_at": builder.snapshot.user_scores.last_sample.get(route),
             }
     return None
-
-
-def _correlations(snapshot: Snapshot, judge: str) -> dict[str, dict[str, float]]:
-    """How the scores of a judge go with those of users, by quantity."""
-    return {
-        str(one.quantity): {
-            "value": one.correlation.value,
-            "low": one.correlation.low,
-            "high": one.correlation.high,
-            "n": one.correlation.n,
-        }
-        for one in snapshot.user_scores.correlations
-        if one.judge == judge
-    }
 
 
 def _stages(builder: _OverviewBuilder, route: str) -> list[StageShare]:
@@ -268,9 +270,9 @@ def _figure(builder: _OverviewBuilder, quantity: Quantity, route: str, judge: st
         "value": estimate.value,
         "low": estimate.low,
         "high": estimate.high,
+        "n": estimate.n,
         "bound_low": estimate.bound_low,
         "bound_high": estimate.bound_high,
-        "n": estimate.n,
         "n_eff": estimate.n_eff,
         "interval": estimate.interval,
         "corrected": None if level_row is None else _corrected(level_row),
@@ -282,10 +284,10 @@ def _level(builder: _OverviewBuilder, row: EstimateRow) -> EstimateRow | None:
     return next((one for one in builder.snapshot.corrected if one.place == row.place and not one.reference), None)
 
 
-def _corrected(level: EstimateRow) -> dict[str, object]:
+def _corrected(level: EstimateRow) -> Level:
     """The figures of a level, with the annotators behind it."""
     estimate, shares = level.estimate, level.annotators
-    figures = {
+    figures: Level = {
         "value": estimate.value,
         "low": estimate.low,
         "high": estimate.high,
@@ -294,25 +296,23 @@ def _corrected(level: EstimateRow) -> dict[str, object]:
         "labels_given": level.labels_given,
         "calibrated": level.calibrated,
     }
-    return figures | ({} if shares is None else _annotators(shares))
-
-
-def _annotators(shares: AnnotatorShares) -> dict[str, object]:
-    return {
-        "annotators": shares.count,
-        "stands_on": shares.stands_on,
-        "greatest_change": shares.change,
-        "without": [
-            {
-                "annotator": one.annotator,
-                "labels": one.labels,
-                "value": None if one.estimate is None else one.estimate.value,
-                "low": None if one.estimate is None else one.estimate.low,
-                "high": None if one.estimate is None else one.estimate.high,
-            }
-            for one in shares.without
-        ],
-    }
+    if shares is not None:
+        figures |= {
+            "annotators": shares.count,
+            "stands_on": shares.stands_on,
+            "greatest_change": shares.change,
+            "without": [
+                {
+                    "annotator": one.annotator,
+                    "labels": one.labels,
+                    "value": None if one.estimate is None else one.estimate.value,
+                    "low": None if one.estimate is None else one.estimate.low,
+                    "high": None if one.estimate is None else one.estimate.high,
+                }
+                for one in shares.without
+            ],
+        }
+    return figures
 
 
 def state_of(level: Estimate | None, threshold: float | None, *, lower_is_better: bool) -> str:
@@ -341,7 +341,7 @@ def _why(builder: _OverviewBuilder, quantity: Quantity, route: str, judge: str) 
     return "no answer sampled yet"
 
 
-def _source(builder: _OverviewBuilder, source: str) -> dict[str, object]:
+def _source(builder: _OverviewBuilder, source: str) -> SourceLine:
     lag = builder.snapshot.lags.get(source)
     return {
         "source": source,
@@ -365,7 +365,7 @@ def _lost_parts(builder: _OverviewBuilder, source: str) -> dict[str, float]:
     return {f"{outcome} parts": number for outcome, number in parts.items() if outcome != PartOutcome.JOINED}
 
 
-def _judge(builder: _OverviewBuilder, judge: str) -> dict[str, object]:
+def _judge(builder: _OverviewBuilder, judge: str) -> JudgeCounts:
     kind, version = builder.snapshot.judges.get(judge, (None, None))
     unjudged: defaultdict[str, float] = defaultdict(float)
     judged = 0.0
@@ -381,5 +381,9 @@ def _judge(builder: _OverviewBuilder, judge: str) -> dict[str, object]:
         "judged": judged,
         "unjudged": dict(sorted(unjudged.items(), key=lambda item: (-item[1], item[0]))),
         "pending": builder.snapshot.pending.get(judge, 0),
-        "user_correlations": _correlations(builder.snapshot, judge),
+        "user_correlations": {
+            str(one.quantity): interval_of(one.correlation)
+            for one in builder.snapshot.user_scores.correlations
+            if one.judge == judge
+        },
     }

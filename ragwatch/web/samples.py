@@ -15,6 +15,7 @@ from ragwatch.model.quantities import Quantity, quantity_of
 from ragwatch.model.stages import FAULTS, Stage
 from ragwatch.ports import PackedVerdict, Query, Store, StoredVerdict
 from ragwatch.web.audit_trail import shown
+from ragwatch.web.figure_replies import FailingAnswer
 
 KEY = re.compile(r"[0-9a-f]{32}")
 MAX_LIMIT, DEFAULT_LIMIT = 500, 50
@@ -279,7 +280,7 @@ def next_address(pairs: Iterable[tuple[str, str]], query: Query) -> Callable[[Pa
     return address
 
 
-def failing(store: Store) -> list[dict[str, object]]:
+def failing(store: Store) -> list[FailingAnswer]:
     """Reads the newest answers with a stage at fault, newest first, for the overview.
 
     Raises:
@@ -291,17 +292,17 @@ def failing(store: Store) -> list[dict[str, object]]:
     return [_failing_row(stored) for stored in newest]
 
 
-def _failing_row(stored: StoredVerdict) -> dict[str, object]:
+def _failing_row(stored: StoredVerdict) -> FailingAnswer:
     verdict = stored.verdict
     question = None if stored.sample is None else stored.sample.get("question")
     if isinstance(question, str) and len(question) > QUESTION_CHARS:
         question = question[: QUESTION_CHARS - 1] + "…"
-    return {
+    row: FailingAnswer = {
         "key": verdict.key,
         "at": verdict.at,
         "route": verdict.route,
         "judge": verdict.judge,
         "stage": verdict.stage,
         "question": question,
-        **({} if stored.damage is None else {"error": stored.damage}),
     }
+    return row if stored.damage is None else {**row, "error": stored.damage}

@@ -15,7 +15,7 @@ from ragwatch.core.snapshot import EstimateRow, Gauge, Lag, Snapshot
 from ragwatch.core.tally import Tally
 from ragwatch.model.quantities import Quantity
 from ragwatch.web.overview import overview
-from ragwatch.web.pages import overview_page
+from ragwatch.web.pages import page
 from ragwatch.web.scope import PageScope
 
 SCOPE = PageScope(("app",), ("search", "support"), (JUDGE,), ("15m", "1h"), {"faithfulness": 0.7})
@@ -94,9 +94,9 @@ def test_a_standing_drift_alarm_is_not_green(gauge: Gauge, labels: Any, state: s
     route = view["routes"][0]
     expected = ("bad", ["faithfulness"]) if state == "bad" else ("good", [])
     assert (route["state"], route["threshold_state"], route["drift"]) == (expected[0], "good", expected[1])
-    page = overview_page({"version": "1", **view})
-    assert f'<section class="banner {state}">' in page
-    assert labels[0] in page.split("</section>")[0]
+    shown = page("overview.html", {"version": "1", **view})
+    assert f'<section class="banner {state}">' in shown
+    assert labels[0] in shown.split("</section>")[0]
 
 
 def test_drift_and_a_threshold_are_both_said() -> None:

@@ -10,7 +10,7 @@ from support.snapshots import AT, JUDGE, KEY, small
 
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.web.overview import overview
-from ragwatch.web.pages import clock, overview_page, size
+from ragwatch.web.pages import clock, page, size
 from ragwatch.web.scope import PageScope
 
 SCOPE = PageScope(("app",), ("search", "support"), (JUDGE,), ("15m", "1h"), {"faithfulness": 0.7})
@@ -21,7 +21,7 @@ def html(question: str | None = "Why?", scope: PageScope = SCOPE) -> str:
     """The overview page with one failing answer."""
     failing = [{"key": KEY, "at": AT, "route": "search", "stage": "retrieval", "judge": JUDGE, "question": question}]
     view = overview(small(), scope, now=AT, problems=[f"problem {question}"], failing=failing)
-    return overview_page({"version": "1", **view})
+    return page("overview.html", {"version": "1", **view})
 
 
 def test_hostile_text_is_escaped_everywhere() -> None:
@@ -52,15 +52,15 @@ def test_what_an_engineer_looks_for_is_there() -> None:
 def test_it_is_said_what_an_interval_is_good_for() -> None:
     """One look; for those who look all day there is another band. Where no interval is shown, nothing is said."""
     assert "A confidence interval is valid for a single look at its window." in html()
-    silent = overview_page({"version": "1", **overview(None, SCOPE, now=AT)})
+    silent = page("overview.html", {"version": "1", **overview(None, SCOPE, now=AT)})
     assert "A confidence interval is valid" not in silent
 
 
 def test_a_figure_that_is_past_is_marked() -> None:
     """Where the newest answer is older than the window, the figure is stale, and says so; else it does not."""
     stuck = small(AT - 4000)
-    page = overview_page({"version": "1", **overview(stuck, SCOPE, now=AT, window="1h")})
-    assert page.count("⚠ stale") == 1
+    shown = page("overview.html", {"version": "1", **overview(stuck, SCOPE, now=AT, window="1h")})
+    assert shown.count("⚠ stale") == 1
     assert "stale" not in html()
 
 
@@ -80,9 +80,9 @@ def test_a_forgotten_question_is_not_invented() -> None:
 
 def test_the_empty_page() -> None:
     """Before anything is known the page still stands."""
-    page = overview_page({"version": "1", **overview(None, PageScope(), now=AT)})
-    assert "No data yet" in page
-    assert "No digest has run yet" in page
+    shown = page("overview.html", {"version": "1", **overview(None, PageScope(), now=AT)})
+    assert "No data yet" in shown
+    assert "No digest has run yet" in shown
 
 
 @pytest.mark.parametrize("at", [1e300, float("nan"), -1e18])
