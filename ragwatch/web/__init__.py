@@ -8,8 +8,8 @@ from ragwatch.web.authenticator import Authenticator
 from ragwatch.web.grpc_server import GrpcServer, grpc_library
 from ragwatch.web.grpc_tls import GrpcTls, build_grpc_tls
 from ragwatch.web.guard import allowed_hosts
+from ragwatch.web.operations import Rejudge, RejudgeFields
 from ragwatch.web.prompt_page import RebuiltPrompts
-from ragwatch.web.rejudging import Rejudge, RejudgeFields
 from ragwatch.web.request_limit import BusyError
 from ragwatch.web.samples import ParameterError
 from ragwatch.web.scope import PageScope

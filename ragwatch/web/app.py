@@ -32,18 +32,16 @@ from ragwatch.web.downloads import download_routes
 from ragwatch.web.drift_page import drift_routes
 from ragwatch.web.drift_replies import Canaries
 from ragwatch.web.entity_tags import EntityTags
-from ragwatch.web.erasure import Forget, erasure_routes
 from ragwatch.web.figure_replies import FailingAnswer, Snapshot
 from ragwatch.web.forms import FormGuard
 from ragwatch.web.guard import HEADERS, NO_STORE, RequestGuard
-from ragwatch.web.label_authors import LabelRate
 from ragwatch.web.label_page import label_page_routes
-from ragwatch.web.labels import LabelService, label_routes
+from ragwatch.web.labels import LabelService
 from ragwatch.web.openapi import openapi_routes
+from ragwatch.web.operations import Forget, Rejudge, operation_routes
 from ragwatch.web.overview import overview
 from ragwatch.web.pages import Site, page
 from ragwatch.web.prompt_page import Prompts, prompt_routes
-from ragwatch.web.rejudging import Rejudge, rejudge_routes
 from ragwatch.web.reply import json_reply
 from ragwatch.web.request_limit import MIB, BusyError, RequestLimit
 from ragwatch.web.route_page import route_routes
@@ -57,16 +55,7 @@ KIND_OF_PATH = {"/v1/traces": "otlp", "/v1/logs": "otlp"}
 PARAMETER = "source"
 
 
-def ingest_routes(receivers: Callable[[], Receivers]) -> list[Route]:
-    """Builds the routes.
-
-    Args:
-        receivers: Returns the handlers of the configured sources, by path and name of the source.
-    """
-    return [Route(path, _handler(path, receivers), methods=["POST"]) for path in sorted(INGEST_PATHS)]
-
-
-def _handler(path: str, receivers: Callable[[], Receivers]) -> Callable[[Request], Awaitable[Response]]:
+def _receiver(path: str, receivers: Callable[[], Receivers]) -> Callable[[Request], Awaitable[Response]]:
     async def handle(request: Request) -> Response:
         by_source = receivers().get(path, {})
         names = request.query_params.getlist(PARAMETER)
@@ -144,16 +133,12 @@ def build_app(  # noqa: PLR0913 - dependencies, by keyword
     """
     limit = RequestLimit(threads=PAGE_THREADS, total=PAGE_BYTES, seconds=PATIENCE_SECONDS)
     site = Site(board, store, scope, clock, limit)
-    rate = LabelRate(policy.refused)
     return Starlette(
         routes=[
             *_process_routes(render, ready),
-            *_action_routes(actions),
-            *ingest_routes(receivers),
-            *erasure_routes(forget),
-            *rejudge_routes(rejudge),
-            *label_routes(labels, limit, rate),
-            *label_page_routes(site, labels, rate),
+            *_post_routes(actions, receivers),
+            *operation_routes(forget, rejudge),
+            *label_page_routes(site, labels, policy.refused),
             *_overview_routes(site, ready),
             *prompt_routes(site, prompts),
             *(route for routes in _SITE_ROUTES for route in routes(site)),
@@ -274,8 +259,10 @@ def _middleware(policy: RequestPolicy, audit: AuditRecord | None) -> list[Middle
     ]
 
 
-def _action_routes(actions: Mapping[str, Action]) -> list[Route]:
+def _post_routes(actions: Mapping[str, Action], receivers: Callable[[], Receivers]) -> list[Route]:
+    """Routes of actions, and of records that are sent to sources."""
     return [
+        *(Route(path, _receiver(path, receivers), methods=["POST"]) for path in sorted(INGEST_PATHS)),
         *(Route(path, _post_handler(action), methods=["POST"]) for path, action in actions.items()),
         *(Route(path, _post_only, methods=_NOT_GET) for path in actions),
     ]

@@ -27,7 +27,7 @@ from ragwatch.web.forms import FIELD, FORM_TOKEN
 from ragwatch.web.json_body import read_body
 from ragwatch.web.label_authors import LabelRate, author, check_author
 from ragwatch.web.label_form import CALIBRATING, label_record, task_view
-from ragwatch.web.labels import MAX_TASKS, LabelService, annotator_name
+from ragwatch.web.labels import MAX_TASKS, LabelService, annotator_name, label_routes
 from ragwatch.web.pages import Site, page
 from ragwatch.web.request_limit import MIB
 from ragwatch.web.samples import KEY, ParameterError
@@ -87,16 +87,19 @@ class _Form:
 Handler = Callable[[LabelService, _Form], Response]
 
 
-def label_page_routes(site: Site, annotation: Callable[[], LabelService] | None, rate: LabelRate) -> list[Route]:
-    """`GET /label`, and `POST /label` for the forms of the page; none without a label service.
+def label_page_routes(
+    site: Site, annotation: Callable[[], LabelService] | None, refused: Callable[[str], None]
+) -> list[Route]:
+    """`/label` for the page and its forms, and the routes of the API for labels; none without a label service.
 
     Args:
         site: Its board holds the levels that labels narrow.
         annotation: Returns the label service.
-        rate: Counts the labels of each authenticated annotator.
+        refused: Called with the reason of each refusal.
     """
     if annotation is None:
         return []
+    rate = LabelRate(refused)
 
     async def answer(handler: Handler, form: _Form) -> ASGIApp:
         return await site.limit.answer(lambda: _handled(handler, annotation(), form), PAGE_SIZE)
@@ -117,7 +120,11 @@ def label_page_routes(site: Site, annotation: Callable[[], LabelService] | None,
         return _next(form)
 
     actions: dict[str, Handler] = {"start": _start, "save": save, "undo": _undo}
-    return [Route(LABEL_PATH, show), Route(LABEL_PATH, act, methods=["POST"])]
+    return [
+        Route(LABEL_PATH, show),
+        Route(LABEL_PATH, act, methods=["POST"]),
+        *label_routes(annotation, site.limit, rate),
+    ]
 
 
 def _form_of(request: Request, values: Mapping[str, str]) -> _Form:

@@ -66,16 +66,14 @@ class LabelService(Protocol):
         ...
 
 
-def label_routes(annotation: Callable[[], LabelService] | None, limit: RequestLimit, rate: LabelRate) -> list[Route]:
-    """`POST /v1/labels/tasks`, `/v1/labels`, `/v1/labels/revoke`, `GET /api/v1/labels`; none without a label service.
+def label_routes(annotation: Callable[[], LabelService], limit: RequestLimit, rate: LabelRate) -> list[Route]:
+    """`POST /v1/labels/tasks`, `/v1/labels`, `/v1/labels/revoke`, `GET /api/v1/labels`.
 
     Args:
         annotation: Returns the label service.
         limit: Limits concurrent requests.
         rate: Counts the labels of each authenticated annotator.
     """
-    if annotation is None:
-        return []
 
     async def tasks(request: Request) -> ASGIApp:
         body, user = await read_body(request), author(request)
