@@ -37,6 +37,7 @@ from ragwatch.web.forms import FormGuard
 from ragwatch.web.guard import HEADERS, NO_STORE, RequestGuard
 from ragwatch.web.label_page import label_page_routes
 from ragwatch.web.labels import LabelService
+from ragwatch.web.last_week import changes_since_last_week
 from ragwatch.web.openapi import openapi_routes
 from ragwatch.web.operations import Forget, Rejudge, operation_routes
 from ragwatch.web.overview import overview
@@ -194,7 +195,9 @@ def _overview_routes(site: Site, problems: Callable[[], tuple[str, ...]]) -> lis
                 why.append(f"the store cannot be read: {error}")
         window = request.query_params.get("window")
         latest, scope = site.board.latest(), site.scope()
-        return overview(latest, scope, now=site.clock(), window=window, problems=why, failing=failing), 200
+        changes = changes_since_last_week(site, window)
+        shown = overview(latest, scope, now=site.clock(), window=window, problems=why, failing=failing, changes=changes)
+        return shown, 200
 
     def suites(_: Request) -> tuple[Canaries, int]:
         return canaries(site.store, suites_of(site.scope(), site.board.latest()), now=site.clock()), 200

@@ -14,7 +14,7 @@ from ragwatch import __version__
 from ragwatch.core.sample import OTHER
 from ragwatch.model.quantities import Quantity
 from ragwatch.web.audit_trail import shown
-from ragwatch.web.causes import DEFAULT_WINDOW, CauseQuestion, causes_view, question_of
+from ragwatch.web.causes import DEFAULT_WINDOW, CauseQuestion, causes_view, question_of, short_clock
 from ragwatch.web.drift_replies import Causes, CausesLine
 from ragwatch.web.pages import REFRESH, Site
 from ragwatch.web.request_limit import MIB, RequestLimit
@@ -70,7 +70,14 @@ def cause_routes(site: Site) -> list[Route]:
 
     def context(request: Request, causes: Causes | None, error: str | None) -> dict[str, object]:
         fields = form(_pairs(request), site.scope())
-        return {"now": site.clock(), "form": fields, "view": causes, "error": error, "slice_filter": slice_filter}
+        return {
+            "now": site.clock(),
+            "form": fields,
+            "view": causes,
+            "error": error,
+            "slice_filter": slice_filter,
+            "short": _short,
+        }
 
     return [
         own.page(
@@ -87,6 +94,10 @@ def cause_routes(site: Site) -> list[Route]:
 
 def _pairs(request: Request) -> Pairs:
     return [pair for pair in request.query_params.multi_items() if pair[0] != REFRESH]
+
+
+def _short(at: float, now: float) -> str:
+    return short_clock(at, now=now)
 
 
 def slice_filter(cause: Mapping[str, object]) -> str:

@@ -16,15 +16,15 @@ from starlette.routing import Route
 from ragwatch.core.before_after import Sides, difference, sides_of
 from ragwatch.core.compare_line import ComparedAnswer, answer_of, compare_answers, compare_line
 from ragwatch.core.estimate import Addends
-from ragwatch.core.trends import DAY, HOUR, TrendKind, estimate_of, mean_of
+from ragwatch.core.trends import DAY, HOUR, TrendKey, TrendKind, estimate_of, mean_of
 from ragwatch.errors import StoreError
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.ports import Query, RecordedEvent, Store, TrendQuery, TrendSums
 from ragwatch.web.figure_replies import Alarm, ChangeRow, Changes, ChangeSides, ComparedMeans, SideMean
-from ragwatch.web.overview import active_alarms
+from ragwatch.web.headline import active_alarms
 from ragwatch.web.pages import Site, event_line
 from ragwatch.web.request_limit import MIB
-from ragwatch.web.samples import ParameterError, moment
+from ragwatch.web.samples import MAX_LIMIT, ParameterError, moment
 from ragwatch.web.scope import PageScope
 
 MAX_ANSWERS = 200
@@ -189,7 +189,8 @@ def changes(wanted: ChangeRequest, store: Store | None, scope: PageScope, *, now
     try:
         if store is not None:
             events = [event for event in store.events(sides.before) if event.at < sides.after]
-            rows = _rows(_sums(store, wanted, judge, sides), sides, wanted, judge, scope.confidence)
+            sums, sides = _split_sums(store, wanted, judge, sides)
+            rows = _rows(sums, sides, wanted, judge, scope.confidence)
             if wanted.questions and not wanted.suite:
                 seconds, confidence = SPANS[wanted.span], scope.confidence
                 same = same_questions(
@@ -234,6 +235,36 @@ def _sums(store: Store, wanted: ChangeRequest, judge: str, sides: Sides) -> list
     kind, place = (TrendKind.CANARY, wanted.suite) if wanted.suite else (TrendKind.SCORE, wanted.route)
     rows = store.trends(TrendQuery(kind, place, sides.span, sides.span, since=sides.before, until=sides.after))
     return [row for row in rows if row.series.judge == judge]
+
+
+def _split_sums(store: Store, wanted: ChangeRequest, judge: str, sides: Sides) -> tuple[list[TrendSums], Sides]:
+    """The sums of both sides, which meet at the instant if its bucket can be split."""
+    sums, parts = _sums(store, wanted, judge, sides), _parts_of_bucket(store, wanted, judge, sides)
+    if parts is None:
+        return sums, sides
+    whole = [row for row in sums if row.start != sides.end]
+    return [*whole, *parts], sides._replace(end=wanted.at, start=wanted.at)
+
+
+def _parts_of_bucket(store: Store, wanted: ChangeRequest, judge: str, sides: Sides) -> list[TrendSums] | None:
+    """The sums of the bucket that contains the instant, split there; None for none, or one of too many answers.
+
+    So a release is compared from its first answer on, not from the next full bucket.
+    """
+    if wanted.suite or sides.end == sides.start:
+        return None
+    query = Query(route=wanted.route, judge=judge, since=sides.end, until=sides.start, limit=MAX_LIMIT)
+    stored = store.summaries(query)
+    if len(stored) >= MAX_LIMIT:
+        return None
+    parts = []
+    for verdict in (one.verdict for one in stored):
+        start = sides.before if verdict.at < wanted.at else int(sides.start)
+        for quantity, score in verdict.scores.items():
+            if score is not None:
+                series = TrendKey(TrendKind.SCORE, wanted.route, str(quantity), judge, verdict.judge_version)
+                parts.append(TrendSums(series, start, Addends.one(score, verdict.probability)))
+    return parts
 
 
 class _NewestVersion(NamedTuple):

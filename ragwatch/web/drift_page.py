@@ -202,10 +202,13 @@ class _DriftRows:
         runs = self._past.get((TRAFFIC_KIND, f"{signal}/{route}"), [])
         body = runs[0].body if alarm and runs else {}
         since = runs[0].at if alarm and runs else None
+        evidence = self._value(Gauge.TRAFFIC_DRIFT_EVIDENCE, (signal, route))
+        limit = self._value(Gauge.TRAFFIC_DRIFT_THRESHOLD, (signal, route)) or body.get("threshold")
         return {
             "signal": signal,
             "route": route,
-            "evidence": self._value(Gauge.TRAFFIC_DRIFT_EVIDENCE, (signal, route)),
+            "evidence": evidence,
+            "words": None if evidence is None or not limit else evidence_words(evidence, limit),
             "threshold": body.get("threshold"),
             "alarm": alarm,
             "since": since,

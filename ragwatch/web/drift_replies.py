@@ -95,6 +95,7 @@ class TrafficDrift(DatedAlarm):
     route: str
     cut: Annotated[object, Also(description="above which value requests are counted: a number, or a text such as yes")]
     direction: str | None
+    words: str | None
 
 
 class PausedSignal(TypedDict):

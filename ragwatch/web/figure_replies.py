@@ -54,6 +54,14 @@ class Level(Interval):
     without: NotRequired[Sequence[WithoutAnnotator]]
 
 
+class Difference(TypedDict):
+    """The later mean less the earlier one; canary runs have no interval."""
+
+    value: float
+    low: float | None
+    high: float | None
+
+
 class Figure(TypedDict):
     """One quantity of a route by one judge; what an estimate consists of is absent where there is none."""
 
@@ -73,6 +81,7 @@ class Figure(TypedDict):
     n_eff: NotRequired[float]
     interval: NotRequired[str]
     corrected: NotRequired[Level | None]
+    change: NotRequired[Difference | None]
 
 
 class JudgeFigures(TypedDict):
@@ -86,12 +95,13 @@ class JudgeFigures(TypedDict):
 
 
 class StageShare(TypedDict):
-    """The share of the judged answers with one stage at fault, and where it begins in a stacked bar."""
+    """The share of the judged answers of the window with one stage at fault; the usual one is of the baseline."""
 
     stage: StageName
     count: float
     share: Share
     start: float
+    usual: Share | None
 
 
 class UserScore(Interval):
@@ -156,14 +166,17 @@ class JudgeCounts(TypedDict):
 
 
 class FailingAnswer(TypedDict):
-    """A stored answer with a stage at fault."""
+    """A stored answer with a stage at fault, the beginning of its texts, and its worst score about that stage."""
 
     key: Key
     at: Time
     route: str
     judge: str
     stage: str | None
+    quantity: str | None
+    score: float | None
     question: str | None
+    answer: str | None
     error: NotRequired[str]
 
 
@@ -201,6 +214,7 @@ class LevelRow(TypedDict):
     baseline: float | None
     moved: Annotated[str, Also(enum=["worse", "not worse"])] | None
     samples: str | None
+    change: Difference | None
 
 
 class RouteLevel(TypedDict):
@@ -325,14 +339,6 @@ class SideMean(TypedDict):
     low: float | None
     high: float | None
     n: Count
-
-
-class Difference(TypedDict):
-    """The second mean less the first one; canary runs have no interval."""
-
-    value: float
-    low: float | None
-    high: float | None
 
 
 class ComparedMeans(TypedDict):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from types import MappingProxyType
 
 from ragwatch import __version__
 from ragwatch.core.estimate import Estimate
@@ -18,7 +19,7 @@ from ragwatch.model.reasons import UnknownReason
 from ragwatch.model.stages import Stage
 from ragwatch.web import figure_replies
 from ragwatch.web.figure_replies import (
-    Alarm,
+    Difference,
     FailingAnswer,
     Figure,
     Interval,
@@ -30,16 +31,12 @@ from ragwatch.web.figure_replies import (
     StageShare,
     UserScore,
 )
+from ragwatch.web.headline import STATES, active_alarms, overall, state_of
 from ragwatch.web.scope import PageScope
 
-_STATES = ("bad", "unsure", "good", "plain")  # the worst first
-_HEADLINES = {
-    "bad": "Quality is worse than a threshold",
-    "unsure": "Inconclusive: the interval of a level includes its threshold, or there is no level yet",
-    "good": "Quality meets its thresholds",
-    "plain": "No thresholds are configured",
-    "silent": "No data yet",
-}
+Changes = Mapping[tuple[str, str, str], Difference]
+"""By quantity, route and judge: the mean of a window less that of the same hours a week ago."""
+NO_CHANGES: Changes = MappingProxyType({})
 _MAX_FILES = 5  # unreadable files to list: an unreadable folder may have thousands
 
 
@@ -51,6 +48,7 @@ class _OverviewBuilder:
     scope: PageScope
     now: float
     window: str
+    changes: Changes
 
     @property
     def default(self) -> str:
@@ -85,6 +83,7 @@ def overview(
     window: str | None = None,
     problems: Iterable[str] = (),
     failing: Sequence[FailingAnswer] = (),
+    changes: Changes = NO_CHANGES,
 ) -> figure_replies.Snapshot:
     """Builds the data of the overview page.
 
@@ -95,14 +94,15 @@ def overview(
         window: Selected window; None or an unknown one selects the shortest with an estimate.
         problems: Reasons why the process is not ready.
         failing: The newest samples with a stage at fault.
+        changes: What has changed since last week.
     """
     shown = snapshot or Snapshot(at=now)
     windows = windows_of(snapshot, scope)
-    builder = _OverviewBuilder(shown, scope, now, _window(shown, windows, window))
+    builder = _OverviewBuilder(shown, scope, now, window_of(snapshot, scope, window), changes)
     routes = [_route(builder, route) for route in routes_of(shown, scope)]
     states = [figure["state"] for route in routes for judge in route["judges"] for figure in judge["figures"]]
     alarms = active_alarms(shown)
-    state = _overall(states, alarms)
+    state, headline = overall(routes, alarms)
     return {
         "version": __version__,
         "at": None if snapshot is None else snapshot.at,
@@ -110,7 +110,7 @@ def overview(
         "window": builder.window,
         "windows": list(windows),
         "state": state,
-        "headline": _headline(state, states, alarms),
+        "headline": headline,
         "drift": alarms,
         "bad": states.count("bad"),
         "unsure": states.count("unsure"),
@@ -124,43 +124,16 @@ def overview(
     }
 
 
-def active_alarms(snapshot: Snapshot) -> list[Alarm]:
-    """Returns the active drift alarms: of answers, of the traffic, of judges."""
-    gauges = {Gauge.DRIFT_ALARM: "answers", Gauge.TRAFFIC_DRIFT_ALARM: "traffic", Gauge.JUDGE_DRIFT_ALARM: "judge"}
-    active: list[Alarm] = [
-        {"kind": kind, "name": labels[0], "route": labels[1] if len(labels) > 1 else ""}
-        for gauge, kind in gauges.items()
-        for (one, labels), value in snapshot.gauges.items()
-        if one is gauge and value
-    ]
-    return sorted(active, key=lambda alarm: (alarm["kind"], alarm["name"], alarm["route"]))
-
-
-def _overall(states: Sequence[str], alarms: Sequence[Alarm]) -> str:
-    """The worst state of all figures; an alarm about answers is as bad as a threshold, any other leaves it open."""
-    kinds = {alarm["kind"] for alarm in alarms}
-    if "answers" in kinds or "bad" in states:
-        return "bad"
-    return "unsure" if kinds else next((state for state in _STATES if state in states), "silent")
-
-
-def _headline(state: str, states: Sequence[str], alarms: Sequence[Alarm]) -> str:
-    drifted = any(alarm["kind"] == "answers" for alarm in alarms)
-    if drifted:
-        return "Answer quality has drifted" + (", and is worse than a threshold" if "bad" in states else "")
-    if alarms and "bad" not in states:
-        return "A judge or the traffic has drifted"
-    return _HEADLINES[state]
-
-
 def _names(configured: Iterable[str], seen: Iterable[str]) -> list[str]:
     return list(dict.fromkeys((*configured, *seen)))
 
 
-def _window(snapshot: Snapshot, windows: Sequence[str], requested: str | None) -> str:
+def window_of(snapshot: Snapshot | None, scope: PageScope, requested: str | None) -> str:
+    """The selected window: the requested one, or else the shortest with an estimate."""
+    windows = windows_of(snapshot, scope)
     if requested in windows:
         return str(requested)
-    with_estimates = {row.window for row in snapshot.estimates}
+    with_estimates = set() if snapshot is None else {row.window for row in snapshot.estimates}
     return next((window for window in windows if window in with_estimates), windows[0] if windows else "")
 
 
@@ -184,7 +157,7 @@ def _route(builder: _OverviewBuilder, route: str) -> RouteFigures:
         for alarm in active_alarms(builder.snapshot)
         if (alarm["kind"], alarm["route"]) == ("answers", route)
     ]
-    state = next((state for state in _STATES if state in states), "silent")
+    state = next((state for state in STATES if state in states), "silent")
     return {
         "route": route,
         "state": "bad" if drift else state,
@@ -219,15 +192,17 @@ def _user_score(builder: _OverviewBuilder, route: str) -> UserScore | None:
 
 
 def _stages(builder: _OverviewBuilder, route: str) -> list[StageShare]:
-    """Shares of judged answers by stage at fault since the start, with the offset of each in a stacked bar."""
-    counts = [(stage, builder.count(Tally.STAGE, route, builder.default, stage)) for stage in Stage]
+    """Shares of the judged answers of the window by stage at fault, with the offset of each in a stacked bar."""
+    place = route, builder.default, builder.window
+    counts = [(stage, builder.snapshot.stages.get((*place, str(stage)), 0)) for stage in Stage]
     total = sum(count for _, count in counts)
     stages: list[StageShare] = []
     start = 0.0
     for stage, count in counts:
         if count:
-            stages.append({"stage": str(stage), "count": count, "share": count / total, "start": start})
-            start += count / total
+            share, usual = count / total, builder.snapshot.gauges.get((Gauge.STAGE_BASELINE, (route, str(stage))))
+            stages.append({"stage": str(stage), "count": count, "share": share, "start": start, "usual": usual})
+            start += share
     return stages
 
 
@@ -252,14 +227,13 @@ def _figure(builder: _OverviewBuilder, quantity: Quantity, route: str, judge: st
     lower_is_better, threshold = quantity in LOW_IS_GOOD, builder.scope.threshold(quantity, route)
     last = builder.snapshot.last_sample.get((quantity, route, judge))
     level_row = None if row is None else _level(builder, row)
-    level = None if level_row is None else level_row.estimate
     figure: Figure = {
         "quantity": str(quantity),
         "lower_is_better": lower_is_better,
         "threshold": threshold,
         "last_sample_at": last,
         "age_seconds": None if last is None else max(builder.now - last, 0.0),
-        "state": "silent" if row is None else state_of(level, threshold, lower_is_better=lower_is_better),
+        "state": "silent" if row is None else state_of(level_row, threshold, lower_is_better=lower_is_better),
         "why": _why(builder, quantity, route, judge) if row is None else None,
     }
     if row is None:
@@ -276,6 +250,7 @@ def _figure(builder: _OverviewBuilder, quantity: Quantity, route: str, judge: st
         "n_eff": estimate.n_eff,
         "interval": estimate.interval,
         "corrected": None if level_row is None else _corrected(level_row),
+        "change": builder.changes.get((str(quantity), route, judge)),
     }
 
 
@@ -313,20 +288,6 @@ def _corrected(level: EstimateRow) -> Level:
             ],
         }
     return figures
-
-
-def state_of(level: Estimate | None, threshold: float | None, *, lower_is_better: bool) -> str:
-    """`bad` and `good` only when the whole interval of the level lies on that side of the threshold, as for pages."""
-    if threshold is None:
-        return "plain"
-    if level is None:
-        return "unsure"
-    low, high = level.low, level.high
-    if lower_is_better:
-        low, high, threshold = -high, -low, -threshold
-    if high < threshold:
-        return "bad"
-    return "good" if low >= threshold else "unsure"
 
 
 def _why(builder: _OverviewBuilder, quantity: Quantity, route: str, judge: str) -> str:

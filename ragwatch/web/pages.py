@@ -20,6 +20,7 @@ from starlette.types import ASGIApp
 from ragwatch import __version__
 from ragwatch.board import Board
 from ragwatch.errors import StoreError, UnsearchableError
+from ragwatch.model.reasons import UnknownReason
 from ragwatch.ports import RecordedEvent, Store
 from ragwatch.web.figure_replies import Event, Figure
 from ragwatch.web.forms import FIELD, FORM_TOKEN
@@ -106,7 +107,12 @@ class Site:
                 why = f"the store cannot be read: {error}" if unread else str(error)
                 data, status = invalid(request, why), 503 if unread else 400
             more = refreshing(request.query_params.multi_items()) if refreshes else {}
-            return HTMLResponse(page(template, {FIELD: request.scope.get(FORM_TOKEN), **more, **data}), status)
+            frame = {
+                FIELD: request.scope.get(FORM_TOKEN),
+                "here": path.strip("/").partition("/")[0],
+                "now": self.clock(),
+            }
+            return HTMLResponse(page(template, {**frame, **more, **data}), status)
 
         async def serve(request: Request) -> ASGIApp:
             return await self.limit.answer(lambda: render(request), size)
@@ -185,6 +191,15 @@ def clock(at: float) -> str:
         return "unknown"
 
 
+def iso(at: float) -> str:
+    """Formats a Unix time as ISO 8601, for programs.
+
+    >>> iso(0)
+    '1970-01-01T00:00:00Z'
+    """
+    return "" if (text := clock(at)) == "unknown" else f"{text.replace(' ', 'T')}Z"
+
+
 def stale(figure: Figure, window: str) -> bool:
     """Whether the newest answer of a figure is older than its window.
 
@@ -223,5 +238,6 @@ def points(history: Sequence[Mapping[str, object]], figure: str) -> str:
     return " ".join(f"{10 * index + 5},{round(42 - 40 * value, 1):g}" for index, value in known)
 
 
-_FILTERS = (ago, duration, size, clock, stale, humanize, thousands, points)
+_FILTERS = (ago, duration, size, clock, iso, stale, humanize, thousands, points)
+_PAGES.globals["unscored"] = UnknownReason.NOT_READ.text
 _PAGES.filters.update({function.__name__: function for function in _FILTERS})

@@ -1,4 +1,4 @@
-"""Serves the page of a route: its figures at three levels (retrieval, generation, end to end), and which of them moved.
+"""Serves the page of a route: its figures by stage (retrieval, generation, alignment) and end to end, and what moved.
 
 End-to-end figures alone name no stage, and figures of one stage do not say whether users are served: side by side they
 do. Retrieval comes first, because the generator depends on the retrieved contexts.
@@ -21,8 +21,9 @@ from ragwatch.core.tally import Tally
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity, quantity_of
 from ragwatch.model.stages import Stage
 from ragwatch.web import figure_replies
-from ragwatch.web.figure_replies import JudgeFigures, LevelRow, RouteLevel, SegmentTable
-from ragwatch.web.overview import overview
+from ragwatch.web.figure_replies import Difference, JudgeFigures, LevelRow, RouteLevel, SegmentTable, StageShare
+from ragwatch.web.last_week import changes_since_last_week
+from ragwatch.web.overview import NO_CHANGES, Changes, overview
 from ragwatch.web.pages import Site
 from ragwatch.web.request_limit import MIB
 from ragwatch.web.scope import PageScope
@@ -76,16 +77,23 @@ def _segment_row(row: SegmentRow, threshold: float | None) -> figure_replies.Seg
 
 
 RESPONSE_SIZE = MIB  # approximate memory for one response
-RETRIEVAL, GENERATION, END_TO_END, CRITERIA = "retrieval", "generation", "end to end", "criteria"
+RETRIEVAL, GENERATION, ALIGNMENT, END_TO_END, CRITERIA = (
+    "retrieval",
+    "generation",
+    "alignment",
+    "end to end",
+    "criteria",
+)
 _NOT_FOUND = 404
 _QUANTITIES: Mapping[str, tuple[Quantity, ...]] = {
-    RETRIEVAL: tuple(quantity for quantity in Quantity if quantity.row.stage is Stage.RETRIEVAL),
-    GENERATION: tuple(quantity for quantity in Quantity if quantity.row.stage is not Stage.RETRIEVAL),
+    str(stage): tuple(quantity for quantity in Quantity if quantity.row.stage is stage)
+    for stage in (Stage.RETRIEVAL, Stage.GENERATION, Stage.ALIGNMENT)
 }
 _HEADLINES = {
     RETRIEVAL: "Retrieval has become worse: look there first",
     GENERATION: "Generation has become worse, and retrieval has not",
-    END_TO_END: "Answers have become worse by labels, and neither retrieval nor generation has",
+    ALIGNMENT: "Alignment has become worse: the answers ignore the best context",
+    END_TO_END: "Answers have become worse by labels, and no stage has",
     CRITERIA: "Answers meet a criterion of yours less often",
 }
 _MISSING = {
@@ -102,7 +110,9 @@ def route_routes(site: Site) -> list[Route]:
 
     def view(request: Request) -> tuple[figure_replies.Route, int]:
         name, window = request.query_params.get("route", ""), request.query_params.get("window")
-        shown = route_levels(site.board.latest(), site.scope(), name, now=site.clock(), window=window)
+        changes = changes_since_last_week(site, window)
+        snapshot, scope = site.board.latest(), site.scope()
+        shown = route_levels(snapshot, scope, name, now=site.clock(), window=window, changes=changes)
         return shown, 200 if shown["known"] else _NOT_FOUND
 
     return [
@@ -112,7 +122,13 @@ def route_routes(site: Site) -> list[Route]:
 
 
 def route_levels(
-    snapshot: Snapshot | None, scope: PageScope, route: str, *, now: float, window: str | None = None
+    snapshot: Snapshot | None,
+    scope: PageScope,
+    route: str,
+    *,
+    now: float,
+    window: str | None = None,
+    changes: Changes = NO_CHANGES,
 ) -> figure_replies.Route:
     """Builds the data of the page.
 
@@ -124,13 +140,15 @@ def route_levels(
         route: The route. `known` is false if there is none of this name.
         now: Seconds since the epoch.
         window: Selected window; None or an unknown one selects the shortest with an estimate.
+        changes: What has changed since last week.
     """
-    view = overview(snapshot, scope, now=now, window=window)
+    view = overview(snapshot, scope, now=now, window=window, changes=changes)
     shown = snapshot or Snapshot(at=now)
     known = next((entry for entry in view["routes"] if entry["route"] == route), None)
     judges = known["judges"] if known else []
     builder = _Levels(shown, route, view["window"], judges, tuple(map(quantity_of, scope.criteria)))
     levels = builder.levels()
+    stages = known["stages"] if known else []
     worse = [level["level"] for level in levels if any(row["moved"] == "worse" for row in level["rows"])]
     compared = any(row["baseline"] is not None for level in levels for row in level["rows"])
     return {
@@ -142,11 +160,17 @@ def route_levels(
         "window": view["window"],
         "windows": view["windows"],
         "state": "bad" if worse else "good" if compared else "silent",
-        "headline": _HEADLINES[worse[0]] if worse else _quiet(compared=compared),
+        "headline": _HEADLINES[_worst_of(worse, stages)] if worse else _quiet(compared=compared),
         "levels": levels,
         "segments": segment_tables(shown, scope, route=route, judge=builder.judge, window=view["window"]),
-        "stages": known["stages"] if known else [],
+        "stages": stages,
     }
+
+
+def _worst_of(worse: Sequence[str], stages: Sequence[StageShare]) -> str:
+    """The level to name: retrieval first, then the stage that is at fault most often in the window."""
+    shares = {part["stage"]: part["share"] for part in stages}
+    return worse[0] if worse[0] == RETRIEVAL else max(worse, key=lambda level: shares.get(level, 0.0))
 
 
 def _quiet(*, compared: bool) -> str:
@@ -177,7 +201,7 @@ class _Levels:
         return self._judge["judge"]
 
     def levels(self) -> list[RouteLevel]:
-        """The three levels with their rows; `why` says why a level has no figures of its own kind."""
+        """The levels with their rows; `why` says why a level has no figures of its own kind."""
         judged = {level: list(self._judged(quantities)) for level, quantities in _QUANTITIES.items()}
         rankings = [*self._ranked(), *self._canaries()]
         answered = [*self._labelled(), *self._by_reference(), *self._rated(), *self._canary_answers()]
@@ -185,6 +209,7 @@ class _Levels:
         return [
             self._level(RETRIEVAL, [*judged[RETRIEVAL], *rankings], missing=not rankings),
             self._level(GENERATION, judged[GENERATION], missing=False),
+            self._level(ALIGNMENT, judged[ALIGNMENT], missing=False),
             self._level(END_TO_END, answered, missing=not answered),
             *([self._level(CRITERIA, criteria, missing=False)] if self._criteria else []),
         ]
@@ -214,6 +239,7 @@ class _Levels:
                 baseline=baseline,
                 moved="worse" if alarm else _moved(quantity, interval, baseline),
                 samples=f"samples?{urlencode(parameters)}",
+                change=figure.get("change"),
             )
 
     def _uncalibrated(self, quantity: Quantity) -> Iterator[LevelRow]:
@@ -306,6 +332,7 @@ def _row(
     baseline: float | None = None,
     moved: str | None = None,
     samples: str | None = None,
+    change: Difference | None = None,
 ) -> LevelRow:
     return {
         "name": name,
@@ -317,6 +344,7 @@ def _row(
         "baseline": baseline,
         "moved": moved,
         "samples": samples,
+        "change": change,
     }
 
 

@@ -91,11 +91,15 @@ def trend_routes(site: Site) -> list[Route]:
         shown, status = view(request)
         return {**shown, "charts": [_without_shapes(chart) for chart in shown["charts"]]}, status
 
-    def invalid(_: Request, why: str) -> Trends:
+    def drawn(request: Request) -> tuple[Mapping[str, object], int]:
+        shown, status = view(request)
+        return _with_begin(shown), status
+
+    def invalid(why: str) -> Trends:
         return {**trends(TrendRequest(), None, None, PageScope(), now=site.clock())[0], "error": why}
 
     return [
-        site.page("/trends", "trends.html", view, RESPONSE_SIZE, invalid=invalid),
+        site.page("/trends", "trends.html", drawn, RESPONSE_SIZE, invalid=lambda _, why: _with_begin(invalid(why))),
         site.reply("/api/v1/trends", data, RESPONSE_SIZE),
     ]
 
@@ -107,6 +111,12 @@ class DrawnChart(Chart):
     columns: Sequence[Mapping[str, object]]
     labels: Sequence[str]
     marks: NotRequired[Sequence[Mapping[str, object]]]
+
+
+def _with_begin(shown: Trends) -> dict[str, object]:
+    """The data with the start of the first step that has any."""
+    starts = [point["start"] for chart in shown["charts"] for point in chart["points"]]
+    return {**shown, "begin": min(starts, default=None)}
 
 
 def _without_shapes(chart: Chart) -> Chart:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 from support.asked import get
@@ -19,7 +20,9 @@ HOSTILE = "</td><script>alert(1)</script><img src=x onerror=alert(1)> javascript
 
 def html(question: str | None = "Why?", scope: PageScope = SCOPE) -> str:
     """The overview page with one failing answer."""
-    failing = [{"key": KEY, "at": AT, "route": "search", "stage": "retrieval", "judge": JUDGE, "question": question}]
+    place = {"key": KEY, "at": AT, "route": "search", "stage": "retrieval", "judge": JUDGE}
+    score = {"quantity": "context_precision", "score": 0.25}
+    failing: Any = [{**place, **score, "question": question, "answer": question}]
     view = overview(small(), scope, now=AT, problems=[f"problem {question}"], failing=failing)
     return page("overview.html", {"version": "1", **view})
 
@@ -44,16 +47,16 @@ def test_what_an_engineer_looks_for_is_there() -> None:
     page = html("How long may I send it back?")
     for text in ("0.600", "0.550–0.650", "≥ 0.70", "coverage 75 %", "1 min ago", "generation 33 %", "torn json"):
         assert text in page
-    assert "no data: this judge does not score it" in page
+    assert "this judge does not score it" not in page  # rows that the judge cannot fill are hidden
     assert f'href="samples/{KEY}?judge={JUDGE}"' in page
     assert "How long may I send it back?" in page
 
 
 def test_it_is_said_what_an_interval_is_good_for() -> None:
     """One look; for those who look all day there is another band. Where no interval is shown, nothing is said."""
-    assert "A confidence interval is valid for a single look at its window." in html()
+    assert "An interval holds for a single look at its window." in html()
     silent = page("overview.html", {"version": "1", **overview(None, SCOPE, now=AT)})
-    assert "A confidence interval is valid" not in silent
+    assert "An interval holds" not in silent
 
 
 def test_a_figure_that_is_past_is_marked() -> None:

@@ -112,7 +112,7 @@ def test_what_is_missing_is_named() -> None:
         shown = view(snapshot)
         assert (shown["state"], shown["headline"]) == ("silent", "No baseline to compare with yet")
         assert all(level["rows"] == [] for level in shown["levels"])
-        assert [level["why"] is not None for level in shown["levels"]] == [True, False, True]
+        assert [level["why"] is not None for level in shown["levels"]] == [True, False, False, True]
 
 
 @pytest.mark.parametrize(("route", "status"), [("search", 200), (HOSTILE, 200), ("nowhere", 404), ("", 404)])

@@ -298,7 +298,7 @@ def test_of_many_quantities_none_is_worse_by_chance(store: Store) -> None:
 
 
 def test_scores_of_another_version_of_the_judge_are_not_compared(store: Store) -> None:
-    """The row says so instead of a difference; the bucket of the change is on neither side."""
+    """The row says so instead of a difference; the bucket of the change is split where it happened."""
     at = AT - 12 * HOUR + 60.0
     add(store, FAITHFULNESS._replace(version="older"), at - HOUR, scored(50, 0))
     add(store, FAITHFULNESS, at + HOUR, scored(0, 50))
@@ -359,7 +359,7 @@ def test_figures_of_canaries_are_compared_without_an_interval(store: Store) -> N
 
 
 def test_an_old_event_is_compared_by_hours(store: Store) -> None:
-    """Fine buckets of its time are gone; the hour that contains it is on neither side."""
+    """Fine buckets of its time are gone; the hour that contains it is split where it happened."""
     at = AT - 20 * DAY + 1.0
     assert (compared(store, AT - HOUR)["sides"]["span"], compared(store, at)["sides"]["span"]) == (FINE, COARSE)
     reading = a_reading(version="scripted-1")
@@ -368,5 +368,5 @@ def test_an_old_event_is_compared_by_hours(store: Store) -> None:
         store.admit(an_admission(draw))
         store.settle([a_verdict(draw, reading=reading)])
     row = compared(store, at)["rows"][0]
-    assert (row["name"], row["before"]["n"], row["after"]["n"]) == ("faithfulness", 1, 1)
+    assert (row["name"], row["before"]["n"], row["after"]["n"]) == ("faithfulness", 1, 2)
     assert (row["conclusion"], "only 1 scores on one side" in row["why"]) == ("noise", True)
