@@ -29,8 +29,8 @@ def changes_since_last_week(site: Site, requested: str | None) -> Changes:
     if site.store is None or snapshot is None:
         return NO_CHANGES
     window = window_of(snapshot, scope, requested)
-    until = start_of(site.clock() - WEEK, COARSE) + COARSE
-    since = until - max(COARSE, int(span_of(window) or HOUR))
+    end = site.clock() - WEEK
+    since, until = start_of(end - (span_of(window) or HOUR), COARSE), start_of(end, COARSE) + COARSE
     rows = [row for row in snapshot.estimates if row.window == window]
     versions = {judge: version for judge, (_, version) in snapshot.judges.items()}
     changes: dict[tuple[str, str, str], Difference] = {}
