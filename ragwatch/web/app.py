@@ -35,6 +35,7 @@ from ragwatch.web.entity_tags import EntityTags
 from ragwatch.web.figure_replies import FailingAnswer, Snapshot
 from ragwatch.web.forms import FormGuard
 from ragwatch.web.guard import HEADERS, NO_STORE, RequestGuard
+from ragwatch.web.json_body import json_reply
 from ragwatch.web.label_page import label_page_routes
 from ragwatch.web.labels import LabelService
 from ragwatch.web.last_week import changes_since_last_week
@@ -43,7 +44,6 @@ from ragwatch.web.operations import Forget, Rejudge, operation_routes
 from ragwatch.web.overview import overview
 from ragwatch.web.pages import Site, page
 from ragwatch.web.prompt_page import Prompts, prompt_routes
-from ragwatch.web.reply import json_reply
 from ragwatch.web.request_limit import MIB, BusyError, RequestLimit
 from ragwatch.web.route_page import route_routes
 from ragwatch.web.samples_page import sample_routes

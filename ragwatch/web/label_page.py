@@ -25,9 +25,8 @@ from ragwatch.web.access import LABEL_PATH
 from ragwatch.web.audit_trail import shown
 from ragwatch.web.forms import FIELD, FORM_TOKEN
 from ragwatch.web.json_body import read_body
-from ragwatch.web.label_authors import LabelRate, author, check_author
 from ragwatch.web.label_form import CALIBRATING, label_record, task_view
-from ragwatch.web.labels import MAX_TASKS, LabelService, annotator_name, label_routes
+from ragwatch.web.labels import MAX_TASKS, LabelRate, LabelService, annotator_name, author, check_author, label_routes
 from ragwatch.web.pages import Site, page
 from ragwatch.web.request_limit import MIB
 from ragwatch.web.samples import KEY, ParameterError

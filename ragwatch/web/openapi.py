@@ -17,9 +17,9 @@ from ragwatch.model.stages import Stage
 from ragwatch.web import answer_replies, drift_replies, figure_replies, samples
 from ragwatch.web.causes import PARAMETERS as CAUSE_PARAMETERS
 from ragwatch.web.changes_page import SAME, SPANS, ChangeRequest
+from ragwatch.web.json_body import json_reply
 from ragwatch.web.json_schema import TEXT, Schema, named, one_of, record_of
 from ragwatch.web.pages import Site
-from ragwatch.web.reply import json_reply
 from ragwatch.web.trends_page import TrendRequest
 
 PREFIX = "/api/v1"

@@ -24,7 +24,7 @@ from ragwatch.model.reasons import UnknownReason
 from ragwatch.ports import RecordedEvent, Store
 from ragwatch.web.figure_replies import Event, Figure
 from ragwatch.web.forms import FIELD, FORM_TOKEN
-from ragwatch.web.reply import json_reply
+from ragwatch.web.json_body import json_reply
 from ragwatch.web.request_limit import RequestLimit
 from ragwatch.web.samples import ParameterError, span_of
 from ragwatch.web.scope import PageScope
