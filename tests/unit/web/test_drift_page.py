@@ -12,13 +12,13 @@ from typing import Any
 
 import httpx
 import pytest
+from support import asked
 from support.snapshots import AT, small
 
-from ragwatch.board import Board
 from ragwatch.core.snapshot import Gauge, Snapshot
 from ragwatch.ports import RecordedEvent, Store, StoredRun
 from ragwatch.stores.sqlite.store import SqliteStore
-from ragwatch.web import build_app
+from ragwatch.web import PageScope
 from ragwatch.web.drift_page import drift
 
 HERE = "http://127.0.0.1:10477"
@@ -50,12 +50,7 @@ def showing(*gauges: dict[Any, float]) -> Snapshot:
 
 async def get(snapshot: Snapshot | None, store: Store | None, path: str, base: str = HERE) -> httpx.Response:
     """A page of the application."""
-    board = Board()
-    if snapshot is not None:
-        board.publish(snapshot)
-    asked = build_app(board=board, render=lambda _, __: (b"", ""), store=store, clock=lambda: AT)
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(app=asked), base_url=base) as client:
-        return await client.get(path)
+    return await asked.get(store, path, scope=PageScope(), snapshot=snapshot, base=base)
 
 
 async def test_an_alarm_says_since_when_and_what_to_do(store: SqliteStore) -> None:

@@ -8,18 +8,18 @@ from typing import Any
 
 import httpx
 import pytest
+from support import asked
 from support.asked import Reading
 from support.kit import AT, JUDGE, a_claim, a_draw, a_reading, a_verdict, an_admission, an_evidence
 from support.snapshots import estimate, small
 
-from ragwatch.board import Board
 from ragwatch.core.estimate import Addends
 from ragwatch.core.snapshot import EstimateRow, Gauge, Snapshot
 from ragwatch.core.trends import DAY, HOUR, BucketKey, TrendKey, TrendKind, add_to
 from ragwatch.model.quantities import Quantity
 from ragwatch.ports import Store, StoredRun
 from ragwatch.stores.sqlite.store import SqliteStore
-from ragwatch.web import PageScope, build_app
+from ragwatch.web import PageScope
 
 SCOPE = PageScope(("app",), ("search",), (JUDGE,), ("1h",), {"faithfulness": 0.85}, ("docs",))
 LATEST = replace(small(AT), judges={JUDGE: ("scripted", "scripted-1")})
@@ -28,11 +28,7 @@ PAGES = ("", "samples", "causes", "trends", "drift", "canaries")
 
 async def get(path: str, store: Store | None = None, snapshot: Snapshot = LATEST) -> httpx.Response:
     """A page or a reply."""
-    board = Board()
-    board.publish(snapshot)
-    app = build_app(board=board, render=lambda _, __: (b"", ""), store=store, clock=lambda: AT, scope=lambda: SCOPE)
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url="http://127.0.0.1") as client:
-        return await client.get(path)
+    return await asked.get(store, path, scope=SCOPE, snapshot=snapshot)
 
 
 @pytest.mark.parametrize("page", PAGES)

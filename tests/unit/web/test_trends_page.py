@@ -13,17 +13,17 @@ from urllib.parse import quote
 
 import httpx
 import pytest
+from support import asked
 from support.kit import AT, JUDGE, a_draw, a_reading, a_verdict, an_admission, an_evidence
 from support.snapshots import small
 
-from ragwatch.board import Board
 from ragwatch.core.estimate import Addends
 from ragwatch.core.snapshot import Gauge, Snapshot
 from ragwatch.core.trends import COARSE, DAY, FINE, HOUR, RANGES, BucketKey, TrendKey, TrendKind, add_to, start_of
 from ragwatch.errors import StoreError
 from ragwatch.ports import Peak, RecordedEvent, Store, StoredRun
 from ragwatch.stores.sqlite.store import SqliteStore
-from ragwatch.web import PageScope, build_app
+from ragwatch.web import PageScope
 from ragwatch.web.changes_page import ChangeRequest, changes
 from ragwatch.web.trends_page import TrendRequest, trends
 
@@ -61,11 +61,7 @@ async def get(
     store: Store | None, path: str, *, scope: PageScope = SCOPE, snapshot: Snapshot = LATEST
 ) -> httpx.Response:
     """A page of the application."""
-    board = Board()
-    board.publish(snapshot)
-    app = build_app(board=board, render=lambda _, __: (b"", ""), store=store, clock=lambda: AT, scope=lambda: scope)
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url="http://127.0.0.1") as client:
-        return await client.get(path)
+    return await asked.get(store, path, scope=scope, snapshot=snapshot)
 
 
 def test_a_chart_shows_what_was_judged_and_gaps_where_nothing_was(store: Store) -> None:
