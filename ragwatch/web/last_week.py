@@ -49,7 +49,8 @@ def changes_since_last_week(site: Site, requested: str | None) -> Changes:
 def _sums(store: Store, route: str, since: int, until: int, versions: dict[str, str]) -> dict[tuple[str, str], Addends]:
     """Sums of the scores of some hours, by quantity and judge."""
     sums: dict[tuple[str, str], Addends] = {}
-    for series, _, addends in store.trends(TrendQuery(TrendKind.SCORE, route, COARSE, COARSE, since, until)):
+    query = TrendQuery(TrendKind.SCORE, route, COARSE, COARSE, since=since, until=until)
+    for series, _, addends in store.trends(query):
         if series.version == versions.get(series.judge):
             place = series.name, series.judge
             sums[place] = sums.get(place, Addends()) + addends

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TypedDict, TypeGuard
 
 from starlette.requests import Request
@@ -69,13 +69,13 @@ def operation_routes(forget: Forget | None, rejudge: Rejudge | None) -> list[Rou
     return routes
 
 
-def _check_names(body: Mapping[str, object], *names: str) -> None:
+def _check_names(body: Mapping[str, object], names: Sequence[str]) -> None:
     if unknown := sorted(set(body) - set(names)):
         raise ParameterError(f"{unknown[0]}: is not known; use {', '.join(names)}")
 
 
 def _erasure(body: Mapping[str, object]) -> Erasure:
-    _check_names(body, "ids", "metadata", "with_scores", "dry_run")
+    _check_names(body, ("ids", "metadata", "with_scores", "dry_run"))
     ids, pairs = body.get("ids", []), body.get("metadata", [])
     if not isinstance(ids, list) or not all(isinstance(name, str) and name for name in ids):
         raise ParameterError("ids: not a list of texts that are not empty")
@@ -116,7 +116,7 @@ def _rejudge_fields(body: Mapping[str, object]) -> RejudgeFields:
     Raises:
         ParameterError: One is unknown, missing or invalid.
     """
-    _check_names(body, "judge", "of", "share", "keys", "charted_before")
+    _check_names(body, ("judge", "of", "share", "keys", "charted_before"))
     judge, other = _judge_name(body, "judge"), _judge_name(body, "of")
     keys, share, before = body.get("keys"), body.get("share", 1.0), body.get("charted_before")
     if not isinstance(keys, list) or not keys or not all(isinstance(key, str) and KEY.fullmatch(key) for key in keys):
