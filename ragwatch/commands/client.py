@@ -149,11 +149,11 @@ class ApiClient:
             ) from error
 
     def forget(self, body: Mapping[str, object]) -> Mapping[str, object]:
-        """Erase a person, see `web.erasure`. Takes as long as readings under way, and as writing the database again."""
+        """Erase a person, see `web.operations`. Takes as long as readings under way and writing the database again."""
         return self._request("/v1/forget", body, seconds=FORGET_SECONDS)
 
     def rejudge(self, body: Mapping[str, object]) -> Mapping[str, object]:
-        """Have a judge read stored answers, see `web.rejudging`. Takes as long as the readings."""
+        """Have a judge read stored answers, see `web.operations`. Takes as long as the readings."""
         return self._request("/v1/rejudge", body, seconds=FORGET_SECONDS)
 
     def _request(

@@ -23,8 +23,8 @@ class Sides(NamedTuple):
 
     span: int
     before: int
-    end: int
-    start: int
+    end: float
+    start: float
     after: int
 
     def split(self, buckets: Iterable[tuple[int, Addends]]) -> tuple[Addends, Addends]:

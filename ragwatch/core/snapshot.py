@@ -195,6 +195,7 @@ class Snapshot:
         corrected: Estimates that are corrected by labels, in addition to `estimates`.
         segments: Estimates by segment.
         coverage: Share of the drawn weight that was judged, by (route, judge, window).
+        stages: Judged answers by (route, judge, window, stage at fault).
         last_sample: Time of the newest scored answer, never later than `at`, by (quantity, route, judge).
         segment_last: The same by (quantity, segment, value, route, judge).
         exemplars: Newest answer in each bucket, by (quantity, route, judge, bucket label).
@@ -218,6 +219,7 @@ class Snapshot:
     corrected: tuple[EstimateRow, ...] = ()
     segments: tuple[SegmentRow, ...] = ()
     coverage: Mapping[tuple[str, str, str], float] = field(default_factory=dict)
+    stages: Mapping[tuple[str, str, str, str], int] = field(default_factory=dict)
     last_sample: Mapping[tuple[str, str, str], float] = field(default_factory=dict)
     segment_last: Mapping[tuple[str, str, str, str, str], float] = field(default_factory=dict)
     exemplars: Mapping[tuple[str, str, str, str], Exemplar] = field(default_factory=dict)

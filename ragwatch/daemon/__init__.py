@@ -323,7 +323,7 @@ class Daemon:
             await successor.close()
             raise ConfigError("ragwatch is stopping")
 
-    async def forget(self, erasure: Erasure, dry_run: bool) -> Erased:  # noqa: FBT001 - see `web.erasure.Forget`
+    async def forget(self, erasure: Erasure, dry_run: bool) -> Erased:  # noqa: FBT001 - see `web.operations.Forget`
         """Erase a person while nothing is read or judged; every loop then starts from what is stored.
 
         So no text of theirs remains in memory from where it could be written again: readings under way have ended and

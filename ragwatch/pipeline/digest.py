@@ -149,6 +149,7 @@ class DigestLoop:
             corrected=corrected,
             segments=() if self._segments is None else self._segments.summary(now),
             coverage=coverage,
+            stages=self._windows.stages(now),
             last_sample=dict(self._windows.last_sample),
             segment_last={} if self._segments is None else self._segment_times(),
             exemplars=dict(self._windows.exemplars),

@@ -9,6 +9,7 @@ window ends at a quarter of an hour. Their memory grows with the number of confi
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -38,6 +39,7 @@ class _Minute:
     best: dict[Series, float] = field(default_factory=dict)  # weight of answers with the best score
     judged: dict[Cohort, float] = field(default_factory=dict)  # weight
     unjudged: dict[Cohort, float] = field(default_factory=dict)  # weight
+    stages: Counter[tuple[str, str, str]] = field(default_factory=Counter)  # answers by route, judge, stage
 
     @classmethod
     def total(cls, parts: Sequence[_Minute]) -> _Minute:
@@ -47,6 +49,7 @@ class _Minute:
         for part in parts:
             for series, addends in part.scores.items():
                 scores.setdefault(series, []).append(addends)
+            whole.stages.update(part.stages)
             for series, weight in part.best.items():
                 whole.best[series] = whole.best.get(series, 0.0) + weight
             for total, weights in ((whole.judged, part.judged), (whole.unjudged, part.unjudged)):
@@ -99,6 +102,8 @@ class SlidingWindows:
             minute.unjudged[cohort] = minute.unjudged.get(cohort, 0.0) + weight
             return
         minute.judged[cohort] = minute.judged.get(cohort, 0.0) + weight
+        if row.stage is not None:
+            minute.stages[*cohort, str(row.stage)] += 1
         for quantity, score in row.scores.items():
             if score is not None:
                 series = (quantity, *cohort)
@@ -164,6 +169,14 @@ class SlidingWindows:
                 best = total.best.get(series, 0.0) / addends.w
                 estimates.append(EstimateRow(quantity, route, judge, name, estimate, best=best))
         return tuple(estimates), coverage
+
+    def stages(self, now: float) -> dict[tuple[str, str, str, str], int]:
+        """Judged answers by (route, judge, window, stage at fault)."""
+        return {
+            (route, judge, name, stage): count
+            for name, span in self._spans.items()
+            for (route, judge, stage), count in self._total(name, _minutes(now, span)).stages.items()
+        }
 
     def _with_pending(
         self, unjudged: Mapping[Cohort, float], pending: Mapping[tuple[str, str, int], float], within: range

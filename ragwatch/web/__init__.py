@@ -6,15 +6,14 @@ from ragwatch.web.access import EVERYTHING, OPEN, Access, RateLimit, RequestPoli
 from ragwatch.web.app import Action, build_app
 from ragwatch.web.authenticator import Authenticator
 from ragwatch.web.grpc_server import GrpcServer, grpc_library
-from ragwatch.web.grpc_tls import GrpcTls, build_grpc_tls
 from ragwatch.web.guard import allowed_hosts
+from ragwatch.web.operations import Rejudge, RejudgeFields
 from ragwatch.web.prompt_page import RebuiltPrompts
-from ragwatch.web.rejudging import Rejudge, RejudgeFields
 from ragwatch.web.request_limit import BusyError
 from ragwatch.web.samples import ParameterError
 from ragwatch.web.scope import PageScope
 from ragwatch.web.serve import Server
-from ragwatch.web.tls import Tls, TlsSettings, build_tls
+from ragwatch.web.tls import GrpcTls, Tls, TlsSettings, build_grpc_tls, build_tls
 
 __all__ = [
     "EVERYTHING",

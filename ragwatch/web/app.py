@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from time import time
 from types import MappingProxyType
@@ -17,7 +16,6 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
-from ragwatch import __version__
 from ragwatch.board import Board
 from ragwatch.errors import RagwatchError, StoreError, UnsearchableError
 from ragwatch.ports import Query, Store
@@ -32,18 +30,20 @@ from ragwatch.web.causes_page import cause_routes
 from ragwatch.web.changes_page import acknowledge_routes, change_routes
 from ragwatch.web.downloads import download_routes
 from ragwatch.web.drift_page import drift_routes
+from ragwatch.web.drift_replies import Canaries
 from ragwatch.web.entity_tags import EntityTags
-from ragwatch.web.erasure import Forget, erasure_routes
-from ragwatch.web.forms import FIELD, FORM_TOKEN, FormGuard
+from ragwatch.web.figure_replies import FailingAnswer, Snapshot
+from ragwatch.web.forms import FormGuard
 from ragwatch.web.guard import HEADERS, NO_STORE, RequestGuard
-from ragwatch.web.label_page import every_label_route
+from ragwatch.web.json_body import json_reply
+from ragwatch.web.label_page import label_page_routes
 from ragwatch.web.labels import LabelService
+from ragwatch.web.last_week import changes_since_last_week
 from ragwatch.web.openapi import openapi_routes
+from ragwatch.web.operations import Forget, Rejudge, operation_routes
 from ragwatch.web.overview import overview
-from ragwatch.web.pages import canaries_page, done_page, overview_page, refreshing
+from ragwatch.web.pages import Site, page
 from ragwatch.web.prompt_page import Prompts, prompt_routes
-from ragwatch.web.rejudging import Rejudge, rejudge_routes
-from ragwatch.web.reply import json_reply
 from ragwatch.web.request_limit import MIB, BusyError, RequestLimit
 from ragwatch.web.route_page import route_routes
 from ragwatch.web.samples_page import sample_routes
@@ -56,16 +56,7 @@ KIND_OF_PATH = {"/v1/traces": "otlp", "/v1/logs": "otlp"}
 PARAMETER = "source"
 
 
-def ingest_routes(receivers: Callable[[], Receivers]) -> list[Route]:
-    """Builds the routes.
-
-    Args:
-        receivers: Returns the handlers of the configured sources, by path and name of the source.
-    """
-    return [Route(path, _handler(path, receivers), methods=["POST"]) for path in sorted(INGEST_PATHS)]
-
-
-def _handler(path: str, receivers: Callable[[], Receivers]) -> Callable[[Request], Awaitable[Response]]:
+def _receiver(path: str, receivers: Callable[[], Receivers]) -> Callable[[Request], Awaitable[Response]]:
     async def handle(request: Request) -> Response:
         by_source = receivers().get(path, {})
         names = request.query_params.getlist(PARAMETER)
@@ -141,185 +132,122 @@ def build_app(  # noqa: PLR0913 - dependencies, by keyword
         forget: Erases a person; None for no such endpoint.
         rejudge: Has stored answers read again; None for no such endpoint.
     """
-    pages, scrapes = _limits()
-    endpoints = _Endpoints(
-        board=board, scrape=render, store=store, scope=scope, problems=ready, clock=clock, pages=pages, scrapes=scrapes
-    )
+    limit = RequestLimit(threads=PAGE_THREADS, total=PAGE_BYTES, seconds=PATIENCE_SECONDS)
+    site = Site(board, store, scope, clock, limit)
     return Starlette(
         routes=[
-            *endpoints.routes(),
-            *_post_routes(actions, receivers, forget, rejudge),
-            *every_label_route(labels, board, pages, policy, clock),
-            *_answer_routes(store, scope, clock, pages, prompts),
-            *_figure_routes(board, store, scope, clock, pages),
+            *_process_routes(render, ready),
+            *_post_routes(actions, receivers),
+            *operation_routes(forget, rejudge),
+            *label_page_routes(site, labels, policy.refused),
+            *_overview_routes(site, ready),
+            *prompt_routes(site, prompts),
+            *(route for routes in _SITE_ROUTES for route in routes(site)),
         ],
         middleware=_middleware(policy, audit),
         exception_handlers=_exception_handlers(),
     )
 
 
-def _post_routes(
-    actions: Mapping[str, Action], receivers: Callable[[], Receivers], forget: Forget | None, rejudge: Rejudge | None
-) -> list[Route]:
-    """Routes of actions, of received answers, and of what commands have done with stored ones."""
-    return [
-        *_action_routes(actions),
-        *ingest_routes(receivers),
-        *erasure_routes(forget),
-        *rejudge_routes(rejudge),
-    ]
+def _process_routes(scrape: Render, problems: Callable[[], tuple[str, ...]]) -> list[BaseRoute]:
+    """Routes of the series, of the health of this process, and of static files. Scrapes have threads of their own."""
+    limit = RequestLimit(threads=SCRAPE_THREADS, total=SCRAPE_BYTES, seconds=PATIENCE_SECONDS)
 
-
-def _answer_routes(
-    store: Store | None,
-    scope: Callable[[], PageScope],
-    clock: Callable[[], float],
-    pages: RequestLimit,
-    prompts: Prompts | None,
-) -> list[Route]:
-    """Routes of the search for answers, of one answer, its prompts, and the downloads of a search."""
-    return [
-        *sample_routes(store, scope, clock, pages),
-        *prompt_routes(store, prompts, pages),
-        *download_routes(store, scope, clock, pages),
-    ]
-
-
-def _figure_routes(
-    board: Board, store: Store | None, scope: Callable[[], PageScope], clock: Callable[[], float], pages: RequestLimit
-) -> list[Route]:
-    """Routes of the pages of figures (drift, one route, trends, changes, causes), and of the OpenAPI document."""
-    return [
-        *drift_routes(board, store, clock, pages),
-        *acknowledge_routes(board),
-        *route_routes(board, scope, clock, pages),
-        *trend_routes(board, store, scope, clock, pages),
-        *change_routes(store, scope, clock, pages),
-        *cause_routes(store, scope, clock),
-        *openapi_routes(scope),
-    ]
-
-
-def _limits() -> tuple[RequestLimit, RequestLimit]:
-    """Limits of pages, and of scrapes, which have threads of their own."""
-    return (
-        RequestLimit(threads=PAGE_THREADS, total=PAGE_BYTES, seconds=PATIENCE_SECONDS),
-        RequestLimit(threads=SCRAPE_THREADS, total=SCRAPE_BYTES, seconds=PATIENCE_SECONDS),
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Endpoints:
-    """The endpoints without parameters of their own, and their dependencies."""
-
-    board: Board
-    scrape: Render
-    store: Store | None
-    scope: Callable[[], PageScope]
-    problems: Callable[[], tuple[str, ...]]
-    clock: Callable[[], float]
-    pages: RequestLimit
-    scrapes: RequestLimit
-
-    def routes(self) -> list[BaseRoute]:
-        return [
-            Route("/", self.page),
-            Route("/canaries", self.canaries_page),
-            Route("/metrics", self.metrics),
-            Route("/-/healthy", self.healthy),
-            Route("/-/ready", self.ready),
-            Route("/api/v1/snapshot", self.snapshot),
-            Route("/api/v1/canaries", self.canaries),
-            Route("/api/v1/samples", self.samples),
-            Route("/api/v1/samples/{key}", self.sample),
-            Mount("/static", StaticFiles(directory=_STATIC)),
-        ]
-
-    async def metrics(self, request: Request) -> ASGIApp:
-        accept = request.headers.get("accept", "")
-        names = request.query_params.getlist("name[]")
+    async def metrics(request: Request) -> ASGIApp:
         use_gzip = _accepts_gzip(request.headers.get("accept-encoding", ""))
-        return await self.scrapes.answer(lambda: self._metrics(accept, names, use_gzip=use_gzip), SCRAPE_SIZE)
 
-    def _metrics(self, accept: str, names: Sequence[str], *, use_gzip: bool) -> Response:
-        body, content_type = self.scrape(accept, names)
-        headers = {"Content-Type": content_type, "Vary": "Accept, Accept-Encoding"}
-        if use_gzip and len(body) > GZIP_ABOVE:
-            body = gzip.compress(body, GZIP_LEVEL)
-            headers["Content-Encoding"] = "gzip"
-        return Response(body, headers=headers)
+        def answer() -> Response:
+            body, content_type = scrape(request.headers.get("accept", ""), request.query_params.getlist("name[]"))
+            headers = {"Content-Type": content_type, "Vary": "Accept, Accept-Encoding"}
+            if use_gzip and len(body) > GZIP_ABOVE:
+                body = gzip.compress(body, GZIP_LEVEL)
+                headers["Content-Encoding"] = "gzip"
+            return Response(body, headers=headers)
 
-    async def healthy(self, _: Request) -> Response:
+        return await limit.answer(answer, SCRAPE_SIZE)
+
+    async def healthy(_: Request) -> Response:
         return PlainTextResponse("ragwatch is healthy\n")
 
-    async def ready(self, _: Request) -> Response:
-        problems = self.problems()
-        if problems:
-            return PlainTextResponse("".join(f"{problem}\n" for problem in problems), status_code=503)
+    async def ready(_: Request) -> Response:
+        if why := problems():
+            return PlainTextResponse("".join(f"{problem}\n" for problem in why), status_code=503)
         return PlainTextResponse("ragwatch is ready\n")
 
-    async def page(self, request: Request) -> ASGIApp:
-        window = request.query_params.get("window")
-        more = {FIELD: request.scope.get(FORM_TOKEN)} | refreshing(request.query_params.multi_items())
-        return await self.pages.answer(lambda: HTMLResponse(overview_page(self._overview(window) | more)), PAGE_SIZE)
+    return [
+        Route("/metrics", metrics),
+        Route("/-/healthy", healthy),
+        Route("/-/ready", ready),
+        Mount("/static", StaticFiles(directory=_STATIC)),
+    ]
 
-    async def snapshot(self, request: Request) -> ASGIApp:
-        window = request.query_params.get("window")
-        return await self.pages.answer(lambda: json_reply(self._overview(window)), PAGE_SIZE)
 
-    def _overview(self, window: str | None) -> dict[str, object]:
-        failing: list[dict[str, object]] = []
-        problems = list(self.problems())
-        if self.store is not None:
+def _overview_routes(site: Site, problems: Callable[[], tuple[str, ...]]) -> list[Route]:
+    """Routes of the overview and of the canaries."""
+
+    def view(request: Request) -> tuple[Snapshot, int]:
+        failing: list[FailingAnswer] = []
+        why = list(problems())
+        if site.store is not None:
             try:
-                failing = samples.failing(self.store)
+                failing = samples.failing(site.store)
             except StoreError as error:
-                problems.append(f"the store cannot be read: {error}")
-        view = overview(
-            self.board.latest(), self.scope(), now=self.clock(), window=window, problems=problems, failing=failing
-        )
-        return {"version": __version__, **view}
+                why.append(f"the store cannot be read: {error}")
+        window = request.query_params.get("window")
+        latest, scope = site.board.latest(), site.scope()
+        changes = changes_since_last_week(site, window)
+        shown = overview(latest, scope, now=site.clock(), window=window, problems=why, failing=failing, changes=changes)
+        return shown, 200
 
-    async def canaries_page(self, request: Request) -> ASGIApp:
-        more = refreshing(request.query_params.multi_items())
-        return await self.pages.answer(lambda: HTMLResponse(canaries_page(self._canaries() | more)), PAGE_SIZE)
+    def suites(_: Request) -> tuple[Canaries, int]:
+        return canaries(site.store, suites_of(site.scope(), site.board.latest()), now=site.clock()), 200
 
-    async def canaries(self, _: Request) -> ASGIApp:
-        return await self.pages.answer(lambda: json_reply(self._canaries()), PAGE_SIZE)
+    return [
+        site.page("/", "overview.html", view, PAGE_SIZE, refreshes=True),
+        site.reply("/api/v1/snapshot", view, PAGE_SIZE),
+        site.page("/canaries", "canaries.html", suites, PAGE_SIZE, refreshes=True),
+        site.reply("/api/v1/canaries", suites, PAGE_SIZE),
+    ]
 
-    def _canaries(self) -> dict[str, object]:
-        suites = suites_of(self.scope(), self.board.latest())
-        return {"version": __version__, **canaries(self.store, suites, now=self.clock())}
 
-    async def samples(self, request: Request) -> ASGIApp:
-        pairs, now = request.query_params.multi_items(), self.clock()
-        query, with_texts = samples.json_query_of(pairs, now=now, criteria=self.scope().criteria)
-        if self.store is None:
+def _search_routes(site: Site) -> list[Route]:
+    """Routes of searches for verdicts, and of one answer in full, as JSON."""
+    store, limit = site.store, site.limit
+
+    async def search(request: Request) -> ASGIApp:
+        pairs = request.query_params.multi_items()
+        query, with_texts = samples.json_query_of(pairs, now=site.clock(), criteria=site.scope().criteria)
+        if store is None:
             return json_reply({"samples": []})
-        store, next_address = self.store, samples.next_address(pairs, query)
 
-        def listed() -> ASGIApp:
-            rows = [samples.line(stored) for stored in store.summaries(query)]
-            return json_reply({"samples": rows, **samples.examined(store, query)})
-
-        def streamed() -> ASGIApp:
+        def answer() -> ASGIApp:
             examined = samples.examined(store, query)
-            return self.pages.stream(samples_json(store.entries(query), next_address, examined))
+            if with_texts:
+                return limit.stream(samples_json(store.entries(query), samples.next_address(pairs, query), examined))
+            return json_reply({"samples": [samples.line(stored) for stored in store.summaries(query)], **examined})
 
-        return await self.pages.answer(streamed if with_texts else listed, PAGE_SIZE)
+        return await limit.answer(answer, PAGE_SIZE)
 
-    async def sample(self, request: Request) -> ASGIApp:
+    async def show(request: Request) -> ASGIApp:
         key = request.path_params["key"]
-        return await self.pages.answer(lambda: self._sample(key), PAGE_SIZE)
 
-    def _sample(self, key: str) -> ASGIApp:
-        chunks = None
-        if self.store is not None and samples.KEY.fullmatch(key):
-            entries = self.store.entries(Query(key=key, limit=MAX_JUDGES))
-            chunks = sample_json(key, entries, self.store.feedback_of(key))
-        if chunks is None:
-            return json_reply({"error": "there is no sample with this key"}, 404)
-        return self.pages.stream(chunks)
+        def answer() -> ASGIApp:
+            chunks = None
+            if store is not None and samples.KEY.fullmatch(key):
+                chunks = sample_json(key, store.entries(Query(key=key, limit=MAX_JUDGES)), store.feedback_of(key))
+            return (
+                json_reply({"error": "there is no sample with this key"}, 404) if not chunks else limit.stream(chunks)
+            )
+
+        return await limit.answer(answer, PAGE_SIZE)
+
+    return [Route("/api/v1/samples", search), Route("/api/v1/samples/{key}", show)]
+
+
+_SITE_ROUTES = (
+    *(_search_routes, sample_routes, download_routes, drift_routes, acknowledge_routes, route_routes),
+    *(trend_routes, change_routes, cause_routes, openapi_routes),
+)
 
 
 def _middleware(policy: RequestPolicy, audit: AuditRecord | None) -> list[Middleware]:
@@ -334,8 +262,10 @@ def _middleware(policy: RequestPolicy, audit: AuditRecord | None) -> list[Middle
     ]
 
 
-def _action_routes(actions: Mapping[str, Action]) -> list[Route]:
+def _post_routes(actions: Mapping[str, Action], receivers: Callable[[], Receivers]) -> list[Route]:
+    """Routes of actions, and of records that are sent to sources."""
     return [
+        *(Route(path, _receiver(path, receivers), methods=["POST"]) for path in sorted(INGEST_PATHS)),
         *(Route(path, _post_handler(action), methods=["POST"]) for path, action in actions.items()),
         *(Route(path, _post_only, methods=_NOT_GET) for path in actions),
     ]
@@ -346,7 +276,8 @@ def _post_handler(action: Action) -> Callable[[Request], Awaitable[Response]]:
         try:
             text = await action(dict(request.query_params))
             if "text/html" in request.headers.get("accept", ""):  # the form of a page was sent
-                return HTMLResponse(done_page(text, "../" * request.scope["path"].strip("/").count("/")))
+                root = "../" * request.scope["path"].strip("/").count("/")
+                return HTMLResponse(page("done.html", {"root": root, "lines": text.splitlines()}))
             return PlainTextResponse(f"{text}\n")
         except BusyError as error:
             return PlainTextResponse(f"{error}\n", status_code=429, headers={"Retry-After": str(error.seconds)})

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NotRequired, TypedDict
+from collections.abc import Iterable, Iterator
 
-from ragwatch.core.canary.answer import GOLD, RETRIEVED, AnswersLine, answers_line
+from ragwatch import __version__
+from ragwatch.core.canary.answer import GOLD, RETRIEVED, answers_line
 from ragwatch.core.canary.definition import Hit
 from ragwatch.core.canary.history import CanaryDiff, RankChange, changes, report_of
 from ragwatch.core.canary.metric import CanaryMetric
@@ -13,6 +13,18 @@ from ragwatch.core.canary.report import CanaryReport, SuiteReport, category_line
 from ragwatch.core.snapshot import Snapshot
 from ragwatch.core.tally import Tally
 from ragwatch.ports import NoteStore
+from ragwatch.web.drift_replies import (
+    Canaries,
+    CanaryChange,
+    DegradedCanary,
+    FailedCanary,
+    PastRun,
+    RankedHit,
+    RankingAtK,
+    RankMove,
+    Suite,
+    WrongAnswer,
+)
 from ragwatch.web.scope import PageScope
 
 KIND = "canary"
@@ -29,30 +41,6 @@ _HEADLINES = {
 }
 
 
-class SuiteView(TypedDict):
-    """A suite. What its last run consists of is absent before the first one."""
-
-    suite: str
-    state: str
-    at: float | None
-    age_seconds: NotRequired[float]
-    canaries: int
-    cutoff: NotRequired[int]
-    recall: NotRequired[float | None]
-    mrr: NotRequired[float | None]
-    coverage: NotRequired[float | None]
-    health: NotRequired[float | None]
-    by_k: NotRequired[Sequence[Mapping[str, object]]]
-    categories: NotRequired[Sequence[Mapping[str, object]]]
-    degraded: Sequence[Mapping[str, object]]
-    failed: Sequence[Mapping[str, object]]
-    scores_fell: NotRequired[bool]
-    answers: NotRequired[AnswersLine | None]
-    wrong: NotRequired[Sequence[Mapping[str, object]]]
-    history: Sequence[Mapping[str, object]]
-    listed: NotRequired[int]
-
-
 def suites_of(scope: PageScope, snapshot: Snapshot | None) -> tuple[str, ...]:
     """Suites to show: the configured ones, or else those that have run."""
     if scope.suites or snapshot is None:
@@ -60,7 +48,7 @@ def suites_of(scope: PageScope, snapshot: Snapshot | None) -> tuple[str, ...]:
     return tuple(sorted({labels[0] for tally, labels in snapshot.tallies if tally is Tally.CANARY_RUNS}))
 
 
-def canaries(store: NoteStore | None, suites: Iterable[str], *, now: float) -> dict[str, object]:
+def canaries(store: NoteStore | None, suites: Iterable[str], *, now: float) -> Canaries:
     """Builds the data of the canary page.
 
     Args:
@@ -76,6 +64,7 @@ def canaries(store: NoteStore | None, suites: Iterable[str], *, now: float) -> d
     state = next((state for state in ("bad", "unsure", "good") if state in states), "silent")
     degraded = sum(len(view["degraded"]) for view in views)
     return {
+        "version": __version__,
         "now": now,
         "state": state,
         "headline": _HEADLINES["wrong" if state == "bad" and not degraded else state],
@@ -85,11 +74,11 @@ def canaries(store: NoteStore | None, suites: Iterable[str], *, now: float) -> d
     }
 
 
-def _without_runs(suite: str) -> SuiteView:
+def _without_runs(suite: str) -> Suite:
     return {"suite": suite, "state": "silent", "at": None, "canaries": 0, "degraded": [], "failed": [], "history": []}
 
 
-def _suite(store: NoteStore, suite: str, now: float) -> SuiteView:
+def _suite(store: NoteStore, suite: str, now: float) -> Suite:
     runs = _runs(store, suite)
     if not runs:
         return _without_runs(suite)
@@ -140,7 +129,7 @@ def _state(report: SuiteReport) -> str:
     return "good" if report.reports else "silent"
 
 
-def _at_k(report: SuiteReport, k: int) -> dict[str, object]:
+def _at_k(report: SuiteReport, k: int) -> RankingAtK:
     return {
         "k": k,
         "recall": report.mean(CanaryMetric.RECALL, k),
@@ -150,7 +139,7 @@ def _at_k(report: SuiteReport, k: int) -> dict[str, object]:
     }
 
 
-def _past(at: float, report: SuiteReport) -> dict[str, object]:
+def _past(at: float, report: SuiteReport) -> PastRun:
     return {
         "at": at,
         "state": _state(report),
@@ -162,11 +151,11 @@ def _past(at: float, report: SuiteReport) -> dict[str, object]:
     }
 
 
-def _failed(report: CanaryReport) -> dict[str, object]:
+def _failed(report: CanaryReport) -> FailedCanary:
     return {"canary": report.canary.name, "reason": str(report.failure), "detail": report.retrieved.detail}
 
 
-def _wrong(run: SuiteReport) -> Iterator[dict[str, object]]:
+def _wrong(run: SuiteReport) -> Iterator[WrongAnswer]:
     """Yields the canaries whose answers are wrong, with both answers and the reference."""
     canaries = {report.canary.name: report.canary for report in run.reports}
     answers = {(answer.canary, answer.contexts): answer.answer for answer in run.answers}
@@ -177,11 +166,12 @@ def _wrong(run: SuiteReport) -> Iterator[dict[str, object]]:
             "query": "" if canary is None else canary.query,
             "fault": str(fault),
             "reference": None if canary is None else canary.reference,
-            **{contexts: answers.get((name, contexts)) for contexts in (GOLD, RETRIEVED)},
+            "gold": answers.get((name, GOLD)),
+            "retrieved": answers.get((name, RETRIEVED)),
         }
 
 
-def _degraded(report: CanaryReport, change: CanaryDiff | None) -> dict[str, object]:
+def _degraded(report: CanaryReport, change: CanaryDiff | None) -> DegradedCanary:
     expected = zip(report.canary.expected, report.ranks, strict=False)
     return {
         "canary": report.canary.name,
@@ -195,7 +185,7 @@ def _degraded(report: CanaryReport, change: CanaryDiff | None) -> dict[str, obje
     }
 
 
-def _change(diff: CanaryDiff) -> dict[str, object]:
+def _change(diff: CanaryDiff) -> CanaryChange:
     return {
         "vanished": [_move(rank_change) for rank_change in diff.vanished],
         "moved": [_move(rank_change) for rank_change in diff.moved],
@@ -204,7 +194,7 @@ def _change(diff: CanaryDiff) -> dict[str, object]:
     }
 
 
-def _move(rank_change: RankChange) -> dict[str, object]:
+def _move(rank_change: RankChange) -> RankMove:
     return {
         "context": _cut(rank_change.label),
         "before": rank_change.before,
@@ -213,7 +203,7 @@ def _move(rank_change: RankChange) -> dict[str, object]:
     }
 
 
-def _hit(rank: int, hit: Hit) -> dict[str, object]:
+def _hit(rank: int, hit: Hit) -> RankedHit:
     return {"rank": rank, "context": _name(hit), "score": hit.score}
 
 
@@ -223,13 +213,3 @@ def _name(hit: Hit) -> str:
 
 def _cut(text: str) -> str:
     return text if len(text) <= MAX_LABEL_CHARS else text[: MAX_LABEL_CHARS - 1] + "…"
-
-
-def points(history: Sequence[Mapping[str, object]], figure: str) -> str:
-    """Formats the known values of a figure as points of an SVG polyline, 10 units per run and 40 units from 0 to 1.
-
-    >>> points([{"recall": 1.0}, {"recall": None}, {"recall": 0.5}], "recall")
-    '5,2 25,22'
-    """
-    known = ((index, value) for index, run in enumerate(history) if isinstance(value := run[figure], int | float))
-    return " ".join(f"{10 * index + 5},{round(42 - 40 * value, 1):g}" for index, value in known)

@@ -11,7 +11,7 @@ from time import monotonic
 from typing import NamedTuple
 from urllib.parse import urlencode
 
-from ragwatch.core.causes.line import FindingsLine, findings_line
+from ragwatch.core.causes.line import findings_line
 from ragwatch.core.causes.search import FALSE_DISCOVERY_RATE, find_causes
 from ragwatch.core.causes.slices import Answer
 from ragwatch.core.causes.traits import Traits, without_texts
@@ -19,6 +19,7 @@ from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.model.stages import Stage
 from ragwatch.ports import AnswerQuery, ScoreRow
 from ragwatch.web import samples
+from ragwatch.web.drift_replies import CausesLine
 from ragwatch.web.pages import clock as instant
 from ragwatch.web.samples import ParameterError
 from ragwatch.web.scope import PageScope
@@ -207,25 +208,8 @@ def _known(traits: Traits | None, scope: PageScope, shared: dict[str, str]) -> T
     }
 
 
-class CausesView(FindingsLine):
-    """What failing answers have in common, and of which answers."""
-
-    route: str | None
-    judge: str | None
-    quantity: str | None
-    limit: float | None
-    since: float
-    until: float | None
-    unknown: int
-    without_traits: int
-    complete: bool
-    texts: str
-    false_discovery_rate: float
-    samples: str
-
-
-def causes_view(page: Page, question: CauseQuestion, scope: PageScope, *, confidence: float = 0.95) -> CausesView:
-    """Finds the causes, as JSON values.
+def causes_view(page: Page, question: CauseQuestion, scope: PageScope, *, confidence: float = 0.95) -> CausesLine:
+    """Finds the causes.
 
     Raises:
         StoreError: The store cannot be read.

@@ -3,40 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from time import thread_time
 from urllib.parse import urlencode
 
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
-from starlette.types import ASGIApp
 
 from ragwatch import __version__
 from ragwatch.core.sample import OTHER
-from ragwatch.errors import StoreError
 from ragwatch.model.quantities import Quantity
-from ragwatch.ports import Store
 from ragwatch.web.audit_trail import shown
-from ragwatch.web.causes import DEFAULT_WINDOW, CauseQuestion, CausesView, causes_view, question_of
-from ragwatch.web.pages import REFRESH, page, refreshing
-from ragwatch.web.reply import json_reply
+from ragwatch.web.causes import DEFAULT_WINDOW, CauseQuestion, causes_view, question_of, short_clock
+from ragwatch.web.drift_replies import Causes, CausesLine
+from ragwatch.web.pages import REFRESH, Site
 from ragwatch.web.request_limit import MIB, RequestLimit
-from ragwatch.web.samples import METADATA_PREFIX, ParameterError
+from ragwatch.web.samples import METADATA_PREFIX
 from ragwatch.web.scope import PageScope
 
 RESPONSE_SIZE = 4 * MIB  # approximate memory for one response
 LEAST_SECONDS, SHARE = 5.0, 60.0  # what was found is kept so long, or so many times as long as it took
 MAX_KEPT = 32
 WINDOWS = ("15m", "1h", "6h", "24h", "7d")
-_BAD_REQUEST, _SERVICE_UNAVAILABLE = 400, 503
 
 Pairs = Sequence[tuple[str, str]]
-
-
-class KeptCauses(CausesView):
-    """What was found, and when."""
-
-    at: float
 
 
 class CauseCache:
@@ -48,15 +38,15 @@ class CauseCache:
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._kept: dict[tuple[CauseQuestion, str], tuple[float, KeptCauses]] = {}
+        self._kept: dict[tuple[CauseQuestion, str], tuple[float, Causes]] = {}
 
-    def get(self, question: CauseQuestion, scope: PageScope, find: Callable[[], CausesView]) -> KeptCauses:
+    def get(self, question: CauseQuestion, scope: PageScope, find: Callable[[], CausesLine]) -> Causes:
         """Return what was found a short while ago, or find it now."""
         now, key = self._clock(), (question, str(scope))
         kept = self._kept.get(key)
         if kept is None or not now < kept[0] <= now + LEAST_SECONDS * SHARE:  # too old, or the clock was set back
             begin = thread_time()
-            view: KeptCauses = {**find(), "at": now}
+            view: Causes = {**find(), "version": __version__, "error": None, "at": now}
             kept = (now + max(LEAST_SECONDS, SHARE * (thread_time() - begin)), view)
             self._kept.pop(key, None)
             self._kept[key] = kept
@@ -65,47 +55,49 @@ class CauseCache:
         return kept[1]
 
 
-def cause_routes(store: Store | None, scope: Callable[[], PageScope], clock: Callable[[], float]) -> list[Route]:
-    """Routes of the page of causes and of its data as JSON. They have a thread of their own.
+def cause_routes(site: Site) -> list[Route]:
+    """Routes of the page of causes and of its data as JSON. They have a thread of their own."""
+    own = replace(site, limit=RequestLimit(threads=1, total=8 * RESPONSE_SIZE, seconds=10.0))
+    cache = CauseCache(site.clock)
 
-    Args:
-        store: Store of the verdicts; None for no verdicts.
-        scope: Returns the names in the current configuration.
-        clock: Seconds since the epoch.
-    """
-    limit = RequestLimit(threads=1, total=8 * RESPONSE_SIZE, seconds=10.0)
-    cache = CauseCache(clock)
+    def view(request: Request) -> tuple[Causes, int]:
+        scope = site.scope()
+        question = question_of(_pairs(request), scope, now=site.clock())
+        answers = (lambda _: []) if site.store is None else site.store.answers
+        causes = cache.get(question, scope, lambda: causes_view(answers, question, scope))
+        shown(key for cause in causes["causes"] for key in cause["examples"])
+        return causes, 200
 
-    def view_of(pairs: Pairs) -> tuple[dict[str, object], int]:
-        current, now = scope(), clock()
-        try:
-            question = question_of(pairs, current, now=now)
-            if store is None:
-                return {"error": None, "causes": [], "answers": 0, "at": now}, 200
-            view = cache.get(question, current, lambda: causes_view(store.answers, question, current))
-        except ParameterError as invalid:
-            return {"error": str(invalid)}, _BAD_REQUEST
-        except StoreError as failure:
-            return {"error": f"the store cannot be read: {failure}"}, _SERVICE_UNAVAILABLE
-        shown(key for cause in view["causes"] for key in cause["examples"])
-        return {"error": None, **view}, 200
+    def context(request: Request, causes: Causes | None, error: str | None) -> dict[str, object]:
+        fields = form(_pairs(request), site.scope())
+        return {
+            "now": site.clock(),
+            "form": fields,
+            "view": causes,
+            "error": error,
+            "slice_filter": slice_filter,
+            "short": _short,
+        }
 
-    def render(query: Pairs) -> Response:
-        pairs, more = [pair for pair in query if pair[0] != REFRESH], refreshing(query)
-        view, status = view_of(pairs)
-        context = {"version": __version__, "now": clock(), "form": form(pairs, scope()), "view": view, **more}
-        context["slice_filter"] = slice_filter
-        return HTMLResponse(page("causes.html", {**context, "error": view["error"]}), status)
+    return [
+        own.page(
+            "/causes",
+            "causes.html",
+            lambda request: (context(request, view(request)[0], None), 200),
+            RESPONSE_SIZE,
+            invalid=lambda request, why: context(request, None, why),
+            refreshes=True,
+        ),
+        own.reply("/api/v1/causes", view, RESPONSE_SIZE),
+    ]
 
-    async def html(request: Request) -> ASGIApp:
-        pairs = request.query_params.multi_items()
-        return await limit.answer(lambda: render(pairs), RESPONSE_SIZE)
 
-    async def json(request: Request) -> ASGIApp:
-        pairs = request.query_params.multi_items()
-        return await limit.answer(lambda: _json(*view_of(pairs)), RESPONSE_SIZE)
+def _pairs(request: Request) -> Pairs:
+    return [pair for pair in request.query_params.multi_items() if pair[0] != REFRESH]
 
-    return [Route("/causes", html), Route("/api/v1/causes", json)]
+
+def _short(at: float, now: float) -> str:
+    return short_clock(at, now=now)
 
 
 def slice_filter(cause: Mapping[str, object]) -> str:
@@ -119,10 +111,6 @@ def slice_filter(cause: Mapping[str, object]) -> str:
     name = str(cause["attribute"])
     known = name in ("context", "top_context") or name.startswith(METADATA_PREFIX)
     return urlencode([(name, cause["value"])], errors="replace") if known else ""
-
-
-def _json(view: dict[str, object], status: int) -> Response:
-    return json_reply({"version": __version__, **view} if view["error"] is None else {"error": view["error"]}, status)
 
 
 def form(pairs: Pairs, scope: PageScope) -> dict[str, object]:

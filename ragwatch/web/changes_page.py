@@ -5,31 +5,26 @@ And the page that asks whether to acknowledge a drift alarm.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import NamedTuple, TypedDict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 from urllib.parse import urlencode
 
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
-from starlette.types import ASGIApp
 
-from ragwatch import __version__
-from ragwatch.board import Board
 from ragwatch.core.before_after import Sides, difference, sides_of
 from ragwatch.core.compare_line import ComparedAnswer, answer_of, compare_answers, compare_line
 from ragwatch.core.estimate import Addends
-from ragwatch.core.trends import DAY, HOUR, TrendKind, estimate_of, mean_of
+from ragwatch.core.trends import DAY, HOUR, TrendKey, TrendKind, estimate_of, mean_of
 from ragwatch.errors import StoreError
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.ports import Query, RecordedEvent, Store, TrendQuery, TrendSums
-from ragwatch.web.forms import FIELD, FORM_TOKEN
-from ragwatch.web.overview import active_alarms
-from ragwatch.web.pages import page
-from ragwatch.web.reply import json_reply
-from ragwatch.web.request_limit import MIB, RequestLimit
-from ragwatch.web.samples import ParameterError, moment
+from ragwatch.web.figure_replies import Alarm, ChangeRow, Changes, ChangeSides, ComparedMeans, SideMean
+from ragwatch.web.headline import active_alarms
+from ragwatch.web.pages import Site, event_line
+from ragwatch.web.request_limit import MIB
+from ragwatch.web.samples import MAX_LIMIT, ParameterError, moment
 from ragwatch.web.scope import PageScope
 
 MAX_ANSWERS = 200
@@ -75,31 +70,21 @@ def _answers(store: Store, query: Query) -> list[tuple[str, ComparedAnswer]]:
 _NAMES = ("quantity", "route", "judge")
 
 
-def acknowledge_routes(board: Board) -> list[Route]:
-    """Route of the page. Its form is sent to `/-/drift/acknowledge`.
+def acknowledge_routes(site: Site) -> list[Route]:
+    """Route of the page. Its form is sent to `/-/drift/acknowledge`."""
 
-    Args:
-        board: Holds the latest Snapshot, which has the active alarms.
-    """
-
-    async def show(request: Request) -> Response:
+    def view(request: Request) -> tuple[dict[str, object], int]:
         asked = {name: value for name in _NAMES if (value := request.query_params.get(name))}
-        snapshot = board.latest()
+        snapshot = site.board.latest()
         alarms = [] if snapshot is None else active_alarms(snapshot)
         alarm = next((alarm for alarm in alarms if alarm_query(alarm) == asked), None)
-        view = {
-            "version": __version__,
-            "at": None if snapshot is None else snapshot.at,
-            "alarm": alarm,
-            "query": urlencode(asked, errors="replace"),
-            FIELD: request.scope.get(FORM_TOKEN),
-        }
-        return HTMLResponse(page("acknowledge.html", view))
+        at = None if snapshot is None else snapshot.at
+        return {"at": at, "alarm": alarm, "query": urlencode(asked, errors="replace")}, 200
 
-    return [Route("/acknowledge", show)]
+    return [site.page("/acknowledge", "acknowledge.html", view, MIB)]
 
 
-def alarm_query(alarm: Mapping[str, str]) -> dict[str, str]:
+def alarm_query(alarm: Alarm) -> dict[str, str]:
     """Parameters of the address that acknowledges an alarm.
 
     >>> alarm_query({"kind": "judge", "name": "claude", "route": ""})
@@ -120,7 +105,7 @@ SAME = "same"
 _SAME_SECONDS = 0.01  # addresses hold times to the millisecond
 _LOW_IS_GOOD = frozenset({*map(str, LOW_IS_GOOD), "degraded"})
 _ORDER = {str(quantity): place for place, quantity in enumerate(Quantity)}
-_BAD_REQUEST, _SERVICE_UNAVAILABLE = 400, 503
+_SERVICE_UNAVAILABLE = 503
 _HEADLINES = {
     "bad": "Worse than before",
     "good": "Better than before",
@@ -169,43 +154,24 @@ class ChangeRequest:
         return wanted
 
 
-def change_routes(
-    store: Store | None, scope: Callable[[], PageScope], clock: Callable[[], float], limit: RequestLimit
-) -> list[Route]:
-    """Routes of the comparison and of its data as JSON.
+def change_routes(site: Site) -> list[Route]:
+    """Routes of the comparison and of its data as JSON."""
 
-    Args:
-        store: Store of the trends; None for none.
-        scope: Returns the names in the current configuration.
-        clock: Seconds since the epoch.
-        limit: Limits concurrent requests.
-    """
+    def view(request: Request) -> tuple[Changes, int]:
+        now = site.clock()
+        return changes(ChangeRequest.of(request.query_params, now), site.store, site.scope(), now=now)
 
-    def view_of(request: Request) -> tuple[dict[str, object], int]:
-        now = clock()
-        return changes(ChangeRequest.of(request.query_params, now), store, scope(), now=now)
+    def invalid(_: Request, why: str) -> Changes:
+        now = site.clock()
+        return {**changes(ChangeRequest(now), None, PageScope(), now=now)[0], "error": why}
 
-    def render(request: Request) -> Response:
-        try:
-            view, status = view_of(request)
-        except ParameterError as error:
-            now = clock()
-            view, status = changes(ChangeRequest(now), None, PageScope(), now=now)[0], _BAD_REQUEST
-            view["error"] = str(error)
-        return HTMLResponse(page("changes.html", {"version": __version__, **view}), status)
-
-    async def html(request: Request) -> ASGIApp:
-        return await limit.answer(lambda: render(request), RESPONSE_SIZE)
-
-    async def json(request: Request) -> ASGIApp:
-        return await limit.answer(lambda: json_reply(*view_of(request)), RESPONSE_SIZE)
-
-    return [Route("/changes", html), Route("/api/v1/changes", json)]
+    return [
+        site.page("/changes", "changes.html", view, RESPONSE_SIZE, invalid=invalid),
+        site.reply("/api/v1/changes", view, RESPONSE_SIZE),
+    ]
 
 
-def changes(
-    wanted: ChangeRequest, store: Store | None, scope: PageScope, *, now: float
-) -> tuple[dict[str, object], int]:
+def changes(wanted: ChangeRequest, store: Store | None, scope: PageScope, *, now: float) -> tuple[Changes, int]:
     """Builds the data of the page, and the status of the response.
 
     Args:
@@ -223,7 +189,8 @@ def changes(
     try:
         if store is not None:
             events = [event for event in store.events(sides.before) if event.at < sides.after]
-            rows = _rows(_sums(store, wanted, judge, sides), sides, wanted, judge, scope.confidence)
+            sums, sides = _split_sums(store, wanted, judge, sides)
+            rows = _rows(sums, sides, wanted, judge, scope.confidence)
             if wanted.questions and not wanted.suite:
                 seconds, confidence = SPANS[wanted.span], scope.confidence
                 same = same_questions(
@@ -236,18 +203,32 @@ def changes(
     return {
         "now": now,
         "error": error,
-        **asdict(wanted),
+        "at": wanted.at,
+        "route": wanted.route,
+        "suite": wanted.suite,
         "judge": judge,
+        "span": wanted.span,
+        "questions": wanted.questions,
         "spans": list(SPANS),
-        "sides": sides._asdict(),
+        "sides": _sides_line(sides),
         "partial": sides.after > now,
         "state": state,
         "headline": _HEADLINES[state],
-        "events": [asdict(event) for event in causes],
-        "others": [asdict(event) for event in events if event not in causes][-MAX_OTHERS:],
+        "events": [event_line(event) for event in causes],
+        "others": [event_line(event) for event in events if event not in causes][-MAX_OTHERS:],
         "rows": rows,
         "same_questions": same,
     }, status
+
+
+def _sides_line(sides: Sides) -> ChangeSides:
+    return {
+        "span": sides.span,
+        "before": sides.before,
+        "end": sides.end,
+        "start": sides.start,
+        "after": sides.after,
+    }
 
 
 def _sums(store: Store, wanted: ChangeRequest, judge: str, sides: Sides) -> list[TrendSums]:
@@ -256,32 +237,34 @@ def _sums(store: Store, wanted: ChangeRequest, judge: str, sides: Sides) -> list
     return [row for row in rows if row.series.judge == judge]
 
 
-class SideMean(TypedDict):
-    """The mean of one side."""
-
-    value: float
-    low: float | None
-    high: float | None
-    n: int
-
-
-class ComparedMeans(TypedDict):
-    """The means of both sides, and their difference."""
-
-    before: SideMean | None
-    after: SideMean | None
-    difference: Mapping[str, float | None] | None
-    conclusion: str | None
-    why: str | None
+def _split_sums(store: Store, wanted: ChangeRequest, judge: str, sides: Sides) -> tuple[list[TrendSums], Sides]:
+    """The sums of both sides, which meet at the instant if its bucket can be split."""
+    sums, parts = _sums(store, wanted, judge, sides), _parts_of_bucket(store, wanted, judge, sides)
+    if parts is None:
+        return sums, sides
+    whole = [row for row in sums if row.start != sides.end]
+    return [*whole, *parts], sides._replace(end=wanted.at, start=wanted.at)
 
 
-class ChangeRow(ComparedMeans):
-    """A quantity of a route, or a figure of a canary suite."""
+def _parts_of_bucket(store: Store, wanted: ChangeRequest, judge: str, sides: Sides) -> list[TrendSums] | None:
+    """The sums of the bucket that contains the instant, split there; None for none, or one of too many answers.
 
-    name: str
-    lower_is_better: bool
-    other_version: str | None
-    samples: str | None
+    So a release is compared from its first answer on, not from the next full bucket.
+    """
+    if wanted.suite or sides.end == sides.start:
+        return None
+    query = Query(route=wanted.route, judge=judge, since=sides.end, until=sides.start, limit=MAX_LIMIT)
+    stored = store.summaries(query)
+    if len(stored) >= MAX_LIMIT:
+        return None
+    parts = []
+    for verdict in (one.verdict for one in stored):
+        start = sides.before if verdict.at < wanted.at else int(sides.start)
+        for quantity, score in verdict.scores.items():
+            if score is not None:
+                series = TrendKey(TrendKind.SCORE, wanted.route, str(quantity), judge, verdict.judge_version)
+                parts.append(TrendSums(series, start, Addends.one(score, verdict.probability)))
+    return parts
 
 
 class _NewestVersion(NamedTuple):
@@ -339,7 +322,9 @@ def _compared(name: str, before: Addends, after: Addends, confidence: float, tog
         "after": None
         if second is None
         else {"value": second.value, "low": second.low, "high": second.high, "n": second.n},
-        "difference": None if compared is None else compared.change._asdict(),
+        "difference": None
+        if compared is None
+        else {"value": compared.change.value, "low": compared.change.low, "high": compared.change.high},
         "conclusion": None if compared is None else str(compared.conclusion),
         "why": None if compared is None else compared.warning,
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -18,12 +18,12 @@ from starlette.types import ASGIApp
 
 from ragwatch.errors import StoreError
 from ragwatch.model.quantities import Quantity
-from ragwatch.ports import PackedVerdict, Store
+from ragwatch.ports import PackedVerdict
 from ragwatch.web import samples
 from ragwatch.web.audit_trail import shown
-from ragwatch.web.reply import dumps
-from ragwatch.web.request_limit import MIB, RequestLimit
-from ragwatch.web.scope import PageScope
+from ragwatch.web.json_body import dumps
+from ragwatch.web.pages import Site
+from ragwatch.web.request_limit import MIB
 
 CSV_PATH, JSONL_PATH = "/samples.csv", "/samples.jsonl"
 MAX_ROWS = 10_000
@@ -56,22 +56,14 @@ class Row(TypedDict, total=False):
     error: str | None
 
 
-def download_routes(
-    store: Store | None, scope: Callable[[], PageScope], clock: Callable[[], float], limit: RequestLimit
-) -> list[Route]:
-    """Routes `/samples.csv` and `/samples.jsonl`, with the parameters of `/samples`; `limit` has no meaning here.
-
-    Args:
-        store: Store of the verdicts; None for no verdicts.
-        scope: Returns the names in the current configuration.
-        clock: Seconds since the epoch.
-        limit: Limits concurrent requests.
-    """
+def download_routes(site: Site) -> list[Route]:
+    """Routes `/samples.csv` and `/samples.jsonl`, with the parameters of `/samples`; `limit` has no meaning here."""
+    store = site.store
 
     def stream(pairs: Iterable[tuple[str, str]], name: str) -> ASGIApp:
-        criteria = scope().criteria
+        criteria = site.scope().criteria
         filters = [(name, value) for name, value in pairs if value and name != "limit"]
-        query = replace(samples.query_of(filters, now=clock(), criteria=criteria), limit=MAX_ROWS + 1)
+        query = replace(samples.query_of(filters, now=site.clock(), criteria=criteria), limit=MAX_ROWS + 1)
         entries = iter(()) if store is None else store.entries(query)
         since = None if store is None else samples.examined(store, query).get("examined_since")
         first = next(entries, None)  # a store that cannot be read is an error of the whole response
@@ -81,11 +73,11 @@ def download_routes(
         chunks = csv_chunks(lines, quantities) if as_csv else jsonl_chunks(lines)
         disposition = f'attachment; filename="{name.strip("/")}"'
         content_type = "text/csv; charset=utf-8" if as_csv else "application/x-ndjson"
-        return limit.stream(chunks, {"content-type": content_type, "content-disposition": disposition})
+        return site.limit.stream(chunks, {"content-type": content_type, "content-disposition": disposition})
 
     async def serve(request: Request) -> ASGIApp:
         pairs, name = request.query_params.multi_items(), request.scope["path"]
-        return await limit.answer(partial(stream, pairs, name), RESPONSE_SIZE)
+        return await site.limit.answer(partial(stream, pairs, name), RESPONSE_SIZE)
 
     return [Route(CSV_PATH, serve), Route(JSONL_PATH, serve)]
 

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
 from shlex import quote
-from typing import TypedDict
 from urllib.parse import urlencode
 
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
-from starlette.types import ASGIApp
 
-from ragwatch import __version__
-from ragwatch.board import Board
 from ragwatch.core.snapshot import Gauge, Gauges, Snapshot
 from ragwatch.core.trends import evidence_words
 from ragwatch.errors import StoreError
 from ragwatch.model.quantities import LOW_IS_GOOD
 from ragwatch.ports import RecordedEvent, Store, StoredRun
-from ragwatch.web.forms import FIELD, FORM_TOKEN
-from ragwatch.web.pages import page, refreshing
-from ragwatch.web.reply import json_reply
-from ragwatch.web.request_limit import MIB, RequestLimit
+from ragwatch.web.drift_replies import (
+    Alarmed,
+    AnswerDrift,
+    Band,
+    Drift,
+    JudgeDrift,
+    SegmentDrift,
+    TrafficDrift,
+)
+from ragwatch.web.pages import Site, event_line
+from ragwatch.web.request_limit import MIB
 
 KIND, TRAFFIC_KIND, JUDGE_KIND = "drift", "traffic_drift", "anchor"
 PAST_ALARMS = 5
@@ -43,108 +44,20 @@ _ANSWER_GAUGES = (Gauge.DRIFT_ALARM, Gauge.DRIFT_EVIDENCE, Gauge.BAND_MEAN)
 _JUDGE_GAUGES = (Gauge.JUDGE_DRIFT_FLIPS, Gauge.JUDGE_DRIFT_ALARM)
 
 
-class Alarmed(TypedDict):
-    """A row with or without an alarm."""
+def drift_routes(site: Site) -> list[Route]:
+    """Routes of the drift page and of its data as JSON."""
 
-    alarm: bool
+    def view(request: Request) -> tuple[Drift, int]:
+        shown = drift(site.board.latest(), site.store, now=site.clock(), address=str(request.base_url).rstrip("/"))
+        return shown, 200 if shown["error"] is None else _SERVICE_UNAVAILABLE
 
-
-class DatedAlarm(Alarmed):
-    """A row that says since when its alarm stands, too."""
-
-    since: float | None
-    since_seconds: float | None
-
-
-class AnswerRow(DatedAlarm):
-    """A quantity on a route."""
-
-    quantity: str
-    route: str
-    lower_is_better: bool
-    evidence: float | None
-    threshold: float | None
-    share: float | None
-    words: str | None
-    baseline: float | None
-    learning: bool
-    paused: str | None
-    changed_stage: object
-    band: Mapping[str, float | None] | None
-    judge_moved: bool
-    back: float | None
-    past: Sequence[Mapping[str, object]]
-    acknowledge: str | None
-    samples: str
+    return [
+        site.page("/drift", "drift.html", view, RESPONSE_SIZE, refreshes=True),
+        site.reply("/api/v1/drift", view, RESPONSE_SIZE),
+    ]
 
 
-class SegmentAlarm(TypedDict):
-    """An active alarm about a segment."""
-
-    quantity: str
-    route: str
-    segment: str
-    value: str
-    began: float | None
-    before: float | None
-    mean: float | None
-    answers: float | None
-    acknowledge: str
-
-
-class TrafficRow(DatedAlarm):
-    """A traffic signal on a route."""
-
-    signal: str
-    route: str
-    evidence: float | None
-    threshold: object
-    cut: object
-    direction: object
-    acknowledge: str | None
-
-
-class JudgeRow(Alarmed):
-    """A judge on its anchor samples."""
-
-    judge: str
-    flips: float | None
-    read_at: float | None
-    read: object
-    version: object
-    since_version: object
-    acknowledge: str | None
-
-
-def drift_routes(board: Board, store: Store | None, clock: Callable[[], float], limit: RequestLimit) -> list[Route]:
-    """Routes of the drift page and of its data as JSON.
-
-    Args:
-        board: Holds the latest Snapshot.
-        store: Store of past alarms and events; None for none.
-        clock: Seconds since the epoch.
-        limit: Limits concurrent requests.
-    """
-
-    def view_of(request: Request) -> tuple[dict[str, object], int]:
-        view = drift(board.latest(), store, now=clock(), address=str(request.base_url).rstrip("/"))
-        return view, 200 if view["error"] is None else _SERVICE_UNAVAILABLE
-
-    def render(request: Request) -> Response:
-        view, status = view_of(request)
-        more = {FIELD: request.scope.get(FORM_TOKEN)} | refreshing(request.query_params.multi_items())
-        return HTMLResponse(page("drift.html", {"version": __version__, **more, **view}), status)
-
-    async def html(request: Request) -> ASGIApp:
-        return await limit.answer(lambda: render(request), RESPONSE_SIZE)
-
-    async def json(request: Request) -> ASGIApp:
-        return await limit.answer(lambda: json_reply(*view_of(request)), RESPONSE_SIZE)
-
-    return [Route("/drift", html), Route("/api/v1/drift", json)]
-
-
-def drift(snapshot: Snapshot | None, store: Store | None, *, now: float, address: str) -> dict[str, object]:
+def drift(snapshot: Snapshot | None, store: Store | None, *, now: float, address: str) -> Drift:
     """Builds the data of the drift page. If the store cannot be read, past alarms and events are left out, see `error`.
 
     Args:
@@ -186,12 +99,12 @@ def drift(snapshot: Snapshot | None, store: Store | None, *, now: float, address
             for signal, route, reason in _labels_of(gauges, Gauge.TRAFFIC_DRIFT_PAUSED)
         ],
         "judges": sorted(judges, key=_without_alarm),
-        "events": [asdict(event) for event in reversed(events[-MAX_EVENTS:])],
+        "events": [event_line(event) for event in reversed(events[-MAX_EVENTS:])],
         "event_routes": sorted({row["route"] for row in answers})[:MAX_EVENT_ROUTES],
     }
 
 
-def _state(answers: Sequence[AnswerRow], others: Sequence[Alarmed]) -> str:
+def _state(answers: Sequence[AnswerDrift], others: Sequence[Alarmed]) -> str:
     if any(row["alarm"] for row in answers):
         return "bad"
     if any(row["alarm"] for row in others):
@@ -232,7 +145,7 @@ class _DriftRows:
         self._now = now
         self._address = address
 
-    def answer(self, quantity: str, route: str) -> AnswerRow:
+    def answer(self, quantity: str, route: str) -> AnswerDrift:
         """Row of a quantity on a route."""
         labels = (quantity, route)
         evidence, threshold = self._value(Gauge.DRIFT_EVIDENCE, labels), self._value(Gauge.DRIFT_THRESHOLD, labels)
@@ -241,6 +154,7 @@ class _DriftRows:
         runs = [run for run in newest if run.failing][:PAST_ALARMS]
         back = {run.body.get("seq"): run.body.get("since") for run in newest if not run.failing}
         baseline = self._value(Gauge.DRIFT_BASELINE, labels)
+        since = runs[0].at if alarm and runs else None
         return {
             "quantity": quantity,
             "route": route,
@@ -254,7 +168,9 @@ class _DriftRows:
             "paused": self._paused(labels),
             "changed_stage": runs[0].body.get("changed_stage") if alarm and runs else None,
             "band": self._band(labels),
-            **self._alarm(alarm, runs),
+            "alarm": alarm,
+            "since": since,
+            "since_seconds": self._age(since),
             "judge_moved": bool(alarm and runs and runs[0].body.get("judge_moved")),
             "back": back.get(runs[0].body.get("seq")) if runs and not alarm else None,
             "past": [
@@ -265,7 +181,7 @@ class _DriftRows:
             "samples": _samples(quantity, route, baseline, runs),
         }
 
-    def segment(self, labels: tuple[str, ...]) -> SegmentAlarm:
+    def segment(self, labels: tuple[str, ...]) -> SegmentDrift:
         """Row of an alarm about a segment."""
         quantity, route, segment, value = labels
         return {
@@ -280,23 +196,29 @@ class _DriftRows:
             "acknowledge": self._command("--quantity", quantity, "--route", route),
         }
 
-    def traffic(self, signal: str, route: str) -> TrafficRow:
+    def traffic(self, signal: str, route: str) -> TrafficDrift:
         """Row of a traffic signal on a route."""
         alarm = bool(self._value(Gauge.TRAFFIC_DRIFT_ALARM, (signal, route)))
         runs = self._past.get((TRAFFIC_KIND, f"{signal}/{route}"), [])
         body = runs[0].body if alarm and runs else {}
+        since = runs[0].at if alarm and runs else None
+        evidence = self._value(Gauge.TRAFFIC_DRIFT_EVIDENCE, (signal, route))
+        limit = self._value(Gauge.TRAFFIC_DRIFT_THRESHOLD, (signal, route)) or body.get("threshold")
         return {
             "signal": signal,
             "route": route,
-            "evidence": self._value(Gauge.TRAFFIC_DRIFT_EVIDENCE, (signal, route)),
+            "evidence": evidence,
+            "words": None if evidence is None or not limit else evidence_words(evidence, limit),
             "threshold": body.get("threshold"),
-            **self._alarm(alarm, runs),
+            "alarm": alarm,
+            "since": since,
+            "since_seconds": self._age(since),
             "cut": body.get("cut"),
             "direction": body.get("direction"),
             "acknowledge": self._command("--quantity", signal, "--route", route) if alarm else None,
         }
 
-    def judge(self, judge: str) -> JudgeRow:
+    def judge(self, judge: str) -> JudgeDrift:
         """Row of a judge on its anchor samples."""
         alarm = bool(self._value(Gauge.JUDGE_DRIFT_ALARM, (judge,)))
         runs = self._past.get((JUDGE_KIND, judge), [])
@@ -312,17 +234,13 @@ class _DriftRows:
             "acknowledge": self._command("--judge", judge) if alarm else None,
         }
 
-    def _band(self, labels: tuple[str, ...]) -> dict[str, float | None] | None:
+    def _band(self, labels: tuple[str, ...]) -> Band | None:
         """Mean and confidence sequence of the day; None before the first score."""
-        gauges = {
-            "value": Gauge.BAND_MEAN,
-            "low": Gauge.BAND_LOW,
-            "high": Gauge.BAND_HIGH,
-            "scores": Gauge.BAND_SCORES,
-            "since": Gauge.BAND_SINCE,
-        }
-        band = {name: self._value(gauge, labels) for name, gauge in gauges.items()}
-        return None if None in band.values() else band
+        mean, low, high = (self._value(gauge, labels) for gauge in (Gauge.BAND_MEAN, Gauge.BAND_LOW, Gauge.BAND_HIGH))
+        scores, since = (self._value(gauge, labels) for gauge in (Gauge.BAND_SCORES, Gauge.BAND_SINCE))
+        if mean is None or low is None or high is None or scores is None or since is None:
+            return None
+        return {"value": mean, "low": low, "high": high, "scores": scores, "since": since}
 
     def _paused(self, labels: tuple[str, ...]) -> str | None:
         """Why the baseline is not learnt at present."""
@@ -332,9 +250,8 @@ class _DriftRows:
     def _value(self, gauge: Gauge, labels: tuple[str, ...]) -> float | None:
         return self._gauges.get((gauge, labels))
 
-    def _alarm(self, alarm: bool, runs: list[StoredRun]) -> DatedAlarm:  # noqa: FBT001 - a value of the row
-        since = runs[0].at if alarm and runs else None
-        return {"alarm": alarm, "since": since, "since_seconds": None if since is None else max(self._now - since, 0.0)}
+    def _age(self, since: float | None) -> float | None:
+        return None if since is None else max(self._now - since, 0.0)
 
     def _command(self, *options: str) -> str:
         """Shell command to acknowledge an alarm; has `--url` unless the address is the default."""

@@ -18,9 +18,9 @@ from ragwatch.ports.receiving import GrpcListener, Handler, IncomingRequest, Rep
 from ragwatch.web.access import Right
 from ragwatch.web.authenticator import Authenticator, Refusal
 from ragwatch.web.connections import max_connections
-from ragwatch.web.grpc_tls import GrpcTls
 from ragwatch.web.handshake import HANDSHAKE_SECONDS
 from ragwatch.web.serve import DRAIN_SECONDS, listen
+from ragwatch.web.tls import GrpcTls
 
 if TYPE_CHECKING:
     import grpc

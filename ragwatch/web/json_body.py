@@ -1,14 +1,18 @@
-"""Reads the JSON body of a request, within limits."""
+"""Reads the JSON body of a request, within limits, and encodes values as JSON responses."""
 
 from __future__ import annotations
 
+import json
+
 import orjson
 from starlette.requests import Request
+from starlette.responses import Response
 
 from ragwatch.web.samples import ParameterError
 
 MAX_BODY_BYTES = 4 << 20
 MAX_VALUES = 250_000  # JSON values per body; commas and brackets in strings count as well
+JSON = "application/json"
 
 
 async def read_body(request: Request) -> bytes:
@@ -44,3 +48,20 @@ def json_object(body: bytes, what: str) -> dict[str, object]:
     if not isinstance(value, dict):
         raise ParameterError("body: not an object")
     return value
+
+
+def dumps(value: object) -> bytes:
+    r"""Encodes a value as JSON.
+
+    >>> dumps({"half of a pair": "\ud800"})
+    b'{"half of a pair": "\\ud800"}'
+    """
+    try:
+        return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS, default=dict)
+    except TypeError:  # an unpaired surrogate (a truncated escape in a log) is legal in JSON, but not in UTF-8
+        return json.dumps(value, default=dict).encode("ascii")
+
+
+def json_reply(value: object, status: int = 200) -> Response:
+    """Encodes a value as a JSON response."""
+    return Response(dumps(value) + b"\n", status_code=status, media_type=JSON)

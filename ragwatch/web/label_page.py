@@ -18,19 +18,17 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from ragwatch import __version__
 from ragwatch.board import Board
 from ragwatch.core.estimators.level import CALIBRATED_LABELS
 from ragwatch.errors import ConfigError, StoreError
-from ragwatch.web.access import LABEL_PATH, RequestPolicy
+from ragwatch.web.access import LABEL_PATH
 from ragwatch.web.audit_trail import shown
 from ragwatch.web.forms import FIELD, FORM_TOKEN
 from ragwatch.web.json_body import read_body
-from ragwatch.web.label_authors import LabelRate, author, check_author
 from ragwatch.web.label_form import CALIBRATING, label_record, task_view
-from ragwatch.web.labels import MAX_TASKS, LabelService, annotator_name, label_routes
-from ragwatch.web.pages import page
-from ragwatch.web.request_limit import MIB, RequestLimit
+from ragwatch.web.labels import MAX_TASKS, LabelRate, LabelService, annotator_name, author, check_author, label_routes
+from ragwatch.web.pages import Site, page
+from ragwatch.web.request_limit import MIB
 from ragwatch.web.samples import KEY, ParameterError
 
 DEFAULT_COUNT = 20
@@ -88,42 +86,25 @@ class _Form:
 Handler = Callable[[LabelService, _Form], Response]
 
 
-def every_label_route(
-    annotation: Callable[[], LabelService] | None,
-    board: Board,
-    limit: RequestLimit,
-    policy: RequestPolicy,
-    clock: Callable[[], float],
-) -> list[Route]:
-    """Routes of the API for labels and of the page, which count the labels of an annotator together."""
-    rate = LabelRate(policy.refused)
-    return [*label_routes(annotation, limit, rate), *label_page_routes(annotation, board, limit, rate, clock)]
-
-
 def label_page_routes(
-    annotation: Callable[[], LabelService] | None,
-    board: Board,
-    limit: RequestLimit,
-    rate: LabelRate,
-    clock: Callable[[], float],
+    site: Site, annotation: Callable[[], LabelService] | None, refused: Callable[[str], None]
 ) -> list[Route]:
-    """`GET /label`, and `POST /label` for the forms of the page; none without a label service.
+    """`/label` for the page and its forms, and the routes of the API for labels; none without a label service.
 
     Args:
+        site: Its board holds the levels that labels narrow.
         annotation: Returns the label service.
-        board: Holds the latest Snapshot, with the levels that labels narrow.
-        limit: Limits concurrent requests.
-        rate: Counts the labels of each authenticated annotator.
-        clock: Seconds since the epoch.
+        refused: Called with the reason of each refusal.
     """
     if annotation is None:
         return []
+    rate = LabelRate(refused)
 
     async def answer(handler: Handler, form: _Form) -> ASGIApp:
-        return await limit.answer(lambda: _handled(handler, annotation(), form), PAGE_SIZE)
+        return await site.limit.answer(lambda: _handled(handler, annotation(), form), PAGE_SIZE)
 
     async def show(request: Request) -> ASGIApp:
-        return await answer(partial(_show, board), _form_of(request, dict(request.query_params)))
+        return await answer(partial(_show, site.board), _form_of(request, dict(request.query_params)))
 
     async def act(request: Request) -> ASGIApp:
         form = _form_of(request, _fields(await read_body(request)))
@@ -131,14 +112,18 @@ def label_page_routes(
 
     def save(service: LabelService, form: _Form) -> Response:
         key = form.key()
-        record = label_record(form.values, key=key, annotator=_named(form), at=clock())
+        record = label_record(form.values, key=key, annotator=_named(form), at=site.clock())
         rate.take(form.user, 1, service.per_hour)
         shown((key,))
         service.put([record])
         return _next(form)
 
     actions: dict[str, Handler] = {"start": _start, "save": save, "undo": _undo}
-    return [Route(LABEL_PATH, show), Route(LABEL_PATH, act, methods=["POST"])]
+    return [
+        Route(LABEL_PATH, show),
+        Route(LABEL_PATH, act, methods=["POST"]),
+        *label_routes(annotation, site.limit, rate),
+    ]
 
 
 def _form_of(request: Request, values: Mapping[str, str]) -> _Form:
@@ -256,7 +241,6 @@ def _page(
     status: int = HTTPStatus.OK,
 ) -> Response:
     view = {
-        "version": __version__,
         FIELD: form.token,
         "user": form.user,
         "annotator": annotator or form.values.get("annotator", ""),

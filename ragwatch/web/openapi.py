@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -14,13 +14,12 @@ from ragwatch import __version__
 from ragwatch.core.trends import RANGES
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.stages import Stage
-from ragwatch.web import samples
-from ragwatch.web.api_shapes import shapes
+from ragwatch.web import answer_replies, drift_replies, figure_replies, samples
 from ragwatch.web.causes import PARAMETERS as CAUSE_PARAMETERS
 from ragwatch.web.changes_page import SAME, SPANS, ChangeRequest
-from ragwatch.web.json_schema import ANYTHING, TEXT, Schema, named, one_of
-from ragwatch.web.reply import json_reply
-from ragwatch.web.scope import PageScope
+from ragwatch.web.json_body import json_reply
+from ragwatch.web.json_schema import TEXT, Schema, named, one_of, record_of
+from ragwatch.web.pages import Site
 from ragwatch.web.trends_page import TrendRequest
 
 PREFIX = "/api/v1"
@@ -49,6 +48,21 @@ _REFUSALS: Mapping[int, str] = MappingProxyType(
         429: "too many requests; `Retry-After` says when to ask again",
     }
 )
+
+
+_REPLIES = (
+    *(figure_replies.Error, figure_replies.Figure, figure_replies.StageShare, figure_replies.Snapshot),
+    *(figure_replies.Route, figure_replies.Trends, figure_replies.Changes),
+    *(drift_replies.Drift, drift_replies.Canaries, drift_replies.Causes, answer_replies.Verdict),
+    *(answer_replies.Samples, answer_replies.SampleInFull, answer_replies.Prompt, answer_replies.Labels),
+)
+"""Replies that have a name in the document."""
+
+
+def _components() -> dict[str, Schema]:
+    """Schemas of the replies by name."""
+    replies = {reply.__name__: record_of(reply, _REPLIES) for reply in _REPLIES}
+    return {**replies, "Document": {"type": "object"}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +188,7 @@ def document(criteria: Sequence[str] = ()) -> dict[str, object]:
         },
         "paths": {f"{PREFIX}{path}": {"get": _operation(path, one)} for path, one in operations(criteria).items()},
         "components": {
-            "schemas": {**shapes(), "Document": ANYTHING},
+            "schemas": _components(),
             "securitySchemes": {
                 "basic": {"type": "http", "scheme": "basic"},
                 "bearer": {"type": "http", "scheme": "bearer"},
@@ -224,10 +238,10 @@ def _error(status: int, shape: str) -> dict[str, object]:
     return {"description": _STATUSES[status], "content": _json(shape) | (_TEXT if status == 503 else {})}
 
 
-def openapi_routes(scope: Callable[[], PageScope]) -> list[Route]:
+def openapi_routes(site: Site) -> list[Route]:
     """The route of the document."""
 
     async def serve(_: Request) -> Response:
-        return json_reply(document(scope().criteria))
+        return json_reply(document(site.scope().criteria))
 
     return [Route(PATH, serve)]

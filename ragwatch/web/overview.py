@@ -6,26 +6,37 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from types import MappingProxyType
 
+from ragwatch import __version__
 from ragwatch.core.estimate import Estimate
-from ragwatch.core.labels.annotators import AnnotatorShares
+from ragwatch.core.estimators.correlation import Correlation
 from ragwatch.core.sample import OTHER
 from ragwatch.core.snapshot import EstimateRow, Gauge, Snapshot
 from ragwatch.core.tally import PartOutcome, Tally, lines_read
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity, quantity_of
 from ragwatch.model.reasons import UnknownReason
 from ragwatch.model.stages import Stage
-from ragwatch.web.overview_types import Figure, JudgeFigures, Overview, RouteFigures, StageShare
+from ragwatch.web import figure_replies
+from ragwatch.web.figure_replies import (
+    Difference,
+    FailingAnswer,
+    Figure,
+    Interval,
+    JudgeCounts,
+    JudgeFigures,
+    Level,
+    RouteFigures,
+    SourceLine,
+    StageShare,
+    UserScore,
+)
+from ragwatch.web.headline import STATES, active_alarms, overall, state_of
 from ragwatch.web.scope import PageScope
 
-_STATES = ("bad", "unsure", "good", "plain")  # the worst first
-_HEADLINES = {
-    "bad": "Quality is worse than a threshold",
-    "unsure": "Inconclusive: the interval of a level includes its threshold, or there is no level yet",
-    "good": "Quality meets its thresholds",
-    "plain": "No thresholds are configured",
-    "silent": "No data yet",
-}
+Changes = Mapping[tuple[str, str, str], Difference]
+"""By quantity, route and judge: the mean of a window less that of the same hours a week ago."""
+NO_CHANGES: Changes = MappingProxyType({})
 _MAX_FILES = 5  # unreadable files to list: an unreadable folder may have thousands
 
 
@@ -37,6 +48,7 @@ class _OverviewBuilder:
     scope: PageScope
     now: float
     window: str
+    changes: Changes
 
     @property
     def default(self) -> str:
@@ -70,8 +82,9 @@ def overview(
     now: float,
     window: str | None = None,
     problems: Iterable[str] = (),
-    failing: Sequence[Mapping[str, object]] = (),
-) -> Overview:
+    failing: Sequence[FailingAnswer] = (),
+    changes: Changes = NO_CHANGES,
+) -> figure_replies.Snapshot:
     """Builds the data of the overview page.
 
     Args:
@@ -81,21 +94,23 @@ def overview(
         window: Selected window; None or an unknown one selects the shortest with an estimate.
         problems: Reasons why the process is not ready.
         failing: The newest samples with a stage at fault.
+        changes: What has changed since last week.
     """
     shown = snapshot or Snapshot(at=now)
     windows = windows_of(snapshot, scope)
-    builder = _OverviewBuilder(shown, scope, now, _window(shown, windows, window))
+    builder = _OverviewBuilder(shown, scope, now, window_of(snapshot, scope, window), changes)
     routes = [_route(builder, route) for route in routes_of(shown, scope)]
     states = [figure["state"] for route in routes for judge in route["judges"] for figure in judge["figures"]]
     alarms = active_alarms(shown)
-    state = _overall(states, alarms)
+    state, headline = overall(routes, alarms)
     return {
+        "version": __version__,
         "at": None if snapshot is None else snapshot.at,
         "now": now,
         "window": builder.window,
         "windows": list(windows),
         "state": state,
-        "headline": _headline(state, states, alarms),
+        "headline": headline,
         "drift": alarms,
         "bad": states.count("bad"),
         "unsure": states.count("unsure"),
@@ -104,48 +119,21 @@ def overview(
         "routes": routes,
         "sources": [_source(builder, source) for source in _names(scope.sources, shown.lags)],
         "judges": [_judge(builder, judge) for judge in _names(scope.judges, shown.judges)],
-        "failing": [dict(sample) for sample in failing],
+        "failing": failing,
         "unpaged": list(scope.unpaged),
     }
-
-
-def active_alarms(snapshot: Snapshot) -> list[dict[str, str]]:
-    """Returns the active drift alarms: of answers, of the traffic, of judges."""
-    gauges = {Gauge.DRIFT_ALARM: "answers", Gauge.TRAFFIC_DRIFT_ALARM: "traffic", Gauge.JUDGE_DRIFT_ALARM: "judge"}
-    active = [
-        {"kind": kind, "name": labels[0], "route": labels[1] if len(labels) > 1 else ""}
-        for gauge, kind in gauges.items()
-        for (one, labels), value in snapshot.gauges.items()
-        if one is gauge and value
-    ]
-    return sorted(active, key=lambda alarm: (alarm["kind"], alarm["name"], alarm["route"]))
-
-
-def _overall(states: Sequence[str], alarms: Sequence[Mapping[str, str]]) -> str:
-    """The worst state of all figures; an alarm about answers is as bad as a threshold, any other leaves it open."""
-    kinds = {alarm["kind"] for alarm in alarms}
-    if "answers" in kinds or "bad" in states:
-        return "bad"
-    return "unsure" if kinds else next((state for state in _STATES if state in states), "silent")
-
-
-def _headline(state: str, states: Sequence[str], alarms: Sequence[Mapping[str, str]]) -> str:
-    drifted = any(alarm["kind"] == "answers" for alarm in alarms)
-    if drifted:
-        return "Answer quality has drifted" + (", and is worse than a threshold" if "bad" in states else "")
-    if alarms and "bad" not in states:
-        return "A judge or the traffic has drifted"
-    return _HEADLINES[state]
 
 
 def _names(configured: Iterable[str], seen: Iterable[str]) -> list[str]:
     return list(dict.fromkeys((*configured, *seen)))
 
 
-def _window(snapshot: Snapshot, windows: Sequence[str], requested: str | None) -> str:
+def window_of(snapshot: Snapshot | None, scope: PageScope, requested: str | None) -> str:
+    """The selected window: the requested one, or else the shortest with an estimate."""
+    windows = windows_of(snapshot, scope)
     if requested in windows:
         return str(requested)
-    with_estimates = {row.window for row in snapshot.estimates}
+    with_estimates = set() if snapshot is None else {row.window for row in snapshot.estimates}
     return next((window for window in windows if window in with_estimates), windows[0] if windows else "")
 
 
@@ -169,7 +157,7 @@ def _route(builder: _OverviewBuilder, route: str) -> RouteFigures:
         for alarm in active_alarms(builder.snapshot)
         if (alarm["kind"], alarm["route"]) == ("answers", route)
     ]
-    state = next((state for state in _STATES if state in states), "silent")
+    state = next((state for state in STATES if state in states), "silent")
     return {
         "route": route,
         "state": "bad" if drift else state,
@@ -183,49 +171,38 @@ def _route(builder: _OverviewBuilder, route: str) -> RouteFigures:
     }
 
 
-def _user_score(builder: _OverviewBuilder, route: str) -> dict[str, object] | None:
+def interval_of(estimate: Estimate | Correlation) -> Interval:
+    """A mean with its interval."""
+    return {"value": estimate.value, "low": estimate.low, "high": estimate.high, "n": estimate.n}
+
+
+def _user_score(builder: _OverviewBuilder, route: str) -> UserScore | None:
     """Mean score by users of the rated answers; `response` is the share that was rated. None without feedback."""
     for row in builder.snapshot.user_scores.rows:
         if (row.route, row.window) == (route, builder.window):
-            estimate = row.estimate
             return {
-                "value": estimate.value,
-                "low": estimate.low,
-                "high": estimate.high,
-                "bound_low": estimate.bound_low,
-                "bound_high": estimate.bound_high,
-                "n": estimate.n,
-                "n_eff": estimate.n_eff,
-                "response": estimate.coverage,
+                **interval_of(row.estimate),
+                "bound_low": row.estimate.bound_low,
+                "bound_high": row.estimate.bound_high,
+                "n_eff": row.estimate.n_eff,
+                "response": row.estimate.coverage,
                 "last_sample_at": builder.snapshot.user_scores.last_sample.get(route),
             }
     return None
 
 
-def _correlations(snapshot: Snapshot, judge: str) -> dict[str, dict[str, float]]:
-    """How the scores of a judge go with those of users, by quantity."""
-    return {
-        str(one.quantity): {
-            "value": one.correlation.value,
-            "low": one.correlation.low,
-            "high": one.correlation.high,
-            "n": one.correlation.n,
-        }
-        for one in snapshot.user_scores.correlations
-        if one.judge == judge
-    }
-
-
 def _stages(builder: _OverviewBuilder, route: str) -> list[StageShare]:
-    """Shares of judged answers by stage at fault since the start, with the offset of each in a stacked bar."""
-    counts = [(stage, builder.count(Tally.STAGE, route, builder.default, stage)) for stage in Stage]
+    """Shares of the judged answers of the window by stage at fault, with the offset of each in a stacked bar."""
+    place = route, builder.default, builder.window
+    counts = [(stage, builder.snapshot.stages.get((*place, str(stage)), 0)) for stage in Stage]
     total = sum(count for _, count in counts)
     stages: list[StageShare] = []
     start = 0.0
     for stage, count in counts:
         if count:
-            stages.append({"stage": str(stage), "count": count, "share": count / total, "start": start})
-            start += count / total
+            share, usual = count / total, builder.snapshot.gauges.get((Gauge.STAGE_BASELINE, (route, str(stage))))
+            stages.append({"stage": str(stage), "count": count, "share": share, "start": start, "usual": usual})
+            start += share
     return stages
 
 
@@ -250,14 +227,13 @@ def _figure(builder: _OverviewBuilder, quantity: Quantity, route: str, judge: st
     lower_is_better, threshold = quantity in LOW_IS_GOOD, builder.scope.threshold(quantity, route)
     last = builder.snapshot.last_sample.get((quantity, route, judge))
     level_row = None if row is None else _level(builder, row)
-    level = None if level_row is None else level_row.estimate
     figure: Figure = {
         "quantity": str(quantity),
         "lower_is_better": lower_is_better,
         "threshold": threshold,
         "last_sample_at": last,
         "age_seconds": None if last is None else max(builder.now - last, 0.0),
-        "state": "silent" if row is None else state_of(level, threshold, lower_is_better=lower_is_better),
+        "state": "silent" if row is None else state_of(level_row, threshold, lower_is_better=lower_is_better),
         "why": _why(builder, quantity, route, judge) if row is None else None,
     }
     if row is None:
@@ -268,12 +244,13 @@ def _figure(builder: _OverviewBuilder, quantity: Quantity, route: str, judge: st
         "value": estimate.value,
         "low": estimate.low,
         "high": estimate.high,
+        "n": estimate.n,
         "bound_low": estimate.bound_low,
         "bound_high": estimate.bound_high,
-        "n": estimate.n,
         "n_eff": estimate.n_eff,
         "interval": estimate.interval,
         "corrected": None if level_row is None else _corrected(level_row),
+        "change": builder.changes.get((str(quantity), route, judge)),
     }
 
 
@@ -282,10 +259,10 @@ def _level(builder: _OverviewBuilder, row: EstimateRow) -> EstimateRow | None:
     return next((one for one in builder.snapshot.corrected if one.place == row.place and not one.reference), None)
 
 
-def _corrected(level: EstimateRow) -> dict[str, object]:
+def _corrected(level: EstimateRow) -> Level:
     """The figures of a level, with the annotators behind it."""
     estimate, shares = level.estimate, level.annotators
-    figures = {
+    figures: Level = {
         "value": estimate.value,
         "low": estimate.low,
         "high": estimate.high,
@@ -294,39 +271,23 @@ def _corrected(level: EstimateRow) -> dict[str, object]:
         "labels_given": level.labels_given,
         "calibrated": level.calibrated,
     }
-    return figures | ({} if shares is None else _annotators(shares))
-
-
-def _annotators(shares: AnnotatorShares) -> dict[str, object]:
-    return {
-        "annotators": shares.count,
-        "stands_on": shares.stands_on,
-        "greatest_change": shares.change,
-        "without": [
-            {
-                "annotator": one.annotator,
-                "labels": one.labels,
-                "value": None if one.estimate is None else one.estimate.value,
-                "low": None if one.estimate is None else one.estimate.low,
-                "high": None if one.estimate is None else one.estimate.high,
-            }
-            for one in shares.without
-        ],
-    }
-
-
-def state_of(level: Estimate | None, threshold: float | None, *, lower_is_better: bool) -> str:
-    """`bad` and `good` only when the whole interval of the level lies on that side of the threshold, as for pages."""
-    if threshold is None:
-        return "plain"
-    if level is None:
-        return "unsure"
-    low, high = level.low, level.high
-    if lower_is_better:
-        low, high, threshold = -high, -low, -threshold
-    if high < threshold:
-        return "bad"
-    return "good" if low >= threshold else "unsure"
+    if shares is not None:
+        figures |= {
+            "annotators": shares.count,
+            "stands_on": shares.stands_on,
+            "greatest_change": shares.change,
+            "without": [
+                {
+                    "annotator": one.annotator,
+                    "labels": one.labels,
+                    "value": None if one.estimate is None else one.estimate.value,
+                    "low": None if one.estimate is None else one.estimate.low,
+                    "high": None if one.estimate is None else one.estimate.high,
+                }
+                for one in shares.without
+            ],
+        }
+    return figures
 
 
 def _why(builder: _OverviewBuilder, quantity: Quantity, route: str, judge: str) -> str:
@@ -341,7 +302,7 @@ def _why(builder: _OverviewBuilder, quantity: Quantity, route: str, judge: str) 
     return "no answer sampled yet"
 
 
-def _source(builder: _OverviewBuilder, source: str) -> dict[str, object]:
+def _source(builder: _OverviewBuilder, source: str) -> SourceLine:
     lag = builder.snapshot.lags.get(source)
     return {
         "source": source,
@@ -365,7 +326,7 @@ def _lost_parts(builder: _OverviewBuilder, source: str) -> dict[str, float]:
     return {f"{outcome} parts": number for outcome, number in parts.items() if outcome != PartOutcome.JOINED}
 
 
-def _judge(builder: _OverviewBuilder, judge: str) -> dict[str, object]:
+def _judge(builder: _OverviewBuilder, judge: str) -> JudgeCounts:
     kind, version = builder.snapshot.judges.get(judge, (None, None))
     unjudged: defaultdict[str, float] = defaultdict(float)
     judged = 0.0
@@ -381,5 +342,9 @@ def _judge(builder: _OverviewBuilder, judge: str) -> dict[str, object]:
         "judged": judged,
         "unjudged": dict(sorted(unjudged.items(), key=lambda item: (-item[1], item[0]))),
         "pending": builder.snapshot.pending.get(judge, 0),
-        "user_correlations": _correlations(builder.snapshot, judge),
+        "user_correlations": {
+            str(one.quantity): interval_of(one.correlation)
+            for one in builder.snapshot.user_scores.correlations
+            if one.judge == judge
+        },
     }

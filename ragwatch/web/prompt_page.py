@@ -7,23 +7,20 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypedDict
 
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
-from starlette.types import ASGIApp
 
-from ragwatch import __version__
 from ragwatch.core.sample import SampleRecord
 from ragwatch.errors import StoreError
 from ragwatch.ports import PackedVerdict, Query, Store
-from ragwatch.web.pages import page
-from ragwatch.web.reply import json_reply
-from ragwatch.web.request_limit import MIB, RequestLimit
+from ragwatch.web.answer_replies import Prompt
+from ragwatch.web.pages import Site
+from ragwatch.web.request_limit import MIB
 from ragwatch.web.sample_page import LINE_BYTES, MAX_JUDGES, TEXT_BYTES, cut
 from ragwatch.web.samples import KEY
 
 MAX_CHARS = 200_000  # of a prompt or a verdict on the page
 RESPONSE_SIZE = 16 * MIB  # approximate memory for one response
-_NOT_FOUND, _SERVICE_UNAVAILABLE = 404, 503
+_NOT_FOUND = 404
 _NO_REPLY = (
     "No raw reply of a model is stored: the judge asks none, its texts are not kept, or the verdict is of an earlier "
     "version of ragwatch."
@@ -46,58 +43,39 @@ Prompts = Callable[[str, SampleRecord], RebuiltPrompts | None]
 """Builds the prompts of a judge about a stored sample; None for a judge without any."""
 
 
-class PromptView(TypedDict):
-    """A verdict with the prompts behind it."""
-
-    key: str
-    judge: str
-    version: str
-    in_force: str | None
-    prompts: Sequence[Mapping[str, str]]
-    verdict: Mapping[str, object] | None
-    reply: str | None
-    notes: list[str]
-
-
-def prompt_routes(store: Store | None, prompts: Prompts | None, limit: RequestLimit) -> list[Route]:
+def prompt_routes(site: Site, prompts: Prompts | None) -> list[Route]:
     """Routes `/samples/KEY/prompt?judge=NAME`, and the same data as JSON below `/api/v1`.
 
     Args:
-        store: Store of the samples; None for no samples.
+        site: Has the store of the samples.
         prompts: Builds prompts again; None if no judge has prompts.
-        limit: Limits concurrent requests.
     """
 
-    def view_of(request: Request) -> PromptView | None:
+    def view_of(request: Request) -> Prompt | None:
         key, judge = request.path_params["key"], request.query_params.get("judge", "")
-        return None if store is None or not KEY.fullmatch(key) else prompt_view(store, prompts, key, judge)
+        return None if site.store is None or not KEY.fullmatch(key) else prompt_view(site.store, prompts, key, judge)
 
-    def render(request: Request) -> Response:
-        error, status, view = None, 200, None
-        try:
-            view = view_of(request)
-            if view is None:
-                error, status = "No verdict of this judge on such an answer is stored.", _NOT_FOUND
-        except StoreError as failure:
-            error, status = f"The store cannot be read: {failure}", _SERVICE_UNAVAILABLE
-        context = {"version": __version__, "root": "../../", "error": error, "view": view and _shown(view)}
-        return HTMLResponse(page("prompt.html", context), status)
+    def context(_: Request, error: str | None, view: Prompt | None = None) -> dict[str, object]:
+        return {"root": "../../", "error": error, "view": view and _shown(view)}
 
-    def encode(request: Request) -> Response:
+    def html(request: Request) -> tuple[dict[str, object], int]:
+        view = view_of(request)
+        if view is None:
+            return context(request, "No verdict of this judge on such an answer is stored."), _NOT_FOUND
+        return context(request, None, view), 200
+
+    def data(request: Request) -> tuple[Mapping[str, object], int]:
         view = view_of(request)
         missing = {"error": "there is no verdict of this judge on a sample with this key"}
-        return json_reply(missing, _NOT_FOUND) if view is None else json_reply(view)
+        return (missing, _NOT_FOUND) if view is None else (view, 200)
 
-    async def html(request: Request) -> ASGIApp:
-        return await limit.answer(lambda: render(request), RESPONSE_SIZE)
-
-    async def as_json(request: Request) -> ASGIApp:
-        return await limit.answer(lambda: encode(request), RESPONSE_SIZE)
-
-    return [Route("/samples/{key}/prompt", html), Route("/api/v1/samples/{key}/prompt", as_json)]
+    return [
+        site.page("/samples/{key}/prompt", "prompt.html", html, RESPONSE_SIZE, invalid=context),
+        site.reply("/api/v1/samples/{key}/prompt", data, RESPONSE_SIZE),
+    ]
 
 
-def prompt_view(store: Store, prompts: Prompts | None, key: str, judge: str) -> PromptView | None:
+def prompt_view(store: Store, prompts: Prompts | None, key: str, judge: str) -> Prompt | None:
     """Reads a verdict and builds its prompt again; None if there is no such verdict.
 
     Raises:
@@ -118,7 +96,9 @@ def prompt_view(store: Store, prompts: Prompts | None, key: str, judge: str) -> 
         "judge": judge,
         "version": version,
         "in_force": None if built is None else built["version"],
-        "prompts": [] if built is None else built["prompts"],
+        "prompts": []
+        if built is None
+        else [{"system": one["system"], "user": one["user"]} for one in built["prompts"]],
         "verdict": _verdict(entry),
         "reply": "\n\n".join(replies) if replies else None,
         "notes": [*notes, *(() if replies else (_NO_REPLY,))],
@@ -156,9 +136,12 @@ def _verdict(entry: PackedVerdict) -> Mapping[str, object] | None:
     return {**entry.bare, **fields, **entry.place} if whole else None
 
 
-def _shown(view: PromptView) -> dict[str, object]:
+def _shown(view: Prompt) -> dict[str, object]:
     """The data with texts of bounded length."""
     verdict = None if view["verdict"] is None else json.dumps(view["verdict"], indent=1, default=dict)
-    prompts = [{name: cut(text, MAX_CHARS) for name, text in prompt.items()} for prompt in view["prompts"]]
+    prompts = [
+        {"system": cut(prompt["system"], MAX_CHARS), "user": cut(prompt["user"], MAX_CHARS)}
+        for prompt in view["prompts"]
+    ]
     reply = None if view["reply"] is None else cut(view["reply"], MAX_CHARS)
     return {**view, "prompts": prompts, "reply": reply, "verdict": None if verdict is None else cut(verdict, MAX_CHARS)}

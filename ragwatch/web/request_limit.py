@@ -17,7 +17,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ragwatch.errors import RagwatchError
-from ragwatch.web.reply import JSON
+from ragwatch.web.json_body import JSON
 
 MIB = 1 << 20
 CHUNK_BYTES = 64 << 10

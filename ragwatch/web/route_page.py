@@ -1,4 +1,4 @@
-"""Serves the page of a route: its figures at three levels (retrieval, generation, end to end), and which of them moved.
+"""Serves the page of a route: its figures by stage (retrieval, generation, alignment) and end to end, and what moved.
 
 End-to-end figures alone name no stage, and figures of one stage do not say whether users are served: side by side they
 do. Retrieval comes first, because the generator depends on the retrieved contexts.
@@ -6,17 +6,13 @@ do. Retrieval comes first, because the generator depends on the retrieved contex
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TypedDict
+from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import urlencode
 
 from starlette.requests import Request
-from starlette.responses import HTMLResponse
 from starlette.routing import Route
-from starlette.types import ASGIApp
 
 from ragwatch import __version__
-from ragwatch.board import Board
 from ragwatch.core.estimators.level import CALIBRATED_LABELS
 from ragwatch.core.feedback import NAME
 from ragwatch.core.sample import OTHER
@@ -24,17 +20,16 @@ from ragwatch.core.snapshot import EstimateRow, Gauge, SegmentRow, Snapshot
 from ragwatch.core.tally import Tally
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity, quantity_of
 from ragwatch.model.stages import Stage
-from ragwatch.web.overview import overview
-from ragwatch.web.overview_types import JudgeFigures, StageShare
-from ragwatch.web.pages import page, refreshing
-from ragwatch.web.reply import json_reply
-from ragwatch.web.request_limit import MIB, RequestLimit
+from ragwatch.web import figure_replies
+from ragwatch.web.figure_replies import Difference, JudgeFigures, LevelRow, RouteLevel, SegmentTable, StageShare
+from ragwatch.web.last_week import changes_since_last_week
+from ragwatch.web.overview import NO_CHANGES, Changes, overview
+from ragwatch.web.pages import Site
+from ragwatch.web.request_limit import MIB
 from ragwatch.web.scope import PageScope
 
 
-def segment_tables(
-    snapshot: Snapshot, scope: PageScope, *, route: str, judge: str, window: str
-) -> list[dict[str, object]]:
+def segment_tables(snapshot: Snapshot, scope: PageScope, *, route: str, judge: str, window: str) -> list[SegmentTable]:
     """Builds a table for each segment that has estimates: a row for each quantity and value, in the configured order.
 
     A row is `bad` if its whole interval lies on the wrong side of the threshold of the route.
@@ -57,14 +52,14 @@ def segment_tables(
     ]
 
 
-def _rows(rows: Sequence[SegmentRow], values: Sequence[str], scope: PageScope) -> list[dict[str, object]]:
+def _rows(rows: Sequence[SegmentRow], values: Sequence[str], scope: PageScope) -> list[figure_replies.SegmentRow]:
     places = {value: place for place, value in enumerate(values)}
     quantities = list(dict.fromkeys(row.quantity for row in rows))
     ordered = sorted(rows, key=lambda row: (quantities.index(row.quantity), places.get(row.value, len(places))))
     return [_segment_row(row, scope.threshold(str(row.quantity), row.route)) for row in ordered]
 
 
-def _segment_row(row: SegmentRow, threshold: float | None) -> dict[str, object]:
+def _segment_row(row: SegmentRow, threshold: float | None) -> figure_replies.SegmentRow:
     estimate = row.estimate
     bad = threshold is not None and (
         estimate.low > threshold if row.quantity in LOW_IS_GOOD else estimate.high < threshold
@@ -82,16 +77,23 @@ def _segment_row(row: SegmentRow, threshold: float | None) -> dict[str, object]:
 
 
 RESPONSE_SIZE = MIB  # approximate memory for one response
-RETRIEVAL, GENERATION, END_TO_END, CRITERIA = "retrieval", "generation", "end to end", "criteria"
+RETRIEVAL, GENERATION, ALIGNMENT, END_TO_END, CRITERIA = (
+    "retrieval",
+    "generation",
+    "alignment",
+    "end to end",
+    "criteria",
+)
 _NOT_FOUND = 404
 _QUANTITIES: Mapping[str, tuple[Quantity, ...]] = {
-    RETRIEVAL: tuple(quantity for quantity in Quantity if quantity.row.stage is Stage.RETRIEVAL),
-    GENERATION: tuple(quantity for quantity in Quantity if quantity.row.stage is not Stage.RETRIEVAL),
+    str(stage): tuple(quantity for quantity in Quantity if quantity.row.stage is stage)
+    for stage in (Stage.RETRIEVAL, Stage.GENERATION, Stage.ALIGNMENT)
 }
 _HEADLINES = {
     RETRIEVAL: "Retrieval has become worse: look there first",
     GENERATION: "Generation has become worse, and retrieval has not",
-    END_TO_END: "Answers have become worse by labels, and neither retrieval nor generation has",
+    ALIGNMENT: "Alignment has become worse: the answers ignore the best context",
+    END_TO_END: "Answers have become worse by labels, and no stage has",
     CRITERIA: "Answers meet a criterion of yours less often",
 }
 _MISSING = {
@@ -103,78 +105,31 @@ MAX_ANNOTATORS = 5  # without whom a corrected estimate is shown
 _NO_JUDGE: JudgeFigures = {"judge": "", "why": None, "coverage": None, "judged": 0, "figures": []}
 
 
-class LevelRow(TypedDict):
-    """A figure at one level."""
+def route_routes(site: Site) -> list[Route]:
+    """Routes of the page of one route of the service and of its data as JSON; the query parameter `route` names it."""
 
-    name: str
-    source: str
-    value: float
-    low: float | None
-    high: float | None
-    n: int | None
-    baseline: float | None
-    moved: str | None
-    samples: str | None
-
-
-class Level(TypedDict):
-    """One level with its figures."""
-
-    level: str
-    rows: list[LevelRow]
-    why: str | None
-
-
-class RouteView(TypedDict):
-    """The page of a route."""
-
-    known: bool
-    route: str
-    at: float | None
-    now: float
-    window: str
-    windows: list[str]
-    state: str
-    headline: str
-    levels: list[Level]
-    segments: Sequence[Mapping[str, object]]
-    stages: Sequence[StageShare]
-
-
-def route_routes(
-    board: Board, scope: Callable[[], PageScope], clock: Callable[[], float], limit: RequestLimit
-) -> list[Route]:
-    """Routes of the page of one route of the service and of its data as JSON; the query parameter `route` names it.
-
-    Args:
-        board: Holds the latest Snapshot.
-        scope: Returns the names in the current configuration.
-        clock: Seconds since the epoch.
-        limit: Limits concurrent requests.
-    """
-
-    def view_of(request: Request) -> tuple[dict[str, object], int]:
+    def view(request: Request) -> tuple[figure_replies.Route, int]:
         name, window = request.query_params.get("route", ""), request.query_params.get("window")
-        view = route_levels(board.latest(), scope(), name, now=clock(), window=window)
-        return {"version": __version__, **view}, 200 if view["known"] else _NOT_FOUND
+        changes = changes_since_last_week(site, window)
+        snapshot, scope = site.board.latest(), site.scope()
+        shown = route_levels(snapshot, scope, name, now=site.clock(), window=window, changes=changes)
+        return shown, 200 if shown["known"] else _NOT_FOUND
 
-    async def html(request: Request) -> ASGIApp:
-        def render() -> HTMLResponse:
-            view, status = view_of(request)
-            more = refreshing(request.query_params.multi_items())
-            return HTMLResponse(page("route.html", {**view, **more}), status)
-
-        return await limit.answer(render, RESPONSE_SIZE)
-
-    async def json(request: Request) -> ASGIApp:
-        return await limit.answer(lambda: json_reply(*view_of(request)), RESPONSE_SIZE)
-
-    return [Route("/routes", html), Route("/api/v1/routes", json)]
+    return [
+        site.page("/routes", "route.html", view, RESPONSE_SIZE, refreshes=True),
+        site.reply("/api/v1/routes", view, RESPONSE_SIZE),
+    ]
 
 
 def route_levels(
-    snapshot: Snapshot | None, scope: PageScope, route: str, *, now: float, window: str | None = None
-) -> RouteView:
+    snapshot: Snapshot | None,
+    scope: PageScope,
+    route: str,
+    *,
+    now: float,
+    window: str | None = None,
+    changes: Changes = NO_CHANGES,
+) -> figure_replies.Route:
     """Builds the data of the page.
 
     A figure is worse if a drift alarm stands, or if its whole interval lies on the worse side of its baseline.
@@ -185,16 +140,19 @@ def route_levels(
         route: The route. `known` is false if there is none of this name.
         now: Seconds since the epoch.
         window: Selected window; None or an unknown one selects the shortest with an estimate.
+        changes: What has changed since last week.
     """
-    view = overview(snapshot, scope, now=now, window=window)
+    view = overview(snapshot, scope, now=now, window=window, changes=changes)
     shown = snapshot or Snapshot(at=now)
     known = next((entry for entry in view["routes"] if entry["route"] == route), None)
     judges = known["judges"] if known else []
     builder = _Levels(shown, route, view["window"], judges, tuple(map(quantity_of, scope.criteria)))
     levels = builder.levels()
+    stages = known["stages"] if known else []
     worse = [level["level"] for level in levels if any(row["moved"] == "worse" for row in level["rows"])]
     compared = any(row["baseline"] is not None for level in levels for row in level["rows"])
     return {
+        "version": __version__,
         "known": known is not None,
         "route": route,
         "at": view["at"],
@@ -202,11 +160,17 @@ def route_levels(
         "window": view["window"],
         "windows": view["windows"],
         "state": "bad" if worse else "good" if compared else "silent",
-        "headline": _HEADLINES[worse[0]] if worse else _quiet(compared=compared),
+        "headline": _HEADLINES[_worst_of(worse, stages)] if worse else _quiet(compared=compared),
         "levels": levels,
         "segments": segment_tables(shown, scope, route=route, judge=builder.judge, window=view["window"]),
-        "stages": known["stages"] if known else [],
+        "stages": stages,
     }
+
+
+def _worst_of(worse: Sequence[str], stages: Sequence[StageShare]) -> str:
+    """The level to name: retrieval first, then the stage that is at fault most often in the window."""
+    shares = {part["stage"]: part["share"] for part in stages}
+    return worse[0] if worse[0] == RETRIEVAL else max(worse, key=lambda level: shares.get(level, 0.0))
 
 
 def _quiet(*, compared: bool) -> str:
@@ -236,8 +200,8 @@ class _Levels:
         """Name of the default judge."""
         return self._judge["judge"]
 
-    def levels(self) -> list[Level]:
-        """The three levels with their rows; `why` says why a level has no figures of its own kind."""
+    def levels(self) -> list[RouteLevel]:
+        """The levels with their rows; `why` says why a level has no figures of its own kind."""
         judged = {level: list(self._judged(quantities)) for level, quantities in _QUANTITIES.items()}
         rankings = [*self._ranked(), *self._canaries()]
         answered = [*self._labelled(), *self._by_reference(), *self._rated(), *self._canary_answers()]
@@ -245,12 +209,13 @@ class _Levels:
         return [
             self._level(RETRIEVAL, [*judged[RETRIEVAL], *rankings], missing=not rankings),
             self._level(GENERATION, judged[GENERATION], missing=False),
+            self._level(ALIGNMENT, judged[ALIGNMENT], missing=False),
             self._level(END_TO_END, answered, missing=not answered),
             *([self._level(CRITERIA, criteria, missing=False)] if self._criteria else []),
         ]
 
     @staticmethod
-    def _level(level: str, rows: list[LevelRow], *, missing: bool) -> Level:
+    def _level(level: str, rows: list[LevelRow], *, missing: bool) -> RouteLevel:
         return {"level": level, "rows": rows, "why": _MISSING[level] if missing else None}
 
     def _judged(self, quantities: tuple[Quantity, ...]) -> Iterator[LevelRow]:
@@ -274,6 +239,7 @@ class _Levels:
                 baseline=baseline,
                 moved="worse" if alarm else _moved(quantity, interval, baseline),
                 samples=f"samples?{urlencode(parameters)}",
+                change=figure.get("change"),
             )
 
     def _uncalibrated(self, quantity: Quantity) -> Iterator[LevelRow]:
@@ -366,6 +332,7 @@ def _row(
     baseline: float | None = None,
     moved: str | None = None,
     samples: str | None = None,
+    change: Difference | None = None,
 ) -> LevelRow:
     return {
         "name": name,
@@ -377,6 +344,7 @@ def _row(
         "baseline": baseline,
         "moved": moved,
         "samples": samples,
+        "change": change,
     }
 
 

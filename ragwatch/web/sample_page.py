@@ -25,7 +25,7 @@ _BY_SEVERITY = (ClaimVerdict.SUPPORTED, ClaimVerdict.NOT_IN_CONTEXT, ClaimVerdic
 _UNREAD = ContextRecord(None, None, None, None)
 
 _STAGE_UNKNOWN = "The judge read too little to determine the stage at fault."
-_UNJUDGED = "This answer could not be judged. It is counted, and widens the worst-case (Manski) bounds of every figure."
+_UNJUDGED = "This answer could not be judged. It is counted, and widens the worst case of every figure."
 
 
 class Cut(TypedDict):

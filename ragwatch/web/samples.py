@@ -11,10 +11,11 @@ from math import isfinite
 from urllib.parse import urlencode
 
 from ragwatch.core.search_words import MAX_ASKED, phrases_of
-from ragwatch.model.quantities import Quantity, quantity_of
+from ragwatch.model.quantities import LOW_IS_GOOD, Quantity, quantity_of
 from ragwatch.model.stages import FAULTS, Stage
 from ragwatch.ports import PackedVerdict, Query, Store, StoredVerdict
 from ragwatch.web.audit_trail import shown
+from ragwatch.web.figure_replies import FailingAnswer
 
 KEY = re.compile(r"[0-9a-f]{32}")
 MAX_LIMIT, DEFAULT_LIMIT = 500, 50
@@ -279,7 +280,7 @@ def next_address(pairs: Iterable[tuple[str, str]], query: Query) -> Callable[[Pa
     return address
 
 
-def failing(store: Store) -> list[dict[str, object]]:
+def failing(store: Store) -> list[FailingAnswer]:
     """Reads the newest answers with a stage at fault, newest first, for the overview.
 
     Raises:
@@ -291,17 +292,27 @@ def failing(store: Store) -> list[dict[str, object]]:
     return [_failing_row(stored) for stored in newest]
 
 
-def _failing_row(stored: StoredVerdict) -> dict[str, object]:
-    verdict = stored.verdict
-    question = None if stored.sample is None else stored.sample.get("question")
-    if isinstance(question, str) and len(question) > QUESTION_CHARS:
-        question = question[: QUESTION_CHARS - 1] + "…"
-    return {
+def _begin(text: object) -> str | None:
+    """The beginning of a text; None if there is none."""
+    if not isinstance(text, str):
+        return None
+    return text if len(text) <= QUESTION_CHARS else f"{text[: QUESTION_CHARS - 1]}…"
+
+
+def _failing_row(stored: StoredVerdict) -> FailingAnswer:
+    verdict, sample = stored.verdict, stored.sample or {}
+    scores = {quantity: score for quantity, score in verdict.scores.items() if score is not None}
+    of_stage = [quantity for quantity in scores if quantity.row.stage == verdict.stage] or list(scores)
+    worst = min(of_stage, key=lambda one: 1.0 - scores[one] if one in LOW_IS_GOOD else scores[one], default=None)
+    row: FailingAnswer = {
         "key": verdict.key,
         "at": verdict.at,
         "route": verdict.route,
         "judge": verdict.judge,
         "stage": verdict.stage,
-        "question": question,
-        **({} if stored.damage is None else {"error": stored.damage}),
+        "quantity": None if worst is None else str(worst),
+        "score": None if worst is None else scores[worst],
+        "question": _begin(sample.get("question")),
+        "answer": _begin(sample.get("answer")),
     }
+    return row if stored.damage is None else {**row, "error": stored.damage}

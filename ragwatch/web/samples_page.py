@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from math import inf, nextafter
 from urllib.parse import urlencode
 
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
-from starlette.types import ASGIApp
 
-from ragwatch import __version__
 from ragwatch.core.sample import OTHER
 from ragwatch.core.search_words import MAX_EXAMINED
-from ragwatch.errors import StoreError, UnsearchableError
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity, quantity_of
 from ragwatch.model.stages import Stage
 from ragwatch.ports import Query, Store, StoredVerdict
 from ragwatch.web import samples
 from ragwatch.web.audit_trail import shown
+from ragwatch.web.pages import Site
 from ragwatch.web.pages import clock as instant
-from ragwatch.web.pages import page
-from ragwatch.web.request_limit import MIB, RequestLimit
+from ragwatch.web.request_limit import MIB
 from ragwatch.web.sample_page import cut, sample
 from ragwatch.web.scope import PageScope
 
@@ -32,71 +28,51 @@ LIMITS = ("25", "50", "100", "250", "500")
 COLUMNS = tuple(quantity for quantity in Quantity if quantity.row.listed)
 QUESTION_CHARS = 240
 LIST_SIZE, SAMPLE_SIZE = 8 * MIB, 16 * MIB  # approximate memory for one response
-_BAD_REQUEST, _NOT_FOUND, _SERVICE_UNAVAILABLE = 400, 404, 503
+_NOT_FOUND = 404
 
 Pairs = Sequence[tuple[str, str]]
 
 
-def sample_routes(
-    store: Store | None, scope: Callable[[], PageScope], clock: Callable[[], float], limit: RequestLimit
-) -> list[Route]:
-    """Routes `/samples` and `/samples/KEY`.
+def sample_routes(site: Site) -> list[Route]:
+    """Routes `/samples` and `/samples/KEY`."""
 
-    Args:
-        store: Store of the verdicts; None for no verdicts.
-        scope: Returns the names in the current configuration.
-        clock: Seconds since the epoch.
-        limit: Limits concurrent requests.
-    """
-
-    async def search(request: Request) -> ASGIApp:
+    def filters_of(request: Request) -> list[tuple[str, str]]:
         pairs = request.query_params.multi_items()
-        return await limit.answer(lambda: _search_page(pairs, store, scope(), clock()), LIST_SIZE)
+        return samples.canonical((name, value) for name, value in pairs if value)  # forms submit empty fields as well
 
-    async def show(request: Request) -> ASGIApp:
-        key, judge = request.path_params["key"], request.query_params.get("judge")
-        return await limit.answer(lambda: _sample_page(key, judge, store, scope()), SAMPLE_SIZE)
+    def search(request: Request) -> tuple[dict[str, object], int]:
+        filters, now, scope = filters_of(request), site.clock(), site.scope()
+        view = listing(filters, site.store, now=now, criteria=scope.criteria)
+        return {**_frame(filters, scope), "now": now, "error": None, **view}, 200
 
-    return [Route("/samples", search), Route("/samples/{key}", show)]
+    def invalid(request: Request, why: str) -> dict[str, object]:
+        return {**_frame(filters_of(request), site.scope()), "now": site.clock(), "error": why}
+
+    def show(request: Request) -> tuple[dict[str, object], int]:
+        key, judge, store = request.path_params["key"], request.query_params.get("judge"), site.store
+        view = sample(store, key, site.scope(), judge=judge) if store and samples.KEY.fullmatch(key) else None
+        missing = "There is no sample with this key, or retention has deleted it."
+        error, status = (missing, _NOT_FOUND) if view is None else (None, 200)
+        return {"root": "../", "error": error, "sample": view}, status
+
+    def unread(_: Request, why: str) -> dict[str, object]:
+        return {"root": "../", "error": why, "sample": None}
+
+    return [
+        site.page("/samples", "samples.html", search, LIST_SIZE, invalid=invalid),
+        site.page("/samples/{key}", "sample.html", show, SAMPLE_SIZE, invalid=unread),
+    ]
 
 
-def _search_page(pairs: Pairs, store: Store | None, scope: PageScope, now: float) -> Response:
-    filters = samples.canonical((name, value) for name, value in pairs if value)  # forms submit empty fields as well
-    view: dict[str, object] = {"rows": [], "older": None, "crowded": False, "worst": False, "examined": None}
-    status = 200
-    error = None
-    try:
-        view = listing(filters, store, now=now, criteria=scope.criteria)
-    except samples.ParameterError as invalid:
-        error, status = str(invalid), _BAD_REQUEST
-    except UnsearchableError as off:
-        error, status = str(off), _BAD_REQUEST
-    except StoreError as failure:
-        error, status = f"the store cannot be read: {failure}", _SERVICE_UNAVAILABLE
-    context = {
-        "version": __version__,
-        "now": now,
-        "error": error,
+def _frame(filters: Pairs, scope: PageScope) -> dict[str, object]:
+    """What is around the rows: the form, the filters, and their addresses."""
+    return {
         "form": form(filters, scope),
         "chips": chips(filters),
         "download": _without(filters, "limit"),
+        "newest": None if "until" not in dict(filters) else _without(filters, "until"),
+        "columns": columns(filters, scope.criteria),
     }
-    newest = None if "until" not in dict(filters) else _without(filters, "until")
-    return HTMLResponse(
-        page("samples.html", {**context, **view, "newest": newest, "columns": columns(filters, scope.criteria)}), status
-    )
-
-
-def _sample_page(key: str, judge: str | None, store: Store | None, scope: PageScope) -> Response:
-    error, status, view = None, 200, None
-    try:
-        view = sample(store, key, scope, judge=judge) if store and samples.KEY.fullmatch(key) else None
-        if view is None:
-            error, status = "There is no sample with this key, or retention has deleted it.", _NOT_FOUND
-    except StoreError as failure:
-        error, status = f"The store cannot be read: {failure}", _SERVICE_UNAVAILABLE
-    body = page("sample.html", {"version": __version__, "error": error, "root": "../", "sample": view})
-    return HTMLResponse(body, status)
 
 
 def listing(filters: Pairs, store: Store | None, *, now: float, criteria: Sequence[str] = ()) -> dict[str, object]:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from ragwatch.errors import StoreError
 from ragwatch.ports import PackedVerdict, StoredText
 from ragwatch.web.audit_trail import shown
-from ragwatch.web.reply import dumps
+from ragwatch.web.json_body import dumps
 from ragwatch.web.samples import short
 
 MAX_BYTES = 8 << 20  # of a response

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import TypedDict
+from typing import NotRequired, cast
 
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
-from starlette.types import ASGIApp
 
 from ragwatch import __version__
-from ragwatch.board import Board
 from ragwatch.core.estimate import Addends, Estimate
 from ragwatch.core.snapshot import Gauge, Snapshot
 from ragwatch.core.trends import (
     RANGES,
+    Point,
     Range,
     TrendKind,
     estimate_of,
@@ -32,11 +30,11 @@ from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.ports import RecordedEvent, Store, TrendQuery, TrendSums
 from ragwatch.web.canaries import suites_of
 from ragwatch.web.charts import Line, TimeAxis, bars, evidence_chart, marks, score_chart
+from ragwatch.web.figure_replies import Chart, Mean, TrendPoint, Trends
 from ragwatch.web.overview import routes_of
+from ragwatch.web.pages import Site, event_line
 from ragwatch.web.pages import clock as instant
-from ragwatch.web.pages import page
-from ragwatch.web.reply import json_reply
-from ragwatch.web.request_limit import MIB, RequestLimit
+from ragwatch.web.request_limit import MIB
 from ragwatch.web.samples import ParameterError
 from ragwatch.web.scope import PageScope
 
@@ -44,7 +42,7 @@ RESPONSE_SIZE = 4 * MIB  # approximate memory for one response
 DEFAULT_RANGE = "7d"
 MAX_LISTED_EVENTS = 50
 _LOW_IS_GOOD = frozenset({*map(str, LOW_IS_GOOD), "degraded"})
-_BAD_REQUEST, _NOT_FOUND, _SERVICE_UNAVAILABLE = 400, 404, 503
+_NOT_FOUND, _SERVICE_UNAVAILABLE = 404, 503
 _EVIDENCE_GAUGES = {
     TrendKind.DRIFT: (Gauge.DRIFT_EVIDENCE, Gauge.DRIFT_THRESHOLD),
     TrendKind.TRAFFIC_DRIFT: (Gauge.TRAFFIC_DRIFT_EVIDENCE, Gauge.TRAFFIC_DRIFT_THRESHOLD),
@@ -82,71 +80,52 @@ class TrendRequest:
         return wanted
 
 
-class TrendView(TypedDict):
-    """The data of the page. A chart has different fields for figures and for evidence."""
+def trend_routes(site: Site) -> list[Route]:
+    """Routes of the page of trends and of its data as JSON."""
 
-    now: float
-    error: str | None
-    route: str | None
-    suite: str | None
-    judge: str | None
-    range: str
-    since: int
-    until: int
-    step: int
-    routes: list[str]
-    suites: list[str]
-    judges: list[str]
-    ranges: list[str]
-    charts: list[dict[str, object]]
-    silent: Sequence[object]
-    events: Sequence[Mapping[str, object]]
-
-
-def trend_routes(
-    board: Board, store: Store | None, scope: Callable[[], PageScope], clock: Callable[[], float], limit: RequestLimit
-) -> list[Route]:
-    """Routes of the page of trends and of its data as JSON.
-
-    Args:
-        board: Holds the latest Snapshot.
-        store: Store of the trends; None for none.
-        scope: Returns the names in the current configuration.
-        clock: Seconds since the epoch.
-        limit: Limits concurrent requests.
-    """
-
-    def view_of(request: Request) -> tuple[TrendView, int]:
+    def view(request: Request) -> tuple[Trends, int]:
         wanted = TrendRequest.of(request.query_params)
-        return trends(wanted, store, board.latest(), scope(), now=clock())
+        return trends(wanted, site.store, site.board.latest(), site.scope(), now=site.clock())
 
-    def render(request: Request) -> Response:
-        try:
-            view, status = view_of(request)
-        except ParameterError as error:
-            view, status = trends(TrendRequest(), None, None, PageScope(), now=clock())[0], _BAD_REQUEST
-            view["error"] = str(error)
-        return HTMLResponse(page("trends.html", {"version": __version__, **view}), status)
+    def data(request: Request) -> tuple[Trends, int]:
+        shown, status = view(request)
+        return {**shown, "charts": [_without_shapes(chart) for chart in shown["charts"]]}, status
 
-    async def html(request: Request) -> ASGIApp:
-        return await limit.answer(lambda: render(request), RESPONSE_SIZE)
+    def drawn(request: Request) -> tuple[Mapping[str, object], int]:
+        shown, status = view(request)
+        return _with_begin(shown), status
 
-    async def json(request: Request) -> ASGIApp:
-        return await limit.answer(lambda: json_reply(*map_json(*view_of(request))), RESPONSE_SIZE)
+    def invalid(why: str) -> Trends:
+        return {**trends(TrendRequest(), None, None, PageScope(), now=site.clock())[0], "error": why}
 
-    return [Route("/trends", html), Route("/api/v1/trends", json)]
+    return [
+        site.page("/trends", "trends.html", drawn, RESPONSE_SIZE, invalid=lambda _, why: _with_begin(invalid(why))),
+        site.reply("/api/v1/trends", data, RESPONSE_SIZE),
+    ]
 
 
-def map_json(view: TrendView, status: int) -> tuple[dict[str, object], int]:
-    """Returns the data of the page without the shapes of its charts."""
-    shapes = ("shapes", "columns", "marks", "labels")
-    charts = [{name: value for name, value in chart.items() if name not in shapes} for chart in view["charts"]]
-    return {"version": __version__, **view, "charts": charts}, status
+class DrawnChart(Chart):
+    """A chart with its shapes in SVG, which are no part of the reply."""
+
+    shapes: Mapping[str, object]
+    columns: Sequence[Mapping[str, object]]
+    labels: Sequence[str]
+    marks: NotRequired[Sequence[Mapping[str, object]]]
+
+
+def _with_begin(shown: Trends) -> dict[str, object]:
+    """The data with the start of the first step that has any."""
+    starts = [point["start"] for chart in shown["charts"] for point in chart["points"]]
+    return {**shown, "begin": min(starts, default=None)}
+
+
+def _without_shapes(chart: Chart) -> Chart:
+    return cast("Chart", {name: value for name, value in chart.items() if name in Chart.__annotations__})
 
 
 def trends(
     wanted: TrendRequest, store: Store | None, snapshot: Snapshot | None, scope: PageScope, *, now: float
-) -> tuple[TrendView, int]:
+) -> tuple[Trends, int]:
     """Builds the data of the page, and the status of the response.
 
     Args:
@@ -161,7 +140,7 @@ def trends(
     route = None if wanted.suite is not None else wanted.route or next(iter(routes), "other")
     judges = list(dict.fromkeys((*scope.judges, *shown.judges)))
     builder = _Trends(store, shown, scope, RANGES[wanted.range], now)
-    charts: list[dict[str, object]] = []
+    charts: list[DrawnChart] = []
     events: list[RecordedEvent] = []
     error, status = None, 200 if wanted.suite in (None, *suites) and route in (None, *routes) else _NOT_FOUND
     judge = wanted.judge or next(iter(judges), "")
@@ -173,6 +152,7 @@ def trends(
     for chart in charts:
         chart["marks"] = marks(builder.axis, events, builder.link_of(wanted.suite, route, judge))
     return {
+        "version": __version__,
         "now": now,
         "error": error,
         "route": route,
@@ -187,8 +167,8 @@ def trends(
         "judges": judges,
         "ranges": list(RANGES),
         "charts": [chart for chart in charts if chart["n"]],
-        "silent": [chart["name"] for chart in charts if not chart["n"]],
-        "events": [asdict(event) for event in reversed(events[-MAX_LISTED_EVENTS:])],
+        "silent": [str(chart["name"]) for chart in charts if not chart["n"]],
+        "events": [event_line(event) for event in reversed(events[-MAX_LISTED_EVENTS:])],
     }, status
 
 
@@ -212,7 +192,7 @@ class _Trends:
         """Parameters of the comparison that an event leads to."""
         return {"suite": suite} if suite is not None else {"route": route or "", "judge": judge}
 
-    def of_route(self, route: str, judge: str) -> list[dict[str, object]]:
+    def of_route(self, route: str, judge: str) -> list[DrawnChart]:
         """Charts of the quantities of a route by one judge, each followed by its drift evidence; then of traffic."""
         by_name = _by_name(row for row in self._sums(TrendKind.SCORE, route) if row.series.judge == judge)
         names = list(dict.fromkeys((*map(str, Quantity), *by_name)))
@@ -226,7 +206,7 @@ class _Trends:
         charts += [chart for chart in evidence if chart["of"] not in names]
         return [*charts, *self._evidence(TrendKind.TRAFFIC_DRIFT, route)]
 
-    def of_suite(self, suite: str) -> list[dict[str, object]]:
+    def of_suite(self, suite: str) -> list[DrawnChart]:
         """Charts of the figures of a canary suite."""
         by_name = _by_name(self._sums(TrendKind.CANARY, suite))
         return [self._scores(name, by_name[name], "", None, band=False) for name in sorted(by_name)]
@@ -239,7 +219,7 @@ class _Trends:
 
     def _scores(
         self, name: str, versions: dict[str, dict[int, Addends]], current: str, threshold: float | None, *, band: bool
-    ) -> dict[str, object]:
+    ) -> DrawnChart:
         """The chart of one quantity or figure.
 
         Args:
@@ -268,7 +248,7 @@ class _Trends:
             "mean": _figures(whole, band=band),
             "versions": [line.name for line in lines],
             "points": [
-                {"start": point.start, "version": line.name, **_figures(point.estimate, band=band)}
+                _point(point, line.name, band=band)
                 for line in lines
                 for point in line.points
                 if point.estimate is not None
@@ -290,7 +270,7 @@ class _Trends:
         )
         return start, count, f"{instant(start)}: {means} from {count:,} {unit}"
 
-    def _evidence(self, kind: TrendKind, route: str) -> list[dict[str, object]]:
+    def _evidence(self, kind: TrendKind, route: str) -> list[DrawnChart]:
         """Charts of the drift evidence on a route: the peaks of each bucket, and the present."""
         if self._store is None:
             return []
@@ -317,7 +297,7 @@ class _Trends:
 
     def _evidence_chart(
         self, name: str, kind: TrendKind, values: dict[int, float], threshold: float, present: float | None
-    ) -> dict[str, object]:
+    ) -> DrawnChart:
         highest = max(values.values())
         texts = [
             (start, 0, f"{instant(start)}: {_evidence_text(values.get(start), threshold)}") for start in self._starts
@@ -352,7 +332,19 @@ def _by_name(rows: Iterable[TrendSums]) -> dict[str, dict[str, dict[int, Addends
     return by_name
 
 
-def _figures(estimate: Estimate | None, *, band: bool) -> dict[str, object]:
+def _point(point: Point, version: str, *, band: bool) -> TrendPoint:
+    figures = _figures(point.estimate, band=band)
+    return {
+        "start": point.start,
+        "version": version,
+        "value": figures["value"],
+        "low": figures["low"],
+        "high": figures["high"],
+        "n": figures["n"],
+    }
+
+
+def _figures(estimate: Estimate | None, *, band: bool) -> Mean:
     if estimate is None:
         return {"value": None, "low": None, "high": None, "n": 0}
     low, high = (estimate.low, estimate.high) if band else (None, None)

@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 
 from ragwatch.board import Board
+from ragwatch.core.snapshot import Snapshot
 from ragwatch.ports import Store
 from ragwatch.web import PageScope, build_app
 from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission
@@ -37,10 +38,20 @@ class Reading(HTMLParser):
         self.text += data
 
 
-async def get(store: Store | None, path: str, *, scope: PageScope = SCOPE) -> httpx.Response:
-    """A page of the application."""
-    asked = build_app(board=Board(), render=lambda _, __: (b"", ""), store=store, scope=lambda: scope, clock=lambda: AT)
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(app=asked), base_url="http://localhost") as client:
+async def get(
+    store: Store | None,
+    path: str,
+    *,
+    scope: PageScope = SCOPE,
+    snapshot: Snapshot | None = None,
+    base: str = "http://localhost",
+) -> httpx.Response:
+    """A page or a reply of the application over a store and the latest Snapshot."""
+    board = Board()
+    if snapshot is not None:
+        board.publish(snapshot)
+    asked = build_app(board=board, render=lambda _, __: (b"", ""), store=store, scope=lambda: scope, clock=lambda: AT)
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app=asked), base_url=base) as client:
         return await client.get(path)
 
 

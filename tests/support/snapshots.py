@@ -58,6 +58,7 @@ def small(at: float = AT) -> Snapshot:
         at=at,
         estimates=(EstimateRow(Quantity.FAITHFULNESS, "search", JUDGE, "1h", estimate(0.6)),),
         coverage={("search", JUDGE, "1h"): 0.75},
+        stages={("search", JUDGE, "1h", "none"): 2, ("search", JUDGE, "1h", "generation"): 1},
         last_sample={("faithfulness", "search", JUDGE): at - 90.0},
         exemplars={
             ("faithfulness", "search", JUDGE, bucket_label(Tally.SCORE, 0.05)): Exemplar(

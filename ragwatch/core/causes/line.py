@@ -47,6 +47,7 @@ class CauseLine(SliceLine):
     explains: float | None
     since: float
     until: float
+    ended: float | None
     n: int
     of_failing: float | None
     of_passing: float | None
@@ -92,6 +93,7 @@ def cause_line(cause: Cause, findings: Findings, clock: Clock) -> CauseLine:
         "explains": _rounded(cause.explains),
         "since": cause.since,
         "until": cause.until,
+        "ended": cause.failed_until if findings.end is not None and cause.has_ended(findings.end) else None,
         "n": len(cause.slice.places),
         "of_failing": _rounded(cause.of_failing),
         "of_passing": _rounded(cause.of_passing),

@@ -22,6 +22,7 @@ FALSE_DISCOVERY_RATE = 0.05
 MAX_SHOWN = 20
 _MAX_COMPARED = 100  # of the slices with the most evidence, with which others are compared
 _EXAMPLES = 3
+QUIET_SECONDS = 300.0  # without a failing answer, before a cause counts as ended
 _GAP = 8.0  # times the mean distance of answers: chance leaves such a gap once in 3000 times
 _MAX_FOLDED = 10  # names of slices that one explains
 _KEPT_EXCESS = 0.5  # of its excess, what a slice of its own keeps outside of another one
@@ -46,6 +47,7 @@ class Cause:
         until: When the last one was given.
         examples: Keys of its newest failing answers.
         folded: Slices that this one explains, most evidence first.
+        failed_until: When the last failing one was given.
     """
 
     slice: Slice
@@ -61,6 +63,7 @@ class Cause:
     until: float
     examples: tuple[str, ...] = ()
     folded: tuple[Slice, ...] = ()
+    failed_until: float = math.inf
 
     def is_new(self, begin: float) -> bool:
         """Whether its answers began after an instant: chance leaves no such gap."""
@@ -69,6 +72,10 @@ class Cause:
     def is_over(self, end: float) -> bool:
         """Whether its answers ended before an instant."""
         return end - self.until > self._gap
+
+    def has_ended(self, end: float) -> bool:
+        """Whether its answers fail no more before an instant, for much longer than they did between two failures."""
+        return end - self.failed_until > max(QUIET_SECONDS, self._gap)
 
     @property
     def _gap(self) -> float:
@@ -253,6 +260,7 @@ def _cause(table: Table, kept: _Kept, level: float) -> Cause:
         of_passing=(weight - failing) / passing if passing > 0.0 else 0.0,
         since=min(moments),
         until=max(moments),
+        failed_until=max((table.answers[place].at for place in places if table.failing[place]), default=min(moments)),
         examples=_examples(table, places),
         folded=tuple(kept.folded[:_MAX_FOLDED]),
     )

@@ -9,7 +9,7 @@ from support.snapshots import small
 from ragwatch.core.labels.annotators import AnnotatorShares, WithoutAnnotator
 from ragwatch.core.snapshot import EstimateRow
 from ragwatch.web.overview import overview
-from ragwatch.web.route_page import _people, _without_each
+from ragwatch.web.route_page import END_TO_END, route_levels
 from ragwatch.web.scope import PageScope
 
 
@@ -49,11 +49,20 @@ def test_the_json_names_them_with_their_share() -> None:
     assert "annotators" not in plain
 
 
-def test_the_page_has_a_row_without_each() -> None:
+def test_the_page_of_a_route_has_a_row_without_each() -> None:
     """And says where a figure stands on one person."""
-    assert _people(a_corrected_row()) == "labels of 2 people and judge"
-    assert _people(a_corrected_row("ann")) == "labels of 2 people and judge; stands on ann alone"
-    plain = replace(a_corrected_row(), annotators=None)
-    assert (_people(plain), list(_without_each(plain))) == ("labels of people and judge", [])
-    (row,) = _without_each(a_corrected_row())
-    assert (row["source"], row["value"], row["low"]) == ("the same without the 40 labels of ann", 0.4, 0.3)
+    for row, sources in (
+        (a_corrected_row(), ["labels of 2 people and judge", "the same without the 40 labels of ann"]),
+        (
+            a_corrected_row("ann"),
+            ["labels of 2 people and judge; stands on ann alone", "the same without the 40 labels of ann"],
+        ),
+        (replace(a_corrected_row(), annotators=None), ["labels of people and judge"]),
+    ):
+        scope = PageScope(routes=(row.route,))
+        levels = route_levels(replace(small(), corrected=(row,)), scope, row.route, now=small().at, window=row.window)[
+            "levels"
+        ]
+        rows = [shown for level in levels if level["level"] == END_TO_END for shown in level["rows"]]
+        assert [shown["source"] for shown in rows] == sources
+        assert [shown["value"] for shown in rows[1:]] == [0.4] * (len(rows) - 1)

@@ -25,7 +25,7 @@ from ragwatch.ports import NoteStore, StoredRun
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.web import PageScope, build_app
 from ragwatch.web.canaries import MAX_LISTED, canaries, suites_of
-from ragwatch.web.pages import canaries_page
+from ragwatch.web.pages import page as rendered
 
 HOSTILE = "</td><script>alert(1)</script><img src=x onerror=alert(1)> \" ' &"
 REFUNDS, SHIPPING = a_canary("refunds#1", "refunds#2"), a_canary("shipping#1", name="shipping")
@@ -53,7 +53,7 @@ def keep(
 
 def page(store: NoteStore | None, *suites: str) -> str:
     """The page an hour and two minutes after the first run."""
-    return canaries_page({"version": "1", **canaries(store, suites or ("docs",), now=AT + 3720)})
+    return rendered("canaries.html", {"version": "1", **canaries(store, suites or ("docs",), now=AT + 3720)})
 
 
 def test_what_vanished_and_what_came_instead(store: SqliteStore) -> None:
@@ -202,7 +202,7 @@ def test_which_suites_are_shown() -> None:
     assert suites_of(PageScope(suites=("docs",)), ran) == ("docs",)
     assert suites_of(PageScope(), ran) == ("old",)
     assert suites_of(PageScope(), None) == ()
-    assert "No canary suite is configured" in canaries_page({"version": "1", **canaries(None, (), now=AT)})
+    assert "No canary suite is configured" in rendered("canaries.html", {"version": "1", **canaries(None, (), now=AT)})
     assert "no run yet" in page(None)
 
 

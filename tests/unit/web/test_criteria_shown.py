@@ -31,7 +31,7 @@ def test_figures_of_a_route() -> None:
     snapshot.tallies[Tally.UNKNOWN, ("names_price", "search", JUDGE, "does_not_apply")] = 2
     (route, *_) = overview(snapshot, SCOPE, now=AT)["routes"]
     figures = {figure["quantity"]: figure for figure in route["judges"][0]["figures"]}
-    assert (figures["polite"]["value"], figures["polite"]["state"]) == (0.6, "unsure")
+    assert (figures["polite"]["value"], figures["polite"]["state"]) == (0.6, "plain")
     assert figures["names_price"]["why"] == "the criterion does not apply to the answers"
     levels = route_levels(snapshot, SCOPE, "search", now=AT)
     assert levels["headline"] == "Answers meet a criterion of yours less often"

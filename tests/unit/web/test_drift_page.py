@@ -12,13 +12,13 @@ from typing import Any
 
 import httpx
 import pytest
+from support import asked
 from support.snapshots import AT, small
 
-from ragwatch.board import Board
 from ragwatch.core.snapshot import Gauge, Snapshot
 from ragwatch.ports import RecordedEvent, Store, StoredRun
 from ragwatch.stores.sqlite.store import SqliteStore
-from ragwatch.web import build_app
+from ragwatch.web import PageScope
 from ragwatch.web.drift_page import drift
 
 HERE = "http://127.0.0.1:10477"
@@ -50,12 +50,7 @@ def showing(*gauges: dict[Any, float]) -> Snapshot:
 
 async def get(snapshot: Snapshot | None, store: Store | None, path: str, base: str = HERE) -> httpx.Response:
     """A page of the application."""
-    board = Board()
-    if snapshot is not None:
-        board.publish(snapshot)
-    asked = build_app(board=board, render=lambda _, __: (b"", ""), store=store, clock=lambda: AT)
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(app=asked), base_url=base) as client:
-        return await client.get(path)
+    return await asked.get(store, path, scope=PageScope(), snapshot=snapshot, base=base)
 
 
 async def test_an_alarm_says_since_when_and_what_to_do(store: SqliteStore) -> None:
@@ -91,7 +86,7 @@ async def test_the_bar_shows_evidence_against_its_threshold() -> None:
     """Half the evidence is half the bar, and is told to those who cannot see it."""
     page = (await get(showing(watched("faithfulness", "search", 60.0)), None, "/drift")).text
     assert '<rect class="interval" x="0" y="0" width="100.0"' in page
-    assert "50 percent of the evidence threshold" in page
+    assert "50 percent of what raises the alarm" in page
     assert "No drift detected" in page
 
 
@@ -130,7 +125,8 @@ async def test_traffic_and_judges_have_their_part(store: SqliteStore) -> None:
     }
     page = (await get(showing(gauges), store, "/drift")).text
     for text in (
-        "A judge or the traffic has drifted", "ragwatch acknowledge --quantity contexts --route search", "250 of 180",
+        "A judge or the traffic has drifted", "ragwatch acknowledge --quantity contexts --route search",
+        "it needs 180, and the evidence is 250",
         "1 h ago", "are at or below 3.0", "ragwatch acknowledge --judge claude", "12.0 %", "98", "claude-2",
         "compared with claude-1", "No quantity has a baseline",
     ):  # fmt: skip
@@ -157,7 +153,7 @@ async def test_the_band_is_one_that_may_be_watched() -> None:
     page = (await get(snapshot, None, "/drift")).text
     for text in (
         '<rect class="interval" x="150.0" y="3" width="20.0"', '<rect class="threshold" x="180.0"',
-        "confidence sequence 0.750 to 0.850", "from 1,234 scores since", "contains the mean at every look",
+        "band 0.750 to 0.850", "from 1,234 scores since", "contains the mean at every look",
     ):  # fmt: skip
         assert text in page, text
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import httpx
 from support.asked import get
 from support.kit import a_draw, a_verdict, an_admission
 from support.snapshots import AT, JUDGE, estimate, small
 
-from ragwatch.board import Board
 from ragwatch.core.estimators.correlation import Correlation
 from ragwatch.core.feedback import JudgeCorrelation, UserScoreRow, UserScores
 from ragwatch.exporter.allowed_labels import AllowedLabels
@@ -17,7 +15,7 @@ from ragwatch.exporter.families import of_snapshot
 from ragwatch.model.quantities import Quantity
 from ragwatch.ports import Feedback
 from ragwatch.stores.sqlite.store import SqliteStore
-from ragwatch.web import PageScope, build_app
+from ragwatch.web import PageScope
 from ragwatch.web.overview import overview
 from ragwatch.web.route_page import END_TO_END, route_levels
 
@@ -52,11 +50,7 @@ def test_on_the_route_page() -> None:
 
 async def test_on_the_overview() -> None:
     """The overview has one line for each route with feedback."""
-    board = Board()
-    board.publish(SNAPSHOT)
-    app = build_app(board=board, render=lambda *_: (b"", ""), scope=lambda: SCOPE, clock=lambda: AT)
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
-        page = (await client.get("/")).text
+    page = (await get(None, "/", scope=SCOPE, snapshot=SNAPSHOT)).text
     assert "User score <b>0.800</b>" in page
     assert "25 % of those sampled in 1h" in page
 

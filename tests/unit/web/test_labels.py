@@ -20,8 +20,7 @@ from ragwatch.pipeline.labels.verdicts import LabelRules
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.web import Access, RequestPolicy, Right, Token, build_app
 from ragwatch.web.json_body import MAX_VALUES
-from ragwatch.web.label_authors import LabelRate
-from ragwatch.web.labels import MAX_NOTE_CHARS, PAGE_BYTES
+from ragwatch.web.labels import MAX_NOTE_CHARS, PAGE_BYTES, LabelRate
 
 WORD = {"key": "0" * 32, "annotator": "ann", "at": 1.0, "scores": {"faithfulness": 1.0}}
 

@@ -15,7 +15,7 @@ from ragwatch.core.snapshot import EstimateRow, Gauge, Lag, Snapshot
 from ragwatch.core.tally import Tally
 from ragwatch.model.quantities import Quantity
 from ragwatch.web.overview import overview
-from ragwatch.web.pages import overview_page
+from ragwatch.web.pages import page
 from ragwatch.web.scope import PageScope
 
 SCOPE = PageScope(("app",), ("search", "support"), (JUDGE,), ("15m", "1h"), {"faithfulness": 0.7})
@@ -31,7 +31,7 @@ def figure(view: dict[str, Any], quantity: str, route: str = "search") -> dict[s
 def with_estimate(quantity: Quantity, value: float, half: float) -> Snapshot:
     """The small Snapshot with another estimate, and a level that says the same."""
     row = EstimateRow(quantity, "search", JUDGE, "1h", estimate(value, half=half))
-    return replace(small(), estimates=(row,), corrected=(replace(row, corrected=True),))
+    return replace(small(), estimates=(row,), corrected=(replace(row, corrected=True, labels=50),))
 
 
 @pytest.mark.parametrize(
@@ -59,11 +59,17 @@ def test_the_mean_of_a_judge_is_not_compared_with_a_threshold() -> None:
     """As in rules: without a level, or with a wide one, a figure is inconclusive, whatever the judge thinks."""
     bad = with_estimate(Quantity.FAITHFULNESS, 0.5, 0.02)
     (row,) = bad.estimates
-    wide = replace(row, estimate=estimate(0.8, half=0.2), corrected=True)
+    wide = replace(row, estimate=estimate(0.8, half=0.2), corrected=True, labels=50)
     in_words_of_another = replace(row, corrected=True, reference="claude")
-    for levels in ((), (wide,), (in_words_of_another,), (in_words_of_another, wide)):
+    for levels, state in (
+        ((), "plain"),
+        ((replace(wide, labels=49),), "plain"),
+        ((in_words_of_another,), "plain"),
+        ((in_words_of_another, wide), "unsure"),
+    ):
         view = overview(replace(bad, corrected=levels), SCOPE, now=AT)
-        assert (figure(view, "faithfulness")["state"], view["state"]) == ("unsure", "unsure")
+        assert (figure(view, "faithfulness")["state"], view["state"]) == (state, state)
+        assert view["headline"].startswith("Not calibrated yet" if state == "plain" else "Inconclusive")
 
 
 @pytest.mark.parametrize(("own", "state"), [(0.5, "good"), (0.7, "bad"), (None, "plain")])
@@ -78,7 +84,7 @@ def test_a_route_may_have_its_own_threshold(own: float | None, state: str) -> No
 @pytest.mark.parametrize(
     ("gauge", "labels", "state", "headline"),
     [
-        (Gauge.DRIFT_ALARM, ("faithfulness", "search"), "bad", "Answer quality has drifted"),
+        (Gauge.DRIFT_ALARM, ("faithfulness", "search"), "bad", "Answer quality has drifted: generation on search"),
         (Gauge.TRAFFIC_DRIFT_ALARM, ("contexts", "search"), "unsure", "A judge or the traffic has drifted"),
         (Gauge.JUDGE_DRIFT_ALARM, (JUDGE,), "unsure", "A judge or the traffic has drifted"),
     ],
@@ -94,9 +100,9 @@ def test_a_standing_drift_alarm_is_not_green(gauge: Gauge, labels: Any, state: s
     route = view["routes"][0]
     expected = ("bad", ["faithfulness"]) if state == "bad" else ("good", [])
     assert (route["state"], route["threshold_state"], route["drift"]) == (expected[0], "good", expected[1])
-    page = overview_page({"version": "1", **view})
-    assert f'<section class="banner {state}">' in page
-    assert labels[0] in page.split("</section>")[0]
+    shown = page("overview.html", {"version": "1", **view})
+    assert f'<section class="banner {state}">' in shown
+    assert labels[0] in shown.split("</section>")[0]
 
 
 def test_drift_and_a_threshold_are_both_said() -> None:
@@ -106,9 +112,11 @@ def test_drift_and_a_threshold_are_both_said() -> None:
         (Gauge.TRAFFIC_DRIFT_ALARM, ("contexts", "search")): 1.0,
     }
     bad = replace(with_estimate(Quantity.FAITHFULNESS, 0.5, 0.02), gauges=gauges)
-    assert overview(bad, SCOPE, now=AT)["headline"] == "Answer quality has drifted, and is worse than a threshold"
+    assert overview(bad, SCOPE, now=AT)["headline"] == (
+        "Answer quality has drifted, and is worse than a threshold: generation on search"
+    )
     other = replace(bad, gauges={(Gauge.TRAFFIC_DRIFT_ALARM, ("contexts", "search")): 1.0})
-    assert overview(other, SCOPE, now=AT)["headline"] == "Quality is worse than a threshold"
+    assert overview(other, SCOPE, now=AT)["headline"] == "Quality is worse than a threshold: generation on search"
 
 
 def test_a_figure_carries_the_whole_estimate() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 from support.asked import get
@@ -10,7 +11,7 @@ from support.snapshots import AT, JUDGE, KEY, small
 
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.web.overview import overview
-from ragwatch.web.pages import clock, overview_page, size
+from ragwatch.web.pages import clock, page, size
 from ragwatch.web.scope import PageScope
 
 SCOPE = PageScope(("app",), ("search", "support"), (JUDGE,), ("15m", "1h"), {"faithfulness": 0.7})
@@ -19,9 +20,11 @@ HOSTILE = "</td><script>alert(1)</script><img src=x onerror=alert(1)> javascript
 
 def html(question: str | None = "Why?", scope: PageScope = SCOPE) -> str:
     """The overview page with one failing answer."""
-    failing = [{"key": KEY, "at": AT, "route": "search", "stage": "retrieval", "judge": JUDGE, "question": question}]
+    place = {"key": KEY, "at": AT, "route": "search", "stage": "retrieval", "judge": JUDGE}
+    score = {"quantity": "context_precision", "score": 0.25}
+    failing: Any = [{**place, **score, "question": question, "answer": question}]
     view = overview(small(), scope, now=AT, problems=[f"problem {question}"], failing=failing)
-    return overview_page({"version": "1", **view})
+    return page("overview.html", {"version": "1", **view})
 
 
 def test_hostile_text_is_escaped_everywhere() -> None:
@@ -44,23 +47,23 @@ def test_what_an_engineer_looks_for_is_there() -> None:
     page = html("How long may I send it back?")
     for text in ("0.600", "0.550–0.650", "≥ 0.70", "coverage 75 %", "1 min ago", "generation 33 %", "torn json"):
         assert text in page
-    assert "no data: this judge does not score it" in page
+    assert "this judge does not score it" not in page  # rows that the judge cannot fill are hidden
     assert f'href="samples/{KEY}?judge={JUDGE}"' in page
     assert "How long may I send it back?" in page
 
 
 def test_it_is_said_what_an_interval_is_good_for() -> None:
     """One look; for those who look all day there is another band. Where no interval is shown, nothing is said."""
-    assert "A confidence interval is valid for a single look at its window." in html()
-    silent = overview_page({"version": "1", **overview(None, SCOPE, now=AT)})
-    assert "A confidence interval is valid" not in silent
+    assert "An interval holds for a single look at its window." in html()
+    silent = page("overview.html", {"version": "1", **overview(None, SCOPE, now=AT)})
+    assert "An interval holds" not in silent
 
 
 def test_a_figure_that_is_past_is_marked() -> None:
     """Where the newest answer is older than the window, the figure is stale, and says so; else it does not."""
     stuck = small(AT - 4000)
-    page = overview_page({"version": "1", **overview(stuck, SCOPE, now=AT, window="1h")})
-    assert page.count("⚠ stale") == 1
+    shown = page("overview.html", {"version": "1", **overview(stuck, SCOPE, now=AT, window="1h")})
+    assert shown.count("⚠ stale") == 1
     assert "stale" not in html()
 
 
@@ -80,9 +83,9 @@ def test_a_forgotten_question_is_not_invented() -> None:
 
 def test_the_empty_page() -> None:
     """Before anything is known the page still stands."""
-    page = overview_page({"version": "1", **overview(None, PageScope(), now=AT)})
-    assert "No data yet" in page
-    assert "No digest has run yet" in page
+    shown = page("overview.html", {"version": "1", **overview(None, PageScope(), now=AT)})
+    assert "No data yet" in shown
+    assert "No digest has run yet" in shown
 
 
 @pytest.mark.parametrize("at", [1e300, float("nan"), -1e18])

@@ -104,7 +104,7 @@ async def test_a_store_that_cannot_be_read_is_said(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path)
     store.close()
     broken = await get(store, f"/samples/{'0' * 32}/prompt?judge=claude")
-    assert (broken.status_code, "The store cannot be read" in broken.text) == (503, True)
+    assert (broken.status_code, "the store cannot be read" in broken.text) == (503, True)
 
 
 async def test_the_raw_reply_is_shown(store: SqliteStore) -> None:

@@ -60,11 +60,12 @@ async def test_rows_are_newest_first_and_say_what_matters(store: SqliteStore) ->
     body = (await get(store, "/samples")).text
     assert keys_on(body) == [draw.key for draw in draws]
     text = Reading(body).text
-    for expected in ("2023-11-14 22:13:20", "unjudged: timeout", "generation", "What do cats do?", "3 verdicts shown"):
+    for expected in ("just now", "unjudged: timeout", "generation", "What do cats do?", "3 verdicts shown"):
         assert expected in text
     missed = body.split("unjudged: timeout")[1].split("</tr>")[0]
     assert (missed.count("–"), "0.00" in missed) == (3, False)
     assert "these are all" in text
+    assert 'title="2023-11-14 22:13:20 UTC"' in body
 
 
 async def test_the_worst_come_first_if_asked_for(store: SqliteStore) -> None:

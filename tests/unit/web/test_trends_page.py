@@ -13,17 +13,17 @@ from urllib.parse import quote
 
 import httpx
 import pytest
+from support import asked
 from support.kit import AT, JUDGE, a_draw, a_reading, a_verdict, an_admission, an_evidence
 from support.snapshots import small
 
-from ragwatch.board import Board
 from ragwatch.core.estimate import Addends
 from ragwatch.core.snapshot import Gauge, Snapshot
 from ragwatch.core.trends import COARSE, DAY, FINE, HOUR, RANGES, BucketKey, TrendKey, TrendKind, add_to, start_of
 from ragwatch.errors import StoreError
 from ragwatch.ports import Peak, RecordedEvent, Store, StoredRun
 from ragwatch.stores.sqlite.store import SqliteStore
-from ragwatch.web import PageScope, build_app
+from ragwatch.web import PageScope
 from ragwatch.web.changes_page import ChangeRequest, changes
 from ragwatch.web.trends_page import TrendRequest, trends
 
@@ -61,11 +61,7 @@ async def get(
     store: Store | None, path: str, *, scope: PageScope = SCOPE, snapshot: Snapshot = LATEST
 ) -> httpx.Response:
     """A page of the application."""
-    board = Board()
-    board.publish(snapshot)
-    app = build_app(board=board, render=lambda _, __: (b"", ""), store=store, clock=lambda: AT, scope=lambda: scope)
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url="http://127.0.0.1") as client:
-        return await client.get(path)
+    return await asked.get(store, path, scope=scope, snapshot=snapshot)
 
 
 def test_a_chart_shows_what_was_judged_and_gaps_where_nothing_was(store: Store) -> None:
@@ -298,7 +294,7 @@ def test_of_many_quantities_none_is_worse_by_chance(store: Store) -> None:
 
 
 def test_scores_of_another_version_of_the_judge_are_not_compared(store: Store) -> None:
-    """The row says so instead of a difference; the bucket of the change is on neither side."""
+    """The row says so instead of a difference; the bucket of the change is split where it happened."""
     at = AT - 12 * HOUR + 60.0
     add(store, FAITHFULNESS._replace(version="older"), at - HOUR, scored(50, 0))
     add(store, FAITHFULNESS, at + HOUR, scored(0, 50))
@@ -359,7 +355,7 @@ def test_figures_of_canaries_are_compared_without_an_interval(store: Store) -> N
 
 
 def test_an_old_event_is_compared_by_hours(store: Store) -> None:
-    """Fine buckets of its time are gone; the hour that contains it is on neither side."""
+    """Fine buckets of its time are gone; the hour that contains it is split where it happened."""
     at = AT - 20 * DAY + 1.0
     assert (compared(store, AT - HOUR)["sides"]["span"], compared(store, at)["sides"]["span"]) == (FINE, COARSE)
     reading = a_reading(version="scripted-1")
@@ -368,5 +364,5 @@ def test_an_old_event_is_compared_by_hours(store: Store) -> None:
         store.admit(an_admission(draw))
         store.settle([a_verdict(draw, reading=reading)])
     row = compared(store, at)["rows"][0]
-    assert (row["name"], row["before"]["n"], row["after"]["n"]) == ("faithfulness", 1, 1)
+    assert (row["name"], row["before"]["n"], row["after"]["n"]) == ("faithfulness", 1, 2)
     assert (row["conclusion"], "only 1 scores on one side" in row["why"]) == ("noise", True)
