@@ -11,16 +11,16 @@ import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Self, TypeVar
 
 import psycopg
 from psycopg.abc import Buffer
 from psycopg.conninfo import make_conninfo
-from psycopg.rows import TupleRow
 from psycopg.types.string import StrBinaryDumper, StrDumper
 
 from ragwatch.errors import StoreError
 from ragwatch.stores.encryption import Cell, TextCipher
+from ragwatch.stores.engine import DamagedRows, Parameters, Row, Rows
 from ragwatch.stores.postgres.failures import (
     GRACE_SECONDS,
     TimedConnection,
@@ -29,6 +29,7 @@ from ragwatch.stores.postgres.failures import (
     reason,
     was_ended_while_idle,
 )
+from ragwatch.stores.postgres.postgres_writer import PostgresWriter, in_dialect
 
 CONNECT_SECONDS = 10
 LOCK_SECONDS = 10
@@ -41,8 +42,7 @@ NO_ADDRESS = (
     " (characters such as @ and / in a password are percent-encoded)"
 )
 
-Rows = list[TupleRow]
-Writer = psycopg.Cursor
+Writer = PostgresWriter
 Value = TypeVar("Value")
 
 
@@ -155,6 +155,7 @@ class Connections:
         self._free = threading.Semaphore(target.connections)
         self._idle: list[TimedConnection] = []
         self._closed = threading.Event()
+        self.damage = DamagedRows()
 
     @contextmanager
     def _borrowed(self) -> Iterator[TimedConnection]:
@@ -206,22 +207,18 @@ class Connections:
                 self._idle.pop().close()
         return not self._closed.is_set()
 
-    def rows(self, sql: str, parameters: Sequence[object] = (), *, planned_once: bool = True) -> Rows:
-        """Return all rows of a statement, texts decrypted.
+    @property
+    def pages(self) -> Self:
+        """See `Engine.pages`: every statement has a connection of its own."""
+        return self
 
-        Args:
-            sql: The statement.
-            parameters: Its parameters.
-            planned_once: Whether a plan may serve all parameters. For a search, some are rare and others are not.
-
-        Raises:
-            StoreError: The database cannot be read.
-        """
+    def rows(self, sql: str, parameters: Parameters = (), *, planned_once: bool = True) -> Rows:
+        """See `Reader.rows`."""
 
         def run(connection: TimedConnection) -> Rows:
             with connection.cursor(binary=True) as cursor:
                 prepare = None if planned_once else False
-                return self._opened(cursor.execute(sql.encode(), parameters, prepare=prepare).fetchall())
+                return self._opened(cursor.execute(in_dialect(sql), parameters, prepare=prepare).fetchall())
 
         with store_errors("cannot read"):
             return self._reconnecting(run)
@@ -230,40 +227,32 @@ class Connections:
         cipher = self._cipher
         return rows if cipher is None else [tuple(map(cipher.open, row)) for row in rows]
 
-    def walk(self, sql: str, parameters: Sequence[object] = ()) -> Generator[TupleRow, None, None]:
-        """Yield the rows of a statement, a limited number of them in memory at a time.
-
-        Raises:
-            StoreError: The database cannot be read.
-        """
+    def walk(self, sql: str, parameters: Parameters = ()) -> Generator[Row, None, None]:
+        """See `Reader.walk`."""
         with (
             store_errors("cannot read"),
             self._borrowed() as connection,
             connection.transaction(),
             connection.cursor(name="walk", binary=True) as cursor,
         ):
-            cursor.execute(sql.encode(), parameters)
+            cursor.execute(in_dialect(sql), parameters)
             while page := cursor.fetchmany(WALK_ROWS):
                 yield from self._opened(page)
 
     def at_once(self, *statements: str) -> list[Rows]:
-        """Return the rows of several statements, all of one instant.
-
-        Raises:
-            StoreError: The database cannot be read.
-        """
+        """See `Engine.at_once`."""
 
         def run(connection: TimedConnection) -> list[Rows]:
             with connection.transaction():
                 connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
                 with connection.cursor(binary=True) as cursor:
-                    return [self._opened(cursor.execute(sql.encode()).fetchall()) for sql in statements]
+                    return [self._opened(cursor.execute(in_dialect(sql)).fetchall()) for sql in statements]
 
         with store_errors("cannot read"):
             return self._reconnecting(run)
 
     @contextmanager
-    def transaction(self) -> Iterator[Writer]:
+    def transaction(self, reserve: float = 0.0) -> Iterator[Writer]:  # noqa: ARG002 - the server has its own disk
         """Run one transaction. If the connection is lost while it commits, find out whether it took effect.
 
         Raises:
@@ -272,7 +261,8 @@ class Connections:
         with store_errors("cannot write"), self._borrowed() as lent:
             connection = self._begun(lent)
             try:
-                with connection.cursor(binary=True) as writer:
+                with connection.cursor(binary=True) as cursor:
+                    writer = PostgresWriter(cursor, self._cipher)
                     self._begin(writer)
                     yield writer
                     self._commit(connection)

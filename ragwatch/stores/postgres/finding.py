@@ -68,10 +68,10 @@ class PostgresSearch(PostgresRejudging):
             try:
                 verdicts.append(decode(row))
             except StoreError:  # without a readable key
-                self._note_damage("verdicts", f"seq {row[0]}")
+                self.damage.note("verdicts", f"seq {row[0]}")
         for stored in verdicts:
             if stored.damage is not None:
-                self._note_damage("verdicts", stored.verdict.key)
+                self.damage.note("verdicts", stored.verdict.key)
         return verdicts
 
     def _asked(self, query: Query) -> list[list[int]]:

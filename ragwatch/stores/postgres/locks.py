@@ -5,6 +5,8 @@ A transaction takes locks in this order: rows, `SEQUENCES`, then counters.
 
 from __future__ import annotations
 
+from typing import Any, Protocol
+
 import psycopg
 
 SEQUENCES = 1
@@ -27,12 +29,20 @@ _TRY = "SELECT pg_try_advisory_xact_lock(%s, hashtext(current_schema() || %s))"
 _LOCK_NAMED = "SELECT pg_advisory_xact_lock(%s, hashtext(%s))"
 
 
-def lock(writer: psycopg.Cursor, number: int, name: str = "") -> None:
+class Executes(Protocol):
+    """What runs statements."""
+
+    def execute(self, sql: Any, parameters: Any, /) -> Any:  # noqa: ANN401 - a cursor, or a writer
+        """Run a statement."""
+        ...
+
+
+def lock(writer: Executes, number: int, name: str = "") -> None:
     """Wait for a lock of this database schema."""
     writer.execute(_LOCK, (number, name))
 
 
-def try_lock(writer: psycopg.Cursor, number: int) -> bool:
+def try_lock(writer: Executes, number: int) -> bool:
     """Take a lock of this database schema. Returns False if another transaction has it."""
     row = writer.execute(_TRY, (number, "")).fetchone()
     return row is not None and bool(row[0])

@@ -19,7 +19,7 @@ from ragwatch.ports import Peak, SavedState, ScoreRow, StoredRun, TrendQuery, Tr
 from ragwatch.stores import trend_rows
 from ragwatch.stores.decoding import label_of, run_of
 from ragwatch.stores.encryption import TextCipher
-from ragwatch.stores.limits import MAX_DAMAGED_ROWS, MAX_RUNS_BYTES
+from ragwatch.stores.limits import MAX_RUNS_BYTES
 from ragwatch.stores.postgres import feedback, trends
 from ragwatch.stores.postgres.connections import Connections, Target
 from ragwatch.stores.postgres.locks import STATES, lock
@@ -55,7 +55,6 @@ class PostgresNotes(Connections):
 
     def __init__(self, target: Target, *, cipher: TextCipher | None = None) -> None:
         super().__init__(target, cipher=cipher)
-        self._damaged: set[tuple[str, ...]] = set()
         self._slot = random.randrange(SLOTS)  # noqa: S311 - not a secret
 
     def record_run(self, run: StoredRun, tallies: Tallies, sums: Mapping[BucketKey, Addends] | None = None) -> None:
@@ -97,7 +96,7 @@ class PostgresNotes(Connections):
 
     def damaged(self) -> int:
         """See `Store.damaged`."""
-        return len(self._damaged)
+        return len(self.damage)
 
     def _decoded(
         self,
@@ -119,12 +118,8 @@ class PostgresNotes(Connections):
                         break
                     values.append(decode(row))
                 except StoreError:
-                    self._note_damage(*table, *map(str, row[1:4]))
+                    self.damage.note(*table, *map(str, row[1:4]))
         return values
-
-    def _note_damage(self, *row: str) -> None:
-        if len(self._damaged) < MAX_DAMAGED_ROWS:
-            self._damaged.add(row)
 
     def feedback_after(self, seq: int, limit: int) -> list[tuple[int, float]]:
         """See `FeedbackStore.feedback_after`."""

@@ -11,7 +11,6 @@ from ragwatch.ports import Retention
 from ragwatch.stores.limits import DAY
 from ragwatch.stores.postgres.connections import Writer
 from ragwatch.stores.postgres.locks import SEQUENCES, lock
-from ragwatch.stores.rejudging import MARK
 
 MAX_ROWS_PER_STEP = 500
 MAX_RUNS_PER_STEP = 10
@@ -34,19 +33,16 @@ def unbiased(table: str = "") -> str:
     >>> "v.at" in unbiased("v.")
     True
     """
-    return (
-        f"({table}at > COALESCE((SELECT until FROM pruned), '-Infinity')"  # noqa: S608 - constants
-        f" OR {table}seq > (SELECT pruned.seq FROM pruned))"
-    )
+    return f"({table}at > COALESCE(PRUNED_UNTIL, LOWEST) OR {table}seq > PRUNED_SEQ)"
 
 
 def rejudged(table: str = "") -> str:
     r"""Return the condition that a verdict is of a reading again (see `stores.rejudging`), and was not assigned.
 
     >>> rejudged("o.")
-    'COALESCE(o.scores @> \'{"rejudged":true}\', FALSE)'
+    'REJUDGED(o.)'
     """
-    return f"COALESCE({table}scores @> '{MARK}}}', FALSE)"
+    return f"REJUDGED({table})"
 
 
 def live(table: str = "") -> str:

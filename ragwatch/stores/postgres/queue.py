@@ -68,7 +68,7 @@ class PostgresQueue(PostgresNotes):
     def _draw_of(self, row: DrawCells) -> Draw:
         draw = draw_of(row)
         if draw.damage is not None:
-            self._note_damage("samples", draw.key)
+            self.damage.note("samples", draw.key)
         return draw
 
     def postpone(self, judge: str, keys: Collection[str], until: float) -> None:

@@ -106,7 +106,7 @@ class PostgresStore(PostgresSearch):
                 try:
                     yield rows.part_of(row)
                 except StoreError:
-                    self._note_damage("parts", row[1])
+                    self.damage.note("parts", row[1])
 
     def received(self, source: str, ids: Collection[str]) -> set[str]:
         """See `Store.received`."""

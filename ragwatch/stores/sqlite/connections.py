@@ -5,19 +5,20 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ragwatch.errors import ConfigError, StoreError
 from ragwatch.stores.encryption import TextCipher
+from ragwatch.stores.engine import DamagedRows, Parameters, Row, Rows
 from ragwatch.stores.lock import StateLock
 from ragwatch.stores.sqlite.disk import FAILURES, MIB, advice, free_bytes, reason, refuse_network
 from ragwatch.stores.sqlite.opening import open_writer
 from ragwatch.stores.sqlite.reader import ReadConnection
 from ragwatch.stores.sqlite.schema import BUSY_MS, WAL_BYTES
+from ragwatch.stores.sqlite.sqlite_writer import SqliteWriter
 
-JUDGING_FLOOR_DIVISOR = 8  # judging continues down to this fraction of `min_free`, reserved for the write-ahead log
 VACUUM_PAGES = 512  # 8 MiB at a time, so that other writers are not blocked for long
 
 
@@ -50,22 +51,23 @@ class Connections:
             self._lock_file.close()
             raise
         try:
-            self._reader, self._pages = (ReadConnection(path, cipher=cipher, tolerant=pages) for pages in (False, True))
+            self._reader, self.pages = (ReadConnection(path, cipher=cipher, tolerant=pages) for pages in (False, True))
         except StoreError:
             self._writer.close()
             self._lock_file.close()
             raise
         self._writing = threading.Lock()
+        self.damage = DamagedRows()
 
     @contextmanager
-    def _transaction(self, floor: int = 0) -> Iterator[sqlite3.Connection]:
-        """Run one transaction; refuse it if fewer bytes than `floor` are free on the disk."""
+    def transaction(self, reserve: float = 0.0) -> Iterator[SqliteWriter]:
+        """See `Engine.transaction`."""
         with self._writing:
-            self._check_free_space(floor)
+            self._check_free_space(int(self._min_free * reserve))
             self._check_same_file()
             try:
                 self._writer.execute("BEGIN IMMEDIATE")
-                yield self._writer
+                yield SqliteWriter(self._writer, self._cipher)
                 self._writer.execute("COMMIT")
             except FAILURES as error:
                 self._roll_back()
@@ -104,10 +106,21 @@ class Connections:
         except OSError as error:
             raise StoreError(f"state: cannot read the free space of {self._state}: {error.strerror}") from error
 
-    @property
-    def _judging_floor(self) -> int:
-        """Free bytes below which no verdicts are stored."""
-        return self._min_free // JUDGING_FLOOR_DIVISOR
+    def rows(self, sql: str, parameters: Parameters = (), *, planned_once: bool = True) -> Rows:
+        """See `Reader.rows`."""
+        return self._reader.rows(sql, parameters, planned_once=planned_once)
+
+    def walk(self, sql: str, parameters: Parameters = ()) -> Generator[Row, None, None]:
+        """See `Reader.walk`."""
+        return self._reader.walk(sql, parameters)
+
+    def at_once(self, *statements: str) -> list[Rows]:
+        """See `Engine.at_once`."""
+        return self._reader.at_once(*statements)
+
+    def seal(self, body: bytes) -> bytes:
+        """See `Engine.seal`."""
+        return body if self._cipher is None else self._cipher.seal(body)
 
     def _roll_back(self) -> None:
         with suppress(sqlite3.Error):  # the original error is raised, and the next transaction rolls back again
@@ -159,7 +172,7 @@ class Connections:
     def close(self) -> None:
         """Close the database and unlock the state directory, once running statements have ended."""
         self._reader.close()
-        self._pages.close()
+        self.pages.close()
         with self._writing:
             self._writer.close()
         self._lock_file.close()

@@ -6,7 +6,6 @@ again.
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable
 
 from ragwatch.errors import StoreError
@@ -14,6 +13,7 @@ from ragwatch.stores.answer_terms import Rules
 from ragwatch.stores.kept_texts import Texts, without_texts
 from ragwatch.stores.rows import pack, unpack
 from ragwatch.stores.sqlite import indexing, replies
+from ragwatch.stores.sqlite.sqlite_writer import SqliteWriter
 from ragwatch.stores.traits import reduced
 
 MAX_SAMPLES_PER_STEP = 500
@@ -22,7 +22,7 @@ _PENDING = "EXISTS (SELECT 1 FROM work w WHERE w.key = {})"
 _LINES = "SELECT seq, line FROM verdicts WHERE key = ?"
 
 
-def drop_settled(writer: sqlite3.Connection, keys: Iterable[str], rules: Rules) -> int:
+def drop_settled(writer: SqliteWriter, keys: Iterable[str], rules: Rules) -> int:
     """Delete the texts of those answers that no judge has to read any more. Returns the number of answers.
 
     An answer fails if any judge names a stage at fault.
@@ -36,7 +36,7 @@ def drop_settled(writer: sqlite3.Connection, keys: Iterable[str], rules: Rules) 
     return dropped
 
 
-def drop_earlier(writer: sqlite3.Connection, rules: Rules) -> int:
+def drop_earlier(writer: SqliteWriter, rules: Rules) -> int:
     """Delete texts that were stored under another `store.texts`, of a limited number of answers. Returns the number."""
     fails = f" AND NOT {_FAILS.format('s.key')}" if rules.texts is Texts.FAILING else ""
     keys = writer.execute(
@@ -48,7 +48,7 @@ def drop_earlier(writer: sqlite3.Connection, rules: Rules) -> int:
     return len(keys)
 
 
-def erase_texts(writer: sqlite3.Connection, key: str, rules: Rules, *, ids: bool = True) -> None:
+def erase_texts(writer: SqliteWriter, key: str, rules: Rules, *, ids: bool = True) -> None:
     """Delete the texts of one answer and of its verdicts; scores, offsets and counts remain.
 
     Args:
@@ -72,7 +72,7 @@ def erase_texts(writer: sqlite3.Connection, key: str, rules: Rules, *, ids: bool
         writer.execute("UPDATE verdicts SET trace_id = NULL WHERE key = ?", (key,))
 
 
-def _erase_traits(writer: sqlite3.Connection, key: str, rules: Rules, *, ids: bool) -> None:
+def _erase_traits(writer: SqliteWriter, key: str, rules: Rules, *, ids: bool) -> None:
     """Delete the texts in the traits of an answer and in the index of searches, or, without ids, all of them."""
     if not ids:
         writer.execute("DELETE FROM traits WHERE key = ?", (key,))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections import Counter
 from collections.abc import Collection, Iterable
 from contextlib import suppress
@@ -20,6 +19,7 @@ from ragwatch.stores.rows import pack
 from ragwatch.stores.sqlite import forgetting, indexing, statements
 from ragwatch.stores.sqlite.dropping import drop_earlier, drop_settled
 from ragwatch.stores.sqlite.notes import SqliteNotes
+from ragwatch.stores.sqlite.sqlite_writer import SqliteWriter
 
 MAX_REWRITTEN_BYTES = 256 << 20  # above this size, the database is rewritten once a day, and not at the end
 DAY = 86400.0
@@ -48,10 +48,10 @@ class SqliteErasure(SqliteNotes):
         text_search: bool = True,
     ) -> None:
         super().__init__(state, min_free=min_free, cipher=cipher)
-        self._rules = indexing.without_fts5(self._writer, rules_of(texts, cipher, text_search=text_search))
+        self._rules = indexing.without_fts5(SqliteWriter(self._writer, cipher), rules_of(texts, cipher, text_search=text_search))
         if texts is not Texts.ALL:
             self._writer.execute("PRAGMA secure_delete=ON")
-        with self._transaction() as writer:
+        with self.transaction() as writer:
             indexing.prepare_words(writer, self._rules)
         self._dropped = False  # since the database was last rewritten by this process
         erasing = self._reader.rows("SELECT 1 FROM states WHERE name = ?", (UNDER_WAY,))
@@ -63,7 +63,7 @@ class SqliteErasure(SqliteNotes):
     def _texts(self) -> Texts:
         return self._rules.texts
 
-    def _drop_texts(self, writer: sqlite3.Connection, keys: Iterable[str]) -> None:
+    def _drop_texts(self, writer: SqliteWriter, keys: Iterable[str]) -> None:
         """Delete the texts of settled answers, within the transaction that settles them."""
         if self._texts is not Texts.ALL and drop_settled(writer, keys, self._rules):
             self._dropped = True
@@ -76,7 +76,7 @@ class SqliteErasure(SqliteNotes):
     def _drop_earlier_texts(self) -> None:
         """Delete what was stored under another `store.texts`, once after each start."""
         while self._has_earlier_texts:
-            with self._transaction() as writer:
+            with self.transaction() as writer:
                 self._has_earlier_texts = drop_earlier(writer, self._rules) > 0
             self._dropped = self._dropped or self._has_earlier_texts
 
@@ -96,7 +96,7 @@ class SqliteErasure(SqliteNotes):
 
     def _rewrite(self) -> bool:
         """Write the database again without its free space, and the index of words without what was deleted from it."""
-        with self._transaction() as writer:
+        with self.transaction() as writer:
             indexing.merge_words(writer)
         return super()._rewrite()
 
@@ -109,23 +109,23 @@ class SqliteErasure(SqliteNotes):
 
     def forget(self, erasure: Erasure, *, dry_run: bool = False, seconds: float = 0.0) -> Erased:
         """See `Store.forget`."""
-        selected = forgetting.select(self._pages, erasure)
+        selected = forgetting.select(self.pages, erasure)
         if dry_run or not selected.keys:
-            counts = forgetting.count(self._pages, selected)
-            return replace(counts, others=len(forgetting.rows_with(self._pages, selected.texts)))
+            counts = forgetting.count(self.pages, selected)
+            return replace(counts, others=len(forgetting.rows_with(self.pages, selected.texts)))
         tallies: Tallies = Counter()
         with self._writing:
             self._writer.execute("PRAGMA secure_delete=ON")
-        others = forgetting.rows_with(self._pages, selected.texts)
+        others = forgetting.rows_with(self.pages, selected.texts)
         self._rewrite_is_due = True
-        with self._transaction() as writer:
+        with self.transaction() as writer:
             writer.execute("INSERT OR REPLACE INTO states (name, body) VALUES (?, seal(?))", (UNDER_WAY, pack({})))
             erased = forgetting.erase(writer, selected, erasure, self._rules, tallies)
             forgetting.clear(writer, others)
             statements.add_tallies(writer, tallies)
         complete = self._rewrite()
-        if later := forgetting.rows_with(self._pages, selected.texts):  # by a write that was under way
-            with self._transaction() as writer:
+        if later := forgetting.rows_with(self.pages, selected.texts):  # by a write that was under way
+            with self.transaction() as writer:
                 forgetting.clear(writer, later)
             complete = self._rewrite()
         complete = complete or self._truncate_within(seconds)
@@ -136,7 +136,7 @@ class SqliteErasure(SqliteNotes):
 
     def _end_erasure(self) -> None:
         """Note that no erased text is left in free space; until then retention writes the database again."""
-        with self._transaction() as writer:
+        with self.transaction() as writer:
             writer.execute("DELETE FROM states WHERE name = ?", (UNDER_WAY,))
 
     def _truncate_within(self, seconds: float) -> bool:

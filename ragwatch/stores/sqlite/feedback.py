@@ -5,7 +5,6 @@ Feedback may arrive before its answer. It then waits for an hour, after which it
 
 from __future__ import annotations
 
-import sqlite3
 from collections import Counter
 from collections.abc import Iterable
 
@@ -15,6 +14,7 @@ from ragwatch.ports import Admission, Feedback, ScoreRow
 from ragwatch.stores import rows
 from ragwatch.stores.sqlite import statements
 from ragwatch.stores.sqlite.retention import LIVE
+from ragwatch.stores.sqlite.sqlite_writer import SqliteWriter
 
 EARLY_SECONDS = 3600.0
 MAX_EARLY = 10_000
@@ -28,7 +28,7 @@ RATED = (
 )
 
 
-def write(writer: sqlite3.Connection, admission: Admission, new: Iterable[str], tallies: Tallies) -> None:
+def write(writer: SqliteWriter, admission: Admission, new: Iterable[str], tallies: Tallies) -> None:
     """Store the feedback of an admission, and that which waited for one of its new samples; count what became of it."""
     for key in new:
         _join_early(writer, key, tallies)
@@ -39,7 +39,7 @@ def write(writer: sqlite3.Connection, admission: Admission, new: Iterable[str], 
             tallies[Tally.FEEDBACK, (one.source, outcome)] += 1
 
 
-def _join_early(writer: sqlite3.Connection, key: str, tallies: Tallies) -> None:
+def _join_early(writer: SqliteWriter, key: str, tallies: Tallies) -> None:
     early = writer.execute("DELETE FROM early_feedback WHERE key = ? RETURNING name, source, at, score", (key,))
     for name, source, at, score in early.fetchall():
         writer.execute("DELETE FROM early_feedback WHERE name = ?", (name,))
@@ -47,7 +47,7 @@ def _join_early(writer: sqlite3.Connection, key: str, tallies: Tallies) -> None:
             tallies[Tally.FEEDBACK, (source, _store(writer, key, *answered, at=at, score=score))] += 1
 
 
-def _add(writer: sqlite3.Connection, one: Feedback, received: float) -> FeedbackOutcome | None:
+def _add(writer: SqliteWriter, one: Feedback, received: float) -> FeedbackOutcome | None:
     """Store one feedback. Returns what became of it; None while it waits for its answer, and no earlier one does."""
     marks = ", ".join("?" * len(one.keys))
     samples = writer.execute(f"SELECT key, at FROM samples WHERE key IN ({marks})", one.keys).fetchall()  # noqa: S608 - question marks
@@ -67,7 +67,7 @@ def _add(writer: sqlite3.Connection, one: Feedback, received: float) -> Feedback
     return None if earlier is None else joining_outcome(earlier[1:], one.at, one.score)
 
 
-def _store(writer: sqlite3.Connection, key: str, answered: float, *, at: float, score: float) -> FeedbackOutcome:
+def _store(writer: SqliteWriter, key: str, answered: float, *, at: float, score: float) -> FeedbackOutcome:
     """Store feedback on a stored sample, unless there is a later one, or the same."""
     old = writer.execute("SELECT at, score FROM feedback WHERE key = ?", (key,)).fetchone()
     outcome = joining_outcome(old, at, score)
@@ -78,7 +78,7 @@ def _store(writer: sqlite3.Connection, key: str, answered: float, *, at: float, 
     return outcome
 
 
-def expire(writer: sqlite3.Connection, now: float) -> int:
+def expire(writer: SqliteWriter, now: float) -> int:
     """Delete feedback whose answer did not arrive, and count it. Returns how much."""
     gone = writer.execute(
         "DELETE FROM early_feedback WHERE received < ? OR received > ? RETURNING name, source",
@@ -89,7 +89,7 @@ def expire(writer: sqlite3.Connection, now: float) -> int:
     return len(gone)
 
 
-def erase(writer: sqlite3.Connection, key: str) -> None:
+def erase(writer: SqliteWriter, key: str) -> None:
     """Erase the feedback on a sample; what remains refuses further feedback on it."""
     writer.execute("DELETE FROM early_feedback WHERE key = ?", (key,))
     writer.execute(

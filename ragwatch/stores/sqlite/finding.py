@@ -33,7 +33,7 @@ class SqliteSearch(SqliteRejudging):
         terms = self._asked(query)
         if not search.is_limited(query, terms):
             return None
-        ids = self._pages.rows(*search.last_examined_statement(query))
+        ids = self.pages.rows(*search.last_examined_statement(query))
         return indexing.second_of(ids[0][0]) if len(ids) > 1 else None
 
     def entries(self, query: Query) -> Iterator[PackedVerdict]:
@@ -41,24 +41,24 @@ class SqliteSearch(SqliteRejudging):
         return self._entries(*search.seq_statement(query, self._asked(query)))
 
     def _entries(self, sql: str, parameters: Sequence[object]) -> Iterator[PackedVerdict]:
-        for seq in self._pages.rows(sql, parameters):
-            for row in self._pages.rows(search.ENTRY_BY_SEQ, seq):
+        for seq in self.pages.rows(sql, parameters):
+            for row in self.pages.rows(search.ENTRY_BY_SEQ, seq):
                 yield decoding.packed_verdict_of(row)
 
     def replies(self, seq: int) -> tuple[str, ...]:
         """See `Store.replies`."""
-        return stored_replies(self._pages.rows(replies.BY_SEQ, (seq,)))
+        return stored_replies(self.pages.rows(replies.BY_SEQ, (seq,)))
 
     def answers(self, query: AnswerQuery) -> list[tuple[ScoreRow, Traits | None]]:
         """See `Store.answers`."""
-        return list(map(answer_of, self._pages.rows(*search.answers_statement(query))))
+        return list(map(answer_of, self.pages.rows(*search.answers_statement(query))))
 
     def _decoded_verdicts(
         self, decode: Callable[[Row], StoredVerdict], sql: str, parameters: Sequence[object]
     ) -> list[StoredVerdict]:
         verdicts: list[StoredVerdict] = []
         damaged: list[str] = []
-        with closing(self._pages.walk(sql, parameters)) as stored_rows:
+        with closing(self.pages.walk(sql, parameters)) as stored_rows:
             for row in stored_rows:
                 try:
                     verdicts.append(decode(row))
@@ -66,7 +66,7 @@ class SqliteSearch(SqliteRejudging):
                     damaged.append(f"seq {row[0]}")
         damaged += [stored.verdict.key for stored in verdicts if stored.damage is not None]
         for key in damaged:
-            self._note_damage("verdicts", key)
+            self.damage.note("verdicts", key)
         return verdicts
 
     def _asked(self, query: Query) -> list[list[int]]:
@@ -82,6 +82,6 @@ class SqliteSearch(SqliteRejudging):
         while place is not None:
             keys, place = unindexed(self._reader.rows(*indexing.behind_statement(place)), self._rules)
             if keys:
-                with self._transaction() as writer:
+                with self.transaction() as writer:
                     indexing.add_stored(writer, keys, self._rules)
         self.remember(indexing.STATE, complete)

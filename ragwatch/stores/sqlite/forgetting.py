@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 
@@ -21,6 +20,7 @@ from ragwatch.stores.erasing import (
 from ragwatch.stores.sqlite import feedback, statements
 from ragwatch.stores.sqlite.dropping import erase_texts
 from ragwatch.stores.sqlite.reader import ReadConnection
+from ragwatch.stores.sqlite.sqlite_writer import SqliteWriter
 
 _SAMPLES = "SELECT key, body FROM samples"
 _LINES = "SELECT key, line FROM verdicts"
@@ -81,7 +81,7 @@ def rows_with(reader: ReadConnection, texts: frozenset[str]) -> list[OtherRow]:
     return found_rows
 
 
-def clear(writer: sqlite3.Connection, rows: Iterable[OtherRow]) -> None:
+def clear(writer: SqliteWriter, rows: Iterable[OtherRow]) -> None:
     """Replace the values of rows with texts, within a transaction."""
     for row in rows:
         match row.table:
@@ -93,7 +93,7 @@ def clear(writer: sqlite3.Connection, rows: Iterable[OtherRow]) -> None:
                 writer.execute("UPDATE states SET body = seal(?) WHERE name = ?", (row.value, row.id))
 
 
-def erase(writer: sqlite3.Connection, selection: Selection, erasure: Erasure, rules: Rules, tallies: Tallies) -> Erased:
+def erase(writer: SqliteWriter, selection: Selection, erasure: Erasure, rules: Rules, tallies: Tallies) -> Erased:
     """Erase the answers within a transaction, and count the pending ones as unjudged.
 
     The row of the sample remains without texts: its key, a hash, refuses the answer if a source delivers it again.
@@ -114,7 +114,7 @@ def erase(writer: sqlite3.Connection, selection: Selection, erasure: Erasure, ru
     return _erased(selection, totals)
 
 
-def _erase_notes(writer: sqlite3.Connection, key: str, rules: Rules) -> None:
+def _erase_notes(writer: SqliteWriter, key: str, rules: Rules) -> None:
     """Delete the notes of the labels on an answer, earlier ones too; a damaged label is deleted."""
     for annotator, body in writer.execute("SELECT annotator, body FROM labels WHERE key = ?", (key,)).fetchall():
         kept = without_notes(body if rules.cipher is None else rules.cipher.open(body))

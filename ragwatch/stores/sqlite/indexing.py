@@ -7,7 +7,6 @@ Words are in a full-text index without a copy of the texts: to delete an answer 
 
 from __future__ import annotations
 
-import sqlite3
 import zlib
 from collections.abc import Iterable, Sequence
 
@@ -21,6 +20,7 @@ from ragwatch.stores.answer_terms import (
     stored_words,
     terms_of_sample,
 )
+from ragwatch.stores.sqlite.sqlite_writer import SqliteWriter
 
 MAX_ROWS_PER_STEP = 200
 NEWEST = (9e999, 0)
@@ -43,7 +43,7 @@ Place = tuple[float, int]
 Words = tuple[list[str], list[str]]
 
 
-def add(writer: sqlite3.Connection, verdicts: Iterable[Verdict], rules: Rules) -> None:
+def add(writer: SqliteWriter, verdicts: Iterable[Verdict], rules: Rules) -> None:
     """Add judged answers, unless they are in the index, within the transaction that stores their verdicts."""
     for verdict in verdicts:
         draw = verdict.draw
@@ -55,7 +55,7 @@ def add(writer: sqlite3.Connection, verdicts: Iterable[Verdict], rules: Rules) -
             _insert_words(writer, draw.key, sample_words(draw.sample))
 
 
-def _insert_words(writer: sqlite3.Connection, key: str, words: Words) -> None:
+def _insert_words(writer: SqliteWriter, key: str, words: Words) -> None:
     identity, *_, has_words = writer.execute(_KNOWN, (key,)).fetchone()
     if not has_words:
         writer.execute("INSERT INTO words (rowid, question, answer) VALUES (?, ?, ?)", (identity, *_joined(words)))
@@ -66,7 +66,7 @@ def _joined(words: Words) -> tuple[str, str]:
     return " ".join(words[0]), " ".join(words[1])
 
 
-def remove_words(writer: sqlite3.Connection, key: str) -> None:
+def remove_words(writer: SqliteWriter, key: str) -> None:
     """Remove the words of an answer, while its text is still stored.
 
     If that is damaged, all words are removed: retention adds those of the other answers again.
@@ -82,7 +82,7 @@ def remove_words(writer: sqlite3.Connection, key: str) -> None:
     writer.execute("UPDATE answer_index SET words = 0 WHERE id = ?", known[:1])
 
 
-def delete_words(writer: sqlite3.Connection, identity: int, body: bytes | None) -> bool:
+def delete_words(writer: SqliteWriter, identity: int, body: bytes | None) -> bool:
     """Delete the entries of the words of a text. Returns False if it is damaged."""
     words = stored_words(body)
     if words is None:
@@ -92,7 +92,7 @@ def delete_words(writer: sqlite3.Connection, identity: int, body: bytes | None) 
     return True
 
 
-def prepare_words(writer: sqlite3.Connection, rules: Rules) -> None:
+def prepare_words(writer: SqliteWriter, rules: Rules) -> None:
     """Make the index of words, or delete it if words are no longer indexed. Writes nothing if nothing changes."""
     if writer.execute(_HAS_FTS5).fetchone() is None:
         return
@@ -104,19 +104,19 @@ def prepare_words(writer: sqlite3.Connection, rules: Rules) -> None:
         writer.execute("UPDATE answer_index SET words = 0 WHERE words = 1")
 
 
-def without_fts5(writer: sqlite3.Connection, rules: Rules) -> Rules:
+def without_fts5(writer: SqliteWriter, rules: Rules) -> Rules:
     """Return what can be indexed."""
     missing = rules.words_off is None and writer.execute(_HAS_FTS5).fetchone() is None
     return rules._replace(words_off=NO_FTS5) if missing else rules
 
 
-def merge_words(writer: sqlite3.Connection) -> None:
+def merge_words(writer: SqliteWriter) -> None:
     """Write the index of words again, without what was deleted from it."""
     if writer.execute(_HAS_WORDS).fetchone() is not None:
         writer.execute("INSERT INTO words (words) VALUES ('optimize')")
 
 
-def _insert(writer: sqlite3.Connection, key: str, at: float, terms: Sequence[int]) -> None:
+def _insert(writer: SqliteWriter, key: str, at: float, terms: Sequence[int]) -> None:
     identity = first_id(at) + (zlib.crc32(key.encode("utf-8", "replace")) & ((1 << _HASH_BITS) - 1))
     while writer.execute("SELECT 1 FROM answer_index WHERE id = ?", (identity,)).fetchone() is not None:
         identity += 1
@@ -124,7 +124,7 @@ def _insert(writer: sqlite3.Connection, key: str, at: float, terms: Sequence[int
     _insert_terms(writer, identity, at, terms)
 
 
-def _insert_terms(writer: sqlite3.Connection, identity: int, at: float, terms: Sequence[int]) -> None:
+def _insert_terms(writer: SqliteWriter, identity: int, at: float, terms: Sequence[int]) -> None:
     writer.executemany("INSERT OR IGNORE INTO terms VALUES (?, ?, ?)", [(term, at, identity) for term in terms])
 
 
@@ -151,7 +151,7 @@ def _unpacked(packed: bytes) -> list[int]:
     return [int.from_bytes(packed[start : start + TERM_BYTES], "big", signed=True) for start in starts]
 
 
-def remove(writer: sqlite3.Connection, key: str, body: bytes | None = None) -> None:
+def remove(writer: SqliteWriter, key: str, body: bytes | None = None) -> None:
     """Remove an answer; with its words, if it had any and its text is given."""
     known = writer.execute(_KNOWN, (key,)).fetchone()
     if known is not None:
@@ -161,13 +161,13 @@ def remove(writer: sqlite3.Connection, key: str, body: bytes | None = None) -> N
         writer.execute("DELETE FROM answer_index WHERE id = ?", known[:1])
 
 
-def _delete_terms(writer: sqlite3.Connection, known: tuple[int, float, bytes, int]) -> None:
+def _delete_terms(writer: SqliteWriter, known: tuple[int, float, bytes, int]) -> None:
     identity, at, packed, _ = known
     terms = [(term, at, identity) for term in _unpacked(packed)]
     writer.executemany("DELETE FROM terms WHERE term = ? AND at = ? AND id = ?", terms)
 
 
-def reduce(writer: sqlite3.Connection, key: str, traits: bytes | None, rules: Rules) -> None:
+def reduce(writer: SqliteWriter, key: str, traits: bytes | None, rules: Rules) -> None:
     """Leave only the terms of the traits that are kept of an answer whose texts are deleted."""
     known = writer.execute(_KNOWN, (key,)).fetchone()
     if known is None:
@@ -184,7 +184,7 @@ def behind_statement(place: Place) -> tuple[str, tuple[object, ...]]:
     return _BEHIND, (*place, MAX_ROWS_PER_STEP)
 
 
-def add_stored(writer: sqlite3.Connection, keys: Sequence[str], rules: Rules) -> None:
+def add_stored(writer: SqliteWriter, keys: Sequence[str], rules: Rules) -> None:
     """Add stored answers."""
     for key in keys:
         stored = writer.execute(_STORED, (key,)).fetchone()
@@ -200,6 +200,6 @@ def add_stored(writer: sqlite3.Connection, keys: Sequence[str], rules: Rules) ->
             _insert_words(writer, key, words)
 
 
-def _fails(writer: sqlite3.Connection, key: str) -> bool:
+def _fails(writer: SqliteWriter, key: str) -> bool:
     sql = "SELECT 1 FROM verdicts WHERE key = ? AND outcome = 'judged' AND stage NOT IN ('none')"
     return writer.execute(sql, (key,)).fetchone() is not None

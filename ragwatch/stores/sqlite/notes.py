@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -22,6 +21,7 @@ from ragwatch.stores.encryption import TextCipher
 from ragwatch.stores.rows import pack, unpack
 from ragwatch.stores.sqlite import feedback, trends
 from ragwatch.stores.sqlite.connections import Connections
+from ragwatch.stores.sqlite.sqlite_writer import SqliteWriter
 from ragwatch.stores.sqlite.statements import add_tallies
 from ragwatch.stores.texts import PackedText
 
@@ -44,17 +44,16 @@ class SqliteNotes(Connections):
 
     def __init__(self, state: Path, *, min_free: int = 0, cipher: TextCipher | None = None) -> None:
         super().__init__(state, min_free=min_free, cipher=cipher)
-        self._damaged: set[tuple[str, ...]] = set()
 
     def _drop_claims(self) -> None:
         """Release all claims: this process has the state directory now, so every other holder has ended."""
-        with self._transaction() as writer:
+        with self.transaction() as writer:
             writer.execute("DELETE FROM claims")
 
     def record_run(self, run: StoredRun, tallies: Tallies, sums: Mapping[BucketKey, Addends] | None = None) -> None:
         """See `NoteStore.record_run`."""
         row = (run.kind, run.name, run.at, int(run.failing), pack(run.body))
-        with self._transaction() as writer:
+        with self.transaction() as writer:
             writer.execute("INSERT INTO runs (kind, name, at, failing, body) VALUES (?, ?, ?, ?, seal(?))", row)
             add_tallies(writer, tallies)
             trends.add(writer, sums or {})
@@ -67,7 +66,7 @@ class SqliteNotes(Connections):
 
     def add_labels(self, labels: Sequence[Label]) -> int:
         """See `NoteStore.add_labels`."""
-        with self._transaction() as writer:
+        with self.transaction() as writer:
             before = _count_labels(writer)
             writer.executemany(
                 "INSERT OR REPLACE INTO labels (key, annotator, at, body) VALUES (?, ?, ?, seal(?))",
@@ -90,7 +89,7 @@ class SqliteNotes(Connections):
 
     def damaged(self) -> int:
         """See `Store.damaged`."""
-        return len(self._damaged)
+        return len(self.damage)
 
     def _decoded(
         self,
@@ -103,7 +102,7 @@ class SqliteNotes(Connections):
     ) -> list[Value]:
         """Decode rows; damaged ones are counted and skipped. Stops at `max_bytes` of JSON, but not before the first."""
         values: list[Value] = []
-        with closing(self._pages.walk(sql, parameters)) as rows:
+        with closing(self.pages.walk(sql, parameters)) as rows:
             for row in rows:
                 try:
                     if max_bytes < math.inf:
@@ -112,12 +111,8 @@ class SqliteNotes(Connections):
                         break
                     values.append(decode(row))
                 except StoreError:
-                    self._note_damage(*table, *map(str, row[1:4]))
+                    self.damage.note(*table, *map(str, row[1:4]))
         return values
-
-    def _note_damage(self, *row: str) -> None:
-        if len(self._damaged) < MAX_DAMAGED_ROWS:
-            self._damaged.add(row)
 
     def feedback_after(self, seq: int, limit: int) -> list[tuple[int, float]]:
         """See `FeedbackStore.feedback_after`."""
@@ -125,7 +120,7 @@ class SqliteNotes(Connections):
 
     def feedback_of(self, key: str) -> tuple[float, float] | None:
         """See `FeedbackStore.feedback_of`."""
-        stored = self._pages.rows(feedback.OF_SAMPLE, (key,))
+        stored = self.pages.rows(feedback.OF_SAMPLE, (key,))
         return (float(stored[0][0]), float(stored[0][1])) if stored else None
 
     def rated(self, since: float, until: float) -> list[tuple[ScoreRow, float]]:
@@ -134,20 +129,20 @@ class SqliteNotes(Connections):
 
     def trends(self, query: TrendQuery) -> list[TrendSums]:
         """See `TrendStore.trends`."""
-        return trend_rows.sums_of(query, self._pages.rows(trends.SUMS_OF_PLACE, trend_rows.parameters_of(query)))
+        return trend_rows.sums_of(query, self.pages.rows(trends.SUMS_OF_PLACE, trend_rows.parameters_of(query)))
 
     def add_peaks(self, peaks: Sequence[Peak]) -> None:
         """See `TrendStore.add_peaks`."""
-        with self._transaction() as writer:
+        with self.transaction() as writer:
             trends.add_peaks(writer, peaks)
 
     def peaks(self, query: TrendQuery) -> list[Peak]:
         """See `TrendStore.peaks`."""
-        return trend_rows.peaks_of(query, self._pages.rows(trends.PEAKS_OF_PLACE, trend_rows.parameters_of(query)))
+        return trend_rows.peaks_of(query, self.pages.rows(trends.PEAKS_OF_PLACE, trend_rows.parameters_of(query)))
 
     def remember(self, name: str, state: Mapping[str, object]) -> None:
         """See `NoteStore.remember`."""
-        with self._transaction() as writer:
+        with self.transaction() as writer:
             writer.execute("INSERT OR REPLACE INTO states (name, body) VALUES (?, seal(?))", (name, pack(state)))
 
     def recall(self, name: str) -> SavedState | None:
@@ -158,7 +153,7 @@ class SqliteNotes(Connections):
     def claim(self, name: str, holder: str, *, now: float, seconds: float) -> bool:
         """See `NoteStore.claim`. A release takes effect at once even if the clock is set back."""
         until = now + seconds if seconds > 0.0 else -math.inf
-        with self._transaction() as writer:
+        with self.transaction() as writer:
             writer.execute(
                 "INSERT INTO claims (name, holder, until) VALUES (?1, ?2, ?3) ON CONFLICT (name) DO UPDATE"
                 " SET holder = excluded.holder, until = excluded.until WHERE claims.holder = ?2 OR claims.until <= ?4",
@@ -167,5 +162,5 @@ class SqliteNotes(Connections):
             return bool(writer.execute("SELECT holder = ? FROM claims WHERE name = ?", (holder, name)).fetchone()[0])
 
 
-def _count_labels(writer: sqlite3.Connection) -> int:
+def _count_labels(writer: SqliteWriter) -> int:
     return int(writer.execute("SELECT COUNT(*) FROM labels").fetchone()[0])

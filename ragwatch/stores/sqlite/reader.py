@@ -8,17 +8,19 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
 from ragwatch.errors import StoreError
-from ragwatch.stores.days import DayStatements, Row, Rows
+from ragwatch.stores.days import DayStatements
 from ragwatch.stores.decoding import VERDICT_COLUMNS
 from ragwatch.stores.encryption import TextCipher
+from ragwatch.stores.engine import Parameters, Row, Rows
 from ragwatch.stores.sqlite.disk import FAILURES, advice, reason, use_own_temporary_files
 from ragwatch.stores.sqlite.retention import PRUNED_SEQ
+from ragwatch.stores.sqlite.sqlite_writer import bound, in_dialect
 
 _COLUMNS = ", ".join(f"v.{name}" for name in VERDICT_COLUMNS)
 
@@ -71,6 +73,7 @@ class ReadConnection:
         try:
             with _store_errors(f"cannot open {path}"):
                 self._connection.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
+                self._connection.create_function("unhex", 1, bytes.fromhex, deterministic=True)
                 use_own_temporary_files(self._connection, path)
         except StoreError:
             self._connection.close()
@@ -78,15 +81,11 @@ class ReadConnection:
         if tolerant:
             self._connection.text_factory = REPLACE_INVALID
 
-    def rows(self, sql: str, parameters: Sequence[object] = ()) -> Rows:
-        """Return all rows of a statement.
-
-        Raises:
-            StoreError: The database cannot be read.
-        """
+    def rows(self, sql: str, parameters: Parameters = (), *, planned_once: bool = True) -> Rows:  # noqa: ARG002 - plans are made for each statement
+        """See `Reader.rows`."""
         with self._turn, _store_errors("cannot read"):
             try:
-                return self._opened(self._connection.execute(sql, parameters))
+                return self._opened(self._connection.execute(in_dialect(sql), bound(parameters)))
             except sqlite3.Error as error:
                 if not self._tolerate(error):
                     raise
@@ -110,31 +109,23 @@ class ReadConnection:
         self._connection.text_factory = REPLACE_INVALID
         return True
 
-    def walk(self, sql: str, parameters: Sequence[object] = ()) -> Generator[Row, None, None]:
-        """Yield the rows of a statement one at a time, for large results. Blocks other statements until it is closed.
-
-        Raises:
-            StoreError: The database cannot be read.
-        """
+    def walk(self, sql: str, parameters: Parameters = ()) -> Generator[Row, None, None]:
+        """See `Reader.walk`. Blocks other statements until it is closed."""
         with self._turn, _store_errors("cannot read"):
             try:
-                rows = self._connection.execute(sql, parameters)
+                rows = self._connection.execute(in_dialect(sql), bound(parameters))
                 yield from rows if self._cipher is None else map(self._opened_row, rows)
             except sqlite3.Error as error:
                 self._tolerate(error)  # takes effect the next time: yielded rows cannot be revoked
                 raise
 
     def at_once(self, *statements: str) -> list[Rows]:
-        """Return the rows of several statements in one read transaction.
-
-        Raises:
-            StoreError: The database cannot be read.
-        """
+        """See `Engine.at_once`."""
         with self._turn, _store_errors("cannot read"):
             try:
                 self._connection.execute("BEGIN")  # a read transaction sees one commit
                 try:
-                    return [self._opened(self._connection.execute(sql)) for sql in statements]
+                    return [self._opened(self._connection.execute(in_dialect(sql))) for sql in statements]
                 finally:
                     self._connection.execute("COMMIT")
             except sqlite3.Error as error:

@@ -12,6 +12,7 @@ from ragwatch.core.tally import Tallies, Tally
 from ragwatch.core.trends import score_sums
 from ragwatch.core.verdict import Verdict
 from ragwatch.ports import RejudgeCandidate, RejudgeQuery
+from ragwatch.stores.engine import JUDGING
 from ragwatch.stores.rejudging import candidate_of, candidates_statement, first_statement, rejudged_row
 from ragwatch.stores.rows import draw_of, single_number
 from ragwatch.stores.sqlite import replies, statements, trends
@@ -60,21 +61,21 @@ class SqliteRejudging(SqliteErasure):
 
     def rejudge_candidates(self, query: RejudgeQuery) -> list[RejudgeCandidate]:
         """See `RejudgeReader.rejudge_candidates`."""
-        return RejudgeConnection(self._pages).rejudge_candidates(query)
+        return RejudgeConnection(self.pages).rejudge_candidates(query)
 
     def first_reading(self, judge: str) -> float:
         """See `RejudgeReader.first_reading`."""
-        return RejudgeConnection(self._pages).first_reading(judge)
+        return RejudgeConnection(self.pages).first_reading(judge)
 
     def draws_of(self, judge: str, keys: Collection[str]) -> list[Draw]:
         """See `RejudgeReader.draws_of`."""
-        return RejudgeConnection(self._pages).draws_of(judge, keys)
+        return RejudgeConnection(self.pages).draws_of(judge, keys)
 
     def add_rejudged(self, verdicts: Sequence[Verdict], *, charted_before: float) -> int:
         """See `RejudgeStore.add_rejudged`."""
         counts: Tallies = Counter()
         new: list[Verdict] = []
-        with self._transaction(self._judging_floor) as writer:
+        with self.transaction(JUDGING) as writer:
             for verdict in verdicts:
                 judge = verdict.reading.judge
                 if writer.execute(_MAY_BE_ADDED, (verdict.draw.key, judge)).fetchone()[0]:

@@ -6,11 +6,11 @@ The verdicts that remain from a time of which some were deleted are a biased sam
 from __future__ import annotations
 
 import math
-import sqlite3
 
 from ragwatch.ports import Retention
 from ragwatch.stores.rejudging import MARK
 from ragwatch.stores.sqlite import indexing
+from ragwatch.stores.sqlite.sqlite_writer import SqliteWriter
 
 DAY = 86400.0
 MAX_ROWS_PER_STEP = 500
@@ -33,7 +33,7 @@ def rejudged(table: str = "") -> str:
 LIVE = f"{UNBIASED} AND NOT {rejudged()}"  # of draws that were assigned to their judge
 
 
-def delete_expired(writer: sqlite3.Connection, retention: Retention, now: float) -> int:
+def delete_expired(writer: SqliteWriter, retention: Retention, now: float) -> int:
     """Delete a limited number of expired verdicts, expired runs and events, and samples without further use.
 
     Returns the number of deleted verdicts.
@@ -51,7 +51,7 @@ def delete_expired(writer: sqlite3.Connection, retention: Retention, now: float)
     return len(deleted)
 
 
-def delete_oldest_runs(writer: sqlite3.Connection) -> int:
+def delete_oldest_runs(writer: SqliteWriter) -> int:
     """Delete a limited number of the oldest runs, successful ones first; the newest of each name stays for display."""
     return writer.execute(
         "DELETE FROM runs WHERE id IN (SELECT id FROM runs"
@@ -60,7 +60,7 @@ def delete_oldest_runs(writer: sqlite3.Connection) -> int:
     ).rowcount
 
 
-def delete_oldest(writer: sqlite3.Connection, now: float) -> int:
+def delete_oldest(writer: SqliteWriter, now: float) -> int:
     """Delete a limited number of the oldest verdicts, those without a fault first."""
     deleted = writer.execute(
         "DELETE FROM verdicts WHERE seq IN (SELECT seq FROM verdicts ORDER BY failing, at LIMIT ?) RETURNING key, at",
@@ -70,7 +70,7 @@ def delete_oldest(writer: sqlite3.Connection, now: float) -> int:
     return len(deleted)
 
 
-def _record_deletion(writer: sqlite3.Connection, deleted: list[tuple[str, float]], now: float) -> None:
+def _record_deletion(writer: SqliteWriter, deleted: list[tuple[str, float]], now: float) -> None:
     """Record the latest time of the deleted verdicts, and delete their samples if these have no further use."""
     if not deleted:
         return
@@ -92,7 +92,7 @@ def _record_deletion(writer: sqlite3.Connection, deleted: list[tuple[str, float]
         )
 
 
-def _delete_orphans(writer: sqlite3.Connection, keys: list[tuple[str]]) -> list[tuple[str, bytes]]:
+def _delete_orphans(writer: SqliteWriter, keys: list[tuple[str]]) -> list[tuple[str, bytes]]:
     """Delete the samples among these keys that have neither a verdict nor a pending judge. Returns them.
 
     A label does not keep its sample: without a verdict no page shows the text. The label itself stays.

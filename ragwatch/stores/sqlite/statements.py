@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 import zlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
@@ -14,6 +13,7 @@ from ragwatch.ports import Admission, Assignment, FollowUp
 from ragwatch.stores import rows
 from ragwatch.stores.kept_texts import Texts
 from ragwatch.stores.rows import ZLIB_LEVEL, DrawCells, digest, draw_of
+from ragwatch.stores.sqlite.sqlite_writer import SqliteWriter
 from ragwatch.stores.traits import traits_body
 
 DAY = 86400.0
@@ -22,7 +22,7 @@ MAX_ROWS_PER_STEP = 5000
 MAX_VARIABLES = 500  # of one SELECT
 
 
-def write_parts(writer: sqlite3.Connection, admission: Admission) -> None:
+def write_parts(writer: SqliteWriter, admission: Admission) -> None:
     """Store the parts and ids of an admission, and delete the groups that it releases."""
     source = admission.source
     writer.executemany(
@@ -50,7 +50,7 @@ def received_queries(source: str, ids: Collection[str]) -> Iterable[tuple[str, S
         yield sql, (source, *some), {key: every[key] for key in some}
 
 
-def delete_old_parts(writer: sqlite3.Connection, now: float) -> int:
+def delete_old_parts(writer: SqliteWriter, now: float) -> int:
     """Delete a limited number of ids that were received more than a day ago, and of parts that wait for so long.
 
     Sources release their parts within minutes; older ones belong to a source that is not configured any more.
@@ -72,9 +72,7 @@ MINUTE = 60.0
 SPENT = "SELECT TOTAL(usd), COALESCE(SUM(tokens), 0) FROM spending WHERE judge = ? AND at > ?"
 
 
-def reserve_cost(
-    writer: sqlite3.Connection, judge: str, worst: Cost, caps: Sequence[SpendingCap], now: float
-) -> int | None:
+def reserve_cost(writer: SqliteWriter, judge: str, worst: Cost, caps: Sequence[SpendingCap], now: float) -> int | None:
     """See `Accounts.reserve`."""
     for cap in caps:
         spent = writer.execute(SPENT, (judge, now - cap.seconds)).fetchone()
@@ -86,7 +84,7 @@ def reserve_cost(
     ).lastrowid
 
 
-def pay_cost(writer: sqlite3.Connection, reservation: int, actual: Cost) -> None:
+def pay_cost(writer: SqliteWriter, reservation: int, actual: Cost) -> None:
     """See `Accounts.pay`. Only the first call for a reservation counts, so that a repeated step changes nothing."""
     writer.execute(
         "UPDATE spending SET usd = ?, tokens = ?, settled = 1 WHERE id = ? AND NOT settled",
@@ -94,7 +92,7 @@ def pay_cost(writer: sqlite3.Connection, reservation: int, actual: Cost) -> None
     )
 
 
-def compact_costs(writer: sqlite3.Connection, now: float) -> None:
+def compact_costs(writer: SqliteWriter, now: float) -> None:
     """Delete rows older than any cap, and merge settled rows by judge and minute, so that sums stay fast.
 
     A merged row has the time of its last call, so that no cost leaves a sliding window too early.
@@ -121,7 +119,7 @@ BATCHED_DRAWS = (
 )
 
 
-def prepare_batch(writer: sqlite3.Connection, judge: str, draws: Mapping[str, int], seed: str, now: float) -> int:
+def prepare_batch(writer: SqliteWriter, judge: str, draws: Mapping[str, int], seed: str, now: float) -> int:
     """See `Batches.prepare_batch`. Draws that are settled or in another batch are skipped: none is paid for twice."""
     batch = writer.execute("INSERT INTO batches (judge, prepared, seed) VALUES (?, ?, ?)", (judge, now, seed)).lastrowid
     writer.executemany(
@@ -131,12 +129,12 @@ def prepare_batch(writer: sqlite3.Connection, judge: str, draws: Mapping[str, in
     return int(batch or 0)
 
 
-def send_batch(writer: sqlite3.Connection, batch: int, provider_id: str) -> None:
+def send_batch(writer: SqliteWriter, batch: int, provider_id: str) -> None:
     """See `Batches.send_batch`."""
     writer.execute("UPDATE batches SET provider_id = ? WHERE id = ?", (provider_id, batch))
 
 
-def close_batch(writer: sqlite3.Connection, batch: int) -> int:
+def close_batch(writer: SqliteWriter, batch: int) -> int:
     """See `Batches.close_batch`."""
     writer.execute("DELETE FROM batches WHERE id = ?", (batch,))
     return writer.execute("UPDATE work SET batch = NULL, reservation = NULL WHERE batch = ?", (batch,)).rowcount
@@ -147,7 +145,7 @@ def batched_draw(row: tuple[int, *DrawCells]) -> tuple[Draw, int]:
     return draw_of(row[1:]), row[0]
 
 
-def insert_sample(writer: sqlite3.Connection, draw: Draw, texts: Texts) -> bool:
+def insert_sample(writer: SqliteWriter, draw: Draw, texts: Texts) -> bool:
     """Insert the sample of a draw, and its traits. Returns False if its key exists."""
     row = (draw.key, draw.source, draw.route, draw.at, rows.pack(draw.sample.to_record()))
     if writer.execute("INSERT OR IGNORE INTO samples VALUES (?, ?, ?, ?, seal(?))", row).rowcount == 0:
@@ -156,7 +154,7 @@ def insert_sample(writer: sqlite3.Connection, draw: Draw, texts: Texts) -> bool:
     return True
 
 
-def insert_work(writer: sqlite3.Connection, key: str, assignments: Sequence[Assignment], since: float) -> None:
+def insert_work(writer: SqliteWriter, key: str, assignments: Sequence[Assignment], since: float) -> None:
     """Queue a draw for its judges, pending since an instant."""
     writer.executemany(
         "INSERT INTO work (key, judge, probability, since) VALUES (?, ?, ?, ?)",
@@ -164,7 +162,7 @@ def insert_work(writer: sqlite3.Connection, key: str, assignments: Sequence[Assi
     )
 
 
-def settle(writer: sqlite3.Connection, verdicts: Sequence[Verdict], counts: Tallies) -> list[Verdict]:
+def settle(writer: SqliteWriter, verdicts: Sequence[Verdict], counts: Tallies) -> list[Verdict]:
     """Move draws from the queue to the verdicts, and count them. Returns the new ones, the first on each draw."""
     new = []
     for verdict in verdicts:
@@ -177,7 +175,7 @@ def settle(writer: sqlite3.Connection, verdicts: Sequence[Verdict], counts: Tall
     return new
 
 
-def insert_follow_ups(writer: sqlite3.Connection, follow_ups: Sequence[FollowUp], counts: Tallies) -> None:
+def insert_follow_ups(writer: SqliteWriter, follow_ups: Sequence[FollowUp], counts: Tallies) -> None:
     """Queue draws for further judges, and count them. Skips draws that the judge has in its queue or has settled."""
     for follow_up in follow_ups:
         judge = follow_up.assignment.judge
@@ -190,19 +188,19 @@ def insert_follow_ups(writer: sqlite3.Connection, follow_ups: Sequence[FollowUp]
         count_assignments(counts, judge, queued)
 
 
-def insert_verdict(writer: sqlite3.Connection, verdict: Verdict) -> None:
+def insert_verdict(writer: SqliteWriter, verdict: Verdict) -> None:
     """Insert a verdict."""
     insert_row(writer, rows.verdict_row(verdict))
 
 
-def insert_row(writer: sqlite3.Connection, row: rows.VerdictRow) -> None:
+def insert_row(writer: SqliteWriter, row: rows.VerdictRow) -> None:
     """Insert the columns of a verdict."""
     names = ", ".join(row)
     placeholders = ", ".join("seal(:line)" if name == "line" else f":{name}" for name in row)
     writer.execute(f"INSERT INTO verdicts ({names}) VALUES ({placeholders})", row)  # noqa: S608 - constant column names
 
 
-def add_tallies(writer: sqlite3.Connection, tallies: Tallies) -> None:
+def add_tallies(writer: SqliteWriter, tallies: Tallies) -> None:
     """Increment counters."""
     writer.executemany(
         "INSERT INTO tallies (name, labels, label_names, value) VALUES (?, ?, ?, ?)"
@@ -211,7 +209,7 @@ def add_tallies(writer: sqlite3.Connection, tallies: Tallies) -> None:
     )
 
 
-def store_cursor(writer: sqlite3.Connection, admission: Admission) -> None:
+def store_cursor(writer: SqliteWriter, admission: Admission) -> None:
     """Store the cursor of a stream; an empty cursor deletes it, because the stream has ended."""
     stream = (admission.source, admission.stream)
     if admission.cursor:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import sqlite3
 import threading
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -32,10 +31,12 @@ from ragwatch.ports import (
 )
 from ragwatch.stores import rows
 from ragwatch.stores.encryption import EncryptionOptions, TextCipher
+from ragwatch.stores.engine import ADMITTING, JUDGING
 from ragwatch.stores.kept_texts import TEXT_SEARCH, Texts
 from ragwatch.stores.sqlite import feedback, indexing, replies, statements, trends
 from ragwatch.stores.sqlite.finding import SqliteSearch
 from ragwatch.stores.sqlite.retention import LIVE, PRUNED_UNTIL, delete_expired, delete_oldest, delete_oldest_runs
+from ragwatch.stores.sqlite.sqlite_writer import SqliteWriter
 
 _TALLIES = "SELECT name, labels, label_names, value FROM tallies"
 _PENDING = "SELECT judge, COUNT(*) FROM work GROUP BY judge"
@@ -115,7 +116,7 @@ class SqliteStore(SqliteSearch):
                 try:
                     yield rows.part_of(row)
                 except StoreError:
-                    self._note_damage("parts", row[1])
+                    self.damage.note("parts", row[1])
 
     def received(self, source: str, ids: Collection[str]) -> set[str]:
         """See `Store.received`."""
@@ -128,7 +129,7 @@ class SqliteStore(SqliteSearch):
         """See `Store.admit`."""
         tallies: Tallies = Counter(admission.tallies)
         new: list[str] = []
-        with self._transaction(self._min_free) as writer:
+        with self.transaction(ADMITTING) as writer:
             for draw, assignments in admission.draws:
                 if not statements.insert_sample(writer, draw, self._texts):
                     count_duplicate(tallies, admission.source)
@@ -173,7 +174,7 @@ class SqliteStore(SqliteSearch):
     def _draw_of(self, row: rows.DrawCells) -> Draw:
         draw = rows.draw_of(row)
         if draw.damage is not None:
-            self._note_damage("samples", draw.key)
+            self.damage.note("samples", draw.key)
         return draw
 
     def postpone(self, judge: str, keys: Collection[str], until: float) -> None:
@@ -191,7 +192,7 @@ class SqliteStore(SqliteSearch):
     ) -> int:
         """See `Store.settle`."""
         counts: Tallies = Counter()
-        with self._transaction(self._judging_floor) as writer:
+        with self.transaction(JUDGING) as writer:
             settled = statements.settle(writer, verdicts, counts)
             new = {(verdict.reading.judge, verdict.draw.key) for verdict in settled}
             if new or not verdicts:
@@ -214,12 +215,12 @@ class SqliteStore(SqliteSearch):
 
     def reserve(self, judge: str, worst: Cost, caps: Sequence[SpendingCap], *, now: float) -> int | None:
         """See `Accounts.reserve`. Refused on a disk too full to store the verdict."""
-        with self._transaction(self._judging_floor) as writer:
+        with self.transaction(JUDGING) as writer:
             return statements.reserve_cost(writer, judge, worst, caps, now)
 
     def pay(self, reservation: int, actual: Cost) -> None:
         """See `Accounts.pay`."""
-        with self._transaction() as writer:
+        with self.transaction() as writer:
             statements.pay_cost(writer, reservation, actual)
 
     def spent(self, judge: str, since: float) -> Cost:
@@ -228,14 +229,14 @@ class SqliteStore(SqliteSearch):
 
     def prepare_batch(self, judge: str, draws: Mapping[str, int], seed: str, *, now: float) -> int:
         """See `Batches.prepare_batch`."""
-        with self._transaction() as writer:
+        with self.transaction() as writer:
             batch = statements.prepare_batch(writer, judge, draws, seed, now)
         self._release(judge, draws)
         return batch
 
     def send_batch(self, batch: int, provider_id: str) -> None:
         """See `Batches.send_batch`."""
-        with self._transaction() as writer:
+        with self.transaction() as writer:
             statements.send_batch(writer, batch, provider_id)
 
     def batches(self, judge: str) -> list[OpenBatch]:
@@ -248,18 +249,18 @@ class SqliteStore(SqliteSearch):
 
     def close_batch(self, batch: int) -> int:
         """See `Batches.close_batch`."""
-        with self._transaction() as writer:
+        with self.transaction() as writer:
             return statements.close_batch(writer, batch)
 
     def record(self, event: RecordedEvent) -> None:
         """See `Store.record`."""
-        with self._transaction() as writer:
+        with self.transaction() as writer:
             writer.execute("INSERT INTO events VALUES (?, ?, ?)", (event.at, event.kind, event.detail))
 
     def events(self, since: float) -> list[RecordedEvent]:
         """See `Store.events`."""
         return [
-            RecordedEvent(*row) for row in self._pages.rows("SELECT * FROM events WHERE at >= ? ORDER BY at", (since,))
+            RecordedEvent(*row) for row in self.pages.rows("SELECT * FROM events WHERE at >= ? ORDER BY at", (since,))
         ]
 
     def last_events(self, since: float) -> dict[str, float]:
@@ -303,9 +304,9 @@ class SqliteStore(SqliteSearch):
     def _runs_size(self) -> int:
         return int(self._reader.rows("SELECT COALESCE(SUM(LENGTH(body)), 0) FROM runs")[0][0])
 
-    def _delete(self, step: Callable[[sqlite3.Connection], Result]) -> Result:
+    def _delete(self, step: Callable[[SqliteWriter], Result]) -> Result:
         """Run one step in its own transaction: other writers are not blocked, the write-ahead log stays small."""
-        with self._transaction() as writer:
+        with self.transaction() as writer:
             return step(writer)
 
     def tallies(self) -> Tallies:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Mapping, Sequence
 
 from ragwatch.core.estimate import Addends
 from ragwatch.core.trends import FINE, FINE_SECONDS, BucketKey
 from ragwatch.ports import Admission, Retention
 from ragwatch.ports.trends import Peak
+from ragwatch.stores.sqlite.sqlite_writer import SqliteWriter
 from ragwatch.stores.trend_rows import (
     HIGHEST,
     KEYS,
@@ -35,17 +35,17 @@ _PEAK = (
 )
 
 
-def add(writer: sqlite3.Connection, sums: Mapping[BucketKey, Addends]) -> None:
+def add(writer: SqliteWriter, sums: Mapping[BucketKey, Addends]) -> None:
     """Increment sums."""
     writer.executemany(_ADD, sum_rows(sums))
 
 
-def add_peaks(writer: sqlite3.Connection, peaks: Sequence[Peak]) -> None:
+def add_peaks(writer: SqliteWriter, peaks: Sequence[Peak]) -> None:
     """See `TrendStore.add_peaks`."""
     writer.executemany(_PEAK, peak_rows(peaks))
 
 
-def add_versions(writer: sqlite3.Connection, admission: Admission) -> None:
+def add_versions(writer: SqliteWriter, admission: Admission) -> None:
     """Store the versions that records name; one that is new, and not the first of its key, becomes an event."""
     now = admission.at or 0.0
     for field, digest, version in version_rows(admission.versions):
@@ -59,7 +59,7 @@ def add_versions(writer: sqlite3.Connection, admission: Admission) -> None:
             writer.execute("INSERT INTO events VALUES (?, ?, ?)", (version.at, VERSION_KIND, describe_version(version)))
 
 
-def delete_old(writer: sqlite3.Connection, retention: Retention, now: float) -> None:
+def delete_old(writer: SqliteWriter, retention: Retention, now: float) -> None:
     """Delete the sums and peaks that no chart shows any more."""
     for table in ("trends", "peaks"):
         writer.execute(

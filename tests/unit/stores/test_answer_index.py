@@ -117,7 +117,7 @@ def test_an_upgrade_that_was_cut_short_goes_on(tmp_path: Path, monkeypatch: pyte
     """Answers are added a few at a time; the next start looks for the rest."""
     monkeypatch.setattr(indexing, "MAX_ROWS_PER_STEP", 1)
     store = upgraded(tmp_path / "state")
-    with store._transaction() as writer:
+    with store.transaction() as writer:
         indexing.add_stored(writer, [row.verdict.key for row in store.find(Query(limit=1))], store._rules)
     store.close()
     store = SqliteStore(tmp_path / "state")
@@ -151,7 +151,7 @@ def test_metadata_of_before_are_not_found_once_texts_are_no_longer_kept(tmp_path
 
 def test_answers_of_one_second_have_ids_of_their_own(store: SqliteStore) -> None:
     """Ids of a later second are higher; those that would be the same are counted on."""
-    with store._transaction() as writer:
+    with store.transaction() as writer:
         for number in range(3):
             indexing._insert(writer, "same" if number == 0 else f"same{number}", 5.0, [number])
         taken = [row[0] for row in writer.execute("SELECT id FROM answer_index ORDER BY id")]
@@ -308,7 +308,7 @@ def test_words_of_a_damaged_text_go_with_all_and_the_rest_come_back(tmp_path: Pa
     other = a_draw("o", question="Is another open?")
     store.admit(an_admission(other))
     store.settle([a_verdict(other)])
-    with store._transaction() as writer:
+    with store.transaction() as writer:
         writer.execute("UPDATE samples SET body = x'0102' WHERE key = ?", (TEXT.key,))
     store.forget(Erasure(ids=frozenset({TEXT.key})))
     assert found_by(store, Query(words=(("another",),))) == []

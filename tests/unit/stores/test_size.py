@@ -122,7 +122,7 @@ def test_a_long_reader_does_not_hold_up_the_writer(store: SqliteStore, tmp_path:
     counts: list[int] = []
 
     def read_long() -> None:
-        with closing(store._pages._connection.cursor()) as cursor:
+        with closing(store.pages._connection.cursor()) as cursor:
             cursor.execute("BEGIN")
             counts.append(cursor.execute("SELECT COUNT(*) FROM samples").fetchone()[0])
             held.set()
@@ -149,7 +149,7 @@ def test_a_long_reader_does_not_hold_up_the_writer(store: SqliteStore, tmp_path:
 def test_a_search_on_pages_does_not_hold_up_the_loops(store: SqliteStore) -> None:
     """While a page's search has the turn, what loops read answers."""
     fill(store, 20)
-    with store._pages._turn:
+    with store.pages._turn:
         assert len(store.window(0, 0.0, 100)) == 20
         assert store.tallies_and_pending()[1] == {}
         assert store.lease("embedded", 1, now=AT, seconds=1) == []

@@ -277,7 +277,7 @@ class Closing:
 def test_closing_waits_for_what_is_under_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Threads outlive the loops that began them: each connection is closed in a turn of its own, never under a use."""
     store, noted = SqliteStore(tmp_path / "state"), list[bool]()
-    for reader in (store._reader, store._pages):
+    for reader in (store._reader, store.pages):
         monkeypatch.setattr(reader, "_connection", Closing(reader._connection, reader._turn, noted))
     monkeypatch.setattr(store, "_writer", Closing(store._writer, store._writing, noted))
     store.close()

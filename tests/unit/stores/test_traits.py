@@ -74,7 +74,7 @@ def test_answers_are_read_by_index(tmp_path: Path) -> None:
 def test_damaged_traits_are_none(tmp_path: Path) -> None:
     """A row that cannot be decoded has scores still; a damaged one is emptied when texts are dropped."""
     store = settled(tmp_path)
-    with store._transaction() as writer:
+    with store.transaction() as writer:
         writer.execute("UPDATE traits SET body = x'0102'")
     assert [stored for _, stored in store.answers(ALL)] == [None]
     assert traits.reduced(b"\x01\x02") == traits.reduced(pack({})) == b""
