@@ -10,11 +10,9 @@ import orjson
 
 from ragwatch.errors import StoreError
 from ragwatch.stores.encryption import KEY_STATE
-from ragwatch.stores.postgres.connections import Writer
-from ragwatch.stores.postgres.pruning import set_pruned
+from ragwatch.stores.postgres.postgres_writer import PostgresWriter as Writer
 from ragwatch.stores.postgres.store import PostgresStore
 from ragwatch.stores.sqlite.reader import ReadConnection
-from ragwatch.stores.sqlite.retention import PRUNED_SEQ, PRUNED_UNTIL
 
 _TABLES = {
     "tallies": "name, labels, label_names, value",
@@ -61,7 +59,7 @@ def copy_state(state: Path, store: PostgresStore) -> dict[str, int]:
     database = state / "ragwatch.db"
     if not database.is_file():
         raise StoreError(f"state: {state} contains no ragwatch.db; give the state directory of a SQLite store")
-    with closing(ReadConnection(database, tolerant=True)) as reader, store.transaction() as writer:
+    with closing(ReadConnection(database, tolerant=True)) as reader, store.engine.transaction() as writer:
         writer.execute("SET LOCAL statement_timeout = 0")
         _refuse_filled(writer)
         counts = {table: _copy(table, reader, writer) for table in _TABLES}
@@ -137,9 +135,9 @@ def _copy_states(reader: ReadConnection, writer: Writer) -> int:
             (name, body),
         )
         count += 1
-    until, seq = reader.rows(PRUNED_UNTIL), reader.rows(PRUNED_SEQ)
-    if until and seq:
-        set_pruned(writer, float(until[0][0]), int(seq[0][0]))
+    until, seq = reader.rows("SELECT PRUNED_UNTIL"), reader.rows("SELECT PRUNED_SEQ")
+    if until[0][0] is not None:
+        writer.set_pruned(float(until[0][0]), int(seq[0][0]))
     return count
 
 

@@ -10,8 +10,15 @@ engine replaces these when a statement is first used:
 - `PRUNED_UNTIL`, `PRUNED_SEQ`: up to when, and up to which sequence number, retention has deleted verdicts, or NULL
 - `REJUDGED(v.)`: the condition that a verdict is of a reading again (see `stores.rejudging`)
 - `LOCKING(...)`: a clause that locks rows, where several processes write
+- `LAST_SEQ`: the last sequence number of a verdict
+- `SEALED`: the first byte of an encrypted text
+- `HAS_WORDS`: whether the words of an answer `a` are indexed, NULL if it is not indexed
+- `UNLEASED`: assignments that end the lease of a draw
+- `TALLIED`: the value of a counter, summed over the workers
 - `TRUNC(...)`: the integer part of a number
 - `SCORE(v.)`: the score of the quantity `:quantity` in a verdict, NULL without one
+- `SAMPLE_KEYS`: the table with the keys of all samples
+- `REPLIED(:keys)`: the condition that a reply is about one of these answers
 - `PART`: the condition that a verdict is not in the partition of a day
 """
 
@@ -27,6 +34,15 @@ Row = tuple[Any, ...]  # what is in the columns depends on the statement
 Rows = list[Row]
 Parameters = Mapping[str, object] | Sequence[object]
 """By name; a statement of one engine may also have them by place."""
+
+SEQUENCES = 1
+"""Lock that is held while sequence numbers of verdicts and feedback are assigned, until they are committed.
+
+Otherwise a reader could see number 10 before 9 is committed, go on after 10, and never see 9. A transaction takes locks
+in this order: rows, `SEQUENCES`, then counters.
+"""
+BUDGET = 2
+"""Lock that is held while a judge's budget is checked and reserved, so that workers together stay within it."""
 
 JUDGING, ADMITTING = 0.125, 1.0
 """Shares of the free space to keep (`store.min_free`) below which no verdicts are stored, and no draws."""
@@ -74,6 +90,19 @@ class Reader(Protocol):
 class Writer(Protocol):
     """Runs statements within a transaction."""
 
+    @property
+    def slot(self) -> Mapping[str, int]:
+        """Column of counters in which this worker counts; none where there is one worker."""
+        ...
+
+    def part(self, at: float) -> Mapping[str, int]:
+        """Column of samples and verdicts with the partition of an answer, by its time; none without partitions."""
+        ...
+
+    def seal(self, body: bytes) -> bytes:
+        """Encrypt a compressed text, if there is a key."""
+        ...
+
     def rows(self, sql: str, parameters: Parameters = ()) -> Rows:
         """Return all rows of a statement, texts decrypted."""
         ...
@@ -96,8 +125,20 @@ class Writer(Protocol):
         """
         ...
 
+    def insert_samples(self, rows: Sequence[Mapping[str, object]]) -> set[str]:
+        """Insert samples, one of each key, unless they are stored. Returns the keys of those that are new."""
+        ...
+
+    def may_prune(self) -> bool:
+        """Whether this worker may delete what exceeds the limits in this transaction: one at a time may."""
+        ...
+
+    def set_pruned(self, until: float, seq: int) -> None:
+        """Record up to when, and to which sequence number, retention has deleted verdicts."""
+        ...
+
     def lock(self, number: int, name: str = "") -> None:
-        """Wait for a lock of `stores.locks`, which is held until the end of the transaction."""
+        """Wait for the lock of a number and a name, which is held until the end of the transaction."""
         ...
 
 
@@ -131,10 +172,6 @@ class Engine(Reader, Protocol):
         Raises:
             StoreError: Nothing was written.
         """
-        ...
-
-    def seal(self, body: bytes) -> bytes:
-        """Encrypt a compressed text, if there is a key."""
         ...
 
 

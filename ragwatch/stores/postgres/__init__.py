@@ -14,6 +14,7 @@ from ragwatch.stores.postgres.options import EXTRA, Options
 
 if TYPE_CHECKING:
     from ragwatch.stores.postgres.connections import Target
+    from ragwatch.stores.postgres.store import PostgresStore
 
 __all__ = ["Options", "build", "connected", "describe", "make_views", "views_text"]
 
@@ -33,7 +34,7 @@ def build(options: Options, state: Path) -> Store:
         raise
 
 
-def connected(options: Options, state: StateLock | None = None, name: str | None = None) -> Store:
+def connected(options: Options, state: StateLock | None = None, name: str | None = None) -> PostgresStore:
     """Open the database beside running workers, without a state directory unless its lock is given.
 
     Args:
@@ -46,9 +47,9 @@ def connected(options: Options, state: StateLock | None = None, name: str | None
         StoreError: The server cannot be reached, or the database cannot be used.
     """
     with _extra():
-        from ragwatch.stores.postgres.store import PostgresStore  # noqa: PLC0415 - an extra
+        from ragwatch.stores.postgres import store  # noqa: PLC0415 - an extra
     cipher, search = options.cipher(), options.text_search
-    return PostgresStore(
+    return store.PostgresStore(
         _target(options), state=state, name=name, texts=options.texts, cipher=cipher, text_search=search
     )
 

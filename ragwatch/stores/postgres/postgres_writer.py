@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -12,13 +12,15 @@ import psycopg
 from ragwatch.stores.encryption import TextCipher
 from ragwatch.stores.engine import Parameters, Rows
 from ragwatch.stores.limits import REJUDGED_MARK
-from ragwatch.stores.postgres.locks import lock
+from ragwatch.stores.postgres.locks import RETENTION, lock, try_lock
 
 _WORDS: tuple[tuple[str, str], ...] = (
     # lists are given in binary (b): as text, psycopg takes 20 us for each body of a sample
     (r"\bLIST\(%\((\w+)\)s\)", r"ANY(%(\1)b::text[])"),
     (r"\bINTS\(%\((\w+)\)s\)", r"ANY(%(\1)b::bigint[])"),
     (r"\bBLOBS\(%\((\w+)\)s\)", r"ANY(%(\1)b::bytea[])"),
+    (r"\bREPLIED\(%\((\w+)\)s\)", r"key = ANY(%(\1)b::text[])"),
+    (r"\bSAMPLE_KEYS\b", "sample_keys"),
     (r"\bDROPPED\b", r"'\\x00'::bytea"),
     (r"\bROW_ID\b", "id"),
     (r"\bLOWEST\b", "'-Infinity'::float8"),
@@ -28,7 +30,15 @@ _WORDS: tuple[tuple[str, str], ...] = (
     (r"\bLOCKING\(([^)]*)\)", r"\1"),
     (r"\bTRUNC\(([^()]*)\)", r"trunc(\1)::bigint"),
     (r"\bSCORE\(([\w.]*)\)", r"(\1scores ->> %(quantity)s)::float8"),
+    (r"\bSEALED\b", r"'\\x02'::bytea"),
+    (r"\bHAS_WORDS\b", "CASE WHEN a.key IS NOT NULL THEN a.words IS NOT NULL END"),
+    (
+        r"\bLAST_SEQ\b",
+        "COALESCE(pg_sequence_last_value(pg_get_serial_sequence('verdicts', 'seq')::regclass), 0)",
+    ),
     (r"\bPART\b", "part <= 0"),
+    (r" UNLEASED\b", ", holder = NULL, leased_until = '-Infinity'"),
+    (r"\bTALLIED\b", "SUM(value ORDER BY slot)"),  # in this order, rounding never makes a counter fall
 )
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z]\w*)")
 TYPES = {
@@ -40,6 +50,16 @@ TYPES = {
 }
 """Types of the columns that are inserted in bulk; the others are texts."""
 _TEXTUAL = {"jsonb": "text"}  # how values of a type are given
+
+_SAMPLE = ("key", "source", "route", "at", "body", "part")
+_LISTS = ", ".join(f"%({name})b::{TYPES.get(name, 'text')}[]" for name in _SAMPLE)
+_NEW_SAMPLES = (
+    f"WITH given AS (SELECT * FROM unnest({_LISTS}) AS g({', '.join(_SAMPLE)})),"  # noqa: S608 - constants
+    " new AS (INSERT INTO sample_keys (key, part) SELECT key, part FROM given ORDER BY key"
+    " ON CONFLICT DO NOTHING RETURNING key)"
+    f" INSERT INTO samples ({', '.join(_SAMPLE)}) SELECT {', '.join(_SAMPLE)} FROM given JOIN new USING (key)"
+    " RETURNING key"
+).encode()
 
 
 @lru_cache(1024)  # a search has as many forms as there are combinations of filters
@@ -64,16 +84,27 @@ def _insertion(table: str, columns: tuple[str, ...], conflict: str) -> bytes:
     names = ", ".join(columns)
     return (
         f"INSERT INTO {table} ({names}) SELECT {values} FROM unnest({lists})"  # noqa: S608 - names of ours
-        f" WITH ORDINALITY AS g({names}, place) ORDER BY g.place {conflict}"
+        f" WITH ORDINALITY AS g({names}, ordinal) ORDER BY g.ordinal {conflict}"
     ).encode()
 
 
 class PostgresWriter:
     """Runs statements on a cursor, within a transaction. Implements `stores.engine.Writer`."""
 
-    def __init__(self, cursor: psycopg.Cursor, cipher: TextCipher | None) -> None:
-        self._cursor, self._cipher = cursor, cipher
+    def __init__(
+        self, cursor: psycopg.Cursor, cipher: TextCipher | None, slot: int, part_of: Callable[[float], int]
+    ) -> None:
+        self._cursor, self._cipher, self._part_of = cursor, cipher, part_of
+        self.slot: Mapping[str, int] = {"slot": slot}
         self.connection, self.copy = cursor.connection, cursor.copy
+
+    def part(self, at: float) -> Mapping[str, int]:
+        """See `Writer.part`."""
+        return {"part": self._part_of(at)}
+
+    def seal(self, body: bytes) -> bytes:
+        """See `Writer.seal`."""
+        return body if self._cipher is None else self._cipher.seal(body)
 
     def execute(self, sql: str | bytes, parameters: Parameters = ()) -> psycopg.Cursor:
         """See `Writer.execute`."""
@@ -97,6 +128,24 @@ class PostgresWriter:
         columns = tuple(rows[0])
         lists = [_column([row[name] for row in rows], TYPES.get(name)) for name in columns]
         return self._cursor.execute(_insertion(table, columns, conflict), lists).rowcount
+
+    def insert_samples(self, rows: Sequence[Mapping[str, object]]) -> set[str]:
+        """See `Writer.insert_samples`."""
+        ordered = sorted(rows, key=lambda row: str(row["key"]))
+        lists = {name: _column([row[name] for row in ordered], TYPES.get(name)) for name in _SAMPLE}
+        return {key for (key,) in self._cursor.execute(_NEW_SAMPLES, lists).fetchall()} if rows else set()
+
+    def may_prune(self) -> bool:
+        """See `Writer.may_prune`."""
+        return try_lock(self._cursor, RETENTION)
+
+    def set_pruned(self, until: float, seq: int) -> None:
+        """See `Writer.set_pruned`."""
+        self._cursor.execute(
+            "INSERT INTO pruned (until, seq) VALUES (%s, %s)"
+            " ON CONFLICT (one) DO UPDATE SET until = excluded.until, seq = excluded.seq",
+            (until, seq),
+        )
 
     def lock(self, number: int, name: str = "") -> None:
         """See `Writer.lock`."""

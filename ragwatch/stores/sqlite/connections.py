@@ -8,6 +8,7 @@ import threading
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from time import monotonic, sleep
 
 from ragwatch.errors import ConfigError, StoreError
 from ragwatch.stores.encryption import TextCipher
@@ -19,10 +20,11 @@ from ragwatch.stores.sqlite.reader import ReadConnection
 from ragwatch.stores.sqlite.schema import BUSY_MS, WAL_BYTES
 from ragwatch.stores.sqlite.sqlite_writer import SqliteWriter
 
+RETRY_SECONDS = 0.05
 VACUUM_PAGES = 512  # 8 MiB at a time, so that other writers are not blocked for long
 
 
-class Connections:
+class SqliteEngine:
     """Opens and locks the database `state/ragwatch.db`.
 
     Writers share one connection. Readers have their own, which see the last commit and never block the writer. Web
@@ -118,16 +120,12 @@ class Connections:
         """See `Engine.at_once`."""
         return self._reader.at_once(*statements)
 
-    def seal(self, body: bytes) -> bytes:
-        """See `Engine.seal`."""
-        return body if self._cipher is None else self._cipher.seal(body)
-
     def _roll_back(self) -> None:
         with suppress(sqlite3.Error):  # the original error is raised, and the next transaction rolls back again
             if self._writer.in_transaction:  # on a full disk SQLite rolls back by itself
                 self._writer.execute("ROLLBACK")
 
-    def _size(self) -> int:
+    def size(self) -> int:
         """Return the bytes of the pages in use."""
         pages, free, page = (self._pragma(name) for name in ("page_count", "freelist_count", "page_size"))
         return (pages - free) * page
@@ -135,16 +133,18 @@ class Connections:
     def _pragma(self, name: str) -> int:
         return int(self._reader.rows(f"PRAGMA {name}")[0][0])
 
-    def _shrink(self) -> None:
+    def shrink(self) -> None:
+        """Return free pages to the disk."""
         before = 0
         while (free := self._pragma("freelist_count")) not in (0, before):
             before = free
             with self._writing, _vacuum_errors():
                 # `execute` would run a single step of this PRAGMA, which frees a single page.
                 self._writer.executescript(f"PRAGMA incremental_vacuum({VACUUM_PAGES})")
-        self._checkpoint()
+        self.checkpoint()
 
-    def _checkpoint(self) -> None:
+    def checkpoint(self) -> None:
+        """Copy the write-ahead log into the database."""
         with self._writing, _vacuum_errors():
             self._truncate_wal()
 
@@ -160,7 +160,7 @@ class Connections:
         finally:
             self._writer.execute(f"PRAGMA busy_timeout={BUSY_MS}")
 
-    def _rewrite(self) -> bool:
+    def rewrite(self) -> bool:
         """Write the database again without its free space, so that no deleted text remains in it.
 
         Returns False while a reader holds the write-ahead log, whose end is then deleted by a later checkpoint.
@@ -168,6 +168,21 @@ class Connections:
         with self._writing, _vacuum_errors():
             self._writer.execute("VACUUM")
             return self._truncate_wal()
+
+    def delete_securely(self) -> None:
+        """Overwrite what is deleted from now on."""
+        with self._writing:
+            self._writer.execute("PRAGMA secure_delete=ON")
+
+    def truncated_within(self, seconds: float) -> bool:
+        """Truncate the write-ahead log as soon as no reader is in the way. False if one is for too long."""
+        end = monotonic() + seconds
+        while monotonic() < end:
+            sleep(RETRY_SECONDS)
+            with self._writing:
+                if self._truncate_wal():
+                    return True
+        return False
 
     def close(self) -> None:
         """Close the database and unlock the state directory, once running statements have ended."""

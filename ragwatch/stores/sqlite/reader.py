@@ -1,44 +1,20 @@
-"""Read-only SQLite connection. It reads the last commit and never blocks the writer.
-
-Here are also the statements that read all verdicts day by day.
-"""
+"""Read-only SQLite connection. It reads the last commit and never blocks the writer."""
 
 from __future__ import annotations
 
-import json
 import sqlite3
 import threading
 from collections.abc import Generator, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Self
 
 from ragwatch.errors import StoreError
-from ragwatch.stores.days import DayStatements
-from ragwatch.stores.decoding import VERDICT_COLUMNS
 from ragwatch.stores.encryption import TextCipher
-from ragwatch.stores.engine import Parameters, Row, Rows
+from ragwatch.stores.engine import DamagedRows, Parameters, Row, Rows, Writer
 from ragwatch.stores.sqlite.disk import FAILURES, advice, reason, use_own_temporary_files
-from ragwatch.stores.sqlite.retention import PRUNED_SEQ
 from ragwatch.stores.sqlite.sqlite_writer import bound, in_dialect
-
-_COLUMNS = ", ".join(f"v.{name}" for name in VERDICT_COLUMNS)
-
-DAYS = DayStatements(
-    next_at="SELECT MIN(at) FROM verdicts WHERE at >= ?",
-    newest_seq="SELECT MAX(seq) FROM verdicts",
-    pruned_seq=PRUNED_SEQ,
-    # With the plus sign, SQLite uses the index of `at` and not the primary key.
-    of_day="SELECT route, seq FROM verdicts WHERE at >= ? AND at < ? AND +seq <= ?",
-    by_seqs=(
-        f"SELECT {_COLUMNS}, v.line, NULLIF(s.body, x'00'), s.source"  # noqa: S608 - constants only
-        " FROM verdicts v LEFT JOIN samples s USING (key)"
-        " WHERE v.seq IN (SELECT value FROM json_each(?)) ORDER BY v.seq"
-    ),
-    key_of="SELECT key, judge FROM verdicts WHERE seq = ?",
-    list_of=lambda seqs: json.dumps(list(seqs)),
-)
-
 
 CACHE_KIB = 512  # instead of 2 MiB for each connection; the kernel caches the same pages anyway
 REPLACE_INVALID = partial(str, encoding="utf-8", errors="replace")
@@ -67,7 +43,8 @@ class ReadConnection:
     def __init__(self, path: Path, *, tolerant: bool = False, cipher: TextCipher | None = None) -> None:
         uri = f"{path.absolute().as_uri()}?mode=ro"  # a path may contain ? and #
         self._turn = threading.Lock()
-        self._cipher = cipher
+        self.cipher = cipher
+        self.damage = DamagedRows()
         with _store_errors(f"cannot open {path}"):
             self._connection = sqlite3.connect(uri, uri=True, check_same_thread=False, isolation_level=None)
         try:
@@ -81,6 +58,11 @@ class ReadConnection:
         if tolerant:
             self._connection.text_factory = REPLACE_INVALID
 
+    @property
+    def pages(self) -> Self:
+        """See `Engine.pages`."""
+        return self
+
     def rows(self, sql: str, parameters: Parameters = (), *, planned_once: bool = True) -> Rows:  # noqa: ARG002 - plans are made for each statement
         """See `Reader.rows`."""
         with self._turn, _store_errors("cannot read"):
@@ -92,11 +74,11 @@ class ReadConnection:
         return self.rows(sql, parameters)
 
     def _opened(self, rows: Iterable[tuple[object, ...]]) -> Rows:
-        return list(rows) if self._cipher is None else list(map(self._opened_row, rows))
+        return list(rows) if self.cipher is None else list(map(self._opened_row, rows))
 
     def _opened_row(self, row: tuple[object, ...]) -> tuple[object, ...]:
         """Decrypt the encrypted cells of a row."""
-        return row if self._cipher is None else tuple(map(self._cipher.open, row))
+        return row if self.cipher is None else tuple(map(self.cipher.open, row))
 
     def _tolerate(self, error: sqlite3.Error) -> bool:
         """Replace invalid UTF-8 from now on, so that a damaged text affects its own row only.
@@ -114,7 +96,7 @@ class ReadConnection:
         with self._turn, _store_errors("cannot read"):
             try:
                 rows = self._connection.execute(in_dialect(sql), bound(parameters))
-                yield from rows if self._cipher is None else map(self._opened_row, rows)
+                yield from rows if self.cipher is None else map(self._opened_row, rows)
             except sqlite3.Error as error:
                 self._tolerate(error)  # takes effect the next time: yielded rows cannot be revoked
                 raise
@@ -132,6 +114,14 @@ class ReadConnection:
                 if not self._tolerate(error):
                     raise
         return self.at_once(*statements)
+
+    def transaction(self, reserve: float = 0.0) -> AbstractContextManager[Writer]:  # noqa: ARG002 - nothing is written
+        """See `Engine.transaction`.
+
+        Raises:
+            StoreError: Always.
+        """
+        raise StoreError("state: is opened to be read, and cannot be written")
 
     def close(self) -> None:
         """Close the connection, after the running statement."""

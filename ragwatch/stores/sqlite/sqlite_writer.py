@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import sqlite3
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from types import MappingProxyType
 
 from ragwatch.stores.encryption import TextCipher
 from ragwatch.stores.engine import Parameters, Rows
 from ragwatch.stores.limits import REJUDGED_MARK
 
 _WORDS: tuple[tuple[str, str], ...] = (
+    (r"\bREPLIED\((:\w+)\)", r"seq IN (SELECT v.seq FROM verdicts v WHERE v.key = LIST(\1))"),
     (r"= (?:LIST|INTS)\((:\w+)\)", r"IN (SELECT value FROM json_each(\1))"),
     (r"= BLOBS\((:\w+)\)", r"IN (SELECT unhex(value) FROM json_each(\1))"),
+    (r"\bSAMPLE_KEYS\b", "samples"),
     (r"\bDROPPED\b", "x'00'"),
     (r"\bROW_ID\b", "rowid"),
     (r"\bLOWEST\b", "-9e999"),
@@ -26,7 +30,12 @@ _WORDS: tuple[tuple[str, str], ...] = (
     (r"\bTRUNC\(([^()]*)\)", r"CAST(\1 AS INTEGER)"),
     # a damaged row must not fail the search
     (r"\bSCORE\(([\w.]*)\)", r"CASE WHEN json_valid(\1scores) THEN json_extract(\1scores, '$.' || :quantity) END"),
+    (r"\bSEALED\b", "x'02'"),
+    (r"\bHAS_WORDS\b", "a.words"),
+    (r"\bLAST_SEQ\b", "(SELECT seq FROM sqlite_sequence WHERE name = 'verdicts')"),
     (r"\bPART\b", "TRUE"),
+    (r" UNLEASED\b", ""),
+    (r"\bTALLIED\b", "SUM(value)"),
 )
 
 
@@ -63,6 +72,16 @@ class SqliteWriter:
     def __init__(self, connection: sqlite3.Connection, cipher: TextCipher | None) -> None:
         self._connection, self._cipher = connection, cipher
 
+    slot: Mapping[str, int] = MappingProxyType({})
+
+    def part(self, at: float) -> Mapping[str, int]:  # noqa: ARG002 - there are no partitions
+        """See `Writer.part`."""
+        return self.slot
+
+    def seal(self, body: bytes) -> bytes:
+        """See `Writer.seal`."""
+        return body if self._cipher is None else self._cipher.seal(body)
+
     def execute(self, sql: str, parameters: Parameters = ()) -> sqlite3.Cursor:
         """See `Writer.execute`."""
         return self._connection.execute(in_dialect(sql), bound(parameters))
@@ -84,6 +103,21 @@ class SqliteWriter:
         marks = ", ".join(f":{name}" for name in rows[0])
         sql = f"INSERT INTO {table} ({', '.join(rows[0])}) VALUES ({marks}) {conflict}"  # noqa: S608 - names of ours
         return self._connection.executemany(sql, rows).rowcount
+
+    def insert_samples(self, rows: Sequence[Mapping[str, object]]) -> set[str]:
+        """See `Writer.insert_samples`."""
+        return {str(row["key"]) for row in rows if self.insert("samples", [row], "ON CONFLICT DO NOTHING")}
+
+    def may_prune(self) -> bool:
+        """See `Writer.may_prune`. There is one worker."""
+        return True
+
+    def set_pruned(self, until: float, seq: int) -> None:
+        """See `Writer.set_pruned`. JSON keeps 15 digits: rounded down, the time would exclude the last verdict."""
+        self._connection.execute(
+            "INSERT OR REPLACE INTO states (name, body) VALUES ('retention', json_object('until', ?, 'seq', ?))",
+            (math.ceil(until * 1000) / 1000, seq),
+        )
 
     def lock(self, number: int, name: str = "") -> None:
         """See `Writer.lock`. There is one writer."""

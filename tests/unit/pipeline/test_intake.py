@@ -275,12 +275,12 @@ async def test_a_store_that_cannot_write_repeats_the_batch(make: Any, store: Sql
     """What was not written is not committed: the next step reads the same batch, and counts it once."""
     lines = [a_line(f"{index}", metadata={"x": key_of("x", str(index)) * 3}) for index in range(2000)]
     intake = make(a_batch(*lines))
-    store._writer.execute("PRAGMA max_page_count=1")
+    store.engine._writer.execute("PRAGMA max_page_count=1")
     for _ in range(2):
         with pytest.raises(StoreError):
             await intake.step()
         assert (intake.source.committed, store.tallies()) == (0, {})
-    store._writer.execute(f"PRAGMA max_page_count={1 << 30}")
+    store.engine._writer.execute(f"PRAGMA max_page_count={1 << 30}")
     assert await intake.step() is True
     assert counts(store, Tally.SEEN) == {("app",): 2000}
     assert intake.source.committed == 1

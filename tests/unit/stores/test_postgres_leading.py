@@ -72,7 +72,7 @@ def test_no_term_begins_within_a_transaction_of_the_leader(
     one, two = worker(), worker()
     term = one.lead(60.0)
     led, began = one.fenced(lambda: term), list[int | None]()
-    with led.transaction() as writer:
+    with led.engine.transaction() as writer:
         writer.execute("INSERT INTO states (name, body) VALUES ('drift', 'x')")
         thread = threading.Thread(target=lambda: began.append(two.lead(60.0, force=True)))
         thread.start()

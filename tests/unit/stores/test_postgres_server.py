@@ -28,7 +28,7 @@ from ragwatch.core.tally import Tally
 from ragwatch.core.trends import SPANS, start_of
 from ragwatch.errors import StoreError
 from ragwatch.stores.postgres import Options, build, connected, describe, schema
-from ragwatch.stores.postgres.connections import Connections, Target, connect
+from ragwatch.stores.postgres.connections import PostgresEngine, Target, connect
 from ragwatch.stores.postgres.schema import VERSION
 from ragwatch.stores.postgres.store import PostgresStore
 
@@ -41,13 +41,13 @@ def test_an_unknown_commit_is_looked_up(target: Target, worker: Callable[..., Po
     store.remember("state", {"seq": 1})
     (number,) = sql(target, "SELECT (pg_current_xact_id()::text::bigint)::text")[0]
     (row,) = sql(target, "SELECT xmin::text FROM states WHERE name = 'state'")
-    assert store._took_effect(row[0]) is True
-    assert store._took_effect(str(int(number) + 1000)) is False
+    assert store.engine._took_effect(row[0]) is True
+    assert store.engine._took_effect(str(int(number) + 1000)) is False
     with connect(target) as other:
         other.execute("BEGIN")
         (aborted,) = other.execute("SELECT pg_current_xact_id()::text").fetchone() or ("",)
         other.execute("ROLLBACK")
-    assert store._took_effect(aborted) is False
+    assert store.engine._took_effect(aborted) is False
 
 
 def test_idle_connections_that_were_ended_are_replaced(target: Target, worker: Callable[..., PostgresStore]) -> None:
@@ -73,7 +73,7 @@ def test_a_connection_that_is_lost_in_a_transaction_writes_nothing(
     store = worker()
 
     def lose() -> None:
-        with store.transaction() as writer:
+        with store.engine.transaction() as writer:
             writer.execute("INSERT INTO cursors VALUES ('app', 'log', '1')")
             ((process,),) = writer.execute("SELECT pg_backend_pid()").fetchall()
             sql(target, f"SELECT pg_terminate_backend({process})")
@@ -199,7 +199,7 @@ def test_description(target: Target, worker: Callable[..., PostgresStore], serve
 
 def test_connections_are_limited(server: Postgres) -> None:
     """A caller that gets none in time is told which key to raise, and a closed store says so."""
-    connections = Connections(Target(server.url, WORKERS_SCHEMA, connections=1, timeout_seconds=0.2))
+    connections = PostgresEngine(Target(server.url, WORKERS_SCHEMA, connections=1, timeout_seconds=0.2))
     with connections.transaction(), pytest.raises(StoreError, match=r"raise store\.connections"):
         connections.rows("SELECT 1")
     assert connections.rows("SELECT 1") == [(1,)]
@@ -249,7 +249,7 @@ def test_a_server_that_is_stopped_is_given_up() -> None:
     """Reads, transactions and new connections end with a clear error within the time limit of a statement."""
     server = new_server()
     target = Target(server.url, "public", connections=2, timeout_seconds=1.0)
-    connections = Connections(target)
+    connections = PostgresEngine(target)
     pids = [int(server.postmaster())]
     try:
         assert connections.rows("SELECT 1") == [(1,)]
