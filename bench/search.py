@@ -25,7 +25,7 @@ from ragwatch.core.sampling import key_of
 from ragwatch.core.verdict import NO_USAGE, Reading, Verdict, judged
 from ragwatch.ports import Admission, Assignment
 from ragwatch.stores.postgres.connections import Target, connect
-from ragwatch.stores.postgres.store import PostgresStore
+from ragwatch.stores.postgres.postgres_store import PostgresStore
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.web.samples import query_of
 from ragwatch.web.samples_page import listing

@@ -10,7 +10,7 @@ from ragwatch.config.validation import KindConfig
 from ragwatch.stores import postgres
 
 if TYPE_CHECKING:
-    from ragwatch.stores.postgres.store import PostgresStore
+    from ragwatch.stores.postgres.postgres_store import PostgresStore
 
 
 def is_shared(store: KindConfig) -> bool:

@@ -17,10 +17,10 @@ from ragwatch.errors import ConfigError, StoreError
 from ragwatch.ports import Query, StoredVerdict
 from ragwatch.stores.days import DayReader
 from ragwatch.stores.encryption import check_keys
-from ragwatch.stores.rooms import Rooms
 from ragwatch.stores.sqlite.reader import ReadConnection
 from ragwatch.stores.sqlite.schema import VERSION
 from ragwatch.stores.sqlite.store import Options, SqliteReader
+from ragwatch.stores.store_base import StoreBase
 
 MAX_VERDICTS = 20_000  # read by one command
 _USER_SCORES = "SELECT key, score FROM feedback WHERE answered >= :since AND score IS NOT NULL"
@@ -28,7 +28,7 @@ _COUNTER = "SELECT labels, SUM(value) FROM tallies WHERE name = :name GROUP BY l
 
 
 @contextmanager
-def opened(config: Config) -> Iterator[Rooms]:
+def opened(config: Config) -> Iterator[StoreBase]:
     """Open what reads the state beside the daemon, of any kind of store.
 
     Raises:

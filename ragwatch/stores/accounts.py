@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from ragwatch.core.budget import Cost, SpendingCap, fits
 from ragwatch.core.sample import Draw
 from ragwatch.ports import OpenBatch
-from ragwatch.stores.engine import BUDGET, JUDGING, Room, Row, Writer
+from ragwatch.stores.engine import BUDGET, JUDGING, Component, Row, Writer
 from ragwatch.stores.limits import COMPACT_AFTER_SECONDS, MAX_SPENDING_AGE_SECONDS, MINUTE
 from ragwatch.stores.rows import draw_of
 
@@ -32,7 +32,7 @@ _MOVE = (
 )
 
 
-class Accounts(Room):
+class Accounts(Component):
     """Implements `ports.Accounts` and `ports.Batches`."""
 
     def reserve(self, judge: str, worst: Cost, caps: Sequence[SpendingCap], *, now: float) -> int | None:

@@ -6,7 +6,7 @@ import math
 
 from ragwatch.core.tally import Tallies
 from ragwatch.ports import RecordedEvent, ScoreRow
-from ragwatch.stores.engine import LIVE, Room, Writer
+from ragwatch.stores.engine import LIVE, Component, Writer
 from ragwatch.stores.rows import SCORE_COLUMNS, score_row, single_number, tallies_of, tally_rows
 
 _TALLIES = "SELECT name, labels, MAX(label_names), TALLIED FROM tallies GROUP BY name, labels"
@@ -21,7 +21,7 @@ _WINDOW = (
 )
 
 
-class Counting(Room):
+class Counting(Component):
     """Counters, events and windows of scores."""
 
     def tallies(self) -> Tallies:

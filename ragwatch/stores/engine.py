@@ -1,4 +1,4 @@
-"""What the rooms of a store need of an engine, SQLite or PostgreSQL: statements, transactions, and bulk insertion.
+"""What the components of a store need of an engine, SQLite or PostgreSQL: statements, transactions, and bulk insertion.
 
 Each statement is written once, with named parameters (`:key`) and with words in capitals where the dialects differ; an
 engine replaces these when a statement is first used:
@@ -125,12 +125,20 @@ class Writer(Protocol):
         """
         ...
 
+    def queued(self) -> AbstractContextManager[object]:
+        """Within the block, statements are sent without waiting for their results, whose row counts are unknown."""
+        ...
+
     def insert_samples(self, rows: Sequence[Mapping[str, object]]) -> set[str]:
         """Insert samples, one of each key, unless they are stored. Returns the keys of those that are new."""
         ...
 
     def may_prune(self) -> bool:
         """Whether this worker may delete what exceeds the limits in this transaction: one at a time may."""
+        ...
+
+    def continue_numbers(self, last: int) -> None:
+        """Number new rows after those that were inserted with numbers, and verdicts after `last`."""
         ...
 
     def set_pruned(self, until: float, seq: int) -> None:
@@ -175,7 +183,7 @@ class Engine(Reader, Protocol):
         ...
 
 
-class Room:
+class Component:
     """A part of a store: what belongs together, over one engine.
 
     Attributes:

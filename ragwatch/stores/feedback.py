@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from ragwatch.core.feedback import FeedbackOutcome, joining_outcome
 from ragwatch.core.tally import Tallies, Tally
 from ragwatch.ports import Admission, Feedback, ScoreRow
-from ragwatch.stores.engine import LIVE, SEQUENCES, Room, Writer
+from ragwatch.stores.engine import LIVE, SEQUENCES, Component, Writer
 from ragwatch.stores.limits import EARLY_SECONDS, MAX_EARLY
 from ragwatch.stores.rows import SCORE_COLUMNS, number, raises_store_error, score_row
 
@@ -34,7 +34,7 @@ _LATEST = (
 _EXPIRE = "DELETE FROM early_feedback WHERE received < :before OR received > :after RETURNING name, source"
 
 
-class FeedbackRoom(Room):
+class FeedbackComponent(Component):
     """Implements `ports.FeedbackStore`."""
 
     def feedback_after(self, seq: int, limit: int) -> list[tuple[int, float]]:

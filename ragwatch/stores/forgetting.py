@@ -17,7 +17,7 @@ from ragwatch.ports import Erased, Erasure
 from ragwatch.stores import feedback, replies
 from ragwatch.stores.answer_terms import Rules, stored_terms
 from ragwatch.stores.counting import add_tallies
-from ragwatch.stores.engine import Reader, Room, Writer
+from ragwatch.stores.engine import Component, Reader, Writer
 from ragwatch.stores.erasing import (
     OtherRow,
     Selection,
@@ -51,7 +51,7 @@ _PENDING = (
 _LABELS = "SELECT key, annotator, body FROM labels WHERE key = LIST(:keys) ORDER BY key, annotator"
 
 
-class Forgetting(Room):
+class Forgetting(Component):
     """Deletes texts."""
 
     rules: Rules
@@ -120,7 +120,7 @@ class Forgetting(Room):
 
     def _erase(self, writer: Writer, selection: Selection, erasure: Erasure, tallies: Tallies) -> Erased:
         """Erase the answers within a transaction, and count the pending ones as unjudged."""
-        keys = {"keys": sorted(selection.keys)}
+        keys = {"keys": list(selection.keys)}
         erased = _counted(writer, selection)
         settle(writer, list(map(unjudged_of, writer.rows(_PENDING, keys))), tallies)
         erase_texts(writer, keys["keys"], self.rules, self.index, ids=False)
@@ -150,7 +150,7 @@ def select(reader: Reader, erasure: Erasure) -> Selection:
     if erasure.ids:
         with closing(reader.walk("SELECT key, line FROM verdicts")) as lines:
             selection = with_lines(selection, lines, erasure)
-    return selection
+    return Selection(tuple(sorted(selection.keys)), selection.texts)
 
 
 def _counted(reader: Reader | Writer, selection: Selection) -> Erased:

@@ -15,7 +15,7 @@ from ragwatch.errors import StoreError
 from ragwatch.ports import SavedState, StoredRun
 from ragwatch.stores.counting import add_tallies
 from ragwatch.stores.decoding import label_of, run_of
-from ragwatch.stores.engine import Room, Row
+from ragwatch.stores.engine import Component, Row
 from ragwatch.stores.limits import MAX_RUNS_BYTES
 from ragwatch.stores.rows import pack, unpack
 from ragwatch.stores.texts import PackedText
@@ -40,7 +40,7 @@ REMEMBER = "INSERT INTO states (name, body) VALUES (:name, :body) ON CONFLICT (n
 Value = TypeVar("Value")
 
 
-class Notes(Room):
+class Notes(Component):
     """Implements `ports.NoteStore`."""
 
     def record_run(self, run: StoredRun, tallies: Tallies, sums: Mapping[BucketKey, Addends] | None = None) -> None:

@@ -14,7 +14,7 @@ from ragwatch.ports import RejudgeCandidate, RejudgeQuery
 from ragwatch.stores import replies
 from ragwatch.stores.answer_terms import Rules
 from ragwatch.stores.counting import add_tallies
-from ragwatch.stores.engine import JUDGING, SEQUENCES, UNBIASED, Room
+from ragwatch.stores.engine import JUDGING, SEQUENCES, UNBIASED, Component
 from ragwatch.stores.limits import REJUDGED_MARK
 from ragwatch.stores.rows import VerdictRow, draw_of, raises_store_error, single_number, text, verdict_row
 from ragwatch.stores.settling import insert_verdicts
@@ -42,7 +42,7 @@ _ADDABLE = (
 )
 
 
-class Rejudging(Room):
+class Rejudging(Component):
     """Implements `ports.RejudgeStore`."""
 
     rules: Rules

@@ -11,7 +11,7 @@ from typing import TypeVar
 from ragwatch.ports import Retention
 from ragwatch.stores.accounts import compact_costs
 from ragwatch.stores.counting import add_tallies
-from ragwatch.stores.engine import SEQUENCES, Room, Row, Writer
+from ragwatch.stores.engine import SEQUENCES, Component, Row, Writer
 from ragwatch.stores.feedback import expire
 from ragwatch.stores.indexing import SearchIndex
 from ragwatch.stores.limits import DAY, MAX_RUNS_SHARE
@@ -40,7 +40,7 @@ _RUNS_SIZE = "SELECT CAST(COALESCE(SUM(LENGTH(body)), 0) AS bigint) FROM runs"
 Value = TypeVar("Value")
 
 
-class Retaining(Room):
+class Retaining(Component):
     """Deletes what exceeds the limits."""
 
     index: SearchIndex

@@ -9,13 +9,13 @@ from ragwatch.errors import StoreError
 from ragwatch.ports import AnswerQuery, PackedVerdict, Query, ScoreRow, StoredVerdict
 from ragwatch.stores import decoding
 from ragwatch.stores.answer_terms import Rules, asked_terms, check_searchable
-from ragwatch.stores.engine import Room, Row
+from ragwatch.stores.engine import Component, Row
 from ragwatch.stores.queries import ENTRY_BY_SEQ, Queries, Statement, answers_statement
 from ragwatch.stores.replies import stored_replies
 from ragwatch.stores.traits import answer_of
 
 
-class Searching(Room):
+class Searching(Component):
     """Finds verdicts."""
 
     rules: Rules
@@ -43,9 +43,9 @@ class Searching(Room):
         """See `Store.entries`. Loads one verdict at a time, without holding a transaction."""
         return self._entries(self.queries.seqs(query, self._asked(query)))
 
-    def _entries(self, found: Statement) -> Iterator[PackedVerdict]:
+    def _entries(self, search: Statement) -> Iterator[PackedVerdict]:
         pages = self.engine.pages
-        for (seq,) in pages.rows(*found, planned_once=False):
+        for (seq,) in pages.rows(*search, planned_once=False):
             for row in pages.rows(ENTRY_BY_SEQ, {"seq": seq}):
                 yield decoding.packed_verdict_of(row)
 

@@ -19,7 +19,7 @@ from ragwatch.ports import Admission, FollowUp, Part
 from ragwatch.stores import feedback, replies
 from ragwatch.stores.answer_terms import Rules
 from ragwatch.stores.counting import add_tallies
-from ragwatch.stores.engine import ADMITTING, JUDGING, SEQUENCES, Room, Row, Writer
+from ragwatch.stores.engine import ADMITTING, JUDGING, SEQUENCES, Component, Row, Writer
 from ragwatch.stores.limits import DAY, MAX_LEASED_CHARS
 from ragwatch.stores.rows import ZLIB_LEVEL, VerdictRow, digest, draw_of, pack, part_of, verdict_row
 from ragwatch.stores.traits import traits_body
@@ -40,7 +40,7 @@ _FOLLOW_UP = (
 _KEPT_ROWS = {"received": "source, digest", "parts": "source, part_group, name"}
 
 
-class Settling(Room):
+class Settling(Component):
     """Takes draws in, and settles them."""
 
     rules: Rules
@@ -85,8 +85,9 @@ class Settling(Room):
                     {"key": draw.key, "judge": one.judge, "probability": one.probability, "since": since}
                     for one in assignments
                 ]
-            writer.insert("work", work)
-            self._insert_traits(writer, new)
+            with writer.queued():  # the server works while traits are computed
+                writer.insert("work", work)
+                self._insert_traits(writer, new)
             feedback.write(writer, admission, list(new), tallies)
             _store_cursor(writer, admission)
             _write_parts(writer, admission)

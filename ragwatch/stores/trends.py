@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from ragwatch.core.estimate import Addends
 from ragwatch.core.trends import FINE, FINE_SECONDS, BucketKey, TrendKey
 from ragwatch.ports import Admission, Peak, Retention, TrendQuery, TrendSums
-from ragwatch.stores.engine import SEQUENCES, Room, Writer
+from ragwatch.stores.engine import SEQUENCES, Component, Writer
 from ragwatch.stores.limits import DAY
 from ragwatch.stores.rows import digest
 
@@ -43,7 +43,7 @@ _VERSIONS = (
 )
 
 
-class Trends(Room):
+class Trends(Component):
     """Implements `ports.TrendStore`."""
 
     def trends(self, query: TrendQuery) -> list[TrendSums]:

@@ -371,7 +371,7 @@ class PostgresEngine:
                     connection.execute("RESET statement_timeout")
         return True
 
-    def disconnect(self) -> None:
+    def close(self) -> None:
         """Close all connections, those in use once they are given back."""
         self._closed.set()
         while self._idle:

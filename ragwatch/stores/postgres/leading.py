@@ -26,13 +26,11 @@ from ragwatch.stores.engine import Writer
 from ragwatch.stores.notes import RECALL, REMEMBER
 from ragwatch.stores.postgres.connections import PostgresEngine, unless_in_use
 from ragwatch.stores.postgres.locks import STATES
-from ragwatch.stores.rooms import Rooms
 from ragwatch.stores.rows import pack, tallies_of, unpack
+from ragwatch.stores.store_base import StoreBase
 from ragwatch.stores.texts import damaged_text
 
 KEY_STATE = "sampling key"
-FIRST_SLOT = 16
-"""The first number of a worker. Numbers below are shared."""
 UNSEEN = "interval '1 day'"
 """Time after which what a worker that has ended has counted is counted under number 0."""
 _LEAD = (
@@ -69,7 +67,7 @@ _SHIFT = "UPDATE work SET leased_until = leased_until - :seconds WHERE holder = 
 _RELEASE = "UPDATE work SET holder = NULL, leased_until = '-Infinity' WHERE holder = :holder"
 
 
-class Sharing(Rooms):
+class Sharing(StoreBase):
     """Implements leases, and `ports.capabilities`: `ElectsLeader`, `CountsByWorker`, `RevisesStates`, `SharesSecret`.
 
     Attributes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import lru_cache
 from typing import Any
 
@@ -12,7 +13,7 @@ import psycopg
 from ragwatch.stores.encryption import TextCipher
 from ragwatch.stores.engine import Parameters, Rows
 from ragwatch.stores.limits import REJUDGED_MARK
-from ragwatch.stores.postgres.locks import RETENTION, lock, try_lock
+from ragwatch.stores.postgres.locks import LOCK, RETENTION, TRY
 
 _WORDS: tuple[tuple[str, str], ...] = (
     # lists are given in binary (b): as text, psycopg takes 20 us for each body of a sample
@@ -44,13 +45,17 @@ _PARAMETER = re.compile(r"(?<![:\w]):([a-z]\w*)")
 TYPES = {
     **dict.fromkeys(("at", "since", "probability", "value", "score", "received", "answered", "threshold"), "float8"),
     **dict.fromkeys(("w", "wx", "w2", "w2x", "w2x2", "w3", "w4", "usd"), "float8"),
+    **dict.fromkeys(("seq", "id", "batch", "reservation"), "bigint"),
     **dict.fromkeys(("span", "start", "n", "slot", "part", "failing", "tokens"), "bigint"),
     **dict.fromkeys(("body", "line", "digest"), "bytea"),
     "scores": "jsonb",
+    "prepared": "float8",
+    "settled": "boolean",
 }
 """Types of the columns that are inserted in bulk; the others are texts."""
 _TEXTUAL = {"jsonb": "text"}  # how values of a type are given
 
+_NUMBERED = {"work": "seq", "verdicts": "seq", "feedback": "seq", "spending": "id", "batches": "id", "runs": "id"}
 _SAMPLE = ("key", "source", "route", "at", "body", "part")
 _LISTS = ", ".join(f"%({name})b::{TYPES.get(name, 'text')}[]" for name in _SAMPLE)
 _NEW_SAMPLES = (
@@ -83,7 +88,7 @@ def _insertion(table: str, columns: tuple[str, ...], conflict: str) -> bytes:
     values = ", ".join(f"g.{name}::{kind}" if kind in _TEXTUAL else f"g.{name}" for name, kind in zip(columns, types))  # noqa: B905 - same length
     names = ", ".join(columns)
     return (
-        f"INSERT INTO {table} ({names}) SELECT {values} FROM unnest({lists})"  # noqa: S608 - names of ours
+        f"INSERT INTO {table} ({names}) OVERRIDING SYSTEM VALUE SELECT {values} FROM unnest({lists})"  # noqa: S608 - names of ours
         f" WITH ORDINALITY AS g({names}, ordinal) ORDER BY g.ordinal {conflict}"
     ).encode()
 
@@ -96,7 +101,6 @@ class PostgresWriter:
     ) -> None:
         self._cursor, self._cipher, self._part_of = cursor, cipher, part_of
         self.slot: Mapping[str, int] = {"slot": slot}
-        self.connection, self.copy = cursor.connection, cursor.copy
 
     def part(self, at: float) -> Mapping[str, int]:
         """See `Writer.part`."""
@@ -129,6 +133,10 @@ class PostgresWriter:
         lists = [_column([row[name] for row in rows], TYPES.get(name)) for name in columns]
         return self._cursor.execute(_insertion(table, columns, conflict), lists).rowcount
 
+    def queued(self) -> AbstractContextManager[object]:
+        """See `Writer.queued`."""
+        return self._cursor.connection.pipeline()
+
     def insert_samples(self, rows: Sequence[Mapping[str, object]]) -> set[str]:
         """See `Writer.insert_samples`."""
         ordered = sorted(rows, key=lambda row: str(row["key"]))
@@ -137,7 +145,17 @@ class PostgresWriter:
 
     def may_prune(self) -> bool:
         """See `Writer.may_prune`."""
-        return try_lock(self._cursor, RETENTION)
+        return bool(self._cursor.execute(TRY, (RETENTION,)).fetchall()[0][0])
+
+    def continue_numbers(self, last: int) -> None:
+        """See `Writer.continue_numbers`."""
+        for table, column in _NUMBERED.items():
+            least = last if table == "verdicts" else 0
+            self._cursor.execute(
+                f"SELECT setval(pg_get_serial_sequence('{table}', '{column}'), GREATEST(MAX({column}), %s::bigint, 1),"  # noqa: S608 - constants
+                f" MAX({column}) IS NOT NULL OR %s::bigint > 0) FROM {table}".encode(),
+                (least, least),
+            )
 
     def set_pruned(self, until: float, seq: int) -> None:
         """See `Writer.set_pruned`."""
@@ -149,7 +167,7 @@ class PostgresWriter:
 
     def lock(self, number: int, name: str = "") -> None:
         """See `Writer.lock`."""
-        lock(self._cursor, number, name)
+        self._cursor.execute(LOCK, (number, name))
 
 
 def _column(values: list[Any], kind: str | None) -> list[Any]:

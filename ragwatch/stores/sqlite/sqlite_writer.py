@@ -7,6 +7,7 @@ import math
 import re
 import sqlite3
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache
 from types import MappingProxyType
 
@@ -104,6 +105,10 @@ class SqliteWriter:
         sql = f"INSERT INTO {table} ({', '.join(rows[0])}) VALUES ({marks}) {conflict}"  # noqa: S608 - names of ours
         return self._connection.executemany(sql, rows).rowcount
 
+    def queued(self) -> AbstractContextManager[object]:
+        """See `Writer.queued`."""
+        return nullcontext()
+
     def insert_samples(self, rows: Sequence[Mapping[str, object]]) -> set[str]:
         """See `Writer.insert_samples`."""
         return {str(row["key"]) for row in rows if self.insert("samples", [row], "ON CONFLICT DO NOTHING")}
@@ -111,6 +116,11 @@ class SqliteWriter:
     def may_prune(self) -> bool:
         """See `Writer.may_prune`. There is one worker."""
         return True
+
+    def continue_numbers(self, last: int) -> None:
+        """See `Writer.continue_numbers`."""
+        sql = "UPDATE sqlite_sequence SET seq = MAX(seq, ?) WHERE name = 'verdicts'"
+        self._connection.execute(sql, (last,))
 
     def set_pruned(self, until: float, seq: int) -> None:
         """See `Writer.set_pruned`. JSON keeps 15 digits: rounded down, the time would exclude the last verdict."""

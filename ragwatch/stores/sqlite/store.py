@@ -24,12 +24,12 @@ from ragwatch.stores.indexing import NEWEST, Place
 from ragwatch.stores.kept_texts import TEXT_SEARCH, Texts
 from ragwatch.stores.limits import DAY
 from ragwatch.stores.notes import REMEMBER
-from ragwatch.stores.rooms import Rooms
 from ragwatch.stores.rows import pack
-from ragwatch.stores.sqlite.connections import SqliteEngine
 from ragwatch.stores.sqlite.reader import ReadConnection
+from ragwatch.stores.sqlite.sqlite_engine import SqliteEngine
 from ragwatch.stores.sqlite.sqlite_index import STATE, SqliteIndex, indexable, merge_words, second_of
 from ragwatch.stores.sqlite.sqlite_queries import SqliteQueries
+from ragwatch.stores.store_base import StoreBase
 
 MAX_REWRITTEN_BYTES = 256 << 20  # above this size, the database is rewritten once a day, and not at the end
 UNDER_WAY = "erasure under way"  # a saved state, from the erasure of a person until the database is written again
@@ -61,7 +61,7 @@ class Options(BaseModel):
         return None if self.encryption is None else self.encryption.cipher()
 
 
-class SqliteReader(Rooms):
+class SqliteReader(StoreBase):
     """Reads a database beside the process that writes it. Methods that write are not supported."""
 
     def __init__(self, connection: ReadConnection) -> None:
@@ -69,7 +69,7 @@ class SqliteReader(Rooms):
         self.rules, self.queries = Rules(Texts.ALL, connection.cipher), SqliteQueries()
 
 
-class SqliteStore(Rooms):
+class SqliteStore(StoreBase):
     """Implements `ports.Store` in one SQLite database.
 
     Args:
@@ -151,7 +151,7 @@ class SqliteStore(Rooms):
         return second_of(identity)
 
     def note_dropped(self, number: int) -> None:
-        """See `Rooms.note_dropped`. The texts remain in free space until the database is rewritten."""
+        """See `StoreBase.note_dropped`. The texts remain in free space until the database is rewritten."""
         self._dropped = self._dropped or (number > 0 and self.rules.texts is not Texts.ALL)
 
     def parts_released(self, groups: Collection[str]) -> None:
@@ -245,4 +245,10 @@ class SqliteStore(Rooms):
 def build(options: Options, state: Path) -> SqliteStore:
     """Open and lock the store."""
     cipher, search = options.cipher(), options.text_search
-    return SqliteStore(state, min_free=options.min_free, texts=options.texts, cipher=cipher, text_search=search)
+    store = SqliteStore(state, min_free=options.min_free, texts=options.texts, cipher=cipher, text_search=search)
+    try:
+        store.refuse_half_copied()
+    except StoreError:
+        store.close()
+        raise
+    return store

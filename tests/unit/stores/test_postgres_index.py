@@ -20,8 +20,8 @@ from ragwatch.stores.answer_terms import asked_terms
 from ragwatch.stores.kept_texts import Texts
 from ragwatch.stores.postgres.connections import Target, connect
 from ragwatch.stores.postgres.postgres_queries import PostgresQueries
+from ragwatch.stores.postgres.postgres_store import PostgresStore
 from ragwatch.stores.postgres.postgres_writer import in_dialect
-from ragwatch.stores.postgres.store import PostgresStore
 
 pytestmark = pytest.mark.costly
 KEEP = Retention(30.0, 90.0, 1 << 40)

@@ -20,7 +20,7 @@ from ragwatch.pipeline.intake import IntakeLoop, IntakeRules
 from ragwatch.pipeline.vocabularies import Vocabularies
 from ragwatch.ports import Admission, Retention, StoredRun
 from ragwatch.stores.postgres.connections import Target
-from ragwatch.stores.postgres.store import PostgresStore
+from ragwatch.stores.postgres.postgres_store import PostgresStore
 from ragwatch.telemetry import Telemetry
 
 pytestmark = pytest.mark.costly

@@ -27,10 +27,11 @@ from ragwatch.core.estimate import Addends
 from ragwatch.core.tally import Tally
 from ragwatch.core.trends import SPANS, start_of
 from ragwatch.errors import StoreError
-from ragwatch.stores.postgres import Options, build, connected, describe, schema
+from ragwatch.stores.postgres import Options, build, connected, describe
+from ragwatch.stores.postgres import migrations as schema
 from ragwatch.stores.postgres.connections import PostgresEngine, Target, connect
-from ragwatch.stores.postgres.schema import VERSION
-from ragwatch.stores.postgres.store import PostgresStore
+from ragwatch.stores.postgres.migrations import VERSION
+from ragwatch.stores.postgres.postgres_store import PostgresStore
 
 DAY = 86400.0
 
@@ -142,7 +143,7 @@ def test_an_upgrade_sums_the_stored_scores(server: Postgres) -> None:
 def test_two_versions_work_side_by_side(target: Target, worker: Callable[..., PostgresStore], tmp_path: Path) -> None:
     """A newer version migrates while an older one runs; the older one starts again unless it is too old."""
     worker().admit(an_admission(a_draw("a")))
-    (tmp_path / f"schema_{VERSION + 1}.sql").write_text("ALTER TABLE samples ADD COLUMN later text", encoding="utf-8")
+    (tmp_path / f"postgres_{VERSION + 1}.sql").write_text("ALTER TABLE samples ADD COLUMN later text", encoding="utf-8")
     with connect(target) as connection:
         schema.prepare(connection, WORKERS_SCHEMA, scripts=tmp_path, version=VERSION + 1)
     try:
@@ -205,7 +206,7 @@ def test_connections_are_limited(server: Postgres) -> None:
     assert connections.rows("SELECT 1") == [(1,)]
     with pytest.raises(StoreError, match=r"store\.timeout_seconds"):
         connections.rows("SELECT pg_sleep(5)")
-    connections.disconnect()
+    connections.close()
     with pytest.raises(StoreError, match="closed"):
         connections.rows("SELECT 1")
 
@@ -269,5 +270,5 @@ def test_a_server_that_is_stopped_is_given_up() -> None:
         for pid in pids:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGCONT)
-        connections.disconnect()
+        connections.close()
         server.delete()

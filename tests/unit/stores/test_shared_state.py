@@ -20,8 +20,8 @@ from ragwatch.core.tally import Tally
 from ragwatch.daemon.state_secret import state_secret
 from ragwatch.model.quantities import Quantity
 from ragwatch.ports import Query, RecordedEvent, StoredRun
-from ragwatch.stores.postgres.schema import VERSION
-from ragwatch.stores.postgres.store import PostgresStore
+from ragwatch.stores.postgres.migrations import VERSION
+from ragwatch.stores.postgres.postgres_store import PostgresStore
 
 pytestmark = pytest.mark.servers
 

@@ -1,14 +1,15 @@
-"""All rooms of a store over one engine."""
+"""All components of a store over one engine."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from ragwatch.core.verdict import Verdict
+from ragwatch.errors import StoreError
 from ragwatch.stores.accounts import Accounts
 from ragwatch.stores.counting import Counting
 from ragwatch.stores.engine import Writer
-from ragwatch.stores.feedback import FeedbackRoom
+from ragwatch.stores.feedback import FeedbackComponent
 from ragwatch.stores.forgetting import Forgetting
 from ragwatch.stores.indexing import Place, entries_of, page_behind, stored_entries
 from ragwatch.stores.notes import Notes
@@ -18,9 +19,24 @@ from ragwatch.stores.searching import Searching
 from ragwatch.stores.settling import Settling
 from ragwatch.stores.trends import Trends
 
+COPYING = "copy under way"  # a saved state, until copying from another store has ended
 
-class Rooms(Settling, Accounts, Counting, Notes, FeedbackRoom, Trends, Rejudging, Searching, Forgetting, Retaining):
+
+class StoreBase(
+    Settling, Accounts, Counting, Notes, FeedbackComponent, Trends, Rejudging, Searching, Forgetting, Retaining
+):
     """Implements `ports.Store` but for leases, which each engine has in its own way."""
+
+    def refuse_half_copied(self) -> None:
+        """Refuse to work with a database into which copying has not ended.
+
+        Raises:
+            StoreError: It has not.
+        """
+        if self.engine.rows("SELECT 1 FROM states WHERE name = :name", {"name": COPYING}):
+            raise StoreError(
+                "store: copying into it was cut short; run the same `ragwatch store copy` again, which goes on"
+            )
 
     def texts_settled(self, writer: Writer, settled: Sequence[Verdict]) -> None:
         """See `Settling.texts_settled`."""

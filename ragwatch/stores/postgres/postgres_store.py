@@ -15,7 +15,7 @@ from ragwatch.stores.lock import StateLock
 from ragwatch.stores.postgres import partitions
 from ragwatch.stores.postgres.connections import PostgresEngine, Target, unless_in_use
 from ragwatch.stores.postgres.leading import Sharing, fold_workers
-from ragwatch.stores.postgres.opening import prepare_database
+from ragwatch.stores.postgres.migrations import prepare_database
 from ragwatch.stores.postgres.postgres_index import PostgresIndex, drop_words
 from ragwatch.stores.postgres.postgres_queries import PostgresQueries
 from ragwatch.stores.postgres.pruning import RELATION_SIZE, TABLES, sizes
@@ -113,5 +113,5 @@ class PostgresStore(Sharing):
         with ExitStack() as stack:
             if self._state is not None:
                 stack.callback(self._state.close)
-            stack.callback(self.engine.disconnect)
+            stack.callback(self.engine.close)
             self.release()
