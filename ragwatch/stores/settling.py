@@ -28,9 +28,9 @@ from ragwatch.stores.trends import add_sums, add_versions
 MAX_ROWS_PER_STEP = 5000
 _PARTS = "SELECT part_group, name, body, at FROM parts WHERE source = :source ORDER BY ROW_ID"
 _RECEIVED = "SELECT digest FROM received WHERE source = :source AND digest = BLOBS(:digests)"
-_SETTLED = (
+SETTLED = (
     "DELETE FROM work WHERE seq IN (SELECT w.seq FROM work w WHERE w.judge = :judge AND w.key = LIST(:keys)"
-    " ORDER BY w.seq LOCKING(FOR UPDATE)) RETURNING key"
+    " LOCKING(ORDER BY w.seq FOR UPDATE)) RETURNING key"
 )
 _FOLLOW_UP = (
     "INSERT INTO work (key, judge, probability, since)"
@@ -197,7 +197,7 @@ def settle(writer: Writer, verdicts: Sequence[Verdict], counts: Tallies) -> list
     taken = set[tuple[str, str]]()
     for judge in sorted({verdict.reading.judge for verdict in verdicts}):
         keys = [verdict.draw.key for verdict in verdicts if verdict.reading.judge == judge]
-        taken |= {(judge, key) for (key,) in writer.rows(_SETTLED, {"judge": judge, "keys": keys})}
+        taken |= {(judge, key) for (key,) in writer.rows(SETTLED, {"judge": judge, "keys": keys})}
     new = []
     for verdict in verdicts:
         if (work := (verdict.reading.judge, verdict.draw.key)) in taken:

@@ -24,6 +24,7 @@ from ragwatch.model.quantities import Quantity
 from ragwatch.ports import Query, RecordedEvent, Retention, TrendQuery
 from ragwatch.stores.answer_terms import asked_terms
 from ragwatch.stores.lock import worker_name
+from ragwatch.stores.settling import SETTLED
 from ragwatch.stores.sqlite import schema
 from ragwatch.stores.sqlite.disk import TEMPORARY
 from ragwatch.stores.sqlite.opening import MARKER
@@ -322,6 +323,13 @@ def test_the_worst_scores_are_read_in_the_order_of_their_index(store: SqliteStor
         assert "MATERIALIZE m" in plan
         assert [number for number, step in enumerate(plan) if step.startswith("SEARCH s ")] == [len(plan) - 2]
         assert "SEARCH v USING INDEX verdicts_answer (at=? AND key=?)" in plan
+
+
+def test_settling_looks_up_its_draws(store: SqliteStore) -> None:
+    """However long the queue of the judge is."""
+    with store.engine.transaction() as writer:
+        rows = writer.rows(f"EXPLAIN QUERY PLAN {SETTLED}", {"judge": JUDGE, "keys": ["a"]})
+    assert "SEARCH w USING COVERING INDEX sqlite_autoindex_work_1 (judge=? AND key=?)" in [row[-1] for row in rows]
 
 
 def test_trends_are_read_by_index(store: SqliteStore) -> None:
