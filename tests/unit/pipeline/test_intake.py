@@ -180,7 +180,7 @@ async def test_x4_secrets_never_reach_the_disk(make: Any, store: SqliteStore, tm
     """Redaction comes before storage: no file of the state holds what was taken out, and it is counted by kind."""
     line = a_line("a", question=f"I am {SECRETS[0]}", answer=f"IBAN {SECRETS[1]}", metadata={"card": SECRETS[2]})
     await make(a_batch(line), redactor=Redactor()).step()
-    store._shrink()
+    store.engine.shrink()
     (draw,) = leased(store)
     bodies = repr(draw).encode() + b"".join(
         path.read_bytes() for path in (tmp_path / "state").iterdir() if path.is_file()
