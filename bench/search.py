@@ -25,7 +25,7 @@ from ragwatch.core.sampling import key_of
 from ragwatch.core.verdict import NO_USAGE, Reading, Verdict, judged
 from ragwatch.ports import Admission, Assignment
 from ragwatch.stores.postgres.connections import Target, connect
-from ragwatch.stores.postgres.store import PostgresStore
+from ragwatch.stores.postgres.postgres_store import PostgresStore
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.web.samples import query_of
 from ragwatch.web.samples_page import listing
@@ -188,8 +188,8 @@ def sqlite(options: argparse.Namespace) -> None:
     ):
 
         def sizes() -> None:
-            print(f"{store._size() / options.answers:.0f} bytes per answer")  # noqa: SLF001 - measured
-            for name, size in store._reader.rows(  # noqa: SLF001 - measured
+            print(f"{store.engine.size() / options.answers:.0f} bytes per answer")
+            for name, size in store.engine._reader.rows(  # noqa: SLF001 - measured
                 "SELECT name, SUM(pgsize) FROM dbstat GROUP BY name HAVING SUM(pgsize) > 1e6 ORDER BY 2 DESC"
             ):
                 print(f"  {name}: {size / options.answers:.0f} bytes per answer")
@@ -205,13 +205,13 @@ def postgres(options: argparse.Namespace) -> None:
         with closing(PostgresStore(target, text_search=not options.no_text_search)) as store:
             for day in range(int(AT // DAY), int(NOW // DAY) + 1):
                 store._make_partitions(day * DAY)  # noqa: SLF001 - of days that are over
-            store._parts.changed()  # noqa: SLF001 - it knows of none of these
+            store.engine.parts.changed()  # it knows of none of these
 
             def clock() -> float:
                 return time.process_time() + sum(map(_cpu_seconds, backends))
 
-            store.rows("SELECT 1")
-            backends = [pid for (pid,) in store.rows("SELECT pg_backend_pid()")]
+            store.engine.rows("SELECT 1")
+            backends = [pid for (pid,) in store.engine.rows("SELECT pg_backend_pid()")]
 
             def analyse() -> None:
                 with connect(target) as connection:

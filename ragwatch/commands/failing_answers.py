@@ -9,7 +9,7 @@ from heapq import merge
 from math import fsum
 
 from ragwatch.commands.causes import page_scope
-from ragwatch.commands.state_reader import MAX_VERDICTS, labels_by_key, walk_verdicts
+from ragwatch.commands.state_reader import MAX_VERDICTS, labels_by_key, verdicts
 from ragwatch.config import Config
 from ragwatch.core.compare import key_of
 from ragwatch.core.labels.label import Label
@@ -85,7 +85,7 @@ def read_failing(config: Config, query: FailingQuery) -> FailingAnswers:
     selected = FailingAnswers()
     by_question: dict[str, FailingAnswer] = {}
     with ExitStack() as stack:
-        walks = [stack.enter_context(closing(walk_verdicts(config, part))) for part in _queries(query, scope)]
+        walks = [stack.enter_context(closing(verdicts(config, part))) for part in _queries(query, scope)]
         for stored in merge(*walks, key=lambda stored: -stored.verdict.at):
             if not _fails(stored.verdict, query, scope):
                 continue

@@ -11,8 +11,8 @@ from ragwatch.errors import RagwatchError, StoreError
 from ragwatch.ports import Erased, Erasure
 from ragwatch.stores.encryption import TextCipher, check_keys
 from ragwatch.stores.erasing import Selection
+from ragwatch.stores.forgetting import select
 from ragwatch.stores.rows import number
-from ragwatch.stores.sqlite import forgetting
 from ragwatch.stores.sqlite.reader import ReadConnection
 from ragwatch.stores.sqlite.store import Options
 
@@ -58,7 +58,7 @@ def _selected(database: Path, cipher: TextCipher | None, erasure: Erasure) -> Se
     reader = ReadConnection(database, cipher=cipher)
     try:
         check_keys(reader.rows, cipher)
-        return forgetting.select(reader, erasure)
+        return select(reader, erasure)
     finally:  # an open reader would keep the write-ahead log from being truncated
         reader.close()
 

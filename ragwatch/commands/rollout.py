@@ -20,7 +20,7 @@ from ragwatch.commands.event_loop import run_async
 from ragwatch.commands.input_files import InputFiles
 from ragwatch.commands.options.retrieval import RolloutArguments
 from ragwatch.commands.samples import SampleFiles, judge_named, read_samples
-from ragwatch.commands.state_reader import pruned_until, retention_warning, user_scores, walk_verdicts
+from ragwatch.commands.state_reader import pruned_until, retention_warning, user_scores, verdicts
 from ragwatch.commands.suite_runs import run_suites
 from ragwatch.commands.terminal import escape_line
 from ragwatch.commands.variants import live_variants
@@ -204,7 +204,7 @@ class Rollout:
         query = Query(judge=judge, since=since, limit=MAX_ANSWERS)
         counts: Counter[str] = Counter()
         said = user_scores(self._config, since)
-        answers = list(self._answers(walk_verdicts(self._config, query), options.feedback, said, counts))
+        answers = list(self._answers(verdicts(self._config, query), options.feedback, said, counts))
         notes += [f"{count} answers {what}" for what, count in sorted(counts.items())]
         if options.feedback is None:
             notes.append(

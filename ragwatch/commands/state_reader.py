@@ -2,101 +2,34 @@
 
 from __future__ import annotations
 
-import math
-import sqlite3
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
 import orjson
 
-from ragwatch.commands.shared_state import is_shared, shared_days, shared_store, walk
-from ragwatch.commands.stored_scores import ScoreConnection, ScoreReader
+from ragwatch.commands.shared_state import is_shared, shared_store
 from ragwatch.config import Config
-from ragwatch.core.causes.traits import Traits
-from ragwatch.core.labels.label import Label, from_record
+from ragwatch.core.labels.label import Label
 from ragwatch.core.tally import Tally
 from ragwatch.errors import ConfigError, StoreError
-from ragwatch.ports import AnswerQuery, Query, RejudgeReader, ScoreRow, StoredVerdict
+from ragwatch.ports import Query, StoredVerdict
 from ragwatch.stores.days import DayReader
-from ragwatch.stores.decoding import verdict_of
 from ragwatch.stores.encryption import check_keys
-from ragwatch.stores.rows import unpack
-from ragwatch.stores.sqlite.feedback import SCORES_SINCE
-from ragwatch.stores.sqlite.notes import LABELS, RUNS
-from ragwatch.stores.sqlite.reader import DAYS, ReadConnection
-from ragwatch.stores.sqlite.rejudging import RejudgeConnection
-from ragwatch.stores.sqlite.retention import PRUNED_UNTIL
+from ragwatch.stores.sqlite.reader import ReadConnection
 from ragwatch.stores.sqlite.schema import VERSION
-from ragwatch.stores.sqlite.search import answers_statement, statement
-from ragwatch.stores.sqlite.store import Options
-from ragwatch.stores.traits import answer_of
+from ragwatch.stores.sqlite.store import Options, SqliteReader
+from ragwatch.stores.store_base import StoreBase
 
 MAX_VERDICTS = 20_000  # read by one command
-_NEVER = 1e12  # seconds since the epoch
-
-
-def verdicts(config: Config, query: Query) -> Iterator[StoredVerdict]:
-    """Verdicts that match a query, newest first.
-
-    Raises:
-        ConfigError: The kind of store cannot be read.
-        StoreError: There is no state yet, or it cannot be read.
-    """
-    if is_shared(config.store):
-        with shared_store(config.store) as store:
-            yield from store.find(query)
-        return
-    connection = _connect(config)
-    try:
-        yield from map(verdict_of, connection.rows(*statement(query)))
-    finally:
-        connection.close()
-
-
-def walk_verdicts(config: Config, query: Query) -> Generator[StoredVerdict, None, None]:
-    """Like `verdicts`, but one at a time, for more than fit into memory.
-
-    Raises:
-        ConfigError: The kind of store cannot be read.
-        StoreError: There is no state yet, or it cannot be read.
-    """
-    if is_shared(config.store):
-        with shared_store(config.store) as store:
-            yield from walk(store, query)
-        return
-    connection = _connect(config)
-    try:
-        yield from map(verdict_of, connection.walk(*statement(query)))
-    finally:
-        connection.close()
+_USER_SCORES = "SELECT key, score FROM feedback WHERE answered >= :since AND score IS NOT NULL"
+_COUNTER = "SELECT labels, SUM(value) FROM tallies WHERE name = :name GROUP BY labels"
 
 
 @contextmanager
-def answer_pages(
-    config: Config,
-) -> Iterator[Callable[[AnswerQuery], list[tuple[ScoreRow, Traits | None]]]]:
-    """Reads pages of judged answers: see `ports.Store.answers`.
-
-    Raises:
-        ConfigError: The kind of store cannot be read.
-        StoreError: There is no state yet, or it cannot be read.
-    """
-    if is_shared(config.store):
-        with shared_store(config.store) as store:
-            yield store.answers
-        return
-    connection = _connect(config)
-    try:
-        yield lambda query: list(map(answer_of, connection.rows(*answers_statement(query))))
-    finally:
-        connection.close()
-
-
-@contextmanager
-def rejudge_reader(config: Config) -> Iterator[RejudgeReader]:
-    """Open what finds answers that another judge may read.
+def opened(config: Config) -> Iterator[StoreBase]:
+    """Open what reads the state beside the daemon, of any kind of store.
 
     Raises:
         ConfigError: The kind of store cannot be read.
@@ -108,28 +41,20 @@ def rejudge_reader(config: Config) -> Iterator[RejudgeReader]:
         return
     connection = _connect(config)
     try:
-        yield RejudgeConnection(connection)
+        yield SqliteReader(connection)
     finally:
         connection.close()
 
 
-@contextmanager
-def score_reader(config: Config) -> Iterator[ScoreReader]:
-    """Open what reads scores and saved states.
+def verdicts(config: Config, query: Query) -> Generator[StoredVerdict, None, None]:
+    """Verdicts that match a query, newest first, one at a time in memory.
 
     Raises:
         ConfigError: The kind of store cannot be read.
         StoreError: There is no state yet, or it cannot be read.
     """
-    if is_shared(config.store):
-        with shared_store(config.store) as store:
-            yield store
-        return
-    connection = _connect(config)
-    try:
-        yield ScoreConnection(connection)
-    finally:
-        connection.close()
+    with opened(config) as store:
+        yield from store.verdicts(query)
 
 
 @contextmanager
@@ -140,15 +65,8 @@ def day_reader(config: Config) -> Iterator[DayReader]:
         ConfigError: The kind of store cannot be read.
         StoreError: There is no state yet, or it cannot be read.
     """
-    if is_shared(config.store):
-        with shared_days(config.store) as reader:
-            yield reader
-        return
-    connection = _connect(config)
-    try:
-        yield DayReader(connection, DAYS)
-    finally:
-        connection.close()
+    with opened(config) as store:
+        yield DayReader(store.engine)
 
 
 def pruned_until(config: Config) -> float:
@@ -158,15 +76,8 @@ def pruned_until(config: Config) -> float:
         ConfigError: The kind of store cannot be read.
         StoreError: There is no state yet, or it cannot be read.
     """
-    if is_shared(config.store):
-        with shared_store(config.store) as store:
-            return store.pruned_until()
-    connection = _connect(config)
-    try:
-        rows = connection.rows(PRUNED_UNTIL)
-    finally:
-        connection.close()
-    return float(rows[0][0]) if rows else -math.inf
+    with opened(config) as store:
+        return store.pruned_until()
 
 
 def labels_by_key(config: Config) -> dict[str, list[Label]]:
@@ -177,20 +88,10 @@ def labels_by_key(config: Config) -> dict[str, list[Label]]:
         StoreError: There is no state yet, or it cannot be read.
     """
     by_key: dict[str, list[Label]] = {}
-    for label in _labels(config):
-        by_key.setdefault(label.key, []).append(label)
+    with opened(config) as store:
+        for label in store.labels(0.0):
+            by_key.setdefault(label.key, []).append(label)
     return by_key
-
-
-def _labels(config: Config) -> list[Label]:
-    if is_shared(config.store):
-        with shared_store(config.store) as store:
-            return store.labels(0.0)
-    connection = _connect(config)
-    try:
-        return [from_record(unpack(body)) for body, _ in connection.rows(LABELS, (0.0,))]
-    finally:
-        connection.close()
 
 
 def user_scores(config: Config, since: float) -> dict[str, float]:
@@ -200,14 +101,9 @@ def user_scores(config: Config, since: float) -> dict[str, float]:
         ConfigError: The kind of store cannot be read.
         StoreError: There is no state yet, or it cannot be read.
     """
-    if is_shared(config.store):
-        with shared_store(config.store) as store:
-            return {row.key: score for row, score in store.rated(since, _NEVER)}
-    connection = _connect(config)
-    try:
-        return {str(key): float(score) for key, score in connection.rows(SCORES_SINCE, (since,))}
-    finally:
-        connection.close()
+    with opened(config) as store:
+        stored = store.engine.rows(_USER_SCORES, {"since": since})
+    return {str(key): float(score) for key, score in stored}
 
 
 def last_index_event(config: Config) -> str | None:
@@ -217,16 +113,8 @@ def last_index_event(config: Config) -> str | None:
         ConfigError: The kind of store cannot be read.
         StoreError: There is no state yet, or it cannot be read.
     """
-    at: float | None
-    if is_shared(config.store):
-        with shared_store(config.store) as store:
-            at = store.last_events(0.0).get("index")
-    else:
-        connection = _connect(config)
-        try:
-            ((at,),) = connection.rows("SELECT MAX(at) FROM events WHERE kind = 'index'")
-        finally:
-            connection.close()
+    with opened(config) as store:
+        at = store.last_events(0.0).get("index")
     return None if at is None else f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d}"
 
 
@@ -237,33 +125,17 @@ def last_run(config: Config, kind: str, name: str) -> Mapping[str, object] | Non
         ConfigError: The kind of store cannot be read.
         StoreError: There is no state yet, or it cannot be read.
     """
-    if is_shared(config.store):
-        with shared_store(config.store) as store:
-            runs = store.runs(kind, name, 1)
-        return runs[0].body if runs else None
-    connection = _connect(config)
-    try:
-        rows = connection.rows(RUNS, (kind, name, None, None, 1))
-    finally:
-        connection.close()
-    try:
-        return unpack(rows[0][-1]) if rows else None
-    except StoreError:
-        return None
+    with opened(config) as store:
+        runs = store.runs(kind, name, 1)
+    return runs[0].body if runs else None
 
 
 def stored_tallies(config: Config, tally: Tally) -> dict[tuple[str, ...], float]:
     """Values of a counter by its labels; empty if there is no state yet, or it cannot be read."""
     try:
-        if is_shared(config.store):
-            with shared_store(config.store) as store:
-                return {labels: value for (name, labels), value in store.tallies().items() if name is tally}
-        connection = _connect(config)
-        try:
-            rows = connection.rows("SELECT labels, value FROM tallies WHERE name = ?", (tally,))
-        finally:
-            connection.close()
-    except (ConfigError, StoreError, sqlite3.Error):
+        with opened(config) as store:
+            rows = store.engine.rows(_COUNTER, {"name": str(tally)})
+    except (ConfigError, StoreError):
         return {}
     return {tuple(orjson.loads(labels)): value for labels, value in rows}
 
@@ -271,15 +143,9 @@ def stored_tallies(config: Config, tally: Tally) -> dict[tuple[str, ...], float]
 def has_started(config: Config, source: str) -> bool:
     """Whether a daemon has read this source before, so that `start` has no effect. False if the state is unreadable."""
     try:
-        if is_shared(config.store):
-            with shared_store(config.store) as store:
-                return bool(store.cursors(source))
-        connection = _connect(config)
-        try:
-            return bool(connection.rows("SELECT 1 FROM cursors WHERE source = ? LIMIT 1", (source,)))
-        finally:
-            connection.close()
-    except (ConfigError, StoreError, sqlite3.Error):
+        with opened(config) as store:
+            return bool(store.cursors(source))
+    except (ConfigError, StoreError):
         return False
 
 
@@ -290,10 +156,8 @@ def check_state_keys(config: Config) -> None:
         ConfigError: One is missing or wrong, or the kind of store cannot be read.
         StoreError: The state cannot be read.
     """
-    if is_shared(config.store):
-        with shared_store(config.store):
-            return
-    _connect(config).close()
+    with opened(config):
+        pass
 
 
 def retention_warning(until: float) -> str:

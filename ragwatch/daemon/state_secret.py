@@ -33,11 +33,17 @@ def state_secret(state: Path, store: object = None) -> bytes:
     if isinstance(store, SharesSecret):
         secret = store.shared_secret(secret)
     if secret != stored:
-        _write(state / NAME, secret)
+        write_secret(state, secret)
     return secret
 
 
-def _write(path: Path, secret: bytes) -> None:
+def write_secret(state: Path, secret: bytes) -> None:
+    """Write the secret of a state directory.
+
+    Raises:
+        StoreError: It cannot be written.
+    """
+    path = state / NAME
     new = path.with_name(f"{NAME}.new")
     try:
         new.unlink(missing_ok=True)

@@ -6,7 +6,7 @@ With encryption the digests are keyed, so that the database says which answers h
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from ragwatch.core.causes.traits import MAX_ID_CHARS, METADATA, Traits, traits_of
@@ -71,23 +71,6 @@ def check_searchable(query: Query, rules: Rules) -> None:
     """
     if query.words and rules.words_off is not None:
         raise UnsearchableError(f"text: cannot be searched for: {rules.words_off}; leave it out")
-
-
-def unindexed(
-    rows: Iterable[tuple[float, int, str, int | None, int | None]], rules: Rules
-) -> tuple[list[str], tuple[float, int] | None]:
-    """Return the answers of a page of verdicts that are not indexed, and the place to go on from: None at the end.
-
-    Args:
-        rows: Time, sequence number, key, whether words are indexed (None for an answer that is not), whether it fails.
-        rules: What is indexed.
-    """
-    place, keys = None, dict[str, None]()
-    for at, seq, key, words, failing in rows:
-        place = (at, seq)
-        if words is None or (not words and rules.keeps_words(fails=bool(failing))):
-            keys[key] = None
-    return list(keys), place
 
 
 def stored_words(body: bytes | None) -> tuple[list[str], list[str]] | None:

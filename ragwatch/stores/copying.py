@@ -1,151 +1,188 @@
-"""Copies everything that a SQLite state contains into an empty PostgreSQL store, in one transaction."""
+"""Copies a state from one engine to the other, SQLite to PostgreSQL or back, in steps that a later call goes on with.
+
+Rows are copied in the order of their keys, some at a time, and the last key of the target says where to go on.
+Encrypted texts stay encrypted with their keys. Claims are not copied: their holders have ended.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import closing
-from pathlib import Path
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 import orjson
 
 from ragwatch.errors import StoreError
 from ragwatch.stores.encryption import KEY_STATE
-from ragwatch.stores.postgres.connections import Writer
-from ragwatch.stores.postgres.pruning import set_pruned
-from ragwatch.stores.postgres.store import PostgresStore
-from ragwatch.stores.sqlite.reader import ReadConnection
-from ragwatch.stores.sqlite.retention import PRUNED_SEQ, PRUNED_UNTIL
+from ragwatch.stores.engine import ADMITTING, Engine, Reader, Rows, Writer
+from ragwatch.stores.notes import REMEMBER
+from ragwatch.stores.rows import pack
+from ragwatch.stores.store_base import COPYING
 
-_TABLES = {
-    "tallies": "name, labels, label_names, value",
-    "cursors": "source, stream, cursor",
-    "samples": "key, source, route, at, body",
-    "traits": "key, body",
-    "work": "seq, key, judge, probability, since, batch, reservation",
-    "verdicts": "seq, key, judge, version, at, route, probability, outcome, reason, stage, fault, failing, scores,"
-    " trace_id, line",
-    "replies": "seq, key, body",
-    "events": "at, kind, detail",
-    "spending": "id, judge, at, usd, tokens, settled",
-    "batches": "id, judge, provider_id, prepared, seed",
-    "runs": "id, kind, name, at, failing, body",
-    "labels": "key, annotator, at, body",
-    "parts": "source, part_group, name, at, body",
-    "received": "source, digest, at",
-    "feedback": "seq, key, at, score, answered",
-    "early_feedback": "key, name, source, at, score, received",
-    "trends": "span, kind, place, start, name, judge, version, n, w, wx, w2, w2x, w2x2, w3, w4",
-    "peaks": "span, kind, place, start, name, value, threshold",
-    "known_versions": "field, digest, at",
+MAX_ROWS_PER_STEP = 500
+
+
+class Table(NamedTuple):
+    """A table that is copied: the columns of its key, by which it is ordered, and the others."""
+
+    key: tuple[str, ...]
+    others: tuple[str, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """All columns."""
+        return (*(name for name in self.key if name != "ROW_ID"), *self.others)
+
+
+TABLES = {
+    "tallies": Table(("name", "labels"), ("label_names", "value")),
+    "samples": Table(("key",), ("source", "route", "at", "body")),
+    "traits": Table(("key",), ("body",)),
+    "work": Table(("seq",), ("key", "judge", "probability", "since", "batch", "reservation")),
+    "verdicts": Table(
+        ("seq",),
+        (
+            *("key", "judge", "version", "at", "route", "probability", "outcome", "reason", "stage", "fault"),
+            *("failing", "scores", "trace_id", "line"),
+        ),
+    ),
+    "replies": Table(("seq",), ("key", "body")),
+    "events": Table(("ROW_ID",), ("at", "kind", "detail")),
+    "spending": Table(("id",), ("judge", "at", "usd", "tokens", "settled")),
+    "batches": Table(("id",), ("judge", "provider_id", "prepared", "seed")),
+    "runs": Table(("id",), ("kind", "name", "at", "failing", "body")),
+    "labels": Table(("key", "annotator"), ("at", "body")),
+    "parts": Table(("ROW_ID",), ("source", "part_group", "name", "at", "body")),
+    "received": Table(("source", "digest"), ("at",)),
+    "feedback": Table(("seq",), ("key", "at", "score", "answered")),
+    "early_feedback": Table(("key",), ("name", "source", "at", "score", "received")),
+    "trends": Table(
+        ("span", "kind", "place", "start", "name", "judge", "version"),
+        ("n", "w", "wx", "w2", "w2x", "w2x2", "w3", "w4"),
+    ),
+    "peaks": Table(("span", "kind", "place", "start", "name"), ("value", "threshold")),
+    "known_versions": Table(("field", "digest"), ("at",)),
+    "cursors": Table(("source", "stream"), ("cursor",)),
 }
-"""Columns of the tables that are copied as they are. Claims are not: their holders have ended."""
-_UNORDERED = frozenset(
-    {"tallies", "cursors", "labels", "early_feedback", "trends", "peaks", "known_versions"}
-)  # tables without a rowid
-_NUMBERED = {"work": "seq", "verdicts": "seq", "feedback": "seq", "spending": "id", "batches": "id", "runs": "id"}
+_SUMMED = (
+    "SELECT name, labels, MAX(label_names), TALLIED FROM tallies WHERE {} GROUP BY name, labels ORDER BY name, labels"
+    " LIMIT :limit"
+)
+_OF_ENGINE = ("retention", "sampling key", "search index", COPYING)  # saved states that are not copied
 
 
-def copy_state(state: Path, store: PostgresStore) -> dict[str, int]:
-    """Copy the database of a state directory. Encrypted texts stay encrypted with their keys.
+def copy_state(source: Engine, target: Engine) -> dict[str, int]:
+    """Copy everything. A copy that was cut short goes on where it ended.
 
     Args:
-        state: The state directory. The caller holds its lock.
-        store: An empty store.
+        source: Opened without keys, so that texts are copied as they are.
+        target: An empty database, or one into which a copy was begun; opened in the same way.
 
     Returns:
         The number of rows by table.
 
     Raises:
-        StoreError: There is no database, it cannot be read, or the store is not empty.
+        StoreError: One of them cannot be read or written, or the target is not empty.
     """
-    database = state / "ragwatch.db"
-    if not database.is_file():
-        raise StoreError(f"state: {state} contains no ragwatch.db; give the state directory of a SQLite store")
-    with closing(ReadConnection(database, tolerant=True)) as reader, store.transaction() as writer:
-        writer.execute("SET LOCAL statement_timeout = 0")
-        _refuse_filled(writer)
-        counts = {table: _copy(table, reader, writer) for table in _TABLES}
-        counts["states"] = _copy_states(reader, writer)
-        for table, column in _NUMBERED.items():
-            writer.execute(
-                f"SELECT setval(pg_get_serial_sequence('{table}', '{column}'), MAX({column})) FROM {table}".encode()  # noqa: S608 - constants
-            )
-        return counts
+    _begin(target)
+    for name, table in TABLES.items():
+        while _copied(name, table, source, target):
+            pass
+    counts = {name: int(target.rows(f"SELECT COUNT(*) FROM {name}")[0][0]) for name in TABLES}  # noqa: S608 - constants
+    with target.transaction() as writer:
+        counts["states"] = _copy_states(source, writer)
+        ((until, seq),) = source.rows("SELECT PRUNED_UNTIL, PRUNED_SEQ")
+        if until is not None:
+            writer.set_pruned(float(until), int(seq))
+        ((last,),) = source.rows("SELECT LAST_SEQ")
+        writer.continue_numbers(int(last or 0))
+        writer.execute("DELETE FROM states WHERE name = :name", {"name": COPYING})
+    return counts
 
 
-def _refuse_filled(writer: Writer) -> None:
-    writer.execute("LOCK TABLE samples, tallies IN EXCLUSIVE MODE")
-    for table in ("samples", "tallies", "cursors"):
-        if writer.execute(f"SELECT 1 FROM {table} LIMIT 1".encode()).fetchone() is not None:  # noqa: S608 - constants
-            raise StoreError(
-                "store: the database is not empty, and copying would mix two states; set store.database_schema to a "
-                "new name"
-            )
+def _begin(target: Engine) -> None:
+    with target.transaction() as writer:
+        if writer.rows("SELECT 1 FROM states WHERE name = :name", {"name": COPYING}):
+            return
+        for table in ("samples", "tallies", "cursors"):
+            if writer.rows(f"SELECT 1 FROM {table} LIMIT 1"):  # noqa: S608 - constants
+                raise StoreError(
+                    "store: the database is not empty, and copying would mix two states; give an empty one "
+                    "(store.database_schema: a new name, or a new state directory)"
+                )
+        writer.execute(REMEMBER, {"name": COPYING, "body": pack({})})
 
 
-def _copy(table: str, reader: ReadConnection, writer: Writer) -> int:
-    columns = _TABLES[table]
-    convert = _CONVERSIONS.get(table, _unchanged)
-    order = "" if table in _UNORDERED else " ORDER BY rowid"
-    extra = ", slot" if table == "tallies" else ""
-    count = 0
-    with (
-        closing(reader.walk(f"SELECT {columns} FROM {table}{order}")) as rows,  # noqa: S608 - constants
-        writer.copy(f"COPY {table} ({columns}{extra}) FROM STDIN".encode()) as copy,
-    ):
-        for row in rows:
-            copy.write_row(convert(row))
-            count += 1
-    return count
+def _copied(name: str, table: Table, source: Reader, target: Engine) -> int:
+    """Copy the next rows of a table. Returns their number."""
+    rows = _rows_after(name, table, source, target)
+    with target.transaction(ADMITTING) as writer:
+        named = [_converted(name, dict(zip(table.columns, row, strict=True)), writer) for row in rows]
+        if name == "samples":
+            writer.insert_samples(named)
+        else:
+            writer.insert(name, named)
+    return len(rows)
 
 
-def _unchanged(row: tuple[object, ...]) -> tuple[object, ...]:
+def _rows_after(name: str, table: Table, source: Reader, target: Reader) -> Rows:
+    columns, order = ", ".join(table.columns), ", ".join(table.key)
+    columns = columns.replace("scores", "CAST(scores AS text)")
+    if table.key == ("ROW_ID",):
+        ((count,),) = target.rows(f"SELECT COUNT(*) FROM {name}")  # noqa: S608 - constants
+        sql = f"SELECT {columns} FROM {name} ORDER BY ROW_ID LIMIT :limit OFFSET :count"  # noqa: S608 - constants
+        return source.rows(sql, {"limit": MAX_ROWS_PER_STEP, "count": count})
+    newest = ", ".join(f"{column} DESC" for column in table.key)
+    last = target.rows(f"SELECT {order} FROM {name} ORDER BY {newest} LIMIT 1")  # noqa: S608 - constants
+    values: dict[str, object] = {"limit": MAX_ROWS_PER_STEP}
+    after = "TRUE"
+    if last:
+        values |= {f"last_{column}": value for column, value in zip(table.key, last[0], strict=True)}
+        after = f"({order}) > ({', '.join(f':last_{column}' for column in table.key)})"
+    if name == "tallies":
+        return source.rows(_SUMMED.format(after), values)
+    sql = f"SELECT {columns} FROM {name} WHERE {after} ORDER BY {order} LIMIT :limit"  # noqa: S608 - constants
+    return source.rows(sql, values)
+
+
+def _converted(name: str, row: dict[str, object], writer: Writer) -> Mapping[str, object]:
+    """Return a row as both engines take it."""
+    if name in ("samples", "verdicts"):
+        at = row["at"]
+        row |= writer.part(at) if isinstance(at, float | int) else {}
+    if name == "verdicts":
+        row["scores"] = _scores(row["scores"])
+    if name == "spending":
+        row["settled"] = bool(row["settled"])
+    if name == "tallies":
+        row |= dict.fromkeys(writer.slot, 0)
     return row
 
 
-def _with_slot(row: tuple[object, ...]) -> tuple[object, ...]:
-    return (*row, 0)
-
-
-def _with_boolean(row: tuple[object, ...]) -> tuple[object, ...]:
-    return (*row[:-1], bool(row[-1]))
-
-
-def _with_valid_scores(row: tuple[object, ...]) -> tuple[object, ...]:
-    """Leave out scores that are damaged: PostgreSQL stores valid JSON only."""
-    *others, scores, trace_id, line = row
+def _scores(stored: object) -> str | None:
+    """Return scores with the mark of a reading again at their begin; damaged ones are left out."""
     try:
-        valid = isinstance(scores, str | bytes) and isinstance(orjson.loads(scores), dict)
-    except (ValueError, TypeError):
-        valid = False
-    return (*others, scores if valid else None, trace_id, line)
+        scores = orjson.loads(stored) if isinstance(stored, str | bytes) else None
+    except ValueError:
+        return None
+    if not isinstance(scores, dict):
+        return None
+    mark = {"rejudged": scores.pop("rejudged")} if "rejudged" in scores else {}
+    return orjson.dumps({**mark, **scores}).decode()
 
 
-_CONVERSIONS: dict[str, Callable[[tuple[object, ...]], tuple[object, ...]]] = {
-    "tallies": _with_slot,
-    "spending": _with_boolean,
-    "verdicts": _with_valid_scores,
-}
-
-
-def _copy_states(reader: ReadConnection, writer: Writer) -> int:
-    """Copy saved states; those that SQL reads are stored as columns, and ids of keys as they are."""
+def _copy_states(source: Reader, writer: Writer) -> int:
+    """Copy saved states. The ids of keys are a text in SQLite, which SQL reads, and bytes in PostgreSQL."""
     count = 0
-    for name, body in _states(reader):
-        writer.execute(
-            "INSERT INTO states (name, body) VALUES (%s, %s) ON CONFLICT (name) DO UPDATE SET body = excluded.body",
-            (name, body),
-        )
+    for name, body in _states(source):
+        plain = name == KEY_STATE and not writer.slot
+        writer.execute(REMEMBER, {"name": name, "body": body.decode("ascii", "replace") if plain else body})
         count += 1
-    until, seq = reader.rows(PRUNED_UNTIL), reader.rows(PRUNED_SEQ)
-    if until and seq:
-        set_pruned(writer, float(until[0][0]), int(seq[0][0]))
     return count
 
 
-def _states(reader: ReadConnection) -> Iterator[tuple[str, bytes]]:
-    for name, body in reader.rows("SELECT name, body FROM states ORDER BY name"):
-        if isinstance(body, bytes):
+def _states(source: Reader) -> Iterator[tuple[str, bytes]]:
+    for name, body in source.rows("SELECT name, body FROM states ORDER BY name"):
+        if name == KEY_STATE:
+            yield name, body if isinstance(body, bytes) else str(body).encode("ascii", "replace")
+        elif isinstance(body, bytes) and name not in _OF_ENGINE:
             yield name, body
-        elif name == KEY_STATE:
-            yield name, str(body).encode("ascii", "replace")

@@ -1,4 +1,4 @@
-"""Limits that all kinds of stores have in common."""
+"""Constants that all kinds of stores have in common."""
 
 from __future__ import annotations
 
@@ -12,3 +12,6 @@ MAX_SPENDING_AGE_SECONDS = 8 * DAY  # one day more than the longest useful cap
 COMPACT_AFTER_SECONDS = 600.0
 EARLY_SECONDS = 3600.0  # feedback waits for its answer for so long
 MAX_EARLY = 10_000
+
+REJUDGED_MARK = '{"rejudged":true'
+"""Begin of the scores of a verdict of a reading again. No quantity has this name: see `core.scores.RESERVED`."""

@@ -1,51 +1,95 @@
-"""What both kinds of store share of `ports.RejudgeStore`: SQL of candidates, and the mark of verdicts."""
+"""Answers that another judge reads again: the candidates, and the verdicts, which are marked in their scores."""
 
 from __future__ import annotations
 
+import math
+from collections import Counter
+from collections.abc import Collection, Sequence
+
+from ragwatch.core.sample import Draw
+from ragwatch.core.tally import Tallies, Tally
+from ragwatch.core.trends import score_sums
 from ragwatch.core.verdict import Verdict
 from ragwatch.ports import RejudgeCandidate, RejudgeQuery
-from ragwatch.stores.rows import VerdictRow, raises_store_error, text, verdict_row
+from ragwatch.stores import replies
+from ragwatch.stores.answer_terms import Rules
+from ragwatch.stores.counting import add_tallies
+from ragwatch.stores.engine import JUDGING, SEQUENCES, UNBIASED, Component
+from ragwatch.stores.limits import REJUDGED_MARK
+from ragwatch.stores.rows import VerdictRow, draw_of, raises_store_error, single_number, text, verdict_row
+from ragwatch.stores.settling import insert_verdicts
+from ragwatch.stores.trends import add_sums
 
-MARK = '{"rejudged":true'
-"""Begin of the scores of such a verdict, as text. No quantity has this name: see `core.scores.RESERVED`."""
+_CANDIDATES = (
+    "SELECT v.key, v.at, s.body <> DROPPED, o.version, REJUDGED(o.), w.key IS NOT NULL"  # noqa: S608 - constants
+    " FROM verdicts v LEFT JOIN samples s ON s.key = v.key"
+    " LEFT JOIN verdicts o ON o.key = v.key AND o.judge = :judge"
+    " LEFT JOIN work w ON w.key = v.key AND w.judge = :judge"
+    f" WHERE v.judge = :of AND v.at >= :since AND v.at < :until AND {UNBIASED}"
+)
+_FIRST = (
+    "SELECT MIN(at) FROM (SELECT o.at FROM verdicts o WHERE o.judge = :judge AND NOT REJUDGED(o.)"
+    " UNION ALL SELECT s.at FROM work w JOIN samples s ON s.key = w.key WHERE w.judge = :judge) AS assigned"
+)
+_DRAWS = (
+    "SELECT v.key, s.source, s.route, s.at, s.body, v.probability FROM verdicts v JOIN samples s ON s.key = v.key"
+    " WHERE v.judge = :judge AND v.key = LIST(:keys) AND s.body <> DROPPED ORDER BY v.at, v.seq"
+)
+_ADDABLE = (
+    "SELECT s.key FROM samples s WHERE s.key = LIST(:keys) AND s.body <> DROPPED"
+    " AND NOT EXISTS (SELECT 1 FROM verdicts v WHERE v.key = s.key AND v.judge = :judge)"
+    " AND NOT EXISTS (SELECT 1 FROM work w WHERE w.key = s.key AND w.judge = :judge)"
+)
 
 
-def rejudged_row(verdict: Verdict) -> VerdictRow:
+class Rejudging(Component):
+    """Implements `ports.RejudgeStore`."""
+
+    rules: Rules
+
+    def rejudge_candidates(self, query: RejudgeQuery) -> list[RejudgeCandidate]:
+        """See `RejudgeReader.rejudge_candidates`."""
+        names = ("judge", "of", "since", "until") if query.route is None else ("judge", "of", "since", "until", "route")
+        route = "" if query.route is None else " AND v.route = :route"
+        values = {name: getattr(query, name) for name in names}
+        stored = self.engine.pages.rows(f"{_CANDIDATES}{route} ORDER BY v.at, v.seq", values)
+        return [_candidate_of(row) for row in stored]
+
+    def first_reading(self, judge: str) -> float:
+        """See `RejudgeReader.first_reading`."""
+        first = single_number(self.engine.pages.rows(_FIRST, {"judge": judge}))
+        return math.inf if first is None else first
+
+    def draws_of(self, judge: str, keys: Collection[str]) -> list[Draw]:
+        """See `RejudgeReader.draws_of`."""
+        return [draw_of(row) for row in self.engine.pages.rows(_DRAWS, {"judge": judge, "keys": sorted(keys)})]
+
+    def add_rejudged(self, verdicts: Sequence[Verdict], *, charted_before: float) -> int:
+        """See `RejudgeStore.add_rejudged`."""
+        counts: Tallies = Counter()
+        addable = set[tuple[str, str]]()
+        with self.engine.transaction(JUDGING) as writer:
+            writer.lock(SEQUENCES)  # as follow-ups of a cascade do, so that neither misses what the other writes
+            for judge in {one.reading.judge for one in verdicts}:
+                keys = [one.draw.key for one in verdicts if one.reading.judge == judge]
+                addable |= {(key, judge) for (key,) in writer.rows(_ADDABLE, {"keys": keys, "judge": judge})}
+            new = [one for one in verdicts if (one.draw.key, one.reading.judge) in addable]
+            insert_verdicts(writer, new, row=_rejudged_row)
+            replies.add(writer, new, self.rules.texts)
+            counts.update((Tally.REJUDGED, (one.reading.judge,)) for one in new)
+            add_tallies(writer, counts)
+            add_sums(writer, score_sums(one for one in new if one.draw.at < charted_before))
+        return len(new)
+
+
+def _rejudged_row(verdict: Verdict) -> VerdictRow:
     """Return the columns of table `verdicts` for a verdict with the mark."""
     row = verdict_row(verdict)
-    return {**row, "scores": f"{MARK},{text(row['scores']).removeprefix('{')}"}
-
-
-def candidates_statement(
-    query: RejudgeQuery, *, mark: str, has_texts: str, rejudged: str, unbiased: str
-) -> tuple[str, list[object]]:
-    """Return SQL and parameters of the candidates; `candidate_of` decodes the rows.
-
-    Args:
-        query: Which ones.
-        mark: Placeholder of a parameter.
-        has_texts: Condition on the sample `s`.
-        rejudged: Condition on the verdict `o`.
-        unbiased: Condition on the verdict `v`, which leaves out times of which retention has deleted some answers.
-    """
-    where = [f"v.judge = {mark}", f"v.at >= {mark}", f"v.at < {mark}", unbiased]
-    parameters: list[object] = [query.judge, query.judge, query.of, query.since, query.until]
-    if query.route is not None:
-        where.append(f"v.route = {mark}")
-        parameters.append(query.route)
-    sql = (
-        f"SELECT v.key, v.at, {has_texts}, o.version, {rejudged}, w.key IS NOT NULL"  # noqa: S608 - constants
-        " FROM verdicts v LEFT JOIN samples s ON s.key = v.key"
-        f" LEFT JOIN verdicts o ON o.key = v.key AND o.judge = {mark}"
-        f" LEFT JOIN work w ON w.key = v.key AND w.judge = {mark}"
-        f" WHERE {' AND '.join(where)} ORDER BY v.at, v.seq"
-    )
-    return sql, parameters
+    return {**row, "scores": f"{REJUDGED_MARK},{text(row['scores']).removeprefix('{')}"}
 
 
 @raises_store_error
-def candidate_of(row: tuple[str, float, object, str | None, object, object]) -> RejudgeCandidate:
-    """Decode a row of `candidates_statement`."""
+def _candidate_of(row: tuple[str, float, object, str | None, object, object]) -> RejudgeCandidate:
     key, at, has_texts, version, rejudged, waiting = row
     return RejudgeCandidate(
         key=key,
@@ -54,12 +98,4 @@ def candidate_of(row: tuple[str, float, object, str | None, object, object]) -> 
         version=version,
         rejudged=bool(rejudged),
         waiting=bool(waiting),
-    )
-
-
-def first_statement(*, mark: str, rejudged: str) -> str:
-    """Return SQL of the time of the oldest answer that was assigned to a judge, which is given twice."""
-    return (
-        f"SELECT MIN(at) FROM (SELECT o.at FROM verdicts o WHERE o.judge = {mark} AND NOT {rejudged}"  # noqa: S608 - constants
-        f" UNION ALL SELECT s.at FROM work w JOIN samples s ON s.key = w.key WHERE w.judge = {mark}) AS assigned"
     )

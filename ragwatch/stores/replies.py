@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from ragwatch.core.verdict import Judged, Verdict
 from ragwatch.errors import StoreError
+from ragwatch.stores.engine import Reader, Writer
 from ragwatch.stores.kept_texts import Texts
 from ragwatch.stores.rows import pack, unpack
 
 MAX_BYTES = 32 * 1024  # of the replies to all calls about one answer
 
 
-def replies_to_store(verdicts: Iterable[Verdict], texts: Texts) -> list[tuple[str, str, bytes]]:
-    """Return key, judge and packed replies of the verdicts that have some; none if no texts are kept."""
-    if texts is Texts.NONE:
-        return []
-    judged = [one for one in verdicts if isinstance(one, Judged) and one.evidence.replies]
-    return [(one.draw.key, one.reading.judge, _packed(one.evidence.replies)) for one in judged]
+_BY_SEQ = "SELECT body FROM replies WHERE seq = :seq"
+_ADD = (
+    "INSERT INTO replies (seq, key, body) SELECT v.seq, v.key, :body FROM verdicts v"
+    " JOIN SAMPLE_KEYS k ON k.key = v.key WHERE v.key = :key AND v.judge = :judge"
+)
 
 
-def _packed(replies: Iterable[str]) -> bytes:
-    return pack({"replies": cut(replies, MAX_BYTES)})
+def add(writer: Writer, verdicts: Iterable[Verdict], texts: Texts) -> None:
+    """Add the replies behind verdicts, within the transaction that stores these; none if no texts are kept."""
+    judged = [one for one in verdicts if isinstance(one, Judged) and one.evidence.replies and texts is not Texts.NONE]
+    for one in sorted(judged, key=lambda one: one.draw.key):
+        body = writer.seal(pack({"replies": cut(one.evidence.replies, MAX_BYTES)}))
+        writer.execute(_ADD, {"body": body, "key": one.draw.key, "judge": one.reading.judge})
+
+
+def remove(writer: Writer, keys: Sequence[str]) -> None:
+    """Remove the replies about answers."""
+    writer.execute("DELETE FROM replies WHERE REPLIED(:keys)", {"keys": list(keys)})
 
 
 def cut(replies: Iterable[str], max_bytes: int) -> list[str]:
@@ -41,9 +50,9 @@ def cut(replies: Iterable[str], max_bytes: int) -> list[str]:
     return kept
 
 
-def stored_replies(rows: Iterable[tuple[bytes]]) -> tuple[str, ...]:
-    """Decode the packed replies of at most one row; none if they are damaged."""
+def stored_replies(reader: Reader, seq: int) -> tuple[str, ...]:
+    """Read the replies behind a verdict; none if they are damaged."""
     try:
-        return tuple(str(text) for (body,) in rows for text in unpack(body)["replies"])
+        return tuple(str(text) for (body,) in reader.rows(_BY_SEQ, {"seq": seq}) for text in unpack(body)["replies"])
     except (StoreError, LookupError, TypeError):
         return ()

@@ -19,7 +19,7 @@ from ragwatch.core.verdict_line import VerdictLine, verdict_line
 from ragwatch.errors import StoreError
 from ragwatch.model.quantities import Quantity, is_quantity_name, quantity_of
 from ragwatch.model.stages import Stage
-from ragwatch.ports import Part, Query, ScoreRow
+from ragwatch.ports import Part, ScoreRow
 from ragwatch.stores.texts import damaged_text
 
 Stored = TypeVar("Stored")
@@ -188,21 +188,10 @@ def criteria_in(scores: Mapping[str, object]) -> tuple[str, ...]:
     return tuple(name for name in known if isinstance(name, str) and is_quantity_name(name))
 
 
-CONDITIONS = {
-    "labelled": "EXISTS (SELECT 1 FROM labels l WHERE l.key = v.key)",
-    "disputed": "EXISTS (SELECT 1 FROM verdicts o WHERE o.at = v.at AND o.key = v.key"
-    " AND o.judge <> v.judge AND o.stage <> v.stage)",
-}
-"""What a search asks of other rows, by field of `Query`; each is looked up by the key of the sample."""
-
-
-def conditions_of(query: Query) -> list[str]:
-    """Conditions of a search on other rows."""
-    asked = {name: wanted for name in CONDITIONS if (wanted := getattr(query, name)) is not None}
-    return [CONDITIONS[name] if wanted else f"NOT {CONDITIONS[name]}" for name, wanted in asked.items()]
-
-
-SCORE_COLUMNS = "seq, key, at, route, judge, version, probability, scores, reason, trace_id, stage"
+SCORE_COLUMNS = (
+    "v.seq, v.key, v.at, v.route, v.judge, v.version, v.probability, CAST(v.scores AS text), v.reason, v.trace_id,"
+    " v.stage"
+)
 ScoreCells = tuple[int, str, float, str, str, str, float, str | None, str | None, str | None, str | None]
 """A row of `SCORE_COLUMNS` that is not damaged."""
 

@@ -96,7 +96,7 @@ def ragwatch(tmp_path: Path, logs: list[Path]) -> Iterator[LimitedProcess]:
 def stored(folder: Path) -> list[str]:
     """Ids of everything that was drawn, by the daemon that has ended."""
     with closing(SqliteStore(folder / "state")) as store:
-        return sorted(unpack(body)["id"] for (body,) in store._reader.rows("SELECT body FROM samples"))
+        return sorted(unpack(body)["id"] for (body,) in store.engine._reader.rows("SELECT body FROM samples"))
 
 
 def open_files(process: int) -> list[str]:

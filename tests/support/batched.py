@@ -124,7 +124,7 @@ class Life:
     ) -> None:
         self.provider, self.clock = provider, provider.clock
         self.store = SqliteStore(state)
-        self.store._writer = MortalConnection(self.store._writer, provider.fate)  # type: ignore[assignment]
+        self.store.engine._writer = MortalConnection(self.store.engine._writer, provider.fate)  # type: ignore[assignment]
         self.telemetry = telemetry or Telemetry()
         purse = StoredBudgetAccount(JUDGE, caps, self.store, self.clock)
         context = JudgeContext(self.telemetry, purse, self.clock, frozenset({quantity}))

@@ -124,7 +124,7 @@ class MortalDaemon:
         """A new life, from what is on disk."""
         self.fate = Fate()
         self.store = self._store_kind(self._state)
-        self.store._writer = MortalConnection(self.store._writer, self.fate)  # type: ignore[assignment]
+        self.store.engine._writer = MortalConnection(self.store.engine._writer, self.fate)  # type: ignore[assignment]
         if self.full:
             self.fill()
         self.source = MortalTail(self._options, clock=lambda: self.now, descriptors=self._descriptors)
@@ -169,13 +169,13 @@ class MortalDaemon:
     def fill(self) -> None:
         """No further page fits on the disk."""
         self.full = True
-        pages = self.store._writer.execute("PRAGMA page_count").fetchone()[0]
-        self.store._writer.execute(f"PRAGMA max_page_count={pages}")
+        pages = self.store.engine._writer.execute("PRAGMA page_count").fetchone()[0]
+        self.store.engine._writer.execute(f"PRAGMA max_page_count={pages}")
 
     def free(self) -> None:
         """There is space again."""
         self.full = False
-        self.store._writer.execute(f"PRAGMA max_page_count={FREE_PAGES}")
+        self.store.engine._writer.execute(f"PRAGMA max_page_count={FREE_PAGES}")
 
     def judge(self, count: int, *, able: bool = True) -> int:
         """The judge settles some of what waits. Returns how many."""

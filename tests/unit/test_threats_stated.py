@@ -84,7 +84,7 @@ async def test_x4_secrets_in_1000_lines_reach_neither_disk_nor_provider(
                 await judge.read(draw.sample)
             clock.at += 100_000.0  # so that the circuit breaker is closed again
         await judge.close()
-    store._checkpoint()
+    store.engine.checkpoint()
     left = (
         repr(draws)
         + json.dumps(sent)

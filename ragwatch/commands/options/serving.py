@@ -139,14 +139,15 @@ def store() -> None:
 
 
 class StoreCopyArguments(Arguments):
-    """Copy the SQLite state in the directory STATE to the empty PostgreSQL store that the file CONFIG names.
+    """Copy the SQLite state in the directory SOURCE to the empty PostgreSQL store that the file TARGET names, or back.
 
-    Stop ragwatch before. Everything is copied in one transaction: counters, verdicts, labels, costs, saved states and
-    the secret of sampling. STATE is not changed.
+    The other way, SOURCE is the configuration and TARGET a new state directory. Stop ragwatch before. Everything is
+    copied: counters, verdicts, labels, costs, saved states and the secret of sampling. SOURCE is not changed. A copy
+    that was cut short goes on when the same command is run again; until then ragwatch does not start with TARGET.
     """
 
-    state: Path = argument(type=CONFIG, metavar="STATE")
-    path: Path = argument(type=CONFIG, metavar="CONFIG")
+    source: Path = argument(type=CONFIG, metavar="SOURCE")
+    target: Path = argument(type=CONFIG, metavar="TARGET")
 
 
 copy = LazyCommand(StoreCopyArguments, "ragwatch.commands.store_copy:copy", "copy")

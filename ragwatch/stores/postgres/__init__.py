@@ -7,15 +7,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ragwatch.errors import ConfigError
+from ragwatch.errors import ConfigError, StoreError
 from ragwatch.ports import Store
 from ragwatch.stores.lock import StateLock, worker_name
 from ragwatch.stores.postgres.options import EXTRA, Options
 
 if TYPE_CHECKING:
-    from ragwatch.stores.postgres.connections import Target
+    from ragwatch.stores.postgres.connections import PostgresEngine, Target
+    from ragwatch.stores.postgres.postgres_store import PostgresStore
 
-__all__ = ["Options", "build", "connected", "describe", "make_views", "views_text"]
+__all__ = ["Options", "build", "connected", "describe", "make_views", "views_text", "without_keys"]
 
 
 def build(options: Options, state: Path) -> Store:
@@ -27,13 +28,19 @@ def build(options: Options, state: Path) -> Store:
     """
     lock = StateLock(state)
     try:
-        return connected(options, lock, worker_name(state))
+        store = connected(options, lock, worker_name(state))
     except BaseException:
         lock.close()
         raise
+    try:
+        store.refuse_half_copied()
+    except StoreError:
+        store.close()
+        raise
+    return store
 
 
-def connected(options: Options, state: StateLock | None = None, name: str | None = None) -> Store:
+def connected(options: Options, state: StateLock | None = None, name: str | None = None) -> PostgresStore:
     """Open the database beside running workers, without a state directory unless its lock is given.
 
     Args:
@@ -46,11 +53,22 @@ def connected(options: Options, state: StateLock | None = None, name: str | None
         StoreError: The server cannot be reached, or the database cannot be used.
     """
     with _extra():
-        from ragwatch.stores.postgres.store import PostgresStore  # noqa: PLC0415 - an extra
+        from ragwatch.stores.postgres import postgres_store  # noqa: PLC0415 - an extra
     cipher, search = options.cipher(), options.text_search
-    return PostgresStore(
+    return postgres_store.PostgresStore(
         _target(options), state=state, name=name, texts=options.texts, cipher=cipher, text_search=search
     )
+
+
+def without_keys(options: Options) -> PostgresEngine:
+    """Open the database, which `connected` has made ready, without keys: texts are as they are stored.
+
+    Raises:
+        ConfigError: The extra is not installed.
+    """
+    with _extra():
+        from ragwatch.stores.postgres import connections  # noqa: PLC0415 - an extra
+    return connections.PostgresEngine(_target(options))
 
 
 def describe(options: Options) -> str:
@@ -61,7 +79,7 @@ def describe(options: Options) -> str:
         StoreError: The server cannot be reached, or the database cannot be used.
     """
     with _extra():
-        from ragwatch.stores.postgres.opening import describe_database  # noqa: PLC0415 - an extra
+        from ragwatch.stores.postgres.migrations import describe_database  # noqa: PLC0415 - an extra
     return describe_database(_target(options), options.cipher())
 
 

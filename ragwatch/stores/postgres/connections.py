@@ -6,21 +6,22 @@ A pool of our own, because one that connects in the background reports a wrong p
 from __future__ import annotations
 
 import math
+import random
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Self, TypeVar
 
 import psycopg
 from psycopg.abc import Buffer
 from psycopg.conninfo import make_conninfo
-from psycopg.rows import TupleRow
 from psycopg.types.string import StrBinaryDumper, StrDumper
 
-from ragwatch.errors import StoreError
-from ragwatch.stores.encryption import Cell, TextCipher
+from ragwatch.errors import NotLeadingError, StoreError
+from ragwatch.stores.encryption import TextCipher
+from ragwatch.stores.engine import DamagedRows, Parameters, Row, Rows
 from ragwatch.stores.postgres.failures import (
     GRACE_SECONDS,
     TimedConnection,
@@ -29,6 +30,8 @@ from ragwatch.stores.postgres.failures import (
     reason,
     was_ended_while_idle,
 )
+from ragwatch.stores.postgres.partitions import DAYS, Parts
+from ragwatch.stores.postgres.postgres_writer import PostgresWriter, in_dialect
 
 CONNECT_SECONDS = 10
 LOCK_SECONDS = 10
@@ -36,13 +39,14 @@ IDLE_SECONDS = 30  # a worker that is stopped within a transaction loses its loc
 UNKNOWN_SECONDS = 30.0  # how long the outcome of a COMMIT is asked for after the connection was lost
 RETRY_SECONDS = 0.2
 WALK_ROWS = 100
+SLOTS = 16
+"""Numbers under which several workers count. Higher ones belong to one worker each."""
+_IN_TERM = "SELECT 1 FROM leader WHERE term = :term AND until > clock_timestamp() FOR SHARE"
 NO_ADDRESS = (
     "store: cannot open the database: store.url is not an address; write it as postgresql://USER:PASSWORD@HOST/DATABASE"
     " (characters such as @ and / in a password are percent-encoded)"
 )
 
-Rows = list[TupleRow]
-Writer = psycopg.Cursor
 Value = TypeVar("Value")
 
 
@@ -142,12 +146,17 @@ def unless_in_use() -> Iterator[None]:
             raise
 
 
-class Connections:
+class PostgresEngine:
     """Runs statements on as many connections as are needed at a time, up to a limit.
 
     Args:
         target: Where to connect.
         cipher: Encrypts texts; None stores them as they are.
+
+    Attributes:
+        slot: Number under which this worker counts: one that is shared, unless it has a name.
+        term: Returns the number of the term within which transactions may write; None for no limit.
+        parts: Tells in which partition a row belongs.
     """
 
     def __init__(self, target: Target, *, cipher: TextCipher | None = None) -> None:
@@ -155,6 +164,10 @@ class Connections:
         self._free = threading.Semaphore(target.connections)
         self._idle: list[TimedConnection] = []
         self._closed = threading.Event()
+        self.slot = random.randrange(SLOTS)  # noqa: S311 - not a secret
+        self.term: Callable[[], int | None] | None = None
+        self.parts = Parts(self.days)
+        self.damage = DamagedRows()
 
     @contextmanager
     def _borrowed(self) -> Iterator[TimedConnection]:
@@ -206,22 +219,18 @@ class Connections:
                 self._idle.pop().close()
         return not self._closed.is_set()
 
-    def rows(self, sql: str, parameters: Sequence[object] = (), *, planned_once: bool = True) -> Rows:
-        """Return all rows of a statement, texts decrypted.
+    @property
+    def pages(self) -> Self:
+        """See `Engine.pages`: every statement has a connection of its own."""
+        return self
 
-        Args:
-            sql: The statement.
-            parameters: Its parameters.
-            planned_once: Whether a plan may serve all parameters. For a search, some are rare and others are not.
-
-        Raises:
-            StoreError: The database cannot be read.
-        """
+    def rows(self, sql: str, parameters: Parameters = (), *, planned_once: bool = True) -> Rows:
+        """See `Reader.rows`."""
 
         def run(connection: TimedConnection) -> Rows:
             with connection.cursor(binary=True) as cursor:
                 prepare = None if planned_once else False
-                return self._opened(cursor.execute(sql.encode(), parameters, prepare=prepare).fetchall())
+                return self._opened(cursor.execute(in_dialect(sql), parameters, prepare=prepare).fetchall())
 
         with store_errors("cannot read"):
             return self._reconnecting(run)
@@ -230,49 +239,44 @@ class Connections:
         cipher = self._cipher
         return rows if cipher is None else [tuple(map(cipher.open, row)) for row in rows]
 
-    def walk(self, sql: str, parameters: Sequence[object] = ()) -> Generator[TupleRow, None, None]:
-        """Yield the rows of a statement, a limited number of them in memory at a time.
-
-        Raises:
-            StoreError: The database cannot be read.
-        """
+    def walk(self, sql: str, parameters: Parameters = ()) -> Generator[Row, None, None]:
+        """See `Reader.walk`."""
         with (
             store_errors("cannot read"),
             self._borrowed() as connection,
             connection.transaction(),
             connection.cursor(name="walk", binary=True) as cursor,
         ):
-            cursor.execute(sql.encode(), parameters)
+            cursor.execute(in_dialect(sql), parameters)
             while page := cursor.fetchmany(WALK_ROWS):
                 yield from self._opened(page)
 
     def at_once(self, *statements: str) -> list[Rows]:
-        """Return the rows of several statements, all of one instant.
-
-        Raises:
-            StoreError: The database cannot be read.
-        """
+        """See `Engine.at_once`."""
 
         def run(connection: TimedConnection) -> list[Rows]:
             with connection.transaction():
                 connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
                 with connection.cursor(binary=True) as cursor:
-                    return [self._opened(cursor.execute(sql.encode()).fetchall()) for sql in statements]
+                    return [self._opened(cursor.execute(in_dialect(sql)).fetchall()) for sql in statements]
 
         with store_errors("cannot read"):
             return self._reconnecting(run)
 
     @contextmanager
-    def transaction(self) -> Iterator[Writer]:
+    def transaction(self, reserve: float = 0.0) -> Iterator[PostgresWriter]:
         """Run one transaction. If the connection is lost while it commits, find out whether it took effect.
 
         Raises:
             StoreError: Nothing was written, or, which the message then says, the server does not tell whether it was.
         """
+        if reserve > 0.0:  # rows are inserted that have partitions
+            self.parts.refresh()
         with store_errors("cannot write"), self._borrowed() as lent:
             connection = self._begun(lent)
             try:
-                with connection.cursor(binary=True) as writer:
+                with connection.cursor(binary=True) as cursor:
+                    writer = PostgresWriter(cursor, self._cipher, self.slot, self.parts.of)
                     self._begin(writer)
                     yield writer
                     self._commit(connection)
@@ -283,8 +287,13 @@ class Connections:
                 if connection is not lent:
                     self._give_back(connection)
 
-    def _begin(self, writer: Writer) -> None:
-        """Do what every transaction begins with; here nothing."""
+    def _begin(self, writer: PostgresWriter) -> None:
+        """Refuse a transaction outside of the term within which this engine writes."""
+        if self.term is None:
+            return
+        term = self.term()
+        if term is None or not writer.rows(_IN_TERM, {"term": term}):
+            raise NotLeadingError("store: another worker leads; it does this step")
 
     def _begun(self, lent: TimedConnection) -> TimedConnection:
         """Begin a transaction, on a new connection if this one was lost while it was idle."""
@@ -338,13 +347,9 @@ class Connections:
                 return None
         return None if row is None else row[0]
 
-    def seal(self, body: bytes) -> bytes:
-        """Encrypt a compressed text, if there is a key."""
-        return body if self._cipher is None else self._cipher.seal(body)
-
-    def unseal(self, cell: Cell) -> Cell:
-        """Decrypt a cell, if it is an encrypted text."""
-        return cell if self._cipher is None else self._cipher.open(cell)
+    def days(self) -> list[int]:
+        """Return the days that have partitions."""
+        return [day for (day,) in self.rows(DAYS)]
 
     def rewrite(self, tables: Sequence[str]) -> bool:
         """Write tables again, so that no deleted text remains in their files. Returns False if one is in use.
@@ -366,7 +371,7 @@ class Connections:
                     connection.execute("RESET statement_timeout")
         return True
 
-    def disconnect(self) -> None:
+    def close(self) -> None:
         """Close all connections, those in use once they are given back."""
         self._closed.set()
         while self._idle:

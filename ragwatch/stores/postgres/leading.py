@@ -1,4 +1,7 @@
-"""The part of the PostgreSQL store that elects the leader, and counts by worker.
+"""What several workers share: leases of draws, the leader, counters by worker, and states that any of them may change.
+
+A lease is a time in the row of the draw: it lasts as long as was meant, also if its worker is killed. Times are those
+of the callers, so the clocks of workers must agree to within a fraction of a lease.
 
 A leader leads for a time by the clock of the server, within a numbered term. Its transactions lock the row of the
 leader in shared mode, so that no other worker begins a term while one of them is under way, and write nothing if their
@@ -8,95 +11,161 @@ term is over: a process that was stopped for longer than its time, and wakes, ca
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+import math
+import threading
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from typing import Self
+from uuid import uuid4
 
+from ragwatch.core.sample import Draw
 from ragwatch.core.tally import Tallies
-from ragwatch.errors import NotLeadingError
-from ragwatch.stores import rows
-from ragwatch.stores.postgres.connections import Writer, unless_in_use
-from ragwatch.stores.postgres.queue import PostgresQueue
+from ragwatch.errors import StoreError
+from ragwatch.ports import SavedState
+from ragwatch.stores.engine import Writer
+from ragwatch.stores.notes import RECALL, REMEMBER
+from ragwatch.stores.postgres.connections import PostgresEngine, unless_in_use
+from ragwatch.stores.postgres.locks import STATES
+from ragwatch.stores.rows import pack, tallies_of, unpack
+from ragwatch.stores.store_base import StoreBase
+from ragwatch.stores.texts import damaged_text
 
-FIRST_SLOT = 16
-"""The first number of a worker. Numbers below are shared."""
+KEY_STATE = "sampling key"
 UNSEEN = "interval '1 day'"
 """Time after which what a worker that has ended has counted is counted under number 0."""
 _LEAD = (
     "INSERT INTO leader (holder, term, until)"
-    " VALUES (%(holder)s, 1, clock_timestamp() + make_interval(secs => %(seconds)s))"
+    " VALUES (:holder, 1, clock_timestamp() + make_interval(secs => :seconds))"
     " ON CONFLICT (one) DO UPDATE SET holder = excluded.holder, until = excluded.until,"
     " term = leader.term + (leader.holder <> excluded.holder OR leader.until <= clock_timestamp())::int"
-    " WHERE leader.holder = excluded.holder OR leader.until <= clock_timestamp() OR %(force)s RETURNING term"
+    " WHERE leader.holder = excluded.holder OR leader.until <= clock_timestamp() OR :force RETURNING term"
 )
-_RESIGN = "UPDATE leader SET until = '-infinity' WHERE term = %s"
-_IN_TERM = "SELECT 1 FROM leader WHERE term = %s AND until > clock_timestamp() FOR SHARE"
+_RESIGN = "UPDATE leader SET until = '-infinity' WHERE term = :term"
 _REGISTER = (
-    "INSERT INTO workers (name) VALUES (%s) ON CONFLICT (name) DO UPDATE SET seen = clock_timestamp() RETURNING slot"
+    "INSERT INTO workers (name) VALUES (:name) ON CONFLICT (name) DO UPDATE SET seen = clock_timestamp() RETURNING slot"
 )
 _SEEN = (
-    "INSERT INTO workers (slot, name) OVERRIDING SYSTEM VALUE VALUES (%s, %s) ON CONFLICT (slot) DO UPDATE"
+    "INSERT INTO workers (slot, name) OVERRIDING SYSTEM VALUE VALUES (:slot, :name) ON CONFLICT (slot) DO UPDATE"
     " SET seen = clock_timestamp() WHERE workers.seen < clock_timestamp() - interval '10 minutes'"
 )
-_OWN_TALLIES = "SELECT name, labels, label_names, value FROM tallies WHERE slot = %s"
+_OWN_TALLIES = "SELECT name, labels, label_names, value FROM tallies WHERE slot = :slot"
 _FOLD = (
-    "WITH gone AS (DELETE FROM tallies WHERE slot = %s RETURNING name, labels, label_names, value)"
+    "WITH gone AS (DELETE FROM tallies WHERE slot = :slot RETURNING name, labels, label_names, value)"
     " INSERT INTO tallies (name, labels, slot, label_names, value)"
     " SELECT name, labels, 0, label_names, value FROM gone ORDER BY name, labels"
     " ON CONFLICT (name, labels, slot)"
     " DO UPDATE SET value = tallies.value + excluded.value, label_names = excluded.label_names"
 )
 _UNSEEN_WORKERS = f"SELECT slot FROM workers WHERE seen < clock_timestamp() - {UNSEEN} FOR UPDATE SKIP LOCKED"  # noqa: S608 - constants
+_LEASABLE = (
+    "SELECT w.key, s.source, s.route, s.at, s.body, w.probability FROM work w JOIN samples s ON s.key = w.key"
+    " WHERE w.judge = :judge AND w.batch IS NULL AND w.since < :since AND w.leased_until <= :now"
+    " ORDER BY w.seq LIMIT :limit FOR UPDATE OF w SKIP LOCKED"
+)
+_LEASE = "UPDATE work SET holder = :holder, leased_until = :until WHERE judge = :judge AND key = LIST(:keys)"
+_SHIFT = "UPDATE work SET leased_until = leased_until - :seconds WHERE holder = :holder"
+_RELEASE = "UPDATE work SET holder = NULL, leased_until = '-Infinity' WHERE holder = :holder"
 
 
-class PostgresLeading(PostgresQueue):
-    """Implements `ports.capabilities.ElectsLeader` and `CountsByWorker`."""
+class Sharing(StoreBase):
+    """Implements leases, and `ports.capabilities`: `ElectsLeader`, `CountsByWorker`, `RevisesStates`, `SharesSecret`.
 
-    _name: str | None = None
-    _term: Callable[[], int | None] | None = None
+    Attributes:
+        holder: Name of this worker in its leases.
+    """
+
+    engine: PostgresEngine
+
+    def __init__(self, engine: PostgresEngine) -> None:
+        self.engine = engine
+        self.holder = uuid4().hex
+        self._name: str | None = None
+        self._leasing = threading.Lock()
+        self._leased_at = -math.inf
+
+    def lease(self, judge: str, limit: int, *, now: float, seconds: float, before: float | None = None) -> list[Draw]:
+        """See `Store.lease`."""
+        values = {"judge": judge, "since": math.inf if before is None else before, "now": now, "limit": limit}
+        with self._leasing, self.engine.transaction() as writer:
+            # If the clock is set back, leases are moved with it; otherwise they would last that much longer.
+            if now < self._leased_at:
+                writer.execute(_SHIFT, {"seconds": self._leased_at - now, "holder": self.holder})
+            draws = self.leased(writer.rows(_LEASABLE, values))
+            self._lease(writer, judge, [draw.key for draw in draws], now + seconds)
+            self._leased_at = now
+        return draws
+
+    def postpone(self, judge: str, keys: Collection[str], until: float) -> None:
+        """See `Store.postpone`."""
+        with self.engine.transaction() as writer:
+            self._lease(writer, judge, sorted(keys), until)
+
+    def _lease(self, writer: Writer, judge: str, keys: list[str], until: float) -> None:
+        if keys:
+            writer.execute(_LEASE, {"holder": self.holder, "until": until, "judge": judge, "keys": keys})
+
+    def release(self) -> None:
+        """Return what this worker has leased or postponed to the queue, at its end."""
+        with suppress(StoreError), self.engine.transaction() as writer:  # without the server, leases expire
+            writer.execute(_RELEASE, {"holder": self.holder})
 
     def register(self, name: str) -> None:
         """Count under the number of the worker of this name, a new one at its first start."""
-        with self.transaction() as writer:
-            ((self._slot,),) = writer.execute(_REGISTER, (name,)).fetchall()
+        with self.engine.transaction() as writer:
+            ((self.engine.slot,),) = writer.rows(_REGISTER, {"name": name})
         self._name = name
 
     def lead(self, seconds: float, *, force: bool = False) -> int | None:
         """See `ElectsLeader.lead`. Also tells the other workers that this one exists."""
-        row = None
-        with unless_in_use(), self.transaction() as writer:
+        terms: list[tuple[int]] = []
+        with unless_in_use(), self.engine.transaction() as writer:
             if self._name is not None:
-                writer.execute(_SEEN, (self._slot, self._name))
-            row = writer.execute(_LEAD, {"holder": self.holder, "seconds": seconds, "force": force}).fetchone()
-        return None if row is None else int(row[0])
+                writer.execute(_SEEN, {"slot": self.engine.slot, "name": self._name})
+            terms = writer.rows(_LEAD, {"holder": self.holder, "seconds": seconds, "force": force})
+        return int(terms[0][0]) if terms else None
 
     def resign(self, term: int) -> None:
         """See `ElectsLeader.resign`."""
-        with self.transaction() as writer:
-            writer.execute(_RESIGN, (term,))
+        with self.engine.transaction() as writer:
+            writer.execute(_RESIGN, {"term": term})
 
     def fenced(self, term: Callable[[], int | None]) -> Self:
         """See `ElectsLeader.fenced`. Connections and everything else are shared with this store."""
         fenced = copy.copy(self)
-        fenced.within(term)
+        fenced.engine = copy.copy(self.engine)
+        fenced.engine.term = term
         return fenced
-
-    def within(self, term: Callable[[], int | None]) -> None:
-        """Refuse transactions outside of the term that `term` returns."""
-        self._term = term
-
-    def _begin(self, writer: Writer) -> None:
-        if self._term is None:
-            return
-        term = self._term()
-        if term is None or writer.execute(_IN_TERM, (term,)).fetchone() is None:
-            raise NotLeadingError("store: another worker leads; it does this step")
 
     def own_tallies(self) -> Tallies:
         """See `CountsByWorker.own_tallies`."""
-        return rows.tallies_of(self.rows(_OWN_TALLIES, (self._slot,)))
+        return tallies_of(self.engine.rows(_OWN_TALLIES, {"slot": self.engine.slot}))
 
-    def _fold_workers(self, writer: Writer) -> None:
-        """Count under number 0 what workers have counted that ended more than a day ago."""
-        for (slot,) in writer.execute(_UNSEEN_WORKERS).fetchall():
-            writer.execute(_FOLD, (slot,))
-            writer.execute("DELETE FROM workers WHERE slot = %s", (slot,))
+    def revise(self, name: str, change: Callable[[SavedState | None], Mapping[str, object] | None]) -> SavedState:
+        """See `RevisesStates.revise`."""
+        with self.engine.transaction() as writer:
+            writer.lock(STATES, name)
+            stored = writer.rows(RECALL, {"name": name})
+            state = unpack(stored[0][0]) if stored else None
+            revised = change(state)
+            if revised is None:
+                return state
+            writer.execute(REMEMBER, {"name": name, "body": writer.seal(pack(revised))})
+        return revised
+
+    def shared_secret(self, ours: bytes) -> bytes:
+        """See `SharesSecret.shared_secret`."""
+        with self.engine.transaction() as writer:
+            row = {"name": KEY_STATE, "body": writer.seal(pack({"secret": ours.hex()}))}
+            writer.insert("states", [row], "ON CONFLICT (name) DO NOTHING")
+        stored = self.recall(KEY_STATE) or {}
+        try:
+            return bytes.fromhex(stored["secret"])
+        except (LookupError, TypeError, ValueError) as error:
+            raise damaged_text(error) from error
+
+
+def fold_workers(writer: Writer) -> None:
+    """Count under number 0 what workers have counted that ended more than a day ago."""
+    for (slot,) in writer.rows(_UNSEEN_WORKERS):
+        writer.execute(_FOLD, {"slot": slot})
+        writer.execute("DELETE FROM workers WHERE slot = :slot", {"slot": slot})

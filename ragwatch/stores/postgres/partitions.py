@@ -11,10 +11,10 @@ import time
 from collections.abc import Callable, Collection
 
 from ragwatch.ports import Retention
+from ragwatch.stores.engine import SEQUENCES, Writer
 from ragwatch.stores.limits import DAY
-from ragwatch.stores.postgres.connections import Writer
-from ragwatch.stores.postgres.locks import PARTITIONS, SEQUENCES, lock
-from ragwatch.stores.postgres.pruning import LAST, PRUNED_UNTIL, set_pruned
+from ragwatch.stores.postgres.locks import PARTITIONS
+from ragwatch.stores.retention import set_pruned
 
 REST = -1
 AHEAD_DAYS = 3
@@ -33,18 +33,18 @@ _INDEXES = (
     "CREATE INDEX ON verdicts_d{day} (at, seq)",
     "CREATE INDEX ON verdicts_d{day} (failing, at)",
 )
-_KEEP_VERDICTS = "UPDATE verdicts SET part = -1 WHERE part = %s AND failing = 1 AND at >= %s"
+_KEEP_VERDICTS = "UPDATE verdicts SET part = -1 WHERE part = :day AND failing = 1 AND at >= :oldest"
 _KEEP_SAMPLES = (
-    "WITH kept AS (UPDATE samples s SET part = -1 WHERE part = %(day)s"
+    "WITH kept AS (UPDATE samples s SET part = -1 WHERE part = :day"
     " AND (EXISTS (SELECT 1 FROM work w WHERE w.key = s.key)"
-    " OR EXISTS (SELECT 1 FROM verdicts v WHERE v.key = s.key AND v.part <> %(day)s)) RETURNING key)"
+    " OR EXISTS (SELECT 1 FROM verdicts v WHERE v.key = s.key AND v.part <> :day)) RETURNING key)"
     " UPDATE sample_keys k SET part = -1 FROM kept WHERE k.key = kept.key"
 )
-_DELETED = "SELECT count(*), max(at) FROM verdicts WHERE part = %s"
+_DELETED = "SELECT count(*), max(at) FROM verdicts WHERE part = :day"
 _DROP = ("ALTER TABLE {table} DETACH PARTITION {table}_d{day}", "DROP TABLE {table}_d{day}")
-_FORGET_KEYS = "DELETE FROM sample_keys WHERE part = %s"
-_FORGET_FEEDBACK = "DELETE FROM feedback f USING samples s WHERE s.key = f.key AND s.part = %s"
-_FORGET_TRAITS = "DELETE FROM traits t USING samples s WHERE s.key = t.key AND s.part = %s"
+_FORGET_KEYS = "DELETE FROM sample_keys WHERE part = :day"
+_FORGET_FEEDBACK = "DELETE FROM feedback f USING samples s WHERE s.key = f.key AND s.part = :day"
+_FORGET_TRAITS = "DELETE FROM traits t USING samples s WHERE s.key = t.key AND s.part = :day"
 
 
 def day_of(at: float) -> int:
@@ -59,17 +59,17 @@ def day_of(at: float) -> int:
 def make(writer: Writer, now: float) -> None:
     """Make the partitions of this day, the one before and the next ones."""
     writer.execute(f"SET LOCAL lock_timeout = '{LOCK_SECONDS}s'")
-    lock(writer, PARTITIONS)
-    existing = {day for (day,) in writer.execute(DAYS).fetchall()}
+    writer.lock(PARTITIONS)
+    existing = {day for (day,) in writer.rows(DAYS)}
     for day in range(day_of(now) - 1, day_of(now) + AHEAD_DAYS):
         if day in existing:
             continue
         for table in ("samples", "verdicts"):
-            writer.execute(_NEW.format(table=table, day=day).encode())
+            writer.execute(_NEW.format(table=table, day=day))
         for index in _INDEXES:
-            writer.execute(index.format(day=day).encode())
+            writer.execute(index.format(day=day))
         for table in ("samples", "verdicts"):
-            writer.execute(_ATTACH.format(table=table, day=day).encode())
+            writer.execute(_ATTACH.format(table=table, day=day))
 
 
 def over(days: Collection[int], retention: Retention, now: float) -> list[int]:
@@ -84,7 +84,7 @@ def over(days: Collection[int], retention: Retention, now: float) -> list[int]:
 def keep(writer: Writer, day: int, retention: Retention, now: float) -> None:
     """Move what outlives a day to the rest."""
     writer.execute("SET LOCAL statement_timeout = 0")
-    writer.execute(_KEEP_VERDICTS, (day, now - retention.failing_days * DAY))
+    writer.execute(_KEEP_VERDICTS, {"day": day, "oldest": now - retention.failing_days * DAY})
     writer.execute(_KEEP_SAMPLES, {"day": day})
 
 
@@ -92,18 +92,16 @@ def drop(writer: Writer, day: int, retention: Retention, now: float) -> int:
     """Drop a day, after what outlives it has moved. Returns the number of deleted verdicts."""
     writer.execute(f"SET LOCAL lock_timeout = '{LOCK_SECONDS}s'")
     keep(writer, day, retention, now)
-    writer.execute(_FORGET_FEEDBACK, (day,))
-    writer.execute(_FORGET_TRAITS, (day,))
-    writer.execute(_FORGET_KEYS, (day,))
-    ((count, newest),) = writer.execute(_DELETED, (day,)).fetchall()
+    writer.execute(_FORGET_FEEDBACK, {"day": day})
+    writer.execute(_FORGET_TRAITS, {"day": day})
+    writer.execute(_FORGET_KEYS, {"day": day})
+    ((count, newest),) = writer.rows(_DELETED, {"day": day})
     if newest is not None:
-        lock(writer, SEQUENCES)
-        before = writer.execute(PRUNED_UNTIL).fetchone() or (newest,)
-        ((last,),) = writer.execute(LAST).fetchall()
-        set_pruned(writer, min(now, max(before[0], newest)), int(last))
+        writer.lock(SEQUENCES)
+        set_pruned(writer, newest, now)
     for table in ("verdicts", "samples"):
         for statement in _DROP:
-            writer.execute(statement.format(table=table, day=day).encode())
+            writer.execute(statement.format(table=table, day=day))
     return int(count)
 
 

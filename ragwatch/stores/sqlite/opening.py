@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ragwatch.errors import StoreError
-from ragwatch.stores.encryption import KEY_STATE, Cell, TextCipher, new_key_ids
+from ragwatch.stores.encryption import KEY_STATE, TextCipher, new_key_ids
 from ragwatch.stores.lock import PRIVATE, write_private
 from ragwatch.stores.sqlite.disk import FAILURES, TEMPORARY, advice, reason, use_own_temporary_files
 from ragwatch.stores.sqlite.schema import prepare, version_of
@@ -39,6 +39,7 @@ def open_writer(path: Path, cipher: TextCipher | None = None) -> sqlite3.Connect
         try:
             path.with_name(TEMPORARY).mkdir(mode=0o700, exist_ok=True)
             use_own_temporary_files(writer, path)
+            writer.create_function("unhex", 1, bytes.fromhex, deterministic=True)
             check_content(writer, path, marker)
             prepare(writer)
             _register_keys(writer, cipher)
@@ -98,7 +99,7 @@ def _write_marker(marker: Path) -> None:
 
 
 def _register_keys(writer: sqlite3.Connection, cipher: TextCipher | None) -> None:
-    """Check the keys, record the one that is written with, and make `seal` a function of SQL.
+    """Check the keys, and record the one that is written with.
 
     Raises:
         ConfigError: A key is missing or wrong.
@@ -111,8 +112,3 @@ def _register_keys(writer: sqlite3.Connection, cipher: TextCipher | None) -> Non
     ids = new_key_ids(rows, cipher)
     if ids is not None:  # as plain JSON: it is read without a key
         writer.execute("INSERT OR REPLACE INTO states (name, body) VALUES (?, ?)", (KEY_STATE, ids))
-    writer.create_function("seal", 1, _unchanged if cipher is None else cipher.seal)
-
-
-def _unchanged(body: Cell) -> Cell:
-    return body

@@ -1,42 +1,20 @@
-"""Read-only SQLite connection. It reads the last commit and never blocks the writer.
-
-Here are also the statements that read all verdicts day by day.
-"""
+"""Read-only SQLite connection. It reads the last commit and never blocks the writer."""
 
 from __future__ import annotations
 
-import json
 import sqlite3
 import threading
-from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Self
 
 from ragwatch.errors import StoreError
-from ragwatch.stores.days import DayStatements, Row, Rows
-from ragwatch.stores.decoding import VERDICT_COLUMNS
 from ragwatch.stores.encryption import TextCipher
+from ragwatch.stores.engine import DamagedRows, Parameters, Row, Rows, Writer
 from ragwatch.stores.sqlite.disk import FAILURES, advice, reason, use_own_temporary_files
-from ragwatch.stores.sqlite.retention import PRUNED_SEQ
-
-_COLUMNS = ", ".join(f"v.{name}" for name in VERDICT_COLUMNS)
-
-DAYS = DayStatements(
-    next_at="SELECT MIN(at) FROM verdicts WHERE at >= ?",
-    newest_seq="SELECT MAX(seq) FROM verdicts",
-    pruned_seq=PRUNED_SEQ,
-    # With the plus sign, SQLite uses the index of `at` and not the primary key.
-    of_day="SELECT route, seq FROM verdicts WHERE at >= ? AND at < ? AND +seq <= ?",
-    by_seqs=(
-        f"SELECT {_COLUMNS}, v.line, NULLIF(s.body, x'00'), s.source"  # noqa: S608 - constants only
-        " FROM verdicts v LEFT JOIN samples s USING (key)"
-        " WHERE v.seq IN (SELECT value FROM json_each(?)) ORDER BY v.seq"
-    ),
-    key_of="SELECT key, judge FROM verdicts WHERE seq = ?",
-    list_of=lambda seqs: json.dumps(list(seqs)),
-)
-
+from ragwatch.stores.sqlite.sqlite_writer import bound, in_dialect
 
 CACHE_KIB = 512  # instead of 2 MiB for each connection; the kernel caches the same pages anyway
 REPLACE_INVALID = partial(str, encoding="utf-8", errors="replace")
@@ -65,12 +43,14 @@ class ReadConnection:
     def __init__(self, path: Path, *, tolerant: bool = False, cipher: TextCipher | None = None) -> None:
         uri = f"{path.absolute().as_uri()}?mode=ro"  # a path may contain ? and #
         self._turn = threading.Lock()
-        self._cipher = cipher
+        self.cipher = cipher
+        self.damage = DamagedRows()
         with _store_errors(f"cannot open {path}"):
             self._connection = sqlite3.connect(uri, uri=True, check_same_thread=False, isolation_level=None)
         try:
             with _store_errors(f"cannot open {path}"):
                 self._connection.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
+                self._connection.create_function("unhex", 1, bytes.fromhex, deterministic=True)
                 use_own_temporary_files(self._connection, path)
         except StoreError:
             self._connection.close()
@@ -78,26 +58,27 @@ class ReadConnection:
         if tolerant:
             self._connection.text_factory = REPLACE_INVALID
 
-    def rows(self, sql: str, parameters: Sequence[object] = ()) -> Rows:
-        """Return all rows of a statement.
+    @property
+    def pages(self) -> Self:
+        """See `Engine.pages`."""
+        return self
 
-        Raises:
-            StoreError: The database cannot be read.
-        """
+    def rows(self, sql: str, parameters: Parameters = (), *, planned_once: bool = True) -> Rows:  # noqa: ARG002 - plans are made for each statement
+        """See `Reader.rows`."""
         with self._turn, _store_errors("cannot read"):
             try:
-                return self._opened(self._connection.execute(sql, parameters))
+                return self._opened(self._connection.execute(in_dialect(sql), bound(parameters)))
             except sqlite3.Error as error:
                 if not self._tolerate(error):
                     raise
         return self.rows(sql, parameters)
 
     def _opened(self, rows: Iterable[tuple[object, ...]]) -> Rows:
-        return list(rows) if self._cipher is None else list(map(self._opened_row, rows))
+        return list(rows) if self.cipher is None else list(map(self._opened_row, rows))
 
     def _opened_row(self, row: tuple[object, ...]) -> tuple[object, ...]:
         """Decrypt the encrypted cells of a row."""
-        return row if self._cipher is None else tuple(map(self._cipher.open, row))
+        return row if self.cipher is None else tuple(map(self.cipher.open, row))
 
     def _tolerate(self, error: sqlite3.Error) -> bool:
         """Replace invalid UTF-8 from now on, so that a damaged text affects its own row only.
@@ -110,37 +91,37 @@ class ReadConnection:
         self._connection.text_factory = REPLACE_INVALID
         return True
 
-    def walk(self, sql: str, parameters: Sequence[object] = ()) -> Generator[Row, None, None]:
-        """Yield the rows of a statement one at a time, for large results. Blocks other statements until it is closed.
-
-        Raises:
-            StoreError: The database cannot be read.
-        """
+    def walk(self, sql: str, parameters: Parameters = ()) -> Generator[Row, None, None]:
+        """See `Reader.walk`. Blocks other statements until it is closed."""
         with self._turn, _store_errors("cannot read"):
             try:
-                rows = self._connection.execute(sql, parameters)
-                yield from rows if self._cipher is None else map(self._opened_row, rows)
+                rows = self._connection.execute(in_dialect(sql), bound(parameters))
+                yield from rows if self.cipher is None else map(self._opened_row, rows)
             except sqlite3.Error as error:
                 self._tolerate(error)  # takes effect the next time: yielded rows cannot be revoked
                 raise
 
     def at_once(self, *statements: str) -> list[Rows]:
-        """Return the rows of several statements in one read transaction.
-
-        Raises:
-            StoreError: The database cannot be read.
-        """
+        """See `Engine.at_once`."""
         with self._turn, _store_errors("cannot read"):
             try:
                 self._connection.execute("BEGIN")  # a read transaction sees one commit
                 try:
-                    return [self._opened(self._connection.execute(sql)) for sql in statements]
+                    return [self._opened(self._connection.execute(in_dialect(sql))) for sql in statements]
                 finally:
                     self._connection.execute("COMMIT")
             except sqlite3.Error as error:
                 if not self._tolerate(error):
                     raise
         return self.at_once(*statements)
+
+    def transaction(self, reserve: float = 0.0) -> AbstractContextManager[Writer]:  # noqa: ARG002 - nothing is written
+        """See `Engine.transaction`.
+
+        Raises:
+            StoreError: Always.
+        """
+        raise StoreError("state: is opened to be read, and cannot be written")
 
     def close(self) -> None:
         """Close the connection, after the running statement."""

@@ -2,60 +2,42 @@
 
 from __future__ import annotations
 
-import json
 import math
-import sqlite3
 import threading
-from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from ragwatch.core.budget import Cost, SpendingCap
 from ragwatch.core.sample import Draw
-from ragwatch.core.tally import Tallies, count_draw, count_duplicate
-from ragwatch.core.trends import score_sums
+from ragwatch.core.tally import Tallies
 from ragwatch.core.units import size_bytes
 from ragwatch.core.verdict import Verdict
 from ragwatch.errors import StoreError
-from ragwatch.ports import (
-    Admission,
-    FollowUp,
-    OpenBatch,
-    Part,
-    RecordedEvent,
-    Retention,
-    ScoreRow,
-)
-from ragwatch.stores import rows
+from ragwatch.ports import FollowUp, Retention
+from ragwatch.stores.answer_terms import Rules, rules_of
 from ragwatch.stores.encryption import EncryptionOptions, TextCipher
+from ragwatch.stores.engine import Writer
+from ragwatch.stores.indexing import NEWEST, Place
 from ragwatch.stores.kept_texts import TEXT_SEARCH, Texts
-from ragwatch.stores.sqlite import feedback, indexing, replies, statements, trends
-from ragwatch.stores.sqlite.finding import SqliteSearch
-from ragwatch.stores.sqlite.retention import LIVE, PRUNED_UNTIL, delete_expired, delete_oldest, delete_oldest_runs
+from ragwatch.stores.limits import DAY
+from ragwatch.stores.notes import REMEMBER
+from ragwatch.stores.rows import pack
+from ragwatch.stores.sqlite.reader import ReadConnection
+from ragwatch.stores.sqlite.sqlite_engine import SqliteEngine
+from ragwatch.stores.sqlite.sqlite_index import STATE, SqliteIndex, indexable, merge_words, second_of
+from ragwatch.stores.sqlite.sqlite_queries import SqliteQueries
+from ragwatch.stores.store_base import StoreBase
 
-_TALLIES = "SELECT name, labels, label_names, value FROM tallies"
-_PENDING = "SELECT judge, COUNT(*) FROM work GROUP BY judge"
+MAX_REWRITTEN_BYTES = 256 << 20  # above this size, the database is rewritten once a day, and not at the end
+UNDER_WAY = "erasure under way"  # a saved state, from the erasure of a person until the database is written again
 _LEASABLE = (
-    "SELECT key, source, route, at, body, probability FROM work JOIN samples USING (key)"
-    " WHERE judge = ? AND batch IS NULL AND since < ? AND key NOT IN (SELECT value FROM json_each(?))"
-    " ORDER BY seq LIMIT ?"
+    "SELECT w.key, s.source, s.route, s.at, s.body, w.probability FROM work w JOIN samples s ON s.key = w.key"
+    " WHERE w.judge = :judge AND w.batch IS NULL AND w.since < :since AND NOT w.key = LIST(:leased)"
+    " ORDER BY w.seq LIMIT :limit"
 )
-_OVERDUE = (
-    "SELECT route, judge, CAST(at / 60 AS INTEGER), SUM(1 / probability) FROM work JOIN samples USING (key)"
-    " WHERE since < ? GROUP BY 1, 2, 3"
-)
-_WINDOW = (
-    f"SELECT {rows.SCORE_COLUMNS} FROM verdicts"  # noqa: S608 - constants only
-    f" WHERE seq > ?1 AND at >= ?2 AND {LIVE} ORDER BY seq LIMIT ?3"
-)
-MAX_RUNS_SHARE = 0.25  # of the allowed bytes, so that canary runs do not evict verdicts
-MAX_LEASED_CHARS = 8 << 20  # of texts leased at a time; the last draw may exceed it
-
-Result = TypeVar("Result")
 
 
 class Options(BaseModel):
@@ -79,14 +61,26 @@ class Options(BaseModel):
         return None if self.encryption is None else self.encryption.cipher()
 
 
-def build(options: Options, state: Path) -> SqliteStore:
-    """Open and lock the store."""
-    cipher, search = options.cipher(), options.text_search
-    return SqliteStore(state, min_free=options.min_free, texts=options.texts, cipher=cipher, text_search=search)
+class SqliteReader(StoreBase):
+    """Reads a database beside the process that writes it. Methods that write are not supported."""
+
+    def __init__(self, connection: ReadConnection) -> None:
+        self.engine = connection
+        self.rules, self.queries = Rules(Texts.ALL, connection.cipher), SqliteQueries()
 
 
-class SqliteStore(SqliteSearch):
-    """Implements `ports.Store` in one SQLite database."""
+class SqliteStore(StoreBase):
+    """Implements `ports.Store` in one SQLite database.
+
+    Args:
+        state: Directory that belongs to this process alone.
+        min_free: Free bytes on its disk below which no draws are admitted.
+        texts: Texts of which answers are kept after judging.
+        cipher: Encrypts texts; None stores them as they are.
+        text_search: Whether words of texts are indexed.
+    """
+
+    engine: SqliteEngine
 
     def __init__(
         self,
@@ -97,54 +91,22 @@ class SqliteStore(SqliteSearch):
         cipher: TextCipher | None = None,
         text_search: bool = True,
     ) -> None:
-        super().__init__(state, min_free=min_free, texts=texts, cipher=cipher, text_search=text_search)
+        self.engine = SqliteEngine(state, min_free=min_free, cipher=cipher)
+        self.index, self.queries = SqliteIndex(), SqliteQueries()
+        if texts is not Texts.ALL:
+            self.engine.delete_securely()
+        with self.engine.transaction() as writer:
+            self.rules = indexable(writer, rules_of(texts, cipher, text_search=text_search))
+        erasing = self.engine.rows("SELECT 1 FROM states WHERE name = :name", {"name": UNDER_WAY})
+        self._dropped = False  # since the database was last rewritten by this process
+        self._rewrite_is_due = texts is not Texts.ALL or bool(erasing)  # a process that was killed may have left some
+        self._rewritten_at = 0.0
+        self._has_earlier_texts = texts is not Texts.ALL
         self._leasing = threading.Lock()
         self._leases: dict[tuple[str, str], float] = {}  # in memory, because one process owns the state directory
         self._leased_at = -math.inf
-        with suppress(StoreError):  # on a full disk they expire by themselves
-            self._drop_claims()
-
-    def cursors(self, source: str) -> dict[str, str]:
-        """See `Store.cursors`."""
-        return dict(self._reader.rows("SELECT stream, cursor FROM cursors WHERE source = ?", (source,)))
-
-    def parts(self, source: str) -> Iterator[Part]:
-        """See `Store.parts`."""
-        with closing(self._reader.walk(statements.WAITING_PARTS, (source,))) as stored:
-            for row in stored:
-                try:
-                    yield rows.part_of(row)
-                except StoreError:
-                    self._note_damage("parts", row[1])
-
-    def received(self, source: str, ids: Collection[str]) -> set[str]:
-        """See `Store.received`."""
-        known: set[str] = set()
-        for sql, parameters, by_digest in statements.received_queries(source, ids):
-            known.update(by_digest[digest] for (digest,) in self._reader.rows(sql, parameters))
-        return known
-
-    def admit(self, admission: Admission) -> int:
-        """See `Store.admit`."""
-        tallies: Tallies = Counter(admission.tallies)
-        new: list[str] = []
-        with self._transaction(self._min_free) as writer:
-            for draw, assignments in admission.draws:
-                if not statements.insert_sample(writer, draw, self._texts):
-                    count_duplicate(tallies, admission.source)
-                    continue
-                new.append(draw.key)
-                count_draw(tallies, draw.route, (assignment.judge for assignment in assignments))
-                tallies.update(admission.of_draws.get(draw.key, {}))
-                since = draw.at if admission.at is None else admission.at
-                statements.insert_work(writer, draw.key, assignments, since)
-            feedback.write(writer, admission, new, tallies)
-            statements.add_tallies(writer, tallies)
-            statements.store_cursor(writer, admission)
-            statements.write_parts(writer, admission)
-            trends.add_versions(writer, admission)
-            self._note_dropped(admission.release)
-        return len(new)
+        with suppress(StoreError), self.engine.transaction() as writer:  # on a full disk they expire by themselves
+            writer.execute("DELETE FROM claims")  # every other holder has ended
 
     def lease(self, judge: str, limit: int, *, now: float, seconds: float, before: float | None = None) -> list[Draw]:
         """See `Store.lease`."""
@@ -153,170 +115,140 @@ class SqliteStore(SqliteSearch):
             # If the clock is set back, leases are moved with it; otherwise they would last that much longer.
             shift, self._leased_at = max(0.0, self._leased_at - now), now
             self._leases = {lease: until - shift for lease, until in self._leases.items() if until - shift > now}
-            leased = json.dumps([key for name, key in self._leases if name == judge])
-            draws = self._leasable_draws((judge, since, leased, limit))
+            leased = [key for name, key in self._leases if name == judge]
+            values = {"judge": judge, "since": since, "leased": leased, "limit": limit}
+            with closing(self.engine.walk(_LEASABLE, values)) as rows:
+                draws = self.leased(rows)
             self._leases.update({(judge, draw.key): now + seconds for draw in draws})
             return draws
-
-    def _leasable_draws(self, parameters: Sequence[object]) -> list[Draw]:
-        """Load pending draws, until their texts exceed `MAX_LEASED_CHARS`."""
-        draws: list[Draw] = []
-        chars = 0
-        with closing(self._reader.walk(_LEASABLE, parameters)) as stored:
-            for row in stored:
-                draws.append(self._draw_of(row))
-                chars += draws[-1].sample.chars
-                if chars > MAX_LEASED_CHARS:
-                    break
-        return draws
-
-    def _draw_of(self, row: rows.DrawCells) -> Draw:
-        draw = rows.draw_of(row)
-        if draw.damage is not None:
-            self._note_damage("samples", draw.key)
-        return draw
 
     def postpone(self, judge: str, keys: Collection[str], until: float) -> None:
         """See `Store.postpone`. Not durable: after a restart the draws are pending at once."""
         with self._leasing:
             self._leases.update({(judge, key): until for key in keys})
 
-    def _release(self, judge: str, keys: Collection[str]) -> None:
+    def _release(self, leases: Collection[tuple[str, str]]) -> None:
         with self._leasing:
-            for key in keys:
-                self._leases.pop((judge, key), None)
+            for lease in leases:
+                self._leases.pop(lease, None)
 
     def settle(
         self, verdicts: Sequence[Verdict], follow_ups: Sequence[FollowUp] = (), tallies: Tallies | None = None
     ) -> int:
         """See `Store.settle`."""
-        counts: Tallies = Counter()
-        with self._transaction(self._judging_floor) as writer:
-            settled = statements.settle(writer, verdicts, counts)
-            new = {(verdict.reading.judge, verdict.draw.key) for verdict in settled}
-            if new or not verdicts:
-                counts.update(tallies or {})
-            caused = [follow_up for follow_up in follow_ups if (follow_up.after, follow_up.key) in new]
-            statements.insert_follow_ups(writer, caused, counts)
-            statements.add_tallies(writer, counts)
-            replies.add(writer, settled, self._rules)
-            trends.add(writer, score_sums(settled))
-            self._drop_texts(writer, {key for _, key in new})
-            indexing.add(writer, settled, self._rules)
-        for verdict in verdicts:
-            self._release(verdict.reading.judge, [verdict.draw.key])
-        return len(new)
-
-    def overdue(self, before: float) -> dict[tuple[str, str, int], float]:
-        """See `Store.overdue`."""
-        weights = self._reader.rows(_OVERDUE, (before,))
-        return {(route, judge, minute): weight for route, judge, minute, weight in weights}
-
-    def reserve(self, judge: str, worst: Cost, caps: Sequence[SpendingCap], *, now: float) -> int | None:
-        """See `Accounts.reserve`. Refused on a disk too full to store the verdict."""
-        with self._transaction(self._judging_floor) as writer:
-            return statements.reserve_cost(writer, judge, worst, caps, now)
-
-    def pay(self, reservation: int, actual: Cost) -> None:
-        """See `Accounts.pay`."""
-        with self._transaction() as writer:
-            statements.pay_cost(writer, reservation, actual)
-
-    def spent(self, judge: str, since: float) -> Cost:
-        """See `Accounts.spent`."""
-        return Cost(*self._reader.rows(statements.SPENT, (judge, since))[0])
+        new = super().settle(verdicts, follow_ups, tallies)
+        self._release([(verdict.reading.judge, verdict.draw.key) for verdict in verdicts])
+        return new
 
     def prepare_batch(self, judge: str, draws: Mapping[str, int], seed: str, *, now: float) -> int:
         """See `Batches.prepare_batch`."""
-        with self._transaction() as writer:
-            batch = statements.prepare_batch(writer, judge, draws, seed, now)
-        self._release(judge, draws)
+        batch = super().prepare_batch(judge, draws, seed, now=now)
+        self._release([(judge, key) for key in draws])
         return batch
 
-    def send_batch(self, batch: int, provider_id: str) -> None:
-        """See `Batches.send_batch`."""
-        with self._transaction() as writer:
-            statements.send_batch(writer, batch, provider_id)
+    def second_of(self, identity: int) -> float:
+        """See `Searching.second_of`."""
+        return second_of(identity)
 
-    def batches(self, judge: str) -> list[OpenBatch]:
-        """See `Batches.batches`."""
-        return [OpenBatch(*row) for row in self._reader.rows(statements.OPEN_BATCHES, (judge,))]
+    def note_dropped(self, number: int) -> None:
+        """See `StoreBase.note_dropped`. The texts remain in free space until the database is rewritten."""
+        self._dropped = self._dropped or (number > 0 and self.rules.texts is not Texts.ALL)
 
-    def batched(self, batch: int) -> list[tuple[Draw, int]]:
-        """See `Batches.batched`."""
-        return [statements.batched_draw(row) for row in self._reader.rows(statements.BATCHED_DRAWS, (batch,))]
+    def parts_released(self, groups: Collection[str]) -> None:
+        """See `Settling.parts_released`."""
+        self.note_dropped(len(groups))
 
-    def close_batch(self, batch: int) -> int:
-        """See `Batches.close_batch`."""
-        with self._transaction() as writer:
-            return statements.close_batch(writer, batch)
+    def excess(self, limit: int, estimate: int | None = None) -> int:  # noqa: ARG002 - the pages in use are known
+        """See `Retaining.excess`."""
+        return self.engine.size() - limit
 
-    def record(self, event: RecordedEvent) -> None:
-        """See `Store.record`."""
-        with self._transaction() as writer:
-            writer.execute("INSERT INTO events VALUES (?, ?, ?)", (event.at, event.kind, event.detail))
-
-    def events(self, since: float) -> list[RecordedEvent]:
-        """See `Store.events`."""
-        return [
-            RecordedEvent(*row) for row in self._pages.rows("SELECT * FROM events WHERE at >= ? ORDER BY at", (since,))
-        ]
-
-    def last_events(self, since: float) -> dict[str, float]:
-        """See `Store.last_events`."""
-        return dict(self._reader.rows("SELECT kind, MAX(at) FROM events WHERE at >= ? GROUP BY kind", (since,)))
-
-    def window(self, after: int, since: float, limit: int) -> list[ScoreRow]:
-        """See `Store.window`."""
-        newest = rows.single_number(self._reader.rows("SELECT MAX(at) FROM verdicts"))
-        if newest is None or newest < since:  # quick exit for a silent service or an old log
-            return []
-        return [rows.score_row(row) for row in self._reader.rows(_WINDOW, (after, since, limit))]
-
-    def pruned_until(self) -> float:
-        """See `Store.pruned_until`."""
-        stored = self._reader.rows(PRUNED_UNTIL)
-        return float(stored[0][0]) if stored else -math.inf
-
-    def prune(self, retention: Retention, *, now: float) -> int:
-        """See `Store.prune`."""
-        deleted = 0
+    def pruning_begins(self, retention: Retention, now: float) -> int:  # noqa: ARG002 - of the other engine
+        """See `Retaining.pruning_begins`."""
         with suppress(StoreError):  # truncating the write-ahead log may free the space that deleting needs
-            self._checkpoint()
-        self._delete(lambda writer: statements.compact_costs(writer, now))
-        while self._delete(lambda writer: statements.delete_old_parts(writer, now)):
-            pass
-        self._delete(lambda writer: feedback.expire(writer, now))
-        self._delete(lambda writer: trends.delete_old(writer, retention, now))
-        while count := self._delete(lambda writer: delete_expired(writer, retention, now)):
-            deleted += count
-        while self._runs_size() > retention.bytes * MAX_RUNS_SHARE and self._delete(delete_oldest_runs):
-            pass
-        while self._size() > retention.bytes and (count := self._delete(lambda writer: delete_oldest(writer, now))):
-            deleted += count
+            self.engine.checkpoint()
+        return 0
+
+    def pruning_ends(self, now: float) -> None:
+        """See `Retaining.pruning_ends`."""
         self._drop_earlier_texts()
         self._catch_up()
-        self._shrink()
+        self.engine.shrink()
         self._rewrite_if_dropped(now)
-        return deleted
 
-    def _runs_size(self) -> int:
-        return int(self._reader.rows("SELECT COALESCE(SUM(LENGTH(body)), 0) FROM runs")[0][0])
+    def _drop_earlier_texts(self) -> None:
+        """Delete what was stored under another `store.texts`, once after each start."""
+        while self._has_earlier_texts:
+            with self.engine.transaction() as writer:
+                number = self.drop_earlier(writer)
+            self._has_earlier_texts = number > 0
+            self.note_dropped(number)
 
-    def _delete(self, step: Callable[[sqlite3.Connection], Result]) -> Result:
-        """Run one step in its own transaction: other writers are not blocked, the write-ahead log stays small."""
-        with self._transaction() as writer:
-            return step(writer)
+    def _catch_up(self) -> None:
+        """Index the answers that earlier versions or under other settings were judged, once."""
+        complete = {"texts": str(self.rules.texts), "words": self.rules.words_off is None}
+        if self.recall(STATE) == complete:
+            return
+        place: Place | None = NEWEST
+        while place is not None:
+            place = self.index_behind(place)
+        self.remember(STATE, complete)
 
-    def tallies(self) -> Tallies:
-        """See `Store.tallies`."""
-        return rows.tallies_of(self._reader.rows(_TALLIES))
+    def _rewrite_if_dropped(self, now: float) -> None:
+        """Delete what is left of dropped texts in free space: a large database once a day, because it is written whole.
 
-    def pending(self) -> dict[str, int]:
-        """See `Store.pending`."""
-        return dict(self._reader.rows(_PENDING))
+        Raises:
+            StoreError: It cannot be written.
+        """
+        if (self._dropped or self._rewrite_is_due) and (
+            self.engine.size() <= MAX_REWRITTEN_BYTES or abs(now - self._rewritten_at) >= DAY
+        ):
+            self._dropped = self._rewrite_is_due = not self.rewritten()
+            self._rewritten_at = now
+            if not self._dropped:
+                self._end_erasure()
 
-    def tallies_and_pending(self) -> tuple[Tallies, dict[str, int]]:
-        """See `Store.books`."""
-        tallies, pending = self._reader.at_once(_TALLIES, _PENDING)
-        return rows.tallies_of(tallies), dict(pending)
+    def rewritten(self) -> bool:
+        """See `Forgetting.rewritten`. False while a reader holds the write-ahead log."""
+        with self.engine.transaction() as writer:
+            merge_words(writer)
+        return self.engine.rewrite()
+
+    def erasure_begins(self) -> None:
+        """See `Forgetting.erasure_begins`."""
+        self.engine.delete_securely()
+        self._rewrite_is_due = True
+
+    def note_erasure(self, writer: Writer) -> None:
+        """See `Forgetting.note_erasure`. Until it has ended, retention writes the database again."""
+        writer.execute(REMEMBER, {"name": UNDER_WAY, "body": writer.seal(pack({}))})
+
+    def erasure_ended(self, *, complete: bool, seconds: float) -> bool:
+        """See `Forgetting.erasure_ended`."""
+        complete = complete or self.engine.truncated_within(seconds)
+        if complete:
+            self._rewrite_is_due = False
+            self._end_erasure()
+        return complete
+
+    def _end_erasure(self) -> None:
+        with self.engine.transaction() as writer:
+            writer.execute("DELETE FROM states WHERE name = :name", {"name": UNDER_WAY})
+
+    def close(self) -> None:
+        """Close the database and unlock the state directory. No dropped text is left behind in a small database."""
+        with suppress(StoreError):  # a full disk; the next retention tries again if texts are dropped by then
+            if self._dropped and self.engine.size() <= MAX_REWRITTEN_BYTES:
+                self.rewritten()
+        self.engine.close()
+
+
+def build(options: Options, state: Path) -> SqliteStore:
+    """Open and lock the store."""
+    cipher, search = options.cipher(), options.text_search
+    store = SqliteStore(state, min_free=options.min_free, texts=options.texts, cipher=cipher, text_search=search)
+    try:
+        store.refuse_half_copied()
+    except StoreError:
+        store.close()
+        raise
+    return store

@@ -146,10 +146,10 @@ def test_damaged_and_missing_runs_are_left_out(tmp_path: Path, store: SqliteStor
     """A run of another version, or one that cannot be decoded, is as good as none."""
     store.record_run(StoredRun("canary", "docs", 2.0, failing=True, body={"ks": "?"}), Tallies())
     assert json.loads(diagnose(a_config(tmp_path), "--json").stdout)["canaries"] == 0
-    with store._transaction() as writer:
+    with store.engine.transaction() as writer:
         writer.execute("UPDATE runs SET body = x'00'")
     assert json.loads(diagnose(a_config(tmp_path), "--json").stdout)["canaries"] == 0
-    with store._transaction() as writer:
+    with store.engine.transaction() as writer:
         writer.execute("DELETE FROM runs")
     assert json.loads(diagnose(a_config(tmp_path), "--json").stdout)["canaries"] == 0
 

@@ -32,7 +32,7 @@ from ragwatch.ports import Retention, Store
 from ragwatch.stores.days import DayReader, DayVerdict
 from ragwatch.stores.decoding import verdict_of
 from ragwatch.stores.rows import pack, verdict_row
-from ragwatch.stores.sqlite.reader import DAYS, ReadConnection
+from ragwatch.stores.sqlite.reader import ReadConnection
 from ragwatch.stores.sqlite.store import SqliteStore
 
 pytestmark = pytest.mark.servers
@@ -282,7 +282,7 @@ def test_a_run_that_ends_in_the_middle(store: SqliteStore, tmp_path: Path) -> No
     dataset = ParquetDataset(out, RowRules())
     connection = ReadConnection(tmp_path / "state" / "ragwatch.db")
     with pytest.raises(_Ended), dataset.locked(), closing(connection):
-        dataset.add_day(_EndingReader(connection, DAYS), int(FIRST // DAY), 99, frozenset())
+        dataset.add_day(_EndingReader(connection), int(FIRST // DAY), 99, frozenset())
     assert [row["id"] for row in rows(out, "seq, id")] == ["r1"]
     left = out / "verdicts" / "date=2023-11-14" / "route=search" / ".verdicts-1"
     left.write_bytes(b"half")  # of a run that was killed
@@ -297,7 +297,7 @@ def test_memory_is_limited(store: SqliteStore, tmp_path: Path) -> None:
     """Rows are written in groups of a limited number and size, and all of them arrive."""
     settle(store, *(f"r{number}" for number in range(7)))
     with closing(ReadConnection(tmp_path / "state" / "ragwatch.db")) as connection:
-        reader = DayReader(connection, DAYS)
+        reader = DayReader(connection)
         for until, limits in ((5, {"group_rows": 3}), (7, {"group_chars": 1})):
             dataset = ParquetDataset(tmp_path, RowRules(), **limits)
             with dataset.locked():

@@ -37,13 +37,13 @@ async def test_a_full_disk_does_not_stop_drift_detection(
         first = runtime(tmp_path, store, telemetry, 0.5)
         first.resume(store)
         first.watchers.drift._save()
-    store._writer.execute("PRAGMA query_only = ON")
+    store.engine._writer.execute("PRAGMA query_only = ON")
     with pytest.raises(StoreError):
         store.remember("anything", {})
     second = runtime(tmp_path, store, telemetry, 0.9)
     second.resume(store)
     assert [entry["kind"] for entry in log.entries if entry["event"] == "event"] == ["judge"] * lived
-    store._writer.execute("PRAGMA query_only = OFF")
+    store.engine._writer.execute("PRAGMA query_only = OFF")
     again = runtime(tmp_path, store, telemetry, 0.9)
     again.resume(store)
     assert (store.recall(TRAFFIC) is not None, len(store.events(0.0))) == (True, int(lived))

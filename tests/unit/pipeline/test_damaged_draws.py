@@ -22,7 +22,7 @@ from ragwatch.telemetry import Telemetry
 
 def harm(store: SqliteStore, name: str) -> None:
     """Damage the stored text of a draw."""
-    store._writer.execute("UPDATE samples SET body = X'00ff' WHERE key = ?", (a_draw(name).key,))
+    store.engine._writer.execute("UPDATE samples SET body = X'00ff' WHERE key = ?", (a_draw(name).key,))
 
 
 def outcomes(store: SqliteStore) -> dict[str, str | None]:
@@ -85,7 +85,7 @@ async def test_a_batch_passes_over_what_is_damaged(tmp_path: Path, telemetry: Te
     life.admit(*"abcd")
     if sent:
         assert await life.loop.step() is True
-    life.store._writer.execute("UPDATE samples SET body = X'00ff' WHERE key = ?", (a_draw("a").key,))
+    life.store.engine._writer.execute("UPDATE samples SET body = X'00ff' WHERE key = ?", (a_draw("a").key,))
     await life.work()
     assert life.provider.entries == 4 - (not sent)
     reasons = {row.verdict.key: row.verdict.reason for row in life.store.find(Query())}

@@ -147,7 +147,7 @@ async def test_books_that_do_not_balance_are_counted_and_told(store: SqliteStore
     store.admit(an_admission(a_draw("a"), a_draw("b")))
     board, clock = Board(), Clock()
     digest = a_digest(store, board, clock)
-    store._writer.execute("DELETE FROM work WHERE key = (SELECT key FROM work LIMIT 1)")
+    store.engine._writer.execute("DELETE FROM work WHERE key = (SELECT key FROM work LIMIT 1)")
     await digest.step()
     await digest.step()
     snapshot = board.latest()
@@ -167,7 +167,7 @@ async def test_a_restart_shows_no_mean_of_failures_alone(store: SqliteStore) -> 
     evidence = {True: an_evidence((1, 0)), False: an_evidence((0, 0))}
     reading = a_reading(version="scripted-1")
     store.settle([a_verdict(draw, evidence[index % 10 > 0], reading) for index, draw in enumerate(draws)])
-    store.prune(Retention(30.0, 90.0, store._size() - 1), now=AT)
+    store.prune(Retention(30.0, 90.0, store.engine.size() - 1), now=AT)
     board = Board()
     await a_digest(store, board, Clock()).step()
     snapshot = board.latest()

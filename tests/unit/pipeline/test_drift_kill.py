@@ -84,7 +84,7 @@ def test_a_kill_changes_nothing(lives: Sequence[tuple[int, int | None]]) -> None
             settle(store, ANSWERS[done : done + size], done)
             done = min(done + size, len(ANSWERS))
             fate = Fate()
-            store._writer = MortalConnection(store._writer, fate)  # type: ignore[assignment]
+            store.engine._writer = MortalConnection(store.engine._writer, fate)  # type: ignore[assignment]
             fate.left = instants
             with suppress(KilledError):
                 live(store)._step()
@@ -102,7 +102,7 @@ def test_a_kill_between_alarm_and_record_is_made_up_for(instants: range) -> None
         with tempfile.TemporaryDirectory() as folder:
             store, fate = SqliteStore(Path(folder)), Fate()
             settle(store, ANSWERS)
-            store._writer = MortalConnection(store._writer, fate)  # type: ignore[assignment]
+            store.engine._writer = MortalConnection(store.engine._writer, fate)  # type: ignore[assignment]
             fate.left = instant
             with suppress(KilledError):
                 live(store)._step()
@@ -121,7 +121,7 @@ def test_acknowledged_before_it_was_recorded(instants: range) -> None:
         with tempfile.TemporaryDirectory() as folder:
             store, fate = SqliteStore(Path(folder)), Fate()
             settle(store, ANSWERS)
-            store._writer = MortalConnection(store._writer, fate)  # type: ignore[assignment]
+            store.engine._writer = MortalConnection(store.engine._writer, fate)  # type: ignore[assignment]
             fate.left = instant
             with suppress(KilledError):
                 live(store)._step()

@@ -179,7 +179,7 @@ async def test_x4_secrets_never_reach_the_disk(make: Any, store: SqliteStore, tm
     """Redaction comes before storage: no file of the state holds what was taken out, and it is counted by kind."""
     line = a_line("a", question=f"I am {SECRETS[0]}", answer=f"IBAN {SECRETS[1]}", metadata={"card": SECRETS[2]})
     await make(a_batch(line), redactor=Redactor()).step()
-    store._shrink()
+    store.engine.shrink()
     (draw,) = leased(store)
     bodies = repr(draw).encode() + b"".join(
         path.read_bytes() for path in (tmp_path / "state").iterdir() if path.is_file()
@@ -274,12 +274,12 @@ async def test_a_store_that_cannot_write_repeats_the_batch(make: Any, store: Sql
     """What was not written is not committed: the next step reads the same batch, and counts it once."""
     lines = [a_line(f"{index}", metadata={"x": key_of("x", str(index)) * 3}) for index in range(2000)]
     intake = make(a_batch(*lines))
-    store._writer.execute("PRAGMA max_page_count=1")
+    store.engine._writer.execute("PRAGMA max_page_count=1")
     for _ in range(2):
         with pytest.raises(StoreError):
             await intake.step()
         assert (intake.source.committed, store.tallies()) == (0, {})
-    store._writer.execute(f"PRAGMA max_page_count={1 << 30}")
+    store.engine._writer.execute(f"PRAGMA max_page_count={1 << 30}")
     assert await intake.step() is True
     assert counts(store, Tally.SEEN) == {("app",): 2000}
     assert intake.source.committed == 1

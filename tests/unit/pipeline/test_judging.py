@@ -125,10 +125,10 @@ async def test_a_store_that_cannot_write_keeps_the_draws(store: SqliteStore, tel
     loop = JudgingLoop(judge, JudgingRules(), store=store, telemetry=telemetry, clock=Clock())
     noise = "".join(chr(0x4E00 + index * 7919 % 20000) for index in range(200_000))
     judge.script["a"] = an_evidence(a_claim(text=noise))
-    store._writer.execute("PRAGMA max_page_count=1")
+    store.engine._writer.execute("PRAGMA max_page_count=1")
     with pytest.raises(StoreError):
         await loop.step()
-    store._writer.execute(f"PRAGMA max_page_count={1 << 30}")
+    store.engine._writer.execute(f"PRAGMA max_page_count={1 << 30}")
     assert await loop.step() is True
     assert (outcomes(store), judge.asked) == ({"a": None}, ["a"])
 

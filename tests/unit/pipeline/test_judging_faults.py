@@ -129,12 +129,12 @@ async def test_what_could_not_be_written_outlives_a_reload(store: SqliteStore, t
     old, new = (
         JudgingLoop(judge, JudgingRules(), store=store, telemetry=telemetry, clock=Clock()) for judge in (first, second)
     )
-    store._writer.execute("PRAGMA query_only=ON")
+    store.engine._writer.execute("PRAGMA query_only=ON")
     with pytest.raises(StoreError):
         await old.step()
     await old.close()
     new.inherit(old)
-    store._writer.execute("PRAGMA query_only=OFF")
+    store.engine._writer.execute("PRAGMA query_only=OFF")
     await new.step()
     assert (first.asked, second.asked) == (["a"], [])
     assert (store.pending(), len(store.find(Query(limit=10)))) == ({}, 1)

@@ -152,7 +152,7 @@ def lived(folder: Path, deaths: Collection[int], instants: int) -> tuple[Any, ..
         store.admit(an_admission(tallies=Counter(tallies)))
         if hour in deaths:
             fate = Fate()
-            store._writer = MortalConnection(store._writer, fate)  # type: ignore[assignment]
+            store.engine._writer = MortalConnection(store.engine._writer, fate)  # type: ignore[assignment]
             fate.left = instants
             with suppress(KilledError):
                 watch._step()

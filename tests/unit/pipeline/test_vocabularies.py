@@ -142,7 +142,7 @@ def test_a_kill_never_changes_a_vocabulary_that_was_used() -> None:
     for instant in range(40):
         with tempfile.TemporaryDirectory() as folder:
             store, fate = SqliteStore(Path(folder)), Fate()
-            store._writer = MortalConnection(store._writer, fate)  # type: ignore[assignment]
+            store.engine._writer = MortalConnection(store.engine._writer, fate)  # type: ignore[assignment]
             fate.left = instant
             with suppress(KilledError):
                 read(store, [(0, 10, ORDINARY), (10, 15, "Refund tickets")])

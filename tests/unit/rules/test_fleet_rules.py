@@ -19,7 +19,7 @@ from ragwatch.exporter.families import of_snapshot
 from ragwatch.ports import Store
 from ragwatch.rules import Links, RulePlan, prometheus
 from ragwatch.stores.postgres.connections import Target
-from ragwatch.stores.postgres.store import PostgresStore
+from ragwatch.stores.postgres.postgres_store import PostgresStore
 from ragwatch.stores.sqlite.store import SqliteStore
 
 PLAN = RulePlan(JUDGE, "fleet", Links(None, None, None), windows=(900.0, 3600.0), window=900.0)

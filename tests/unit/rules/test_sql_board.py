@@ -19,7 +19,7 @@ from ragwatch.core.budget import Cost
 from ragwatch.ports import Feedback, RecordedEvent
 from ragwatch.rules.dashboards import sql_board
 from ragwatch.stores.postgres.connections import Target
-from ragwatch.stores.postgres.store import PostgresStore
+from ragwatch.stores.postgres.postgres_store import PostgresStore
 from ragwatch.stores.postgres.views import make_views
 from tools.dashboard_linter import left, panels
 

@@ -10,7 +10,7 @@ from support.postgres import Postgres, shared_server
 from support.stores import WORKERS_SCHEMA, emptied
 
 from ragwatch.stores.postgres.connections import Target
-from ragwatch.stores.postgres.store import PostgresStore
+from ragwatch.stores.postgres.postgres_store import PostgresStore
 
 
 @pytest.fixture(scope="module")

@@ -15,14 +15,15 @@ from support.stored_bytes import readable
 from ragwatch.core.sample import Context
 from ragwatch.errors import UnsearchableError
 from ragwatch.ports import Erasure, Query, Retention
-from ragwatch.stores.answer_terms import Rules, asked_terms, stored_terms, terms_of
+from ragwatch.stores import indexing
+from ragwatch.stores.answer_terms import TERM_BYTES, Rules, asked_terms, stored_terms, terms_of
 from ragwatch.stores.encryption import TextCipher
+from ragwatch.stores.indexing import Entry
 from ragwatch.stores.kept_texts import Texts
 from ragwatch.stores.rows import pack
-from ragwatch.stores.sqlite import indexing
-from ragwatch.stores.sqlite import search as statements
+from ragwatch.stores.sqlite import sqlite_index, sqlite_queries
 from ragwatch.stores.sqlite.schema import prepare
-from ragwatch.stores.sqlite.search import statement
+from ragwatch.stores.sqlite.sqlite_queries import SqliteQueries
 from ragwatch.stores.sqlite.store import SqliteStore
 
 STATE = Path(__file__).parents[2] / "data" / "state" / "schema_6.sql"
@@ -47,7 +48,9 @@ def settled(folder: Path, texts: Texts = Texts.ALL, cipher: TextCipher | None = 
 
 def counts(store: SqliteStore) -> tuple[int, int]:
     """Number of indexed answers and of their terms."""
-    ((answers, terms),) = store._reader.rows("SELECT (SELECT COUNT(*) FROM answer_index), (SELECT COUNT(*) FROM terms)")
+    ((answers, terms),) = store.engine._reader.rows(
+        "SELECT (SELECT COUNT(*) FROM answer_index), (SELECT COUNT(*) FROM terms)"
+    )
     return answers, terms
 
 
@@ -61,8 +64,8 @@ def counts(store: SqliteStore) -> tuple[int, int]:
 )
 def test_a_search_goes_through_the_index_in_the_order_of_time(store: SqliteStore, query: Query) -> None:
     """One term is looked up, newest first; all else is looked up by time and key; only rows of one time are sorted."""
-    sql, parameters = statement(query, asked_terms(query, None))
-    plan = [row[-1] for row in store._writer.execute(f"EXPLAIN QUERY PLAN {sql}", parameters)]
+    sql, parameters = SqliteQueries().full(query, asked_terms(query, None))
+    plan = [row[-1] for row in store.engine.rows(f"EXPLAIN QUERY PLAN {sql}", parameters)]
     bounds = " AND at>? AND at<?" if query.since else ""
     outer = [step for step in plan if "SEARCH" in step and " o " not in step]
     assert outer[0] == f"SEARCH t USING PRIMARY KEY (term=?{bounds})"
@@ -74,9 +77,9 @@ def test_a_search_goes_through_the_index_in_the_order_of_time(store: SqliteStore
 
 def test_bounds_of_time_and_place_are_bounds_of_the_index() -> None:
     """The next page begins where the one before ended: what is newer is not read again."""
-    sql, parameters = statement(Query(context="a", after=(5.0, 7)), [[1]])
-    assert "t.at <= ? AND (t.at, v.seq) < (?, ?)" in sql
-    assert parameters == [1, 5.0, 5.0, 7, 50]
+    sql, parameters = SqliteQueries().full(Query(context="a", after=(5.0, 7)), [[1]])
+    assert "t.at <= CAST(:after_at" in sql
+    assert parameters == {"term_0_0": 1, "after_at": 5.0, "after_seq": 7, "limit": 50}
 
 
 def upgraded(folder: Path) -> SqliteStore:
@@ -117,8 +120,9 @@ def test_an_upgrade_that_was_cut_short_goes_on(tmp_path: Path, monkeypatch: pyte
     """Answers are added a few at a time; the next start looks for the rest."""
     monkeypatch.setattr(indexing, "MAX_ROWS_PER_STEP", 1)
     store = upgraded(tmp_path / "state")
-    with store._transaction() as writer:
-        indexing.add_stored(writer, [row.verdict.key for row in store.find(Query(limit=1))], store._rules)
+    with store.engine.transaction() as writer:
+        keys = [row.verdict.key for row in store.find(Query(limit=1))]
+        store.index.add(writer, indexing.stored_entries(writer, keys, store.rules))
     store.close()
     store = SqliteStore(tmp_path / "state")
     store.prune(KEEP, now=AT)
@@ -151,16 +155,16 @@ def test_metadata_of_before_are_not_found_once_texts_are_no_longer_kept(tmp_path
 
 def test_answers_of_one_second_have_ids_of_their_own(store: SqliteStore) -> None:
     """Ids of a later second are higher; those that would be the same are counted on."""
-    with store._transaction() as writer:
+    with store.engine.transaction() as writer:
         for number in range(3):
-            indexing._insert(writer, "same" if number == 0 else f"same{number}", 5.0, [number])
+            store.index.add(writer, {"same" if number == 0 else f"same{number}": Entry(5.0, [number], None)})
         taken = [row[0] for row in writer.execute("SELECT id FROM answer_index ORDER BY id")]
-        assert indexing.first_id(5.0) <= taken[0] < taken[-1] < indexing.first_id(6.0)
+        assert sqlite_index.first_id(5.0) <= taken[0] < taken[-1] < sqlite_index.first_id(6.0)
         writer.execute("UPDATE answer_index SET key = 'moved' WHERE key = 'same'")
-        indexing._insert(writer, "same", 5.0, [1])
+        store.index.add(writer, {"same": Entry(5.0, [1], None)})
         assert len(writer.execute("SELECT id FROM answer_index").fetchall()) == 4
-    assert indexing.first_id(-1.0) == 0
-    assert indexing.first_id(1e300) < 1 << 63
+    assert sqlite_index.first_id(-1.0) == 0
+    assert sqlite_index.first_id(1e300) < 1 << 63
 
 
 def test_with_encryption_the_database_holds_no_value(tmp_path: Path) -> None:
@@ -170,8 +174,8 @@ def test_with_encryption_the_database_holds_no_value(tmp_path: Path) -> None:
     plain = terms_of({"contexts": ["doc-1"], "metadata": {"release": "v2"}}, None)
     store = settled(tmp_path, cipher=TextCipher([old]))
     assert found_by(store, query) == ["r1"]
-    ((packed,),) = store._reader.rows("SELECT terms FROM answer_index")
-    assert not set(indexing._unpacked(packed)) & set(plain)
+    ((packed,),) = store.engine._reader.rows("SELECT terms FROM answer_index")
+    assert not [term for term in plain if term.to_bytes(TERM_BYTES, "big", signed=True) in packed]
     store.close()
     store = SqliteStore(tmp_path, cipher=TextCipher([new, old]))
     assert found_by(store, query) == ["r1"]
@@ -204,8 +208,8 @@ def with_words(folder: Path, *, fails: bool = True, **settings: Any) -> SqliteSt
 def test_a_search_for_words_goes_through_the_index(store: SqliteStore) -> None:
     """The full-text index says which answers, these and their verdicts are looked up; a term is looked up before."""
     for query, first in ((BY_WORD, "SEARCH a USING INTEGER PRIMARY KEY"), (replace(BY_WORD, context="d"), "SEARCH t ")):
-        sql, parameters = statement(query, asked_terms(query, None))
-        plan = [row[-1] for row in store._writer.execute(f"EXPLAIN QUERY PLAN {sql}", parameters)]
+        sql, parameters = SqliteQueries().full(query, asked_terms(query, None))
+        plan = [row[-1] for row in store.engine.rows(f"EXPLAIN QUERY PLAN {sql}", parameters)]
         assert plan[0].startswith(first)
         assert any("SCAN words VIRTUAL TABLE INDEX" in step for step in plan)
         assert not [step for step in plan if step.startswith("SCAN ") and "words" not in step]
@@ -255,8 +259,8 @@ def test_words_that_are_not_indexed_are_refused_with_the_reason(
     for search in (store.find, store.summaries, lambda query: list(store.entries(query))):
         with pytest.raises(UnsearchableError, match=rf"^text: cannot be searched for: .*{reason}"):
             search(BY_WORD)
-    assert store._reader.rows("SELECT words FROM answer_index") == [(0,)]
-    assert store._reader.rows("SELECT 1 FROM sqlite_master WHERE name LIKE 'words%'") == []
+    assert store.engine._reader.rows("SELECT words FROM answer_index") == [(0,)]
+    assert store.engine._reader.rows("SELECT 1 FROM sqlite_master WHERE name LIKE 'words%'") == []
     assert len(store.find(Query())) == 1
     if "text_search" in settings:
         store.prune(KEEP, now=AT)
@@ -269,7 +273,7 @@ def test_words_that_are_not_indexed_are_refused_with_the_reason(
 
 def test_without_fts5_everything_else_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A build of SQLite without the module is named when words are searched for."""
-    monkeypatch.setattr(indexing, "_HAS_FTS5", "SELECT 1 WHERE 0")
+    monkeypatch.setattr(sqlite_index, "_HAS_FTS5", "SELECT 1 WHERE 0")
     store = with_words(tmp_path)
     with pytest.raises(UnsearchableError, match="without FTS5"):
         store.find(BY_WORD)
@@ -308,7 +312,7 @@ def test_words_of_a_damaged_text_go_with_all_and_the_rest_come_back(tmp_path: Pa
     other = a_draw("o", question="Is another open?")
     store.admit(an_admission(other))
     store.settle([a_verdict(other)])
-    with store._transaction() as writer:
+    with store.engine.transaction() as writer:
         writer.execute("UPDATE samples SET body = x'0102' WHERE key = ?", (TEXT.key,))
     store.forget(Erasure(ids=frozenset({TEXT.key})))
     assert found_by(store, Query(words=(("another",),))) == []
@@ -320,7 +324,7 @@ def test_words_of_a_damaged_text_go_with_all_and_the_rest_come_back(tmp_path: Pa
 
 def test_pages_of_words_go_on_behind_the_matches_of_one_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A page looks at its own matches only, and the next one at those that are older."""
-    monkeypatch.setattr(statements, "PLAIN_MATCHES", 1)
+    monkeypatch.setattr(sqlite_queries, "PLAIN_MATCHES", 1)
     store = SqliteStore(tmp_path)
     draws = [a_draw(f"r{number}", at=AT + number) for number in range(12)]
     store.admit(an_admission(*draws))
@@ -328,7 +332,7 @@ def test_pages_of_words_go_on_behind_the_matches_of_one_page(tmp_path: Path, mon
     seen, query = list[str](), Query(words=(("cats",),), limit=2)
     while page := store.find(query):
         seen += [row.verdict.key for row in page]
-        (last,) = store._reader.rows("SELECT at, seq FROM verdicts WHERE key = ?", (seen[-1],))
+        (last,) = store.engine._reader.rows("SELECT at, seq FROM verdicts WHERE key = ?", (seen[-1],))
         query = replace(query, after=last)
     assert seen == [draw.key for draw in reversed(draws)]
     store.close()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,13 +16,34 @@ from unit.stores.test_kinds_agree import ends, steps, stored
 from ragwatch.commands import cli
 from ragwatch.errors import StoreError
 from ragwatch.ports import Query, Retention
-from ragwatch.stores.copying import copy_state
-from ragwatch.stores.postgres.store import PostgresStore
+from ragwatch.stores import copying
+from ragwatch.stores.postgres.connections import PostgresEngine, Target
+from ragwatch.stores.postgres.postgres_store import PostgresStore
+from ragwatch.stores.postgres.postgres_writer import PostgresWriter
+from ragwatch.stores.sqlite.reader import ReadConnection
+from ragwatch.stores.sqlite.sqlite_engine import SqliteEngine
 from ragwatch.stores.sqlite.store import SqliteStore
 
 pytestmark = pytest.mark.servers
 
 DAY = 86400.0
+
+
+class Ends(PostgresEngine):
+    """An engine that ends after so many transactions."""
+
+    def __init__(self, target: Target, left: int) -> None:
+        super().__init__(target)
+        self.left = left
+
+    @contextmanager
+    def transaction(self, reserve: float = 0.0) -> Iterator[PostgresWriter]:
+        """End, or write."""
+        self.left -= 1
+        if self.left < 0:
+            raise StoreError("cut")
+        with super().transaction(reserve) as writer:
+            yield writer
 
 
 def copied(state: Path, config: Path) -> tuple[int, str]:
@@ -84,9 +106,33 @@ def test_what_cannot_be_copied_is_said(tmp_path: Path, text: str, message: str) 
     assert message in copied(tmp_path / "missing", config)[1]
 
 
-def test_a_directory_without_a_database(worker: Callable[..., PostgresStore], tmp_path: Path) -> None:
-    """Nothing is written."""
-    store = worker()
-    with pytest.raises(StoreError, match=r"contains no ragwatch\.db"):
-        copy_state(tmp_path, store)
-    assert store.find(Query()) == []
+def test_a_copy_goes_back_and_on_after_a_kill(
+    tmp_path: Path, worker: Callable[..., PostgresStore], server: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is copied there and back is the same, also if a copy is cut short; a store refuses half of one."""
+    monkeypatch.setattr(copying, "MAX_ROWS_PER_STEP", 2)
+    store = SqliteStore(tmp_path / "state")
+    list(steps(store))
+    store.close()
+    worker().close()
+    target = Target(server.url, WORKERS_SCHEMA)
+    for cut in (3, 11, 10_000):
+        with (
+            closing(ReadConnection(tmp_path / "state" / "ragwatch.db")) as source,
+            closing(Ends(target, cut)) as engine,
+        ):
+            if cut < 10_000:
+                with pytest.raises(StoreError, match="cut"):
+                    copying.copy_state(source, engine)
+                with closing(worker()) as half, pytest.raises(StoreError, match="copying into it was cut short"):
+                    half.refuse_half_copied()
+            else:
+                copying.copy_state(source, engine)
+    with closing(PostgresEngine(target)) as source, closing(SqliteEngine(tmp_path / "back")) as engine:
+        copying.copy_state(source, engine)
+    one, other, copy = SqliteStore(tmp_path / "state"), SqliteStore(tmp_path / "back"), worker()
+    with closing(one), closing(other):
+        copy.refuse_half_copied()
+        for part in (stored, ends, stored):
+            for first, second in zip(part(one), part(other), strict=True):
+                assert first == second

@@ -13,7 +13,7 @@ from ragwatch.core.tally import Tally
 from ragwatch.errors import StoreError
 from ragwatch.model.quantities import Quantity
 from ragwatch.ports import Part, Query, StoredRun
-from ragwatch.stores.sqlite.notes import MAX_RUNS_BYTES
+from ragwatch.stores.limits import MAX_RUNS_BYTES
 from ragwatch.stores.sqlite.reader import ReadConnection
 from ragwatch.stores.sqlite.store import SqliteStore
 
@@ -36,7 +36,7 @@ def filled(store: SqliteStore) -> SqliteStore:
 @pytest.mark.parametrize("harm", ["X'00ff'", "''", "'text'", "7", "X''"])
 def test_a_damaged_text_costs_its_row(filled: SqliteStore, place: str, harm: str) -> None:
     """Whatever stands in the place of a text, every verdict is found with its figures, and one says what is wrong."""
-    filled._writer.execute(f"UPDATE {place} = {harm} WHERE key = ?", (KEYS[1],))
+    filled.engine._writer.execute(f"UPDATE {place} = {harm} WHERE key = ?", (KEYS[1],))
     for results in (filled.find(Query()), filled.summaries(Query())):
         assert [stored.verdict.key for stored in results] == KEYS[::-1]
         assert [stored.damage is not None for stored in results] == [False, True, False]
@@ -47,7 +47,9 @@ def test_a_damaged_text_costs_its_row(filled: SqliteStore, place: str, harm: str
 
 def test_a_damaged_figure_costs_its_row(filled: SqliteStore) -> None:
     """Scores that are no JSON, and text that is no UTF-8, leave every search and every window standing."""
-    filled._writer.execute("UPDATE verdicts SET scores = '{', route = CAST(X'ff41' AS TEXT) WHERE key = ?", (KEYS[1],))
+    filled.engine._writer.execute(
+        "UPDATE verdicts SET scores = '{', route = CAST(X'ff41' AS TEXT) WHERE key = ?", (KEYS[1],)
+    )
     summaries = filled.summaries(Query())
     assert [stored.verdict.key for stored in summaries] == KEYS[::-1]
     assert set(summaries[1].verdict.scores.values()) == {None}
@@ -60,8 +62,8 @@ def test_a_damaged_figure_costs_its_row(filled: SqliteStore) -> None:
 
 def test_a_damaged_label_or_run_costs_itself(filled: SqliteStore) -> None:
     """The other labels and runs are there, and the damage is counted once, however often it is met."""
-    filled._writer.execute("UPDATE labels SET body = X'00' WHERE key = ?", (KEYS[1],))
-    filled._writer.execute("UPDATE runs SET body = X'00' WHERE at = ?", (AT + 1,))
+    filled.engine._writer.execute("UPDATE labels SET body = X'00' WHERE key = ?", (KEYS[1],))
+    filled.engine._writer.execute("UPDATE runs SET body = X'00' WHERE at = ?", (AT + 1,))
     for _ in range(2):
         assert sorted(label.key for label in filled.labels(0.0)) == sorted([KEYS[0], KEYS[2]])
         assert sorted(label.key for label in filled.labels_after(None, 9)) == sorted([KEYS[0], KEYS[2]])
@@ -75,7 +77,7 @@ def test_a_damaged_label_or_run_costs_itself(filled: SqliteStore) -> None:
 def test_a_damaged_part_costs_itself(store: SqliteStore, harm: str) -> None:
     """A part that cannot be unpacked is left out and counted; the others wait on."""
     store.admit(replace(an_admission(), hold=[Part("t", name, b"span", AT) for name in "abc"]))
-    store._writer.execute(f"UPDATE parts SET body = {harm} WHERE name = 'b'")  # noqa: S608 - constants
+    store.engine._writer.execute(f"UPDATE parts SET body = {harm} WHERE name = 'b'")  # noqa: S608 - constants
     assert [part.name for part in store.parts("app")] == ["a", "c"]
     assert store.damaged() == 1
 
@@ -95,14 +97,14 @@ def test_runs_end_where_they_are_large_together(store: SqliteStore) -> None:
 
 def test_counts_are_read_past_a_damaged_name(filled: SqliteStore) -> None:
     """A tally or a queue with a text that is no UTF-8 is read all the same, by every way of asking."""
-    filled._writer.execute("UPDATE verdicts SET judge = CAST(X'ff' AS TEXT) WHERE key = ?", (KEYS[1],))
+    filled.engine._writer.execute("UPDATE verdicts SET judge = CAST(X'ff' AS TEXT) WHERE key = ?", (KEYS[1],))
     assert [row.judge for row in filled.window(0, 0.0, 10)] == [JUDGE, "\ufffd", JUDGE]
-    filled._writer.execute("INSERT INTO tallies VALUES (CAST(X'ff' AS TEXT), '[]', 1.0, NULL)")
-    other = ReadConnection(filled._path)
+    filled.engine._writer.execute("INSERT INTO tallies VALUES (CAST(X'ff' AS TEXT), '[]', 1.0, NULL)")
+    other = ReadConnection(filled.engine._path)
     assert len(other.at_once("SELECT name FROM tallies")[0]) == len(filled.tallies())
     assert filled.tallies()[Tally.UNKNOWN_COUNTERS, ("\ufffd",)] == 1
     other.close()
-    walker = ReadConnection(filled._path)
+    walker = ReadConnection(filled.engine._path)
     with pytest.raises(StoreError, match="decode"):
         list(walker.walk("SELECT name FROM tallies"))
     assert list(walker.walk("SELECT name FROM tallies WHERE labels = '[]'"))[-1:]  # the next time
@@ -111,7 +113,7 @@ def test_counts_are_read_past_a_damaged_name(filled: SqliteStore) -> None:
 
 def test_other_errors_are_told(store: SqliteStore) -> None:
     """What is no damaged text stays an error of the store."""
-    reader = ReadConnection(store._path)
+    reader = ReadConnection(store.engine._path)
     for ask in (reader.rows, lambda sql: list(reader.walk(sql)), reader.at_once):
         with pytest.raises(StoreError, match="no such table"):
             ask("SELECT x FROM nowhere")

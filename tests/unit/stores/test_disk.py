@@ -84,7 +84,7 @@ def test_below_the_floor_nothing_is_admitted_and_the_rest_goes_on(tmp_path: Path
         assert (store.tallies(), store.pending(), store.cursors("app")) == before
         draws = store.lease(JUDGE, 9, now=AT, seconds=60)
         assert store.settle([a_verdict(draw) for draw in draws]) == 2
-        store._min_free *= 8
+        store.engine._min_free *= 8
         with pytest.raises(StoreError, match=r"store\.min_free"):
             store.settle([])  # the last of the floor is for folding the log and for forgetting
         store.record(RecordedEvent(AT, "note", ""))
@@ -134,10 +134,10 @@ def _locked(folder: Path) -> None:
 def test_a_read_only_database_writes_nothing_and_recovers(store: SqliteStore) -> None:
     """A disk that turns read-only under us is an error with advice; what is there can be read; later all goes on."""
     store.admit(an_admission(a_draw("a"), cursor="1"))
-    store._writer.execute("PRAGMA query_only=ON")
+    store.engine._writer.execute("PRAGMA query_only=ON")
     for _ in range(2):
         with pytest.raises(StoreError, match=r"cannot write: .*readonly.*; it must be on a disk that we may write"):
             store.admit(an_admission(a_draw("b"), cursor="2"))
     assert (store.cursors("app"), store.pending()) == ({"log": "1"}, {JUDGE: 1})
-    store._writer.execute("PRAGMA query_only=OFF")
+    store.engine._writer.execute("PRAGMA query_only=OFF")
     assert store.admit(an_admission(a_draw("b"), cursor="2")) == 1

@@ -94,7 +94,7 @@ def test_a_damaged_line_is_dropped_too(tmp_path: Path) -> None:
     """What cannot be decoded cannot be kept in part; its figures come from the columns."""
     settled(tmp_path, Texts.ALL).close()
     store = SqliteStore(tmp_path, texts=Texts.NONE)
-    store._writer.execute("UPDATE verdicts SET line = x'78' WHERE key = ?", (GOOD.key,))
+    store.engine._writer.execute("UPDATE verdicts SET line = x'78' WHERE key = ?", (GOOD.key,))
     store.prune(Retention(30.0, 90.0, 1 << 30), now=AT)
     stored = {row.verdict.key: row for row in store.find(Query())}
     assert stored[GOOD.key].verdict.scores[Quantity.FAITHFULNESS] == 1.0
@@ -104,8 +104,8 @@ def test_a_damaged_line_is_dropped_too(tmp_path: Path) -> None:
 def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
     """Bytes that were left in free space and in the write-ahead log are gone after the next step of retention."""
     store = settled(tmp_path, Texts.ALL)
-    store._writer.execute("UPDATE samples SET body = x'00'")  # as after a kill: dropped, and not yet rewritten
-    store._writer.execute("DELETE FROM verdicts")
+    store.engine._writer.execute("UPDATE samples SET body = x'00'")  # as after a kill: dropped, and not yet rewritten
+    store.engine._writer.execute("DELETE FROM verdicts")
     assert b"SECRET" in readable(tmp_path)
     store.close()
     store = SqliteStore(tmp_path, texts=Texts.NONE)

@@ -97,7 +97,7 @@ def test_keys_rotate(tmp_path: Path) -> None:
     store = opened(tmp_path, NEW, OLD)
     check(store, "second")
     for rows in ("labels", "runs", "states WHERE name != 'encryption'"):
-        store._writer.execute(f"DELETE FROM {rows}")  # noqa: S608 - a literal
+        store.engine._writer.execute(f"DELETE FROM {rows}")  # noqa: S608 - a literal
     store.forget(Erasure(frozenset({"r-first", "p-first"}), with_scores=True))
     store.close()
     store = opened(tmp_path, NEW)
@@ -128,7 +128,7 @@ def test_a_state_without_encryption_stays_readable(tmp_path: Path) -> None:
     fill(store, "NEWTEXT")
     store.remember("state oldtext", {"text": "OLDTEXT state"})
     check(store, "OLDTEXT")
-    store._rewrite()
+    store.rewritten()
     store.close()
     content = readable(tmp_path)
     assert b"NEWTEXT" not in content
@@ -171,7 +171,7 @@ def test_a_damaged_text_costs_its_row(tmp_path: Path) -> None:
     store = opened(tmp_path, OLD)
     for mark in ("one", "two"):
         fill(store, mark)
-    store._writer.execute(
+    store.engine._writer.execute(
         "UPDATE samples SET body = SUBSTR(body, 1, 40) || x'00' WHERE key = ?", (a_draw("r-one").key,)
     )
     assert {row.verdict.id: row.damage is None for row in store.find(Query())} == {"r-one": False, "r-two": True}
@@ -181,7 +181,7 @@ def test_a_damaged_text_costs_its_row(tmp_path: Path) -> None:
 def test_a_damaged_list_of_keys_is_an_error(tmp_path: Path) -> None:
     """It is not taken for a state without encryption."""
     store = opened(tmp_path, OLD)
-    store._writer.execute("UPDATE states SET body = '{}' WHERE name = 'encryption'")
+    store.engine._writer.execute("UPDATE states SET body = '{}' WHERE name = 'encryption'")
     store.close()
     with pytest.raises(StoreError, match="list of encryption keys is damaged"):
         opened(tmp_path, OLD)

@@ -18,8 +18,7 @@ from ragwatch.core.tally import Tallies, Tally
 from ragwatch.errors import StoreError
 from ragwatch.model.quantities import Quantity
 from ragwatch.ports import Erasure, Query, RecordedEvent, Retention, StoredRun
-from ragwatch.stores.sqlite.erasure import UNDER_WAY
-from ragwatch.stores.sqlite.store import SqliteStore
+from ragwatch.stores.sqlite.store import UNDER_WAY, SqliteStore
 
 ANNA = frozenset({("user.id", "7")})
 
@@ -118,7 +117,7 @@ def test_an_id_or_a_key_selects_one_answer(state: Path) -> None:
     store = SqliteStore(state)
     key = answer("judged", 7).key  # type: ignore[attr-defined]  # a draw
     assert store.forget(Erasure(frozenset({"judged-MARK7-request"})), dry_run=True).keys == (key,)
-    store._writer.execute("UPDATE samples SET body = x'00' WHERE key = ?", (key,))
+    store.engine._writer.execute("UPDATE samples SET body = x'00' WHERE key = ?", (key,))
     for name in ("judged-MARK7-request", key):
         assert store.forget(Erasure(frozenset({name})), dry_run=True).keys == (key,)
     assert store.forget(Erasure(frozenset({"judged"})), dry_run=True).keys == ()
@@ -129,9 +128,9 @@ def test_damaged_rows_of_a_person_are_erased(state: Path) -> None:
     """A label that cannot be decoded is deleted; damaged rows of others stop nothing."""
     store = SqliteStore(state)
     key = answer("judged", 7).key  # type: ignore[attr-defined]  # a draw
-    store._writer.execute("UPDATE labels SET body = x'78' WHERE key = ?", (key,))
-    store._writer.execute("INSERT INTO states VALUES ('odd', x'78'), ('plain', '{}')")
-    store._writer.execute("UPDATE runs SET body = x'78' WHERE id = 1")
+    store.engine._writer.execute("UPDATE labels SET body = x'78' WHERE key = ?", (key,))
+    store.engine._writer.execute("INSERT INTO states VALUES ('odd', x'78'), ('plain', '{}')")
+    store.engine._writer.execute("UPDATE runs SET body = x'78' WHERE id = 1")
     store.forget(Erasure(frozenset({key})))
     assert [label.note for label in store.labels(0.0)] == ["calls MARK8"]
     store.close()
@@ -140,10 +139,10 @@ def test_damaged_rows_of_a_person_are_erased(state: Path) -> None:
 def test_a_failed_erasure_changes_nothing(state: Path) -> None:
     """On a full disk everything is as before, and the error says so."""
     store = SqliteStore(state)
-    store._writer.execute("PRAGMA query_only=ON")
+    store.engine._writer.execute("PRAGMA query_only=ON")
     with pytest.raises(StoreError, match=r"state: cannot write"):
         store.forget(Erasure(metadata=ANNA))
-    store._writer.execute("PRAGMA query_only=OFF")
+    store.engine._writer.execute("PRAGMA query_only=OFF")
     assert len(store.forget(Erasure(metadata=ANNA), dry_run=True).keys) == 3
     store.close()
 
@@ -152,11 +151,11 @@ def test_a_reader_in_the_way_is_reported(state: Path) -> None:
     """While another program reads the write-ahead log, the result says that it could not be truncated."""
     store = SqliteStore(state)
     store.record(RecordedEvent(AT, "deploy", "x"))
-    walk = store._reader.walk("SELECT key FROM samples")
+    walk = store.engine._reader.walk("SELECT key FROM samples")
     next(walk)
     assert not store.forget(Erasure(metadata=ANNA)).complete
     walk.close()
-    store._checkpoint()
+    store.engine.checkpoint()
     assert b"MARK7" not in readable(state)
     store.close()
 
@@ -164,7 +163,7 @@ def test_a_reader_in_the_way_is_reported(state: Path) -> None:
 def test_a_reader_in_the_way_is_waited_for(state: Path) -> None:
     """Once the reader has ended, the write-ahead log is truncated; one that stays is reported after that time."""
     store = SqliteStore(state)
-    walk = store._reader.walk("SELECT key FROM samples")
+    walk = store.engine._reader.walk("SELECT key FROM samples")
     next(walk)
     assert not store.forget(Erasure(frozenset({"judged-MARK8-request"})), seconds=0.1).complete
     ending = threading.Timer(0.1, walk.close)
@@ -180,10 +179,11 @@ class BusyStore(SqliteStore):
 
     under_way: list[RecordedEvent]
 
-    def _rewrite(self) -> bool:
+    def rewritten(self) -> bool:
+        """Write it before."""
         with suppress(IndexError):
             self.record(self.under_way.pop())
-        return super()._rewrite()
+        return super().rewritten()
 
 
 def test_a_write_under_way_is_erased_too(state: Path) -> None:
@@ -199,7 +199,8 @@ def test_a_write_under_way_is_erased_too(state: Path) -> None:
 class DyingStore(SqliteStore):
     """A store whose process dies before the database is written again."""
 
-    def _rewrite(self) -> bool:
+    def rewritten(self) -> bool:
+        """Die."""
         raise StoreError("killed")
 
 

@@ -26,7 +26,7 @@ from ragwatch.ports import (
     Store,
     StoredRun,
 )
-from ragwatch.stores.postgres.store import PostgresStore
+from ragwatch.stores.postgres.postgres_store import PostgresStore
 from ragwatch.stores.sqlite.store import SqliteStore
 
 DAY = 86400.0

@@ -45,7 +45,7 @@ class Life:
     def __init__(self, state: Path, provider: Provider, instants: int | None) -> None:
         self.state, self.provider, self.fate = state, provider, Fate()
         self.store = SqliteStore(state)
-        self.store._writer = MortalConnection(self.store._writer, self.fate)  # type: ignore[assignment]
+        self.store.engine._writer = MortalConnection(self.store.engine._writer, self.fate)  # type: ignore[assignment]
         self.fate.left = instants
 
     def work(self) -> None:

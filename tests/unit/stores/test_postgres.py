@@ -20,10 +20,10 @@ from ragwatch.model.quantities import Quantity
 from ragwatch.ports import Assignment, Erasure, Feedback, FollowUp, Part, Query, RecordedEvent, Retention, StoredRun
 from ragwatch.stores.encryption import TextCipher
 from ragwatch.stores.kept_texts import Texts
-from ragwatch.stores.postgres import statements
 from ragwatch.stores.postgres.connections import Target, connect
+from ragwatch.stores.postgres.postgres_store import PostgresStore
 from ragwatch.stores.postgres.pruning import sizes
-from ragwatch.stores.postgres.store import PostgresStore
+from ragwatch.stores.settling import settle
 
 DAY = 86400.0
 
@@ -76,8 +76,8 @@ def test_readers_see_verdicts_in_the_order_of_their_numbers(worker: Callable[...
         two.settle([a_verdict(draws[1])])
         done.set()
 
-    with one.transaction() as writer:
-        assert len(statements.settle(writer, [a_verdict(draws[0])], Counter(), seal=one.seal, part=one._parts.of)) == 1
+    with one.engine.transaction() as writer:
+        assert len(settle(writer, [a_verdict(draws[0])], Counter())) == 1
         thread = threading.Thread(target=settle_second)
         thread.start()
         assert not done.wait(0.1)
@@ -142,7 +142,7 @@ def test_size_is_measured_by_what_is_stored(worker: Callable[..., PostgresStore]
         store.admit(an_admission(draw))
         evidence = an_evidence((0, 0)) if index == 0 else an_evidence((1, 0))
         store.settle([a_verdict(draw, evidence)])
-    size = sum(store.rows(statement)[0][0] for statement in sizes(1))
+    size = sum(store.engine.rows(statement)[0][0] for statement in sizes(1))
     deleted = store.prune(Retention(1e6, 1e6, size), now=AT + 100)
     assert deleted == 0
     assert store.prune(Retention(1e6, 1e6, size // 2), now=AT + 100) > 0
@@ -227,7 +227,7 @@ def test_one_worker_prunes_at_a_time(worker: Callable[..., PostgresStore]) -> No
     store = worker()
     store.admit(an_admission(a_draw("a", at=AT - 100 * DAY)))
     store.settle([an_unjudged(a_draw("a", at=AT - 100 * DAY))])
-    with store.transaction() as writer:
+    with store.engine.transaction() as writer:
         writer.execute("SELECT pg_advisory_xact_lock(3, hashtext(current_schema() || ''))")
         assert worker().prune(Retention(30, 30, 1 << 40), now=AT) == 0
     assert worker().prune(Retention(30, 30, 1 << 40), now=AT) == 1
@@ -247,10 +247,10 @@ def test_tables_in_use_are_not_rewritten(target: Target, worker: Callable[..., P
     store = worker()
     with connect(target) as other:
         other.execute("BEGIN; LOCK TABLE events IN ACCESS SHARE MODE")
-        with store._borrowed() as lent:
+        with store.engine._borrowed() as lent:
             lent.execute("SET lock_timeout = '50ms'")
-        assert store.rewrite(["events"]) is False
-    assert store.rewrite(["events"]) is True
+        assert store.engine.rewrite(["events"]) is False
+    assert store.engine.rewrite(["events"]) is True
 
 
 def test_a_batch_is_with_one_worker(worker: Callable[..., PostgresStore]) -> None:

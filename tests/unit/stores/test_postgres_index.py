@@ -15,12 +15,13 @@ from ragwatch.core.sample import Context, Draw
 from ragwatch.errors import UnsearchableError
 from ragwatch.model.quantities import Quantity
 from ragwatch.ports import Query, Retention
+from ragwatch.stores import indexing
 from ragwatch.stores.answer_terms import asked_terms
 from ragwatch.stores.kept_texts import Texts
-from ragwatch.stores.postgres import indexing
 from ragwatch.stores.postgres.connections import Target, connect
-from ragwatch.stores.postgres.search import statement
-from ragwatch.stores.postgres.store import PostgresStore
+from ragwatch.stores.postgres.postgres_queries import PostgresQueries
+from ragwatch.stores.postgres.postgres_store import PostgresStore
+from ragwatch.stores.postgres.postgres_writer import in_dialect
 
 pytestmark = pytest.mark.costly
 KEEP = Retention(30.0, 90.0, 1 << 40)
@@ -72,18 +73,20 @@ def test_a_search_goes_through_the_index(target: Target, worker: Callable[..., P
         by_term = Query(context="doc-1", metadata=(("release", "v2"),), stage="none")
         by_words = Query(words=(("cats", "purr"),))
         for query, index in ((by_term, "answer_index_terms"), (by_words, "answer_index_words")):
-            text, parameters = statement(query, asked_terms(query, None))
-            plan = connection.execute(f"EXPLAIN (FORMAT JSON) {text}".encode(), parameters).fetchall()[0][0]
+            text, parameters = PostgresQueries().full(query, asked_terms(query, None))
+            plan = connection.execute(in_dialect(f"EXPLAIN (FORMAT JSON) {text}"), parameters).fetchall()[0][0]
             assert index in str(plan), plan
             assert not {"answer_index", "verdicts_0", "samples_0"} & set(read_whole(plan[0]["Plan"]))
         for query in (Query(disputed=True), Query(quantity=Quantity.FAITHFULNESS, worst=True)):
-            text, parameters = statement(query)
-            plan = connection.execute(f"EXPLAIN (FORMAT JSON) {text}".encode(), parameters).fetchall()[0][0]
+            text, parameters = PostgresQueries().full(query)
+            plan = connection.execute(in_dialect(f"EXPLAIN (FORMAT JSON) {text}"), parameters).fetchall()[0][0]
             assert "samples_0" not in set(read_whole(plan[0]["Plan"])), "texts are read of what is returned"
     for _ in range(8):  # a statement that is run more often is prepared, and its plan then serves all parameters
         assert keys_by(store, context="doc-1", metadata=(("release", "v2"),)) == [draw.key]
         assert len(list(store.entries(Query(words=(("cats",),))))) == 1
-    prepared = store.rows("SELECT statement FROM pg_prepared_statements WHERE strpos(statement, 'answer_index a ') > 0")
+    prepared = store.engine.rows(
+        "SELECT statement FROM pg_prepared_statements WHERE strpos(statement, 'answer_index a ') > 0"
+    )
     assert prepared == [], "each search is planned for its own parameters"
 
 

@@ -20,7 +20,7 @@ from ragwatch.pipeline.intake import IntakeLoop, IntakeRules
 from ragwatch.pipeline.vocabularies import Vocabularies
 from ragwatch.ports import Admission, Retention, StoredRun
 from ragwatch.stores.postgres.connections import Target
-from ragwatch.stores.postgres.store import PostgresStore
+from ragwatch.stores.postgres.postgres_store import PostgresStore
 from ragwatch.telemetry import Telemetry
 
 pytestmark = pytest.mark.costly
@@ -72,7 +72,7 @@ def test_no_term_begins_within_a_transaction_of_the_leader(
     one, two = worker(), worker()
     term = one.lead(60.0)
     led, began = one.fenced(lambda: term), list[int | None]()
-    with led.transaction() as writer:
+    with led.engine.transaction() as writer:
         writer.execute("INSERT INTO states (name, body) VALUES ('drift', 'x')")
         thread = threading.Thread(target=lambda: began.append(two.lead(60.0, force=True)))
         thread.start()

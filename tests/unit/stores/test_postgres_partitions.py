@@ -15,10 +15,10 @@ from support.postgres import Postgres
 from support.stores import sql
 
 from ragwatch.ports import Feedback, Query, Retention
-from ragwatch.stores.postgres import schema
+from ragwatch.stores.postgres import migrations as schema
 from ragwatch.stores.postgres.connections import Target, connect
 from ragwatch.stores.postgres.partitions import REST, day_of
-from ragwatch.stores.postgres.store import PostgresStore
+from ragwatch.stores.postgres.postgres_store import PostgresStore
 
 pytestmark = pytest.mark.costly
 DAY = 86400.0

@@ -27,10 +27,11 @@ from ragwatch.core.estimate import Addends
 from ragwatch.core.tally import Tally
 from ragwatch.core.trends import SPANS, start_of
 from ragwatch.errors import StoreError
-from ragwatch.stores.postgres import Options, build, connected, describe, schema
-from ragwatch.stores.postgres.connections import Connections, Target, connect
-from ragwatch.stores.postgres.schema import VERSION
-from ragwatch.stores.postgres.store import PostgresStore
+from ragwatch.stores.postgres import Options, build, connected, describe
+from ragwatch.stores.postgres import migrations as schema
+from ragwatch.stores.postgres.connections import PostgresEngine, Target, connect
+from ragwatch.stores.postgres.migrations import VERSION
+from ragwatch.stores.postgres.postgres_store import PostgresStore
 
 DAY = 86400.0
 
@@ -41,13 +42,13 @@ def test_an_unknown_commit_is_looked_up(target: Target, worker: Callable[..., Po
     store.remember("state", {"seq": 1})
     (number,) = sql(target, "SELECT (pg_current_xact_id()::text::bigint)::text")[0]
     (row,) = sql(target, "SELECT xmin::text FROM states WHERE name = 'state'")
-    assert store._took_effect(row[0]) is True
-    assert store._took_effect(str(int(number) + 1000)) is False
+    assert store.engine._took_effect(row[0]) is True
+    assert store.engine._took_effect(str(int(number) + 1000)) is False
     with connect(target) as other:
         other.execute("BEGIN")
         (aborted,) = other.execute("SELECT pg_current_xact_id()::text").fetchone() or ("",)
         other.execute("ROLLBACK")
-    assert store._took_effect(aborted) is False
+    assert store.engine._took_effect(aborted) is False
 
 
 def test_idle_connections_that_were_ended_are_replaced(target: Target, worker: Callable[..., PostgresStore]) -> None:
@@ -73,7 +74,7 @@ def test_a_connection_that_is_lost_in_a_transaction_writes_nothing(
     store = worker()
 
     def lose() -> None:
-        with store.transaction() as writer:
+        with store.engine.transaction() as writer:
             writer.execute("INSERT INTO cursors VALUES ('app', 'log', '1')")
             ((process,),) = writer.execute("SELECT pg_backend_pid()").fetchall()
             sql(target, f"SELECT pg_terminate_backend({process})")
@@ -142,7 +143,7 @@ def test_an_upgrade_sums_the_stored_scores(server: Postgres) -> None:
 def test_two_versions_work_side_by_side(target: Target, worker: Callable[..., PostgresStore], tmp_path: Path) -> None:
     """A newer version migrates while an older one runs; the older one starts again unless it is too old."""
     worker().admit(an_admission(a_draw("a")))
-    (tmp_path / f"schema_{VERSION + 1}.sql").write_text("ALTER TABLE samples ADD COLUMN later text", encoding="utf-8")
+    (tmp_path / f"postgres_{VERSION + 1}.sql").write_text("ALTER TABLE samples ADD COLUMN later text", encoding="utf-8")
     with connect(target) as connection:
         schema.prepare(connection, WORKERS_SCHEMA, scripts=tmp_path, version=VERSION + 1)
     try:
@@ -199,13 +200,13 @@ def test_description(target: Target, worker: Callable[..., PostgresStore], serve
 
 def test_connections_are_limited(server: Postgres) -> None:
     """A caller that gets none in time is told which key to raise, and a closed store says so."""
-    connections = Connections(Target(server.url, WORKERS_SCHEMA, connections=1, timeout_seconds=0.2))
+    connections = PostgresEngine(Target(server.url, WORKERS_SCHEMA, connections=1, timeout_seconds=0.2))
     with connections.transaction(), pytest.raises(StoreError, match=r"raise store\.connections"):
         connections.rows("SELECT 1")
     assert connections.rows("SELECT 1") == [(1,)]
     with pytest.raises(StoreError, match=r"store\.timeout_seconds"):
         connections.rows("SELECT pg_sleep(5)")
-    connections.disconnect()
+    connections.close()
     with pytest.raises(StoreError, match="closed"):
         connections.rows("SELECT 1")
 
@@ -249,7 +250,7 @@ def test_a_server_that_is_stopped_is_given_up() -> None:
     """Reads, transactions and new connections end with a clear error within the time limit of a statement."""
     server = new_server()
     target = Target(server.url, "public", connections=2, timeout_seconds=1.0)
-    connections = Connections(target)
+    connections = PostgresEngine(target)
     pids = [int(server.postmaster())]
     try:
         assert connections.rows("SELECT 1") == [(1,)]
@@ -269,5 +270,5 @@ def test_a_server_that_is_stopped_is_given_up() -> None:
         for pid in pids:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGCONT)
-        connections.disconnect()
+        connections.close()
         server.delete()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,6 @@ from support.stored_bytes import readable
 from ragwatch.ports import Erasure, Query, Retention
 from ragwatch.stores.encryption import TextCipher
 from ragwatch.stores.kept_texts import Texts
-from ragwatch.stores.replies import stored_replies
 from ragwatch.stores.rows import pack
 from ragwatch.stores.sqlite.store import SqliteStore
 
@@ -75,7 +75,10 @@ def test_no_byte_of_a_deleted_reply_is_left(tmp_path: Path, *, forgotten: bool) 
     assert b"SECRETREPLY" not in readable(tmp_path)
 
 
-def test_damaged_replies_are_none() -> None:
+def test_damaged_replies_are_none(tmp_path: Path) -> None:
     """A page shows the verdict without them."""
-    for body in (b"\x01", pack({}), pack({"replies": None})):
-        assert stored_replies([(body,)]) == ()
+    with closing(SqliteStore(tmp_path)) as store:
+        for body in (b"\x01", pack({}), pack({"replies": None})):
+            with store.engine.transaction() as writer:
+                writer.execute("INSERT OR REPLACE INTO replies VALUES (1, 'key', ?)", (body,))
+            assert store.replies(1) == ()

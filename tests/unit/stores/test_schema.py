@@ -250,7 +250,7 @@ def test_t34_counts_go_on_in_the_rows_of_before(tmp_path: Path) -> None:
     with closing(SqliteStore(as_left_by(2, tmp_path / "state").parent)) as store:
         store.settle([a_verdict(draw) for draw in store.lease(JUDGE, 9, now=AT, seconds=60)])
         assert store.tallies()[Tally.STAGE, ("search", JUDGE, "none")] == 2
-        rows = store._writer.execute("SELECT name, json(labels) FROM tallies").fetchall()
+        rows = store.engine._writer.execute("SELECT name, json(labels) FROM tallies").fetchall()
         assert len(rows) == len(set(rows))
 
 
@@ -275,6 +275,6 @@ def test_t34_an_upgrade_from_schema_8_names_the_labels_of_counters(tmp_path: Pat
     before = {(Tally(name), tuple(json.loads(labels))): value for name, labels, value in stored}
     with closing(SqliteStore(path.parent)) as store:
         assert store.tallies() == before
-        assert store._writer.execute("SELECT COUNT(*) FROM tallies WHERE label_names IS NULL").fetchone() == (0,)
+        assert store.engine._writer.execute("SELECT COUNT(*) FROM tallies WHERE label_names IS NULL").fetchone() == (0,)
         store.settle([a_verdict(draw) for draw in store.lease(JUDGE, 9, now=AT, seconds=60)])
         assert store.tallies()[Tally.JUDGED, ("search", JUDGE)] == before[Tally.JUDGED, ("search", JUDGE)] + 1

@@ -20,8 +20,8 @@ from ragwatch.core.tally import Tally
 from ragwatch.daemon.state_secret import state_secret
 from ragwatch.model.quantities import Quantity
 from ragwatch.ports import Query, RecordedEvent, StoredRun
-from ragwatch.stores.postgres.schema import VERSION
-from ragwatch.stores.postgres.store import PostgresStore
+from ragwatch.stores.postgres.migrations import VERSION
+from ragwatch.stores.postgres.postgres_store import PostgresStore
 
 pytestmark = pytest.mark.servers
 
@@ -65,7 +65,6 @@ def test_what_is_stored_can_be_read_beside_a_worker(config: Config, running: Pos
     """Verdicts, labels, runs, events and cursors, as from a SQLite state."""
     query = Query(judge=JUDGE)
     assert list(state_reader.verdicts(config, query)) == running.find(query)
-    assert list(state_reader.walk_verdicts(config, query)) == running.find(query)
     assert state_reader.pruned_until(config) < 0.0
     assert [label.annotator for label in state_reader.labels_by_key(config)[a_draw("anna").key]] == ["ada"]
     assert state_reader.last_index_event(config) == "2023-11-14"

@@ -14,8 +14,9 @@ from support.patience import DEADLINE
 
 from ragwatch.core.sample import Draw
 from ragwatch.ports import Query, Retention
+from ragwatch.stores.limits import MAX_LEASED_CHARS
 from ragwatch.stores.sqlite import schema
-from ragwatch.stores.sqlite.store import MAX_LEASED_CHARS, SqliteStore
+from ragwatch.stores.sqlite.store import SqliteStore
 
 pytestmark = pytest.mark.uncounted
 
@@ -66,7 +67,7 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     state = tmp_path_factory.mktemp("size")
     with closing(SqliteStore(state)) as store:
         fill(store, MANY)
-        store._checkpoint()
+        store.engine.checkpoint()
     return state
 
 
@@ -91,7 +92,7 @@ def test_retention_shrinks_the_file_and_failures_outlive(full: Path) -> None:
         deleted = store.prune(Retention(1e6, 1e6, allowed), now=AT)
         assert MANY // 2 <= deleted <= MANY * 3 // 4  # deleted words are freed when their index is merged, not at once
         assert on_disk(full) <= allowed + schema.PAGE_BYTES
-        assert store._pragma("freelist_count") == 0
+        assert store.engine._pragma("freelist_count") == 0
         assert len(store.find(Query(stage="generation", limit=MANY))) == MANY // 10
         left = [stored.verdict.at for stored in store.find(Query(stage="none", limit=MANY))]
         assert (len(left), left[0]) == (MANY * 9 // 10 - deleted, AT + MANY - 1)
@@ -102,16 +103,16 @@ def test_retention_by_age_goes_in_small_steps(store: SqliteStore) -> None:
     """However much is past its age, the log stays short and everything past it goes."""
     fill(store, 1200)
     assert store.prune(Retention(days=1, failing_days=1e6, bytes=1 << 40), now=AT + 1e7) == 1080
-    assert store._pragma("freelist_count") == 0
+    assert store.engine._pragma("freelist_count") == 0
     assert len(store.find(Query(limit=2000))) == 120
 
 
 def test_a_file_that_cannot_be_shrunk_ends(store: SqliteStore) -> None:
     """A database without a page map keeps its size; pruning it ends all the same."""
     fill(store, 100)
-    store._writer.executescript("PRAGMA auto_vacuum=NONE; VACUUM;")
+    store.engine._writer.executescript("PRAGMA auto_vacuum=NONE; VACUUM;")
     assert store.prune(Retention(1e-9, 1e-9, 1 << 40), now=AT + 1e7) == 100
-    assert store._pragma("freelist_count") > 0
+    assert store.engine._pragma("freelist_count") > 0
 
 
 @pytest.mark.costly
@@ -122,7 +123,7 @@ def test_a_long_reader_does_not_hold_up_the_writer(store: SqliteStore, tmp_path:
     counts: list[int] = []
 
     def read_long() -> None:
-        with closing(store._pages._connection.cursor()) as cursor:
+        with closing(store.engine.pages._connection.cursor()) as cursor:
             cursor.execute("BEGIN")
             counts.append(cursor.execute("SELECT COUNT(*) FROM samples").fetchone()[0])
             held.set()
@@ -142,14 +143,14 @@ def test_a_long_reader_does_not_hold_up_the_writer(store: SqliteStore, tmp_path:
         done.set()
         reader.join()
     assert counts == [20, 20]  # it saw its instant all along
-    store._checkpoint()
+    store.engine.checkpoint()
     assert (tmp_path / "state" / "ragwatch.db-wal").stat().st_size == 0
 
 
 def test_a_search_on_pages_does_not_hold_up_the_loops(store: SqliteStore) -> None:
     """While a page's search has the turn, what loops read answers."""
     fill(store, 20)
-    with store._pages._turn:
+    with store.engine.pages._turn:
         assert len(store.window(0, 0.0, 100)) == 20
         assert store.tallies_and_pending()[1] == {}
         assert store.lease("embedded", 1, now=AT, seconds=1) == []
@@ -159,7 +160,7 @@ def test_a_silent_service_costs_nothing(store: SqliteStore) -> None:
     """A window that nothing is young enough for does not look at row after row, every few seconds for ever."""
     fill(store, 200)
     turns: list[None] = []
-    store._reader._connection.set_progress_handler(lambda: turns.append(None), 10)
+    store.engine._reader._connection.set_progress_handler(lambda: turns.append(None), 10)
     assert store.window(0, AT + 1e6, 1000) == []
     assert len(turns) < 20
     assert len(store.window(0, AT, 1000)) == 200
@@ -171,13 +172,13 @@ def test_the_log_stays_short(store: SqliteStore, tmp_path: Path) -> None:
     """After 8 MB of admissions and settlements the log is no longer than what it is cut back to."""
     fill(store, 1000)
     assert (tmp_path / "state" / "ragwatch.db-wal").stat().st_size <= schema.WAL_BYTES // 2
-    assert store._writer.execute("PRAGMA journal_size_limit").fetchone() == (schema.WAL_BYTES,)
+    assert store.engine._writer.execute("PRAGMA journal_size_limit").fetchone() == (schema.WAL_BYTES,)
 
 
 def test_a_damaged_text_is_told(store: SqliteStore) -> None:
     """A stored text that is not what was written is told by its draw, without a text: not a crash and not a guess."""
     store.admit(an_admission(a_draw("a"), a_draw("b")))
-    store._writer.execute("UPDATE samples SET body = X'00ff' WHERE key = ?", (a_draw("a").key,))
+    store.engine._writer.execute("UPDATE samples SET body = X'00ff' WHERE key = ?", (a_draw("a").key,))
     damaged, sound = store.lease("embedded", 2, now=AT, seconds=1)
     assert "a stored text is damaged" in str(damaged.damage)
     assert (damaged.key, damaged.sample.answer, damaged.sample.contexts) == (a_draw("a").key, "", ())

@@ -24,12 +24,13 @@ from ragwatch.model.quantities import Quantity
 from ragwatch.ports import Query, RecordedEvent, Retention, TrendQuery
 from ragwatch.stores.answer_terms import asked_terms
 from ragwatch.stores.lock import worker_name
-from ragwatch.stores.sqlite import schema, trends
+from ragwatch.stores.settling import SETTLED
+from ragwatch.stores.sqlite import schema
 from ragwatch.stores.sqlite.disk import TEMPORARY
 from ragwatch.stores.sqlite.opening import MARKER
-from ragwatch.stores.sqlite.search import statement
+from ragwatch.stores.sqlite.sqlite_queries import SqliteQueries
 from ragwatch.stores.sqlite.store import Options, SqliteStore, build
-from ragwatch.stores.trend_rows import parameters_of
+from ragwatch.stores.trends import HIGHEST, MERGED, parameters_of
 
 
 def noise(seed: str) -> str:
@@ -44,7 +45,7 @@ def big(name: str, *, at: float = AT) -> Draw:
 
 def limit(store: SqliteStore, pages: int) -> None:
     """Leave the database so many pages, as a full disk would."""
-    store._writer.execute(f"PRAGMA max_page_count={pages}")
+    store.engine._writer.execute(f"PRAGMA max_page_count={pages}")
 
 
 def test_x17_files_are_ours_alone(tmp_path: Path) -> None:
@@ -71,7 +72,7 @@ def test_what_sqlite_sorts_stays_in_the_state(tmp_path: Path) -> None:
     state = tmp_path / "it's a state"
     store = build(Options(), state)
     many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)"
-    rows = store._reader.walk(f"{many} SELECT hex(randomblob(200)) AS x FROM n ORDER BY x")  # noqa: S608 - no value
+    rows = store.engine._reader.walk(f"{many} SELECT hex(randomblob(200)) AS x FROM n ORDER BY x")  # noqa: S608 - no value
     next(rows)
     opened = [str(link.readlink()) for link in Path("/proc/self/fd").iterdir() if link.is_symlink()]
     written = [path for path in opened if "etilqs_" in path]
@@ -189,10 +190,10 @@ def test_size_takes_the_oldest_successes_first(store: SqliteStore) -> None:
             store.settle([a_verdict(draw, evidence)])
     waiting = big("waiting", at=AT - 1000)
     store.admit(an_admission(waiting))
-    before = store._size()
+    before = store.engine.size()
     gone = store.prune(Retention(1e6, 1e6, before - 1), now=AT)
     assert (gone, len(store.find(Query(limit=1000)))) == (120, 0)  # one sweep takes up to 500, successes first
-    assert store._size() < before / 3
+    assert store.engine.size() < before / 3
     assert store.lease(JUDGE, 1, now=AT, seconds=1) == [waiting]
 
 
@@ -206,7 +207,7 @@ def test_successes_go_before_failures(store: SqliteStore) -> None:
     bad = a_draw("bad", at=AT - 5000)
     store.admit(an_admission(bad))
     store.settle([a_verdict(bad, an_evidence((0, 0)))])
-    assert store.prune(Retention(1e6, 1e6, store._size() - 1), now=AT) == 500
+    assert store.prune(Retention(1e6, 1e6, store.engine.size() - 1), now=AT) == 500
     left = [stored.verdict.id for stored in store.find(Query(limit=1000))]
     assert left == [*(f"good{index}" for index in range(519, 499, -1)), "bad"]
 
@@ -259,7 +260,7 @@ def test_a_closed_store_refuses(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="cannot write"):
         store.record(RecordedEvent(AT, "note", ""))
     with pytest.raises(StoreError, match="cannot free space"):
-        store._checkpoint()
+        store.engine.checkpoint()
 
 
 class Closing:
@@ -277,17 +278,17 @@ class Closing:
 def test_closing_waits_for_what_is_under_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Threads outlive the loops that began them: each connection is closed in a turn of its own, never under a use."""
     store, noted = SqliteStore(tmp_path / "state"), list[bool]()
-    for reader in (store._reader, store._pages):
+    for reader in (store.engine._reader, store.engine.pages):
         monkeypatch.setattr(reader, "_connection", Closing(reader._connection, reader._turn, noted))
-    monkeypatch.setattr(store, "_writer", Closing(store._writer, store._writing, noted))
+    monkeypatch.setattr(store.engine, "_writer", Closing(store.engine._writer, store.engine._writing, noted))
     store.close()
     assert noted == [True, True, True]
 
 
 def plan_of(store: SqliteStore, query: Query) -> list[str]:
     """Steps of a search."""
-    sql, parameters = statement(query, asked_terms(query, None))
-    return [str(row[-1]) for row in store._writer.execute(f"EXPLAIN QUERY PLAN {sql}", parameters)]
+    sql, parameters = SqliteQueries().full(query, asked_terms(query, None))
+    return [str(row[-1]) for row in store.engine.rows(f"EXPLAIN QUERY PLAN {sql}", parameters)]
 
 
 def test_labels_and_other_judges_are_looked_up_by_index(store: SqliteStore) -> None:
@@ -324,11 +325,18 @@ def test_the_worst_scores_are_read_in_the_order_of_their_index(store: SqliteStor
         assert "SEARCH v USING INDEX verdicts_answer (at=? AND key=?)" in plan
 
 
+def test_settling_looks_up_its_draws(store: SqliteStore) -> None:
+    """However long the queue of the judge is."""
+    with store.engine.transaction() as writer:
+        rows = writer.rows(f"EXPLAIN QUERY PLAN {SETTLED}", {"judge": JUDGE, "keys": ["a"]})
+    assert "SEARCH w USING COVERING INDEX sqlite_autoindex_work_1 (judge=? AND key=?)" in [row[-1] for row in rows]
+
+
 def test_trends_are_read_by_index(store: SqliteStore) -> None:
     """Sums and peaks of a place and a time are found by their key, however many places and hours there are."""
     query = TrendQuery(TrendKind.SCORE, "search", 3600, 86400, since=0, until=86400)
-    for sql, table in ((trends.SUMS_OF_PLACE, "trends"), (trends.PEAKS_OF_PLACE, "peaks")):
-        plan = store._writer.execute(f"EXPLAIN QUERY PLAN {sql}", parameters_of(query)).fetchall()
+    for sql, table in ((MERGED, "trends"), (HIGHEST, "peaks")):
+        plan = store.engine.rows(f"EXPLAIN QUERY PLAN {sql}", parameters_of(query))
         assert (
             f"SEARCH {table} USING PRIMARY KEY (span=? AND kind=? AND place=? AND start>? AND start<?)" in plan[0][-1]
         )

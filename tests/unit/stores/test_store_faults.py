@@ -84,7 +84,7 @@ def test_what_a_newer_version_has_kept_does_not_stop_an_older_one(store: SqliteS
 
     They stay where they are, and everything else is read as ever.
     """
-    draw, writer = a_draw("a"), store._writer
+    draw, writer = a_draw("a"), store.engine._writer
     store.admit(an_admission(draw))
     store.settle([a_verdict(draw)])
     store.add_labels([Label(draw.key, "ann", AT, {Quantity.FAITHFULNESS: 1.0})])

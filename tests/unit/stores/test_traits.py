@@ -12,8 +12,8 @@ from ragwatch.errors import StoreError
 from ragwatch.ports import AnswerQuery, Erasure, Retention
 from ragwatch.stores import traits
 from ragwatch.stores.kept_texts import Texts
+from ragwatch.stores.queries import answers_statement
 from ragwatch.stores.rows import pack
-from ragwatch.stores.sqlite.search import answers_statement
 from ragwatch.stores.sqlite.store import SqliteStore
 
 ALL = AnswerQuery(0.0, AT + 1000)
@@ -65,7 +65,7 @@ def test_answers_are_read_by_index(tmp_path: Path) -> None:
     """Time, route and cursor scan no table."""
     store = settled(tmp_path)
     sql, parameters = answers_statement(AnswerQuery(0.0, AT, "search", "embedded", (AT, 7)))
-    plan = [row[-1] for row in store._reader.rows(f"EXPLAIN QUERY PLAN {sql}", parameters)]
+    plan = [row[-1] for row in store.engine.rows(f"EXPLAIN QUERY PLAN {sql}", parameters)]
     assert any("verdicts_at" in step for step in plan)
     assert not [step for step in plan if step.startswith(("SCAN v", "SCAN t ")) or "TEMP" in step]
     store.close()
@@ -74,7 +74,7 @@ def test_answers_are_read_by_index(tmp_path: Path) -> None:
 def test_damaged_traits_are_none(tmp_path: Path) -> None:
     """A row that cannot be decoded has scores still; a damaged one is emptied when texts are dropped."""
     store = settled(tmp_path)
-    with store._transaction() as writer:
+    with store.engine.transaction() as writer:
         writer.execute("UPDATE traits SET body = x'0102'")
     assert [stored for _, stored in store.answers(ALL)] == [None]
     assert traits.reduced(b"\x01\x02") == traits.reduced(pack({})) == b""

@@ -23,8 +23,8 @@ from ragwatch.core.evidence import CriterionAnswer, CriterionReading
 from ragwatch.errors import RagwatchError
 from ragwatch.model.quantities import Quantity
 from ragwatch.ports import Feedback, RecordedEvent, Retention
-from ragwatch.stores.postgres.schema import prepare
-from ragwatch.stores.postgres.store import PostgresStore
+from ragwatch.stores.postgres.migrations import prepare
+from ragwatch.stores.postgres.postgres_store import PostgresStore
 
 pytestmark = pytest.mark.servers
 
@@ -168,7 +168,7 @@ def test_a_migration_keeps_views_and_readers(
     (tmp_path / "schema_1.sql").write_text("SELECT 1")
     ((version,),) = seen(server.url, f"SELECT version FROM {WORKERS_SCHEMA}.schema_version")
     script = "ALTER TABLE events RENAME TO before; CREATE TABLE events (LIKE before INCLUDING ALL); DROP TABLE before"
-    (tmp_path / f"schema_{version + 1}.sql").write_text(script)
+    (tmp_path / f"postgres_{version + 1}.sql").write_text(script)
     with psycopg.connect(server.url, autocommit=True, options=f"-c search_path={WORKERS_SCHEMA}") as connection:
         prepare(connection, WORKERS_SCHEMA, scripts=tmp_path, version=version + 1)
         try:

@@ -46,7 +46,7 @@ async def test_a_verdict_larger_than_a_page_reads_is_cut(store: SqliteStore) -> 
 async def test_damage_is_told_on_the_page(store: SqliteStore, place: str) -> None:
     """What can be read is shown, with one line on what cannot."""
     key = settle(store)
-    store._writer.execute(f"UPDATE {place} = X'00ff'")
+    store.engine._writer.execute(f"UPDATE {place} = X'00ff'")
     response = await get(store, f"/samples/{key}")
     assert (response.status_code, response.text.count("a stored text is damaged")) == (200, 1)
     assert key in response.text
@@ -55,8 +55,8 @@ async def test_damage_is_told_on_the_page(store: SqliteStore, place: str) -> Non
 async def test_damage_of_both_is_told_once(store: SqliteStore) -> None:
     """One line is enough."""
     key = settle(store)
-    store._writer.execute("UPDATE samples SET body = X'00ff'")
-    store._writer.execute("UPDATE verdicts SET line = X'00ff' WHERE judge = 'embedded'")
+    store.engine._writer.execute("UPDATE samples SET body = X'00ff'")
+    store.engine._writer.execute("UPDATE verdicts SET line = X'00ff' WHERE judge = 'embedded'")
     response = await get(store, f"/samples/{key}")
     assert (response.status_code, response.text.count("a stored text is damaged")) == (200, 1)
 

@@ -5,23 +5,26 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from time import monotonic, sleep
 
 from ragwatch.errors import ConfigError, StoreError
 from ragwatch.stores.encryption import TextCipher
+from ragwatch.stores.engine import DamagedRows, Parameters, Row, Rows
 from ragwatch.stores.lock import StateLock
 from ragwatch.stores.sqlite.disk import FAILURES, MIB, advice, free_bytes, reason, refuse_network
 from ragwatch.stores.sqlite.opening import open_writer
 from ragwatch.stores.sqlite.reader import ReadConnection
 from ragwatch.stores.sqlite.schema import BUSY_MS, WAL_BYTES
+from ragwatch.stores.sqlite.sqlite_writer import SqliteWriter
 
-JUDGING_FLOOR_DIVISOR = 8  # judging continues down to this fraction of `min_free`, reserved for the write-ahead log
+RETRY_SECONDS = 0.05
 VACUUM_PAGES = 512  # 8 MiB at a time, so that other writers are not blocked for long
 
 
-class Connections:
+class SqliteEngine:
     """Opens and locks the database `state/ragwatch.db`.
 
     Writers share one connection. Readers have their own, which see the last commit and never block the writer. Web
@@ -50,22 +53,23 @@ class Connections:
             self._lock_file.close()
             raise
         try:
-            self._reader, self._pages = (ReadConnection(path, cipher=cipher, tolerant=pages) for pages in (False, True))
+            self._reader, self.pages = (ReadConnection(path, cipher=cipher, tolerant=pages) for pages in (False, True))
         except StoreError:
             self._writer.close()
             self._lock_file.close()
             raise
         self._writing = threading.Lock()
+        self.damage = DamagedRows()
 
     @contextmanager
-    def _transaction(self, floor: int = 0) -> Iterator[sqlite3.Connection]:
-        """Run one transaction; refuse it if fewer bytes than `floor` are free on the disk."""
+    def transaction(self, reserve: float = 0.0) -> Iterator[SqliteWriter]:
+        """See `Engine.transaction`."""
         with self._writing:
-            self._check_free_space(floor)
+            self._check_free_space(int(self._min_free * reserve))
             self._check_same_file()
             try:
                 self._writer.execute("BEGIN IMMEDIATE")
-                yield self._writer
+                yield SqliteWriter(self._writer, self._cipher)
                 self._writer.execute("COMMIT")
             except FAILURES as error:
                 self._roll_back()
@@ -104,17 +108,24 @@ class Connections:
         except OSError as error:
             raise StoreError(f"state: cannot read the free space of {self._state}: {error.strerror}") from error
 
-    @property
-    def _judging_floor(self) -> int:
-        """Free bytes below which no verdicts are stored."""
-        return self._min_free // JUDGING_FLOOR_DIVISOR
+    def rows(self, sql: str, parameters: Parameters = (), *, planned_once: bool = True) -> Rows:
+        """See `Reader.rows`."""
+        return self._reader.rows(sql, parameters, planned_once=planned_once)
+
+    def walk(self, sql: str, parameters: Parameters = ()) -> Generator[Row, None, None]:
+        """See `Reader.walk`."""
+        return self._reader.walk(sql, parameters)
+
+    def at_once(self, *statements: str) -> list[Rows]:
+        """See `Engine.at_once`."""
+        return self._reader.at_once(*statements)
 
     def _roll_back(self) -> None:
         with suppress(sqlite3.Error):  # the original error is raised, and the next transaction rolls back again
             if self._writer.in_transaction:  # on a full disk SQLite rolls back by itself
                 self._writer.execute("ROLLBACK")
 
-    def _size(self) -> int:
+    def size(self) -> int:
         """Return the bytes of the pages in use."""
         pages, free, page = (self._pragma(name) for name in ("page_count", "freelist_count", "page_size"))
         return (pages - free) * page
@@ -122,16 +133,18 @@ class Connections:
     def _pragma(self, name: str) -> int:
         return int(self._reader.rows(f"PRAGMA {name}")[0][0])
 
-    def _shrink(self) -> None:
+    def shrink(self) -> None:
+        """Return free pages to the disk."""
         before = 0
         while (free := self._pragma("freelist_count")) not in (0, before):
             before = free
             with self._writing, _vacuum_errors():
                 # `execute` would run a single step of this PRAGMA, which frees a single page.
                 self._writer.executescript(f"PRAGMA incremental_vacuum({VACUUM_PAGES})")
-        self._checkpoint()
+        self.checkpoint()
 
-    def _checkpoint(self) -> None:
+    def checkpoint(self) -> None:
+        """Copy the write-ahead log into the database."""
         with self._writing, _vacuum_errors():
             self._truncate_wal()
 
@@ -147,7 +160,7 @@ class Connections:
         finally:
             self._writer.execute(f"PRAGMA busy_timeout={BUSY_MS}")
 
-    def _rewrite(self) -> bool:
+    def rewrite(self) -> bool:
         """Write the database again without its free space, so that no deleted text remains in it.
 
         Returns False while a reader holds the write-ahead log, whose end is then deleted by a later checkpoint.
@@ -156,10 +169,25 @@ class Connections:
             self._writer.execute("VACUUM")
             return self._truncate_wal()
 
+    def delete_securely(self) -> None:
+        """Overwrite what is deleted from now on."""
+        with self._writing:
+            self._writer.execute("PRAGMA secure_delete=ON")
+
+    def truncated_within(self, seconds: float) -> bool:
+        """Truncate the write-ahead log as soon as no reader is in the way. False if one is for too long."""
+        end = monotonic() + seconds
+        while monotonic() < end:
+            sleep(RETRY_SECONDS)
+            with self._writing:
+                if self._truncate_wal():
+                    return True
+        return False
+
     def close(self) -> None:
         """Close the database and unlock the state directory, once running statements have ended."""
         self._reader.close()
-        self._pages.close()
+        self.pages.close()
         with self._writing:
             self._writer.close()
         self._lock_file.close()

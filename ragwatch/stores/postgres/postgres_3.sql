@@ -3,7 +3,7 @@
 -- earlier versions are registered by a trigger.
 CREATE TABLE sample_keys (
     key  text COLLATE "C" PRIMARY KEY,
-    part integer NOT NULL DEFAULT 0     -- of the sample: see schema_7.sql
+    part integer NOT NULL DEFAULT 0     -- of the sample: see postgres_7.sql
 );
 CREATE INDEX sample_keys_part ON sample_keys (part) WHERE part > 0;
 

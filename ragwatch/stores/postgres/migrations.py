@@ -1,4 +1,4 @@
-"""Database schema: creates it on first start and migrates older versions, one transaction for each version.
+"""Makes a database ready: creates and migrates its schema, one transaction for each version, and checks the keys.
 
 `schema_version` also holds the oldest version that can work beside the newest one, so that workers of two versions can
 run side by side during an upgrade.
@@ -6,18 +6,22 @@ run side by side during an upgrade.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
 import psycopg
 
 from ragwatch.errors import StoreError
+from ragwatch.stores.encryption import KEY_STATE, Rows, TextCipher, check_keys, new_key_ids
+from ragwatch.stores.postgres.connections import Target, connect, store_errors
 from ragwatch.stores.postgres.locks import MIGRATION, locked
 from ragwatch.stores.postgres.views import create_views, drop_views
 
 VERSION = 12
 COMPATIBLE = 1  # the oldest version of ragwatch's schema whose workers can use a database of version `VERSION`
 OLDEST_SERVER = 130000
+_WRITE_KEY_IDS = "INSERT INTO states (name, body) VALUES (%s, %s) ON CONFLICT (name) DO UPDATE SET body = excluded.body"
 DDL_LOCK_SECONDS = 1  # a migration that cannot lock a table within this time is given up, and workers go on
 
 
@@ -29,7 +33,7 @@ def prepare(
     Args:
         connection: In autocommit mode.
         name: Name of the database schema.
-        scripts: Folder of `schema_1.sql`, `schema_2.sql` ...; by default those of this package.
+        scripts: Folder of `postgres_1.sql`, `postgres_2.sql` ...; by default those of this package.
         version: The newest of these scripts.
 
     Raises:
@@ -73,7 +77,7 @@ def _migrate(connection: psycopg.Connection, name: str, version: int, scripts: T
         connection.execute(f'CREATE SCHEMA IF NOT EXISTS "{name}"'.encode())
         connection.execute("CREATE TABLE schema_version (version integer NOT NULL, compatible integer NOT NULL)")
         connection.execute("INSERT INTO schema_version VALUES (0, 0)")
-    connection.execute(scripts.joinpath(f"schema_{version}.sql").read_text(encoding="utf-8").encode())
+    connection.execute(scripts.joinpath(f"postgres_{version}.sql").read_text(encoding="utf-8").encode())
     connection.execute("UPDATE schema_version SET version = %s, compatible = %s", (version, COMPATIBLE))
 
 
@@ -108,3 +112,50 @@ def check_compatible(stored: tuple[int, int], version: int) -> None:
             f"store: written by a newer ragwatch (schema {stored[0]}, this one knows {version}); run that version, or "
             "set store.database_schema to another name"
         )
+
+
+def prepare_database(target: Target, cipher: TextCipher | None) -> None:
+    """Make the database ready for this worker.
+
+    Raises:
+        ConfigError: Texts are encrypted with a key that is not given.
+        StoreError: The server cannot be reached, or the database cannot be used.
+    """
+    with store_errors("cannot open the database"), connect(target) as connection:
+        prepare(connection, target.schema)
+        _register_keys(connection, cipher)
+
+
+def describe_database(target: Target, cipher: TextCipher | None) -> str:
+    """Connect, and return server and schema as text for people. Changes nothing.
+
+    Raises:
+        ConfigError: Texts are encrypted with a key that is not given.
+        StoreError: The server cannot be reached, or the database cannot be used.
+    """
+    with store_errors("cannot open the database"), connect(target) as connection:
+        check_server(connection)
+        info = connection.info
+        version = f"PostgreSQL {info.server_version // 10000}.{info.server_version % 10000}"
+        place = f"{version} at {info.host}, database {info.dbname}, schema {target.schema}"
+        stored = stored_version(connection, target.schema)
+        if stored is None:
+            return f"{place}: is created at the first start"
+        check_compatible(stored, VERSION)
+        check_keys(_reader(connection), cipher)
+        return f"{place}: version {stored[0]}"
+
+
+def _register_keys(connection: psycopg.Connection, cipher: TextCipher | None) -> None:
+    ids = new_key_ids(_reader(connection), cipher)
+    if ids is not None:  # as plain JSON: it is read without a key
+        connection.execute(_WRITE_KEY_IDS, (KEY_STATE, ids.encode("ascii")))
+
+
+def _reader(connection: psycopg.Connection) -> Rows:
+    """Return what runs a statement with the placeholders of SQLite."""
+
+    def rows(sql: str, parameters: Sequence[object]) -> list[tuple[object, ...]]:
+        return connection.execute(sql.replace("?", "%s").encode(), parameters, binary=True).fetchall()
+
+    return rows

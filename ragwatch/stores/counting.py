@@ -1,0 +1,89 @@
+"""Counters, and the rows that are only appended: events, and the scores that windows read."""
+
+from __future__ import annotations
+
+import math
+
+from ragwatch.core.tally import Tallies
+from ragwatch.ports import RecordedEvent, ScoreRow
+from ragwatch.stores.engine import LIVE, Component, Writer
+from ragwatch.stores.rows import SCORE_COLUMNS, score_row, single_number, tallies_of, tally_rows
+
+_TALLIES = "SELECT name, labels, MAX(label_names), TALLIED FROM tallies GROUP BY name, labels"
+_PENDING = "SELECT judge, COUNT(*) FROM work GROUP BY judge"
+_OVERDUE = (
+    "SELECT s.route, w.judge, TRUNC(s.at / 60), SUM(1 / w.probability) FROM work w JOIN samples s ON s.key = w.key"
+    " WHERE w.since < :before GROUP BY 1, 2, 3"
+)
+_WINDOW = (
+    f"SELECT {SCORE_COLUMNS} FROM verdicts v"  # noqa: S608 - constants only
+    f" WHERE v.seq > :after AND v.at >= :since AND {LIVE} ORDER BY v.seq LIMIT :limit"
+)
+
+
+class Counting(Component):
+    """Counters, events and windows of scores."""
+
+    def tallies(self) -> Tallies:
+        """See `Store.tallies`."""
+        return tallies_of(self.engine.rows(_TALLIES))
+
+    def pending(self) -> dict[str, int]:
+        """See `Store.pending`."""
+        return dict(self.engine.rows(_PENDING))
+
+    def tallies_and_pending(self) -> tuple[Tallies, dict[str, int]]:
+        """See `Store.tallies_and_pending`."""
+        tallies, pending = self.engine.at_once(_TALLIES, _PENDING)
+        return tallies_of(tallies), dict(pending)
+
+    def overdue(self, before: float) -> dict[tuple[str, str, int], float]:
+        """See `Store.overdue`."""
+        weights = self.engine.rows(_OVERDUE, {"before": before})
+        return {(route, judge, minute): weight for route, judge, minute, weight in weights}
+
+    def record(self, event: RecordedEvent) -> None:
+        """See `Store.record`."""
+        with self.engine.transaction() as writer:
+            writer.insert("events", [{"at": event.at, "kind": event.kind, "detail": event.detail}])
+
+    def events(self, since: float) -> list[RecordedEvent]:
+        """See `Store.events`."""
+        sql = "SELECT at, kind, detail FROM events WHERE at >= :since ORDER BY at, ROW_ID"
+        return [RecordedEvent(*row) for row in self.engine.pages.rows(sql, {"since": since})]
+
+    def last_events(self, since: float) -> dict[str, float]:
+        """See `Store.last_events`."""
+        sql = "SELECT kind, MAX(at) FROM events WHERE at >= :since GROUP BY kind"
+        return dict(self.engine.rows(sql, {"since": since}))
+
+    def window(self, after: int, since: float, limit: int) -> list[ScoreRow]:
+        """See `Store.window`."""
+        newest = single_number(self.engine.rows("SELECT MAX(at) FROM verdicts"))
+        if newest is None or newest < since:  # quick exit for a silent service or an old log
+            return []
+        stored = self.engine.rows(_WINDOW, {"after": after, "since": since, "limit": limit})
+        return [score_row(row) for row in stored]
+
+    def pruned_until(self) -> float:
+        """See `Store.pruned_until`."""
+        until = single_number(self.engine.rows("SELECT PRUNED_UNTIL"))
+        return -math.inf if until is None else float(until)
+
+    def damaged(self) -> int:
+        """See `Store.damaged`."""
+        return len(self.engine.damage)
+
+
+def add_tallies(writer: Writer, tallies: Tallies) -> None:
+    """Increment counters, in the order of their names, so that two workers with the same ones wait for each other."""
+    key = ", ".join(("name", "labels", *writer.slot))
+    rows = [
+        {"name": name, "labels": labels, **writer.slot, "label_names": label_names, "value": value}
+        for name, labels, label_names, value in sorted(tally_rows(tallies))
+    ]
+    writer.insert(
+        "tallies",
+        rows,
+        f"ON CONFLICT ({key}) DO UPDATE SET value = tallies.value + excluded.value, label_names = excluded.label_names",
+    )

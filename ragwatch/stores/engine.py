@@ -1,0 +1,208 @@
+"""What the components of a store need of an engine, SQLite or PostgreSQL: statements, transactions, and bulk insertion.
+
+Each statement is written once, with named parameters (`:key`) and with words in capitals where the dialects differ; an
+engine replaces these when a statement is first used:
+
+- `LIST(:keys)`, `INTS(:seqs)`, `BLOBS(:digests)`: after `=`, any element of a list of texts, integers or bytes
+- `DROPPED`: body of a sample whose texts were deleted
+- `ROW_ID`: the column that grows with each row of `parts` and `events`
+- `LOWEST`: minus infinity
+- `PRUNED_UNTIL`, `PRUNED_SEQ`: up to when, and up to which sequence number, retention has deleted verdicts, or NULL
+- `REJUDGED(v.)`: the condition that a verdict is of a reading again (see `stores.rejudging`)
+- `LOCKING(...)`: a clause that locks rows, where several processes write
+- `LAST_SEQ`: the last sequence number of a verdict
+- `SEALED`: the first byte of an encrypted text
+- `HAS_WORDS`: whether the words of an answer `a` are indexed, NULL if it is not indexed
+- `UNLEASED`: assignments that end the lease of a draw
+- `TALLIED`: the value of a counter, summed over the workers
+- `TRUNC(...)`: the integer part of a number
+- `SCORE(v.)`: the score of the quantity `:quantity` in a verdict, NULL without one
+- `SAMPLE_KEYS`: the table with the keys of all samples
+- `REPLIED(:keys)`: the condition that a reply is about one of these answers
+- `PART`: the condition that a verdict is not in the partition of a day
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+from ragwatch.stores.limits import MAX_DAMAGED_ROWS
+
+Row = tuple[Any, ...]  # what is in the columns depends on the statement
+Rows = list[Row]
+Parameters = Mapping[str, object] | Sequence[object]
+"""By name; a statement of one engine may also have them by place."""
+
+SEQUENCES = 1
+"""Lock that is held while sequence numbers of verdicts and feedback are assigned, until they are committed.
+
+Otherwise a reader could see number 10 before 9 is committed, go on after 10, and never see 9. A transaction takes locks
+in this order: rows, `SEQUENCES`, then counters.
+"""
+BUDGET = 2
+"""Lock that is held while a judge's budget is checked and reserved, so that workers together stay within it."""
+
+JUDGING, ADMITTING = 0.125, 1.0
+"""Shares of the free space to keep (`store.min_free`) below which no verdicts are stored, and no draws."""
+
+UNBIASED = "(v.at > COALESCE(PRUNED_UNTIL, LOWEST) OR v.seq > PRUNED_SEQ)"
+"""Condition that a verdict is newer than what retention has deleted, or was settled since."""
+LIVE = f"{UNBIASED} AND NOT REJUDGED(v.)"
+"""Condition that a verdict is of a draw that was assigned to its judge, of a time that is whole."""
+
+
+class Result(Protocol):
+    """Result of a statement."""
+
+    @property
+    def rowcount(self) -> int:
+        """Number of rows that were written."""
+        ...
+
+
+class Reader(Protocol):
+    """Runs statements that read, and decrypts the texts in their rows."""
+
+    def rows(self, sql: str, parameters: Parameters = (), *, planned_once: bool = True) -> Rows:
+        """Return all rows of a statement.
+
+        Args:
+            sql: The statement.
+            parameters: Its parameters.
+            planned_once: Whether a plan may serve all parameters. For a search, some are rare and others are not.
+
+        Raises:
+            StoreError: The database cannot be read.
+        """
+        ...
+
+    def walk(self, sql: str, parameters: Parameters = ()) -> Generator[Row, None, None]:
+        """Yield the rows of a statement, a limited number of them in memory at a time.
+
+        Raises:
+            StoreError: The database cannot be read.
+        """
+        ...
+
+
+class Writer(Protocol):
+    """Runs statements within a transaction."""
+
+    @property
+    def slot(self) -> Mapping[str, int]:
+        """Column of counters in which this worker counts; none where there is one worker."""
+        ...
+
+    def part(self, at: float) -> Mapping[str, int]:
+        """Column of samples and verdicts with the partition of an answer, by its time; none without partitions."""
+        ...
+
+    def seal(self, body: bytes) -> bytes:
+        """Encrypt a compressed text, if there is a key."""
+        ...
+
+    def rows(self, sql: str, parameters: Parameters = ()) -> Rows:
+        """Return all rows of a statement, texts decrypted."""
+        ...
+
+    def execute(self, sql: str, parameters: Parameters = ()) -> Result:
+        """Run a statement."""
+        ...
+
+    def executemany(self, sql: str, parameters: Sequence[Parameters]) -> object:
+        """Run a statement once for each of several rows of parameters."""
+        ...
+
+    def insert(self, table: str, rows: Sequence[Mapping[str, object]], conflict: str = "") -> int:
+        """Insert rows in this order. Returns how many were written.
+
+        Args:
+            table: Name of the table.
+            rows: Values by column, all rows with the same columns.
+            conflict: The clause ON CONFLICT.
+        """
+        ...
+
+    def queued(self) -> AbstractContextManager[object]:
+        """Within the block, statements are sent without waiting for their results, whose row counts are unknown."""
+        ...
+
+    def insert_samples(self, rows: Sequence[Mapping[str, object]]) -> set[str]:
+        """Insert samples, one of each key, unless they are stored. Returns the keys of those that are new."""
+        ...
+
+    def may_prune(self) -> bool:
+        """Whether this worker may delete what exceeds the limits in this transaction: one at a time may."""
+        ...
+
+    def continue_numbers(self, last: int) -> None:
+        """Number new rows after those that were inserted with numbers, and verdicts after `last`."""
+        ...
+
+    def set_pruned(self, until: float, seq: int) -> None:
+        """Record up to when, and to which sequence number, retention has deleted verdicts."""
+        ...
+
+    def lock(self, number: int, name: str = "") -> None:
+        """Wait for the lock of a number and a name, which is held until the end of the transaction."""
+        ...
+
+
+class Engine(Reader, Protocol):
+    """A database."""
+
+    @property
+    def pages(self) -> Reader:
+        """Reads beside `rows` for web pages, so that a long search does not block the loops."""
+        ...
+
+    @property
+    def damage(self) -> DamagedRows:
+        """The damaged rows that were met."""
+        ...
+
+    def at_once(self, *statements: str) -> list[Rows]:
+        """Return the rows of several statements, all of one instant.
+
+        Raises:
+            StoreError: The database cannot be read.
+        """
+        ...
+
+    def transaction(self, reserve: float = 0.0) -> AbstractContextManager[Writer]:
+        """Run one transaction.
+
+        Args:
+            reserve: Share of the free space to keep below which it is refused.
+
+        Raises:
+            StoreError: Nothing was written.
+        """
+        ...
+
+
+class Component:
+    """A part of a store: what belongs together, over one engine.
+
+    Attributes:
+        engine: The database.
+    """
+
+    engine: Engine
+
+
+class DamagedRows:
+    """Counts the damaged rows that were met, each once."""
+
+    def __init__(self) -> None:
+        self._rows: set[tuple[str, ...]] = set()
+
+    def note(self, *row: str) -> None:
+        """Note a row: its table, and what names it."""
+        if len(self._rows) < MAX_DAMAGED_ROWS:
+            self._rows.add(row)
+
+    def __len__(self) -> int:
+        return len(self._rows)

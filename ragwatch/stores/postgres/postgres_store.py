@@ -1,0 +1,117 @@
+"""PostgreSQL store: one database for any number of workers. Each method is one transaction, safe across crashes."""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack
+from functools import partial
+
+from ragwatch.ports import Retention
+from ragwatch.stores.answer_terms import rules_of
+from ragwatch.stores.encryption import TextCipher
+from ragwatch.stores.indexing import NEWEST, Place
+from ragwatch.stores.kept_texts import Texts
+from ragwatch.stores.lock import StateLock
+from ragwatch.stores.postgres import partitions
+from ragwatch.stores.postgres.connections import PostgresEngine, Target, unless_in_use
+from ragwatch.stores.postgres.leading import Sharing, fold_workers
+from ragwatch.stores.postgres.migrations import prepare_database
+from ragwatch.stores.postgres.postgres_index import PostgresIndex, drop_words
+from ragwatch.stores.postgres.postgres_queries import PostgresQueries
+from ragwatch.stores.postgres.pruning import RELATION_SIZE, TABLES, sizes
+
+
+class PostgresStore(Sharing):
+    """Implements `ports.Store` in a schema of a PostgreSQL database.
+
+    Args:
+        target: Where to connect.
+        state: Lock of the state directory, which is released at the end; None for none.
+        name: Name under which this worker counts, also after a restart; None for none.
+        texts: Texts of which answers are kept after judging.
+        cipher: Encrypts texts; None stores them as they are.
+        text_search: Whether words of texts are indexed.
+
+    Raises:
+        ConfigError: Texts are encrypted with a key that is not given.
+        StoreError: The server cannot be reached, or the database cannot be used.
+    """
+
+    def __init__(
+        self,
+        target: Target,
+        *,
+        state: StateLock | None = None,
+        name: str | None = None,
+        texts: Texts = Texts.ALL,
+        cipher: TextCipher | None = None,
+        text_search: bool = True,
+    ) -> None:
+        super().__init__(PostgresEngine(target, cipher=cipher))
+        self.rules = rules_of(texts, cipher, text_search=text_search)
+        self.index, self.queries = PostgresIndex(), PostgresQueries()
+        self._behind: Place | None = NEWEST
+        self._state = state
+        prepare_database(target, cipher)
+        self._make_partitions(time.time())
+        if name is not None:
+            self.register(name)
+
+    def excess(self, limit: int, estimate: int | None = None) -> int:
+        """See `Retaining.excess`. Files do not shrink, so what is deleted is added up."""
+        if estimate is not None:
+            return estimate
+        relations = self._bytes(RELATION_SIZE)
+        return 0 if relations <= limit else sum(map(self._bytes, sizes(relations))) - limit
+
+    def _bytes(self, sql: str) -> int:
+        return int(self.engine.rows(sql)[0][0])
+
+    def pruning_begins(self, retention: Retention, now: float) -> int:
+        """See `Retaining.pruning_begins`. Makes partitions ahead of time, and drops the days that are over."""
+        self.step(fold_workers, None)
+        self._make_partitions(time.time())
+        deleted = 0
+        for day in partitions.over(self.engine.days(), retention, now):
+            with unless_in_use():
+                self.step(partial(partitions.keep, day=day, retention=retention, now=now), None)
+                deleted += self.step(partial(partitions.drop, day=day, retention=retention, now=now), 0)
+        self._parts_changed()
+        return deleted
+
+    def _make_partitions(self, now: float) -> None:
+        """Make partitions. If a table is in use for long, the next time will do."""
+        if partitions.day_of(now) + 1 not in self.engine.days():
+            with unless_in_use(), self.engine.transaction() as writer:
+                partitions.make(writer, now)
+        self._parts_changed()
+
+    def _parts_changed(self) -> None:
+        self.engine.parts.changed()
+        self.engine.parts.refresh()
+
+    def pruning_ends(self, now: float) -> None:  # noqa: ARG002 - of the other engine
+        """See `Retaining.pruning_ends`. Indexes the answers that other versions have judged, once after each start."""
+        while self.rules.texts is not Texts.ALL and self.step(self.drop_earlier, 0):
+            pass
+        if self._behind is not None and self.rules.words_off is not None:
+            while self._delete_some_words():
+                pass
+        while self._behind is not None:
+            self._behind = self.index_behind(self._behind)
+
+    def _delete_some_words(self) -> int:
+        with self.engine.transaction() as writer:
+            return drop_words(writer)
+
+    def rewritten(self) -> bool:
+        """See `Forgetting.rewritten`."""
+        return self.engine.rewrite((*TABLES, "states"))
+
+    def close(self) -> None:
+        """Return leased draws to the queue, close the connections, and unlock the state directory."""
+        with ExitStack() as stack:
+            if self._state is not None:
+                stack.callback(self._state.close)
+            stack.callback(self.engine.close)
+            self.release()

@@ -1,0 +1,244 @@
+"""Intake and settlement: draws enter the queue with their cursor and counts, and leave it with their verdicts.
+
+Rows are written in the order of their keys, so that two workers with the same rows wait instead of blocking each other.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import closing
+
+from ragwatch.core.sample import Draw
+from ragwatch.core.tally import Tallies, count_assignments, count_draw, count_duplicate, verdict_tallies
+from ragwatch.core.trends import score_sums
+from ragwatch.core.verdict import Verdict
+from ragwatch.errors import ReceivedMeanwhileError, StoreError
+from ragwatch.ports import Admission, FollowUp, Part
+from ragwatch.stores import feedback, replies
+from ragwatch.stores.answer_terms import Rules
+from ragwatch.stores.counting import add_tallies
+from ragwatch.stores.engine import ADMITTING, JUDGING, SEQUENCES, Component, Row, Writer
+from ragwatch.stores.limits import DAY, MAX_LEASED_CHARS
+from ragwatch.stores.rows import ZLIB_LEVEL, VerdictRow, digest, draw_of, pack, part_of, verdict_row
+from ragwatch.stores.traits import traits_body
+from ragwatch.stores.trends import add_sums, add_versions
+
+MAX_ROWS_PER_STEP = 5000
+_PARTS = "SELECT part_group, name, body, at FROM parts WHERE source = :source ORDER BY ROW_ID"
+_RECEIVED = "SELECT digest FROM received WHERE source = :source AND digest = BLOBS(:digests)"
+SETTLED = (
+    "DELETE FROM work WHERE seq IN (SELECT w.seq FROM work w WHERE w.judge = :judge AND w.key = LIST(:keys)"
+    " LOCKING(ORDER BY w.seq FOR UPDATE)) RETURNING key"
+)
+_FOLLOW_UP = (
+    "INSERT INTO work (key, judge, probability, since)"
+    " SELECT :key, :judge, CAST(:probability AS double precision), CAST(:since AS double precision)"
+    " WHERE NOT EXISTS (SELECT 1 FROM verdicts WHERE key = :key AND judge = :judge) ON CONFLICT DO NOTHING"
+)
+_KEPT_ROWS = {"received": "source, digest", "parts": "source, part_group, name"}
+
+
+class Settling(Component):
+    """Takes draws in, and settles them."""
+
+    rules: Rules
+
+    def cursors(self, source: str) -> dict[str, str]:
+        """See `Store.cursors`."""
+        return dict(self.engine.rows("SELECT stream, cursor FROM cursors WHERE source = :source", {"source": source}))
+
+    def parts(self, source: str) -> Iterator[Part]:
+        """See `Store.parts`."""
+        with closing(self.engine.walk(_PARTS, {"source": source})) as stored:
+            for row in stored:
+                try:
+                    yield part_of(row)
+                except StoreError:
+                    self.engine.damage.note("parts", row[1])
+
+    def received(self, source: str, ids: Collection[str]) -> set[str]:
+        """See `Store.received`."""
+        by_digest = {digest(identity): identity for identity in ids}
+        if not by_digest:
+            return set()
+        known = self.engine.rows(_RECEIVED, {"source": source, "digests": list(by_digest)})
+        return {by_digest[value] for (value,) in known}
+
+    def admit(self, admission: Admission) -> int:
+        """See `Store.admit`."""
+        tallies: Tallies = Counter(admission.tallies)
+        with self.engine.transaction(ADMITTING) as writer:
+            stored = _insert_samples(writer, [draw for draw, _ in admission.draws])
+            new: dict[str, Draw] = {}
+            work = list[dict[str, object]]()
+            for draw, assignments in admission.draws:
+                if draw.key not in stored or draw.key in new:
+                    count_duplicate(tallies, admission.source)
+                    continue
+                new[draw.key] = draw
+                count_draw(tallies, draw.route, (assignment.judge for assignment in assignments))
+                tallies.update(admission.of_draws.get(draw.key, {}))
+                since = draw.at if admission.at is None else admission.at
+                work += [
+                    {"key": draw.key, "judge": one.judge, "probability": one.probability, "since": since}
+                    for one in assignments
+                ]
+            with writer.queued():  # the server works while traits are computed
+                writer.insert("work", work)
+                self._insert_traits(writer, new)
+            feedback.write(writer, admission, list(new), tallies)
+            _store_cursor(writer, admission)
+            _write_parts(writer, admission)
+            add_versions(writer, admission)
+            add_tallies(writer, tallies)
+            self.parts_released(admission.release)
+        return len(new)
+
+    def _insert_traits(self, writer: Writer, draws: dict[str, Draw]) -> None:
+        rows = [{"key": key, "body": writer.seal(traits_body(draws[key], self.rules.texts))} for key in sorted(draws)]
+        writer.insert("traits", rows, "ON CONFLICT (key) DO UPDATE SET body = excluded.body")
+
+    def parts_released(self, groups: Collection[str]) -> None:
+        """Note that parts were deleted, within the transaction."""
+
+    def settle(
+        self, verdicts: Sequence[Verdict], follow_ups: Sequence[FollowUp] = (), tallies: Tallies | None = None
+    ) -> int:
+        """See `Store.settle`."""
+        counts: Tallies = Counter()
+        with self.engine.transaction(JUDGING) as writer:
+            settled = settle(writer, verdicts, counts)
+            new = {(verdict.reading.judge, verdict.draw.key) for verdict in settled}
+            if new or not verdicts:
+                counts.update(tallies or {})
+            caused = [follow_up for follow_up in follow_ups if (follow_up.after, follow_up.key) in new]
+            _insert_follow_ups(writer, caused, counts)
+            replies.add(writer, settled, self.rules.texts)
+            self.texts_settled(writer, settled)
+            add_tallies(writer, counts)
+            add_sums(writer, score_sums(settled))
+        return len(new)
+
+    def texts_settled(self, writer: Writer, settled: Sequence[Verdict]) -> None:
+        """Index the texts of settled answers, or delete them, within the transaction."""
+
+    def leased(self, rows: Iterable[Row]) -> list[Draw]:
+        """Decode pending draws, until their texts exceed `MAX_LEASED_CHARS`."""
+        draws: list[Draw] = []
+        chars = 0
+        for row in rows:
+            draws.append(draw_of(row))
+            if draws[-1].damage is not None:
+                self.engine.damage.note("samples", draws[-1].key)
+            chars += draws[-1].sample.chars
+            if chars > MAX_LEASED_CHARS:
+                break
+        return draws
+
+
+def _insert_samples(writer: Writer, draws: Sequence[Draw]) -> set[str]:
+    """Insert the samples of draws, the first one of each key. Returns the keys of those that are new."""
+    first = {draw.key: draw for draw in reversed(draws)}
+    return writer.insert_samples(
+        [
+            {
+                "key": draw.key,
+                "source": draw.source,
+                "route": draw.route,
+                "at": draw.at,
+                "body": writer.seal(pack(draw.sample.to_record())),
+                **writer.part(draw.at),
+            }
+            for draw in (first[key] for key in dict.fromkeys(draw.key for draw in draws))
+        ]
+    )
+
+
+def _write_parts(writer: Writer, admission: Admission) -> None:
+    """Store the parts and ids of an admission, and delete the groups that it releases.
+
+    Raises:
+        ReceivedMeanwhileError: An id is stored already: another worker was faster than the look-up of this one.
+    """
+    source = admission.source
+    parts = [
+        {
+            "source": source,
+            "part_group": part.group,
+            "name": part.name,
+            "at": part.at,
+            "body": writer.seal(zlib.compress(part.payload, ZLIB_LEVEL)),
+        }
+        for part in admission.hold
+    ]
+    writer.insert("parts", parts, "ON CONFLICT DO NOTHING")
+    if admission.release:
+        groups = {"source": source, "groups": sorted(admission.release)}
+        writer.execute("DELETE FROM parts WHERE source = :source AND part_group = LIST(:groups)", groups)
+    at = admission.at or 0.0
+    ids = [{"source": source, "digest": one, "at": at} for one in sorted(set(map(digest, admission.received)))]
+    if writer.insert("received", ids, "ON CONFLICT DO NOTHING") < len(ids):
+        raise ReceivedMeanwhileError("store: another worker has received a record of this batch; it is read again")
+
+
+def _store_cursor(writer: Writer, admission: Admission) -> None:
+    """Store the cursor of a stream; an empty cursor deletes it, because the stream has ended."""
+    row = {"source": admission.source, "stream": admission.stream, "cursor": admission.cursor}
+    if admission.cursor:
+        writer.insert("cursors", [row], "ON CONFLICT (source, stream) DO UPDATE SET cursor = excluded.cursor")
+    else:
+        writer.execute("DELETE FROM cursors WHERE source = :source AND stream = :stream", row)
+
+
+def settle(writer: Writer, verdicts: Sequence[Verdict], counts: Tallies) -> list[Verdict]:
+    """Move draws from the queue to the verdicts, and count them. Returns the new ones, the first on each draw."""
+    taken = set[tuple[str, str]]()
+    for judge in sorted({verdict.reading.judge for verdict in verdicts}):
+        keys = [verdict.draw.key for verdict in verdicts if verdict.reading.judge == judge]
+        taken |= {(judge, key) for (key,) in writer.rows(SETTLED, {"judge": judge, "keys": keys})}
+    new = []
+    for verdict in verdicts:
+        if (work := (verdict.reading.judge, verdict.draw.key)) in taken:
+            taken.remove(work)
+            new.append(verdict)
+    if new:
+        writer.lock(SEQUENCES)
+        insert_verdicts(writer, new)
+    for verdict in new:
+        counts.update(verdict_tallies(verdict))
+    return new
+
+
+def insert_verdicts(
+    writer: Writer, verdicts: Sequence[Verdict], *, row: Callable[[Verdict], VerdictRow] = verdict_row
+) -> None:
+    """Insert verdicts with the columns that `row` returns, in this order."""
+    rows = [(row(verdict), verdict.draw.at) for verdict in verdicts]
+    writer.insert("verdicts", [{**one, "line": writer.seal(one["line"]), **writer.part(at)} for one, at in rows])
+
+
+def _insert_follow_ups(writer: Writer, follow_ups: Sequence[FollowUp], counts: Tallies) -> None:
+    """Queue draws for further judges, and count them. Skips draws that the judge has in its queue or has settled."""
+    for follow_up in follow_ups:
+        one = follow_up.assignment
+        row = {"key": follow_up.key, "judge": one.judge, "probability": one.probability, "since": follow_up.at}
+        count_assignments(counts, one.judge, writer.execute(_FOLLOW_UP, row).rowcount)
+
+
+def delete_old_parts(writer: Writer, now: float) -> int:
+    """Delete a limited number of ids that were received more than a day ago, and of parts that wait for so long.
+
+    Sources release their parts within minutes; older ones belong to a source that is not configured any more. Ids are
+    not partitioned by day: no unique index spans partitions, and an id must be unique across midnight.
+    """
+    values = {"before": now - DAY, "after": now + DAY, "limit": MAX_ROWS_PER_STEP}
+    return sum(
+        writer.execute(
+            f"DELETE FROM {table} WHERE ({key}) IN"  # noqa: S608 - constant names
+            f" (SELECT {key} FROM {table} WHERE at < :before OR at > :after LIMIT :limit)",
+            values,
+        ).rowcount
+        for table, key in _KEPT_ROWS.items()
+    )

@@ -1,0 +1,133 @@
+"""Statements in the dialect of SQLite, and the transaction that runs them."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import sqlite3
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import lru_cache
+from types import MappingProxyType
+
+from ragwatch.stores.encryption import TextCipher
+from ragwatch.stores.engine import Parameters, Rows
+from ragwatch.stores.limits import REJUDGED_MARK
+
+_WORDS: tuple[tuple[str, str], ...] = (
+    (r"\bREPLIED\((:\w+)\)", r"seq IN (SELECT v.seq FROM verdicts v WHERE v.key = LIST(\1))"),
+    (r"= (?:LIST|INTS)\((:\w+)\)", r"IN (SELECT value FROM json_each(\1))"),
+    (r"= BLOBS\((:\w+)\)", r"IN (SELECT unhex(value) FROM json_each(\1))"),
+    (r"\bSAMPLE_KEYS\b", "samples"),
+    (r"\bDROPPED\b", "x'00'"),
+    (r"\bROW_ID\b", "rowid"),
+    (r"\bLOWEST\b", "-9e999"),
+    # This state is stored as plain JSON, so that SQL can read it.
+    (r"\bPRUNED_UNTIL\b", "(SELECT json_extract(body, '$.until') FROM states WHERE name = 'retention')"),
+    (r"\bPRUNED_SEQ\b", "(SELECT json_extract(body, '$.seq') FROM states WHERE name = 'retention')"),
+    (r"\bREJUDGED\(([\w.]*)\)", rf"COALESCE(\1scores GLOB '{REJUDGED_MARK}*', FALSE)"),
+    (r" LOCKING\([^)]*\)", ""),
+    (r"\bTRUNC\(([^()]*)\)", r"CAST(\1 AS INTEGER)"),
+    # a damaged row must not fail the search
+    (r"\bSCORE\(([\w.]*)\)", r"CASE WHEN json_valid(\1scores) THEN json_extract(\1scores, '$.' || :quantity) END"),
+    (r"\bSEALED\b", "x'02'"),
+    (r"\bHAS_WORDS\b", "a.words"),
+    (r"\bLAST_SEQ\b", "(SELECT seq FROM sqlite_sequence WHERE name = 'verdicts')"),
+    (r"\bPART\b", "TRUE"),
+    (r" UNLEASED\b", ""),
+    (r"\bTALLIED\b", "SUM(value)"),
+)
+
+
+@lru_cache(1024)  # a search has as many forms as there are combinations of filters
+def in_dialect(sql: str) -> str:
+    """Return a statement in the dialect of SQLite.
+
+    >>> in_dialect("DELETE FROM work WHERE key = LIST(:keys)")
+    'DELETE FROM work WHERE key IN (SELECT value FROM json_each(:keys))'
+    """
+    for word, text in _WORDS:
+        sql = re.sub(word, text, sql)
+    return sql
+
+
+def bound(parameters: Parameters) -> Parameters:
+    """Return parameters as SQLite takes them: lists as JSON.
+
+    >>> bound({"keys": ["a"], "digests": [b"7"], "at": 1.0})
+    {'keys': '["a"]', 'digests': '["37"]', 'at': 1.0}
+    """
+    if not isinstance(parameters, Mapping) or list not in map(type, parameters.values()):
+        return parameters
+    return {name: _json(value) if isinstance(value, list) else value for name, value in parameters.items()}
+
+
+def _json(values: list[object]) -> str:
+    return json.dumps([value.hex() if isinstance(value, bytes) else value for value in values])
+
+
+class SqliteWriter:
+    """Runs statements on the writing connection, within a transaction. Implements `stores.engine.Writer`."""
+
+    def __init__(self, connection: sqlite3.Connection, cipher: TextCipher | None) -> None:
+        self._connection, self._cipher = connection, cipher
+
+    slot: Mapping[str, int] = MappingProxyType({})
+
+    def part(self, at: float) -> Mapping[str, int]:  # noqa: ARG002 - there are no partitions
+        """See `Writer.part`."""
+        return self.slot
+
+    def seal(self, body: bytes) -> bytes:
+        """See `Writer.seal`."""
+        return body if self._cipher is None else self._cipher.seal(body)
+
+    def execute(self, sql: str, parameters: Parameters = ()) -> sqlite3.Cursor:
+        """See `Writer.execute`."""
+        return self._connection.execute(in_dialect(sql), bound(parameters))
+
+    def rows(self, sql: str, parameters: Parameters = ()) -> Rows:
+        """See `Writer.rows`."""
+        rows = self.execute(sql, parameters).fetchall()
+        cipher = self._cipher
+        return rows if cipher is None else [tuple(map(cipher.open, row)) for row in rows]
+
+    def executemany(self, sql: str, parameters: Sequence[Parameters]) -> sqlite3.Cursor:
+        """See `Writer.executemany`."""
+        return self._connection.executemany(in_dialect(sql), parameters)
+
+    def insert(self, table: str, rows: Sequence[Mapping[str, object]], conflict: str = "") -> int:
+        """See `Writer.insert`."""
+        if not rows:
+            return 0
+        marks = ", ".join(f":{name}" for name in rows[0])
+        sql = f"INSERT INTO {table} ({', '.join(rows[0])}) VALUES ({marks}) {conflict}"  # noqa: S608 - names of ours
+        return self._connection.executemany(sql, rows).rowcount
+
+    def queued(self) -> AbstractContextManager[object]:
+        """See `Writer.queued`."""
+        return nullcontext()
+
+    def insert_samples(self, rows: Sequence[Mapping[str, object]]) -> set[str]:
+        """See `Writer.insert_samples`."""
+        return {str(row["key"]) for row in rows if self.insert("samples", [row], "ON CONFLICT DO NOTHING")}
+
+    def may_prune(self) -> bool:
+        """See `Writer.may_prune`. There is one worker."""
+        return True
+
+    def continue_numbers(self, last: int) -> None:
+        """See `Writer.continue_numbers`."""
+        sql = "UPDATE sqlite_sequence SET seq = MAX(seq, ?) WHERE name = 'verdicts'"
+        self._connection.execute(sql, (last,))
+
+    def set_pruned(self, until: float, seq: int) -> None:
+        """See `Writer.set_pruned`. JSON keeps 15 digits: rounded down, the time would exclude the last verdict."""
+        self._connection.execute(
+            "INSERT OR REPLACE INTO states (name, body) VALUES ('retention', json_object('until', ?, 'seq', ?))",
+            (math.ceil(until * 1000) / 1000, seq),
+        )
+
+    def lock(self, number: int, name: str = "") -> None:
+        """See `Writer.lock`. There is one writer."""

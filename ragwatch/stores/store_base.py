@@ -1,0 +1,55 @@
+"""All components of a store over one engine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ragwatch.core.verdict import Verdict
+from ragwatch.errors import StoreError
+from ragwatch.stores.accounts import Accounts
+from ragwatch.stores.counting import Counting
+from ragwatch.stores.engine import Writer
+from ragwatch.stores.feedback import FeedbackComponent
+from ragwatch.stores.forgetting import Forgetting
+from ragwatch.stores.indexing import Place, entries_of, page_behind, stored_entries
+from ragwatch.stores.notes import Notes
+from ragwatch.stores.rejudging import Rejudging
+from ragwatch.stores.retention import Retaining
+from ragwatch.stores.searching import Searching
+from ragwatch.stores.settling import Settling
+from ragwatch.stores.trends import Trends
+
+COPYING = "copy under way"  # a saved state, until copying from another store has ended
+
+
+class StoreBase(
+    Settling, Accounts, Counting, Notes, FeedbackComponent, Trends, Rejudging, Searching, Forgetting, Retaining
+):
+    """Implements `ports.Store` but for leases, which each engine has in its own way."""
+
+    def refuse_half_copied(self) -> None:
+        """Refuse to work with a database into which copying has not ended.
+
+        Raises:
+            StoreError: It has not.
+        """
+        if self.engine.rows("SELECT 1 FROM states WHERE name = :name", {"name": COPYING}):
+            raise StoreError(
+                "store: copying into it was cut short; run the same `ragwatch store copy` again, which goes on"
+            )
+
+    def texts_settled(self, writer: Writer, settled: Sequence[Verdict]) -> None:
+        """See `Settling.texts_settled`."""
+        self.note_dropped(self.drop_settled(writer, [verdict.draw.key for verdict in settled]))
+        self.index.add(writer, entries_of(settled, self.rules))
+
+    def note_dropped(self, number: int) -> None:
+        """Note, within the transaction, that texts of so many answers or parts were deleted."""
+
+    def index_behind(self, place: Place) -> Place | None:
+        """Index those answers of a page of verdicts that are not indexed. Returns the next place; None at the end."""
+        keys, after = page_behind(self.engine, place, self.rules)
+        if keys:
+            with self.engine.transaction() as writer:
+                self.index.add(writer, stored_entries(writer, keys, self.rules))
+        return after
