@@ -10,7 +10,7 @@ import click
 
 from ragwatch.commands.asking import query_of, reason_of
 from ragwatch.commands.credentials import ADVICE, authorize, certificate_advice, read_token
-from ragwatch.commands.options.labels import AcknowledgeArguments
+from ragwatch.commands.options.looking import AcknowledgeArguments
 from ragwatch.commands.terminal import printable
 from ragwatch.errors import ConfigError, ExternalError
 

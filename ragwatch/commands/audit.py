@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from ragwatch.audit import verify
-from ragwatch.commands.options.privacy import AuditVerifyArguments
+from ragwatch.commands.options.administration import AuditVerifyArguments
 from ragwatch.commands.terminal import printable
 
 BROKEN, NOTHING = 1, 3

@@ -17,7 +17,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from ragwatch.commands.chart import chart
-from ragwatch.commands.options.scores import BacktestArguments
+from ragwatch.commands.options.offline import BacktestArguments
 from ragwatch.commands.replay import DetectorTrace, ScoredAnswer, lowest_probabilities, read_answers, replay, routes_of
 from ragwatch.commands.state_reader import score_reader
 from ragwatch.config import Config, JudgeConfig, load

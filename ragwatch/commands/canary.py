@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ragwatch.commands.event_loop import run_async
-from ragwatch.commands.options.samples import CanaryArguments
+from ragwatch.commands.options.offline import CanaryArguments
 from ragwatch.commands.samples import build_judge
 from ragwatch.commands.state_reader import score_reader
 from ragwatch.commands.suite_runs import run_suites

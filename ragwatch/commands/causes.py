@@ -10,7 +10,7 @@ from typing import Any
 import click
 from rich.console import Console
 
-from ragwatch.commands.options.retrieval import CausesArguments
+from ragwatch.commands.options.looking import CausesArguments
 from ragwatch.commands.state_reader import answer_pages
 from ragwatch.commands.terminal import escape_line
 from ragwatch.config import Config, load

@@ -22,7 +22,7 @@ from ragwatch.commands.check_web import NOBODY_SENDS, address_state, may_send, p
 from ragwatch.commands.event_loop import run_async
 from ragwatch.commands.first_records import first_records
 from ragwatch.commands.log_warnings import document_advice, incomplete_file, lock_owner, pieces_fault
-from ragwatch.commands.options.serving import CheckArguments
+from ragwatch.commands.options.running import CheckArguments
 from ragwatch.commands.rules import link_warning
 from ragwatch.commands.samples import build_judge
 from ragwatch.commands.state_reader import check_state_keys, has_started

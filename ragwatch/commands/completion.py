@@ -6,7 +6,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from ragwatch.commands import cli
-from ragwatch.commands.options.setup import CompletionArguments
+from ragwatch.commands.options.administration import CompletionArguments
 
 PROGRAM = "ragwatch"
 VARIABLE = "_RAGWATCH_COMPLETE"

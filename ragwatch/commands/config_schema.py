@@ -6,7 +6,7 @@ import json
 
 import click
 
-from ragwatch.commands.options.setup import ConfigSchemaArguments
+from ragwatch.commands.options.administration import ConfigSchemaArguments
 from ragwatch.config.schema import json_schema
 
 

@@ -11,7 +11,7 @@ import click
 from click.core import ParameterSource
 
 from ragwatch.commands.export_failing import export_failing, known_routes
-from ragwatch.commands.options.export import ExportArguments
+from ragwatch.commands.options.offline import ExportArguments
 from ragwatch.commands.parquet_files import ParquetDataset, Written
 from ragwatch.commands.parquet_rows import RowRules
 from ragwatch.commands.state_reader import day_reader

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from ragwatch.commands.failing_answers import FailingAnswers, FailingQuery, read_failing
-from ragwatch.commands.options.export import ExportArguments
+from ragwatch.commands.options.offline import ExportArguments
 from ragwatch.commands.regression_set import RegressionSet, regression_set
 from ragwatch.config import Config
 from ragwatch.core.sample import OTHER

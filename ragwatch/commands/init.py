@@ -15,8 +15,7 @@ import click
 from ragwatch.commands.check import check
 from ragwatch.commands.log_routes import LogRoutes, log_routes, names_of, refused_lines
 from ragwatch.commands.map import Choose, SourceProposal, propose_source
-from ragwatch.commands.options.serving import CheckArguments
-from ragwatch.commands.options.setup import InitArguments
+from ragwatch.commands.options.running import CheckArguments, InitArguments
 from ragwatch.commands.terminal import printable
 from ragwatch.core.sample import OTHER, Sample
 from ragwatch.errors import ConfigError, RagwatchError

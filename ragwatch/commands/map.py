@@ -13,7 +13,7 @@ from ragwatch.commands.as_read import MAX_SHOWN, as_read
 from ragwatch.commands.log_head import FormatTrial, LogHead, read_head
 from ragwatch.commands.log_routes import log_routes, refused_lines
 from ragwatch.commands.map_join import JoinGuess, guess_join, join_yaml
-from ragwatch.commands.options.serving import MapArguments
+from ragwatch.commands.options.running import MapArguments
 from ragwatch.commands.record_files import Rejects
 from ragwatch.commands.terminal import file_name_in_errors, printable
 from ragwatch.core.sample import Sample

@@ -11,7 +11,7 @@ import click
 
 from ragwatch.commands.client import ApiClient, address_of
 from ragwatch.commands.credentials import read_token
-from ragwatch.commands.options.labels import OpenArguments
+from ragwatch.commands.options.looking import OpenArguments
 from ragwatch.commands.terminal import printable
 from ragwatch.config import load
 from ragwatch.core.sample import OTHER

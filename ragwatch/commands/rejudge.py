@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from ragwatch.commands.event_loop import run_async
-from ragwatch.commands.options.labels import RejudgeArguments
+from ragwatch.commands.options.people import RejudgeArguments
 from ragwatch.commands.rejudge_plan import EXAMPLES, RejudgePlan, cost_of, describe, plan_of, require_other
 from ragwatch.commands.rejudge_readings import RejudgeTotals, read_answers, reading
 from ragwatch.commands.state_reader import rejudge_reader

@@ -18,7 +18,7 @@ from rich.table import Table
 
 from ragwatch.commands.event_loop import run_async
 from ragwatch.commands.input_files import InputFiles
-from ragwatch.commands.options.retrieval import RolloutArguments
+from ragwatch.commands.options.offline import RolloutArguments
 from ragwatch.commands.samples import SampleFiles, judge_named, read_samples
 from ragwatch.commands.state_reader import pruned_until, retention_warning, user_scores, walk_verdicts
 from ragwatch.commands.suite_runs import run_suites

@@ -17,7 +17,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from ragwatch.commands.event_loop import run_async
 from ragwatch.commands.log_warnings import pieces_fault
-from ragwatch.commands.options.serving import RunArguments
+from ragwatch.commands.options.running import RunArguments
 from ragwatch.config import Config, load
 from ragwatch.config.validation import KindConfig
 from ragwatch.daemon import Daemon

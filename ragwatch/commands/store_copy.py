@@ -6,7 +6,7 @@ from contextlib import closing
 
 import click
 
-from ragwatch.commands.options.serving import StoreCopyArguments
+from ragwatch.commands.options.administration import StoreCopyArguments
 from ragwatch.config import load
 from ragwatch.daemon.state_secret import stored_secret
 from ragwatch.errors import ConfigError, StoreError

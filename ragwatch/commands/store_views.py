@@ -6,7 +6,7 @@ from contextlib import closing
 
 import click
 
-from ragwatch.commands.options.serving import StoreViewsArguments
+from ragwatch.commands.options.administration import StoreViewsArguments
 from ragwatch.config import load
 from ragwatch.errors import ConfigError
 from ragwatch.stores import postgres

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ragwatch.commands.options.samples import SuggestArguments
+from ragwatch.commands.options.offline import SuggestArguments
 from ragwatch.commands.state_reader import MAX_VERDICTS, labels_by_key, last_index_event, verdicts
 from ragwatch.config import load
 from ragwatch.core.suggest import propose, suite_text, summary_lines

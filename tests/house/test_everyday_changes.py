@@ -31,7 +31,11 @@ def test_an_option_of_a_command_is_a_field(tmp_path: Path) -> None:
     """Flag, type, help and docs/reference.md follow; the function has it with its type."""
     field = '    shout: bool = option(help="Write in capitals.")\n'
     changes = (
-        ("ragwatch/commands/options/setup.py", "    shell: str = argument(", f"{field}    shell: str = argument("),
+        (
+            "ragwatch/commands/options/administration.py",
+            "    shell: str = argument(",
+            f"{field}    shell: str = argument(",
+        ),
         (
             "ragwatch/commands/completion.py",
             "click.echo(kind(cli, {}, PROGRAM, VARIABLE).source())",

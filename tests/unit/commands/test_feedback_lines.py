@@ -11,7 +11,7 @@ from support.kit import a_line
 
 from ragwatch.commands.check import OK, check_all
 from ragwatch.commands.map import map_log
-from ragwatch.commands.options.serving import MapArguments
+from ragwatch.commands.options.running import MapArguments
 from ragwatch.commands.samples import SampleFiles
 from ragwatch.config import parse
 

@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 
 from ragwatch.commands import cli
 from ragwatch.commands.map import map_log
-from ragwatch.commands.options.serving import MapArguments
+from ragwatch.commands.options.running import MapArguments
 from ragwatch.formats import FORMATS, build
 from ragwatch.formats.guess import propose
 

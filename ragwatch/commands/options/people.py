@@ -1,4 +1,4 @@
-"""Options and help of the commands for annotators and on-call engineers: label, rejudge, calibrate, open ..."""
+"""Options and help of the commands for annotators and for readings by another judge: label, calibrate, rejudge."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import BinaryIO, TextIO
 
 import click
 
-from ragwatch.commands.options.lazy import CONFIG, CONFIG_FILE, OUT, TOKEN_FILE, URL, Arguments, LazyCommand, option
+from ragwatch.commands.options.lazy import CONFIG_FILE, OUT, TOKEN_FILE, URL, Arguments, option
 
 MAX_ANSWERS = 200  # shown in one session
 
 
-class LabelArguments(Arguments):
+class LabelArguments(Arguments, work="ragwatch.commands.label:label"):
     """Label answers, so that the estimates can be corrected for errors of the judges.
 
     Works with or without a running ragwatch. Answers are drawn with a known probability, more often where the judges
@@ -64,10 +64,21 @@ class LabelArguments(Arguments):
     )
 
 
-label = LazyCommand(LabelArguments, "ragwatch.commands.label:label", "label")
+class CalibrateArguments(Arguments, work="ragwatch.commands.calibrate:calibrate"):
+    """Compare a judge with labels: agreement, kappa, sensitivity, specificity, reliability, largest disagreements.
+
+    Exit code 3 when there are too few labels for a conclusion.
+    """
+
+    path: Path = CONFIG_FILE
+    name: str | None = option("--judge", help="Name of the judge; default: the first one.")
+    as_json: bool = option("--json", help="Print JSON instead of tables.")
+    out: Path | None = option(type=OUT, help="Also write the report as JSON to this file.")
+    url: str | None = URL
+    token_file: Path | None = TOKEN_FILE
 
 
-class RejudgeArguments(Arguments):
+class RejudgeArguments(Arguments, work="ragwatch.commands.rejudge:rejudge"):
     """Have stored answers read by another judge, such as one that was not configured when they were given.
 
     It reads within its budget, which its other readings share, and keeps one verdict on each answer. Answers that it
@@ -98,61 +109,3 @@ class RejudgeArguments(Arguments):
     yes: bool = option(help="Do not ask before money is spent.")
     url: str | None = URL
     token_file: Path | None = TOKEN_FILE
-
-
-rejudge = LazyCommand(RejudgeArguments, "ragwatch.commands.rejudge:rejudge", "rejudge")
-
-
-class CalibrateArguments(Arguments):
-    """Compare a judge with labels: agreement, kappa, sensitivity, specificity, reliability, largest disagreements.
-
-    Exit code 3 when there are too few labels for a conclusion.
-    """
-
-    path: Path = CONFIG_FILE
-    name: str | None = option("--judge", help="Name of the judge; default: the first one.")
-    as_json: bool = option("--json", help="Print JSON instead of tables.")
-    out: Path | None = option(type=OUT, help="Also write the report as JSON to this file.")
-    url: str | None = URL
-    token_file: Path | None = TOKEN_FILE
-
-
-calibrate = LazyCommand(CalibrateArguments, "ragwatch.commands.calibrate:calibrate", "calibrate")
-
-
-class AcknowledgeArguments(Arguments):
-    """Acknowledge drift alarms. Evidence restarts at 0; if the drift persists, the alarm is raised again."""
-
-    url: str = option(default="http://127.0.0.1:10477", help="Address of the running ragwatch.")
-    token_file: Path | None = TOKEN_FILE
-    quantity: str | None = option(help="Only this quantity or traffic signal.")
-    route: str | None = option(help="Only this route.")
-    judge: str | None = option(
-        help="Acknowledge the drift of this judge; its last reading of the anchors becomes the reference."
-    )
-    renew: bool = option(help="Also learn a new baseline: the change is intended.")
-
-
-acknowledge = LazyCommand(AcknowledgeArguments, "ragwatch.commands.acknowledge:acknowledge", "acknowledge")
-
-
-class OpenArguments(Arguments):
-    """Print the address of the worst answer of the last hour, such as for `xdg-open "$(ragwatch open)"`.
-
-    The worst one has the lowest faithfulness of those with a stage at fault; with --quantity, the worst score of it.
-    Standard error says what is wrong with it. A running ragwatch is asked over HTTP (right `pages`).
-
-    Exit code 3 when no answer of that time fails.
-    """
-
-    url: str | None = option(metavar="URL", help="Address of the running ragwatch; default: http://127.0.0.1:10477.")
-    path: Path | None = option("--config", type=CONFIG, help="Configuration file (YAML), which names the address.")
-    token_file: Path | None = TOKEN_FILE
-    quantity: str | None = option(
-        metavar="QUANTITY", help="The worst score of this quantity; default: any stage at fault."
-    )
-    route: str | None = option(metavar="ROUTE", help="Only answers of this route.")
-    since: str = option(metavar="TIME", default="1h", help="Answers since then, such as 15m or 7d.")
-
-
-open_answer = LazyCommand(OpenArguments, "ragwatch.commands.open_worst:open_worst", "open")
