@@ -8,7 +8,7 @@ from __future__ import annotations
 import click
 
 from ragwatch import __version__
-from ragwatch.commands.options import GROUPS
+from ragwatch.commands.options import GROUPS, SUMMARIES
 
 
 class _Grouped(click.Group):
@@ -20,12 +20,10 @@ class _Grouped(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - the same
         """Write one list for each heading."""
-        limit = formatter.width - 6 - max(map(len, self.commands))
         for title, commands in GROUPS.items():
+            names = (str(command.name) for command in commands)
             with formatter.section(title):
-                formatter.write_dl(
-                    [(str(one.name), one.get_short_help_str(limit)) for one in commands if not one.hidden]
-                )
+                formatter.write_dl([(name, SUMMARIES[name]) for name in names if name in SUMMARIES])
 
 
 @click.group(cls=_Grouped, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

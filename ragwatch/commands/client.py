@@ -28,6 +28,7 @@ from ragwatch.pipeline.labels.tasks import LabelTasks
 from ragwatch.pipeline.labels.verdicts import LabelRules
 from ragwatch.ports import Query, Store
 
+DEFAULT_URL = "http://127.0.0.1:10477"
 TIMEOUT_SECONDS = 30.0
 FORGET_SECONDS = 1800.0
 BAD_REQUEST, UNAUTHORIZED = 400, 401
@@ -147,6 +148,10 @@ class ApiClient:
                 f"{self._address}{path}: the response is not that of a ragwatch of this version; give its address with "
                 "--url"
             ) from error
+
+    def overview(self, window: str | None) -> Mapping[str, Any]:
+        """Return the data of the overview page; None selects its default window."""
+        return self._request(f"/api/v1/snapshot?{query_of({'window': window})}")
 
     def forget(self, body: Mapping[str, object]) -> Mapping[str, object]:
         """Erase a person, see `web.erasure`. Takes as long as readings under way, and as writing the database again."""

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 import click
 
-from ragwatch.commands.client import ApiClient, address_of
+from ragwatch.commands.client import DEFAULT_URL, ApiClient, address_of
 from ragwatch.commands.credentials import read_token
 from ragwatch.commands.options.looking import OpenArguments
 from ragwatch.commands.terminal import printable
@@ -20,7 +20,6 @@ from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.model.stages import FAULTS
 from ragwatch.stores.rows import number
 
-DEFAULT_URL = "http://127.0.0.1:10477"
 NOTHING_FAILS = 3
 
 Line = Mapping[str, object]

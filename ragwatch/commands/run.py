@@ -139,7 +139,7 @@ def _report_problems(sources: Iterable[SourceProgress]) -> int:
             )
             if (first := source.example) is not None:
                 click.echo(f"  first: {first.file}:{first.line}: {first.detail}", err=True)
-                click.echo(f"  `ragwatch map {first.file}` proposes a mapping", err=True)
+                click.echo(f"  `ragwatch init --print {first.file}` proposes a mapping", err=True)
         elif source.fields_lost:
             lost = _counts("", source.fields_lost)
             click.echo(f"ragwatch: source {source.source}: fields that cannot be read, left out: {lost}", err=True)

@@ -156,7 +156,7 @@ COMMANDS: dict[str, str] = {
     "redact_json": "redact TEXT --json",
     "judge_text": "judge LOG",
     "check": "check --config CONFIG",
-    "map": "map LOG",
+    "map": "init --print LOG",
     "once": "run --once --config CONFIG",
     "causes_empty": "causes --config CONFIG --json",
     "diagnose_empty": "diagnose --config CONFIG --json",
@@ -214,6 +214,7 @@ LIVE: dict[str, str] = {
     "forget": "forget answer-01 --config CONFIG --dry-run",
     "label": "label --config CONFIG --annotator ann --count 1",
     "open": "open --url URL --since 7d",
+    "status": "status --url URL",
     "suggest": "canary suggest --config CONFIG",
     "thresholds": "rules --from-baseline --config CONFIG",
 }

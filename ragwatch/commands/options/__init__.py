@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import click
 
 from ragwatch.commands.options import administration, looking, offline, people, running
-from ragwatch.commands.options.lazy import Arguments, LazyCommand, import_and_call
+from ragwatch.commands.options.lazy import Arguments, LazyCommand, config_file, import_and_call
 
 
 @click.pass_context
 def _run_canaries(context: click.Context, /, **values: object) -> object:
     if context.invoked_subcommand is not None:
         return 0
-    if values["path"] is None:
-        raise click.UsageError("Missing option '--config'.", context)
-    return import_and_call(offline.CanaryArguments, values)
+    path = values.pop("path")
+    assert path is None or isinstance(path, Path)  # noqa: S101 - for the type checker
+    return import_and_call(offline.CanaryArguments, {**values, "path": config_file(context, None, path)})
 
 
 def _group(name: str, text: str, commands: Mapping[str, type[Arguments]]) -> click.Group:
@@ -27,6 +28,38 @@ def _commands(table: Mapping[str, type[Arguments]]) -> list[click.Command]:
     return [LazyCommand(name, arguments) for name, arguments in table.items()]
 
 
+SUMMARIES = {
+    "init": "Write a configuration for the log of a service, and test it.",
+    "check": "Test a configuration and what it refers to.",
+    "run": "Watch the sources and serve /metrics and pages.",
+    "demo": "Watch a small RAG service that breaks on demand.",
+    "status": "Show on one screen how answers are now.",
+    "causes": "Find what failing answers have in common.",
+    "open": "Print the address of the worst answer.",
+    "acknowledge": "Acknowledge drift alarms.",
+    "label": "Label answers, or the relevance of contexts.",
+    "calibrate": "Compare a judge with the labels.",
+    "rejudge": "Have stored answers read by another judge.",
+    "judge": "Judge the samples in files, a verdict per line.",
+    "estimate": "Compute means and levels from verdicts.",
+    "gate": "Compare judged samples with thresholds, for CI.",
+    "compare": "Compare two variants on the same questions.",
+    "rollout": "Decide in three stages whether a variant may go live.",
+    "diagnose": "Make the checklist for debugging retrieval.",
+    "plan": "Show cost and detection delay by sampling rate.",
+    "backtest": "Replay past scores through the drift detectors.",
+    "export": "Write verdicts to Parquet, or failing answers as tests.",
+    "canary": "Run the canaries once, or propose new ones.",
+    "store": "Copy a store, or make views of it.",
+    "forget": "Erase a person from the state.",
+    "redact": "Show what redaction takes from a text.",
+    "rules": "Write Prometheus rules and dashboards.",
+    "completion": "Print the completion script of a shell.",
+    "audit": "Verify audit logs.",
+    "config": "Print the JSON schema of the configuration.",
+}
+"""A line on each command for `ragwatch --help`, short enough for 80 characters."""
+
 _RUNNING = {
     "init": running.InitArguments,
     "check": running.CheckArguments,
@@ -35,6 +68,7 @@ _RUNNING = {
     "map": running.MapArguments,
 }
 _LOOKING = {
+    "status": looking.StatusArguments,
     "causes": looking.CausesArguments,
     "open": looking.OpenArguments,
     "acknowledge": looking.AcknowledgeArguments,

@@ -59,7 +59,38 @@ def argument(**settings: Any) -> Any:  # noqa: ANN401 - a field of any type, and
     return declare
 
 
-CONFIG_FILE = option("--config", type=CONFIG, help="Configuration file (YAML).")
+CONFIG_FILES = (Path("ragwatch.yaml"), Path("/etc/ragwatch/ragwatch.yaml"))
+
+
+def usual_config() -> Path | None:
+    """Return the first of the usual configuration files that exists; None if none does."""
+    return next((path for path in CONFIG_FILES if path.is_file()), None)
+
+
+def config_file(ctx: click.Context, _: click.Parameter | None, value: Path | None) -> Path:
+    """Return the configuration file that is given, or else the usual one.
+
+    Raises:
+        click.UsageError: There is none.
+    """
+    path = value or usual_config()
+    if path is None:
+        here, system = CONFIG_FILES
+        raise click.UsageError(
+            f"Missing option '--config': there is no {here} here and no {system}; give the file, or write one with "
+            "`ragwatch init`.",
+            ctx,
+        )
+    return path
+
+
+CONFIG_FILE = option(
+    "--config",
+    type=CONFIG,
+    required=False,
+    callback=config_file,
+    help="Configuration file (YAML); default: ragwatch.yaml in this directory, else /etc/ragwatch/ragwatch.yaml.",
+)
 URL = option(metavar="URL", help="Address of the running ragwatch; default: that of the configuration.")
 TOKEN_FILE = option(
     type=OUT, help="File of the bearer token; default: $RAGWATCH_TOKEN_FILE, or the token in $RAGWATCH_TOKEN."

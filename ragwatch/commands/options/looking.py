@@ -7,6 +7,27 @@ from pathlib import Path
 from ragwatch.commands.options.lazy import CONFIG, CONFIG_FILE, TOKEN_FILE, Arguments, option
 
 
+class StatusArguments(Arguments, work="ragwatch.commands.status:status"):
+    """Show on one screen what the overview page says: thresholds and alarms, figures and stages by route, problems.
+
+    A running ragwatch is asked over HTTP (right `pages`).
+
+    Exit codes: 0 no figure is worse than its threshold and no alarm about answers is active, 1 one is, or ragwatch
+    cannot be asked, 2 usage or configuration, 3 nothing is judged yet.
+    """
+
+    url: str | None = option(
+        metavar="URL", help="Address of the running ragwatch; default: that of --config, else http://127.0.0.1:10477."
+    )
+    path: Path | None = option(
+        "--config", type=CONFIG, help="Configuration file (YAML), which names the address; default: the usual one."
+    )
+    token_file: Path | None = TOKEN_FILE
+    route: str | None = option(metavar="ROUTE", help="Only this route.")
+    window: str | None = option(metavar="WINDOW", help="Window of the figures, such as 1h; default: the shortest.")
+    as_json: bool = option("--json", help="Print the data of the page as JSON.")
+
+
 class CausesArguments(Arguments, work="ragwatch.commands.causes:causes"):
     """Find what failing answers have in common: slices of stored answers that fail more than the rest.
 

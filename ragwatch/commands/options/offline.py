@@ -152,7 +152,7 @@ class RolloutArguments(Arguments, work="ragwatch.commands.rollout:rollout"):
     undecided; 1 an error occurred, 2 usage or configuration.
     """
 
-    path: Path = option("--config", type=CONFIG, help="Configuration file (YAML) with a section rollout.")
+    path: Path = CONFIG_FILE
     as_json: bool = option("--json", help="Print JSON instead of text.")
 
 
@@ -241,7 +241,9 @@ class CanaryArguments(Arguments, work="ragwatch.commands.canary:canary"):
     failed or some answers could not be judged.
     """
 
-    path: Path = option("--config", type=CONFIG, required=False, help="Configuration file (YAML); required.")
+    path: Path = option(
+        "--config", type=CONFIG, required=False, help="Configuration file (YAML); default: as for check."
+    )
     names: Sequence[str] = option("--suite", help="Run only this suite; may be given several times.")
     as_json: bool = option("--json", help="Print JSON instead of tables.")
 
@@ -284,7 +286,7 @@ class ExportArguments(Arguments, work="ragwatch.commands.export:export"):
     Exit code 3 when no verdict, or no failing answer, is stored.
     """
 
-    path: Path = option("--config", type=CONFIG, help="Configuration file (YAML): names store and state.")
+    path: Path = CONFIG_FILE
     parquet: Path | None = option(
         type=click.Path(path_type=Path, file_okay=False),
         metavar="DIR",

@@ -16,13 +16,22 @@ LLM_JUDGES = ("claude", "openai")
 class InitArguments(Arguments, work="ragwatch.commands.init:init"):
     """Write a configuration for the log files of a service, test it, and print the scrape job for Prometheus.
 
-    Looks at the first records of each LOG (JSONL, gzip too) as `ragwatch map` does, and asks what they do not tell:
-    which field is the answer, where the state is kept, how many answers the service gives in a day, whether Claude
-    judges some of them. A file that exists is not overwritten. Exit code 1 when the logs cannot be read, or a test of
-    the configuration failed, 3 when they are probably read wrongly.
+    Looks at the first records of each LOG (JSONL, gzip too), and asks what they do not tell: which field is the answer,
+    where the state is kept, how many answers the service gives in a day, whether Claude judges some of them. A file
+    that exists is not overwritten. Exit code 1 when the logs cannot be read, or a test of the configuration failed, 3
+    when they are probably read wrongly.
+
+    With --print, only the keys of a source that reads the logs are printed (`-` is standard input), with the number of
+    records that they read, errors, and the first samples as they are read. Several files may hold parts of the same
+    requests, which share an id. Lines that are no answers, text before the JSON, and passages inside a prompt are
+    recognised too. Exit code 1 when a part of the samples is missing or has to be decided: the output is then a draft,
+    with the likely fields and a value of each. Exit code 3 when the records are probably read wrongly: contexts that
+    are names of documents or a prompt, an id that repeats, and the like.
     """
 
-    logs: Sequence[Path] = argument(type=click.Path(path_type=Path, exists=True, dir_okay=False), metavar="[LOG]...")
+    logs: Sequence[Path] = argument(
+        type=click.Path(path_type=Path, exists=True, dir_okay=False, allow_dash=True), metavar="[LOG]..."
+    )
     receive: str | None = option(
         type=click.Choice(["push", "otlp"]),
         help="Instead of a log: the service sends its answers, as JSON or as traces.",
@@ -30,19 +39,11 @@ class InitArguments(Arguments, work="ragwatch.commands.init:init"):
     out: Path = option(type=OUT, default="ragwatch.yaml", help="File to write; - to print it only.")
     state: Path | None = option(type=CONFIG, help="Directory for the state; default: ask for it.")
     yes: bool = option(help="Ask nothing and take the defaults.")
+    only_print: bool = option("--print", help="Only print how the logs are read, and write nothing.")
 
 
 class MapArguments(Arguments, work="ragwatch.commands.map:map_log"):
-    """Guess the format of FILES (JSONL, gzip too; `-` is standard input) and print it as keys of a source.
-
-    Several files may hold parts of the same requests, which share an id. Lines that are no answers, text before the
-    JSON, and passages inside a prompt are recognised too.
-
-    The printed keys have been tested on the records; the number of records they read, errors, and the first samples
-    as they are read are shown. Exit code 1 when a part of the samples is missing or has to be decided: the output is
-    then a draft, with the likely fields and a value of each. Exit code 3 when the records are probably read wrongly:
-    contexts that are names of documents or a prompt, an id that repeats, and the like.
-    """
+    """The former name of `ragwatch init --print`; the next release drops it."""
 
     files: Sequence[BinaryIO] = argument(required=True, type=click.File("rb"))
 
