@@ -14,7 +14,7 @@ from rich.table import Table
 from ragwatch.commands.event_loop import run_async
 from ragwatch.commands.options.offline import CanaryArguments
 from ragwatch.commands.samples import build_judge
-from ragwatch.commands.state_reader import score_reader
+from ragwatch.commands.state_reader import state_reader
 from ragwatch.commands.suite_runs import run_suites
 from ragwatch.commands.terminal import escape_line
 from ragwatch.config import Config, load
@@ -83,7 +83,7 @@ async def _run(config: Config, chosen: Iterable[SuiteConfig]) -> list[SuiteRepor
 
 def _with_levels(config: Config, report: SuiteReport) -> SuiteReport:
     """Compare the scores with those that the daemon has seen, if there is a state that can be read."""
-    with suppress(ConfigError, StoreError), score_reader(config) as reader:
+    with suppress(ConfigError, StoreError), state_reader(config) as reader:
         report, _ = with_levels(report, levels_of(reader.recall(levels_name(report.suite))))
     return report
 

@@ -25,7 +25,7 @@ from ragwatch.commands.log_warnings import document_advice, incomplete_file, loc
 from ragwatch.commands.options.running import CheckArguments
 from ragwatch.commands.rules import link_warning
 from ragwatch.commands.samples import build_judge
-from ragwatch.commands.state_reader import check_state_keys, has_started
+from ragwatch.commands.state_reader import has_started, state_reader
 from ragwatch.commands.terminal import escape_line
 from ragwatch.config import Config, JudgeConfig, load
 from ragwatch.config.canaries import SuiteConfig
@@ -198,7 +198,8 @@ def _encryption(options: SqliteOptions, config: Config) -> Finding:
     """Test the keys on the state, if there is one."""
     cipher = options.cipher()
     if (config.settings.state / "ragwatch.db").is_file():
-        check_state_keys(config)
+        with state_reader(config):  # checks that the keys of all encrypted texts are configured
+            pass
     if cipher is None:
         return Finding("store.encryption", OK, "texts are stored as they are; file permissions protect them")
     others = len(cipher.ids) - 1

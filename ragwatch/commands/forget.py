@@ -11,12 +11,11 @@ import click
 
 from ragwatch import stores
 from ragwatch.audit import AuditLog, local_actor
-from ragwatch.commands.client import ApiClient, address_of
-from ragwatch.commands.credentials import read_token
+from ragwatch.commands.api_client import ApiClient, address_of, read_token
 from ragwatch.commands.forget_running import forget_running
 from ragwatch.commands.log_warnings import lock_owner
 from ragwatch.commands.options.administration import ForgetArguments
-from ragwatch.commands.shared_state import is_shared, shared_store
+from ragwatch.commands.state_reader import is_shared, shared_store
 from ragwatch.commands.terminal import printable
 from ragwatch.config import Config, load
 from ragwatch.config.model import Settings

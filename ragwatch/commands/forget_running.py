@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from ragwatch.commands.client import ApiClient
+from ragwatch.commands.api_client import ApiClient
 from ragwatch.config.validation import KindConfig
 from ragwatch.errors import RagwatchError, StoreError
 from ragwatch.ports import Erased, Erasure

@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import BinaryIO, cast
 
 import click
 
@@ -93,7 +94,8 @@ def _print(logs: Sequence[Path]) -> int:
     if not logs:
         raise ConfigError("--print: shows what is recognised in log files; give these, or - for standard input")
     with ExitStack() as opened:
-        return print_source([opened.enter_context(click.open_file(str(log), "rb")) for log in logs])
+        files = [opened.enter_context(click.open_file(str(log), "rb")) for log in logs]
+        return print_source([cast("BinaryIO", file) for file in files])
 
 
 def _check_name(shown: str, path: Path) -> None:

@@ -9,8 +9,7 @@ from urllib.parse import urlencode
 
 import click
 
-from ragwatch.commands.client import DEFAULT_URL, ApiClient, address_of
-from ragwatch.commands.credentials import read_token
+from ragwatch.commands.api_client import DEFAULT_URL, ApiClient, address_of, read_token
 from ragwatch.commands.options.looking import OpenArguments
 from ragwatch.commands.terminal import printable
 from ragwatch.config import load

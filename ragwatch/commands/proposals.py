@@ -10,8 +10,7 @@ from math import floor
 
 import click
 
-from ragwatch.commands.state_reader import score_reader
-from ragwatch.commands.stored_scores import ScoreReader
+from ragwatch.commands.state_reader import StateReader, state_reader
 from ragwatch.config import Config
 from ragwatch.config.drift import lowest_probability
 from ragwatch.core.estimate import Addends
@@ -64,7 +63,7 @@ def show(config: Config, plan: RulePlan) -> int:
             f"alerts.judge: thresholds are for scores of {plan.judge!r}, but baselines are learned from those of "
             f"{plan.watcher!r}; write drift.judge: {plan.judge}, and ask again when /drift shows its baselines"
         )
-    with score_reader(config) as store:
+    with state_reader(config) as store:
         proposals = list(proposals_of(config, plan, store))
     if not proposals:
         click.echo("no baseline is learned yet; /drift shows how far it is", err=True)
@@ -99,7 +98,7 @@ def _pages(times: Sequence[float]) -> str:
     return f"1 page, {first}" if len(times) == 1 else f"{len(times)} pages, the first {first}"
 
 
-def proposals_of(config: Config, plan: RulePlan, store: ScoreReader) -> Iterator[Proposal]:
+def proposals_of(config: Config, plan: RulePlan, store: StateReader) -> Iterator[Proposal]:
     """A proposal for each stored baseline.
 
     Raises:
@@ -140,7 +139,7 @@ def _rounded(baseline: float, quantity: Quantity) -> float:
     return 1.0 - floor((1.0 - baseline) * 100) / 100 if quantity in LOW_IS_GOOD else floor(baseline * 100) / 100
 
 
-def _rows(store: ScoreReader) -> Iterator[ScoreRow]:
+def _rows(store: StateReader) -> Iterator[ScoreRow]:
     """Score rows of the last week, counted from the newest."""
     rows: list[ScoreRow] = []
     while page := store.window(rows[-1].seq if rows else 0, 0.0, _PAGE_ROWS):

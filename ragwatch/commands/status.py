@@ -12,8 +12,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from ragwatch.commands.client import DEFAULT_URL, ApiClient, address_of
-from ragwatch.commands.credentials import read_token
+from ragwatch.commands.api_client import DEFAULT_URL, ApiClient, address_of, read_token
 from ragwatch.commands.options.lazy import usual_config
 from ragwatch.commands.options.looking import StatusArguments
 from ragwatch.commands.terminal import escape_line

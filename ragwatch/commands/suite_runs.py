@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from rich.console import Console
 from rich.progress import Progress
 
-from ragwatch.commands.state_reader import last_run
+from ragwatch.commands.state_reader import state_reader
 from ragwatch.config import Config
 from ragwatch.core.canary.history import report_of
 from ragwatch.core.canary.report import SuiteReport
@@ -35,6 +35,7 @@ def stored_runs(config: Config, names: Iterable[str]) -> list[SuiteReport]:
         ConfigError: The kind of store cannot be read.
         StoreError: There is no state yet, or it cannot be read.
     """
-    bodies = ((name, last_run(config, KIND, name)) for name in names)
-    reports = [None if body is None else report_of(name, body) for name, body in bodies]
+    with state_reader(config) as reader:
+        runs = [run for name in names for run in reader.runs(KIND, name, 1)]
+    reports = (report_of(run.name, run.body) for run in runs)
     return [report for report in reports if report is not None]

@@ -11,7 +11,7 @@ import click
 from ragwatch.commands.options.lazy import CONFIG, CONFIG_FILE, INPUT, TOKEN_FILE, URL, Arguments, argument, option
 
 
-class StoreCopyArguments(Arguments, work="ragwatch.commands.store_copy:copy"):
+class StoreCopyArguments(Arguments, work="ragwatch.commands.administration:copy"):
     """Copy the SQLite state in the directory STATE to the empty PostgreSQL store that the file CONFIG names.
 
     Stop ragwatch before. Everything is copied in one transaction: counters, verdicts, labels, costs, saved states and
@@ -22,7 +22,7 @@ class StoreCopyArguments(Arguments, work="ragwatch.commands.store_copy:copy"):
     path: Path = argument(type=CONFIG, metavar="CONFIG")
 
 
-class StoreViewsArguments(Arguments, work="ragwatch.commands.store_views:views"):
+class StoreViewsArguments(Arguments, work="ragwatch.commands.administration:views"):
     """Create read-only views of the PostgreSQL store that the file CONFIG names, for Grafana and other readers.
 
     They stand in a schema of their own (`ragwatch_views` beside `ragwatch`) and contain no texts. Existing ones are
@@ -62,7 +62,7 @@ class ForgetArguments(Arguments, work="ragwatch.commands.forget:forget"):
     dry_run: bool = option(help="Only count what would be erased.")
 
 
-class AuditVerifyArguments(Arguments, work="ragwatch.commands.audit:verify_command"):
+class AuditVerifyArguments(Arguments, work="ragwatch.commands.administration:verify_audit"):
     """Check that no line of an audit log was changed, deleted, inserted or moved; names the first broken line.
 
     Give rotated files together, the oldest first. Exit code 1 when the chain is broken, 3 when there is no line.
@@ -114,7 +114,7 @@ class RulesArguments(Arguments, work="ragwatch.commands.rules:rules"):
     from_baseline: bool = option(help="Instead, propose thresholds by route from the stored drift baselines.")
 
 
-class ConfigSchemaArguments(Arguments, work="ragwatch.commands.config_schema:schema"):
+class ConfigSchemaArguments(Arguments, work="ragwatch.commands.administration:schema"):
     """Print the JSON schema of the configuration file, for editors and validators.
 
     An editor with a YAML language server completes and checks keys if the file begins with the line
@@ -122,7 +122,7 @@ class ConfigSchemaArguments(Arguments, work="ragwatch.commands.config_schema:sch
     """
 
 
-class CompletionArguments(Arguments, work="ragwatch.commands.completion:completion"):
+class CompletionArguments(Arguments, work="ragwatch.commands.administration:completion"):
     """Print a script that completes the commands and options of ragwatch in a shell.
 
     For bash: `ragwatch completion bash > ~/.local/share/bash-completion/completions/ragwatch`. For zsh, write it to a
