@@ -21,6 +21,7 @@ from ragwatch.commands.event_loop import run_async
 from ragwatch.commands.input_files import FileOptions, InputFiles
 from ragwatch.commands.options.offline import CompareArguments
 from ragwatch.commands.relevance import RelevanceCases, read_qrels
+from ragwatch.commands.reports import lost_lines
 from ragwatch.commands.samples import SampleFiles, judge_named, read_all
 from ragwatch.commands.terminal import escape_line
 from ragwatch.commands.variants import live_variants, split_variants
@@ -39,6 +40,7 @@ from ragwatch.core.compare_line import (
 )
 from ragwatch.core.estimators.level import Level
 from ragwatch.core.gate import level_counts
+from ragwatch.core.question_scores import lost_line
 from ragwatch.core.relevance import KS, RankedCase
 from ragwatch.core.units import duration_seconds
 from ragwatch.core.verdict import Judged, Verdict
@@ -298,6 +300,8 @@ def _show(compared: Compared) -> None:
             questions = f"{len(part.matched.keys)} questions"
             console.print(f"[bold]Retrieval, by relevance judgements[/]: {questions} are on both sides")
         _show_metrics(console, part.rows)
+        for text in lost_lines([lost_line(one) for one in part.lost], "from A to B"):
+            console.print(escape_line(text))
     for quantity, (a, b) in both_levels.items():
         console.print(
             f"{quantity} in people's terms: A between {a.low:.2f} and {a.high:.2f}, "

@@ -19,7 +19,7 @@ from ragwatch.commands.event_loop import run_async
 from ragwatch.commands.input_files import FileOptions, InputFiles
 from ragwatch.commands.options.offline import GateArguments
 from ragwatch.commands.relevance import RelevanceCases, read_qrels
-from ragwatch.commands.reports import OUTCOMES, junit, lost_lines, markdown, measures, sections
+from ragwatch.commands.reports import OUTCOMES, junit, lost_lines, markdown, measures, sections, unsupported_lines
 from ragwatch.commands.samples import SampleFiles, judge_named, read_all
 from ragwatch.commands.terminal import printable
 from ragwatch.config import Config, load
@@ -123,7 +123,8 @@ def _show(line: GateLine) -> None:
         console.print(f"route {escape(route)} ({cases} cases): {shown or 'unknown, no case could be ranked'}")
     unread = ", ".join(f"{reason} {count}" for reason, count in line["unread"].items())
     console.print(f"{line['judged']} samples judged by {escape(line['judge'])}; not judged: {unread or 'none'}")
-    for text in lost_lines(line):
+    lost = [] if line["baseline"] is None else lost_lines(line["baseline"]["lost"])
+    for text in (*unsupported_lines(line), *lost):
         console.print(escape(text))
     if line["unranked"]:
         unranked = ", ".join(f"{reason} {count}" for reason, count in line["unranked"].items())

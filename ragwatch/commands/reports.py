@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from ragwatch.core.gate_line import ChangeLine, GateFigure, GateLine, GateMetric, LostLine
+from ragwatch.core.gate_line import ChangeLine, GateFigure, GateLine, GateMetric, ReferenceLine
+from ragwatch.core.question_scores import LostLine
+from ragwatch.core.reference import StatementLine
 
 OUTCOMES = {True: "pass", False: "FAIL", None: "unknown"}
-_MOST_LOST = 10
-"""Questions that lost of which a text lists the details; JSON has all."""
+_MOST_LISTED = 10
+"""Questions that a text lists; JSON has all."""
 
 
 def junit(line: GateLine) -> str:
@@ -22,13 +24,14 @@ def junit(line: GateLine) -> str:
     cases = [_case(metric) for metric in line["metrics"]]
     if line["baseline"] is not None:
         watched = {name: one for name, one in line["baseline"]["changes"].items() if one["watched"]}
-        cases += [_change_case(name, one, lost_lines(line)) for name, one in watched.items()]
+        cases += [_change_case(name, one, lost_lines(line["baseline"]["lost"])) for name, one in watched.items()]
     counts = {name: str(sum(case.find(name) is not None for case in cases)) for name in ("failure", "error", "skipped")}
     totals = {"failures": counts["failure"], "errors": counts["error"], "skipped": counts["skipped"]}
     suites = Element("testsuites", {"name": "ragwatch", "tests": str(len(cases)), **totals})
     suite = SubElement(suites, "testsuite", {"name": "ragwatch gate", "tests": str(len(cases)), **totals})
     suite.extend(cases)
-    SubElement(suite, "system-out").text = f"{line['verdict']}: {_clean(line['recommendation'])}"
+    said = [f"{line['verdict']}: {line['recommendation']}", *unsupported_lines(line)]
+    SubElement(suite, "system-out").text = "\n".join(map(_clean, said))
     indent(suites)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(suites, encoding="unicode") + "\n"
 
@@ -52,19 +55,42 @@ def _change_case(name: str, one: ChangeLine, lost: Sequence[str]) -> Element:
     return case
 
 
-def lost_lines(line: GateLine) -> list[str]:
-    """Names the questions that lost most since the baseline, with their scores before and now."""
-    lost = [] if line["baseline"] is None else line["baseline"]["lost"]
-    if not lost:
+def lost_lines(lost: Sequence[LostLine], since: str = "since the baseline") -> list[str]:
+    """Names the questions that lost most, with their scores before and now."""
+    return _listed(f"{len(lost)} questions lost {since}, those that lost most first:", [_lost(one) for one in lost])
+
+
+def unsupported_lines(line: GateLine) -> list[str]:
+    """Names the statements of references that no context supports, by row, with the words that no context has."""
+    rows = line["references"]
+    count = sum(len(row["missing"]) for row in rows)
+    listed = []
+    for row in rows:
+        parts = (one for one in row["statements"] if not one["supported"])
+        listed.append(f"{_place(row)}: " + "; ".join(_missing(one) for one in parts))
+    return _listed(f"{count} statements of the references of {len(rows)} rows are supported by no context:", listed)
+
+
+def _listed(title: str, rows: Sequence[str]) -> list[str]:
+    if not rows:
         return []
-    lines = [f"{len(lost)} questions lost since the baseline, those that lost most first:"]
-    lines += [f"  {_place(one)}: {_losses(one)}" for one in lost[:_MOST_LOST]]
-    return lines if len(lost) <= _MOST_LOST else [*lines, f"  and {len(lost) - _MOST_LOST} more, in --json"]
+    lines = [title, *(f"  {row}" for row in rows[:_MOST_LISTED])]
+    return lines if len(rows) <= _MOST_LISTED else [*lines, f"  and {len(rows) - _MOST_LISTED} more, in --json"]
 
 
-def _place(one: LostLine) -> str:
-    question = " ".join((one["question"] or "").split())
-    return " ".join(part for part in (one["id"], f"({question})" if question else "", one["link"]) if part)
+def _missing(one: StatementLine) -> str:
+    text = " ".join(one["text"].split())
+    words = ", ".join(one["missing"])
+    return f'"{text}"' if words in ("", one["text"]) else f'"{text}" (no context has: {words})'
+
+
+def _lost(one: LostLine) -> str:
+    return f"{_place(one)}: {_losses(one)}"
+
+
+def _place(one: LostLine | ReferenceLine, *, linked: bool = True) -> str:
+    question, link = " ".join((one["question"] or "").split()), one["link"] if linked else None
+    return " ".join(part for part in (one["id"], f"({question})" if question else "", link) if part)
 
 
 def _losses(one: LostLine) -> str:
@@ -124,11 +150,14 @@ def markdown(line: GateLine) -> str:
     for section, title in sections(line):
         parts += [*([f"### {title}"] if title else []), _markdown_table(line["metrics"], line["figures"], section)]
     parts += [_escape(text) for text in measures(line)]
-    lost = lost_lines(line)
+    lost = lost_lines(line["baseline"]["lost"]) if line["baseline"] is not None else []
     if lost and line["baseline"] is not None:
-        rows = [f"| {_linked(one)} | {_escape(_losses(one))} |" for one in line["baseline"]["lost"][:_MOST_LOST]]
+        rows = [f"| {_linked(one)} | {_escape(_losses(one))} |" for one in line["baseline"]["lost"][:_MOST_LISTED]]
         parts += [f"### {lost[0]}", "\n".join(["| question | scores |", "|---|---|", *rows])]
-        parts += lost[_MOST_LOST + 1 :]
+        parts += lost[_MOST_LISTED + 1 :]
+    title, *unsupported = unsupported_lines(line) or [""]
+    if title:
+        parts += [f"### {title}", "\n".join(f"- {_escape(row.strip())}" for row in unsupported)]
     parts.append(
         f"Judged {line['judged']} samples by `{line['judge'].replace('`', '')}`; not judged: {_escape(unread)}."
     )
@@ -136,7 +165,7 @@ def markdown(line: GateLine) -> str:
 
 
 def _linked(one: LostLine) -> str:
-    text = _escape(_place({**one, "link": None}))
+    text = _escape(_place(one, linked=False))
     return text if one["link"] is None else f"[{text}](<{one['link'].translate(_NOT_IN_LINKS)}>)"
 
 

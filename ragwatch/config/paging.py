@@ -86,6 +86,12 @@ def _watched(quantity: Quantity) -> Need:
     )
 
 
+def _reads_meaning(config: Config, route: str) -> bool:
+    drift = config.settings.drift
+    judge = next((one for one in config.judges if one.place.name == drift.judge), config.judges[0])
+    return judge.kind in ("claude", "openai") and _watched(Quantity.ANSWER_RELEVANCY).is_met(config, route)
+
+
 def _compared(config: Config, route: str) -> bool:
     return route in config.settings.drift.controls and bool(config.settings.drift.quantities)
 
@@ -118,6 +124,10 @@ _ANSWERED = Need(
     "a suite in `canaries` with a `judge`, whose questions need the current documents",
     lambda config, _: any(suite.place.judge for suite in config.canaries),
 )
+_MEANING = Need(
+    "`answer_relevancy` in `drift.quantities`, read by a judge of the kind claude or openai: the others compare words",
+    _reads_meaning,
+)
 _CONTROL = Need("a control in `drift.controls`", _compared)
 _SEGMENT = Need(
     "the key and the value in `segments`, and `drift.segments`",
@@ -142,6 +152,14 @@ FAILURES: tuple[Failure, ...] = (
             Way("QualityDriftStanding", Outcome.TICKET, _CONTROL),
         ),
     ),
+    Failure(
+        "documents about another thing",
+        (
+            Way("QualityDrift", Outcome.PAGE, _MEANING),
+            Way("CanariesDegraded", Outcome.PAGE, _CANARIES, "more than half of a suite"),
+        ),
+    ),
+    Failure("duplicate contexts", (Way("TrafficDrift", Outcome.TICKET, _signal(Signal.DUPLICATE_CONTEXTS)),)),
     Failure("stale documents that the answer follows", (Way("CanaryAnswersWrong", Outcome.PAGE, _ANSWERED),)),
     Failure("refusals", _of_signal(Signal.ABSTENTIONS)),
     Failure("empty answers", _of_signal(Signal.EMPTY_ANSWERS)),

@@ -21,6 +21,14 @@ from ragwatch.core.compare import (
     per_question,
     unpaired,
 )
+from ragwatch.core.question_scores import (
+    MAX_CHARS,
+    LostQuestion,
+    QuestionScores,
+    lost_line,
+    lost_questions,
+    question_of,
+)
 from ragwatch.core.relevance import KS, RankedCase, RankingMetric, ranking_metrics
 from ragwatch.core.sample import Role, SampleRecord
 from ragwatch.core.set_scores import JudgedMetric, score_of
@@ -43,12 +51,14 @@ class ComparedAnswer:
         category: Category in its metadata, or its route; empty for none.
         scores: Score by metric; None if it is undefined or unread.
         weight: 1 / inclusion probability.
+        question: Its id and question, for reports; None where nothing is known of them.
     """
 
     key: str
     category: str
     scores: Mapping[str, float | None]
     weight: float = 1.0
+    question: QuestionScores | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +90,13 @@ class Comparison:
         matched: Keys that they share.
         rows: One row for each metric with scores on both sides.
         unit: Unit of the comparison: `questions` or `canaries`.
+        lost: Shared questions in which B is worse, in a metric whose mean became worse; those that lost most first.
     """
 
     matched: MatchedKeys
     rows: tuple[ComparisonRow, ...]
     unit: str
+    lost: tuple[LostQuestion, ...] = ()
 
     @property
     def worse(self) -> bool:
@@ -106,10 +118,10 @@ def compare_answers(a: Sequence[ComparedAnswer], b: Sequence[ComparedAnswer], co
 def _compare(
     a: Sequence[ComparedAnswer], b: Sequence[ComparedAnswer], matched: MatchedKeys, confidence: float
 ) -> Comparison:
-    low_is_good: frozenset[str] = frozenset(LOW_IS_GOOD)
     names = dict.fromkeys((*map(str, METRICS), *(name for answer in (*a, *b) for name in answer.scores)))
     sides = [(name, _scores(a, name), _scores(b, name)) for name in names]
-    return Comparison(matched, _rows(sides, matched, low_is_good, confidence), "questions")
+    named = {answer.key: answer.question for answer in (*a, *b) if answer.question is not None}
+    return _comparison(sides, matched, confidence, "questions", named)
 
 
 def compare_reports(
@@ -122,7 +134,11 @@ def compare_reports(
         (name, _report_scores(first, metric), _report_scores(second, metric))
         for name, metric in _report_metrics(ks).items()
     ]
-    return Comparison(matched, _rows(sides, matched, frozenset(), confidence), "canaries")
+    named = {
+        key: QuestionScores(report.canary.name, report.canary.query[:MAX_CHARS], None, key, {})
+        for key, report in second.items()
+    }
+    return _comparison(sides, matched, confidence, "canaries", named)
 
 
 def compare_cases(
@@ -136,7 +152,26 @@ def compare_cases(
         return None
     matched = match_keys((case.key for case in a), (case.key for case in b))
     sides = [(str(metric), _case_scores(a, metric), _case_scores(b, metric)) for metric in ranking_metrics(ks)]
-    return Comparison(matched, _rows(sides, matched, frozenset(), confidence), "questions with relevance judgements")
+    named = {case.key: case.question for case in (*a, *b)}
+    return _comparison(sides, matched, confidence, "questions with relevance judgements", named)
+
+
+def _comparison(
+    sides: Sequence[tuple[str, VariantScores, VariantScores]],
+    matched: MatchedKeys,
+    confidence: float,
+    unit: str,
+    named: Mapping[str, QuestionScores],
+) -> Comparison:
+    rows = _rows(sides, matched, frozenset(LOW_IS_GOOD), confidence)
+    worse = [row.metric for row in rows if row.overall.change.value * (1 if row.overall.low_is_good else -1) > 0.0]
+    both: tuple[list[QuestionScores], list[QuestionScores]] = ([], [])
+    for key in matched.keys if matched.enough else ():
+        row = named.get(key) or QuestionScores(key, None, None, key, {})
+        for variant, scored in enumerate(both):
+            scores = ((metric, a_and_b[variant].scores.get(key)) for metric, *a_and_b in sides)
+            scored.append(row.scored((metric, None if score is None else score.score) for metric, score in scores))
+    return Comparison(matched, rows, unit, lost_questions(list(zip(*both, strict=True)), worse))
 
 
 def _case_scores(cases: Sequence[RankedCase], metric: RankingMetric) -> VariantScores:
@@ -164,19 +199,22 @@ def _answer(verdict: Judged) -> ComparedAnswer:
     sample = verdict.draw.sample
     criteria = (quantity for quantity in verdict.scores if quantity.is_criterion)
     scores = {str(metric): score_of(verdict, metric) for metric in (*METRICS, *criteria)}
-    return ComparedAnswer(_key(verdict), _category(sample.metadata, sample.route), scores)
+    return ComparedAnswer(_key(verdict), _category(sample.metadata, sample.route), scores, question=question_of(sample))
 
 
 def answer_of(verdict: VerdictRecord, sample: SampleRecord) -> ComparedAnswer:
     """Returns the answer of a stored verdict, from the verdict and its sample in canonical form."""
+    text, name = sample.get("question"), str(sample["id"])
+    key = key_of(text, name, _user_turns(sample))
     return ComparedAnswer(
-        key_of(sample.get("question"), str(sample["id"]), _user_turns(sample)),
+        key,
         _category(sample.get("metadata") or {}, verdict.route),
         {
             **{str(quantity): score for quantity, score in verdict.scores.items()},
             **{str(quantity): verdict.reference.get(quantity) for quantity in ReferenceQuantity},
         },
         1.0 / verdict.probability,
+        QuestionScores(name, text and text[:MAX_CHARS], None, key, {}),
     )
 
 
@@ -271,6 +309,7 @@ def compare_line(comparison: Comparison, a: str, b: str) -> dict[str, object]:
             | {"categories": {name: _difference_line(part) for name, part in row.categories.items()}}
             for row in comparison.rows
         ],
+        "lost": [lost_line(one) for one in comparison.lost],
     }
 
 

@@ -33,8 +33,9 @@ from enum import StrEnum
 
 from ragwatch.core.compare import Interval, mean
 from ragwatch.core.estimators.level import Level
+from ragwatch.core.evidence import ReferenceClaim
 from ragwatch.core.quantity_level import MOST_LABELS, KnownError, LevelCounts, ScoredAnswer
-from ragwatch.core.question_scores import QuestionScores
+from ragwatch.core.question_scores import QuestionScores, question_of
 from ragwatch.core.relevance import KS, CaseKind, RankedCase, RankingMetric, ranking_metrics
 from ragwatch.core.scores import why_unknown
 from ragwatch.core.set_scores import Metric, SetScores
@@ -148,6 +149,7 @@ class GateReport:
         unranked: Number of test cases with relevance judgements whose ranking is unknown, by reason.
         routes: Means of the ranking metrics by route.
         questions: Scores of each row in all these metrics.
+        unsupported: Rows with a statement of the reference that no context supports, with all statements of it.
         held: For each metric that must not fall since the baseline: False if it fell, None if that is unknown.
     """
 
@@ -160,6 +162,7 @@ class GateReport:
     unranked: Mapping[str, int] = field(default_factory=Counter)
     routes: Mapping[str, tuple[Figure, ...]] = field(default_factory=dict)
     questions: tuple[QuestionScores, ...] = ()
+    unsupported: tuple[tuple[QuestionScores, tuple[ReferenceClaim, ...]], ...] = ()
     held: tuple[bool | None, ...] = ()
 
     @property
@@ -220,6 +223,11 @@ def gate(
         unranked=Counter(str(case.unknown) for case in cases if case.unknown is not None),
         routes=_routes(cases, rules, ks),
         questions=scores.by_question((*(limit.metric for limit in rules.limits), *(one.metric for one in figures))),
+        unsupported=tuple(
+            (question_of(verdict.draw.sample), claims)
+            for verdict in judged
+            if (claims := verdict.evidence.reference) and not all(claim.supported for claim in claims)
+        ),
     )
 
 

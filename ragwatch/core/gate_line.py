@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
 from ragwatch.core.compare import Interval
 from ragwatch.core.diagnosis import recommendation, stage_of
+from ragwatch.core.evidence import ReferenceClaim
 from ragwatch.core.gate import Figure, GateReport, MetricFinding
-from ragwatch.core.question_scores import QuestionScores
-from ragwatch.core.regression import Attribution, GateRun, LostQuestion, MetricChange, describe, describe_change
+from ragwatch.core.question_scores import LostLine, QuestionScores, lost_line
+from ragwatch.core.reference import StatementLine, statement_line
+from ragwatch.core.regression import Attribution, GateRun, MetricChange, describe, describe_change
 from ragwatch.core.relevance import CaseKind, RankingMetric
 from ragwatch.core.set_scores import Metric, metric_of
 
@@ -63,15 +65,6 @@ class ChangeLine(TypedDict):
     described: str
 
 
-class LostLine(TypedDict):
-    """A question that lost since the baseline; `scores` are those before and now by metric."""
-
-    id: str
-    question: str | None
-    link: str | None
-    scores: dict[str, list[float]]
-
-
 BaselineLine = TypedDict(  # noqa: UP013 - `told` is a name of the output, not one that the code may use
     "BaselineLine",
     {
@@ -83,6 +76,16 @@ BaselineLine = TypedDict(  # noqa: UP013 - `told` is a name of the output, not o
         "lost": list[LostLine],
     },
 )
+
+
+class ReferenceLine(TypedDict):
+    """A row with statements of its reference that no context supports; `missing` are these, `statements` all."""
+
+    id: str
+    question: str | None
+    link: str | None
+    missing: list[str]
+    statements: list[StatementLine]
 
 
 class GateLine(TypedDict):
@@ -101,6 +104,7 @@ class GateLine(TypedDict):
     judge: str
     baseline: BaselineLine | None
     questions: list[dict[str, object]]
+    references: list[ReferenceLine]
 
 
 def gate_line(report: GateReport, *, judge: str, attribution: Attribution | None = None) -> GateLine:
@@ -125,12 +129,23 @@ def gate_line(report: GateReport, *, judge: str, attribution: Attribution | None
         "judge": judge,
         "baseline": None if attribution is None else _attribution(attribution),
         "questions": [question._asdict() for question in report.questions],
+        "references": [_reference(question, claims) for question, claims in report.unsupported],
     }
 
 
 def section(metric: Metric) -> str:
     """Returns the section that a metric is reported in: `retrieval` (by relevance judgements) or `answers`."""
     return "retrieval" if isinstance(metric, RankingMetric) else "answers"
+
+
+def _reference(question: QuestionScores, claims: Sequence[ReferenceClaim]) -> ReferenceLine:
+    return {
+        "id": question.id,
+        "question": question.question,
+        "link": question.link,
+        "missing": [claim.text for claim in claims if not claim.supported],
+        "statements": [statement_line(claim) for claim in claims],
+    }
 
 
 def _figure(figure: Figure) -> GateFigure:
@@ -175,7 +190,7 @@ def _attribution(attribution: Attribution) -> BaselineLine:
         "recall_by": None if attribution.by is None else str(attribution.by),
         "paired": attribution.paired,
         "changes": {str(metric): _change(one) for metric, one in attribution.changes.items()},
-        "lost": [_lost(one) for one in attribution.lost],
+        "lost": [lost_line(one) for one in attribution.lost],
     }
 
 
@@ -194,15 +209,6 @@ def _change(one: MetricChange) -> ChangeLine:
         "held": one.held,
         "needed": one.needed,
         "described": describe_change(one),
-    }
-
-
-def _lost(one: LostQuestion) -> LostLine:
-    return {
-        "id": one.question.id,
-        "question": one.question.question,
-        "link": one.question.link,
-        "scores": {str(metric): list(scores) for metric, scores in one.lost.items()},
     }
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict
 
 from ragwatch.core.compare import key_of, match_keys
 from ragwatch.core.sample import Sample
+from ragwatch.model.quantities import LOW_IS_GOOD
 
-_MAX_CHARS = 200
+MAX_CHARS = 200
+"""Of a question in a report."""
+_LOW_IS_GOOD: frozenset[str] = frozenset(LOW_IS_GOOD)
 
 
 class QuestionScores(NamedTuple):
@@ -42,7 +45,7 @@ def question_of(sample: Sample) -> QuestionScores:
     link = next((one for one in links if isinstance(one, str) and one.startswith(("http://", "https://"))), None)
     key = key_of(text, sample.id, sample.user_turns)
     digest = blake2b(key.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
-    return QuestionScores(sample.id, None if text is None else text[:_MAX_CHARS], link, digest, {})
+    return QuestionScores(sample.id, None if text is None else text[:MAX_CHARS], link, digest, {})
 
 
 Pairs = list[tuple[QuestionScores, QuestionScores]]
@@ -76,3 +79,52 @@ def by_row(rows: Iterable[QuestionScores], *, named: bool = True) -> dict[str, Q
         seen[key] += 1
         by_key[f"{key}\n{seen[key]}"] = row
     return by_key
+
+
+class LostQuestion(NamedTuple):
+    """A question that lost, with its scores before and now by metric."""
+
+    question: QuestionScores
+    lost: Mapping[str, tuple[float, float]]
+
+
+class LostLine(TypedDict):
+    """A question that lost; `scores` are those before and now (of A and of B) by metric."""
+
+    id: str
+    question: str | None
+    link: str | None
+    scores: dict[str, list[float]]
+
+
+def lost_questions(pairs: Pairs, metrics: Sequence[str]) -> tuple[LostQuestion, ...]:
+    """Returns the questions that lost in a metric, by their largest loss, then by the sum of their losses.
+
+    >>> row = QuestionScores("1", "why?", None, "k", {"faithfulness": 1.0})
+    >>> lost_questions([(row, row._replace(scores={"faithfulness": 0.5}))], ["faithfulness"])[0].lost
+    {'faithfulness': (1.0, 0.5)}
+    """
+    rows: list[tuple[float, float, LostQuestion]] = []
+    for before, after in pairs:
+        lost: dict[str, tuple[float, float]] = {}
+        losses = []
+        for metric in metrics:
+            if metric in before.scores and metric in after.scores:
+                step = before.scores[metric] - after.scores[metric]
+                step = -step if metric in _LOW_IS_GOOD else step
+                if step > 1e-9:
+                    lost[metric] = before.scores[metric], after.scores[metric]
+                    losses.append(step)
+        if lost:
+            rows.append((max(losses), sum(losses), LostQuestion(after, lost)))
+    return tuple(row for *_, row in sorted(rows, key=lambda one: (-one[0], -one[1])))
+
+
+def lost_line(one: LostQuestion) -> LostLine:
+    """Returns a question that lost as JSON values."""
+    return {
+        "id": one.question.id,
+        "question": one.question.question,
+        "link": one.question.link,
+        "scores": {str(metric): list(scores) for metric, scores in one.lost.items()},
+    }

@@ -136,10 +136,11 @@ def reference_line(evidence: Evidence) -> dict[str, float | list[str] | list[Sta
         for quantity, score in score_by_reference(evidence).items()
     }
     missing = [claim.text for claim in evidence.reference if not claim.supported]
-    return {**scores, "missing": missing, "statements": [_statement(claim) for claim in evidence.reference]}
+    return {**scores, "missing": missing, "statements": [statement_line(claim) for claim in evidence.reference]}
 
 
-def _statement(claim: ReferenceClaim) -> StatementLine:
+def statement_line(claim: ReferenceClaim) -> StatementLine:
+    """Returns a claim of the reference as JSON values: which contexts support it, with which words, what is missing."""
     ranks = [rank for rank, cell in enumerate(claim.cells) if cell]
     return {
         "text": claim.text,

@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 from ragwatch.core.compare import Difference, PairedScore, WeightedScore, change, paired, unpaired
 from ragwatch.core.gate import MIN_CERTAIN_SCORES, Figure, GateReport, GateRules
-from ragwatch.core.question_scores import Pairs, QuestionScores, pairs_of
+from ragwatch.core.question_scores import LostQuestion, Pairs, QuestionScores, lost_questions, pairs_of
 from ragwatch.core.relevance import RankingMetric
 from ragwatch.core.set_scores import Metric
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
@@ -77,13 +77,6 @@ class MetricChange:
         return self.held is False
 
 
-class LostQuestion(NamedTuple):
-    """A question that lost since the baseline, with its scores before and now by metric."""
-
-    question: QuestionScores
-    lost: Mapping[Metric, tuple[float, float]]
-
-
 @dataclass(frozen=True, slots=True)
 class Attribution:
     """Changes since a baseline.
@@ -120,7 +113,7 @@ def attribute(before: GateRun, after: GateRun, rules: GateRules) -> Attribution:
         metric: _change(metric, _difference(metric, before, after, pairs, confidence), watched, rules.tolerated_fall)
         for metric in dict.fromkeys((*both, *watched))
     }
-    return Attribution(_regression(by, changes), by, changes, _lost(pairs, watched), len(pairs))
+    return Attribution(_regression(by, changes), by, changes, lost_questions(pairs, watched), len(pairs))
 
 
 def _regression(by: Metric | None, changes: Mapping[Metric, MetricChange]) -> Regression:
@@ -196,24 +189,6 @@ def _change(metric: Metric, difference: Difference | None, watched: Sequence[Met
             factors.append(((value - low) / (tolerated + value)) ** 2)
         needed = max(1, ceil(difference.n * min(factors) / _STEP)) * _STEP
     return MetricChange(metric, difference, metric in watched, held, needed)
-
-
-def _lost(pairs: Pairs, metrics: Sequence[Metric]) -> tuple[LostQuestion, ...]:
-    """Questions that lost, by their largest loss, then by the sum of their losses."""
-    rows: list[tuple[float, float, LostQuestion]] = []
-    for before, after in pairs:
-        lost: dict[Metric, tuple[float, float]] = {}
-        losses = []
-        for metric in metrics:
-            if metric in before.scores and metric in after.scores:
-                step = before.scores[metric] - after.scores[metric]
-                step = -step if metric in LOW_IS_GOOD else step
-                if step > 1e-9:
-                    lost[metric] = before.scores[metric], after.scores[metric]
-                    losses.append(step)
-        if lost:
-            rows.append((max(losses), sum(losses), LostQuestion(after, lost)))
-    return tuple(row for *_, row in sorted(rows, key=lambda one: (-one[0], -one[1])))
 
 
 def describe(attribution: Attribution) -> str:

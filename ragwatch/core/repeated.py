@@ -1,4 +1,4 @@
-"""Repeated answers: the same answer to different questions, in a table of bounded size."""
+"""Repeated answers: the same answer of a route to different questions, in a table of bounded size."""
 
 from __future__ import annotations
 
@@ -16,9 +16,14 @@ class RepeatedAnswers:
         self._answers = [0] * SLOTS
         self._questions = [0] * SLOTS
 
-    def add(self, question: str, answer: str) -> bool:
-        """Remember an answer. Returns whether the same one was given to another question."""
-        given, asked = hash(answer), hash(question)
+    def add(self, route: str, question: str, answer: str) -> bool:
+        """Remember an answer. Returns whether the same route gave the same one to another question.
+
+        >>> known = RepeatedAnswers()
+        >>> known.add("a", "Why?", "So."), known.add("a", "When?", "So."), known.add("b", "How?", "So.")
+        (False, True, False)
+        """
+        given, asked = hash((route, answer)), hash(question)
         slot = given % SLOTS
         repeated = self._answers[slot] == given and self._questions[slot] != asked
         self._answers[slot], self._questions[slot] = given, asked

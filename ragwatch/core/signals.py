@@ -63,13 +63,13 @@ class SignalCounter:
         elif len(answer) <= MAX_ABSTENTION_CHARS and abstains(answer):
             signals.abstained += 1
         else:
-            self._add_answered(signals, sample)
+            self._add_answered(route, signals, sample)
         if sample.relevant is not None:
             signals.judged.append(sample)
         if self._collects_questions and sample.question:
             signals.questions.append(sample.question)
 
-    def _add_answered(self, signals: _RouteSignals, sample: Sample) -> None:
+    def _add_answered(self, route: str, signals: _RouteSignals, sample: Sample) -> None:
         """Collect the signals of an answer that is one."""
         question, answer, contexts = sample.question, sample.answer, sample.contexts
         if contexts:
@@ -79,7 +79,7 @@ class SignalCounter:
         if question:
             signals.foreign += self._differs(question, answer)
             if self._repeated is not None:
-                signals.repeated += self._repeated.add(question, answer)
+                signals.repeated += self._repeated.add(route, question, answer)
 
     def to_learn_from(self) -> dict[str, list[str]]:
         """Return the questions of routes without a novelty meter, by route."""

@@ -148,6 +148,7 @@ class Signal(RowEnum):
         counter="duplicate_contexts",
         series="ragwatch_traffic_duplicate_contexts_total",
         help="Total number of answers with duplicate contexts, over all traffic.",
+        warns=True,
         title="Duplicate contexts",
         panel="Answers per second with duplicate contexts.",
     )

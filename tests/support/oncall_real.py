@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from support.oncall_traffic import Breakage, Traffic
+from support.oncall_breakages import Breakage
+from support.oncall_traffic import Traffic
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 SETS = {
@@ -30,10 +31,10 @@ class RealTraffic(Traffic):
         super().__init__(seed)
         self._rows = {route: rows_of(SETS[route]) for route in routes if route in SETS}
 
-    def row(self, route: str, breakage: Breakage | None = None, *, noise: float = 0.1) -> str:
+    def row(self, route: str, breakage: Breakage | None = None, *, noise: float = 0.1, cites: bool = False) -> str:
         """Return one line of a log: a row of the set of the route, or, for other routes, an answer about a place."""
         if route not in self._rows:
-            return super().row(route, breakage, noise=noise)
+            return super().row(route, breakage, noise=noise, cites=cites)
         chance, rows = self._chance, self._rows[route]
         self._count += 1
         row, other = chance.sample(rows, 2)

@@ -6,6 +6,7 @@ and are mended once everybody who should be told has been told.
 
 from __future__ import annotations
 
+import math
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,8 +17,9 @@ from typing import Any, Self
 
 from functional.daemon import RagwatchProcess
 
+from support.oncall_breakages import Breakage
 from support.oncall_stage import Stage, until
-from support.oncall_traffic import Breakage, Traffic
+from support.oncall_traffic import Traffic
 
 ONCALL, MORNING = "oncall", "morning"
 QUANTITIES = ("faithfulness", "context_precision", "answer_relevancy")
@@ -40,6 +42,7 @@ class Scenario:
         stage: The stage that the text names; None where no stage is at fault.
         max_answers: Answers of the route after which it must have been told.
         noise: Share of its healthy answers with a sentence that no context supports.
+        cites: Whether its healthy answers cite their context.
     """
 
     route: str
@@ -50,6 +53,7 @@ class Scenario:
     stage: str | None = None
     max_answers: int = 0
     noise: float = 0.1
+    cites: bool = False
 
 
 GROSS_SCENARIOS = (
@@ -81,7 +85,48 @@ MORE_SCENARIOS = (
     Scenario("empty", Breakage.EMPTY, 0.05, "TrafficDrift", MORNING, max_answers=1000),
     Scenario("silent", Breakage.SILENCE, 1.0, "RouteSilent", MORNING, max_answers=2000),
 )
-_SIGNALS = "abstentions, empty_retrievals, empty_answers, other_language, repeated_answers"
+_DRIFT = "QualityDrift|QualityBad"
+FURTHER_SCENARIOS = {
+    "worse answers": (
+        Scenario("added", Breakage.ADDED, 1.0, _DRIFT, stage="generation", max_answers=400),
+        Scenario("negated", Breakage.NEGATED, 0.5, _DRIFT, stage="generation", max_answers=400),
+        Scenario("of-another", Breakage.OF_ANOTHER, 0.5, _DRIFT, stage="generation", max_answers=400),
+        Scenario("cached", Breakage.CACHED, 0.9, f"TrafficDrift|{_DRIFT}", max_answers=400),
+        Scenario("architect", Breakage.ARCHITECT, 1.0, _DRIFT, stage="generation", max_answers=400),
+        Scenario("quiet"),
+    ),
+    "other answers": (
+        Scenario("hedged", Breakage.HEDGED, 0.5, _DRIFT, stage="generation", max_answers=400),
+        Scenario("truncated", Breakage.TRUNCATED, 1.0, _DRIFT, max_answers=400),
+        Scenario("half", Breakage.HALF, 1.0, _DRIFT, max_answers=400),
+        Scenario("leaked", Breakage.LEAKED, 0.9, f"TrafficDrift|{_DRIFT}", max_answers=400),
+        Scenario("tool-call", Breakage.TOOL_CALL, 0.9, f"TrafficDrift|{_DRIFT}", max_answers=400),
+        Scenario("french", Breakage.FRENCH, 0.9, "TrafficDrift", max_answers=400),
+        Scenario("quiet"),
+    ),
+    "worse contexts": (
+        Scenario("neighbours", Breakage.NEIGHBOURS, 0.5, _DRIFT, max_answers=400),
+        Scenario("cut", Breakage.CUT, 0.5, _DRIFT, max_answers=400),
+        Scenario("reversed", Breakage.REVERSED, 1.0, _DRIFT, max_answers=400),
+        Scenario("last-only", Breakage.LAST_ONLY, 0.5, _DRIFT, max_answers=400),
+        Scenario("error-page", Breakage.ERROR_PAGE, 0.3, _DRIFT, stage="retrieval", max_answers=400),
+        Scenario("quiet"),
+    ),
+    "citations": (
+        Scenario("dangling", Breakage.DANGLING, 0.5, "TrafficDrift", MORNING, max_answers=600, cites=True),
+        Scenario("uncited", Breakage.UNCITED, 0.5, "TrafficDrift", MORNING, max_answers=600, cites=True),
+        Scenario("duplicates", Breakage.DUPLICATES, 0.5, "TrafficDrift", MORNING, max_answers=600),
+        Scenario("quiet", cites=True),
+    ),
+}
+"""Further breakages."""
+UNSEEN_SCENARIOS = (
+    Scenario("stale", Breakage.STALE, 0.5),
+    Scenario("topic", Breakage.TOPIC, 0.5),
+    Scenario("quiet"),
+)
+"""Breakages that no signal of answers shows: nobody is told, and `check` names them as failures that do not page."""
+_SIGNALS = "abstentions, empty_retrievals, empty_answers, other_language, repeated_answers, duplicate_contexts"
 REAL_SCENARIOS = {
     "real inventions": (
         Scenario("clapnq", Breakage.INVENTION, 0.15, "QualityDrift|QualityBad", stage="generation", max_answers=1500),
@@ -122,13 +167,14 @@ class Told:
 
 
 class Writer:
-    """Appends answers of all routes to a log, at a steady rate.
+    """Appends answers of all routes to a log, at a steady rate or in waves.
 
     Args:
         log: The file.
         scenarios: One for each route.
         rate: Answers of each route a second.
         learnt: Answers of each route from which baselines are learnt, written at once.
+        day: Seconds of a day, in which the rate falls to a fifth and rises to nearly the double; 0 for a steady rate.
         traffic: Where answers come from; None for answers about places.
 
     Attributes:
@@ -143,12 +189,14 @@ class Writer:
         *,
         rate: float,
         learnt: int = LEARNT,
+        day: float = 0.0,
         traffic: Traffic | None = None,
     ) -> None:
         self.healthy_answers, self.broken_answers = learnt, 0
         self._log = log
         self._scenarios = scenarios
         self._rate = rate
+        self._day = day
         self._traffic = traffic or Traffic()
         self._broken = Event()
         self._ended = Event()
@@ -172,11 +220,16 @@ class Writer:
         self._broken.clear()
 
     def _run(self) -> None:
-        while not self._ended.wait(1.0 / self._rate):
+        begin = time.monotonic()
+        while not self._ended.wait(1.0 / (self._rate * self._wave(time.monotonic() - begin))):
             broken = self._broken.is_set()
             self._append(self._scenarios, broken=broken)
             self.healthy_answers += not broken
             self.broken_answers += broken
+
+    def _wave(self, seconds: float) -> float:
+        """Traffic at a time of the day, where 1 is usual."""
+        return 1.0 + 0.8 * math.sin(2.0 * math.pi * seconds / self._day) if self._day else 1.0
 
     def _append(self, scenarios: Iterable[Scenario], *, broken: bool = False) -> None:
         with self._log.open("a", encoding="utf-8") as file:
@@ -184,19 +237,22 @@ class Writer:
                 breakage = scenario.breakage if broken and self._traffic.chance(scenario.share) else None
                 if breakage is Breakage.SILENCE:
                     continue
-                file.write(self._traffic.row(scenario.route, breakage, noise=scenario.noise) + "\n")
+                file.write(
+                    self._traffic.row(scenario.route, breakage, noise=scenario.noise, cites=scenario.cites) + "\n"
+                )
 
 
 def sections(scenarios: Sequence[Scenario], judge: str, learnt: int = LEARNT) -> dict[str, str]:
     """Sections of the configuration that watches such a log, with baselines of a few hundred answers."""
     routes = ", ".join(f"'{scenario.route}'" for scenario in scenarios)
+    signals = f"{_SIGNALS}, uncited_answers, dangling_citations" if any(one.cites for one in scenarios) else _SIGNALS
     return {
         "routes": f"[{routes}]",
         "judges": f"[{{name: {judge}, kind: lexical}}]",
         "estimates": "{windows: [15m], every: 500ms}",
         "drift": (
             f"{{reference: {learnt - 20}, reference_time: 10ms, quantities: [{', '.join(QUANTITIES)}], "
-            f"traffic: {{requests: {learnt - 20}, reference: 10ms, signals: [{_SIGNALS}]}}}}"
+            f"traffic: {{requests: {learnt - 20}, reference: 10ms, signals: [{signals}]}}}}"
         ),
     }
 

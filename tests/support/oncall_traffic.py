@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import dataclass
-from enum import StrEnum
 from random import Random
 from typing import Any
+
+from support.oncall_breakages import BREAK, INVENTIONS, Asked, Breakage, Place
 
 _FIRST = (
     "Harbour",
@@ -27,66 +27,6 @@ _SECOND = ("Museum", "Library", "Theatre", "Gallery", "Aquarium", "Observatory",
 _TOWNS = ("Aldern", "Brixholm", "Carrow", "Dunvale", "Elmstead", "Farleigh", "Gosmere", "Hexby")
 _PEOPLE = ("Anna Keller", "Jonas Berg", "Maria Santos", "Peter Novak", "Ruth Hansen", "Omar Haddad", "Ines Vidal")
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday")
-_INVENTIONS = (
-    "Its roof terrace was rebuilt after a fire by volunteers from overseas.",
-    "Annual members receive free parking and a printed calendar.",
-    "The director once worked as a ship's cook near the equator.",
-    "A second branch with a cinema is planned beside the railway station.",
-)
-_UNRELATED = (
-    "Tomatoes need full sun and regular watering in dry summers. Pinch out side shoots once a week.",
-    "Sourdough rises slowly in a cold kitchen. Fold the dough twice before it rests overnight.",
-    "Basalt forms where lava cools quickly. Its columns often have six sides.",
-    "Swifts sleep on the wing. They land only to nest, usually under old roofs.",
-    "A sharp plane leaves a smooth surface on oak. Work along the grain, never against it.",
-)
-
-
-class Breakage(StrEnum):
-    """What is wrong with an answer."""
-
-    INVENTION = "invention"
-    IRRELEVANT = "irrelevant contexts"
-    SWAPPED = "top context swapped"
-    ABSTENTION = "abstention"
-    EMPTY = "empty retrieval"
-    SWAPPED_NUMBER = "swapped number or name"
-    SILENCE = "no answer at all"
-    NO_TEXT = "answer without text"
-    OTHER_LANGUAGE = "answer in another language"
-    REPEATED = "one answer to all questions"
-
-
-_INSTEAD = {
-    Breakage.NO_TEXT: "",
-    Breakage.OTHER_LANGUAGE: "Das {name} ist seit {year} offen, und der Eintritt kostet nicht mehr als {price} Euro.",
-    Breakage.REPEATED: "The museum opened in 1931, and entry costs 4 euros for adults.",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """What there is to know about a place, and the passage that says it."""
-
-    name: str
-    town: str
-    year: int
-    price: int
-    day: str
-    person: str
-
-    def shares_words(self, other: Place) -> bool:
-        """Whether the names have a word in common."""
-        return bool(set(self.name.split()) & set(other.name.split()))
-
-    @property
-    def passage(self) -> str:
-        """The passage."""
-        return (
-            f"The {self.name} is in {self.town}. The {self.name} opened in {self.year}. Entry to the {self.name} costs "
-            f"{self.price} euros for adults. The {self.name} is closed on {self.day}. The {self.name} was designed by "
-            f"{self.person}."
-        )
 
 
 def places() -> tuple[Place, ...]:
@@ -119,40 +59,30 @@ class Traffic:
         self._count = 0
         self._seed = seed
 
-    def row(self, route: str, breakage: Breakage | None = None, *, noise: float = 0.1) -> str:
+    def row(self, route: str, breakage: Breakage | None = None, *, noise: float = 0.1, cites: bool = False) -> str:
         """Return one line of a log.
 
         Args:
             route: The route that answered.
             breakage: What is wrong with the answer; None for a usual one.
             noise: Share of the usual answers with a sentence that no context supports.
+            cites: Whether usual answers cite their context.
         """
         chance = self._chance
         self._count += 1
         place = chance.choice(self._places)
-        others = chance.sample([other for other in self._places if not other.shares_words(place)], 2)
-        contexts = [place.passage, *(other.passage for other in others)]
-        facts = self._facts(place)
-        question, answer = f"When did the {place.name} open and what does entry cost?", " ".join(facts)
+        others = chance.sample([other for other in self._places if not other.shares_words(place)], 4)
+        asked = Asked(place, others, chance)
+        break_it = None if breakage is None else BREAK.get(breakage)
+        contexts, answer = (asked.contexts, " ".join(place.facts)) if break_it is None else break_it(asked)
+        if breakage is None and cites:
+            answer = " ".join(f"{fact[:-1]} [1]." for fact in place.facts)
         if breakage is None and chance.random() < noise:
-            answer = f"{answer} {chance.choice(_INVENTIONS)}"
-        elif breakage is Breakage.INVENTION:
-            answer = " ".join(chance.sample(_INVENTIONS, 2))
-        elif breakage is Breakage.IRRELEVANT:
-            contexts = chance.sample(_UNRELATED, 3)
-        elif breakage is Breakage.SWAPPED:
-            contexts[0], contexts[1] = contexts[1], contexts[0]
-        elif breakage is Breakage.SWAPPED_NUMBER:
-            answer = " ".join(self._facts(self._with_other_numbers(place)))
-        elif breakage in (Breakage.ABSTENTION, Breakage.EMPTY):
-            answer = "I could not find an answer to this question in the documents."
-            contexts = [] if breakage is Breakage.EMPTY else contexts
-        elif breakage in _INSTEAD:
-            answer = _INSTEAD[breakage].format(name=place.name, year=place.year, price=place.price)
+            answer = f"{answer} {chance.choice(INVENTIONS)}"
         row: dict[str, Any] = {
             "id": f"{self._seed}-{self._count}",
             "at": time.time(),
-            "question": question,
+            "question": f"When did the {place.name} open and what does entry cost?",
             "contexts": [{"id": f"place-{hash_of(text)}", "text": text} for text in contexts],
             "answer": answer,
             "route": route,
@@ -162,16 +92,6 @@ class Traffic:
     def chance(self, share: float) -> bool:
         """Return true for this share of the calls."""
         return self._chance.random() < share
-
-    def _facts(self, place: Place) -> tuple[str, str]:
-        return (
-            f"The {place.name} opened in {place.year}.",
-            f"Entry to the {place.name} costs {place.price} euros.",
-        )
-
-    def _with_other_numbers(self, place: Place) -> Place:
-        year = place.year + self._chance.randrange(3, 40)
-        return Place(place.name, place.town, year, place.price + 31, place.day, place.person)
 
 
 def hash_of(text: str) -> str:

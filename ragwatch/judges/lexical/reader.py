@@ -39,7 +39,7 @@ from ragwatch.judges.lexical.rows import (
     prepared_question,
     rows_of,
 )
-from ragwatch.judges.lexical.statements import denied, nearest
+from ragwatch.judges.lexical.statements import denied, misplaced, nearest
 from ragwatch.judges.lexical.tables import FittedTables
 
 CrossEncoder = Callable[[Sequence[ClaimRow], Sequence[PreparedPassage], Sequence[str]], Sequence[ClaimRuling]]
@@ -111,12 +111,12 @@ def _unread(sample: Sample, answer: AnswerClaims, reason: UnreadReason) -> Evide
 def _with_condition(
     row: ClaimRow, ruling: ClaimRuling, texts: Sequence[str], passages: Sequence[PreparedPassage]
 ) -> ClaimRuling:
-    """The ruling, without support where the sentences that support a claim state it under a condition, or deny it."""
+    """The ruling, without support where the contexts state a claim under a condition, deny it, or of another thing."""
     if ruling.verdict is not ClaimVerdict.SUPPORTED:
         return ruling
     near = nearest(row, texts, passages)
     sentences = [sentence for sentence, cell in zip(near, ruling.cells, strict=True) if cell and sentence]
-    if not loses_condition(row.claim.words, sentences) and not denied(row, sentences):
+    if not (loses_condition(row.claim.words, sentences) or denied(row, sentences) or misplaced(row, passages)):
         return ruling
     support = min(ruling.support, UNSUPPORTED)
     return replace(ruling, verdict=ClaimVerdict.NOT_IN_CONTEXT, support=support, cells=row.informed_cells())

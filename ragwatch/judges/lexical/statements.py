@@ -14,12 +14,15 @@ from ragwatch.judges.claims.claims import AnswerClaims
 from ragwatch.judges.claims.limits import Check
 from ragwatch.judges.claims.words import TOKEN, fold, term, terms
 from ragwatch.judges.lexical.facts import lowered, sources_of
+from ragwatch.judges.lexical.names import MONTHS
 from ragwatch.judges.lexical.passages import PreparedPassage, context_text, passages_of
 from ragwatch.judges.lexical.polarity import NEARLY, reverses
 from ragwatch.judges.lexical.rows import ClaimRow, Thresholds, prepared_question, rows_of
 from ragwatch.judges.lexical.tables import FittedTables
 
 _REFERS = re.compile(r"\W*(?:(?:he|she|it|they|this|these|his|her|its|their)\b|the (?P<noun>[^\W\d_]+))", re.IGNORECASE)
+
+_CAPITALISED = re.compile(r"(?<=[\w,] )[^\W\d_a-z][\w'’-]*")  # not the first word of a claim
 
 
 class StatementReading(NamedTuple):
@@ -112,3 +115,32 @@ def denied(row: ClaimRow, sentences: Sequence[str]) -> bool:
     if not sentences or row.claim.words.endswith("?") or max(match.sentence_recall for match in row.matches) < NEARLY:
         return False
     return all(reverses(row.claim.words, sentence) for sentence in sentences)
+
+
+def misplaced(row: ClaimRow, passages: Sequence[PreparedPassage]) -> bool:
+    """Whether a number of a claim, or of its sentence, stands only in contexts about something else.
+
+    "Mill House opened in 1890" is not supported where one context says "Mill House opened in 1931" and another one
+    dates another house to 1890: the context that holds the names of the claim says the same with another number.
+    """
+    own = {name for name in terms(row.claim.words) if name[0].isdigit()}
+    return any(not own.isdisjoint(_misplaced(text, passages)) for text in {row.claim.words, row.whole.claim.words})
+
+
+def _misplaced(claim: str, passages: Sequence[PreparedPassage]) -> AbstractSet[str]:
+    """Numbers that a context says of something else, where one that holds the names of the claim says another one."""
+    words = set(terms(claim))
+    numbers = {name for name in words if name[0].isdigit()}
+    names = {name for word in _CAPITALISED.findall(claim) for name in terms(word)} - numbers - MONTHS
+    said = words - numbers
+    if not numbers or not names or not said - names:
+        return frozenset()
+    about = [passage for passage in passages if names <= passage.terms]
+    if not any(
+        said <= sentence and any(name[0].isdigit() for name in sentence - words)
+        for passage in about
+        for sentence in passage.sentences
+    ):
+        return frozenset()
+    elsewhere = (sentence for passage in passages for sentence in passage.sentences if said - names <= sentence)
+    return numbers.difference(*(passage.terms for passage in about)).intersection(frozenset().union(*elsewhere))

@@ -13,15 +13,18 @@ from typing import Any
 
 import pytest
 from functional.daemon import RagwatchProcess, write_config
+from support.oncall_breakages import Breakage
 from support.oncall_fleet import JUDGE, plan_at
 from support.oncall_real import RealTraffic
 from support.oncall_replay import (
+    FURTHER_SCENARIOS,
     GROSS_SCENARIOS,
     LEARNT,
     MORE_SCENARIOS,
     ONCALL,
     REAL_SCENARIOS,
     SCENARIOS,
+    UNSEEN_SCENARIOS,
     Scenario,
     Told,
     Writer,
@@ -30,9 +33,10 @@ from support.oncall_replay import (
     told,
 )
 from support.oncall_stage import Stage, a_port, until
-from support.oncall_traffic import Breakage
 from support.patience import TIMEOUT
 
+from ragwatch.config import load
+from ragwatch.config.paging import unpaged
 from ragwatch.model.quantities import Quantity
 from ragwatch.rules import Limits, RulePlan
 
@@ -42,13 +46,15 @@ REPLAY = "replay"
 QUIET = tuple(Scenario(f"quiet-{number}", noise=noise) for number, noise in enumerate((0.0, 0.05, 0.1, 0.2, 0.4)))
 SILENT = 20.0
 """Seconds without an answer on a route; a quarter of it without any is told."""
+HOUR = 10.0
+"""Seconds that an hour of the rules' windows is here."""
 QUIET_WINDOWS = 60
-"""Windows that a quiet replay lasts: an hour of the rules' windows is 10 seconds here."""
+"""Hours that a quiet replay lasts."""
 
 
 @contextmanager
 def watched(
-    folder: Path, scenarios: Sequence[Scenario], rate: float, learnt: int = LEARNT, **changes: Any
+    folder: Path, scenarios: Sequence[Scenario], rate: float, learnt: int = LEARNT, day: float = 0.0, **changes: Any
 ) -> Iterator[tuple[Stage, RagwatchProcess, Writer]]:
     """A log with traffic, and everything that watches it; `changes` are those of the rules."""
     traffic = RealTraffic([scenario.route for scenario in scenarios])
@@ -71,7 +77,7 @@ def watched(
         )
         with (
             RagwatchProcess(config).wait_until_serving() as ragwatch,
-            Writer(folder / "replayed.jsonl", scenarios, rate=rate, learnt=learnt, traffic=traffic) as writer,
+            Writer(folder / "replayed.jsonl", scenarios, rate=rate, learnt=learnt, day=day, traffic=traffic) as writer,
         ):
             yield stage, ragwatch, writer
 
@@ -82,7 +88,7 @@ PLAYS = {"at once": (SCENARIOS, 15.0, LEARNT), "gross": (GROSS_SCENARIOS, 15.0, 
     scenario.route: ((scenario, Scenario("quiet")), 40.0, MUCH_LEARNT if scenario.route == "empty" else LEARNT)
     for scenario in MORE_SCENARIOS
 }
-PLAYS |= {name: (scenarios, 12.0, LEARNT) for name, scenarios in REAL_SCENARIOS.items()}
+PLAYS |= {name: (scenarios, 12.0, LEARNT) for name, scenarios in (REAL_SCENARIOS | FURTHER_SCENARIOS).items()}
 
 
 @pytest.mark.parametrize("name", PLAYS)
@@ -104,16 +110,28 @@ SHIPPED = {
 
 @pytest.mark.ends_after(60.0 + 15.0 * QUIET_WINDOWS + TIMEOUT)
 def test_quiet_traffic_notifies_nobody(tmp_path: Path) -> None:
-    """Healthy routes, .60 to 1 by the judge, under shipped thresholds, for 60 windows of the rules: nobody is told."""
-    with watched(tmp_path, QUIET, 12.0, **SHIPPED) as (stage, ragwatch, writer):
+    """Healthy routes, .60 to 1 by the judge, under shipped thresholds, for two days with waves: nobody is told."""
+    with watched(tmp_path, QUIET, 12.0, day=24.0 * HOUR, **SHIPPED) as (stage, ragwatch, writer):
         until(
             "all baselines", lambda: sum(name.startswith("ragwatch_drift_alarm{") for name in ragwatch.series()) >= 15
         )
-        end = time.monotonic() + 10.0 * QUIET_WINDOWS
+        end = time.monotonic() + HOUR * QUIET_WINDOWS
         while time.monotonic() < end:
             assert told(stage, REPLAY) == []
             time.sleep(1.0)
         assert writer.healthy_answers > LEARNT + 5.0 * QUIET_WINDOWS
+
+
+def test_what_cannot_be_seen_tells_nobody_and_is_named(tmp_path: Path) -> None:
+    """Documents that are old, or about another thing, with answers that follow them."""
+    with watched(tmp_path, UNSEEN_SCENARIOS, 12.0) as (stage, ragwatch, writer):
+        until("all baselines", lambda: sum(name.startswith("ragwatch_drift_alarm{") for name in ragwatch.series()) >= 9)
+        writer.break_everything()
+        until("many broken answers", lambda: writer.broken_answers >= 400)
+        assert told(stage, REPLAY) == []
+    named = unpaged(load(tmp_path / "ragwatch.yaml"))
+    for failure in ("stale documents that the answer follows", "documents about another thing"):
+        assert any(text.startswith(f"{failure}: nothing; ") for text in named), named
 
 
 STOPPED_SECONDS = 20.0

@@ -51,6 +51,11 @@ def test_two_logs(tmp_path: Path) -> None:
     assert line["levels"]["faithfulness"]["a"]["value"] < 0.5 < line["levels"]["faithfulness"]["b"]["value"]
     assert "faithfulness in people's terms: A between 0." in result.stdout
     assert "; the conclusion is about the change of the judge's means\n" in result.stdout
+    assert "40 questions lost from A to B, those that lost most first:" in result.stdout
+    assert "(Where is mill 7?): faithfulness 1.000 -> 0.000" in result.stdout
+    assert line["lost"] == []
+    lost = json.loads(compare(good, bad, "--json").stdout)["lost"]
+    assert {one["question"] for one in lost} == {f"Where is mill {number}?" for number in range(40)}
     assert compare(bad, good).return_value == 0
 
 

@@ -191,6 +191,22 @@ def test_three_hundred_rows_that_lose_a_tenth_fail(tmp_path: Path) -> None:
     assert gate("--uncorrected", "--baseline", str(baseline), rows=rows).return_value == 0
 
 
+def test_statements_that_no_context_supports_are_named(tmp_path: Path) -> None:
+    """Every report names the row, the statement, and the words that no context has; JSON has all statements."""
+    junit, markdown = tmp_path / "gate.xml", tmp_path / "gate.md"
+    reference = "The old mill stands by the river. It was sold in 1987."
+    rows = [GOOD | {"id": "mill-1", "reference": reference}, GOOD | {"id": "mill-2", "reference": GOOD["answer"]}]
+    text = gate("--junit", str(junit), "--markdown", str(markdown), rows=rows).stdout
+    for report in (text, junit.read_text(), markdown.read_text()):
+        assert "1 statements of the references of 1 rows are supported by no context" in report
+        assert "mill-1" in report
+        assert "It was sold in 1987." in report
+        assert "mill-2" not in report
+    (line,) = json.loads(gate("--json", rows=rows).stdout)["references"]
+    assert (line["id"], line["missing"]) == ("mill-1", ["It was sold in 1987."])
+    assert [(one["supported"], one["contexts"]) for one in line["statements"]] == [(True, [0]), (False, [])]
+
+
 def test_reports_for_builds(tmp_path: Path) -> None:
     """JUnit: failures block, errors are unknown, warnings are skipped. Markdown: a table."""
     junit, markdown = tmp_path / "gate.xml", tmp_path / "gate.md"

@@ -41,6 +41,7 @@ def a_line(**parts: Any) -> dict[str, Any]:
         "unread": {},
         "judge": "v`1",
         "baseline": None,
+        "references": [],
     }
 
 

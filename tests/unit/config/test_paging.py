@@ -35,6 +35,8 @@ def test_what_pages_by_default() -> None:
     assert outcomes(a_config()) == {
         "invention": PAGE,
         "wrong documents": PAGE,
+        "documents about another thing": NOTHING,
+        "duplicate contexts": TICKET,
         "stale documents that the answer follows": NOTHING,
         "refusals": PAGE,
         "empty answers": PAGE,

@@ -94,6 +94,9 @@ def test_the_same_answer_to_different_questions_is_counted() -> None:
         counted = tallies_of(signals)
         assert ((Tally.REPEATED_ANSWERS, ("search",)) in counted) == ((question, answer) == ("b", "It is green."))
         assert ((Tally.EMPTY_ANSWERS, ("search",)) in counted) == (not answer.strip())
+    signals = SignalCounter(None, known)
+    signals.add("support", Sample("r", "d", (), "It is green."))  # what another route answers is no fault of this one
+    assert (Tally.REPEATED_ANSWERS, ("support",)) not in tallies_of(signals)
 
 
 @pytest.mark.parametrize(

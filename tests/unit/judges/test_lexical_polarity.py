@@ -72,3 +72,27 @@ def test_half_of_a_question_is_not_fully_addressed(
 ) -> None:
     """Whether the other half stands in a context of its own or not."""
     assert JUDGE.evidence(Sample("s", question, tuple(map(Context, contexts)), answer)).address is address
+
+
+HOUSES = (
+    "Mill House is in Carrow. Mill House opened in 1931. Entry to Mill House costs 9 euros for adults.",
+    "Abbey Hall is in Aldern. Abbey Hall opened in 1890. Entry to Abbey Hall costs 4 euros for adults.",
+)
+
+
+@pytest.mark.parametrize(
+    ("answer", "score"),
+    [
+        ("The Mill House opened in 1931. Entry to Mill House costs 9 euros.", 1.0),
+        ("The Mill House opened in 1890.", None),
+        ("Entry to Mill House costs 4 euros.", 0.0),
+        ("The Mill House opened in 1931, the Abbey Hall opened in 1890.", 1.0),
+        ("Entry costs 4 euros at Abbey Hall.", 1.0),
+    ],
+)
+def test_what_a_context_says_of_something_else_supports_nothing(answer: str, score: float | None) -> None:
+    """Every word of the answer stands in a context, but its number in one about another house."""
+    contexts = tuple(map(Context, HOUSES))
+    read = score_all(JUDGE.evidence(Sample("s", None, contexts, answer)))[Quantity.FAITHFULNESS]
+    assert read is not None
+    assert read == score if score is not None else read < 1.0
