@@ -16,11 +16,10 @@ from rich.table import Column, Table
 
 from ragwatch import sources
 from ragwatch.audit import verify
-from ragwatch.commands.check_records import FAILED, OK, SUSPECT, WARNING, check_records
+from ragwatch.commands.check_records import FAILED, OK, SUSPECT, WARNING, check_records, first_records
 from ragwatch.commands.check_settings import check_state, export_test, setting_notes
 from ragwatch.commands.check_web import NOBODY_SENDS, address_state, may_send, push_request, traces_so_far, web_state
 from ragwatch.commands.event_loop import run_async
-from ragwatch.commands.first_records import first_records
 from ragwatch.commands.log_warnings import document_advice, incomplete_file, lock_owner, pieces_fault
 from ragwatch.commands.options.running import CheckArguments
 from ragwatch.commands.rules import link_warning

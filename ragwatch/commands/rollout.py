@@ -16,12 +16,12 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from ragwatch.commands.canary import run_suites
 from ragwatch.commands.event_loop import run_async
 from ragwatch.commands.input_files import InputFiles
 from ragwatch.commands.options.offline import RolloutArguments
 from ragwatch.commands.samples import SampleFiles, judge_named, read_samples
 from ragwatch.commands.state_reader import retention_warning, state_reader, user_scores, walk_verdicts
-from ragwatch.commands.suite_runs import run_suites
 from ragwatch.commands.terminal import escape_line
 from ragwatch.commands.variants import live_variants
 from ragwatch.config import Config, load

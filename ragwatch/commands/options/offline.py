@@ -248,7 +248,7 @@ class CanaryArguments(Arguments, work="ragwatch.commands.canary:canary"):
     as_json: bool = option("--json", help="Print JSON instead of tables.")
 
 
-class SuggestArguments(Arguments, work="ragwatch.commands.suggest:suggest_command"):
+class SuggestArguments(Arguments, work="ragwatch.commands.canary:suggest"):
     """Propose canaries from judged traffic, with the contexts that people or the judge found right.
 
     Half of them are head questions, which make 80 % of the traffic. The others are odd or ambiguous, have no good
