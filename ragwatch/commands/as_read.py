@@ -1,4 +1,4 @@
-"""Shows samples as they were read, below the records that they were read from, for `map` and `check`."""
+"""Shows samples as they were read, below the records that they were read from, for `init --print` and `check`."""
 
 from __future__ import annotations
 

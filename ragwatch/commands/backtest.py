@@ -17,9 +17,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from ragwatch.commands.chart import chart
-from ragwatch.commands.options.scores import BacktestArguments
+from ragwatch.commands.options.offline import BacktestArguments
 from ragwatch.commands.replay import DetectorTrace, ScoredAnswer, lowest_probabilities, read_answers, replay, routes_of
-from ragwatch.commands.state_reader import opened
+from ragwatch.commands.state_reader import state_reader
 from ragwatch.config import Config, JudgeConfig, load
 from ragwatch.config.drift import DriftOptions, check_routes, lowest_probability
 from ragwatch.config.options import CRITERIA
@@ -148,7 +148,7 @@ def _judge(config: Config, options: DriftOptions) -> JudgeConfig:
 def _stored_answers(config: Config, judge: str) -> list[ScoredAnswer]:
     """The scores by the newest version of a judge, in the order in which they were stored."""
     rows: list[ScoreRow] = []
-    with opened(config) as reader:
+    with state_reader(config) as reader:
         while page := reader.window(rows[-1].seq if rows else 0, 0.0, _PAGE_ROWS):
             rows += page
     by_judge = [row for row in rows if row.judge == judge]

@@ -12,8 +12,9 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from ragwatch.commands.client import LabelClient, address_of, label_client
-from ragwatch.commands.options.labels import CalibrateArguments
+from ragwatch.commands.api_client import address_of
+from ragwatch.commands.label_client import LabelClient, label_client
+from ragwatch.commands.options.people import CalibrateArguments
 from ragwatch.commands.state_reader import retention_warning
 from ragwatch.config import load
 from ragwatch.core.labels.agreement import Agreement, ShareEstimate, TooFewLabels

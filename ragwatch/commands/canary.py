@@ -1,33 +1,36 @@
-"""`ragwatch canary`: runs every canary once and shows which failed and why."""
+"""`ragwatch canary`: runs every canary once and shows which failed and why; `canary suggest` proposes new ones."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
 import click
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.progress import Progress
 from rich.table import Table
 
 from ragwatch.commands.event_loop import run_async
-from ragwatch.commands.options.samples import CanaryArguments
+from ragwatch.commands.options.offline import CanaryArguments, SuggestArguments
 from ragwatch.commands.samples import build_judge
-from ragwatch.commands.state_reader import opened
-from ragwatch.commands.suite_runs import run_suites
+from ragwatch.commands.state_reader import MAX_VERDICTS, labels_by_key, last_index_event, state_reader, verdicts
 from ragwatch.commands.terminal import escape_line
 from ragwatch.config import Config, load
 from ragwatch.config.canaries import SuiteConfig
 from ragwatch.core.canary.answer import GOLD, RETRIEVED, answers_line
+from ragwatch.core.canary.history import report_of
 from ragwatch.core.canary.metric import CanaryMetric
 from ragwatch.core.canary.report import CanaryOutcome, CanaryReport, SuiteReport, suite_line
 from ragwatch.core.canary.score_level import levels_of, with_levels
+from ragwatch.core.suggest import propose, suite_text, summary_lines
 from ragwatch.daemon.state_secret import readable_secret
 from ragwatch.daemon.suites import answers_of, suite_of
 from ragwatch.errors import ConfigError, StoreError
-from ragwatch.pipeline.canaries import levels_name
-from ragwatch.ports import Judge
+from ragwatch.pipeline.canaries import KIND, CanarySuite, levels_name
+from ragwatch.ports import Judge, Query
 from ragwatch.telemetry import configure_logging
 
 DEGRADED, FAILED_QUERIES = 1, 3
@@ -83,7 +86,7 @@ async def _run(config: Config, chosen: Iterable[SuiteConfig]) -> list[SuiteRepor
 
 def _with_levels(config: Config, report: SuiteReport) -> SuiteReport:
     """Compare the scores with those that the daemon has seen, if there is a state that can be read."""
-    with suppress(ConfigError, StoreError), opened(config) as reader:
+    with suppress(ConfigError, StoreError), state_reader(config) as reader:
         report, _ = with_levels(report, levels_of(reader.recall(levels_name(report.suite))))
     return report
 
@@ -170,3 +173,69 @@ def _reason(report: CanaryReport) -> str:
 
 def _figure(value: float | None) -> str:
     return "unknown" if value is None else f"{value:.3f}"
+
+
+async def run_suites(suites: Sequence[CanarySuite]) -> list[SuiteReport]:
+    """Run suites one after the other, with a progress bar on a terminal, and close their probes."""
+    console = Console(stderr=True)
+    reports = []
+    with Progress(console=console, disable=not console.is_terminal, transient=True) as progress:
+        for suite in progress.track(suites, description="running canaries"):
+            try:
+                reports.append(await suite.ask(time.time))
+            finally:
+                await suite.probe.close()
+    return reports
+
+
+def stored_runs(config: Config, names: Iterable[str]) -> list[SuiteReport]:
+    """Return the last stored run of each suite; suites that never ran, or whose run is damaged, are left out.
+
+    Raises:
+        ConfigError: The kind of store cannot be read.
+        StoreError: There is no state yet, or it cannot be read.
+    """
+    with state_reader(config) as reader:
+        runs = [run for name in names for run in reader.runs(KIND, name, 1)]
+    reports = (report_of(run.name, run.body) for run in runs)
+    return [report for report in reports if report is not None]
+
+
+NOT_ENOUGH_DATA = 3
+
+
+def suggest(given: SuggestArguments) -> int:
+    """Propose canaries from judged traffic, with the contexts that people or the judge found right."""
+    configure_logging("error")
+    config = load(given.path)
+    config.require_texts("canary suggest")
+    queries = [canary.query for suite in config.canaries for canary in suite.canaries]
+    judge = config.judges[0].place.name  # one verdict per answer, by the judge that reads all of them
+    judged = verdicts(config, Query(judge=judge, outcome="judged", limit=MAX_VERDICTS))
+    proposal = propose(
+        ((stored.verdict, stored.sample) for stored in judged),
+        known=queries,
+        limit=given.limit,
+        labels=labels_by_key(config),
+        indexed=f"{given.indexed:%Y-%m-%d}" if given.indexed is not None else last_index_event(config),
+    )
+    if not proposal.suggestions:
+        click.echo("nothing to propose yet: no question has an answer that its contexts fully support", err=True)
+        return NOT_ENOUGH_DATA
+    if given.out is None:
+        click.echo(suite_text(proposal), nl=False)
+        return 0
+    try:
+        with given.out.open("x", encoding="utf-8") as file:
+            file.write(suite_text(proposal))
+    except FileExistsError as error:
+        raise ConfigError(f"--out {given.out}: already exists and is not overwritten") from error
+    except OSError as error:
+        raise ConfigError(f"--out {given.out}: cannot be written: {error.strerror}") from error
+    click.echo(
+        f"wrote {len(proposal.suggestions)} suggestions to {given.out}; review each before it becomes a canary",
+        err=True,
+    )
+    for line in summary_lines(proposal):
+        click.echo(line, err=True)
+    return 0

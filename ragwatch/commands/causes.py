@@ -10,8 +10,8 @@ from typing import Any
 import click
 from rich.console import Console
 
-from ragwatch.commands.options.retrieval import CausesArguments
-from ragwatch.commands.state_reader import opened
+from ragwatch.commands.options.looking import CausesArguments
+from ragwatch.commands.state_reader import state_reader
 from ragwatch.commands.terminal import escape_line
 from ragwatch.config import Config, load
 from ragwatch.core.sample import OTHER
@@ -41,8 +41,8 @@ def causes(given: CausesArguments) -> int:
     except ParameterError as error:
         raise ConfigError(f"--{error}") from error
     _check(question, given)
-    with opened(config) as store:
-        view = causes_view(store.answers, question, scope, confidence=config.settings.estimates.confidence)
+    with state_reader(config) as reader:
+        view = causes_view(reader.answers, question, scope, confidence=config.settings.estimates.confidence)
     if given.as_json:
         click.echo(json.dumps(view))
     else:

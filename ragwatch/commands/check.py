@@ -16,16 +16,15 @@ from rich.table import Column, Table
 
 from ragwatch import sources
 from ragwatch.audit import verify
-from ragwatch.commands.check_records import FAILED, OK, SUSPECT, WARNING, check_records
+from ragwatch.commands.check_records import FAILED, OK, SUSPECT, WARNING, check_records, first_records
 from ragwatch.commands.check_settings import check_state, export_test, setting_notes
 from ragwatch.commands.check_web import NOBODY_SENDS, address_state, may_send, push_request, traces_so_far, web_state
 from ragwatch.commands.event_loop import run_async
-from ragwatch.commands.first_records import first_records
 from ragwatch.commands.log_warnings import document_advice, incomplete_file, lock_owner, pieces_fault
-from ragwatch.commands.options.serving import CheckArguments
+from ragwatch.commands.options.running import CheckArguments
 from ragwatch.commands.rules import link_warning
 from ragwatch.commands.samples import build_judge
-from ragwatch.commands.state_reader import check_state_keys, has_started
+from ragwatch.commands.state_reader import has_started, state_reader
 from ragwatch.commands.terminal import escape_line
 from ragwatch.config import Config, JudgeConfig, load
 from ragwatch.config.canaries import SuiteConfig
@@ -198,7 +197,8 @@ def _encryption(options: SqliteOptions, config: Config) -> Finding:
     """Test the keys on the state, if there is one."""
     cipher = options.cipher()
     if (config.settings.state / "ragwatch.db").is_file():
-        check_state_keys(config)
+        with state_reader(config):  # checks that the keys of all encrypted texts are configured
+            pass
     if cipher is None:
         return Finding("store.encryption", OK, "texts are stored as they are; file permissions protect them")
     others = len(cipher.ids) - 1

@@ -1,9 +1,9 @@
-"""Tests whether the records of a source are samples, and whether the samples look right, for `ragwatch check`."""
+"""Reads the first records of a source, and tests whether they are samples that look right, for `ragwatch check`."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ragwatch.commands.as_read import MAX_SHOWN, as_read
@@ -18,14 +18,16 @@ from ragwatch.commands.log_warnings import (
 )
 from ragwatch.config.model import Settings
 from ragwatch.core.sample import Sample, SkipReason
+from ragwatch.core.snapshot import Lag
+from ragwatch.core.tally import Tally
 from ragwatch.errors import FormatError
 from ragwatch.formats.feedback import is_feedback
 from ragwatch.formats.optional import LostField
 from ragwatch.formats.selection import expanded, parse_one
 from ragwatch.formats.shape import Record
 from ragwatch.formats.suspicion import suspicions
-from ragwatch.ports import Batch
-from ragwatch.ports.capabilities import HasLogFiles, log_reader, record_rules
+from ragwatch.ports import Batch, Source
+from ragwatch.ports.capabilities import Finishes, HasLogFiles, log_reader, record_rules
 
 MAX_RECORDS = 100
 OK, WARNING, SUSPECT, FAILED = "ok", "warning", "suspect", "failed"
@@ -105,3 +107,40 @@ def _read(options: object, batch: Batch) -> _Records:
         if len(read.samples) + len(read.errors) == MAX_RECORDS:
             break
     return read
+
+
+class FirstRecords(NamedTuple):
+    """The beginning of a source.
+
+    Attributes:
+        batch: The first batch with records; None if there is none.
+        lag: How far the source is behind.
+        parts: Number of parts of requests that were read, by outcome.
+    """
+
+    batch: Batch | None
+    lag: Lag
+    parts: Mapping[str, float]
+
+
+def first_records(source: Source) -> FirstRecords:
+    """Read a source from its beginning up to its first records, and close it.
+
+    Raises:
+        SourceError: It cannot be read.
+    """
+    parts: Counter[str] = Counter()
+    try:
+        source.resume({})
+        if isinstance(source, Finishes):
+            source.finish()
+        while (batch := source.read()) is not None:
+            for (tally, labels), number in batch.tallies.items():
+                if tally is Tally.PARTS:
+                    parts[labels[1]] += int(number)
+            if batch.lines:
+                break
+            source.commit(batch)
+        return FirstRecords(batch, source.lag(), parts)
+    finally:
+        source.close()

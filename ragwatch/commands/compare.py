@@ -19,7 +19,7 @@ from rich.table import Table
 from ragwatch.commands.estimate import known_error
 from ragwatch.commands.event_loop import run_async
 from ragwatch.commands.input_files import FileOptions, InputFiles
-from ragwatch.commands.options.samples import CompareArguments
+from ragwatch.commands.options.offline import CompareArguments
 from ragwatch.commands.relevance import RelevanceCases, read_qrels
 from ragwatch.commands.reports import lost_lines
 from ragwatch.commands.samples import SampleFiles, judge_named, read_all

@@ -18,7 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ragwatch.commands.event_loop import run_async
-from ragwatch.commands.options.serving import DemoArguments
+from ragwatch.commands.options.running import DemoArguments
 from ragwatch.commands.streams import OUTPUT
 from ragwatch.config import parse
 from ragwatch.config.drift import DriftOptions

@@ -13,11 +13,11 @@ from typing import Any
 import click
 from rich.console import Console
 
+from ragwatch.commands.canary import run_suites, stored_runs
 from ragwatch.commands.event_loop import run_async
-from ragwatch.commands.options.retrieval import DiagnoseArguments
+from ragwatch.commands.options.offline import DiagnoseArguments
 from ragwatch.commands.relevance import read_qrels
 from ragwatch.commands.state_reader import verdicts
-from ragwatch.commands.suite_runs import run_suites, stored_runs
 from ragwatch.commands.terminal import escape_line, printable
 from ragwatch.config import Config, load
 from ragwatch.core.canary.report import SuiteReport

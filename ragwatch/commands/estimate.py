@@ -14,7 +14,7 @@ import orjson
 from rich.console import Console
 from rich.table import Table
 
-from ragwatch.commands.options.scores import EstimateArguments
+from ragwatch.commands.options.offline import EstimateArguments
 from ragwatch.commands.record_files import records
 from ragwatch.commands.terminal import file_name_in_errors
 from ragwatch.core.estimate import Addends, Estimate

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,20 +11,24 @@ import click
 
 from ragwatch import stores
 from ragwatch.audit import AuditLog, local_actor
-from ragwatch.commands.client import ApiClient, address_of
-from ragwatch.commands.credentials import read_token
-from ragwatch.commands.forget_running import forget_running
+from ragwatch.commands.api_client import ApiClient, address_of, read_token
 from ragwatch.commands.log_warnings import lock_owner
-from ragwatch.commands.options.privacy import ForgetArguments
-from ragwatch.commands.shared_state import is_shared, shared_store
+from ragwatch.commands.options.administration import ForgetArguments
+from ragwatch.commands.state_reader import is_shared, shared_store
 from ragwatch.commands.terminal import printable
 from ragwatch.config import Config, load
 from ragwatch.config.model import Settings
 from ragwatch.config.text import load_text
 from ragwatch.config.validation import KindConfig
-from ragwatch.errors import ConfigError, StoreError
+from ragwatch.errors import ConfigError, RagwatchError, StoreError
 from ragwatch.ports import Erased, Erasure, Store
 from ragwatch.ports.capabilities import HasLogFiles
+from ragwatch.stores.encryption import TextCipher, check_keys
+from ragwatch.stores.erasing import Selection
+from ragwatch.stores.forgetting import select
+from ragwatch.stores.rows import number
+from ragwatch.stores.sqlite.reader import ReadConnection
+from ragwatch.stores.sqlite.store import Options
 from ragwatch.telemetry import configure_logging
 
 OWN_FILES = ("ragwatch.db", "ragwatch.db-wal", "ragwatch.db-shm", "ragwatch.lock", "ragwatch.state")
@@ -202,3 +206,58 @@ def _record(config: Config | None, erased: Erased) -> None:
     if config is not None and config.settings.audit.file is not None:
         log = AuditLog(config.settings.audit.file)
         log.record(actor=local_actor(), action="forget", keys=erased.keys)
+
+
+_COUNTS = ("pending", "verdicts", "labels", "others", "batched")
+
+
+def forget_running(client: ApiClient, state: Path, store: KindConfig, erasure: Erasure, *, dry_run: bool) -> Erased:
+    """Erase through the HTTP API. The texts, to search other files for them, are read from the database before.
+
+    Raises:
+        RagwatchError: The running ragwatch refused, has another state, or cannot be reached.
+    """
+    database = state / "ragwatch.db"
+    cipher = store.options.cipher() if isinstance(store.options, Options) else None
+    selected = _selected(database, cipher, erasure)
+    body = {
+        "ids": sorted(erasure.ids),
+        "metadata": sorted(map(list, erasure.metadata)),
+        "with_scores": erasure.with_scores,
+        "dry_run": dry_run,
+    }
+    counts = client.forget(body)
+    if selected.keys and (not counts["answers"] or (not dry_run and _remaining(database, selected.keys))):
+        raise StoreError(
+            f"state: {state} still contains these answers: the ragwatch that answered has another state directory; "
+            "give the address of the one that uses this directory with --url, or stop it and run this again"
+        )
+    return _erased(counts, selected)
+
+
+def _erased(counts: Mapping[str, object], selected: Selection) -> Erased:
+    try:
+        numbers = {name: int(number(counts[name])) for name in _COUNTS}
+        keys = selected.keys or ("",) * int(number(counts["answers"]))
+        return Erased(keys, selected.texts, complete=bool(counts["complete"]), **numbers)
+    except (LookupError, TypeError, ValueError) as error:
+        raise RagwatchError(
+            f"--url: the response is not that of a ragwatch of this version ({error}); give its address"
+        ) from error
+
+
+def _selected(database: Path, cipher: TextCipher | None, erasure: Erasure) -> Selection:
+    reader = ReadConnection(database, cipher=cipher)
+    try:
+        check_keys(reader.rows, cipher)
+        return select(reader, erasure)
+    finally:  # an open reader would keep the write-ahead log from being truncated
+        reader.close()
+
+
+def _remaining(database: Path, keys: tuple[str, ...]) -> bool:
+    reader = ReadConnection(database)
+    try:
+        return any(reader.rows("SELECT 1 FROM samples WHERE key = ? AND body <> x'00'", (key,)) for key in keys)
+    finally:
+        reader.close()

@@ -17,7 +17,7 @@ from rich.table import Table
 from ragwatch.commands.estimate import known_error, read_labels, warn_of_unmatched_labels
 from ragwatch.commands.event_loop import run_async
 from ragwatch.commands.input_files import FileOptions, InputFiles
-from ragwatch.commands.options.samples import GateArguments
+from ragwatch.commands.options.offline import GateArguments
 from ragwatch.commands.relevance import RelevanceCases, read_qrels
 from ragwatch.commands.reports import OUTCOMES, junit, lost_lines, markdown, measures, sections, unsupported_lines
 from ragwatch.commands.samples import SampleFiles, judge_named, read_all

@@ -6,17 +6,18 @@ import json
 import os
 import shlex
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import BinaryIO, cast
 
 import click
 
 from ragwatch.commands.check import check
 from ragwatch.commands.log_routes import LogRoutes, log_routes, names_of, refused_lines
-from ragwatch.commands.map import Choose, SourceProposal, propose_source
-from ragwatch.commands.options.serving import CheckArguments
-from ragwatch.commands.options.setup import InitArguments
+from ragwatch.commands.map import Choose, SourceProposal, print_source, propose_source
+from ragwatch.commands.options.running import CheckArguments, InitArguments
 from ragwatch.commands.terminal import printable
 from ragwatch.core.sample import OTHER, Sample
 from ragwatch.errors import ConfigError, RagwatchError
@@ -53,6 +54,10 @@ def init(given: InitArguments) -> int:
 
     Returns the exit code: 0; 1 if the logs cannot be read or a test failed.
     """
+    if given.only_print:
+        return _print(given.logs)
+    if Path("-") in given.logs:
+        raise ConfigError("init: standard input has no path to write into a configuration; give files, or --print")
     if bool(given.logs) == (given.receive is not None):
         raise ConfigError("init: give the log files of the service, or --receive push or otlp without files")
     if str(given.out) != "-" and given.out.exists():
@@ -82,6 +87,15 @@ def init(given: InitArguments) -> int:
     code = _check(given.out)
     click.echo("\n".join(_next_steps(given.out)))
     return code
+
+
+def _print(logs: Sequence[Path]) -> int:
+    """Print what was recognised in the logs, of which `-` is standard input. Returns the exit code."""
+    if not logs:
+        raise ConfigError("--print: shows what is recognised in log files; give these, or - for standard input")
+    with ExitStack() as opened:
+        files = [opened.enter_context(click.open_file(str(log), "rb")) for log in logs]
+        return print_source([cast("BinaryIO", file) for file in files])
 
 
 def _check_name(shown: str, path: Path) -> None:

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from ragwatch.commands.event_loop import run_async
 from ragwatch.commands.input_files import FileOptions, InputFiles
-from ragwatch.commands.options.samples import JudgeArguments
+from ragwatch.commands.options.offline import JudgeArguments
 from ragwatch.commands.relevance import RelevanceCases
 from ragwatch.commands.samples import SampleFiles, judge_named, read_all
 from ragwatch.config import load

@@ -14,11 +14,11 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from ragwatch.commands.asking import require_utf8
-from ragwatch.commands.client import LabelClient, label_client
+from ragwatch.commands.api_client import require_utf8
+from ragwatch.commands.label_client import LabelClient, label_client
 from ragwatch.commands.label_relevance import label_relevance
 from ragwatch.commands.label_rows import label_record, parse_row
-from ragwatch.commands.options.labels import LabelArguments
+from ragwatch.commands.options.people import LabelArguments
 from ragwatch.commands.terminal import file_name_in_errors, printable
 from ragwatch.config import Config, load
 from ragwatch.core.evidence import ClaimVerdict

@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ragwatch.commands.event_loop import run_async
-from ragwatch.commands.options.labels import LabelArguments
+from ragwatch.commands.options.people import LabelArguments
 from ragwatch.commands.relevance_file import RelevanceFile, judgement_record, pool_record, qrels, suite_lines
 from ragwatch.commands.terminal import printable
 from ragwatch.config import Config

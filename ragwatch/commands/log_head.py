@@ -1,4 +1,4 @@
-"""Reads the first records of a log of unknown shape, for `ragwatch map`."""
+"""Reads the first records of a log of unknown shape, for `ragwatch init`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chooses the routes of a log that a configuration can list, for `ragwatch init` and `ragwatch map`."""
+"""Chooses the routes of a log that a configuration can list, for `ragwatch init`."""
 
 from __future__ import annotations
 

@@ -144,7 +144,7 @@ def reject_warnings(rejected: int, records: int, limit: float) -> Iterator[str]:
         yield (
             f"{rejected / records:.1%} of the records are rejected, above alerts.rejects ({limit:.1%}): "
             "RagwatchSourceRejects would fire; if these lines are no answers (health checks, errors), let `where` skip "
-            "them; `ragwatch map FILE` proposes the condition"
+            "them; `ragwatch init --print FILE` proposes the condition"
         )
 
 

@@ -1,4 +1,4 @@
-"""`ragwatch map`: guesses the format of a log and prints it as YAML."""
+"""`ragwatch init --print`: guesses the format of a log and prints it as YAML."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ragwatch.commands.as_read import MAX_SHOWN, as_read
 from ragwatch.commands.log_head import FormatTrial, LogHead, read_head
 from ragwatch.commands.log_routes import log_routes, refused_lines
 from ragwatch.commands.map_join import JoinGuess, guess_join, join_yaml
-from ragwatch.commands.options.serving import MapArguments
+from ragwatch.commands.options.running import MapArguments
 from ragwatch.commands.record_files import Rejects
 from ragwatch.commands.terminal import file_name_in_errors, printable
 from ragwatch.core.sample import Sample
@@ -101,8 +101,14 @@ def _question(part: str, listed: Sequence[Candidate]) -> str:
 
 
 def map_log(given: MapArguments) -> int:
-    """Guess the format of FILES (JSONL, gzip too; `-` is standard input) and print it as keys of a source."""
-    logs = _read_heads(given.files)
+    """The former name of `ragwatch init --print`."""
+    click.echo("ragwatch: `ragwatch map` is `ragwatch init --print` now; the next release drops `map`", err=True)
+    return print_source(given.files)
+
+
+def print_source(files: Sequence[BinaryIO]) -> int:
+    """Guess the format of some logs and print it as keys of a source. Returns the exit code."""
+    logs = _read_heads(files)
     join = _join_of(logs)
     if join is not None:
         click.echo("\n".join(join_yaml(join, logs)))

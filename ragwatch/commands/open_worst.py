@@ -9,9 +9,8 @@ from urllib.parse import urlencode
 
 import click
 
-from ragwatch.commands.client import ApiClient, address_of
-from ragwatch.commands.credentials import read_token
-from ragwatch.commands.options.labels import OpenArguments
+from ragwatch.commands.api_client import DEFAULT_URL, ApiClient, address_of, read_token
+from ragwatch.commands.options.looking import OpenArguments
 from ragwatch.commands.terminal import printable
 from ragwatch.config import load
 from ragwatch.core.sample import OTHER
@@ -20,7 +19,6 @@ from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.model.stages import FAULTS
 from ragwatch.stores.rows import number
 
-DEFAULT_URL = "http://127.0.0.1:10477"
 NOTHING_FAILS = 3
 
 Line = Mapping[str, object]

@@ -14,7 +14,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from ragwatch.commands.options.scores import PlanArguments
+from ragwatch.commands.options.offline import PlanArguments
 from ragwatch.commands.replay import read_answers
 from ragwatch.config import load
 from ragwatch.config.drift import DriftOptions

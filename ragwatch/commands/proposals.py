@@ -10,7 +10,7 @@ from math import floor
 
 import click
 
-from ragwatch.commands.state_reader import opened
+from ragwatch.commands.state_reader import state_reader
 from ragwatch.config import Config
 from ragwatch.config.drift import lowest_probability
 from ragwatch.core.estimate import Addends
@@ -64,7 +64,7 @@ def show(config: Config, plan: RulePlan) -> int:
             f"alerts.judge: thresholds are for scores of {plan.judge!r}, but baselines are learned from those of "
             f"{plan.watcher!r}; write drift.judge: {plan.judge}, and ask again when /drift shows its baselines"
         )
-    with opened(config) as store:
+    with state_reader(config) as store:
         proposals = list(proposals_of(config, plan, store))
     if not proposals:
         click.echo("no baseline is learned yet; /drift shows how far it is", err=True)

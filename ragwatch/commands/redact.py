@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from ragwatch.commands.options.samples import RedactArguments
+from ragwatch.commands.options.administration import RedactArguments
 from ragwatch.commands.terminal import file_name_in_errors, printable
 from ragwatch.config import load
 from ragwatch.redaction.redactor import Finding, Redactor

@@ -12,10 +12,10 @@ from rich.console import Console
 from rich.progress import Progress
 
 from ragwatch.commands.event_loop import run_async
-from ragwatch.commands.options.labels import RejudgeArguments
+from ragwatch.commands.options.people import RejudgeArguments
 from ragwatch.commands.rejudge_plan import EXAMPLES, RejudgePlan, cost_of, describe, plan_of, require_other
 from ragwatch.commands.rejudge_readings import RejudgeTotals, read_answers, reading
-from ragwatch.commands.state_reader import opened
+from ragwatch.commands.state_reader import state_reader
 from ragwatch.commands.terminal import printable
 from ragwatch.config import Config, JudgeConfig, load
 from ragwatch.core.sample import OTHER
@@ -45,7 +45,7 @@ def rejudge(given: RejudgeArguments) -> int:
         raise ConfigError(
             f"--until {given.until or 'now'}: is not later than --since {given.since}; give an earlier --since"
         )
-    with opened(config) as reader:
+    with state_reader(config) as reader:
         plan = plan_of(reader, RejudgeQuery(given.name, of, begin, end, given.route), given.size)
         examples = reader.draws_of(of, plan.keys[:EXAMPLES])
     cost = cost_of(config, judge, examples, len(plan.keys))

@@ -12,10 +12,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ragwatch import stores
-from ragwatch.commands.client import ApiClient, address_of
-from ragwatch.commands.credentials import read_token
+from ragwatch.commands.api_client import ApiClient, address_of, read_token
 from ragwatch.commands.log_warnings import lock_owner
-from ragwatch.commands.shared_state import is_shared, shared_store
+from ragwatch.commands.state_reader import is_shared, shared_store
 from ragwatch.config import Config, JudgeConfig
 from ragwatch.core.verdict import UnjudgedReason
 from ragwatch.errors import RagwatchError

@@ -16,12 +16,12 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from ragwatch.commands.canary import run_suites
 from ragwatch.commands.event_loop import run_async
 from ragwatch.commands.input_files import InputFiles
-from ragwatch.commands.options.retrieval import RolloutArguments
+from ragwatch.commands.options.offline import RolloutArguments
 from ragwatch.commands.samples import SampleFiles, judge_named, read_samples
-from ragwatch.commands.state_reader import pruned_until, retention_warning, user_scores, verdicts
-from ragwatch.commands.suite_runs import run_suites
+from ragwatch.commands.state_reader import retention_warning, state_reader, user_scores, verdicts
 from ragwatch.commands.terminal import escape_line
 from ragwatch.commands.variants import live_variants
 from ragwatch.config import Config, load
@@ -197,7 +197,8 @@ class Rollout:
 
     def _live(self, options: LiveOptions) -> StageReport:
         self._config.require_texts("the live stage of a rollout")  # metadata is deleted with the texts
-        until = pruned_until(self._config)
+        with state_reader(self._config) as reader:
+            until = reader.pruned_until()
         notes = [retention_warning(until)] if until >= options.start else []
         judge = self._config.judges[0].place.name
         since = max(options.start, math.nextafter(until, math.inf))

@@ -9,7 +9,7 @@ from types import MappingProxyType
 import click
 
 from ragwatch.commands.dashboards import write_dashboards
-from ragwatch.commands.options.serving import RulesArguments
+from ragwatch.commands.options.administration import RulesArguments
 from ragwatch.commands.proposals import show
 from ragwatch.commands.terminal import file_name_in_errors
 from ragwatch.config import Config, load

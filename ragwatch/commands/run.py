@@ -17,7 +17,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from ragwatch.commands.event_loop import run_async
 from ragwatch.commands.log_warnings import pieces_fault
-from ragwatch.commands.options.serving import RunArguments
+from ragwatch.commands.options.running import RunArguments
 from ragwatch.config import Config, load
 from ragwatch.config.validation import KindConfig
 from ragwatch.daemon import Daemon
@@ -139,7 +139,7 @@ def _report_problems(sources: Iterable[SourceProgress]) -> int:
             )
             if (first := source.example) is not None:
                 click.echo(f"  first: {first.file}:{first.line}: {first.detail}", err=True)
-                click.echo(f"  `ragwatch map {first.file}` proposes a mapping", err=True)
+                click.echo(f"  `ragwatch init --print {first.file}` proposes a mapping", err=True)
         elif source.fields_lost:
             lost = _counts("", source.fields_lost)
             click.echo(f"ragwatch: source {source.source}: fields that cannot be read, left out: {lost}", err=True)

@@ -1,20 +1,25 @@
-"""Reads verdicts, runs and cursors from the state without its lock, so that the daemon may be running."""
+"""Reads the state of a configuration without its lock, so that the daemon may be running.
+
+A SQLite file is read on a connection that reads only; a PostgreSQL database, which workers share, beside them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeGuard
 
 import orjson
 
-from ragwatch.commands.shared_state import is_shared, shared_store
 from ragwatch.config import Config
+from ragwatch.config.validation import KindConfig
 from ragwatch.core.labels.label import Label
 from ragwatch.core.tally import Tally
 from ragwatch.errors import ConfigError, StoreError
 from ragwatch.ports import Query, StoredVerdict
+from ragwatch.stores import postgres
 from ragwatch.stores.days import DayReader
 from ragwatch.stores.encryption import check_keys
 from ragwatch.stores.sqlite.reader import ReadConnection
@@ -22,13 +27,42 @@ from ragwatch.stores.sqlite.schema import VERSION
 from ragwatch.stores.sqlite.store import Options, SqliteReader
 from ragwatch.stores.store_base import StoreBase
 
+if TYPE_CHECKING:
+    from ragwatch.stores.postgres.postgres_store import PostgresStore
+
 MAX_VERDICTS = 20_000  # read by one command
 _USER_SCORES = "SELECT key, score FROM feedback WHERE answered >= :since AND score IS NOT NULL"
 _COUNTER = "SELECT labels, SUM(value) FROM tallies WHERE name = :name GROUP BY labels"
 
 
+def is_shared(store: KindConfig) -> bool:
+    """Whether a store is a database that other processes may use at the same time."""
+    return _is_postgres(store.options)
+
+
 @contextmanager
-def opened(config: Config) -> Iterator[StoreBase]:
+def shared_store(store: KindConfig) -> Iterator[PostgresStore]:
+    """Open such a store beside the running workers.
+
+    Raises:
+        ConfigError: The extra is not installed, or an encryption key is missing.
+        StoreError: The server cannot be reached, or the database cannot be used.
+    """
+    options = store.options
+    assert _is_postgres(options)  # noqa: S101 - callers ask `is_shared` first
+    opened = postgres.connected(options)
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+def _is_postgres(options: object) -> TypeGuard[postgres.Options]:
+    return isinstance(options, postgres.Options)
+
+
+@contextmanager
+def state_reader(config: Config) -> Iterator[StoreBase]:
     """Open what reads the state beside the daemon, of any kind of store.
 
     Raises:
@@ -53,7 +87,7 @@ def verdicts(config: Config, query: Query) -> Generator[StoredVerdict, None, Non
         ConfigError: The kind of store cannot be read.
         StoreError: There is no state yet, or it cannot be read.
     """
-    with opened(config) as store:
+    with state_reader(config) as store:
         yield from store.verdicts(query)
 
 
@@ -65,19 +99,8 @@ def day_reader(config: Config) -> Iterator[DayReader]:
         ConfigError: The kind of store cannot be read.
         StoreError: There is no state yet, or it cannot be read.
     """
-    with opened(config) as store:
+    with state_reader(config) as store:
         yield DayReader(store.engine)
-
-
-def pruned_until(config: Config) -> float:
-    """See `ports.Store.pruned_until`.
-
-    Raises:
-        ConfigError: The kind of store cannot be read.
-        StoreError: There is no state yet, or it cannot be read.
-    """
-    with opened(config) as store:
-        return store.pruned_until()
 
 
 def labels_by_key(config: Config) -> dict[str, list[Label]]:
@@ -88,7 +111,7 @@ def labels_by_key(config: Config) -> dict[str, list[Label]]:
         StoreError: There is no state yet, or it cannot be read.
     """
     by_key: dict[str, list[Label]] = {}
-    with opened(config) as store:
+    with state_reader(config) as store:
         for label in store.labels(0.0):
             by_key.setdefault(label.key, []).append(label)
     return by_key
@@ -101,7 +124,7 @@ def user_scores(config: Config, since: float) -> dict[str, float]:
         ConfigError: The kind of store cannot be read.
         StoreError: There is no state yet, or it cannot be read.
     """
-    with opened(config) as store:
+    with state_reader(config) as store:
         stored = store.engine.rows(_USER_SCORES, {"since": since})
     return {str(key): float(score) for key, score in stored}
 
@@ -113,27 +136,15 @@ def last_index_event(config: Config) -> str | None:
         ConfigError: The kind of store cannot be read.
         StoreError: There is no state yet, or it cannot be read.
     """
-    with opened(config) as store:
+    with state_reader(config) as store:
         at = store.last_events(0.0).get("index")
     return None if at is None else f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d}"
-
-
-def last_run(config: Config, kind: str, name: str) -> Mapping[str, object] | None:
-    """Body of the last stored run of a kind (`canary`, `anchor`) and name; None if there is none, or it is damaged.
-
-    Raises:
-        ConfigError: The kind of store cannot be read.
-        StoreError: There is no state yet, or it cannot be read.
-    """
-    with opened(config) as store:
-        runs = store.runs(kind, name, 1)
-    return runs[0].body if runs else None
 
 
 def stored_tallies(config: Config, tally: Tally) -> dict[tuple[str, ...], float]:
     """Values of a counter by its labels; empty if there is no state yet, or it cannot be read."""
     try:
-        with opened(config) as store:
+        with state_reader(config) as store:
             rows = store.engine.rows(_COUNTER, {"name": str(tally)})
     except (ConfigError, StoreError):
         return {}
@@ -143,21 +154,10 @@ def stored_tallies(config: Config, tally: Tally) -> dict[tuple[str, ...], float]
 def has_started(config: Config, source: str) -> bool:
     """Whether a daemon has read this source before, so that `start` has no effect. False if the state is unreadable."""
     try:
-        with opened(config) as store:
+        with state_reader(config) as store:
             return bool(store.cursors(source))
     except (ConfigError, StoreError):
         return False
-
-
-def check_state_keys(config: Config) -> None:
-    """Check that the keys of all encrypted texts are configured.
-
-    Raises:
-        ConfigError: One is missing or wrong, or the kind of store cannot be read.
-        StoreError: The state cannot be read.
-    """
-    with opened(config):
-        pass
 
 
 def retention_warning(until: float) -> str:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple, TypeVar
 
-from ragwatch.commands.state_reader import MAX_VERDICTS, pruned_until, retention_warning, verdicts
+from ragwatch.commands.state_reader import MAX_VERDICTS, retention_warning, state_reader
 from ragwatch.config import Config
 from ragwatch.core.compare_line import ComparedAnswer, answer_of
 from ragwatch.core.sample import NO_METADATA
@@ -91,9 +91,10 @@ def live_variants(
     name = judge or names[0]
     if name not in names:
         raise ConfigError(f"--judge {name}: is not configured; use one of: {', '.join(names)}")
-    until = pruned_until(config)
-    start = max(since, math.nextafter(until, math.inf))
-    rows = [_variant_verdict(row) for row in verdicts(config, Query(judge=name, since=start, limit=limit))]
+    with state_reader(config) as reader:
+        until = reader.pruned_until()
+        start = max(since, math.nextafter(until, math.inf))
+        rows = [_variant_verdict(row) for row in reader.find(Query(judge=name, since=start, limit=limit))]
     version = next((row.version for row in rows if row.answer is not None), "")
     sides = split_variants(a, b, ((row, row.metadata) for row in rows), label)
     left_out: Counter[str] = Counter()

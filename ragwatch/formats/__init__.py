@@ -89,7 +89,7 @@ def build(name: str, mapping: Mapping[str, str] | None = None) -> FormatReader:
     """
     if name == CUSTOM:
         if not mapping:
-            raise ConfigError("mapping: format custom needs one; `ragwatch map FILE` proposes it")
+            raise ConfigError("mapping: format custom needs one; `ragwatch init --print FILE` proposes it")
         return MappingReader(mapping)
     if mapping:
         raise ConfigError(f"mapping: only format custom takes one, this is {name!r}")

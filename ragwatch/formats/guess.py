@@ -1,4 +1,4 @@
-"""Guesses the format of a log from a few of its records, for `ragwatch map FILE`.
+"""Guesses the format of a log from a few of its records, for `ragwatch init --print FILE`.
 
 A known format, or a mapping of fields with likely names; both are checked by the values of all records (`suspicion`).
 """

@@ -162,8 +162,8 @@ def _contexts(samples: Sequence[Sample]) -> Iterator[Suspicion]:
             "contexts",
             "prompt",
             "a context looks like a whole prompt (it contains the question, or instructions to a model), and all of it"
-            " would count as support; cut the passages out with `split` (`ragwatch map FILE` proposes how), or log them"
-            f" as a list: {example(first)}",
+            " would count as support; cut the passages out with `split` (`ragwatch init --print FILE` proposes how), or"
+            f" log them as a list: {example(first)}",
         )
     elif len(filled) >= MIN_DISTINCT and sum(map(_are_fragments, filled)) >= _MOST * len(filled):
         yield Suspicion("contexts", "fragments", f"contexts are parts of the answer, such as {example(first)}")

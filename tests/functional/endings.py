@@ -95,7 +95,7 @@ COMMANDS: dict[str, str] = {
     "rejudge": "rejudge --config {config} --judge embedded",
     "calibrate": "calibrate --config {config}",
     "check": "check --config {config}",
-    "map": "map {log}",
+    "map": "init --print {log}",
     "rules": "rules --config {config}",
     "redact": "redact {log} --config {config}",
     "forget": "forget --config {config} nobody",

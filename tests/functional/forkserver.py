@@ -33,11 +33,10 @@ KILLED = -9
 def import_everything() -> None:
     """Import what any command needs."""
     from ragwatch.commands import runner, streams  # noqa: F401, PLC0415 - what main imports
-    from ragwatch.commands.options import COMMANDS  # noqa: PLC0415 - the same
+    from ragwatch.commands.options.lazy import Arguments  # noqa: PLC0415 - the same
 
-    places = [command.work for command in COMMANDS if hasattr(command, "work")]
-    for place in [*places, "ragwatch.commands.canary:canary", "ragwatch.commands.suggest:suggest_command"]:
-        import_module(place.partition(":")[0])
+    for arguments in Arguments.__subclasses__():
+        import_module(arguments.work.partition(":")[0])
 
 
 def _open(how: str, number: int, captured: dict[int, str]) -> int | None:

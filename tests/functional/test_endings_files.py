@@ -22,7 +22,7 @@ READERS = {
     "levels": "estimate verdicts.jsonl --labels {file}",
     "plan": "plan --per-day 1000 --scores {file}",
     "import": "label --config ragwatch.yaml --annotator a --import {file}",
-    "map": "map {file}",
+    "map": "init --print {file}",
 }
 WRITERS = {
     "junit": "gate log/rag.jsonl --junit {file}",

@@ -148,7 +148,7 @@ def test_from_map_to_figures(tmp_path: Path, name: str) -> None:
     folder = tmp_path / "log"
     folder.mkdir()
     service.write(folder)
-    mapped = run_forked("map", *(folder / file for file in service.files))
+    mapped = run_forked("init", "--print", *(folder / file for file in service.files))
     source: dict[str, Any] = yaml.safe_load(mapped.stdout)
     if "kind" not in source:
         source |= {"kind": "tail", "name": "app", "path": str(folder / service.path)}

@@ -31,11 +31,15 @@ def test_an_option_of_a_command_is_a_field(tmp_path: Path) -> None:
     """Flag, type, help and docs/reference.md follow; the function has it with its type."""
     field = '    shout: bool = option(help="Write in capitals.")\n'
     changes = (
-        ("ragwatch/commands/options/setup.py", "    shell: str = argument(", f"{field}    shell: str = argument("),
         (
-            "ragwatch/commands/completion.py",
-            "click.echo(kind(cli, {}, PROGRAM, VARIABLE).source())",
-            "script = kind(cli, {}, PROGRAM, VARIABLE).source(); click.echo(script.upper() if given.shout else script)",
+            "ragwatch/commands/options/administration.py",
+            "    shell: str = argument(",
+            f"{field}    shell: str = argument(",
+        ),
+        (
+            "ragwatch/commands/administration.py",
+            ".source())\n    return 0",
+            '.source().upper() if given.shout else "quiet")\n    return 0',
         ),
     )
     folder = changed_copy(tmp_path, changes)

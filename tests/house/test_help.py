@@ -7,15 +7,15 @@ import os
 import subprocess
 import sys
 
-import click
 import pytest
 from support.patience import DEADLINE
 
 from ragwatch.commands import cli
 from ragwatch.commands.demo import KEYS
-from ragwatch.commands.options.lazy import LazyCommand, import_function
-from ragwatch.commands.options.samples import FORMATS, JUDGES
-from ragwatch.commands.options.serving import LLM_JUDGES
+from ragwatch.commands.options import GROUPS
+from ragwatch.commands.options.lazy import Arguments, import_function
+from ragwatch.commands.options.offline import FORMATS, JUDGES
+from ragwatch.commands.options.running import LLM_JUDGES
 from ragwatch.formats import NAMES
 from ragwatch.judges import KINDS
 
@@ -30,13 +30,6 @@ COUNT = (
     "except SystemExit as ended: assert not ended.code, ended\n"
     "print(*sys.modules, file=sys.stderr)\n"
 )
-
-
-def commands() -> list[click.Command]:
-    """Every command that does something, those of groups included."""
-    groups = [each for each in cli.commands.values() if isinstance(each, click.Group)]
-    every = [*cli.commands.values(), *(command for group in groups for command in group.commands.values())]
-    return [each for each in every if each not in groups or each.invoke_without_command]
 
 
 @pytest.mark.costly
@@ -56,14 +49,18 @@ def test_help_imports_no_library_that_does_work(words: list[str]) -> None:
     assert names & HEAVY == set()
 
 
-@pytest.mark.parametrize("command", commands(), ids=lambda command: command.name)
-def test_a_command_is_what_its_options_say(command: click.Command) -> None:
+def test_every_command_is_in_a_group_of_the_help() -> None:
+    """A command without a heading would be listed nowhere."""
+    assert set(cli.commands) == {command.name for commands in GROUPS.values() for command in commands}
+
+
+@pytest.mark.parametrize("arguments", Arguments.__subclasses__(), ids=lambda arguments: arguments.__name__)
+def test_a_command_is_what_its_options_say(arguments: type[Arguments]) -> None:
     """The function that is imported later takes the class that declares the options, and each of them is explained."""
-    if isinstance(command, LazyCommand):
-        (arguments,) = inspect.signature(import_function(command.work)).parameters.values()
-        assert arguments.annotation == command.arguments.__name__
-    assert all(getattr(each, "help", "") for each in command.params if each.param_type_name == "option")
-    assert command.help
+    (taken,) = inspect.signature(import_function(arguments.work)).parameters.values()
+    assert taken.annotation == arguments.__name__
+    assert all(getattr(each, "help", "") for each in arguments.parameters() if each.param_type_name == "option")
+    assert arguments.__doc__
 
 
 def test_choices_are_those_of_the_registries() -> None:

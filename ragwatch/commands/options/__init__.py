@@ -1,45 +1,118 @@
-"""Name, options and help of every command. Imports none of the modules that do the work."""
+"""Name, options and help of every command, in the groups of `ragwatch --help`. Imports no module that does the work."""
 
 from __future__ import annotations
 
-from ragwatch.commands.options.export import export
-from ragwatch.commands.options.labels import acknowledge, calibrate, label, open_answer, rejudge
-from ragwatch.commands.options.privacy import audit, forget
-from ragwatch.commands.options.retrieval import causes, diagnose, rollout
-from ragwatch.commands.options.samples import canary, compare, gate, judge, redact
-from ragwatch.commands.options.scores import backtest, estimate, plan
-from ragwatch.commands.options.serving import check, demo, map_log, rules, run, store
-from ragwatch.commands.options.setup import completion, config, init
+from collections.abc import Mapping
+from pathlib import Path
 
-COMMANDS = (
-    run,
-    demo,
-    judge,
-    canary,
-    gate,
-    compare,
-    diagnose,
-    causes,
-    rollout,
-    backtest,
-    plan,
-    estimate,
-    acknowledge,
-    open_answer,
-    label,
-    rejudge,
-    calibrate,
-    check,
-    map_log,
-    rules,
-    redact,
-    forget,
-    audit,
-    export,
-    store,
-    init,
-    config,
-    completion,
+import click
+
+from ragwatch.commands.options import administration, looking, offline, people, running
+from ragwatch.commands.options.lazy import Arguments, LazyCommand, config_file, import_and_call
+
+
+@click.pass_context
+def _run_canaries(context: click.Context, /, **values: object) -> object:
+    if context.invoked_subcommand is not None:
+        return 0
+    path = values.pop("path")
+    assert path is None or isinstance(path, Path)  # noqa: S101 - for the type checker
+    return import_and_call(offline.CanaryArguments, {**values, "path": config_file(context, None, path)})
+
+
+def _group(name: str, text: str, commands: Mapping[str, type[Arguments]]) -> click.Group:
+    return click.Group(name, help=text, commands=_commands(commands))
+
+
+def _commands(table: Mapping[str, type[Arguments]]) -> list[click.Command]:
+    return [LazyCommand(name, arguments) for name, arguments in table.items()]
+
+
+SUMMARIES = {
+    "init": "Write a configuration for the log of a service, and test it.",
+    "check": "Test a configuration and what it refers to.",
+    "run": "Watch the sources and serve /metrics and pages.",
+    "demo": "Watch a small RAG service that breaks on demand.",
+    "status": "Show on one screen how answers are now.",
+    "causes": "Find what failing answers have in common.",
+    "open": "Print the address of the worst answer.",
+    "acknowledge": "Acknowledge drift alarms.",
+    "label": "Label answers, or the relevance of contexts.",
+    "calibrate": "Compare a judge with the labels.",
+    "rejudge": "Have stored answers read by another judge.",
+    "judge": "Judge the samples in files, a verdict per line.",
+    "estimate": "Compute means and levels from verdicts.",
+    "gate": "Compare judged samples with thresholds, for CI.",
+    "compare": "Compare two variants on the same questions.",
+    "rollout": "Decide in three stages whether a variant may go live.",
+    "diagnose": "Make the checklist for debugging retrieval.",
+    "plan": "Show cost and detection delay by sampling rate.",
+    "backtest": "Replay past scores through the drift detectors.",
+    "export": "Write verdicts to Parquet, or failing answers as tests.",
+    "canary": "Run the canaries once, or propose new ones.",
+    "store": "Copy a store, or make views of it.",
+    "forget": "Erase a person from the state.",
+    "redact": "Show what redaction takes from a text.",
+    "rules": "Write Prometheus rules and dashboards.",
+    "completion": "Print the completion script of a shell.",
+    "audit": "Verify audit logs.",
+    "config": "Print the JSON schema of the configuration.",
+}
+"""A line on each command for `ragwatch --help`, short enough for 80 characters."""
+
+_RUNNING = {
+    "init": running.InitArguments,
+    "check": running.CheckArguments,
+    "run": running.RunArguments,
+    "demo": running.DemoArguments,
+    "map": running.MapArguments,
+}
+_LOOKING = {
+    "status": looking.StatusArguments,
+    "causes": looking.CausesArguments,
+    "open": looking.OpenArguments,
+    "acknowledge": looking.AcknowledgeArguments,
+}
+_PEOPLE = {
+    "label": people.LabelArguments,
+    "calibrate": people.CalibrateArguments,
+    "rejudge": people.RejudgeArguments,
+}
+_OFFLINE = {
+    "judge": offline.JudgeArguments,
+    "estimate": offline.EstimateArguments,
+    "gate": offline.GateArguments,
+    "compare": offline.CompareArguments,
+    "rollout": offline.RolloutArguments,
+    "diagnose": offline.DiagnoseArguments,
+    "plan": offline.PlanArguments,
+    "backtest": offline.BacktestArguments,
+    "export": offline.ExportArguments,
+}
+_STORE = {"copy": administration.StoreCopyArguments, "views": administration.StoreViewsArguments}
+_ADMINISTRATION = {
+    "forget": administration.ForgetArguments,
+    "redact": administration.RedactArguments,
+    "rules": administration.RulesArguments,
+    "completion": administration.CompletionArguments,
+}
+_CANARY = click.Group(
+    "canary",
+    callback=_run_canaries,
+    params=offline.CanaryArguments.parameters(),
+    help=offline.CanaryArguments.__doc__,
+    invoke_without_command=True,
+    commands=[LazyCommand("suggest", offline.SuggestArguments)],
 )
-
-__all__ = ["COMMANDS"]
+GROUPS: Mapping[str, list[click.Command]] = {
+    "Set up and run": _commands(_RUNNING),
+    "Look": _commands(_LOOKING),
+    "People": _commands(_PEOPLE),
+    "Offline": [*_commands(_OFFLINE), _CANARY],
+    "Administration": [
+        _group("store", "Work with the store (key `store`).", _STORE),
+        *_commands(_ADMINISTRATION),
+        _group("audit", "Work with audit logs (key `audit.file`).", {"verify": administration.AuditVerifyArguments}),
+        _group("config", "Work with the configuration file.", {"schema": administration.ConfigSchemaArguments}),
+    ],
+}

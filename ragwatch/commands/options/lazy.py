@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
@@ -17,6 +18,18 @@ from ragwatch.interrupts import TERMINATION, interruptible
 
 CONFIG = click.Path(path_type=Path)
 OUT = click.Path(path_type=Path, dir_okay=False)
+INPUT = click.Path(path_type=Path, exists=True, dir_okay=False)
+
+
+class FiniteRange(click.FloatRange):
+    """A range of numbers that holds neither nan nor inf: `click.FloatRange` lets nan through every bound."""
+
+    def convert(self, value: float, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """See `click.ParamType.convert`."""
+        number = float(super().convert(value, param, ctx))
+        if not math.isfinite(number):
+            self.fail(f"{value} is not a finite number; write one such as 0.5", param, ctx)
+        return number
 
 
 def option(*flags: str, **settings: Any) -> Any:  # noqa: ANN401 - a field of any type, and settings of `click.Option`
@@ -46,7 +59,38 @@ def argument(**settings: Any) -> Any:  # noqa: ANN401 - a field of any type, and
     return declare
 
 
-CONFIG_FILE = option("--config", type=CONFIG, help="Configuration file (YAML).")
+CONFIG_FILES = (Path("ragwatch.yaml"), Path("/etc/ragwatch/ragwatch.yaml"))
+
+
+def usual_config() -> Path | None:
+    """Return the first of the usual configuration files that exists; None if none does."""
+    return next((path for path in CONFIG_FILES if path.is_file()), None)
+
+
+def config_file(ctx: click.Context, _: click.Parameter | None, value: Path | None) -> Path:
+    """Return the configuration file that is given, or else the usual one.
+
+    Raises:
+        click.UsageError: There is none.
+    """
+    path = value or usual_config()
+    if path is None:
+        here, system = CONFIG_FILES
+        raise click.UsageError(
+            f"Missing option '--config': there is no {here} here and no {system}; give the file, or write one with "
+            "`ragwatch init`.",
+            ctx,
+        )
+    return path
+
+
+CONFIG_FILE = option(
+    "--config",
+    type=CONFIG,
+    required=False,
+    callback=config_file,
+    help="Configuration file (YAML); default: ragwatch.yaml in this directory, else /etc/ragwatch/ragwatch.yaml.",
+)
 URL = option(metavar="URL", help="Address of the running ragwatch; default: that of the configuration.")
 TOKEN_FILE = option(
     type=OUT, help="File of the bearer token; default: $RAGWATCH_TOKEN_FILE, or the token in $RAGWATCH_TOKEN."
@@ -55,7 +99,21 @@ TOKEN_FILE = option(
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(option, argument))
 class Arguments:
-    """Base of the arguments of a command: each field is an option or an argument, the docstring is the help."""
+    """Base of the arguments of a command: each field is an option or an argument, the docstring is the help.
+
+    A command that does something names the function that does it:
+
+    Attributes:
+        work: `module:name` of the function, which takes the arguments and returns the exit code.
+        first_line: Shown on standard error before the import of the module, which takes a second or more.
+    """
+
+    work = ""
+    first_line = ""
+
+    def __init_subclass__(cls, work: str = "", first_line: str = "") -> None:
+        """Take what the class statement names."""
+        cls.work, cls.first_line = work, first_line
 
     def __init__(self, **values: object) -> None:
         """Take the value of each field."""
@@ -74,16 +132,12 @@ def import_function(path: str) -> Callable[..., object]:
     return function
 
 
-def import_and_call(work: str, arguments: type[Arguments], values: Mapping[str, object]) -> object:
-    """Import a command's function and call it; Ctrl-C raises KeyboardInterrupt meanwhile. Returns the exit code.
-
-    Args:
-        work: `module:name` of the function, which takes the arguments.
-        arguments: Class of the arguments.
-        values: Values from the command line.
-    """
+def import_and_call(arguments: type[Arguments], values: Mapping[str, object]) -> object:
+    """Import a command's function and call it; Ctrl-C raises KeyboardInterrupt meanwhile. Returns the exit code."""
+    if arguments.first_line:
+        click.echo(arguments.first_line, err=True)
     with without_garbage_collection():
-        function = import_function(work)
+        function = import_function(arguments.work)
     if TERMINATION.requested:  # while modules were imported: nothing has begun
         return 0
     with interruptible():
@@ -93,19 +147,9 @@ def import_and_call(work: str, arguments: type[Arguments], values: Mapping[str, 
 class LazyCommand(click.Command):
     """A click command whose implementation is imported when it runs."""
 
-    def __init__(self, arguments: type[Arguments], work: str, name: str, first_line: str | None = None) -> None:
-        """Make the command.
-
-        Args:
-            arguments: Class of the arguments.
-            work: `module:name` of the function that implements the command.
-            name: Name of the command.
-            first_line: Shown on standard error before the import, which takes a second or more.
-        """
+    def __init__(self, name: str, arguments: type[Arguments]) -> None:
         super().__init__(name, callback=self._run, params=arguments.parameters(), help=arguments.__doc__)
-        self.arguments, self.work, self._first_line = arguments, work, first_line
+        self.arguments = arguments
 
     def _run(self, **values: object) -> object:
-        if self._first_line is not None:
-            click.echo(self._first_line, err=True)
-        return import_and_call(self.work, self.arguments, values)
+        return import_and_call(self.arguments, values)

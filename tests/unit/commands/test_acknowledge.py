@@ -94,7 +94,7 @@ def test_nobody_there_is_told() -> None:
         url = closed.url
     result = run("--url", url)
     assert isinstance(result.exception, ExternalError)
-    assert "cannot be reached" in str(result.exception)
+    assert "no response" in str(result.exception)
 
 
 @pytest.mark.parametrize(

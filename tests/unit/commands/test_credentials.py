@@ -14,8 +14,7 @@ from click.testing import CliRunner
 from support.certificates import Authority
 
 from ragwatch.commands import cli
-from ragwatch.commands.client import ApiClient
-from ragwatch.commands.credentials import read_token
+from ragwatch.commands.api_client import ApiClient, read_token
 from ragwatch.errors import ConfigError, ExternalError, RagwatchError
 
 TOKEN = "0123456789abcdef"  # noqa: S105 - of a test
@@ -113,7 +112,7 @@ def test_commands_send_the_token(protected: Protected, tmp_path: Path) -> None:
     assert ApiClient(protected.url, TOKEN).tasks("ann", 1) == []
     refused = CliRunner().invoke(cli, ["acknowledge", "--url", protected.url], standalone_mode=False)
     assert isinstance(refused.exception, ExternalError)
-    assert "401 This address needs a token. give a token with --token-file" in str(refused.exception)
+    assert "401: This address needs a token. give a token with --token-file" in str(refused.exception)
     with pytest.raises(RagwatchError, match=r"401: This address needs a token\. give a token with --token-file"):
         ApiClient(protected.url).tasks("ann", 1)
 

@@ -15,7 +15,7 @@ from support.callers import canned
 from support.labelled import World
 
 from ragwatch.commands import cli
-from ragwatch.commands.client import label_client
+from ragwatch.commands.label_client import label_client
 from ragwatch.config import load
 from ragwatch.errors import RagwatchError
 from ragwatch.model.quantities import quantity_of

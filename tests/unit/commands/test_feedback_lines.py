@@ -10,8 +10,7 @@ import pytest
 from support.kit import a_line
 
 from ragwatch.commands.check import OK, check_all
-from ragwatch.commands.map import map_log
-from ragwatch.commands.options.serving import MapArguments
+from ragwatch.commands.map import print_source
 from ragwatch.commands.samples import SampleFiles
 from ragwatch.config import parse
 
@@ -34,7 +33,7 @@ def test_check_counts_answers(tmp_path: Path) -> None:
 
 def test_map_guesses_from_answers(capsys: pytest.CaptureFixture[str]) -> None:
     """The proposal reads all records, of which feedback is none."""
-    assert map_log(MapArguments(files=[io.BytesIO(LOG)])) == 0
+    assert print_source([io.BytesIO(LOG)]) == 0
     shown = capsys.readouterr()
     assert ("reads 2 of 2 records" in shown.out, shown.err) == (True, "")
 

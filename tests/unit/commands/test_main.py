@@ -47,4 +47,4 @@ def test_help_names_every_command(capsys: pytest.CaptureFixture[str], monkeypatc
         __main__.main()
     assert ended.value.code in {0, None}
     shown = capsys.readouterr().out
-    assert all(f"\n  {name} " in shown for name in ("run", "demo", "judge", "check", "map"))
+    assert all(f"\n  {name} " in shown for name in ("run", "demo", "judge", "check", "status"))

@@ -13,8 +13,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 from ragwatch.commands import cli
-from ragwatch.commands.map import map_log
-from ragwatch.commands.options.serving import MapArguments
+from ragwatch.commands.map import print_source
 from ragwatch.formats import FORMATS, build
 from ragwatch.formats.guess import propose
 
@@ -22,7 +21,7 @@ DATA = Path(__file__).parents[2] / "data" / "formats"
 
 
 def _map(text: str) -> Result:
-    return CliRunner().invoke(cli, ["map", "-"], input=text, standalone_mode=False)
+    return CliRunner().invoke(cli, ["init", "--print", "-"], input=text, standalone_mode=False)
 
 
 def test_every_known_format_is_named() -> None:
@@ -116,7 +115,7 @@ def test_a_packed_log_is_read(tmp_path: Path) -> None:
     """Gzip is unpacked."""
     path = tmp_path / "log.jsonl.gz"
     path.write_bytes(gzip.compress(_lines(*[RECORD] * 3).encode()))
-    result = CliRunner().invoke(cli, ["map", str(path)], standalone_mode=False)
+    result = CliRunner().invoke(cli, ["init", "--print", str(path)], standalone_mode=False)
     assert "reads 3 of 3 records (100%)" in result.stdout
 
 
@@ -150,7 +149,7 @@ def test_the_share_and_the_first_record_that_cannot_be_read_are_told(tmp_path: P
     """How much the proposal reads, and where, in which field and why it first does not."""
     path = tmp_path / "log.jsonl"
     path.write_text(_lines(*[RECORD] * 8, RECORD | {"reply": None}, RECORD | {"reply": None}))
-    result = CliRunner().invoke(cli, ["map", str(path)], standalone_mode=False)
+    result = CliRunner().invoke(cli, ["init", "--print", str(path)], standalone_mode=False)
     assert "reads 8 of 10 records (80%)" in result.stdout
     assert f"{path}:9: missing_field: answer: is missing (2 records of this file, the first at line 9)" in result.stderr
 
@@ -205,7 +204,7 @@ def test_only_the_head_of_a_log_with_text_is_read(tmp_path: Path, before: str) -
     path = tmp_path / "app.log"
     path.write_text((before + json.dumps(ROW) + "\n") * 20_000)
     with path.open("rb") as stream:
-        assert map_log(MapArguments(files=[stream])) == 0
+        assert print_source([stream]) == 0
         assert stream.tell() < path.stat().st_size / 4
 
 
@@ -292,3 +291,11 @@ def test_texts_that_are_cut_to_one_length_are_said() -> None:
     assert result.return_value == 3
     assert "contexts are cut to 100 characters" in result.stderr
     assert _mapped(result)["mapping"]["contexts"] == "hits[].{text: preview}"  # type: ignore[index]
+
+
+def test_the_former_name_works_with_a_note() -> None:
+    """For one release, `map` prints the same and says what it is called now."""
+    now = _map(_lines(*[RECORD] * 3))
+    before = CliRunner().invoke(cli, ["map", "-"], input=_lines(*[RECORD] * 3), standalone_mode=False)
+    assert (before.stdout, before.return_value) == (now.stdout, now.return_value)
+    assert "`ragwatch init --print` now" in before.stderr

@@ -28,7 +28,7 @@ def run_map(folder: Path, *logs: list[dict[str, Any]], before: str = "") -> Resu
     for number, rows in enumerate(logs):
         paths.append(folder / f"{number}.jsonl")
         paths[-1].write_text("".join(f"{before}{json.dumps(row)}\n" for row in rows))
-    return CliRunner().invoke(cli, ["map", *map(str, paths)], standalone_mode=False)
+    return CliRunner().invoke(cli, ["init", "--print", *map(str, paths)], standalone_mode=False)
 
 
 def options(result: Result) -> Options:

@@ -90,7 +90,7 @@ TIMED = frozenset({
 
 
 def _map(path: Path) -> Result:
-    return CliRunner().invoke(cli, ["map", str(path)], standalone_mode=False)
+    return CliRunner().invoke(cli, ["init", "--print", str(path)], standalone_mode=False)
 
 
 def samples_of(source: dict[str, Any], path: Path) -> list[Sample]:

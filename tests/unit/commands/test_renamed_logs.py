@@ -249,7 +249,7 @@ def lines_of(name: str, seed: int) -> list[str]:
 
 def run_map(lines: list[str]) -> Result:
     """What `map` says of a log."""
-    return CliRunner().invoke(cli, ["map", "-"], input="\n".join(lines) + "\n", standalone_mode=False)
+    return CliRunner().invoke(cli, ["init", "--print", "-"], input="\n".join(lines) + "\n", standalone_mode=False)
 
 
 KEYS = ("format", "mapping", "where", "prefix", "split", "records")

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from support.kit import an_admission
 
 from ragwatch.commands import cli
-from ragwatch.commands.options.serving import RunArguments
+from ragwatch.commands.options.running import RunArguments
 from ragwatch.commands.run import run
 from ragwatch.core.sampling import key_of
 from ragwatch.ports import Feedback

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ragwatch.commands.options.serving import RunArguments
+from ragwatch.commands.options.running import RunArguments
 from ragwatch.commands.run import run
 
 ANSWERS = 12

@@ -65,16 +65,13 @@ def test_what_is_stored_can_be_read_beside_a_worker(config: Config, running: Pos
     """Verdicts, labels, runs, events and cursors, as from a SQLite state."""
     query = Query(judge=JUDGE)
     assert list(state_reader.verdicts(config, query)) == running.find(query)
-    assert state_reader.pruned_until(config) < 0.0
     assert [label.annotator for label in state_reader.labels_by_key(config)[a_draw("anna").key]] == ["ada"]
     assert state_reader.last_index_event(config) == "2023-11-14"
-    assert (state_reader.last_run(config, "canary", "docs"), state_reader.last_run(config, "canary", "x")) == (
-        {"x": 1},
-        None,
-    )
+    with state_reader.state_reader(config) as reader:
+        assert [run.body for run in reader.runs("canary", "docs", 1)] == [{"x": 1}]
+        assert reader.pruned_until() < 0.0
     assert (state_reader.has_started(config, "app"), state_reader.has_started(config, "other")) == (True, False)
     assert state_reader.stored_tallies(config, Tally.JUDGED) == {("search", JUDGE): 2.0}
-    state_reader.check_state_keys(config)
 
 
 def test_check_names_the_server(config: Config, running: PostgresStore) -> None:

@@ -1,0 +1,274 @@
+"""Asks a running ragwatch over HTTP: its address, the token that commands send, and the client."""
+
+from __future__ import annotations
+
+import json
+import os
+import ssl
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ragwatch.config import Config
+from ragwatch.config.web_file import load_web_file
+from ragwatch.core.labels.questions import LabelTask
+from ragwatch.core.verdict_line import VerdictRecord, parse_verdict_line
+from ragwatch.errors import ConfigError, ExternalError, RagwatchError
+
+DEFAULT_URL = "http://127.0.0.1:10477"
+TIMEOUT_SECONDS = 30.0
+FORGET_SECONDS = 1800.0
+BAD_REQUEST, UNAUTHORIZED, NOT_FOUND = 400, 401, 404
+_MAX_TEXT = 100_000
+_WILDCARD_HOSTS = ("0.0.0.0", "[::]", "::")  # noqa: S104 - nothing is bound
+TOKEN, TOKEN_FILE = "RAGWATCH_TOKEN", "RAGWATCH_TOKEN_FILE"
+ADVICE = f"give a token with --token-file, {TOKEN_FILE} or {TOKEN}"
+
+
+def read_token(file: Path | None) -> str | None:
+    """Read the token; None if there is none.
+
+    Raises:
+        ConfigError: The file cannot be read, or the token cannot be sent.
+    """
+    variable = os.environ.get(TOKEN_FILE)
+    where, path = ("--token-file", file) if file is not None else (TOKEN_FILE, Path(variable) if variable else None)
+    if path is None:
+        where, token = TOKEN, os.environ.get(TOKEN, "").strip()
+    else:
+        try:
+            token = path.read_text(encoding="utf-8").strip()
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or "is not text"
+            raise ConfigError(f"{where}: {path} cannot be read: {reason}; write the path of a readable file") from error
+        if not token:
+            raise ConfigError(f"{where}: {path} is empty; write the token into it")
+    if not (token.isascii() and token.isprintable()) or " " in token:
+        raise ConfigError(f"{where}: holds more than a token; write the token alone, on one line")
+    return token or None
+
+
+def certificate_advice(error: Exception) -> str:
+    """What to do about a certificate that is not trusted; empty for other errors."""
+    reason = getattr(error, "reason", error)
+    if isinstance(reason, ssl.SSLCertVerificationError):
+        return "; if its certificate is of an authority of your own, name the file of that authority in SSL_CERT_FILE"
+    return ""
+
+
+class _AbsentError(ExternalError):
+    """The place does not exist."""
+
+
+def query_of(options: Mapping[str, str | None]) -> str:
+    """Return options of the command line, by name, as a query string; None leaves one out.
+
+    >>> query_of({"route": "a b", "judge": None})
+    'route=a+b'
+
+    Raises:
+        ConfigError: One is not UTF-8.
+    """
+    given = {name: value for name, value in options.items() if value is not None}
+    for name, value in given.items():
+        require_utf8(f"--{name}", value)
+    return urllib.parse.urlencode(given)
+
+
+def require_utf8(option: str, value: str) -> None:
+    """Refuse a value of the command line that is not UTF-8.
+
+    Raises:
+        ConfigError: It is not.
+    """
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise ConfigError(f"{option} {value}: is not UTF-8; type it on a terminal with a UTF-8 locale") from error
+
+
+def reason_of(body: bytes) -> str:
+    """Return the reason in the body of a refusal.
+
+    >>> reason_of(b'{"error": "quantity: is not known"}'), reason_of(b"no JSON")
+    ('quantity: is not known', 'no JSON')
+    """
+    try:
+        return str(json.loads(body)["error"])
+    except (ValueError, KeyError, TypeError):
+        return body.decode("utf-8", "replace").strip()[:200]
+
+
+def address_of(config: Config) -> str:
+    """Address at which this host can reach the daemon of a configuration.
+
+    Raises:
+        ConfigError: `web.config_file` cannot be read.
+    """
+    web = config.settings.web
+    host, _, port = web.listen.rpartition(":")
+    has_tls = web.config_file is not None and load_web_file(web.config_file).tls_server_config.is_on
+    scheme = "https" if has_tls else "http"
+    return f"{scheme}://{'127.0.0.1' if host in _WILDCARD_HOSTS else host}:{port}"
+
+
+def answer_chars_of(sample: Mapping[str, object] | None) -> int | None:
+    """Return the length of the answer of a sample in characters; None if it has none."""
+    answer = None if sample is None else sample.get("answer")
+    return len(answer) if isinstance(answer, str) else None
+
+
+class ApiClient:
+    """Client of the HTTP API of a running ragwatch.
+
+    Args:
+        address: Its base URL.
+        token: Bearer token; None for none.
+
+    Raises:
+        ConfigError: The address is not a URL.
+    """
+
+    def __init__(self, address: str, token: str | None = None) -> None:
+        if urllib.parse.urlsplit(address).scheme not in ("http", "https"):
+            raise ConfigError(f"--url {address}: is not a URL; give one such as http://127.0.0.1:10477")
+        self._address = address.rstrip("/")
+        self._token = token
+
+    def tasks(self, annotator: str, count: int) -> Sequence[LabelTask]:
+        """See `LabelClient`."""
+        body = {"annotator": annotator, "count": count}
+        tasks: list[LabelTask] = self._request("/v1/labels/tasks", body)["tasks"]
+        return tasks
+
+    def put(self, records: Iterable[Mapping[str, object]]) -> Mapping[str, int]:
+        """See `LabelClient`."""
+        counts: Mapping[str, int] = self._request("/v1/labels", {"labels": list(records)})
+        return counts
+
+    def revoke(self, key: str, annotator: str | None) -> int:
+        """See `LabelClient`."""
+        body = {"key": key} | ({} if annotator is None else {"annotator": annotator})
+        return int(self._request("/v1/labels/revoke", body)["revoked"])
+
+    def labels(self) -> Sequence[Mapping[str, object]]:
+        """See `LabelClient`."""
+        labels: list[Mapping[str, object]] = []
+        path: str | None = "/api/v1/labels"
+        while path is not None:  # the size of a response is limited; it names the next page
+            page = self._request(path)
+            labels += page["labels"]
+            path = page.get("next")
+        return labels
+
+    def pruned_until(self) -> float | None:
+        """See `LabelClient`."""
+        until: float | None = self._request("/api/v1/labels").get("picked_until")
+        return until
+
+    def verdicts(self, key: str) -> list[VerdictRecord]:
+        """See `LabelClient`."""
+        path = f"/api/v1/samples/{key}"
+        sample = self._request(path, absent={"verdicts": []})
+        try:
+            return [parse_verdict_line(line) for line in sample["verdicts"]]
+        except ValueError as error:
+            raise RagwatchError(
+                f"{self._address}{path}: the response is {error}; "
+                "give the address of a ragwatch of this version with --url"
+            ) from error
+
+    def answer_chars(self, key: str) -> int | None:
+        """See `LabelClient`."""
+        reply = self._request(f"/api/v1/samples/{key}", absent={})
+        return None if "sample" in reply.get("truncated", ()) else answer_chars_of(reply.get("sample"))
+
+    def worst(self, parameters: Mapping[str, str]) -> Mapping[str, object] | None:
+        """Return the verdict line of the first answer of a search, such as the worst one; None if there is none.
+
+        Raises:
+            ConfigError: It refuses a parameter.
+            RagwatchError: It cannot be asked, or the response is not that of a ragwatch of this version.
+        """
+        path = f"/api/v1/samples?{query_of({**parameters, 'limit': '1'})}"
+        try:
+            rows = self._request(path)["samples"]
+            return dict(rows[0]["verdict"]) if rows else None
+        except (LookupError, TypeError, ValueError) as error:
+            raise RagwatchError(
+                f"{self._address}{path}: the response is not that of a ragwatch of this version; give its address with "
+                "--url"
+            ) from error
+
+    def overview(self, window: str | None) -> Mapping[str, Any]:
+        """Return the data of the overview page; None selects its default window."""
+        return self._request(f"/api/v1/snapshot?{query_of({'window': window})}".rstrip("?"))
+
+    def forget(self, body: Mapping[str, object]) -> Mapping[str, object]:
+        """Erase a person, see `web.operations`. Takes as long as readings under way and writing the database again."""
+        return self._request("/v1/forget", body, seconds=FORGET_SECONDS)
+
+    def rejudge(self, body: Mapping[str, object]) -> Mapping[str, object]:
+        """Have a judge read stored answers, see `web.operations`. Takes as long as the readings."""
+        return self._request("/v1/rejudge", body, seconds=FORGET_SECONDS)
+
+    def acknowledge(self, options: Mapping[str, str | None]) -> str:
+        """Acknowledge drift alarms; returns what was acknowledged, for people."""
+        path = f"/-/drift/acknowledge?{query_of(options)}".rstrip("?")
+        return self._send(path, b"")[:_MAX_TEXT].decode("utf-8", "replace")
+
+    def _request(
+        self,
+        path: str,
+        body: object = None,
+        *,
+        absent: Mapping[str, object] | None = None,
+        seconds: float = TIMEOUT_SECONDS,
+    ) -> Mapping[str, Any]:
+        """Return the JSON object of a response; `absent` for a place that does not exist."""
+        try:
+            text = self._send(path, None if body is None else json.dumps(body).encode(), seconds)
+            values: Mapping[str, Any] = json.loads(text)
+        except _AbsentError:
+            if absent is None:
+                raise
+            return absent
+        except ValueError as error:
+            raise self._no_response(path, error) from error
+        return values
+
+    def _send(self, path: str, body: bytes | None, seconds: float = TIMEOUT_SECONDS) -> bytes:
+        """Return the response to GET, or to POST with a body.
+
+        Raises:
+            ConfigError: What is asked for is refused.
+            ExternalError: Nothing answers, or with another error.
+        """
+        request = urllib.request.Request(  # noqa: S310 - the scheme is checked above
+            self._address + path, body, {"Content-Type": "application/json"}
+        )
+        if self._token is not None:  # it is not sent to another address if the server redirects
+            request.add_unredirected_header("Authorization", f"Bearer {self._token}")
+        try:
+            with urllib.request.urlopen(request, timeout=seconds) as response:  # noqa: S310 - see above
+                text: bytes = response.read()
+                return text
+        except urllib.error.HTTPError as error:
+            with error:
+                reason = reason_of(error.read())
+            reason += f" {ADVICE}" if error.code == UNAUTHORIZED else ""
+            if error.code == BAD_REQUEST:
+                raise ConfigError(f"{self._address} refused: {reason}") from error
+            kind = _AbsentError if error.code == NOT_FOUND else ExternalError
+            raise kind(f"{self._address}{path}: {error.code}: {reason}") from error
+        except OSError as error:
+            raise self._no_response(path, error) from error
+
+    def _no_response(self, path: str, error: Exception) -> ExternalError:
+        return ExternalError(
+            f"{self._address}{path}: no response: {error}; give the address of the running ragwatch with --url"
+            f"{certificate_advice(error)}"
+        )
