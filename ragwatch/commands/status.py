@@ -72,7 +72,7 @@ def _traffic(route: Mapping[str, Any]) -> str:
     stages = ", ".join(
         f"{'good' if one['stage'] == 'none' else one['stage']} {one['share']:.0%}" for one in route["stages"]
     )
-    return f"{route['drawn']:,.0f} sampled" + (f"; stage at fault since the start: {stages}" if stages else "")
+    return f"{route['drawn']:,.0f} sampled" + (f"; stage at fault: {stages}" if stages else "")
 
 
 def _table(judge: Mapping[str, Any]) -> Table:

@@ -21,7 +21,7 @@ from support.stores import emptied
 
 from ragwatch.core.tally import Tally
 from ragwatch.stores.postgres.connections import Target
-from ragwatch.stores.postgres.store import PostgresStore
+from ragwatch.stores.postgres.postgres_store import PostgresStore
 
 SEEN = 'ragwatch_requests_seen_total{source="app"}'
 DRAWN = 'ragwatch_samples_drawn_total{route="search"}'
