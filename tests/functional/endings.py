@@ -89,6 +89,7 @@ COMMANDS: dict[str, str] = {
     "plan": "plan --per-day 1000 --probability 1",
     "acknowledge": "acknowledge --url {dead}",
     "open": "open --url {dead}",
+    "status": "status --url {dead}",
     "import": "label --config {config} --annotator a --import labels.jsonl",
     "export": "label --config {config} --annotator a --export -",
     "label": "label --config {config} --annotator a",

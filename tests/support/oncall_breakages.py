@@ -150,6 +150,7 @@ class Breakage(StrEnum):
     STALE = "an old document that the answer follows"
     DANGLING = "citations of contexts that were not retrieved"
     UNCITED = "answers without citations"
+    RENAMED = "contexts under another name"
 
 
 BREAK: Mapping[Breakage, Broken] = {
@@ -189,4 +190,4 @@ BREAK: Mapping[Breakage, Broken] = {
     Breakage.DANGLING: _in_other_words("The {name} opened in {year} [7]. Entry to the {name} costs {price} euros [9]."),
     Breakage.UNCITED: _answer(lambda asked: _right(asked.place)),
 }
-"""What each breakage makes of the contexts and the answer; `SILENCE` makes no row."""
+"""What each breakage makes of the contexts and the answer; `SILENCE` makes no row, `RENAMED` another one."""

@@ -31,10 +31,12 @@ class RealTraffic(Traffic):
         super().__init__(seed)
         self._rows = {route: rows_of(SETS[route]) for route in routes if route in SETS}
 
-    def row(self, route: str, breakage: Breakage | None = None, *, noise: float = 0.1, cites: bool = False) -> str:
+    def row(
+        self, route: str, breakage: Breakage | None = None, *, noise: float = 0.1, cites: bool = False, tenant: str = ""
+    ) -> str:
         """Return one line of a log: a row of the set of the route, or, for other routes, an answer about a place."""
         if route not in self._rows:
-            return super().row(route, breakage, noise=noise, cites=cites)
+            return super().row(route, breakage, noise=noise, cites=cites, tenant=tenant)
         chance, rows = self._chance, self._rows[route]
         self._count += 1
         row, other = chance.sample(rows, 2)

@@ -19,7 +19,7 @@ from functional.daemon import RagwatchProcess
 
 from support.oncall_breakages import Breakage
 from support.oncall_stage import Stage, until
-from support.oncall_traffic import Traffic
+from support.oncall_traffic import BROKEN_TENANT, TENANTS, Traffic
 
 ONCALL, MORNING = "oncall", "morning"
 QUANTITIES = ("faithfulness", "context_precision", "answer_relevancy")
@@ -43,6 +43,7 @@ class Scenario:
         max_answers: Answers of the route after which it must have been told.
         noise: Share of its healthy answers with a sentence that no context supports.
         cites: Whether its healthy answers cite their context.
+        of_tenant: Whether it breaks for one tenant of ten.
     """
 
     route: str
@@ -54,6 +55,7 @@ class Scenario:
     max_answers: int = 0
     noise: float = 0.1
     cites: bool = False
+    of_tenant: bool = False
 
 
 GROSS_SCENARIOS = (
@@ -83,6 +85,8 @@ MORE_SCENARIOS = (
     Scenario("numbers", Breakage.SWAPPED_NUMBER, 0.2, "QualityDrift|QualityBad", stage="generation", max_answers=1000),
     Scenario("few-abstentions", Breakage.ABSTENTION, 0.2, "TrafficDrift", MORNING, max_answers=1000),
     Scenario("empty", Breakage.EMPTY, 0.05, "TrafficDrift", MORNING, max_answers=1000),
+    Scenario("some-empty", Breakage.NO_TEXT, 0.3, "TrafficDrift", MORNING, max_answers=1000),
+    Scenario("tenant", Breakage.INVENTION, 1.0, "SegmentDrift", MORNING, max_answers=1000, of_tenant=True),
     Scenario("silent", Breakage.SILENCE, 1.0, "RouteSilent", MORNING, max_answers=2000),
 )
 _DRIFT = "QualityDrift|QualityBad"
@@ -234,12 +238,13 @@ class Writer:
     def _append(self, scenarios: Iterable[Scenario], *, broken: bool = False) -> None:
         with self._log.open("a", encoding="utf-8") as file:
             for scenario in scenarios:
-                breakage = scenario.breakage if broken and self._traffic.chance(scenario.share) else None
+                tenant = self._traffic.tenant() if scenario.of_tenant else ""
+                broken_now = broken and tenant in ("", BROKEN_TENANT) and self._traffic.chance(scenario.share)
+                breakage = scenario.breakage if broken_now else None
                 if breakage is Breakage.SILENCE:
                     continue
-                file.write(
-                    self._traffic.row(scenario.route, breakage, noise=scenario.noise, cites=scenario.cites) + "\n"
-                )
+                noise, cites = scenario.noise, scenario.cites
+                file.write(self._traffic.row(scenario.route, breakage, noise=noise, cites=cites, tenant=tenant) + "\n")
 
 
 def sections(scenarios: Sequence[Scenario], judge: str, learnt: int = LEARNT) -> dict[str, str]:
@@ -247,6 +252,7 @@ def sections(scenarios: Sequence[Scenario], judge: str, learnt: int = LEARNT) ->
     routes = ", ".join(f"'{scenario.route}'" for scenario in scenarios)
     signals = f"{_SIGNALS}, uncited_answers, dangling_citations" if any(one.cites for one in scenarios) else _SIGNALS
     return {
+        "segments": f"{{tenant: [{', '.join(TENANTS)}]}}" if any(one.of_tenant for one in scenarios) else "{}",
         "routes": f"[{routes}]",
         "judges": f"[{{name: {judge}, kind: lexical}}]",
         "estimates": "{windows: [15m], every: 500ms}",

@@ -29,6 +29,10 @@ _PEOPLE = ("Anna Keller", "Jonas Berg", "Maria Santos", "Peter Novak", "Ruth Han
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday")
 
 
+BROKEN_TENANT = "acme"
+TENANTS = (BROKEN_TENANT, "umbrella")
+
+
 def places() -> tuple[Place, ...]:
     """All places, the same in every run."""
     chance = Random(7)
@@ -59,7 +63,9 @@ class Traffic:
         self._count = 0
         self._seed = seed
 
-    def row(self, route: str, breakage: Breakage | None = None, *, noise: float = 0.1, cites: bool = False) -> str:
+    def row(
+        self, route: str, breakage: Breakage | None = None, *, noise: float = 0.1, cites: bool = False, tenant: str = ""
+    ) -> str:
         """Return one line of a log.
 
         Args:
@@ -67,6 +73,7 @@ class Traffic:
             breakage: What is wrong with the answer; None for a usual one.
             noise: Share of the usual answers with a sentence that no context supports.
             cites: Whether usual answers cite their context.
+            tenant: Who asked; empty for nobody known.
         """
         chance = self._chance
         self._count += 1
@@ -86,12 +93,19 @@ class Traffic:
             "contexts": [{"id": f"place-{hash_of(text)}", "text": text} for text in contexts],
             "answer": answer,
             "route": route,
+            "metadata": {"tenant": tenant} if tenant else {},
         }
+        if breakage is Breakage.RENAMED:
+            row["passages_v2"] = row.pop("contexts")
         return json.dumps(row)
 
     def chance(self, share: float) -> bool:
         """Return true for this share of the calls."""
         return self._chance.random() < share
+
+    def tenant(self) -> str:
+        """Return who asks: every tenth time the tenant whose answers may be broken."""
+        return BROKEN_TENANT if self.chance(0.1) else "umbrella"
 
 
 def hash_of(text: str) -> str:

@@ -5,8 +5,8 @@ deliberate change of what is read or redacted:
 
     PYTHONPATH=tests .venv/bin/python -m support.readings > tests/data/readings/figures.jsonl
 
-Nothing but the standard library, `ragwatch.core` and `ragwatch.judges.lexical` is imported here, so that `BARE` can run
-it under interpreters for which no packages are installed.
+Nothing but the standard library, stdnum, `ragwatch.core`, `ragwatch.redaction` and `ragwatch.judges.lexical` is
+imported here, so that `BARE` can run it under interpreters for which no packages are installed.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+import stdnum
 
 from ragwatch.core.sample import Context, Sample
 from ragwatch.core.scores import score_all
@@ -42,11 +44,14 @@ for name in ("judges", "judges.lexical"):  # without their kinds, which import w
     package = types.ModuleType("ragwatch." + name)
     package.__path__ = [{str(ROOT / "ragwatch")!r} + "/" + name.replace(".", "/")]
     sys.modules["ragwatch." + name] = package
+stdnum = types.ModuleType("stdnum")  # pure Python, the one library of redaction
+stdnum.__path__ = {list(map(str, stdnum.__path__))!r}
+sys.modules["stdnum"] = stdnum
 sys.path[:0] = [{str(ROOT)!r}, {str(ROOT / "tests")!r}]
 from support import readings
 sys.stdout.writelines(readings.lines())
 """
-"""Program for `python -I -S -c`: prints the lines with no package installed."""
+"""Program for `python -I -S -c`: prints the lines with no package installed but stdnum."""
 
 _TABLES = parse(*((ROOT / "ragwatch" / "judges" / "tables" / name).read_text(encoding="utf-8") for name in FILES))
 _DIGITS = 9  # in what lies beyond, C libraries may differ

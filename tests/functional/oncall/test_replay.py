@@ -85,7 +85,11 @@ def watched(
 MUCH_LEARNT = 2000
 """Answers that show an event to be so rare that 5 % of it are noticed soon; by default 5,000 are learnt from."""
 PLAYS = {"at once": (SCENARIOS, 15.0, LEARNT), "gross": (GROSS_SCENARIOS, 15.0, LEARNT)} | {
-    scenario.route: ((scenario, Scenario("quiet")), 40.0, MUCH_LEARNT if scenario.route == "empty" else LEARNT)
+    scenario.route: (
+        (scenario, Scenario("quiet")),
+        40.0,
+        MUCH_LEARNT if scenario.route in ("empty", "tenant") else LEARNT,
+    )
     for scenario in MORE_SCENARIOS
 }
 PLAYS |= {name: (scenarios, 12.0, LEARNT) for name, scenarios in (REAL_SCENARIOS | FURTHER_SCENARIOS).items()}
@@ -120,6 +124,20 @@ def test_quiet_traffic_notifies_nobody(tmp_path: Path) -> None:
             assert told(stage, REPLAY) == []
             time.sleep(1.0)
         assert writer.healthy_answers > LEARNT + 5.0 * QUIET_WINDOWS
+
+
+def test_renamed_fields_page_and_name_the_field(tmp_path: Path) -> None:
+    """A release writes the contexts under another name: records are rejected, which is told once, with the field."""
+    with watched(tmp_path, (Scenario("renamed", Breakage.RENAMED),), 12.0) as (stage, ragwatch, writer):
+        until("all baselines", lambda: sum(name.startswith("ragwatch_drift_alarm{") for name in ragwatch.series()) >= 3)
+        assert told(stage, REPLAY) == []
+        writer.break_everything()
+        pages = until("a page", lambda: [one for one in told(stage, REPLAY) if one.receiver == ONCALL])
+        assert [page.alert for page in pages] == ["RagwatchSourceRejects"]
+        assert "contexts" in pages[0].text
+        writer.mend()
+        until("the end of the page", lambda: stage.ended(ONCALL, REPLAY, "RagwatchSourceRejects"))
+        assert {one.alert for one in told(stage, REPLAY) if one.receiver == ONCALL} == {"RagwatchSourceRejects"}
 
 
 def test_what_cannot_be_seen_tells_nobody_and_is_named(tmp_path: Path) -> None:

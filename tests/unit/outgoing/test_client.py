@@ -30,11 +30,10 @@ PACKAGE = Path(ragwatch.__file__).parent
 BUILDS_CLIENTS = {
     "outgoing/client.py",
     "emit.py",  # the standard library alone, within a user's service; it follows no redirects
-    "commands/client.py",  # of the daemon, at an address that the user gives
-    "commands/acknowledge.py",
+    "commands/api_client.py",  # of the daemon, at an address that the user gives
     "web/serve.py",  # asks the daemon itself whether it serves
     "demo/driver.py",  # the demo's own service
-    "sources/nats/consumer.py",  # a client of NATS
+    "sources/brokers/nats.py",  # a client of NATS
 }
 
 
