@@ -188,7 +188,7 @@ class DriftLoop(ABC, Generic[_S]):
 
     def _update_pauses(self) -> None:
         """Find out which references are not learnt at present, and log where that has changed."""
-        before = {route for _, route in self._pauses}
+        before = {cell[1] for cell in self._pauses}
         reasons = {route: self.paused(route) for route in {cell[1] for cell in self._streams}}
         self._paused_routes = frozenset(route for route, reason in reasons.items() if reason is not None)
         self._pauses = {
@@ -196,7 +196,7 @@ class DriftLoop(ABC, Generic[_S]):
             for cell, stream in self._streams.items()
             if not stream.complete and (reason := reasons[cell[1]]) is not None
         }
-        now = {route: str(reason) for (_, route), reason in self._pauses.items()}
+        now = {cell[1]: str(reason) for cell, reason in self._pauses.items()}
         if paused := {route: reason for route, reason in now.items() if route not in before}:
             self._telemetry.learning_paused(self.kind, paused)
         if resumed := before - set(now):

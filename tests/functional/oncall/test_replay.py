@@ -130,6 +130,7 @@ def test_renamed_fields_page_and_name_the_field(tmp_path: Path) -> None:
     """A release writes the contexts under another name: records are rejected, which is told once, with the field."""
     with watched(tmp_path, (Scenario("renamed", Breakage.RENAMED),), 12.0) as (stage, ragwatch, writer):
         until("all baselines", lambda: sum(name.startswith("ragwatch_drift_alarm{") for name in ragwatch.series()) >= 3)
+        until("a usual share of rejected records", lambda: writer.healthy_answers >= LEARNT + 300)
         assert told(stage, REPLAY) == []
         writer.break_everything()
         pages = until("a page", lambda: [one for one in told(stage, REPLAY) if one.receiver == ONCALL])

@@ -104,6 +104,19 @@ async def test_acknowledging_a_route_is_for_its_segments_too(store: SqliteStore)
     assert (Gauge.SEGMENT_DRIFT_ALARM, CELL) not in loop.gauges()
 
 
+async def test_an_alarm_of_a_route_stops_the_learning_of_its_segments(store: SqliteStore) -> None:
+    """No step fails while the baseline of a value waits for the end of an alarm of the whole route."""
+    settle(store, [("a/b", True)] * 400 + [("acme", True)] * 150)
+    loop = a_loop(store)
+    await loop.step()
+    settle(store, [("a/b", False)] * 60, 550)
+    await loop.step()
+    assert loop.gauges()[Gauge.DRIFT_ALARM, CELL[:2]] == 1.0
+    assert loop.paused("search") is not None
+    settle(store, [("acme", True)] * 20, 610)
+    await loop.step()
+
+
 async def test_only_configured_values_have_detectors_and_not_too_many(store: SqliteStore) -> None:
     """Whatever a log says: `other` has none, and a value beyond the limit is counted."""
     many = replace(ACME, segments=Segments({"tenant": tuple(f"t{n}" for n in range(MAX_SEGMENT_DETECTORS + 5))}))
