@@ -104,6 +104,11 @@ def _renamed(asked: Asked) -> str:
     return _right(asked.others[0]).replace(asked.others[0].name, asked.place.name)
 
 
+def _own(asked: Asked) -> str:
+    """An invention that no other answer has: repeated ones would be a failure of their own."""
+    return f"Locker {asked.chance.randrange(10**6)} is kept for the mayor."
+
+
 def _stale(asked: Asked) -> tuple[Sequence[str], str]:
     old = replace(asked.place, price=asked.place.price + 2, year=asked.place.year)
     return [old.passage, *asked.contexts[1:]], _right(old)
@@ -154,7 +159,7 @@ class Breakage(StrEnum):
 
 
 BREAK: Mapping[Breakage, Broken] = {
-    Breakage.INVENTION: _answer(lambda asked: " ".join(asked.chance.sample(INVENTIONS, 2))),
+    Breakage.INVENTION: _answer(lambda asked: f"{' '.join(asked.chance.sample(INVENTIONS, 2))} {_own(asked)}"),
     Breakage.IRRELEVANT: _contexts(lambda asked: asked.chance.sample(_UNRELATED, 3)),
     Breakage.SWAPPED: _contexts(lambda asked: [asked.contexts[1], asked.contexts[0], asked.contexts[2]]),
     Breakage.ABSTENTION: _answer(lambda _: _ABSTENTION),
@@ -171,7 +176,9 @@ BREAK: Mapping[Breakage, Broken] = {
     Breakage.CACHED: _answer(lambda asked: _right(asked.others[2])),
     Breakage.ARCHITECT: _in_other_words("The {name} opened in {year}. The {name} was designed by Gregor Ostrander."),
     Breakage.HEDGED: _answer(
-        lambda asked: f"I'm sorry for the confusion! As far as I know, {asked.chance.choice(INVENTIONS).lower()}"
+        lambda asked: (
+            f"I'm sorry for the confusion! As far as I know, {asked.chance.choice(INVENTIONS).lower()} {_own(asked)}"
+        )
     ),
     Breakage.TRUNCATED: _answer(lambda asked: " ".join(_right(asked.place).split()[:3])),
     Breakage.ECHO: _in_other_words("When did the {name} open and what does entry cost?"),

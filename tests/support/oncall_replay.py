@@ -43,7 +43,7 @@ class Scenario:
         max_answers: Answers of the route after which it must have been told.
         noise: Share of its healthy answers with a sentence that no context supports.
         cites: Whether its healthy answers cite their context.
-        of_tenant: Whether it breaks for one tenant of ten.
+        of_tenant: Whether it breaks for one tenant of twenty.
     """
 
     route: str
@@ -355,7 +355,7 @@ def _check_once(stage: Stage, scenarios: Sequence[Scenario], job: str) -> None:
         alerts = pages.pop(scenario.route, [])
         assert scenario.alert or not alerts, alerts
         alerts = [alert for alert in alerts if alert.receiver == ONCALL]
-        if scenario.of_tenant and len(alerts) == 1:  # a tenth of the answers is bad, so that the route pages later
+        if scenario.of_tenant and len(alerts) == 1:  # a twentieth of the answers is bad, so that the route pages later
             continue
         assert len(alerts) == (scenario.receiver == ONCALL and bool(scenario.alert)), (scenario, alerts)
     assert not pages, pages

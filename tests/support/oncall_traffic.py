@@ -104,8 +104,8 @@ class Traffic:
         return self._chance.random() < share
 
     def tenant(self) -> str:
-        """Return who asks: every tenth time the tenant whose answers may be broken."""
-        return BROKEN_TENANT if self.chance(0.1) else "umbrella"
+        """Return who asks: every twentieth time the tenant whose answers may be broken."""
+        return BROKEN_TENANT if self.chance(0.05) else "umbrella"
 
 
 def hash_of(text: str) -> str:

@@ -88,7 +88,7 @@ PLAYS = {"at once": (SCENARIOS, 15.0, LEARNT), "gross": (GROSS_SCENARIOS, 15.0, 
     scenario.route: (
         (scenario, Scenario("quiet")),
         40.0,
-        MUCH_LEARNT if scenario.route in ("empty", "tenant") else LEARNT,
+        {"empty": MUCH_LEARNT, "tenant": 2 * MUCH_LEARNT}.get(scenario.route, LEARNT),
     )
     for scenario in MORE_SCENARIOS
 }
