@@ -64,7 +64,7 @@ def _show(view: Mapping[str, Any], address: str) -> None:
         for judge in route["judges"]:
             table = _table(judge)
             console.print(table if table.row_count else f"{escape_line(judge['judge'])}: {judge['why'] or 'no figure'}")
-    for line in _plumbing(view):
+    for line in _sources_and_judges(view):
         console.print(escape_line(line))
 
 
@@ -97,7 +97,7 @@ def _table(judge: Mapping[str, Any]) -> Table:
     return table
 
 
-def _plumbing(view: Mapping[str, Any]) -> Iterator[str]:
+def _sources_and_judges(view: Mapping[str, Any]) -> Iterator[str]:
     """One line for each source and each judge."""
     for source in view["sources"]:
         lag = source["lag_seconds"]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ragwatch.config import Config
+from ragwatch.config import Config, JudgeConfig
 from ragwatch.core.estimators.level import CALIBRATED_LABELS
 from ragwatch.core.sample import OTHER
 from ragwatch.model.quantities import Quantity
@@ -67,10 +67,15 @@ class Failure:
     ways: tuple[Way, ...]
 
 
+def _watcher(config: Config) -> JudgeConfig:
+    """The judge whose scores drift detection reads."""
+    name = config.settings.drift.judge
+    return next((one for one in config.judges if one.place.name == name), config.judges[0])
+
+
 def _watched(quantity: Quantity) -> Need:
     def is_met(config: Config, route: str) -> bool:
-        drift = config.settings.drift
-        judge = next((one for one in config.judges if one.place.name == drift.judge), config.judges[0])
+        drift, judge = config.settings.drift, _watcher(config)
         scored = judge.place.quantities
         return (
             quantity in drift.quantities
@@ -87,9 +92,7 @@ def _watched(quantity: Quantity) -> Need:
 
 
 def _reads_meaning(config: Config, route: str) -> bool:
-    drift = config.settings.drift
-    judge = next((one for one in config.judges if one.place.name == drift.judge), config.judges[0])
-    return judge.kind in ("claude", "openai") and _watched(Quantity.ANSWER_RELEVANCY).is_met(config, route)
+    return _watcher(config).kind in ("claude", "openai") and _watched(Quantity.ANSWER_RELEVANCY).is_met(config, route)
 
 
 def _compared(config: Config, route: str) -> bool:

@@ -27,6 +27,30 @@ from ragwatch.judges.lexical.tables import FittedTables
 _REFERS = re.compile(r"\W*(?:(?:he|she|it|they|this|these|his|her|its|their)\b|the (?P<noun>[^\W\d_]+))", re.IGNORECASE)
 
 _CAPITALISED = re.compile(r"(?<=[\w,] )[^\W\d_a-z][\w'’-]*")  # not the first word of a claim
+NEARLY = 0.6
+"""Recall of a claim in a sentence from which the two are compared: below, they may be about different things."""
+_REACH = 6
+"""Tokens after a negation within which the terms that it denies stand."""
+_TERMS = 2
+"""Number of them that are compared."""
+_NEGATIONS = frozenset({"not", "never", "cannot", "no", "neither", "nor"})
+_CUE = re.compile(
+    r"\b(?:not|never|cannot|no|none|neither|nor|nothing|nobody|nowhere|without|unable|lacks?|lacking|fail\w*"
+    r"|free (?:from|of)|hardly|barely|rarely|seldom|few|unlike|refus\w+|rul\w+ out|declin\w+|avoid\w*|reject\w*"
+    r"|den(?:y|ies|ied)|prevent\w*|prohibit\w*|forbid\w*|bann\w+|unless|except|instead|rather than)\b|n't\b",
+)
+_WEAKENED = frozenset(
+    re.findall(
+        r"\w+",
+        "only just merely necessarily always all every longer more less least fewer earlier later until but matter sure"
+        " doubt yet even mention exclusively solely",
+    )
+)
+"""After a negation, these make a statement of its own: "not only" and "no later than" deny nothing that follows."""
+_INDIRECT = frozenset({"or", "if", "unless", "whether", "although", "though", "why", "because", "when"})
+"""Before a negation in the same clause: "guilty or not guilty", "even if it is not" deny nothing."""
+_BEFORE = 6
+_PAUSE = re.compile(r"[,;:.!?()]")
 
 
 class StatementReading(NamedTuple):
@@ -128,7 +152,9 @@ def misplaced(row: ClaimRow, passages: Sequence[PreparedPassage]) -> bool:
     dates another house to 1890: the context that holds the names of the claim says the same with another number.
     """
     own = {name for name in terms(row.claim.words) if name[0].isdigit()}
-    return any(not own.isdisjoint(_misplaced(text, passages)) for text in {row.claim.words, row.whole.claim.words})
+    return bool(own) and any(
+        not own.isdisjoint(_misplaced(text, passages)) for text in {row.claim.words, row.whole.claim.words}
+    )
 
 
 def _misplaced(claim: str, passages: Sequence[PreparedPassage]) -> AbstractSet[str]:
@@ -148,32 +174,6 @@ def _misplaced(claim: str, passages: Sequence[PreparedPassage]) -> AbstractSet[s
         return frozenset()
     elsewhere = (sentence for passage in passages for sentence in passage.sentences if said - names <= sentence)
     return numbers.difference(*(passage.terms for passage in about)).intersection(frozenset().union(*elsewhere))
-
-
-NEARLY = 0.6
-"""Recall of a claim in a sentence from which the two are compared: below, they may be about different things."""
-_REACH = 6
-"""Tokens after a negation within which the terms that it denies stand."""
-_TERMS = 2
-"""Number of them that are compared."""
-_NEGATIONS = frozenset({"not", "never", "cannot", "no", "neither", "nor"})
-_CUE = re.compile(
-    r"\b(?:not|never|cannot|no|none|neither|nor|nothing|nobody|nowhere|without|unable|lacks?|lacking|fail\w*"
-    r"|free (?:from|of)|hardly|barely|rarely|seldom|few|unlike|refus\w+|rul\w+ out|declin\w+|avoid\w*|reject\w*"
-    r"|den(?:y|ies|ied)|prevent\w*|prohibit\w*|forbid\w*|bann\w+|unless|except|instead|rather than)\b|n't\b",
-)
-_WEAKENED = frozenset(
-    re.findall(
-        r"\w+",
-        "only just merely necessarily always all every longer more less least fewer earlier later until but matter sure"
-        " doubt yet even mention exclusively solely",
-    )
-)
-"""After a negation, these make a statement of its own: "not only" and "no later than" deny nothing that follows."""
-_INDIRECT = frozenset({"or", "if", "unless", "whether", "although", "though", "why", "because", "when"})
-"""Before a negation in the same clause: "guilty or not guilty", "even if it is not" deny nothing."""
-_BEFORE = 6
-_PAUSE = re.compile(r"[,;:.!?()]")
 
 
 @lru_cache(maxsize=1 << 10)
