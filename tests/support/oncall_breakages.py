@@ -198,5 +198,5 @@ BREAK: Mapping[Breakage, Broken] = {
     Breakage.DANGLING: _in_other_words("The {name} opened in {year} [7]. Entry to the {name} costs {price} euros [9]."),
     Breakage.UNCITED: _answer(lambda asked: _right(asked.place)),
 }
-"""What each breakage makes of the contexts and the answer; `SILENCE` makes no row, `RENAMED` another one, `SNAPSHOT` one
-of old documents."""
+"""What each breakage makes of the contexts and the answer; `SILENCE` makes no row, `RENAMED` another one, `SNAPSHOT`
+one of old documents."""
