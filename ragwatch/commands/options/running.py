@@ -17,9 +17,9 @@ class InitArguments(Arguments, work="ragwatch.commands.init:init"):
     """Write a configuration for the log files of a service, test it, and print the scrape job for Prometheus.
 
     Looks at the first records of each LOG (JSONL, gzip too), and asks what they do not tell: which field is the answer,
-    where the state is kept, how many answers the service gives in a day, whether Claude judges some of them. A file
-    that exists is not overwritten. Exit code 1 when the logs cannot be read, or a test of the configuration failed, 3
-    when they are probably read wrongly.
+    where the state is kept, how many answers the service gives in a day, which judge reads them. The judges are listed
+    with what each knows and costs for these logs. A file that exists is not overwritten. Exit code 1 when the logs
+    cannot be read, or a test of the configuration failed, 3 when they are probably read wrongly.
 
     With --print, only the keys of a source that reads the logs are printed (`-` is standard input), with the number of
     records that they read, errors, and the first samples as they are read. Several files may hold parts of the same
@@ -38,6 +38,10 @@ class InitArguments(Arguments, work="ragwatch.commands.init:init"):
     )
     out: Path = option(type=OUT, default="ragwatch.yaml", help="File to write; - to print it only.")
     state: Path | None = option(type=CONFIG, help="Directory for the state; default: ask for it.")
+    judge: str | None = option(
+        type=click.Choice(["lexical", "local", "claude"]),
+        help="The judge; default: ask for it, and without asking a free one.",
+    )
     yes: bool = option(help="Ask nothing and take the defaults.")
     only_print: bool = option("--print", help="Only print how the logs are read, and write nothing.")
 
