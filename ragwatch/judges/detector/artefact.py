@@ -17,6 +17,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from glob import escape
 from pathlib import Path
 from typing import Any
 
@@ -124,20 +125,20 @@ def _small(path: Path) -> bytes:
 
 def _model_file(folder: Path, graph: str | None) -> Path:
     """The graph, else the weights."""
+    if graph is not None and (Path(graph).is_absolute() or ".." in Path(graph).parts):
+        raise DetectorError(f"{graph} is outside its folder; give the graph's name in it")
     names = GRAPHS if graph is None else (graph,)
     found = next((folder / name for name in names if (folder / name).is_file()), None)
     if found is None and graph is None and (folder / WEIGHTS).is_file():
         found = folder / WEIGHTS
     if found is None:
         raise DetectorError(f"{folder} has none of {', '.join((*names, WEIGHTS) if graph is None else names)}")
-    if not found.resolve().is_relative_to(folder.resolve()):
-        raise DetectorError(f"{graph or found.name} is outside its folder; give the graph's name in it")
     return found
 
 
 def _run_files(folder: Path, model: Path) -> list[Path]:
     """The files that decide what is read: config, tokenizer, model, and the data beside a graph."""
-    return [folder / CONFIG, folder / PIECES, model, *sorted(model.parent.glob(f"{model.name}[._]data*"))]
+    return [folder / CONFIG, folder / PIECES, model, *sorted(model.parent.glob(f"{escape(model.name)}[._]data*"))]
 
 
 def _verify(folder: Path, digests: Mapping[str, str]) -> None:

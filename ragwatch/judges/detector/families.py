@@ -64,7 +64,9 @@ class Family:
 
 
 FAMILIES: Mapping[Name, Family] = {
-    "lettucedetect": Family(Reads.ANSWER, 4096, 2048, _QA, _SUMMARY, "passage {number}: {text}", (1, 0)),
+    "lettucedetect": Family(
+        Reads.ANSWER, 4096, 2048, _QA, _SUMMARY, passage="passage {number}: {text}", classes=(1, 0)
+    ),
     "lettucedetect_v2": Family(
         Reads.ANSWER, 8192, 2048, "User request: {question}\n\n{context}", "{context}", classes=(1, 0)
     ),

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from ragwatch.core.sample import Sample
 from ragwatch.errors import RagwatchError
@@ -29,8 +29,8 @@ from ragwatch.judges.lexical.rows import Thresholds
 from ragwatch.ports import JudgeContext
 
 
-class Options(BaseModel):
-    """Settings of a detector.
+class Options(lexical.Options):
+    """Settings of a detector, and those of the lexical judge.
 
     Attributes:
         model: Folder of the model, such as `ragwatch detector fetch` writes.
@@ -38,37 +38,21 @@ class Options(BaseModel):
         graph: Name of the ONNX graph in the folder; None for `model.onnx` or `onnx/model.onnx`.
         max_tokens: Maximum number of tokens of an input; None for that of the family.
         max_model_mb: A larger model (in megabytes) is not loaded.
-        support: Fused probability at which a claim counts as supported.
         contradiction: Probability at which a claim that is not supported counts as contradicted (family `nli`).
-        relevance: Probability at which a context counts as relevant.
         max_pairs: Maximum number of inputs that the model reads of one sample; the rest gets the lexical ruling.
-        max_contexts: A sample with more contexts is left unjudged (`too_large`).
-        max_claims: An answer, or a reference, with more claims (facts) is left unjudged.
-        max_chars: Question, history, answer, reference and contexts with more characters together are left unjudged.
-        max_answer_chars: An answer, or a reference, with more characters is left unjudged.
-        max_question_chars: A sample whose question, or the history before it, has more characters is left unjudged.
         max_seconds: A sample that takes more CPU seconds to read, the model's own included, is left unjudged.
-        concurrency: Maximum number of samples read concurrently, each in a thread; one keeps one core busy.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
+    model_config = ConfigDict(protected_namespaces=())
 
     model: Path
     family: Name | None = None
     graph: str | None = None
     max_tokens: Annotated[int, Field(ge=MIN_TOKENS)] | None = None
     max_model_mb: Annotated[int, Field(ge=1)] = 2000
-    support: Probability = 0.5
     contradiction: Probability = 0.8
-    relevance: Probability = 0.5
     max_pairs: Annotated[int, Field(ge=1)] = 64
-    max_contexts: Annotated[int, Field(ge=1)] = 1000
-    max_claims: Annotated[int, Field(ge=1)] = 500
-    max_chars: Annotated[int, Field(ge=1)] = 1_000_000
-    max_answer_chars: Annotated[int, Field(ge=1)] = 100_000
-    max_question_chars: Annotated[int, Field(ge=1)] = 50_000
     max_seconds: Annotated[float, Field(gt=0.0, le=3600.0)] = 120.0
-    concurrency: Annotated[int, Field(ge=1)] = 1
 
 
 class DetectorJudge(LexicalJudge):
@@ -87,8 +71,7 @@ class DetectorJudge(LexicalJudge):
     kind = "detector"
 
     def __init__(self, options: Options, *, name: str, context: JudgeContext) -> None:
-        shared = options.model_dump(include=set(lexical.Options.model_fields))
-        super().__init__(lexical.Options(**shared), name=name, context=context)
+        super().__init__(options, name=name, context=context)
         self.fallback: str | None = None
         self._pass: DetectorPass | None = None
         lexical_version = f"{self.model}-r{READING_VERSION}"

@@ -122,7 +122,7 @@ class DetectorPass:
         if self._family.reads is Reads.ANSWER:
             rulings = [self._ruling(row, reader.in_answer(row)) for row in rows]
         else:
-            reader.share(len({id(row.whole) for row in rows}))
+            reader.share(len({id(row.whole) for row in rows}) + sum(row.sentence is not None for row in rows))
             rulings = [
                 ruling
                 for _, group in groupby(rows, key=lambda row: id(row.whole))
@@ -244,7 +244,8 @@ class _Reader:
 
     def in_answer(self, row: ClaimRow) -> Reading | None:
         """What a token classifier says of a claim: as much as of its worst token; None if the model did not read."""
-        if self._answer is None:
+        if isinstance(self._answer, LexicalOnlyReason):
+            self.lexical_only[self._answer] += 1
             return None
         start, end = row.claim.start, row.claim.end
         readings = []
@@ -258,16 +259,15 @@ class _Reader:
         return Reading(min(best), None, max(readings, key=lambda one: min(one[0]))[1])
 
     @cached_property
-    def _answer(self) -> list[tuple[list[TokenSignal], tuple[int, ...]]] | None:
-        """The tokens of the answer in each window; None if it is too long for the model."""
-        sample = self._sample
-        read = []
-        for window in self._windows[: self._left]:
+    def _answer(self) -> list[tuple[list[TokenSignal], tuple[int, ...]]] | LexicalOnlyReason:
+        """The tokens of the answer in each window; or why they are not read."""
+        sample, read = self._sample, []
+        if len(self._windows) > self._left:
+            return LexicalOnlyReason.TOO_MANY
+        for window in self._windows:
             self._check()
             tokens = self._model.answer(sample.question, window.texts, sample.answer)
             if tokens is None:
-                self.lexical_only[LexicalOnlyReason.TOO_LONG] += 1
-                return None
+                return LexicalOnlyReason.TOO_LONG
             read.append((tokens, window.ranks))
-        self.lexical_only[LexicalOnlyReason.TOO_MANY] += len(self._windows) - len(read)
         return read

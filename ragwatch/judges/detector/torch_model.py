@@ -35,7 +35,7 @@ class TorchRunner:
     def __init__(self, detector: Detector) -> None:
         torch.set_num_threads(1)
         self._model = _model(detector).eval()
-        self._takes_types = detector.config.get("type_vocab_size", 0) > 1
+        self._takes_types = (detector.config.get("type_vocab_size") or 0) > 1
         self._decodes = detector.name == "minicheck_t5"
 
     def logits(self, inputs: dict[str, list[int]]) -> list[list[float]]:
