@@ -184,7 +184,7 @@ def test_configurations_of_pages_are_valid(monkeypatch: pytest.MonkeyPatch, tmp_
     monkeypatch.setenv("ANTHROPIC_API_KEY", "a key")
     pages = ("README.md", "docs/setup.md", "docs/judges.md", "docs/canaries.md")
     found = [yaml.safe_load(each) for page in pages for each in blocks((ROOT / page).read_text())]
-    assert len(found) == 5
+    assert len(found) == 6
     for each in found:
         parse({**NEEDED, **each}, folder=tmp_path)
 
@@ -198,7 +198,7 @@ def test_what_the_example_shows_as_comments_is_valid(monkeypatch: pytest.MonkeyP
     brokers = [{**each, "name": each["kind"]} for each in shown if each.get("kind") in KINDS]
     judges = [each for each in shown if "name" in each and each["kind"] not in KINDS]
     suites = [{key: each[key] for key in each if key != "file"} for each in shown if "suite" in each]
-    assert (len(brokers), len(judges), len(suites)) == (4, 3, 1)
+    assert (len(brokers), len(judges), len(suites)) == (4, 4, 1)
     judges.insert(0, {"name": "embedded", "kind": "lexical"})
     config = parse({**NEEDED, "sources": brokers, "judges": judges, "canaries": suites}, folder=tmp_path)
     assert [source.kind for source in config.sources] == [each["kind"] for each in brokers]

@@ -128,12 +128,12 @@ def _model_file(folder: Path, graph: str | None) -> Path:
     if graph is not None and (Path(graph).is_absolute() or ".." in Path(graph).parts):
         raise DetectorError(f"{graph} is outside its folder; give the graph's name in it")
     names = GRAPHS if graph is None else (graph,)
-    found = next((folder / name for name in names if (folder / name).is_file()), None)
-    if found is None and graph is None and (folder / WEIGHTS).is_file():
-        found = folder / WEIGHTS
-    if found is None:
+    model = next((folder / name for name in names if (folder / name).is_file()), None)
+    if model is None and graph is None and (folder / WEIGHTS).is_file():
+        model = folder / WEIGHTS
+    if model is None:
         raise DetectorError(f"{folder} has none of {', '.join((*names, WEIGHTS) if graph is None else names)}")
-    return found
+    return model
 
 
 def _run_files(folder: Path, model: Path) -> list[Path]:

@@ -229,11 +229,11 @@ def parse_hashes(text: str) -> dict[str, str]:
     """
     hashes = {}
     for number, line in enumerate(text.splitlines(), 1):
-        found = re.fullmatch(r"([0-9a-fA-F]{64})[ *]{1,2}(?:\./)?(\S+)", line.strip())
-        if found is None and line.strip():
+        match = re.fullmatch(r"([0-9a-fA-F]{64})[ *]{1,2}(?:\./)?(\S+)", line.strip())
+        if match is None and line.strip():
             raise DetectorError(f"--hashes: line {number} is not a SHA-256 and a name, as sha256sum writes them")
-        if found is not None:
-            hashes[found[2]] = found[1].lower()
+        if match is not None:
+            hashes[match[2]] = match[1].lower()
     return hashes
 
 

@@ -154,7 +154,7 @@ class DetectorModel:
     def _plain(self, text: str) -> str:
         """A text of the same length without special tokens, and without lone surrogates, which the library rejects."""
         text = text.encode("utf-8", "replace").decode()
-        return self._specials.sub(lambda found: " " * len(found[0]), text)
+        return self._specials.sub(lambda match: " " * len(match[0]), text)
 
 
 def _runner(detector: Detector) -> Runner:

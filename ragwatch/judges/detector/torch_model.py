@@ -7,12 +7,8 @@ no class there: it is the encoder of FLAN-T5-base with a head, whose first token
 from __future__ import annotations
 
 import os
+from importlib import import_module
 from typing import Any
-
-os.environ["HF_HUB_OFFLINE"] = "1"  # read on import: nothing is looked up
-
-import torch
-import transformers
 
 from ragwatch.judges.detector.artefact import WEIGHTS, Detector
 from ragwatch.judges.detector.families import Reads
@@ -33,7 +29,9 @@ class TorchRunner:
     """A model of `transformers`. It is a `session.Runner`."""
 
     def __init__(self, detector: Detector) -> None:
-        torch.set_num_threads(1)
+        os.environ["HF_HUB_OFFLINE"] = "1"  # read on import: nothing is looked up
+        self._torch = import_module("torch")
+        self._torch.set_num_threads(1)
         self._model = _model(detector).eval()
         self._takes_types = (detector.config.get("type_vocab_size") or 0) > 1
         self._decodes = detector.name == "minicheck_t5"
@@ -41,38 +39,34 @@ class TorchRunner:
     def logits(self, inputs: dict[str, list[int]]) -> list[list[float]]:
         """See `session.Runner`. A decoder starts with token 0, as T5 does."""
         left_out = () if self._takes_types else ("token_type_ids",)
-        feeds = {name: torch.tensor([row]) for name, row in inputs.items() if name not in left_out}
+        feeds = {name: self._torch.tensor([row]) for name, row in inputs.items() if name not in left_out}
         if self._decodes:
-            feeds["decoder_input_ids"] = torch.zeros((1, 1), dtype=torch.long)
-        with torch.inference_mode():
+            feeds["decoder_input_ids"] = self._torch.zeros((1, 1), dtype=self._torch.long)
+        with self._torch.inference_mode():
             logits = self._model(**feeds).logits[0].double()
         return logits.reshape(-1, logits.shape[-1]).tolist()  # type: ignore[no-any-return]
 
 
 def _model(detector: Detector) -> Any:  # noqa: ANN401 - the library's classes are chosen at run time
+    transformers = import_module("transformers")
     if detector.name == "hhem":
-        return _hhem(detector)
+        return _hhem(detector, transformers)
     loads = {
         "minicheck_t5": transformers.AutoModelForSeq2SeqLM,
         Reads.ANSWER: transformers.AutoModelForTokenClassification,
     }
     kind = (
-        loads.get(detector.name)
-        or loads.get(detector.family.reads)
-        or (transformers.AutoModelForSequenceClassification)
+        loads.get(detector.name) or loads.get(detector.family.reads) or transformers.AutoModelForSequenceClassification
     )
     return kind.from_pretrained(detector.folder, local_files_only=True, use_safetensors=True)
 
 
-def _hhem(detector: Detector) -> Any:  # noqa: ANN401 - as above
-    from safetensors.torch import load_file  # noqa: PLC0415 - comes with transformers
-
+def _hhem(detector: Detector, transformers: Any) -> Any:  # noqa: ANN401 - as above
     sizes = {key: detector.config[key] for key in _FLAN_T5_BASE if key in detector.config}
     model = transformers.T5ForTokenClassification(transformers.T5Config(**_FLAN_T5_BASE | sizes, num_labels=2))
-    weights = load_file(detector.folder / WEIGHTS)
+    weights = import_module("safetensors.torch").load_file(detector.folder / WEIGHTS)
     state = {name.removeprefix("t5."): value for name, value in weights.items()}
-    shared = state.get("transformer.shared.weight")
-    if shared is not None:
-        state.setdefault("transformer.encoder.embed_tokens.weight", shared)
-    model.load_state_dict(state)
+    tied = ("transformer.shared.weight", "transformer.encoder.embed_tokens.weight")  # a file may hold one of both
+    words = next(state[name] for name in tied if name in state)
+    model.load_state_dict(dict.fromkeys(tied, words) | state)
     return model
