@@ -8,6 +8,7 @@ from ragwatch.commands.event_loop import run_async
 from ragwatch.commands.options.running import DetectorFetchArguments
 from ragwatch.commands.terminal import escape_line, printable
 from ragwatch.errors import ConfigError
+from ragwatch.judges.detector.artefact import GRAPHS, PIECES
 from ragwatch.judges.detector.fetch import HUB_HOSTS, Hub, RemoteFile, parse_hashes
 from ragwatch.outgoing.addresses import checked_url
 
@@ -37,6 +38,10 @@ async def _fetch(given: DetectorFetchArguments) -> None:
         await hub.fetch(model, given.folder, _show)
     finally:
         await hub.close()
+    if not (given.folder / PIECES).exists():
+        click.echo(f"the model has no {PIECES}: docs/judges.md says where to get one", err=True)
+    if not any((given.folder / name).exists() for name in GRAPHS):
+        click.echo("it has no ONNX graph: export one (docs/judges.md), or install the extra detector-torch", err=True)
     click.echo(f"wrote {given.folder}; use it with {{kind: detector, model: {given.folder}}}", err=True)
 
 

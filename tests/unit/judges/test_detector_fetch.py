@@ -292,6 +292,18 @@ def test_single_files_may_be_asked_for(hub: Hub, tmp_path: Path) -> None:
     assert "is not a file of the model" in fails(hub, tmp_path, "--file", "absent.json")
 
 
+def test_what_a_judge_lacks_is_said(hub: Hub, tmp_path: Path) -> None:
+    """Weights without a graph need torch, and a model without a fast tokenizer needs one."""
+    for name in ("model.onnx", "tokenizer.json"):
+        del hub.rows[name]
+    hub.bodies["model.safetensors"] = b"weights"
+    hub.rows["model.safetensors"] = row_of("model.safetensors", b"weights")
+    said = fetch(hub, tmp_path).stderr
+    assert "has no tokenizer.json" in said
+    assert "has no ONNX graph" in said
+    assert "model.safetensors" in held(tmp_path)
+
+
 def test_what_is_no_model_or_no_hub(hub: Hub, tmp_path: Path) -> None:
     """Each has a message of its own."""
     run = CliRunner().invoke
