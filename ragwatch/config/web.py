@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib.util import find_spec
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
@@ -54,6 +55,12 @@ def _check_trace_url(url: str) -> str:
     return url
 
 
+def _check_mcp(wanted: bool) -> bool:  # noqa: FBT001 - a validator
+    if wanted and find_spec("mcp") is None:
+        raise ValueError("needs the extra `mcp`; run pip install 'ragwatch-exporter[mcp]'")
+    return wanted
+
+
 class TokenOptions(FrozenOptions):
     """A bearer token: what it is called in logs, the token or its hash, and its rights."""
 
@@ -73,6 +80,7 @@ class WebOptions(FrozenOptions):
     open: tuple[RightName, ...] = ()
     users: dict[str, tuple[RightName, ...]] = Field(default_factory=dict)
     tokens: tuple[TokenOptions, ...] = ()
+    mcp: Annotated[bool, AfterValidator(_check_mcp)] = False
 
     @property
     def host(self) -> str:

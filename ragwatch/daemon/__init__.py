@@ -182,6 +182,7 @@ class Daemon:
             prompts=lambda name, record: rebuilt_prompts(self._runtime.judges, name, record),
             forget=self.forget,
             rejudge=rejudge_with(self.in_force, self.store, self.telemetry),
+            mcp=lambda: self._web.mcp,
             receivers=self._receivers,
             policy=RequestPolicy(
                 hosts=lambda: allowed_hosts(host, self._web.external_url, self._web.hosts),

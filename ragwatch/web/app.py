@@ -39,6 +39,7 @@ from ragwatch.web.json_body import json_reply
 from ragwatch.web.label_page import label_page_routes
 from ragwatch.web.labels import LabelService
 from ragwatch.web.last_week import changes_since_last_week
+from ragwatch.web.mcp.door import mcp_routes
 from ragwatch.web.openapi import openapi_routes
 from ragwatch.web.operations import Forget, Rejudge, operation_routes
 from ragwatch.web.overview import overview
@@ -113,6 +114,7 @@ def build_app(  # noqa: PLR0913 - dependencies, by keyword
     audit: AuditRecord | None = None,
     forget: Forget | None = None,
     rejudge: Rejudge | None = None,
+    mcp: Callable[[], bool] = lambda: False,
 ) -> Starlette:
     """Builds the application.
 
@@ -131,6 +133,7 @@ def build_app(  # noqa: PLR0913 - dependencies, by keyword
         audit: Writes one line of the audit log; None for no audit log.
         forget: Erases a person; None for no such endpoint.
         rejudge: Has stored answers read again; None for no such endpoint.
+        mcp: Whether assistants may ask at `/mcp`.
     """
     limit = RequestLimit(threads=PAGE_THREADS, total=PAGE_BYTES, seconds=PATIENCE_SECONDS)
     site = Site(board, store, scope, clock, limit)
@@ -142,6 +145,7 @@ def build_app(  # noqa: PLR0913 - dependencies, by keyword
             *label_page_routes(site, labels, policy.refused),
             *_overview_routes(site, ready),
             *prompt_routes(site, prompts),
+            *mcp_routes(mcp, policy.external),
             *(route for routes in _SITE_ROUTES for route in routes(site)),
         ],
         middleware=_middleware(policy, audit),

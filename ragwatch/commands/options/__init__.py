@@ -35,6 +35,7 @@ SUMMARIES = {
     "demo": "Watch a small RAG service that breaks on demand.",
     "status": "Show on one screen how answers are now.",
     "causes": "Find what failing answers have in common.",
+    "mcp": "Answer an assistant from a running ragwatch.",
     "open": "Print the address of the worst answer.",
     "acknowledge": "Acknowledge drift alarms.",
     "label": "Label answers, or the relevance of contexts.",
@@ -70,6 +71,7 @@ _RUNNING = {
 _LOOKING = {
     "status": looking.StatusArguments,
     "causes": looking.CausesArguments,
+    "mcp": looking.McpArguments,
     "open": looking.OpenArguments,
     "acknowledge": looking.AcknowledgeArguments,
 }
