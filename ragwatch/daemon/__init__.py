@@ -182,13 +182,13 @@ class Daemon:
             prompts=lambda name, record: rebuilt_prompts(self._runtime.judges, name, record),
             forget=self.forget,
             rejudge=rejudge_with(self.in_force, self.store, self.telemetry),
-            mcp=lambda: self._web.mcp,
             receivers=self._receivers,
             policy=RequestPolicy(
                 hosts=lambda: allowed_hosts(host, self._web.external_url, self._web.hosts),
                 external=lambda: self._web.external_url,
                 access=self._access.access,
                 refused=self.telemetry.request_refused,
+                mcp=lambda: self._web.mcp,
             ),
             clock=self._shared.clock,
         )

@@ -114,9 +114,11 @@ class RequestPolicy:
         external: Returns the external URL, None for the address of the request.
         access: Returns who may do what.
         refused: Called with the reason of each refusal: `credentials`, `right`, `rate` or `labels`.
+        mcp: Returns whether assistants are answered at `/mcp`.
     """
 
     hosts: Callable[[], frozenset[str] | None] = lambda: None
     external: Callable[[], str | None] = lambda: None
     access: Callable[[], Access] = lambda: OPEN
     refused: Callable[[str], None] = lambda _: None
+    mcp: Callable[[], bool] = lambda: False

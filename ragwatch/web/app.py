@@ -114,7 +114,6 @@ def build_app(  # noqa: PLR0913 - dependencies, by keyword
     audit: AuditRecord | None = None,
     forget: Forget | None = None,
     rejudge: Rejudge | None = None,
-    mcp: Callable[[], bool] = lambda: False,
 ) -> Starlette:
     """Builds the application.
 
@@ -133,19 +132,17 @@ def build_app(  # noqa: PLR0913 - dependencies, by keyword
         audit: Writes one line of the audit log; None for no audit log.
         forget: Erases a person; None for no such endpoint.
         rejudge: Has stored answers read again; None for no such endpoint.
-        mcp: Whether assistants may ask at `/mcp`.
     """
     limit = RequestLimit(threads=PAGE_THREADS, total=PAGE_BYTES, seconds=PATIENCE_SECONDS)
     site = Site(board, store, scope, clock, limit)
     return Starlette(
         routes=[
             *_process_routes(render, ready),
-            *_post_routes(actions, receivers),
+            *_post_routes(actions, receivers, policy),
             *operation_routes(forget, rejudge),
             *label_page_routes(site, labels, policy.refused),
             *_overview_routes(site, ready),
             *prompt_routes(site, prompts),
-            *mcp_routes(mcp, policy.external),
             *(route for routes in _SITE_ROUTES for route in routes(site)),
         ],
         middleware=_middleware(policy, audit),
@@ -266,9 +263,12 @@ def _middleware(policy: RequestPolicy, audit: AuditRecord | None) -> list[Middle
     ]
 
 
-def _post_routes(actions: Mapping[str, Action], receivers: Callable[[], Receivers]) -> list[Route]:
-    """Routes of actions, and of records that are sent to sources."""
+def _post_routes(
+    actions: Mapping[str, Action], receivers: Callable[[], Receivers], policy: RequestPolicy
+) -> list[Route]:
+    """Routes of actions, of records that are sent to sources, and of assistants."""
     return [
+        *mcp_routes(policy),
         *(Route(path, _receiver(path, receivers), methods=["POST"]) for path in sorted(INGEST_PATHS)),
         *(Route(path, _post_handler(action), methods=["POST"]) for path, action in actions.items()),
         *(Route(path, _post_only, methods=_NOT_GET) for path in actions),

@@ -13,6 +13,8 @@ from ragwatch.web.samples import KEY
 QUESTION_CHARS, ANSWER_CHARS, CONTEXT_CHARS, CLAIM_CHARS = 400, 1000, 300, 240
 EXCERPT_CHARS = 160
 MAX_LIMIT, DEFAULT_LIMIT = 20, 5
+ASKED = ("route", "quantity", "judge", "window", "since", "until")
+FILTERS = ("route", "judge", "stage", "until", "metadata", "context", "top_context", "text")
 _SEARCHED = 100  # answers that are searched for: pages of the reply are parts of these
 _LOW_IS_GOOD = frozenset(map(str, LOW_IS_GOOD))
 
@@ -22,7 +24,7 @@ Line = Mapping[str, Any]
 async def causes(call: Call) -> Line:
     """Return what failing answers have in common."""
     await call.route()
-    query = call.given("route", "quantity", "judge", "window", "since", "until")
+    query = call.given(*ASKED)
     view = await call.read("/causes", query)
     head = {
         "page": call.link("causes", query),
@@ -62,7 +64,7 @@ async def worst_answers(call: Call) -> Line:
     await call.route()
     quantity = call.arguments.get("quantity", str(Quantity.FAITHFULNESS))
     bound = {"above": "0"} if quantity in _LOW_IS_GOOD else {"below": "1"}
-    filters = call.given("route", "judge", "stage", "until", "metadata", "context", "top_context", "text")
+    filters = call.given(*FILTERS)
     query = {**filters, **bound, "quantity": quantity, "sort": "worst", "since": call.arguments.get("since", "24h")}
     view = await call.read("/samples", {**query, "limit": str(_SEARCHED)})
     rows = [("answers", _answer(call, row, quantity)) for row in view["samples"]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
@@ -12,7 +12,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ragwatch.errors import ExternalError
-from ragwatch.web.access import MCP_PATH
+from ragwatch.web.access import MCP_PATH, RequestPolicy
 from ragwatch.web.audit_trail import shown
 from ragwatch.web.forms import replay
 from ragwatch.web.json_body import json_object, json_reply, read_body
@@ -24,22 +24,17 @@ _OK, _NOT_FOUND = 200, 404
 _KEPT_HEADERS = frozenset({b"host"})
 
 
-def mcp_routes(is_on: Callable[[], bool], external: Callable[[], str | None]) -> list[Route]:
-    """The route of the door.
-
-    Args:
-        is_on: Whether it is configured.
-        external: Returns the external URL, None for the address of the request.
-    """
+def mcp_routes(policy: RequestPolicy) -> list[Route]:
+    """The route of the door; the policy says whether it is open."""
 
     async def serve(request: Request) -> ASGIApp:
-        if not is_on():
+        if not policy.mcp():
             return json_reply({"error": "web.mcp: is false; set it to true"}, 404)
         body = await read_body(request)
         json_object(body, "arguments")
         from ragwatch.web.mcp.server import build_server, serve_request  # noqa: PLC0415 - the SDK is large
 
-        server = build_server(reader(request), external() or str(request.base_url))
+        server = build_server(reader(request), policy.external() or str(request.base_url))
 
         async def exchange(scope: Scope, receive: Receive, send: Send) -> None:
             await serve_request(server, scope, replay(body, receive), send)

@@ -96,7 +96,7 @@ TOOLS: Mapping[str, Tool] = MappingProxyType(
             answers.causes,
             "What failing answers have in common: values of metadata, documents, words of questions, times; beyond "
             "chance. Without quantity, failing is any stage at fault.",
-            ("route", "quantity", "judge", "window", "since", "until"),
+            answers.ASKED,
             replies.Causes,
         ),
         "trend": Tool(
@@ -115,10 +115,7 @@ TOOLS: Mapping[str, Tool] = MappingProxyType(
         "worst_answers": Tool(
             answers.worst_answers,
             "The answers with the worst scores of a quantity (faithfulness without one) of the last 24h, or since.",
-            (
-                *("route", "quantity", "judge", "stage", "since", "until"),
-                *("metadata", "context", "top_context", "text", "limit"),
-            ),
+            (*answers.FILTERS, "quantity", "since", "limit"),
             replies.WorstAnswers,
         ),
         "answer": Tool(
