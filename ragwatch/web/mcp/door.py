@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 import orjson
@@ -16,8 +16,10 @@ from ragwatch.web.access import MCP_PATH, RequestPolicy
 from ragwatch.web.audit_trail import shown
 from ragwatch.web.forms import replay
 from ragwatch.web.json_body import json_object, json_reply, read_body
-from ragwatch.web.mcp.calls import Read
 from ragwatch.web.openapi import PREFIX
+
+if TYPE_CHECKING:
+    from ragwatch.web.mcp.calls import Read
 
 _SAMPLE = "/samples/"
 _OK, _NOT_FOUND = 200, 404

@@ -119,7 +119,8 @@ def _drifts(call: Call, drift: Line) -> Iterator[tuple[str, Line]]:
         figures = {"since": row["began"], "before": row["before"], "now": row["mean"], "n": row["answers"]}
         yield _alarm(call, "segment", row["quantity"], row["route"], {**place, **figures})
     for row in (row for row in drift["traffic"] if row["alarm"]):
-        words = call.fence(f"{row['direction'] or 'changed'}; counted above {row['cut']}")
+        above = "" if row["cut"] in (None, "yes") else f", counted above {row['cut']}"
+        words = call.fence(f"{row['direction'] or 'changed'}{above}")
         yield _alarm(call, "traffic", row["signal"], row["route"], {"since": row["since"], "words": words})
     for row in (row for row in drift["judges"] if row["alarm"]):
         yield _alarm(call, "judge", row["judge"], "", {"now": row["flips"], "n": row["read"]})
