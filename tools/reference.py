@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, get_args, get_origin
+from typing import Any, NamedTuple, get_args, get_origin
 
 import click
 from pydantic import BaseModel
@@ -19,7 +19,7 @@ from ragwatch.exporter.catalogue import markdown
 
 HEAD = """# Reference
 
-Written by `tools/readme.py` from the program. Commands say more with `--help`; what each key means stands in
+Written by `tools/readme.py` from the program. Commands say more with `--help`. What most people set stands in
 [config.example.yaml](../config.example.yaml). HTTP routes and who may use them: [security.md](security.md).
 """
 SECTIONS: tuple[tuple[str, str, Mapping[str, Any], type[BaseModel] | None], ...] = (
@@ -61,7 +61,26 @@ def _command(path: tuple[str, ...], command: click.Command) -> Iterator[str]:
 
 
 def _keys() -> Iterator[str]:
-    yield "| key | default |\n|---|---|"
+    yield "| key | default | meaning |\n|---|---|---|"
+    yield from (f"| `{key.path}`{key.note} | {_default(key.field)} | {_cell(key.meaning)} |" for key in keys())
+    yield ""
+
+
+class Key(NamedTuple):
+    """A key of the configuration: its path, the kind that has it as a note, and its field."""
+
+    path: str
+    note: str
+    field: FieldInfo
+
+    @property
+    def meaning(self) -> str:
+        """What it means; empty for a field without a description."""
+        return self.field.description or ""
+
+
+def keys() -> Iterator[Key]:
+    """Yield every key of the configuration that has a value of its own, kind by kind."""
     yield from _fields(Settings, "")
     yield from _fields(SuitePlace, "canaries[].")
     yield from _fields(CanaryItemOptions, "canaries[].items[].")
@@ -70,15 +89,14 @@ def _keys() -> Iterator[str]:
             yield from _fields(common, f"{place}.")
         for name, kind in kinds.items():
             yield from _fields(kind.Options, f"{place}.", f" (`kind: {name}`)")
-    yield ""
 
 
-def _fields(model: type[BaseModel], place: str, note: str = "") -> Iterator[str]:
+def _fields(model: type[BaseModel], place: str, note: str = "") -> Iterator[Key]:
     for name, field in model.model_fields.items():
         inner = _model_of(field.annotation)
         key = f"{place}{field.alias or name}"
         if inner is None:
-            yield f"| `{key}`{note} | {_default(field)} |"
+            yield Key(key, note, field)
         else:
             yield from _fields(inner, f"{key}{_items_of(field.annotation)}.", note)
 

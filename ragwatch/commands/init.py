@@ -214,7 +214,7 @@ def _item(lines: Sequence[str]) -> Iterator[str]:
 
 def _configuration(source: Sequence[str], routes: LogRoutes, answers: _Answers) -> Iterator[str]:
     share = share_of(answers.per_day)
-    yield "# Configuration of ragwatch. config.example.yaml and docs/reference.md list all keys. Editors complete them"
+    yield "# Configuration of ragwatch. docs/reference.md lists all keys. Editors complete them"
     yield "# after `ragwatch config schema > ragwatch.schema.json` if this file begins with the line"
     yield "# yaml-language-server: $schema=ragwatch.schema.json"
     yield ""

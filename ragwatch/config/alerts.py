@@ -54,10 +54,16 @@ AlertName = Annotated[str, AfterValidator(_full_name)]
 class BurnWindows(FrozenOptions):
     """Two windows, and the share of the error budget of 30 days that may be used within the longer one."""
 
-    long: Seconds
-    short: Seconds
-    budget: float = Field(gt=0.0, le=1.0)
-    severity: Literal["critical", "warning"] = "critical"
+    long: Seconds = Field(description="The longer window.")
+    short: Seconds = Field(description="The shorter window, which ends the alert soon after the failures end.")
+    budget: float = Field(
+        gt=0.0,
+        le=1.0,
+        description="Share of the 30-day error budget used in the longer window at which the alert fires.",
+    )
+    severity: Literal["critical", "warning"] = Field(
+        "critical", description="Severity of the alert: critical pages, warning is a ticket."
+    )
 
     @property
     def burn(self) -> BurnRate:
@@ -74,39 +80,85 @@ _LIMITS = Limits()
 class Slo(FrozenOptions):
     """Objective of one quantity: its mean over 30 days (1 - mean if low values are good)."""
 
-    objective: Objective
+    objective: Objective = Field(description="Objective: mean over 30 days (1 - mean where low values are good).")
 
 
 class Alerts(FrozenOptions):
     """Links, windows, objectives and thresholds of the generated Prometheus rules."""
 
-    job: str = Field("ragwatch", pattern=r"^[^\s{}\"'\\]{1,200}$")
-    judge: str | None = None
-    runbooks: Url | None = None
-    dashboards: Url | None = None
-    windows: tuple[Seconds, ...] = Field(WINDOWS, min_length=2)
-    window: Seconds = 3600.0
-    severity: dict[AlertName, Literal["critical", "warning", "info"]] = Field(default_factory=dict)
-    rises: dict[ShareSignal, StrictRatio | None] = Field(default_factory=dict)
-    slos: dict[AnyQuantity, Slo] = Field(default_factory=dict)
-    route_slos: dict[Route, dict[AnyQuantity, Slo | None]] = Field(default_factory=dict, alias="slos.routes")
+    job: str = Field(
+        "ragwatch", pattern=r"^[^\s{}\"'\\]{1,200}$", description="Label `job` under which Prometheus scrapes ragwatch."
+    )
+    judge: str | None = Field(None, description="Judge of thresholds and objectives; null for the default judge.")
+    runbooks: Url | None = Field(None, description="URL of the published deploy/runbooks; null for no links.")
+    dashboards: Url | None = Field(None, description="URL of Grafana; null for no links.")
+    windows: tuple[Seconds, ...] = Field(
+        WINDOWS, min_length=2, description="Recorded windows; texts compare with the longest."
+    )
+    window: Seconds = Field(3600.0, description="Window of the alerts on thresholds and drift.")
+    severity: dict[AlertName, Literal["critical", "warning", "info"]] = Field(
+        default_factory=dict,
+        description=(
+            "Severity by alert instead of the default, such as {QualityDrift: warning}: critical pages, warning "
+            "is a ticket, info notifies nobody."
+        ),
+    )
+    rises: dict[ShareSignal, StrictRatio | None] = Field(
+        default_factory=dict,
+        description=(
+            "Rise of the share of answers with a signal of traffic from which on its alarm pages; null never. The "
+            "default is 0.5 for abstentions, empty and repeated answers, empty retrievals, other_language."
+        ),
+    )
+    slos: dict[AnyQuantity, Slo] = Field(
+        default_factory=dict,
+        description="Objectives (SLOs) by quantity; none by default. Alerts fire on a high burn rate.",
+    )
+    route_slos: dict[Route, dict[AnyQuantity, Slo | None]] = Field(
+        default_factory=dict, alias="slos.routes", description="Objectives by route; null is none."
+    )
     burns: tuple[BurnWindows, ...] = _BURN_WINDOWS
-    samples: int = Field(_LIMITS.samples, ge=2, alias="minimum_samples")
-    hold: Seconds = _LIMITS.hold
-    coverage: StrictRatio = _LIMITS.coverage
-    stale: Seconds = _LIMITS.stale
-    silent: Seconds = _LIMITS.silent
-    lag: Seconds = _LIMITS.lag
-    rejects: StrictRatio = _LIMITS.rejects
-    canaries: Seconds = _LIMITS.canaries
-    failures: StrictRatio = _LIMITS.failures
-    budget: StrictRatio = _LIMITS.budget
-    unquoted: StrictRatio = _LIMITS.unquoted
-    fooled: StrictRatio = _LIMITS.fooled
-    free: Bytes = _LIMITS.free
-    degraded: StrictRatio = _LIMITS.degraded
-    canary_answers: StrictRatio = _LIMITS.canary_answers
-    canary_answers_floor: StrictRatio = _LIMITS.canary_answers_floor
+    samples: int = Field(
+        _LIMITS.samples, ge=2, alias="minimum_samples", description="Minimum effective sample size for quality alerts."
+    )
+    hold: Seconds = Field(_LIMITS.hold, description="`for` duration of most alerts.")
+    coverage: StrictRatio = Field(_LIMITS.coverage, description="Minimum share of the draws that is judged.")
+    stale: Seconds = Field(_LIMITS.stale, description="Maximum age of the newest scored answer.")
+    silent: Seconds = Field(
+        _LIMITS.silent,
+        description=(
+            "Maximum time without a record from a source, or without an answer on a route that usually answers "
+            "then; a quarter of it from 120 answers an hour on."
+        ),
+    )
+    lag: Seconds = Field(_LIMITS.lag, description="Maximum age of the oldest unread record, and of the last digest.")
+    rejects: StrictRatio = Field(
+        _LIMITS.rejects, description="Maximum share of rejected records, and of requests that lack a part."
+    )
+    canaries: Seconds = Field(
+        _LIMITS.canaries, description="Maximum delay of a canary run behind the schedule of its suite."
+    )
+    failures: StrictRatio = Field(_LIMITS.failures, description="Maximum share of failed calls of a judge.")
+    budget: StrictRatio = Field(_LIMITS.budget, description="Minimum share of a judge's budget that remains.")
+    unquoted: StrictRatio = Field(
+        _LIMITS.unquoted, description="Maximum number of supported claims without a quote, per reading."
+    )
+    fooled: StrictRatio = Field(
+        _LIMITS.fooled, description="Maximum share of known-bad answers (`judges[].known_bad`) that a judge accepts."
+    )
+    free: Bytes = Field(
+        _LIMITS.free, description="Minimum free bytes on the disk of the state; see also store.min_free."
+    )
+    degraded: StrictRatio = Field(
+        _LIMITS.degraded, description="Share of degraded canaries of a suite above which that pages."
+    )
+    canary_answers: StrictRatio = Field(
+        _LIMITS.canary_answers, description="Fall of the mean score of canary answers below their median that pages."
+    )
+    canary_answers_floor: StrictRatio = Field(
+        _LIMITS.canary_answers_floor,
+        description="Mean correctness or faithfulness of canary answers below which that pages; 0 for none.",
+    )
 
     @property
     def page_rises(self) -> Mapping[Signal, float]:

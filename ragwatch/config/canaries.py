@@ -55,15 +55,31 @@ def _parse_jitter(value: object) -> object:
 class SuitePlace(FrozenOptions):
     """Options of a canary suite, without its canaries and its probe."""
 
-    suite: Name
-    schedule: Annotated[str, AfterValidator(_check_schedule)] = "*/10 * * * *"
-    jitter: Annotated[float, BeforeValidator(_parse_jitter)] = 30.0
-    at_start: bool = True
-    k: tuple[Annotated[int, Field(ge=1, le=1000)], ...] = Field((1, 3, 5, 10), min_length=1)
-    tau: float = Field(TAU, gt=0.0, le=1.0)
-    similarity: SimilarityMeasure = SimilarityMeasure.LEVENSHTEIN
-    judge: Name | None = None
-    oracle: bool = True
+    suite: Name = Field(description="Name of the suite (label `suite`).")
+    schedule: Annotated[str, AfterValidator(_check_schedule)] = Field(
+        "*/10 * * * *", description="A crontab expression (UTC), or an interval: 10m."
+    )
+    jitter: Annotated[float, BeforeValidator(_parse_jitter)] = Field(
+        30.0, description="Random delay of each run, to spread the load; 0s for none."
+    )
+    at_start: bool = Field(
+        default=True,
+        description=(
+            "Also run at the start (with retries until the service accepts connections), and at a reload that "
+            "changes the suite."
+        ),
+    )
+    k: tuple[Annotated[int, Field(ge=1, le=1000)], ...] = Field(
+        (1, 3, 5, 10), min_length=1, description="Cut-offs; the largest is the number of contexts to retrieve."
+    )
+    tau: float = Field(
+        TAU, gt=0.0, le=1.0, description="Minimum similarity to an expected text, for contexts without id."
+    )
+    similarity: SimilarityMeasure = Field(
+        SimilarityMeasure.LEVENSHTEIN, description="levenshtein, containment (for other chunk boundaries) or tokens."
+    )
+    judge: Name | None = Field(None, description="With a probe of kind rag: the judge of the answers; null for none.")
+    oracle: bool = Field(default=True, description="Also query the service with the expected contexts, if possible.")
 
 
 @dataclass(frozen=True, slots=True)

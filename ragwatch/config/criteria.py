@@ -33,15 +33,17 @@ def _answer(value: object) -> object:
 class ExampleOptions(FrozenOptions):
     """A text for which the answer is known."""
 
-    text: str
-    answer: Annotated[CriterionAnswer, BeforeValidator(_answer)]
+    text: str = Field(description="An answer.")
+    answer: Annotated[CriterionAnswer, BeforeValidator(_answer)] = Field(description="yes, no or does_not_apply.")
 
 
 class CriterionOptions(FrozenOptions):
     """A question about each answer, which LLM judges answer with yes, no, or does not apply."""
 
-    name: Annotated[str, AfterValidator(_check_name)]
-    question: str
+    name: Annotated[str, AfterValidator(_check_name)] = Field(
+        description="Lower-case words with underscores: the name of the quantity; not that of another series."
+    )
+    question: str = Field(description="One line of at most 500 characters; yes is good.")
     examples: tuple[ExampleOptions, ...] = Field((), max_length=MAX_EXAMPLES)
 
     @model_validator(mode="after")

@@ -27,28 +27,64 @@ Tolerance = Annotated[float, Field(ge=0.0, lt=1.0, strict=True)]
 class TrafficDrift(FrozenOptions):
     """Drift detection in signals of all requests, which need no judge."""
 
-    signals: tuple[Signal, ...] = tuple(Signal)
-    requests: int = Field(5000, ge=100)
-    reference: Seconds = DAY
-    tolerance: Tolerance = 0.05
-    false_alarm_every: Seconds = 30 * DAY
+    signals: tuple[Signal, ...] = Field(
+        tuple(Signal),
+        description=(
+            "Signals of all requests, which need no judge; docs/alerts.md says what each is, `alerts.rises` which page."
+        ),
+    )
+    requests: int = Field(
+        5000, ge=100, description="Requests of a complete baseline; alarms are possible from 500 on ..."
+    )
+    reference: Seconds = Field(DAY, description="... and from this time on.")
+    tolerance: Tolerance = Field(
+        0.05, description="Change of a share that is ignored; below .1 and above .9, of its odds."
+    )
+    false_alarm_every: Seconds = Field(30 * DAY, description="At most one false alarm in this time.")
 
 
 class DriftOptions(FrozenOptions):
     """Drift detection in scores."""
 
-    quantities: tuple[AnyQuantity, ...] = tuple(quantity for quantity in Quantity if quantity.row.drift)
-    reference: int = Field(2000, ge=30)
-    reference_time: Seconds = DAY
-    tolerance: Tolerance = 0.02
-    tolerances: dict[AnyQuantity, Tolerance] = Field(default_factory=lambda: dict(TOLERANCES))
-    false_alarm_every: Seconds = 30 * DAY
-    detector: Literal["betting", "cusum", "page_hinkley"] = "betting"
-    threshold: float | None = Field(None, gt=0.0)
-    controls: dict[Name, Name] = Field(default_factory=dict)
-    segments: bool = True
-    judge: Name | None = None
-    bridge: int = Field(200, ge=0, le=MAX_BRIDGE_SAMPLES)
+    quantities: tuple[AnyQuantity, ...] = Field(
+        tuple(quantity for quantity in Quantity if quantity.row.drift),
+        description=(
+            "Quantities whose scores are watched, on every route. An alarm ends when the scores are back, or by "
+            "`ragwatch acknowledge`."
+        ),
+    )
+    reference: int = Field(
+        2000, ge=30, description="Scores of a complete baseline; alarms are possible from 100 on ..."
+    )
+    reference_time: Seconds = Field(
+        DAY, description="... and from this time on, so that it includes the daily pattern."
+    )
+    tolerance: Tolerance = Field(
+        0.02, description="Change of a mean that is ignored; above .9, a change of its odds (.99: .002)."
+    )
+    tolerances: dict[AnyQuantity, Tolerance] = Field(
+        default_factory=lambda: dict(TOLERANCES), description="The same for some quantities, wherever their means are."
+    )
+    false_alarm_every: Seconds = Field(
+        30 * DAY, description="At most one false alarm in this time, of all detectors together."
+    )
+    detector: Literal["betting", "cusum", "page_hinkley"] = Field(
+        "betting", description="betting guarantees that for any distribution; cusum and page_hinkley do not."
+    )
+    threshold: float | None = Field(None, gt=0.0, description="Threshold of cusum and page_hinkley.")
+    controls: dict[Name, Name] = Field(
+        default_factory=dict, description="Control route to compare a route with, such as {search: search_old}."
+    )
+    segments: bool = Field(
+        default=True, description="Values of `segments` have detectors of their own, and half of the false alarms."
+    )
+    judge: Name | None = Field(None, description="Judge of the scores; null for the default judge.")
+    bridge: int = Field(
+        200,
+        ge=0,
+        le=MAX_BRIDGE_SAMPLES,
+        description="Samples that a new judge version reads again, to measure its offset; 0 for none.",
+    )
     traffic: TrafficDrift = TrafficDrift()
 
     @model_validator(mode="after")
@@ -114,12 +150,12 @@ class DriftOptions(FrozenOptions):
 class AnchorsOptions(FrozenOptions):
     """Fixed samples that a judge reads at intervals, to distinguish its own drift from that of the service."""
 
-    file: FilePath
-    judge: Name | None = None
-    every: Seconds = DAY
-    quantity: AnyQuantity = Quantity.FAITHFULNESS
-    at_least: StrictRatio = 1.0
-    false_alarm_every: Seconds = 90 * DAY
+    file: FilePath = Field(description="Samples as in a log, optionally with the label `good: true` or `false`.")
+    judge: Name | None = Field(None, description="Judge that reads them; null for that of `drift`.")
+    every: Seconds = Field(DAY, description="Interval of the readings; also when the version of the judge changes.")
+    quantity: AnyQuantity = Field(Quantity.FAITHFULNESS, description="An answer is good if this quantity ...")
+    at_least: StrictRatio = Field(1.0, description="... is at least this.")
+    false_alarm_every: Seconds = Field(90 * DAY, description="At most one false alarm in this time.")
 
     @model_validator(mode="after")
     def _check(self) -> Self:

@@ -56,18 +56,37 @@ def _check_timeout(seconds: float) -> float:
 class OtlpExportOptions(FrozenOptions):
     """An OTLP/HTTP endpoint that gets the scores of answers whose trace id is known."""
 
-    endpoint: Annotated[str, AfterValidator(_check_endpoint)]
-    headers: Annotated[dict[str, SecretStr], AfterValidator(_check_headers)] = Field(default_factory=dict)
-    logs: bool = True
-    spans: bool = True
-    quantities: tuple[AnyQuantity, ...] | None = Field(None, min_length=1)
-    explanations: bool = False
-    resource: dict[str, str] = Field(default_factory=dict)
-    same_trace: bool = True
-    max_age: Seconds = DAY
-    batch: int = Field(200, ge=1, le=1000)
-    timeout: Annotated[Seconds, AfterValidator(_check_timeout)] = 10.0
-    ca_file: Annotated[str, BeforeValidator(reject_empty_path)] | None = None
+    endpoint: Annotated[str, AfterValidator(_check_endpoint)] = Field(
+        description="Backend that has the traces; /v1/logs and /v1/traces are added."
+    )
+    headers: Annotated[dict[str, SecretStr], AfterValidator(_check_headers)] = Field(
+        default_factory=dict,
+        description='Headers, such as {Authorization: "Bearer ${TOKEN}"}; logs and pages do not show values.',
+    )
+    logs: bool = Field(default=True, description="Send gen_ai.evaluation.result events, one for each score.")
+    spans: bool = Field(
+        default=True, description="Send OpenInference EVALUATOR spans, one for each verdict, linked to the request."
+    )
+    quantities: tuple[AnyQuantity, ...] | None = Field(
+        None, min_length=1, description="Such as [faithfulness, answer_relevancy]; null for all."
+    )
+    explanations: bool = Field(
+        default=False, description="true: send claims of the answer and missing facts, too: texts of your users."
+    )
+    resource: dict[str, str] = Field(
+        default_factory=dict, description="Resource attributes, such as {openinference.project.name: shop}."
+    )
+    same_trace: bool = Field(
+        default=True, description="The span is a child of the request; false: in a trace of its own."
+    )
+    max_age: Seconds = Field(DAY, description="Age of an answer from which its scores are no longer sent.")
+    batch: int = Field(200, ge=1, le=1000, description="Most verdicts in one request.")
+    timeout: Annotated[Seconds, AfterValidator(_check_timeout)] = Field(
+        10.0, description="Time limit of one request, at most 120s."
+    )
+    ca_file: Annotated[str, BeforeValidator(reject_empty_path)] | None = Field(
+        None, description="Certificates to trust instead of the usual ones."
+    )
 
     @model_validator(mode="after")
     def _check_signals(self) -> Self:

@@ -37,8 +37,8 @@ LIVE_DEFAULTS: Mapping[Metric, float] = MappingProxyType(
 class MetricLimitOptions(FrozenOptions):
     """Limit of one metric. The severity defaults to that in `DEFAULTS`, else to `block`."""
 
-    threshold: StrictRatio | None = None
-    severity: GateSeverity | None = None
+    threshold: StrictRatio | None = Field(None, description="Limit of the metric, instead of that in `thresholds`.")
+    severity: GateSeverity | None = Field(None, description="block fails the gate; warn only says so.")
 
 
 def _parse_metric(name: object, info: ValidationInfo) -> Metric:
@@ -70,10 +70,17 @@ Metrics = dict[MetricKey, Annotated[MetricLimitOptions, BeforeValidator(_parse_l
 class GateOptions(FrozenOptions):
     """Conditions under which a version passes; see `core.gate`."""
 
-    minimum_samples: int = Field(30, ge=1)
-    coverage: StrictRatio = 0.9
-    strict: bool = False
-    tolerated_fall: StrictRatio = 0.05
+    minimum_samples: int = Field(
+        30, ge=1, description="Minimum number of scores per metric; fewer are not enough data."
+    )
+    coverage: StrictRatio = Field(0.9, description="Minimum share of the rows that are read and judged.")
+    strict: bool = Field(
+        default=False,
+        description="true: a mean whose interval contains the threshold is not enough data; a level always is.",
+    )
+    tolerated_fall: StrictRatio = Field(
+        0.05, description="Fall since --baseline that need not be ruled out where none is significant."
+    )
     metrics: Metrics = Field(default_factory=dict)
 
     @model_validator(mode="after")

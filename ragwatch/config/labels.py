@@ -19,13 +19,26 @@ Share = Annotated[float, Field(ge=0.0, le=0.9, strict=True)]
 class LabelsOptions(FrozenOptions):
     """Labels by people."""
 
-    fresh: Seconds = 30 * DAY
-    minimum: int = Field(30, ge=10)
-    share_unsure: Share = 0.5
-    double: Share = 0.1
-    per_hour: int = Field(200, ge=1)
-    leave_out: tuple[Name, ...] = ()
-    trusted: tuple[Name, ...] = ()
+    fresh: Seconds = Field(
+        30 * DAY,
+        description="Age from which a label no longer corrects estimates; also the window of the corrected estimates.",
+    )
+    minimum: int = Field(30, ge=10, description="Minimum number of labels for corrected estimates of a quantity.")
+    share_unsure: Share = Field(
+        0.5, description="Share of the samples for annotators that is selected where judges are unsure, or disagree."
+    )
+    double: Share = Field(0.1, description="Share of the samples that a second annotator labels too.")
+    per_hour: int = Field(
+        200, ge=1, description="Labels that a user or token may send per hour; those beyond are refused with 429."
+    )
+    leave_out: tuple[Name, ...] = Field((), description="Annotators whose labels do not count; they are kept.")
+    trusted: tuple[Name, ...] = Field(
+        (),
+        description=(
+            "Annotators without whom no interval is computed again. Otherwise the interval includes the estimates "
+            "without each annotator, so that one person cannot move it away from the truth."
+        ),
+    )
 
     def rules(
         self,

@@ -48,22 +48,60 @@ MAX_WINDOW_SECONDS = 3650 * 86400.0  # with sums of each minute in memory
 class SamplingOptions(FrozenOptions):
     """Inclusion probabilities: which answers are judged."""
 
-    probability: Probability = 0.1
-    routes: dict[str, Probability] = Field(default_factory=dict)
-    stratum: str | None = None
-    strata: dict[str, Probability] = Field(default_factory=dict)
-    trust_canary_mark: bool = False
+    probability: Probability = Field(0.1, description="Share of the answers that is judged (inclusion probability).")
+    routes: dict[str, Probability] = Field(
+        default_factory=dict, description="The share by route, such as {support: 1.0}."
+    )
+    stratum: str | None = Field(
+        None, description="Metadata key whose value is the stratum, such as customer tier or language."
+    )
+    strata: dict[str, Probability] = Field(
+        default_factory=dict, description="The share by stratum; it takes precedence over that by route."
+    )
+    trust_canary_mark: bool = Field(
+        default=False,
+        description=(
+            "true: any value of metadata.canary marks an answer to a canary, which is left out of traffic, so "
+            "that whoever writes it hides an answer. false: only that of the header X-Ragwatch-Canary of our "
+            "probes."
+        ),
+    )
 
 
 class JudgingOptions(FrozenOptions):
     """Limits of the judging loops."""
 
-    timeout: Seconds = 60.0
-    batch: int = Field(32, ge=1, le=1000)
-    max_pending: int = Field(10_000, ge=1)
-    max_age: Seconds = 6 * 3600.0
-    lease: Seconds | None = None
-    shed_above: int | None = Field(None, ge=1)
+    timeout: Seconds = Field(
+        60.0, description="Time limit per sample; a sample that takes longer is unjudged (`timeout`)."
+    )
+    batch: int = Field(32, ge=1, le=1000, description="Draws taken from the queue at once.")
+    max_pending: int = Field(
+        10_000,
+        ge=1,
+        description=(
+            "Pending draws of the default judge above which reading from the sources stops. Other judges with as "
+            "many get a lower probability instead."
+        ),
+    )
+    max_age: Seconds = Field(
+        6 * 3600.0,
+        description="A draw that has been pending for longer (outage, exhausted budget) is unjudged (`expired`).",
+    )
+    lease: Seconds | None = Field(
+        None,
+        description=(
+            "Time after which the draws of a killed worker can be read again (store.kind: postgres), not below "
+            "`timeout`; null for 5m."
+        ),
+    )
+    shed_above: int | None = Field(
+        None,
+        ge=1,
+        description=(
+            "Each time the number of pending draws grows by this amount, the sampling probability is halved. It "
+            "is stored with each draw, so that estimates stay unbiased."
+        ),
+    )
 
     @model_validator(mode="after")
     def _check_lease(self) -> Self:
@@ -96,19 +134,36 @@ class EstimateOptions(FrozenOptions):
     """Windows, intervals and schedule of the estimates."""
 
     windows: Annotated[dict[str, float], BeforeValidator(_parse_windows), AfterValidator(_check_windows)] = Field(
-        default_factory=lambda: {"15m": 900.0, "1h": 3600.0, "1d": 86400.0}
+        default_factory=lambda: {"15m": 900.0, "1h": 3600.0, "1d": 86400.0},
+        description="Sliding windows of the gauges (label `window`).",
     )
-    confidence: float = Field(0.95, gt=0.5, le=0.9999)
-    every: Seconds = 5.0
+    confidence: float = Field(0.95, gt=0.5, le=0.9999, description="Two-sided confidence level of the intervals.")
+    every: Seconds = Field(5.0, description="Interval between two digests: the maximum age of a gauge.")
 
 
 class RetentionOptions(FrozenOptions):
     """Age and size at which verdicts are deleted from the store."""
 
-    days: float = Field(30.0, gt=0.0)
-    failing_days: float = Field(90.0, gt=0.0)
-    bytes: Annotated[Bytes, Field(gt=0)] = 2 * 1024**3
-    trend_days: float = Field(90.0, gt=0.0)
+    days: float = Field(
+        30.0,
+        gt=0.0,
+        description=(
+            "Age in days at which verdicts and their samples are deleted. Labels are kept, without the text of "
+            "the sample."
+        ),
+    )
+    failing_days: float = Field(
+        90.0, gt=0.0, description="The same for verdicts with a faulty stage, and for unjudged draws."
+    )
+    bytes: Annotated[Bytes, Field(gt=0)] = Field(
+        2 * 1024**3,
+        description="Size of the database above which the oldest verdicts are deleted early, good ones first.",
+    )
+    trend_days: float = Field(
+        90.0,
+        gt=0.0,
+        description="Age in days at which the sums that charts are drawn from are deleted. They contain no text.",
+    )
 
 
 def _check_pattern(pattern: str) -> str:
@@ -119,18 +174,41 @@ def _check_pattern(pattern: str) -> str:
 class RedactionRuleOptions(FrozenOptions):
     """A rule of redaction of one's own."""
 
-    name: str = Field(pattern=r"^[a-z][a-z0-9-]{0,40}$")
-    pattern: Annotated[str, AfterValidator(_check_pattern)]
-    checksum: Literal["luhn", "verhoeff", "mod97", "mod11", "mod11_10"] | None = None
-    context: tuple[str, ...] = Field(default=(), max_length=20)
+    name: str = Field(pattern=r"^[a-z][a-z0-9-]{0,40}$", description="Name of the rule, which replacement tokens show.")
+    pattern: Annotated[str, AfterValidator(_check_pattern)] = Field(
+        description="Regular expression without lookaround, backreferences, unbounded or nested repetitions."
+    )
+    checksum: Literal["luhn", "verhoeff", "mod97", "mod11", "mod11_10"] | None = Field(
+        None, description="Checksum that the digits must pass."
+    )
+    context: tuple[str, ...] = Field(
+        default=(), max_length=20, description="One of these words must stand within 60 characters."
+    )
 
 
 class RedactionOptions(FrozenOptions):
     """Redaction of PII and secrets before a text is stored or sent."""
 
-    enabled: bool = True
-    salt: SecretStr | None = None
-    ids: bool = False
+    enabled: bool = Field(
+        default=True,
+        description=(
+            "Replace personal data and secrets before a text is stored or sent. docs/redaction.md lists the "
+            "rules; `ragwatch redact FILE` shows what they take."
+        ),
+    )
+    salt: SecretStr | None = Field(
+        None,
+        description=(
+            "Secret key of the replacement tokens, such as file:salt; without one, short secrets can be guessed. "
+            "Do not change it: with another one the same value becomes another token."
+        ),
+    )
+    ids: bool = Field(
+        default=False,
+        description=(
+            "true: redact ids of samples, contexts and traces too. Links to traces and documents then lead nowhere."
+        ),
+    )
     rules: tuple[RedactionRuleOptions, ...] = Field(default=(), max_length=50)
 
     def redactor(self) -> Redactor | None:
@@ -149,9 +227,21 @@ class RedactionOptions(FrozenOptions):
 class FeedbackOptions(FrozenOptions):
     """Where records have the feedback of users, and what the numbers of ratings mean."""
 
-    field: str = Field("", pattern=r"^([^.]+(\.[^.]+)*)?$")
-    worst: float | None = Field(None, ge=-MAX_NUMBER, le=MAX_NUMBER)
-    best: float | None = Field(None, ge=-MAX_NUMBER, le=MAX_NUMBER)
+    field: str = Field(
+        "",
+        pattern=r"^([^.]+(\.[^.]+)*)?$",
+        description=(
+            "Path of the field with the feedback of users, such as metadata.csat, instead of the usual ones "
+            "(thumbs, rating, stars, task_success ...)."
+        ),
+    )
+    worst: float | None = Field(
+        None,
+        ge=-MAX_NUMBER,
+        le=MAX_NUMBER,
+        description='Worst value on the scale of ratings, such as 1; null: only ratings such as "4/5" are read.',
+    )
+    best: float | None = Field(None, ge=-MAX_NUMBER, le=MAX_NUMBER, description="Best value on that scale, such as 5.")
 
     @model_validator(mode="after")
     def _check_scale(self) -> Self:
@@ -174,37 +264,80 @@ def _check_file(path: Path) -> Path:
 class AuditOptions(FrozenOptions):
     """Log of who has read which sample and who has changed what."""
 
-    file: Annotated[FilePath, AfterValidator(_check_file)] | None = None
+    file: Annotated[FilePath, AfterValidator(_check_file)] | None = Field(
+        None,
+        description=(
+            "File of JSON lines, chained by hashes, without texts: who has read which sample and who has changed "
+            "what. null: none. While it cannot be written, samples are not shown."
+        ),
+    )
 
 
 class EventOptions(FrozenOptions):
     """Events that charts and dashboards mark."""
 
-    metadata: tuple[Annotated[str, Field(min_length=1, max_length=100)], ...] = Field(default=(), max_length=10)
+    metadata: tuple[Annotated[str, Field(min_length=1, max_length=100)], ...] = Field(
+        default=(),
+        max_length=10,
+        description=(
+            "Metadata keys that name a version, such as [release, model]. The first answer with a new value "
+            "becomes an event: at most 20 of one key in a day."
+        ),
+    )
 
 
 class LogOptions(FrozenOptions):
     """Log of ragwatch itself, on stderr."""
 
-    level: Literal["debug", "info", "warning", "error"] = "info"
-    format: Literal["json", "text"] = "json"
+    level: Literal["debug", "info", "warning", "error"] = Field(
+        "info", description="Lowest level of messages in the log of ragwatch itself."
+    )
+    format: Literal["json", "text"] = Field("json", description="json (one object per line) or text.")
 
 
 class Settings(FrozenOptions):
     """All sections of the configuration file except those of kinds."""
 
-    state: FilePath = Path("/var/lib/ragwatch")
+    state: FilePath = Field(
+        Path("/var/lib/ragwatch"),
+        description=(
+            "State directory: database and lock file. Used by one process only (mode 0700), on a local disk, not NFS."
+        ),
+    )
     web: WebOptions = WebOptions()
-    routes: tuple[Route, ...] = ()
+    routes: tuple[Route, ...] = Field(
+        (),
+        description=(
+            'Allowed values of the label `route`; any other route becomes "other", which bounds the number of '
+            "series. A path such as /v1/items/{id} may be a route."
+        ),
+    )
     sampling: SamplingOptions = SamplingOptions()
     judging: JudgingOptions = JudgingOptions()
     estimates: EstimateOptions = EstimateOptions()
     criteria: Criteria = ()
-    segments: SegmentMap = Field(default_factory=dict)
+    segments: SegmentMap = Field(
+        default_factory=dict,
+        description=(
+            "Estimates by values of a metadata key, or of a path such as user.tier: {release: [v1, v2]}. Other "
+            'values count as "other"; an answer without the key is left out. At most 20,000 series.'
+        ),
+    )
     labels: LabelsOptions = LabelsOptions()
-    thresholds: dict[MetricKey, Ratio] = Field(default_factory=lambda: dict(LIVE_DEFAULTS))
+    thresholds: dict[MetricKey, Ratio] = Field(
+        default_factory=lambda: dict(LIVE_DEFAULTS),
+        description=(
+            "Worst acceptable mean of each metric, for pages, alerts and `ragwatch gate`; a maximum for "
+            "contradiction and top_ranked_ignored, which never pages. {} is no threshold."
+        ),
+    )
     route_thresholds: dict[Route, dict[AnyQuantity, Ratio | None]] = Field(
-        default_factory=dict, alias="thresholds.routes"
+        default_factory=dict,
+        alias="thresholds.routes",
+        description=(
+            "Thresholds by route, such as {support: {faithfulness: 0.6}}; they take precedence, and null is none. "
+            "`ragwatch rules --from-baseline` proposes them."
+        ),
     )
     alerts: Alerts = Alerts()
     gate: GateOptions = GateOptions()
@@ -216,7 +349,7 @@ class Settings(FrozenOptions):
     feedback: FeedbackOptions = FeedbackOptions()
     export: ExportOptions = ExportOptions()
     events: EventOptions = EventOptions()
-    drain: Seconds = 10.0
+    drain: Seconds = Field(10.0, description="Time limit for running steps after SIGTERM.")
     audit: AuditOptions = AuditOptions()
     log: LogOptions = LogOptions()
 

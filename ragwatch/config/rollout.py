@@ -32,18 +32,20 @@ def _parse_time(value: object) -> object:
 class OfflineOptions(FrozenOptions):
     """Stage 1: two suites of `canaries`, or two files with the output of `ragwatch canary --json`."""
 
-    a: Text
-    b: Text
-    k: int = Field(10, ge=1, le=1000)
+    a: Text = Field(
+        description="A suite of `canaries`, or an output of `ragwatch canary --json`, with the current variant."
+    )
+    b: Text = Field(description="The same with the other variant.")
+    k: int = Field(10, ge=1, le=1000, description="Cut-off of the comparison.")
 
 
 class JudgedOptions(FrozenOptions):
     """Stage 2: two logs of answers; without them, the stored answers of live traffic."""
 
-    a: Text | None = None
-    b: Text | None = None
-    questions: int = Field(100, ge=1, le=10_000)
-    since: Seconds = 7 * DAY
+    a: Text | None = Field(None, description="A log of answers of the current variant; null for live answers.")
+    b: Text | None = Field(None, description="A log of answers of the other one to the same questions.")
+    questions: int = Field(100, ge=1, le=10_000, description="Number of questions that are compared.")
+    since: Seconds = Field(7 * DAY, description="Age of the oldest live answer that is compared.")
 
     @model_validator(mode="after")
     def _check_sides(self) -> Self:
@@ -61,9 +63,11 @@ def _check_field(value: str) -> str:
 class FeedbackOptions(FrozenOptions):
     """What users say: `user_score` as the daemon has read it, or a field of the metadata and what its numbers mean."""
 
-    field: Annotated[str, AfterValidator(_check_field)]
-    worst: float | None = None
-    best: float | None = None
+    field: Annotated[str, AfterValidator(_check_field)] = Field(
+        description="Path of the user metric, such as metadata.thumbs."
+    )
+    worst: float | None = Field(None, description="Worst value of ratings; null for thumbs.")
+    best: float | None = Field(None, description="Best value of ratings.")
 
     @model_validator(mode="after")
     def _check_scale(self) -> Self:
@@ -83,18 +87,20 @@ def _parse_feedback(value: object) -> object:
 class LiveOptions(FrozenOptions):
     """Stage 3: a share of the live traffic."""
 
-    start: Annotated[float, BeforeValidator(_parse_time)]
-    share: float = Field(0.05, gt=0.0, lt=1.0)
-    margin: Ratio = 0.05
+    start: Annotated[float, BeforeValidator(_parse_time)] = Field(
+        description="When the split of the traffic began; fixed, because the sequences begin there."
+    )
+    share: float = Field(0.05, gt=0.0, lt=1.0, description="Share of the traffic that b gets.")
+    margin: Ratio = Field(0.05, description="Largest loss that is accepted.")
     feedback: Annotated[FeedbackOptions, BeforeValidator(_parse_feedback)] | None = None
 
 
 class RolloutOptions(FrozenOptions):
     """Rollout of the variant `b` in place of `a`; stages without a section are not decided."""
 
-    a: Text
-    b: Text
-    label: Text = "variant"
+    a: Text = Field(description="The current variant: its value of `label` in the metadata of an answer.")
+    b: Text = Field(description="The variant that is to replace it.")
+    label: Text = Field("variant", description="Metadata key of the variant.")
     offline: OfflineOptions | None = None
     judged: JudgedOptions | None = None
     live: LiveOptions | None = None

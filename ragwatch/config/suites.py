@@ -42,9 +42,11 @@ Number = Annotated[float, BeforeValidator(_reject_text)]
 class ExpectedItem(FrozenOptions):
     """One expected context in a file: by id, by text, or both."""
 
-    id: Text | None = None
-    text: Text | None = None
-    grade: Literal["relevant", "highly_relevant"] = "relevant"
+    id: Text | None = Field(None, description="Id of the document.")
+    text: Text | None = Field(None, description="Its text, where contexts have no id.")
+    grade: Literal["relevant", "highly_relevant"] = Field(
+        "relevant", description="relevant or highly_relevant, for NDCG."
+    )
 
 
 def _parse_expected(value: object) -> object:
@@ -58,15 +60,28 @@ def _parse_expected(value: object) -> object:
 class CanaryItemOptions(FrozenOptions):
     """One canary in a file; see `ragwatch.core.canary.definition.Canary` for the meaning of the keys."""
 
-    query: Text
-    expected: tuple[Annotated[ExpectedItem, BeforeValidator(_parse_expected)], ...] = ()
-    name: Text | None = Field(None, max_length=128)
-    category: Category | None = None
-    min_relevance_score: Number | None = None
-    max_relevance_score: Number | None = None
-    min_recall: Number = Field(1.0, gt=0.0, le=1.0)
-    reference: Text | None = None
-    tags: tuple[Text, ...] = ()
+    query: Text = Field(description="The question that is sent.")
+    expected: tuple[Annotated[ExpectedItem, BeforeValidator(_parse_expected)], ...] = Field(
+        (), description="Contexts that answer it: ids, or {id, text, grade}."
+    )
+    name: Text | None = Field(None, max_length=128, description="Name in logs and on pages; null for the query.")
+    category: Category | None = Field(
+        None,
+        description=(
+            "simple_factual (1 or 2 expected contexts), complex_factual (3 to 5), procedural (5 to 10), "
+            "entity_centric (3 to 5), comparative (2 to 4), negative (none), temporal (none until the answer is "
+            "indexed)."
+        ),
+    )
+    min_relevance_score: Number | None = Field(
+        None, description="Minimum score of the retriever for an expected context."
+    )
+    max_relevance_score: Number | None = Field(
+        None, description="For category negative: a passage with this score is wrong; without it, any is."
+    )
+    min_recall: Number = Field(1.0, gt=0.0, le=1.0, description="Recall below which the canary is degraded.")
+    reference: Text | None = Field(None, description="Reference answer, for the correctness of the answer.")
+    tags: tuple[Text, ...] = Field((), description="Words to find it by.")
 
     @property
     def kind(self) -> Category:

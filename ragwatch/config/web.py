@@ -64,23 +64,61 @@ def _check_mcp(wanted: bool) -> bool:  # noqa: FBT001 - a validator
 class TokenOptions(FrozenOptions):
     """A bearer token: what it is called in logs, the token or its hash, and its rights."""
 
-    name: Name
-    token: Annotated[SecretStr, AfterValidator(_check_token)]
-    rights: tuple[RightName, ...]
+    name: Name = Field(description="Name of the token in logs.")
+    token: Annotated[SecretStr, AfterValidator(_check_token)] = Field(
+        description="The token, such as file:PATH, or sha256:HEX for its hash."
+    )
+    rights: tuple[RightName, ...] = Field(description="Rights of whoever sends it.")
 
 
 class WebOptions(FrozenOptions):
     """Address of the HTTP server for metrics, pages and API, and who may do what over it."""
 
-    listen: Annotated[str, AfterValidator(checked_port)] = Field("127.0.0.1:10477", pattern=PATTERN)
-    external_url: str | None = Field(None, pattern=r"^https?://")
-    trace_url: Annotated[str, AfterValidator(_check_trace_url)] | None = None
-    hosts: tuple[Annotated[str, AfterValidator(_check_host)], ...] = ()
-    config_file: FilePath | None = None
-    open: tuple[RightName, ...] = ()
-    users: dict[str, tuple[RightName, ...]] = Field(default_factory=dict)
+    listen: Annotated[str, AfterValidator(checked_port)] = Field(
+        "127.0.0.1:10477",
+        pattern=PATTERN,
+        description=(
+            "Address of /metrics and the pages. At another one than loopback ragwatch starts only with users or "
+            "tokens, or if `open` says what everybody may do."
+        ),
+    )
+    external_url: str | None = Field(
+        None,
+        pattern=r"^https?://",
+        description="URL under which others reach the pages, for links in alerts and the allowed Host header.",
+    )
+    trace_url: Annotated[str, AfterValidator(_check_trace_url)] | None = Field(
+        None, description="Link from an answer to its trace: https://tempo.example.org/trace/{trace_id}."
+    )
+    hosts: tuple[Annotated[str, AfterValidator(_check_host)], ...] = Field(
+        (), description="More names that are allowed in the Host header, such as that of a Kubernetes Service."
+    )
+    config_file: FilePath | None = Field(
+        None,
+        description=(
+            "TLS, users and headers in the format of Prometheus' exporters (`promtool check web-config`). Read "
+            "again when it or a certificate changes."
+        ),
+    )
+    open: tuple[RightName, ...] = Field(
+        (),
+        description=(
+            "Rights of everybody, without credentials: metrics, pages (texts), write, ingest. On loopback without "
+            "users and tokens: all."
+        ),
+    )
+    users: dict[str, tuple[RightName, ...]] = Field(
+        default_factory=dict,
+        description=(
+            "Rights of users of config_file, or of names in client certificates: {prometheus: [metrics]}. Without "
+            "this key every user has all; with it, users without an entry have [metrics]."
+        ),
+    )
     tokens: tuple[TokenOptions, ...] = ()
-    mcp: Annotated[bool, AfterValidator(_check_mcp)] = False
+    mcp: Annotated[bool, AfterValidator(_check_mcp)] = Field(
+        False,  # noqa: FBT003 - the default
+        description="Whether assistants are answered at /mcp, with the right pages; needs the extra `mcp`.",
+    )
 
     @property
     def host(self) -> str:

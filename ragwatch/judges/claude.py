@@ -68,20 +68,21 @@ _THINKING: Mapping[str, ThinkingConfigParam] = {
 
 
 class Options(CallOptions):
-    """Settings of Claude as a judge.
+    """Settings of Claude as a judge."""
 
-    Attributes:
-        effort: Effort of the model; None for its default. Models before Haiku 5 do not accept an effort.
-        thinking: `auto` turns thinking off where the model takes that, so that only the reply is charged, and sends
-            nothing to others; `disabled`, `between_tools` and `adaptive` are sent as they are; None sends nothing.
-        thinking_tokens: Tokens for thinking, in addition to the reply. None: 4,000 unless the model is known not to
-            think.
-    """
-
-    model: str = Field("claude-haiku-5-5", min_length=1)
-    base_url: Url = "https://api.anthropic.com"
-    effort: Literal["low", "medium", "high", "xhigh", "max"] | None = None
-    thinking: Literal["auto", "disabled", "between_tools", "adaptive"] | None = "auto"
+    model: str = Field("claude-haiku-5-5", min_length=1, description="Name of the model.")
+    base_url: Url = Field("https://api.anthropic.com", description="URL of the provider's API.")
+    effort: Literal["low", "medium", "high", "xhigh", "max"] | None = Field(
+        None, description="Effort of the model; null for its default. Models before Haiku 5 do not accept an effort."
+    )
+    thinking: Literal["auto", "disabled", "between_tools", "adaptive"] | None = Field(
+        "auto",
+        description=(
+            "`auto` turns thinking off where the model takes that, so that only the reply is charged, and sends "
+            "nothing to others; `disabled`, `between_tools` and `adaptive` are sent as they are; null sends "
+            "nothing."
+        ),
+    )
 
     @model_validator(mode="after")
     def _check_thinking(self) -> Self:

@@ -159,14 +159,15 @@ def _usage(usage: object) -> Usage | None:
 
 
 class Options(CallOptions):
-    """Settings of a model behind an OpenAI-compatible endpoint.
+    """Settings of a model behind an OpenAI-compatible endpoint."""
 
-    Attributes:
-        temperature: Sampling temperature; None to send none, because many models do not accept one.
-    """
-
-    base_url: Url = "https://api.openai.com/v1"
-    temperature: float | None = Field(None, ge=0.0, le=2.0)
+    base_url: Url = Field("https://api.openai.com/v1", description="URL of the server's API.")
+    temperature: float | None = Field(
+        None,
+        ge=0.0,
+        le=2.0,
+        description="Sampling temperature; null to send none, because many models do not accept one.",
+    )
 
 
 class OpenAI(HttpProvider):

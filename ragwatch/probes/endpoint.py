@@ -74,33 +74,36 @@ HeaderValue = Annotated[SecretStr, AfterValidator(_header_text)]
 
 
 class EndpointOptions(BaseModel):
-    """How to send a request over HTTP. Redirects are not followed, and proxies of the environment are not used.
-
-    Attributes:
-        url: URL. Its host must not resolve to the address of a metadata service.
-        method: HTTP method.
-        headers: Headers, sent unchanged.
-        bearer: Sent as `Authorization: Bearer ...`.
-        params: Added to the query of the URL; texts may contain `{{ query }}` and `{{ k }}`.
-        body: Sent as JSON, with the same placeholders. A text that consists of `{{ k }}` alone becomes a number.
-        timeout: Seconds for the whole exchange, including name resolution and response.
-        verify: Whether the server's certificate is verified.
-        ca_file: PEM file of the certificate authorities; by default those of the system.
-        max_bytes: Maximum size of a response.
-    """
+    """How to send a request over HTTP. Redirects are not followed, and proxies of the environment are not used."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    url: Annotated[str, AfterValidator(_url)]
-    method: Literal["GET", "POST", "PUT"] = "POST"
-    headers: Annotated[dict[str, HeaderValue], AfterValidator(_header_names)] = Field(default_factory=dict)
-    bearer: HeaderValue | None = None
-    params: dict[str, Scalar] = Field(default_factory=dict)
-    body: JsonValue = None
-    timeout: float = Field(10.0, gt=0.0, le=600.0)
-    verify: bool = True
-    ca_file: Path | None = None
-    max_bytes: int = Field(5_000_000, ge=1)
+    url: Annotated[str, AfterValidator(_url)] = Field(
+        description="URL. Its host must not resolve to the address of a metadata service."
+    )
+    method: Literal["GET", "POST", "PUT"] = Field("POST", description="HTTP method.")
+    headers: Annotated[dict[str, HeaderValue], AfterValidator(_header_names)] = Field(
+        default_factory=dict, description="Headers, sent unchanged."
+    )
+    bearer: HeaderValue | None = Field(None, description="Sent as `Authorization: Bearer ...`.")
+    params: dict[str, Scalar] = Field(
+        default_factory=dict,
+        description="Added to the query of the URL; texts may contain `{{ query }}` and `{{ k }}`.",
+    )
+    body: JsonValue = Field(
+        None,
+        description=(
+            "Sent as JSON, with the same placeholders. A text that consists of `{{ k }}` alone becomes a number."
+        ),
+    )
+    timeout: float = Field(
+        10.0, gt=0.0, le=600.0, description="Seconds for the whole exchange, including name resolution and response."
+    )
+    verify: bool = Field(default=True, description="Whether the server's certificate is verified.")
+    ca_file: Path | None = Field(
+        None, description="PEM file of the certificate authorities; by default those of the system."
+    )
+    max_bytes: int = Field(5_000_000, ge=1, description="Maximum size of a response.")
 
     allowed_placeholders: ClassVar[frozenset[str]] = frozenset({"query", "k"})
     required_placeholders: ClassVar[frozenset[str]] = frozenset({"query"})
@@ -155,17 +158,20 @@ Contexts = Annotated[str | dict[Column, str], BeforeValidator(_contexts)]
 
 
 class RetrieverOptions(EndpointOptions):
-    """An endpoint that returns passages.
+    """An endpoint that returns passages."""
 
-    Attributes:
-        contexts: JMESPath of a list of texts, or of objects with `id`, `text`, `score`; or one expression for each of
-            these fields, for responses that return them as separate lists. A row that is null, or has neither id nor
-            text, fails the canary; `hits[?id]` leaves such rows out.
-        score: Meaning of scores: `similarity` (more is better) or `distance` (less is better). Without it scores are
-            displayed but not compared.
-        concurrency: Maximum number of concurrent queries.
-    """
-
-    contexts: Contexts
-    score: Direction | None = None
-    concurrency: int = Field(4, ge=1, le=64)
+    contexts: Contexts = Field(
+        description=(
+            "JMESPath of a list of texts, or of objects with `id`, `text`, `score`; or one expression for each of "
+            "these fields, for responses that return them as separate lists. A row that is null, or has neither "
+            "id nor text, fails the canary; `hits[?id]` leaves such rows out."
+        )
+    )
+    score: Direction | None = Field(
+        None,
+        description=(
+            "Meaning of scores: `similarity` (more is better) or `distance` (less is better). Without it scores "
+            "are displayed but not compared."
+        ),
+    )
+    concurrency: int = Field(4, ge=1, le=64, description="Maximum number of concurrent queries.")

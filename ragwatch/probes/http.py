@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, Self
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from ragwatch.core.canary.definition import Retrieved
 from ragwatch.probes.endpoint import EndpointOptions, Expression, RetrieverOptions
@@ -59,27 +59,25 @@ PRESETS: Mapping[str, Mapping[str, object]] = MappingProxyType(
 
 
 class Embedding(EndpointOptions):
-    """An endpoint that returns the embedding of a query.
+    """An endpoint that returns the embedding of a query."""
 
-    Attributes:
-        vector: JMESPath of the list of numbers in its response.
-    """
-
-    vector: Expression
+    vector: Expression = Field(description="JMESPath of the list of numbers in its response.")
 
     allowed_placeholders: ClassVar[frozenset[str]] = frozenset({"query"})
 
 
 class Options(RetrieverOptions):
-    """Options of a retriever over HTTP.
+    """Options of a retriever over HTTP."""
 
-    Attributes:
-        preset: Defaults for `body`, `contexts` and `score`; see `probes/presets.py` for names.
-        embed: Endpoint that computes embeddings, for retrievers that need one: `body` then contains `{{ vector }}`.
-    """
-
-    preset: str | None = None
-    embed: Embedding | None = None
+    preset: str | None = Field(
+        None, description="Defaults for `body`, `contexts` and `score`; docs/canaries.md names them."
+    )
+    embed: Embedding | None = Field(
+        None,
+        description=(
+            "Endpoint that computes embeddings, for retrievers that need one: `body` then contains `{{ vector }}`."
+        ),
+    )
 
     allowed_placeholders: ClassVar[frozenset[str]] = frozenset({"query", "k", "vector"})
     required_placeholders: ClassVar[frozenset[str]] = frozenset({"query", "vector"})

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
+from pydantic import Field
+
 from ragwatch.core.canary.definition import Failure, Retrieved
 from ragwatch.probes.endpoint import EndpointOptions, Expression, RetrieverOptions
 from ragwatch.probes.expression import ExchangeError, hits_of, text_of
@@ -18,28 +20,21 @@ if TYPE_CHECKING:
 
 
 class OracleEndpoint(EndpointOptions):
-    """Endpoint that answers from given contexts: its `body` contains `{{ contexts }}`, a list of texts.
+    """Endpoint that answers from given contexts: its `body` contains `{{ contexts }}`, a list of texts."""
 
-    Attributes:
-        answer: JMESPath of the answer in the response.
-    """
-
-    answer: Expression
+    answer: Expression = Field(description="JMESPath of the answer in the response.")
 
     allowed_placeholders: ClassVar[frozenset[str]] = frozenset({"query", "contexts"})
     required_placeholders: ClassVar[frozenset[str]] = frozenset({"contexts"})
 
 
 class Options(RetrieverOptions):
-    """Options of a RAG service.
+    """Options of a RAG service."""
 
-    Attributes:
-        answer: JMESPath of the answer in the response.
-        oracle: Endpoint for oracle runs.
-    """
-
-    answer: Expression
-    oracle: OracleEndpoint | None = None
+    answer: Expression = Field(description="JMESPath of the answer in the response.")
+    oracle: OracleEndpoint | None = Field(
+        None, description="Endpoint for oracle runs, which answers from given contexts."
+    )
 
 
 class RagProbe(QueryRunner):

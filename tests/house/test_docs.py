@@ -172,7 +172,7 @@ def test_every_room_of_the_house_is_told_of() -> None:
 
 def blocks(text: str) -> Iterator[str]:
     """Indented paragraphs that begin with a key of the configuration."""
-    sections = "|".join(("judges", "canaries", *Settings.model_fields))
+    sections = "|".join(("sources", "judges", "canaries", *Settings.model_fields))
     for found in re.findall(r"(?m)(?:^ {4,}\S.*\n)+", text):
         shown = textwrap.dedent(found)
         if re.match(rf"(?:{sections}):", shown):
@@ -182,9 +182,9 @@ def blocks(text: str) -> Iterator[str]:
 def test_configurations_of_pages_are_valid(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Each block, put into a minimal configuration, is one that starts."""
     monkeypatch.setenv("ANTHROPIC_API_KEY", "a key")
-    pages = ("README.md", "docs/setup.md", "docs/judges.md", "docs/canaries.md")
+    pages = ("README.md", "docs/setup.md", "docs/judges.md", "docs/canaries.md", "docs/brokers.md")
     found = [yaml.safe_load(each) for page in pages for each in blocks((ROOT / page).read_text())]
-    assert len(found) == 5
+    assert len(found) == 6
     for each in found:
         parse({**NEEDED, **each}, folder=tmp_path)
 
@@ -198,7 +198,7 @@ def test_what_the_example_shows_as_comments_is_valid(monkeypatch: pytest.MonkeyP
     brokers = [{**each, "name": each["kind"]} for each in shown if each.get("kind") in KINDS]
     judges = [each for each in shown if "name" in each and each["kind"] not in KINDS]
     suites = [{key: each[key] for key in each if key != "file"} for each in shown if "suite" in each]
-    assert (len(brokers), len(judges), len(suites)) == (4, 3, 1)
+    assert (len(brokers), len(judges), len(suites)) == (1, 1, 1)
     judges.insert(0, {"name": "embedded", "kind": "lexical"})
     config = parse({**NEEDED, "sources": brokers, "judges": judges, "canaries": suites}, folder=tmp_path)
     assert [source.kind for source in config.sources] == [each["kind"] for each in brokers]

@@ -49,25 +49,19 @@ def test_an_option_of_a_command_is_a_field(tmp_path: Path) -> None:
     assert "| `--shout` | Write in capitals. |" in page
 
 
-def test_a_key_is_a_field_and_a_line_of_the_example(tmp_path: Path) -> None:
-    """The configuration takes it; its schema and docs/reference.md have it."""
-    changes = (
-        (
-            "ragwatch/config/model.py",
-            "    lease: Seconds | None = None\n",
-            "    lease: Seconds | None = None\n    rest: Seconds = 5.0\n",
-        ),
-        ("config.example.yaml", "  lease: null", "  rest: 7s\n  lease: null"),
+def test_a_key_is_a_field(tmp_path: Path) -> None:
+    """The configuration takes it; its schema and docs/reference.md have it with its meaning."""
+    rest = '    rest: Seconds = Field(5.0, description="Time between two batches.")\n'
+    folder = changed_copy(
+        tmp_path, (("ragwatch/config/model.py", "    lease: Seconds | None", f"{rest}    lease: Seconds | None"),)
     )
-    folder = changed_copy(tmp_path, changes)
-    read = (
-        "import pathlib, ragwatch.config as c; print(c.load(pathlib.Path('config.example.yaml')).settings.judging.rest)"
-    )
+    (folder / "short.yaml").write_text("sources: [{kind: push, name: app}]\njudging: {rest: 7s}\n")
+    read = "import pathlib, ragwatch.config as c; print(c.load(pathlib.Path('short.yaml')).settings.judging.rest)"
     assert run_python(folder, "-c", read) == "7.0\n"
     schema = json.loads(run_ragwatch(folder, "config", "schema"))
-    assert "rest" in schema["$defs"]["JudgingOptions"]["properties"]
+    assert schema["$defs"]["JudgingOptions"]["properties"]["rest"]["description"] == "Time between two batches."
     page = run_python(folder, "-c", "from tools.reference import reference; print(reference())")
-    assert "| `judging.rest` | `5.0` |" in page
+    assert "| `judging.rest` | `5.0` | Time between two batches. |" in page
 
 
 def test_a_label_of_a_series_is_named_once_and_given_where_it_is_counted(tmp_path: Path) -> None:

@@ -32,31 +32,36 @@ Probability = Annotated[float, Field(gt=0.0, lt=1.0)]
 
 
 class Options(BaseModel):
-    """Settings of the embedded judge.
-
-    Attributes:
-        support: Probability at which a claim counts as supported.
-        relevance: Probability at which a context counts as relevant.
-        max_contexts: A sample with more contexts is left unjudged (`too_large`).
-        max_claims: An answer, or a reference, with more claims (facts) is left unjudged.
-        max_chars: Question, history, answer, reference and contexts with more characters together are left unjudged.
-        max_answer_chars: An answer, or a reference, with more characters is left unjudged.
-        max_question_chars: A sample whose question, or the history before it, has more characters is left unjudged.
-        max_seconds: A sample that takes more CPU seconds to read is left unjudged.
-        concurrency: Maximum number of samples read concurrently, each in a thread; more than one gains little.
-    """
+    """Settings of the embedded judge."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    support: Probability = 0.5
-    relevance: Probability = 0.5
-    max_contexts: Annotated[int, Field(ge=1)] = 1000
-    max_claims: Annotated[int, Field(ge=1)] = 500
-    max_chars: Annotated[int, Field(ge=1)] = 1_000_000
-    max_answer_chars: Annotated[int, Field(ge=1)] = 100_000
-    max_question_chars: Annotated[int, Field(ge=1)] = 50_000
-    max_seconds: Annotated[float, Field(gt=0.0, le=3600.0)] = 2.0
-    concurrency: Annotated[int, Field(ge=1)] = 1
+    support: Probability = Field(0.5, description="Probability at which a claim counts as supported.")
+    relevance: Probability = Field(0.5, description="Probability at which a context counts as relevant.")
+    max_contexts: Annotated[int, Field(ge=1)] = Field(
+        1000, description="A sample with more contexts is left unjudged (`too_large`)."
+    )
+    max_claims: Annotated[int, Field(ge=1)] = Field(
+        500, description="An answer, or a reference, with more claims (facts) is left unjudged."
+    )
+    max_chars: Annotated[int, Field(ge=1)] = Field(
+        1_000_000,
+        description=(
+            "Question, history, answer, reference and contexts with more characters together are left unjudged."
+        ),
+    )
+    max_answer_chars: Annotated[int, Field(ge=1)] = Field(
+        100_000, description="An answer, or a reference, with more characters is left unjudged."
+    )
+    max_question_chars: Annotated[int, Field(ge=1)] = Field(
+        50_000, description="A sample whose question, or the history before it, has more characters is left unjudged."
+    )
+    max_seconds: Annotated[float, Field(gt=0.0, le=3600.0)] = Field(
+        2.0, description="A sample that takes more CPU seconds to read is left unjudged."
+    )
+    concurrency: Annotated[int, Field(ge=1)] = Field(
+        1, description="Maximum number of samples read concurrently, each in a thread; more than one gains little."
+    )
 
 
 class LexicalJudge:

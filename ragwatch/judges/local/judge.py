@@ -29,40 +29,61 @@ from ragwatch.ports import JudgeContext
 
 
 class Options(BaseModel):
-    """Settings of the local judge.
-
-    Attributes:
-        support: Probability at which a claim counts as supported; None for the fitted one.
-        contradiction: Probability at which a claim that is not supported counts as contradicted; None for the fitted
-            one.
-        relevance: Probability at which a context counts as relevant.
-        weights: Folder of another model that `training/` has made; None for the one in the package `ragwatch-reader`.
-        max_pairs: Maximum number of pairs of a claim and evidence that the model reads of one sample; the rest gets the
-            lexical ruling. It bounds the time of a sample: some 10 ms per pair.
-        max_contexts: A sample with more contexts is left unjudged (`too_large`).
-        max_claims: An answer, or a reference, with more claims (facts) is left unjudged.
-        max_chars: Question, history, answer, reference and contexts with more characters together are left unjudged.
-        max_answer_chars: An answer, or a reference, with more characters is left unjudged.
-        max_question_chars: A sample whose question, or the history before it, has more characters is left unjudged.
-        max_seconds: A sample that takes more CPU seconds to read is left unjudged; the model's own, which `max_pairs`
-            bounds, do not count.
-        concurrency: Maximum number of samples read concurrently, each in a thread; one keeps one core busy.
-    """
+    """Settings of the local judge."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    support: Probability | None = None
-    contradiction: Probability | None = None
-    relevance: Probability = 0.5
-    weights: Path | None = None
-    max_pairs: Annotated[int, Field(ge=1)] = 256
-    max_contexts: Annotated[int, Field(ge=1)] = 1000
-    max_claims: Annotated[int, Field(ge=1)] = 500
-    max_chars: Annotated[int, Field(ge=1)] = 1_000_000
-    max_answer_chars: Annotated[int, Field(ge=1)] = 100_000
-    max_question_chars: Annotated[int, Field(ge=1)] = 50_000
-    max_seconds: Annotated[float, Field(gt=0.0, le=3600.0)] = 2.0
-    concurrency: Annotated[int, Field(ge=1)] = 1
+    support: Probability | None = Field(
+        None, description="Probability at which a claim counts as supported; null for the fitted one."
+    )
+    contradiction: Probability | None = Field(
+        None,
+        description=(
+            "Probability at which a claim that is not supported counts as contradicted; null for the fitted one."
+        ),
+    )
+    relevance: Probability = Field(0.5, description="Probability at which a context counts as relevant.")
+    weights: Path | None = Field(
+        None,
+        description=(
+            "Folder of another model that `training/` has made; null for the one in the package `ragwatch-reader`."
+        ),
+    )
+    max_pairs: Annotated[int, Field(ge=1)] = Field(
+        256,
+        description=(
+            "Maximum number of pairs of a claim and evidence that the model reads of one sample; the rest gets "
+            "the lexical ruling. It bounds the time of a sample: some 10 ms per pair."
+        ),
+    )
+    max_contexts: Annotated[int, Field(ge=1)] = Field(
+        1000, description="A sample with more contexts is left unjudged (`too_large`)."
+    )
+    max_claims: Annotated[int, Field(ge=1)] = Field(
+        500, description="An answer, or a reference, with more claims (facts) is left unjudged."
+    )
+    max_chars: Annotated[int, Field(ge=1)] = Field(
+        1_000_000,
+        description=(
+            "Question, history, answer, reference and contexts with more characters together are left unjudged."
+        ),
+    )
+    max_answer_chars: Annotated[int, Field(ge=1)] = Field(
+        100_000, description="An answer, or a reference, with more characters is left unjudged."
+    )
+    max_question_chars: Annotated[int, Field(ge=1)] = Field(
+        50_000, description="A sample whose question, or the history before it, has more characters is left unjudged."
+    )
+    max_seconds: Annotated[float, Field(gt=0.0, le=3600.0)] = Field(
+        2.0,
+        description=(
+            "A sample that takes more CPU seconds to read is left unjudged; the model's own, which `max_pairs` "
+            "bounds, do not count."
+        ),
+    )
+    concurrency: Annotated[int, Field(ge=1)] = Field(
+        1, description="Maximum number of samples read concurrently, each in a thread; one keeps one core busy."
+    )
 
 
 class LocalJudge(LexicalJudge):

@@ -28,21 +28,18 @@ _MILLION = 1_000_000
 
 
 class Rates(BaseModel):
-    """Prices in US dollars per million tokens.
-
-    Attributes:
-        input: Tokens sent.
-        output: Tokens received.
-        cache_read: Tokens sent that the provider had cached; by default the price of `input`.
-        cache_write: Tokens sent that the provider caches; by default the price of `input`.
-    """
+    """Prices in US dollars per million tokens."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    input: Dollars
-    output: Dollars
-    cache_read: Dollars | None = None
-    cache_write: Dollars | None = None
+    input: Dollars = Field(description="Tokens sent.")
+    output: Dollars = Field(description="Tokens received.")
+    cache_read: Dollars | None = Field(
+        None, description="Tokens sent that the provider had cached; by default the price of `input`."
+    )
+    cache_write: Dollars | None = Field(
+        None, description="Tokens sent that the provider caches; by default the price of `input`."
+    )
 
     def of(self, usage: Usage) -> float:
         """US dollars for these tokens."""
