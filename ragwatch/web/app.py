@@ -39,7 +39,7 @@ from ragwatch.web.json_body import json_reply
 from ragwatch.web.label_page import label_page_routes
 from ragwatch.web.labels import LabelService
 from ragwatch.web.last_week import changes_since_last_week
-from ragwatch.web.mcp.door import mcp_routes
+from ragwatch.web.mcp.endpoint import mcp_routes
 from ragwatch.web.openapi import openapi_routes
 from ragwatch.web.operations import Forget, Rejudge, operation_routes
 from ragwatch.web.overview import overview

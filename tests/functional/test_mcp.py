@@ -38,7 +38,7 @@ def streams(address: str, **environment: str) -> Client:
 
 
 @pytest.mark.servers
-async def test_both_doors_of_a_real_daemon(tmp_path: Path) -> None:
+async def test_both_ways_to_ask_a_real_daemon(tmp_path: Path) -> None:
     """Every tool answers over standard streams and over HTTP with a token, and none without."""
     web = f"{{listen: '127.0.0.1:0', mcp: true, tokens: [{{name: me, token: {TOKEN}, rights: [pages, metrics]}}]}}"
     config = write_config(tmp_path, web=web)

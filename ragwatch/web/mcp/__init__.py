@@ -1,1 +1,1 @@
-"""The door for assistants (Model Context Protocol): read-only tools over the replies of `/api/v1`."""
+"""Read-only tools for assistants (Model Context Protocol) over the replies of `/api/v1`."""

@@ -1,7 +1,7 @@
 """Fences foreign texts in replies to assistants: questions, answers, documents, and every name that others choose.
 
 Who writes a question or a document may write instructions for an assistant into it. Such a text stands between two
-marks that are drawn anew for each reply, and cannot hold them itself.
+marks that are drawn for each reply, and cannot hold them itself.
 """
 
 from __future__ import annotations

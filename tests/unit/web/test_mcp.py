@@ -1,4 +1,4 @@
-"""The door for assistants: every tool, who may call it, small replies, and foreign texts that stay data."""
+"""Tools for assistants at `/mcp`: every tool, who may call it, small replies, and foreign texts that stay data."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def hostile(store: Store) -> tuple[Snapshot, str]:
 
 
 def an_app(store: Store | None, snapshot: Snapshot | None = None, **parts: Any) -> Any:
-    """The application with its door."""
+    """The application, which answers assistants."""
     board = Board()
     board.publish(snapshot or small())
     given = {"scope": lambda: SCOPE, "clock": lambda: AT, "policy": POLICY, **parts}
@@ -275,7 +275,7 @@ async def _status(app: Any, **parts: Any) -> int:
     ("token", "status"),
     [(None, 401), ("wrong", 401), ("metrics", 403), ("write", 403), ("ingest", 403), ("pages", 200)],
 )
-async def test_the_door_needs_the_right_pages(token: str | None, status: int, store: SqliteStore) -> None:
+async def test_the_endpoint_needs_the_right_pages(token: str | None, status: int, store: SqliteStore) -> None:
     """Who may not read pages may call nothing; who may read them needs no other right."""
     refused: list[str] = []
     app = an_app(store, policy=replace(POLICY, access=lambda: ACCESS, refused=refused.append))
@@ -292,7 +292,7 @@ async def test_every_tool_with_the_right_pages_alone(store: SqliteStore) -> None
         assert len(await replies(client, last.key)) >= len(CALLS)
 
 
-async def test_what_the_door_refuses(store: SqliteStore) -> None:
+async def test_what_the_endpoint_refuses(store: SqliteStore) -> None:
     """Foreign names and origins, other methods, large and broken bodies; and everything while it is not configured."""
     app = an_app(store, policy=replace(POLICY, hosts=lambda: allowed_hosts("127.0.0.1", None)))
     assert await _status(app) == 200

@@ -1,4 +1,4 @@
-"""The door `/mcp`: tools over HTTP on the port of the pages, with the right `pages`. It reads through the API."""
+"""The endpoint `/mcp`: tools over HTTP on the port of the pages, with the right `pages`. It reads through the API."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _KEPT_HEADERS = frozenset({b"host"})
 
 
 def mcp_routes(policy: RequestPolicy) -> list[Route]:
-    """The route of the door; the policy says whether it is open."""
+    """The route; the policy says whether it answers."""
 
     async def serve(request: Request) -> ASGIApp:
         if not policy.mcp():
