@@ -203,6 +203,10 @@ class ApiClient:
                 "--url"
             ) from error
 
+    def read(self, path: str, query: Mapping[str, str | None]) -> Mapping[str, Any]:
+        """Return the reply at a path below `/api/v1`; an empty one where there is none of this name."""
+        return self._request(f"/api/v1{path}?{query_of(query)}".rstrip("?"), absent={})
+
     def overview(self, window: str | None) -> Mapping[str, Any]:
         """Return the data of the overview page; None selects its default window."""
         return self._request(f"/api/v1/snapshot?{query_of({'window': window})}".rstrip("?"))

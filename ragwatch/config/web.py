@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib.util import find_spec
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
@@ -52,6 +53,12 @@ def _check_trace_url(url: str) -> str:
             f"is not an address with {TRACE_MARK} once after the host; write https://traces.example.org/{TRACE_MARK}"
         )
     return url
+
+
+def _check_mcp(wanted: bool) -> bool:  # noqa: FBT001 - a validator
+    if wanted and find_spec("mcp") is None:
+        raise ValueError("needs the extra `mcp`; run pip install 'ragwatch-exporter[mcp]'")
+    return wanted
 
 
 class TokenOptions(FrozenOptions):
@@ -108,6 +115,10 @@ class WebOptions(FrozenOptions):
         ),
     )
     tokens: tuple[TokenOptions, ...] = ()
+    mcp: Annotated[bool, AfterValidator(_check_mcp)] = Field(
+        False,  # noqa: FBT003 - the default
+        description="Whether assistants are answered at /mcp, with the right pages; needs the extra `mcp`.",
+    )
 
     @property
     def host(self) -> str:

@@ -188,6 +188,7 @@ class Daemon:
                 external=lambda: self._web.external_url,
                 access=self._access.access,
                 refused=self.telemetry.request_refused,
+                mcp=lambda: self._web.mcp,
             ),
             clock=self._shared.clock,
         )

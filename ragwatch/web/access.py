@@ -12,6 +12,7 @@ HEALTH_PATHS = frozenset({"/-/healthy", "/-/ready"})
 INGEST_PATHS = frozenset({"/v1/samples", "/v1/traces", "/v1/logs", "/v1/feedback"})
 TASKS_PATH = "/v1/labels/tasks"
 LABEL_PATH = "/label"
+MCP_PATH = "/mcp"
 STATIC = "/static/"
 
 
@@ -41,6 +42,8 @@ def required_rights(method: str, path: str) -> frozenset[Right]:
         return _REQUIRED[Right.METRICS]
     if path in INGEST_PATHS:
         return _REQUIRED[Right.INGEST]
+    if path == MCP_PATH:  # a POST whose tools only read
+        return _REQUIRED[Right.PAGES]
     if path == TASKS_PATH:  # a POST that returns texts
         return _REQUIRED[Right.PAGES] | _REQUIRED[Right.WRITE]
     return _REQUIRED[Right.PAGES if method in SAFE_METHODS else Right.WRITE]
@@ -111,9 +114,11 @@ class RequestPolicy:
         external: Returns the external URL, None for the address of the request.
         access: Returns who may do what.
         refused: Called with the reason of each refusal: `credentials`, `right`, `rate` or `labels`.
+        mcp: Returns whether assistants are answered at `/mcp`.
     """
 
     hosts: Callable[[], frozenset[str] | None] = lambda: None
     external: Callable[[], str | None] = lambda: None
     access: Callable[[], Access] = lambda: OPEN
     refused: Callable[[str], None] = lambda _: None
+    mcp: Callable[[], bool] = lambda: False

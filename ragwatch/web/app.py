@@ -39,6 +39,7 @@ from ragwatch.web.json_body import json_reply
 from ragwatch.web.label_page import label_page_routes
 from ragwatch.web.labels import LabelService
 from ragwatch.web.last_week import changes_since_last_week
+from ragwatch.web.mcp.endpoint import mcp_routes
 from ragwatch.web.openapi import openapi_routes
 from ragwatch.web.operations import Forget, Rejudge, operation_routes
 from ragwatch.web.overview import overview
@@ -137,7 +138,7 @@ def build_app(  # noqa: PLR0913 - dependencies, by keyword
     return Starlette(
         routes=[
             *_process_routes(render, ready),
-            *_post_routes(actions, receivers),
+            *_post_routes(actions, receivers, policy),
             *operation_routes(forget, rejudge),
             *label_page_routes(site, labels, policy.refused),
             *_overview_routes(site, ready),
@@ -262,9 +263,12 @@ def _middleware(policy: RequestPolicy, audit: AuditRecord | None) -> list[Middle
     ]
 
 
-def _post_routes(actions: Mapping[str, Action], receivers: Callable[[], Receivers]) -> list[Route]:
-    """Routes of actions, and of records that are sent to sources."""
+def _post_routes(
+    actions: Mapping[str, Action], receivers: Callable[[], Receivers], policy: RequestPolicy
+) -> list[Route]:
+    """Routes of actions, of records that are sent to sources, and of assistants."""
     return [
+        *mcp_routes(policy),
         *(Route(path, _receiver(path, receivers), methods=["POST"]) for path in sorted(INGEST_PATHS)),
         *(Route(path, _post_handler(action), methods=["POST"]) for path, action in actions.items()),
         *(Route(path, _post_only, methods=_NOT_GET) for path in actions),

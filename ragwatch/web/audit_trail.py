@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ragwatch.audit import known_fields
 from ragwatch.errors import StoreError
-from ragwatch.web.access import INGEST_PATHS
+from ragwatch.web.access import INGEST_PATHS, MCP_PATH, TASKS_PATH
 from ragwatch.web.authentication import USER
 
 ANONYMOUS = "anonymous"
@@ -98,7 +98,7 @@ class AuditTrail:
         record(
             actor=scope.get(USER, ANONYMOUS),
             address=None if client is None else client[0],
-            action="read" if scope["method"] in _SAFE_METHODS or path == "/v1/labels/tasks" else "write",
+            action="read" if scope["method"] in _SAFE_METHODS or path in (TASKS_PATH, MCP_PATH) else "write",
             keys=list(dict.fromkeys([*([sample[1]] if (sample := _SAMPLE.fullmatch(path)) else []), *keys])),
             method=scope["method"],
             path=path if _OWN_PATHS.fullmatch(path) else "/samples" if _SAMPLE.fullmatch(path) else "other",

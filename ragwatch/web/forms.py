@@ -55,7 +55,7 @@ class FormGuard:
             if cookie != given or not hmac.compare_digest(sent.encode(), token.encode()):
                 await _REFUSED(scope, receive, send)
                 return
-            receive = _replay(body or b"", receive)
+            receive = replay(body or b"", receive)
 
         async def send_with_cookie(message: Message) -> None:
             if message["type"] == "http.response.start" and cookie != given and FORM_TOKEN in scope:
@@ -94,8 +94,8 @@ async def _read(receive: Receive) -> bytes | None:
             return bytes(body)
 
 
-def _replay(body: bytes, receive: Receive) -> Receive:
-    """Returns a `receive` that returns the body first."""
+def replay(body: bytes, receive: Receive) -> Receive:
+    """Returns a `receive` that returns the body of a request first, which has been read already."""
     waiting = [body]
 
     async def receive_again() -> Message:

@@ -90,6 +90,7 @@ COMMANDS: dict[str, str] = {
     "acknowledge": "acknowledge --url {dead}",
     "open": "open --url {dead}",
     "status": "status --url {dead}",
+    "mcp": "mcp --url {dead}",
     "import": "label --config {config} --annotator a --import labels.jsonl",
     "export": "label --config {config} --annotator a --export -",
     "label": "label --config {config} --annotator a",

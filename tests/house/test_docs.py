@@ -184,7 +184,7 @@ def test_configurations_of_pages_are_valid(monkeypatch: pytest.MonkeyPatch, tmp_
     monkeypatch.setenv("ANTHROPIC_API_KEY", "a key")
     pages = ("README.md", "docs/setup.md", "docs/judges.md", "docs/canaries.md", "docs/brokers.md")
     found = [yaml.safe_load(each) for page in pages for each in blocks((ROOT / page).read_text())]
-    assert len(found) == 6
+    assert len(found) == 7
     for each in found:
         parse({**NEEDED, **each}, folder=tmp_path)
 

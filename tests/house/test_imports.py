@@ -37,6 +37,8 @@ LIBRARIES: Mapping[str, tuple[str, ...]] = {
     ),
     "jinja2": ("ragwatch.web.pages",),
     "jmespath": ("ragwatch.formats.expressions", "ragwatch.probes.expression"),
+    "mcp": ("ragwatch.web.mcp.server",),
+    "mcp_types": ("ragwatch.web.mcp.server",),
     "nats": ("ragwatch.sources.brokers.nats",),
     "numpy": ("ragwatch.judges.detector.session", "ragwatch.judges.local.session"),
     "onnxruntime": ("ragwatch.judges.detector.session", "ragwatch.judges.local.session"),

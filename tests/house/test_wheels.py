@@ -54,6 +54,7 @@ def test_the_wheel_of_ragwatch_is_small_and_holds_no_model(tmp_path: Path) -> No
             f"ragwatch_exporter-{__version__}.data/data/share/man/man1/ragwatch.1"
         ]
         assert sum(entry.compress_size for entry in wheel.infolist()) < MAX_BASE_BYTES
+        assert "ragwatch/web/mcp/runbooks/RagwatchQualityDrift.md" in wheel.namelist()
         name, dependencies = metadata(wheel)
     assert name == "ragwatch-exporter"
     (reader,) = (line for line in dependencies if line.startswith("ragwatch-reader"))

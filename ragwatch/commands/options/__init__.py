@@ -36,6 +36,7 @@ SUMMARIES = {
     "detector": "Download a model for a judge.",
     "status": "Show on one screen how answers are now.",
     "causes": "Find what failing answers have in common.",
+    "mcp": "Answer an assistant from a running ragwatch.",
     "open": "Print the address of the worst answer.",
     "acknowledge": "Acknowledge drift alarms.",
     "label": "Label answers, or the relevance of contexts.",
@@ -71,6 +72,7 @@ _RUNNING = {
 _LOOKING = {
     "status": looking.StatusArguments,
     "causes": looking.CausesArguments,
+    "mcp": looking.McpArguments,
     "open": looking.OpenArguments,
     "acknowledge": looking.AcknowledgeArguments,
 }

@@ -28,6 +28,22 @@ class StatusArguments(Arguments, work="ragwatch.commands.status:status"):
     as_json: bool = option("--json", help="Print the data of the page as JSON.")
 
 
+class McpArguments(Arguments, work="ragwatch.commands.mcp:mcp"):
+    """Answer an assistant on standard input and output (Model Context Protocol) from a running ragwatch.
+
+    Its tools only read, over HTTP (right `pages`): status, alarms, causes, trend, compare_windows, worst_answers,
+    answer, canaries, what_cannot_page. Needs the extra `mcp`. It ends with its input.
+    """
+
+    url: str | None = option(
+        metavar="URL", help="Address of the running ragwatch; default: that of --config, else http://127.0.0.1:10477."
+    )
+    path: Path | None = option(
+        "--config", type=CONFIG, help="Configuration file (YAML), which names the address; default: the usual one."
+    )
+    token_file: Path | None = TOKEN_FILE
+
+
 class CausesArguments(Arguments, work="ragwatch.commands.causes:causes"):
     """Find what failing answers have in common: slices of stored answers that fail more than the rest.
 
