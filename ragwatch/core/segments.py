@@ -23,7 +23,7 @@ _MINUTE, _QUARTER, _MAX_BY_MINUTE = 60.0, 900.0, 7200.0
 
 
 class StepMeasure(StrEnum):
-    """What is measured of a retrieval step: its share of the used contexts, and the unused share of what it returned."""
+    """What is measured of a retrieval step: its share of the used contexts, and the unused part of its own."""
 
     USED = "used"
     IGNORED = "ignored"

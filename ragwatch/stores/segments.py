@@ -32,7 +32,7 @@ SUMMED = (  # the limit of the inner statement also keeps SQLite from decoding a
     f" {_WHERE} {_NEWEST}) m GROUP BY m.value, m.step"
 )
 STEPPED = (
-    f"SELECT CAST(v.scores AS text), {_STEP}, 1.0 / v.probability, v.stage {_WHERE}"  # noqa: S608 - constants
+    f"SELECT CAST(v.scores AS text), {_STEP}, 1.0 / v.probability, v.stage {_WHERE}"
     f" AND CAST(v.scores AS text) LIKE :mark {_NEWEST}"
 )
 _EARLY = 1e-6  # of a step: rounding must not move the first answer of a step into the one before

@@ -48,6 +48,7 @@ from ragwatch.web.request_limit import MIB, BusyError, RequestLimit
 from ragwatch.web.route_page import route_routes
 from ragwatch.web.samples_page import sample_routes
 from ragwatch.web.scope import PageScope
+from ragwatch.web.segments_page import segment_routes
 from ragwatch.web.streamed_samples import sample_json, samples_json
 from ragwatch.web.trends_page import trend_routes
 
@@ -246,7 +247,7 @@ def _search_routes(site: Site) -> list[Route]:
 
 _SITE_ROUTES = (
     *(_search_routes, sample_routes, download_routes, drift_routes, acknowledge_routes, route_routes),
-    *(trend_routes, change_routes, cause_routes, openapi_routes),
+    *(segment_routes, trend_routes, change_routes, cause_routes, openapi_routes),
 )
 
 

@@ -245,6 +245,83 @@ class SegmentTable(TypedDict):
     rows: Sequence[SegmentRow]
 
 
+class SegmentFigure(TypedDict):
+    """A mean or a change; `own` is what the answers of the value alone say, where it is drawn toward the route's."""
+
+    value: float
+    low: float
+    high: float
+    own: float | None
+
+
+class SegmentPoint(TypedDict):
+    """A step of the trend of a value."""
+
+    start: Time
+    mean: float | None
+    n: Count
+
+
+class SegmentValue(TypedDict):
+    """The figures of a value of a segment; `answers` is how many there were before sampling, as far as known."""
+
+    value: str
+    level: SegmentFigure | None
+    bad: bool
+    change: SegmentFigure | None
+    moved: Annotated[str, Also(enum=["worse", "better"])] | None
+    n: Count
+    n_before: Count
+    judged: Count
+    answers: float
+    failing: Share | None
+    failed: Count
+    stage: StageName | None
+    of_stage: Count
+    alarm: bool
+    samples: str | None
+    points: Sequence[SegmentPoint]
+
+
+class SegmentAlarm(TypedDict):
+    """An active drift alarm about a value of the segment."""
+
+    quantity: str
+    value: str
+
+
+class Segment(TypedDict):
+    """The page of a segment; `known` is false if there is none of this key."""
+
+    version: str
+    known: bool
+    error: str | None
+    segment: str
+    segments: Sequence[str]
+    at: Time | None
+    now: Time
+    route: str
+    routes: Sequence[str]
+    window: str
+    windows: Sequence[str]
+    judge: str
+    quantity: str
+    quantities: Sequence[str]
+    lower_is_better: bool | None
+    threshold: float | None
+    sort: str
+    mean: SegmentFigure | None
+    since: Time
+    begin: Time
+    until: Time
+    complete: bool
+    alarms: Sequence[SegmentAlarm]
+    count: Count
+    page: Count
+    pages: Count
+    values: Sequence[SegmentValue]
+
+
 class Route(TypedDict):
     """The page of a route; `known` is false if there is none of this name."""
 

@@ -1,4 +1,4 @@
-"""Means of groups with few answers: intervals hold for the share that they promise, and no group moves without others."""
+"""Means of groups with few answers: intervals hold for the promised share; no group moves without others."""
 
 from __future__ import annotations
 
