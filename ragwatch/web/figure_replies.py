@@ -200,6 +200,7 @@ class Snapshot(TypedDict):
     judges: Sequence[JudgeCounts]
     failing: Sequence[FailingAnswer]
     unpaged: Sequence[str]
+    segments: Sequence[str]
 
 
 class LevelRow(TypedDict):
@@ -305,6 +306,7 @@ class Segment(TypedDict):
     window: str
     windows: Sequence[str]
     judge: str
+    judges: Sequence[str]
     quantity: str
     quantities: Sequence[str]
     lower_is_better: bool | None

@@ -38,6 +38,7 @@ class SegmentRequest:
 
     Attributes:
         route: The route.
+        judge: The judge.
         window: Name of the window.
         quantity: The score; of retrieval steps a `StepMeasure`.
         sort: Order of the values.
@@ -45,6 +46,7 @@ class SegmentRequest:
     """
 
     route: str = ""
+    judge: str = ""
     window: str = ""
     quantity: str = ""
     sort: Sort = Sort.CHANGE
@@ -96,7 +98,7 @@ def _with_shapes(shown: Segment) -> dict[str, object]:
     """The data with lines in SVG on one scale, and the addresses of other views of the page."""
     means = [point["mean"] for row in shown["values"] for point in row["points"] if point["mean"] is not None]
     scale, axis = Scale.around(means), TimeAxis(0, 2 * SIDE, 1)
-    kept = {name: shown[name] for name in ("route", "window", "quantity", "sort")}
+    kept = {name: shown[name] for name in ("route", "judge", "window", "quantity", "sort")}
 
     def line(points: Sequence[SegmentPoint]) -> str:
         heights = (None if point["mean"] is None else scale.height(point["mean"]) for point in points)
@@ -123,7 +125,7 @@ def segment(
         now: Seconds since the epoch.
 
     Raises:
-        ParameterError: There is no such route, window or quantity.
+        ParameterError: There is no such route, judge, window or quantity.
     """
     latest = snapshot or Snapshot(at=now)
     routes, windows = routes_of(latest, scope), list(windows_of(snapshot, scope))
@@ -135,7 +137,8 @@ def segment(
     alarms = [labels for gauge, labels in _alarms(latest) if gauge and labels[1:3] == (route, key)]
     first = alarms[0][0] if alarms else ""
     quantity = _chosen("quantity", wanted.quantity or first, quantities)
-    judge = next(iter(dict.fromkeys((*scope.judges, *latest.judges))), "")
+    judges = list(dict.fromkeys((*scope.judges, *latest.judges)))
+    judge = _chosen("judge", wanted.judge, judges)
     version = latest.judges.get(judge, ("", ""))[1]
     begin, until = period_of(latest.at, span_of(window) or 3600.0)
     limit = MAX_STEP_ANSWERS if is_step else MAX_ANSWERS
@@ -164,6 +167,7 @@ def segment(
         "window": window,
         "windows": windows,
         "judge": judge,
+        "judges": judges,
         "quantity": quantity,
         "quantities": list(map(str, quantities)),
         "lower_is_better": values.low_is_good,

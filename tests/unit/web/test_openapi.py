@@ -35,7 +35,10 @@ from ragwatch.web.openapi import PATH, document
 from ragwatch.web.samples import JSON_PARAMETERS, ParameterError, json_query_of
 from ragwatch.web.trends_page import TrendRequest
 
-SCOPE = PageScope(("app",), ("search",), (JUDGE,), ("1h",), {"faithfulness": 0.7}, ("docs",), criteria=("is_polite",))
+SCOPE = replace(
+    PageScope(("app",), ("search",), (JUDGE,), ("1h",), {"faithfulness": 0.7}, ("docs",), criteria=("is_polite",)),
+    segments={"release": ("v1",)},
+)
 BAD = a_draw("bad", at=AT - 60, metadata={"release": "v2"})
 LABEL = Label(BAD.key, "ann", AT, {Quantity.FAITHFULNESS: 0.0}, (), 0.5, "wrong", owner="ann", without={"bob": 0.5})
 
