@@ -35,6 +35,7 @@ from ragwatch.web.entity_tags import EntityTags
 from ragwatch.web.figure_replies import FailingAnswer, Snapshot
 from ragwatch.web.forms import FormGuard
 from ragwatch.web.guard import HEADERS, NO_STORE, RequestGuard
+from ragwatch.web.incident import incident_routes
 from ragwatch.web.json_body import json_reply
 from ragwatch.web.label_page import label_page_routes
 from ragwatch.web.labels import LabelService
@@ -247,7 +248,7 @@ def _search_routes(site: Site) -> list[Route]:
 
 _SITE_ROUTES = (
     *(_search_routes, sample_routes, download_routes, drift_routes, acknowledge_routes, route_routes),
-    *(segment_routes, trend_routes, change_routes, cause_routes, openapi_routes),
+    *(segment_routes, incident_routes, trend_routes, change_routes, cause_routes, openapi_routes),
 )
 
 

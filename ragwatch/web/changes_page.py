@@ -171,7 +171,9 @@ def change_routes(site: Site) -> list[Route]:
     ]
 
 
-def changes(wanted: ChangeRequest, store: Store | None, scope: PageScope, *, now: float) -> tuple[Changes, int]:
+def changes(
+    wanted: ChangeRequest, store: Store | None, scope: PageScope, *, now: float, seconds: int | None = None
+) -> tuple[Changes, int]:
     """Builds the data of the page, and the status of the response.
 
     Args:
@@ -179,8 +181,9 @@ def changes(wanted: ChangeRequest, store: Store | None, scope: PageScope, *, now
         store: Store of the trends; None for none.
         scope: Names in the configuration.
         now: Seconds since the epoch.
+        seconds: Length of either side; None for that of the request.
     """
-    sides = sides_of(wanted.at, SPANS[wanted.span], now=now)
+    sides = sides_of(wanted.at, SPANS[wanted.span] if seconds is None else seconds, now=now)
     judge = "" if wanted.suite else wanted.judge or next(iter(scope.judges), "")
     rows: list[ChangeRow] = []
     events: list[RecordedEvent] = []

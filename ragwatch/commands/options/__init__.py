@@ -35,6 +35,7 @@ SUMMARIES = {
     "demo": "Watch a small RAG service that breaks on demand.",
     "status": "Show on one screen how answers are now.",
     "causes": "Find what failing answers have in common.",
+    "incident": "Write an incident as a file, for a ticket.",
     "open": "Print the address of the worst answer.",
     "acknowledge": "Acknowledge drift alarms.",
     "label": "Label answers, or the relevance of contexts.",
@@ -70,6 +71,7 @@ _RUNNING = {
 _LOOKING = {
     "status": looking.StatusArguments,
     "causes": looking.CausesArguments,
+    "incident": looking.IncidentArguments,
     "open": looking.OpenArguments,
     "acknowledge": looking.AcknowledgeArguments,
 }

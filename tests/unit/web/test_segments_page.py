@@ -129,7 +129,7 @@ async def test_a_value_with_few_answers_is_drawn_toward_its_route_and_says_so(st
     assert (tiny["change"]["own"], tiny["moved"]) == (-0.5, None)
     assert -0.5 < tiny["change"]["value"] < 0.0
     body = (await get(store, "/segments/tenant?window=1h", scope=SCOPE, snapshot=SNAPSHOT)).text
-    assert "2 answers alone: 0.50" in Reading(body).text
+    assert "its answers alone: 0.50" in Reading(body).text
 
 
 async def test_few_values_are_not_drawn(store: SqliteStore) -> None:
