@@ -35,6 +35,7 @@ STEPPED = (
     f"SELECT CAST(v.scores AS text), {_STEP}, 1.0 / v.probability, v.stage {_WHERE}"
     f" AND CAST(v.scores AS text) LIKE :mark {_NEWEST}"
 )
+_NO_SCORES, _FAULT_NAMES = Addends(), tuple(map(str, FAULTS))
 _EARLY = 1e-6  # of a step: rounding must not move the first answer of a step into the one before
 
 
@@ -56,10 +57,9 @@ class SegmentsComponent(Component):
 
 def _sums_of(row: Row) -> SegmentSums:
     value, step, n, w, wx, w2, w2x, w2x2, w3, w4, answers, weight, staged, failing, *faults = row
-    scores = Addends(int(n), *map(float, (w, wx, w2, w2x, w2x2, w3, w4))) if n else Addends()
-    counts = dict(zip(map(str, FAULTS), map(int, faults), strict=True))
-    text = None if value is None else str(value)
-    return SegmentSums(text, int(step), scores, int(answers), weight, staged or 0.0, failing or 0.0, counts)
+    scores = Addends(n, w, wx, w2, w2x, w2x2, w3, w4) if n else _NO_SCORES
+    counts = dict(zip(_FAULT_NAMES, faults, strict=True)) if failing else {}
+    return SegmentSums(value, step, scores, answers, weight, staged or 0.0, failing or 0.0, counts)
 
 
 def _of_steps(rows: Sequence[Row], measure: StepMeasure) -> list[SegmentSums]:

@@ -28,7 +28,7 @@ from ragwatch.web.samples import METADATA_PREFIX
 
 LITTLE = 50.0
 """Effective number of answers below which a value is drawn toward the mean of its route."""
-SIDE = 8  # steps of the trend before the window, and within
+SIDE = 5  # steps of the trend before the window, and within
 
 
 class Sort(StrEnum):
@@ -43,12 +43,17 @@ class Sort(StrEnum):
 
 @dataclass(slots=True)
 class _Value:
-    """Sums of a value: of the window, of the time before, and of each step; counts are of the window."""
+    """Sums of a value: of the window, of the time before, and of each step; counts are of the window.
+
+    `level` and `moved` are what its own answers say of the mean and of its change; None without answers.
+    """
 
     value: str
     now: Addends = field(default_factory=Addends)
     before: Addends = field(default_factory=Addends)
     steps: dict[int, Addends] = field(default_factory=dict)
+    level: Noisy | None = None
+    moved: Noisy | None = None
     answers: int = 0
     weight: float = 0.0
     staged: float = 0.0
@@ -63,7 +68,8 @@ class _Value:
             self.weight += row.weight
             self.staged += row.staged
             self.failing += row.failing
-            self.faults.update(row.faults)
+            if row.faults:
+                self.faults.update(row.faults)
 
     def sum_up(self) -> None:
         """Add the steps up, once all are there."""
@@ -89,6 +95,12 @@ class _Common:
     def of(cls, groups: Iterable[Noisy], centre: float) -> _Common:
         known = list(groups)
         return cls(centre, variance_between(known, centre) if all(one.variance > 0.0 for one in known) else None)
+
+    def mean(self, group: Noisy | None, *, little: bool) -> float | None:
+        """The mean to show of a group, for the order of the values."""
+        if group is None or self.between is None or not little:
+            return None if group is None else group.value
+        return drawn(group, self.centre, self.between)
 
 
 class Values:
@@ -121,20 +133,17 @@ class Values:
         self.low_is_good = None if is_used else lower
         self._query, self._confidence = query, confidence
         self._now = Addends.total([one.now for one in by_value.values()])
-        self._before = Addends.total([one.before for one in by_value.values()])
-        self._least_now, self._least_before = (
-            score_variance(whole) if whole.n else 0.0 for whole in (self._now, self._before)
-        )
-        self._level = _Common.of((self._noisy(one) for one in self.values if one.now.n), _mean(self._now))
-        moved = (self._moved(one) for one in self.values if one.now.n and one.before.n)
-        self._change = _Common.of(moved, _mean(self._now) - _mean(self._before))
-
-    def _noisy(self, one: _Value) -> Noisy:
-        return noisy(one.now, self._least_now)
-
-    def _moved(self, one: _Value) -> Noisy:
-        now, before = self._noisy(one), noisy(one.before, self._least_before)
-        return Noisy(now.value - before.value, now.variance + before.variance)
+        before_all = Addends.total([one.before for one in by_value.values()])
+        least_now, least_before = (score_variance(whole) if whole.n else 0.0 for whole in (self._now, before_all))
+        for one in self.values:
+            one.level = noisy(one.now, least_now) if one.now.n else None
+            if one.level is not None and one.before.n:
+                before = noisy(one.before, least_before)
+                one.moved = Noisy(one.level.value - before.value, one.level.variance + before.variance)
+        levels = [one.level for one in self.values if one.level is not None]
+        self._level = _Common.of(levels, _mean(self._now))
+        changes = [one.moved for one in self.values if one.moved is not None]
+        self._change = _Common.of(changes, _mean(self._now) - _mean(before_all))
 
     def whole_figure(self) -> SegmentFigure | None:
         """The mean of all answers of the route."""
@@ -145,18 +154,10 @@ class Values:
         return None if own is None else {"value": own.value, "low": own.low, "high": own.high, "own": None}
 
     def _level_of(self, one: _Value) -> float | None:
-        if not one.now.n:
-            return None
-        group = self._noisy(one)
-        between = self._level.between if _is_little(one.now) else None
-        return group.value if between is None else drawn(group, self._level.centre, between)
+        return self._level.mean(one.level, little=_is_little(one.now))
 
     def _change_of(self, one: _Value) -> float | None:
-        if not one.now.n or not one.before.n:
-            return None
-        group = self._moved(one)
-        between = self._change.between if _is_little(one.now, one.before) else None
-        return group.value if between is None else drawn(group, self._change.centre, between)
+        return self._change.mean(one.moved, little=_is_little(one.now, one.before))
 
     def sorted(self, sort: Sort) -> list[_Value]:
         """The values in an order; those of which it is not known come last."""
@@ -207,22 +208,22 @@ class Values:
 
     def _level_figure(self, one: _Value) -> SegmentFigure | None:
         between = self._level.between if _is_little(one.now) else None
-        if between is None or not one.now.n:
+        if between is None or one.level is None:
             return self._figure(one.now)
-        figures = shrunk(self._noisy(one), self._level.centre, between, self._confidence)
-        return _clipped(*figures, own=self._noisy(one).value, least=0.0)
+        figures = shrunk(one.level, self._level.centre, between, self._confidence)
+        return _clipped(*figures, own=one.level.value, least=0.0)
 
     def _change_figure(self, one: _Value) -> tuple[SegmentFigure | None, str | None]:
         """The change, and whether it is worse or better beyond chance."""
         compared = difference(one.before, one.now, self._confidence, low_is_good=bool(self.low_is_good))
-        if compared is None:
+        if compared is None or one.moved is None:
             return None, None
         between = self._change.between if _is_little(one.now, one.before) else None
         if between is None:
             conclusion = compared.conclusion
             change: SegmentFigure = {**compared.change._asdict(), "own": None}  # type: ignore[typeddict-item]
         else:
-            figures = shrunk(self._moved(one), self._change.centre, between, self._confidence)
+            figures = shrunk(one.moved, self._change.centre, between, self._confidence)
             change = _clipped(*figures, own=compared.change.value, least=-1.0)
             rose = (change["value"] > 0.0) is not bool(self.low_is_good)
             clear = change["low"] > 0.0 or change["high"] < 0.0

@@ -80,12 +80,12 @@ def segment_routes(site: Site) -> list[Route]:
 
     def drawn_page(request: Request) -> tuple[Mapping[str, object], int]:
         shown, status = view(request)
-        return _with_shapes(shown), status
+        return page_of(shown), status
 
     def invalid(request: Request, why: str) -> Mapping[str, object]:
         key = request.path_params["segment"]
         shown, _ = segment(SegmentRequest(), key, None, own.board.latest(), own.scope(), now=own.clock())
-        return _with_shapes({**shown, "error": why})
+        return page_of({**shown, "error": why})
 
     path = "/segments/{segment:path}"
     return [
@@ -94,7 +94,7 @@ def segment_routes(site: Site) -> list[Route]:
     ]
 
 
-def _with_shapes(shown: Segment) -> dict[str, object]:
+def page_of(shown: Segment) -> dict[str, object]:
     """The data with lines in SVG on one scale, and the addresses of other views of the page."""
     means = [point["mean"] for row in shown["values"] for point in row["points"] if point["mean"] is not None]
     scale, axis = Scale.around(means), TimeAxis(0, 2 * SIDE, 1)
