@@ -58,7 +58,7 @@ class Config:
     def fingerprint(self) -> str:
         """A name of the settings, which changes with them."""
         settings = self.settings.model_dump_json(fallback=str).encode("utf-8", "replace")
-        return hashlib.blake2b(settings, digest_size=6).hexdigest()
+        return hashlib.blake2b(settings, digest_size=8).hexdigest()
 
     def require_texts(self, what: str) -> None:
         """Refuse what needs the texts of all judged answers if the store does not keep them.

@@ -56,10 +56,10 @@ class SegmentsComponent(Component):
 
 
 def _sums_of(row: Row) -> SegmentSums:
-    value, step, n, w, wx, w2, w2x, w2x2, w3, w4, answers, weight, staged, failing, *faults = row
-    scores = Addends(n, w, wx, w2, w2x, w2x2, w3, w4) if n else _NO_SCORES
+    value, step, sums, (answers, weight, staged, failing, *faults) = *row[:2], row[2:10], row[10:]
+    scores = Addends(*sums) if sums[0] else _NO_SCORES
     counts = dict(zip(_FAULT_NAMES, faults, strict=True)) if failing else {}
-    return SegmentSums(value, step, scores, answers, weight, staged or 0.0, failing or 0.0, counts)
+    return SegmentSums(value, step, scores, answers, *(weight, staged or 0.0, failing or 0.0), faults=counts)
 
 
 def _of_steps(rows: Sequence[Row], measure: StepMeasure) -> list[SegmentSums]:

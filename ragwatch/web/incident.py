@@ -121,7 +121,7 @@ def incident(
     Raises:
         StoreError: The store cannot be read.
     """
-    built = _Incident(wanted, store, snapshot or Snapshot(at=now), scope, now, address)
+    built = _Incident(wanted, store, snapshot or Snapshot(at=now), scope, now=now, address=address)
     sections = (built.head, built.figures, built.alarms, built.causes, built.answers, built.canaries, built.events)
     return "\n\n".join([part for section in sections for part in section()] + list(built.links())) + "\n"
 
@@ -238,8 +238,8 @@ class _Incident:
             yield f"{UNKNOWN.capitalize()}: no answer of this time is judged."
             return
         yield f"A stage is at fault in {view['failing']:,} of {view['answers']:,} answers ({view['share'] or 0.0:.0%})."
-        found = [f"- {_cause(cause)}" for cause in view["causes"][:MAX_CAUSES]]
-        yield "\n".join(found) or "No part of the answers fails more than the rest, beyond chance."
+        causes = (f"- {_cause(cause)}" for cause in view["causes"][:MAX_CAUSES])
+        yield "\n".join(causes) or "No part of the answers fails more than the rest, beyond chance."
 
     def answers(self) -> Iterator[str]:
         """The worst ones, cut; texts are stored redacted."""
@@ -321,6 +321,8 @@ def _cause(cause: CauseLine) -> str:
 
 def _levels(route: RouteFigures, window: str) -> Iterator[str]:
     """As on the overview."""
+    if stages := [f"{one['stage']} {_share(one['share'])}" for one in route["stages"] if one["stage"] != "none"]:
+        yield f"Stage at fault in the last {window}: {', '.join(stages)} of the answers."
     for judge in route["judges"]:
         rows = [_figure(figure) for figure in judge["figures"] if "value" in figure]
         if not rows:

@@ -23,8 +23,8 @@ from ragwatch.core.segments import NO_STEP, STEP, StepMeasure
 from ragwatch.core.trends import estimate_of
 from ragwatch.model.quantities import LOW_IS_GOOD
 from ragwatch.ports import SegmentQuery, SegmentSums
-from ragwatch.web.figure_replies import SegmentFigure, SegmentPoint, SegmentValue
 from ragwatch.web.samples import METADATA_PREFIX
+from ragwatch.web.segment_replies import SegmentFigure, SegmentPoint, SegmentValue
 
 LITTLE = 50.0
 """Effective number of answers below which a value is drawn toward the mean of its route."""

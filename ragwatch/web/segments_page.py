@@ -17,12 +17,12 @@ from ragwatch.errors import StoreError
 from ragwatch.model.quantities import Quantity
 from ragwatch.ports import SegmentQuery, SegmentSums, Store
 from ragwatch.web.charts import Scale, TimeAxis, step_path
-from ragwatch.web.figure_replies import Segment, SegmentPoint
 from ragwatch.web.overview import routes_of, window_of, windows_of
 from ragwatch.web.pages import REFRESH, Site
 from ragwatch.web.request_limit import MIB, RequestLimit
 from ragwatch.web.samples import ParameterError, span_of
 from ragwatch.web.scope import PageScope
+from ragwatch.web.segment_replies import Segment, SegmentNames, SegmentPoint
 from ragwatch.web.segment_values import SIDE, Sort, Values
 
 RESPONSE_SIZE = 8 * MIB  # approximate memory for one response
@@ -111,6 +111,54 @@ def page_of(shown: Segment) -> dict[str, object]:
     return {**shown, "line": line, "scale": scale, "address": address, "root": "../" * depth, "side": SIDE}
 
 
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """What a request selects, and what there is to select from."""
+
+    known: bool
+    routes: Sequence[str]
+    windows: Sequence[str]
+    judges: Sequence[str]
+    quantities: Sequence[str]
+    window: str
+    query: SegmentQuery
+    alarms: Sequence[tuple[str, ...]]
+
+    @classmethod
+    def of(cls, wanted: SegmentRequest, key: str, snapshot: Snapshot | None, scope: PageScope, now: float) -> _Chosen:
+        latest = snapshot or Snapshot(at=now)
+        is_step = key == STEP
+        quantities = list(map(str, StepMeasure)) if is_step else [*map(str, Quantity), *scope.criteria]
+        routes, windows = routes_of(latest, scope), list(windows_of(snapshot, scope))
+        judges = list(dict.fromkeys((*scope.judges, *latest.judges)))
+        route, judge = _one_of("route", wanted.route, routes) or OTHER, _one_of("judge", wanted.judge, judges)
+        window = _one_of("window", wanted.window, windows) or window_of(snapshot, scope, None)
+        alarms = [labels for labels in _alarms(latest) if labels[1:3] == (route, key)]
+        first = alarms[0][0] if alarms else ""
+        begin, until = period_of(latest.at, span_of(window) or 3600.0)
+        query = SegmentQuery(
+            key=key,
+            quantity=_one_of("quantity", wanted.quantity or first, quantities),
+            route=route,
+            judge=judge,
+            version=latest.judges.get(judge, ("", ""))[1],
+            since=2 * begin - until,
+            until=until,
+            steps=2 * SIDE,
+            limit=MAX_STEP_ANSWERS if is_step else MAX_ANSWERS,
+        )
+        return cls(
+            is_step or key in scope.segments,
+            routes,
+            windows,
+            judges,
+            quantities,
+            window=window,
+            query=query,
+            alarms=alarms,
+        )
+
+
 def segment(
     wanted: SegmentRequest, key: str, store: Store | None, snapshot: Snapshot | None, scope: PageScope, *, now: float
 ) -> tuple[Segment, int]:
@@ -127,71 +175,66 @@ def segment(
     Raises:
         ParameterError: There is no such route, judge, window or quantity.
     """
-    latest = snapshot or Snapshot(at=now)
-    routes, windows = routes_of(latest, scope), list(windows_of(snapshot, scope))
-    is_step = key == STEP and STEP not in scope.segments
-    quantities = list(StepMeasure) if is_step else [*map(str, Quantity), *scope.criteria]
-    known = is_step or key in scope.segments
-    route = _chosen("route", wanted.route, routes) or OTHER
-    window = _chosen("window", wanted.window, windows) or window_of(snapshot, scope, None)
-    alarms = [labels for gauge, labels in _alarms(latest) if gauge and labels[1:3] == (route, key)]
-    first = alarms[0][0] if alarms else ""
-    quantity = _chosen("quantity", wanted.quantity or first, quantities)
-    judges = list(dict.fromkeys((*scope.judges, *latest.judges)))
-    judge = _chosen("judge", wanted.judge, judges)
-    version = latest.judges.get(judge, ("", ""))[1]
-    begin, until = period_of(latest.at, span_of(window) or 3600.0)
-    limit = MAX_STEP_ANSWERS if is_step else MAX_ANSWERS
-    since = 2 * begin - until
-    query = SegmentQuery(key, quantity, route, judge, version, since, until, 2 * SIDE, limit)
+    chosen = _Chosen.of(wanted, key, snapshot, scope, now)
+    query = chosen.query
     rows: list[SegmentSums] = []
-    error, status = None, 200 if known else _NOT_FOUND
+    error, status = None, 200 if chosen.known else _NOT_FOUND
     try:
-        rows = [] if store is None or not known else store.segments(query)
+        rows = store.segments(query) if store is not None and chosen.known else []
     except StoreError as failure:
         error, status = f"the store cannot be read: {failure}", _SERVICE_UNAVAILABLE
-    values = Values(rows, query, None if is_step else scope.threshold(quantity, route), scope.confidence)
+    limit = None if key == STEP else scope.threshold(query.quantity, query.route)
+    values = Values(rows, query, limit, scope.confidence)
     pages = max(1, -(-len(values.values) // PAGE_ROWS))
     page = min(wanted.page, pages)
     shown = values.sorted(wanted.sort)[(page - 1) * PAGE_ROWS : page * PAGE_ROWS]
+    alarmed = {labels[3] for labels in chosen.alarms}
     return {
-        "version": __version__,
-        "known": known,
+        **_names(chosen, scope),
         "error": error,
-        "segment": key,
-        "segments": [*scope.segments, *([] if STEP in scope.segments else [STEP])],
         "at": None if snapshot is None else snapshot.at,
         "now": now,
-        "route": route,
-        "routes": routes,
-        "window": window,
-        "windows": windows,
-        "judge": judge,
-        "judges": judges,
-        "quantity": quantity,
-        "quantities": list(map(str, quantities)),
         "lower_is_better": values.low_is_good,
         "threshold": values.threshold,
         "sort": str(wanted.sort),
         "mean": values.whole_figure(),
-        "since": since,
-        "begin": begin,
-        "until": until,
-        "complete": sum(row.answers for row in rows) < limit or is_step,
-        "alarms": [{"quantity": labels[0], "value": labels[3]} for labels in alarms],
+        "complete": key == STEP or sum(row.answers for row in rows) < query.limit,
         "count": len(values.values),
         "page": page,
         "pages": pages,
-        "values": [values.line(one, alarmed={labels[3] for labels in alarms}) for one in shown],
+        "values": [values.line(one, alarmed=alarmed) for one in shown],
     }, status
 
 
-def _chosen(name: str, wanted: str, names: Sequence[str]) -> str:
+def _names(chosen: _Chosen, scope: PageScope) -> SegmentNames:
+    query = chosen.query
+    return {
+        "version": __version__,
+        "known": chosen.known,
+        "segment": query.key,
+        "segments": list(dict.fromkeys((*scope.segments, STEP))),
+        "route": query.route,
+        "routes": chosen.routes,
+        "window": chosen.window,
+        "windows": chosen.windows,
+        "judge": query.judge,
+        "judges": chosen.judges,
+        "quantity": query.quantity,
+        "quantities": chosen.quantities,
+        "since": query.since,
+        "begin": (query.since + query.until) / 2,
+        "until": query.until,
+        "alarms": [{"quantity": labels[0], "value": labels[3]} for labels in chosen.alarms],
+    }
+
+
+def _one_of(name: str, wanted: str, names: Sequence[str]) -> str:
     if wanted and wanted not in names:
         raise ParameterError(f"{name}: {wanted!r:.100} is not known; use one of: {', '.join(names)}")
     return wanted or next(iter(names), "")
 
 
-def _alarms(snapshot: Snapshot) -> list[tuple[bool, tuple[str, ...]]]:
+def _alarms(snapshot: Snapshot) -> list[tuple[str, ...]]:
+    """Labels of the active alarms about segments."""
     gauges = snapshot.gauges.items()
-    return sorted((bool(value), labels) for (gauge, labels), value in gauges if gauge is Gauge.SEGMENT_DRIFT_ALARM)
+    return sorted(labels for (gauge, labels), value in gauges if gauge is Gauge.SEGMENT_DRIFT_ALARM and value)
