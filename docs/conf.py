@@ -20,7 +20,15 @@ NAVIGATION = {
         *("docs/figures", "docs/metrics", "docs/judges", "docs/canaries", "docs/diagnosis"),
         *("docs/exercise", "docs/ci", "docs/faq"),
     ),
-    "Operate": ("docs/operating", "docs/upgrading", "docs/scaling", "docs/workers", "docs/oncall", "docs/alerts", "docs/mcp"),
+    "Operate": (
+        "docs/operating",
+        "docs/upgrading",
+        "docs/scaling",
+        "docs/workers",
+        "docs/oncall",
+        "docs/alerts",
+        "docs/mcp",
+    ),
     "Protect": ("docs/security", "docs/privacy", "docs/redaction", "SECURITY"),
     "Look up": ("docs/commands", "docs/reference", "docs/glossary", "docs/views", "docs/parquet", "CHANGELOG"),
     "Understand": (

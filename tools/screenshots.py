@@ -26,10 +26,11 @@ PAGES = {
     "canaries": "/canaries",
     "drift": "/drift",
     "causes": "/causes",
+    "segment": "/segments/release?window=15m",
     "changes": "/changes?route=search&at=1m",
     "label": "/label",
 }
-README = ("overview", "causes", "labelling")  # which stand in README, as much of them as a window shows
+README = ("overview", "causes", "label")  # which stand in README, as much of them as a window shows
 LOOKS = {"light": (DESK, False), "dark": (DESK, True), "phone": (PHONE, False)}
 
 
@@ -79,7 +80,7 @@ def take(browser: Browser, folder: Path) -> None:
             browser.picture(folder / f"{name}-{look}.png")
     browser.size(DESK)
     for name in README:
-        browser.open(address + pages[name])
+        browser.open(address + pages["labelling" if name == "label" else name])
         browser.picture(folder / f"{name}.png", whole=False)
     print(f"{len(pages) * len(LOOKS)} pictures in {folder}")
     for complaint in browser.complaints:

@@ -211,6 +211,20 @@ class ApiClient:
         """Return the data of the overview page; None selects its default window."""
         return self._request(f"/api/v1/snapshot?{query_of({'window': window})}".rstrip("?"))
 
+    def incident(self, options: Mapping[str, str | None]) -> str:
+        """Return what the pages say of a time, as Markdown.
+
+        Raises:
+            ConfigError: It refuses a parameter.
+            RagwatchError: It cannot be asked, or the response is not that of a ragwatch of this version.
+        """
+        text = self._send(f"/incident.md?{query_of(options)}", None).decode("utf-8", "replace")
+        if not text.startswith("# Incident"):
+            raise RagwatchError(
+                f"{self._address}: the response is not that of a ragwatch of this version; give its address with --url"
+            )
+        return text
+
     def forget(self, body: Mapping[str, object]) -> Mapping[str, object]:
         """Erase a person, see `web.operations`. Takes as long as readings under way and writing the database again."""
         return self._request("/v1/forget", body, seconds=FORGET_SECONDS)

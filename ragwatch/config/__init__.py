@@ -5,6 +5,7 @@ Errors have the form `path.to.key: what is wrong, what to write instead`.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,6 +53,12 @@ class Config:
         """Texts of which answers the store keeps after judging: all, failing or none."""
         options = self.store.options
         return options.texts if isinstance(options, KeepsTexts) else "all"
+
+    @property
+    def fingerprint(self) -> str:
+        """A name of the settings, which changes with them."""
+        settings = self.settings.model_dump_json(fallback=str).encode("utf-8", "replace")
+        return hashlib.blake2b(settings, digest_size=8).hexdigest()
 
     def require_texts(self, what: str) -> None:
         """Refuse what needs the texts of all judged answers if the store does not keep them.

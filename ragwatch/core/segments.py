@@ -8,11 +8,40 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from types import MappingProxyType
 from typing import NamedTuple
 
 from ragwatch.core.metadata import value_at
 from ragwatch.core.sample import OTHER
+
+STEP = "step"
+"""Key of the segment of retrieval steps: which one returned what was used. Its values come from records."""
+NO_STEP = "(no step)"
+_MINUTE, _QUARTER, _MAX_BY_MINUTE = 60.0, 900.0, 7200.0
+"""Sums of windows of segments are kept by the minute; of those longer than the last, by the quarter of an hour."""
+
+
+class StepMeasure(StrEnum):
+    """What is measured of a retrieval step: its share of the used contexts, and the unused part of its own."""
+
+    USED = "used"
+    IGNORED = "ignored"
+
+
+def period_of(now: float, span: float) -> tuple[float, float]:
+    """Return begin and end of the answers that a window of segments holds, in seconds since the epoch.
+
+    >>> period_of(10_000.0, 3600.0), period_of(10_000.0, 86400.0)
+    ((6420.0, 10020.0), (-75600.0, 10800.0))
+    """
+    step = step_of(span)
+    return (int((now - span) // step) + 1) * step, (int(now // step) + 1) * step
+
+
+def step_of(span: float) -> float:
+    """Return the length of the parts that a window of this length is added up from."""
+    return _MINUTE if span <= _MAX_BY_MINUTE else _QUARTER
 
 
 class Segment(NamedTuple):

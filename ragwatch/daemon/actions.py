@@ -100,6 +100,7 @@ def page_scope(runtime: Runtime, latest: Snapshot | None = None) -> PageScope:
         segments=config.settings.segments,
         criteria=tuple(criterion.name for criterion in config.settings.criteria),
         trace_url=config.settings.web.trace_url,
+        fingerprint=config.fingerprint,
         other_sentences=other_sentences,
     )
 

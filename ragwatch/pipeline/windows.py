@@ -18,7 +18,7 @@ from ragwatch.core.estimate import Addends
 from ragwatch.core.estimators import hajek
 from ragwatch.core.estimators.level import is_best
 from ragwatch.core.sample import OTHER
-from ragwatch.core.segments import Segments
+from ragwatch.core.segments import Segments, period_of, step_of
 from ragwatch.core.snapshot import EstimateRow, Exemplar, SegmentRow
 from ragwatch.core.tally import Tally, bucket_label
 from ragwatch.model.quantities import Quantity
@@ -226,8 +226,6 @@ def _minutes(now: float, span: float) -> range:
     return range(int((now - span) // MINUTE) + 1, int(now // MINUTE) + 1)
 
 
-QUARTER = 900.0
-MAX_BY_MINUTE = 7200.0
 SegmentSeries = tuple[Quantity, str, str, str, str]  # quantity, segment, value, route, judge
 
 
@@ -249,7 +247,7 @@ class SegmentWindows:
         self._spans = dict(spans)
         self._versions = dict(versions)
         self._confidence = confidence
-        self._steps = {name: MINUTE if span <= MAX_BY_MINUTE else QUARTER for name, span in spans.items()}
+        self._steps = {name: step_of(span) for name, span in spans.items()}
         self.last_sample: dict[SegmentSeries, float] = {}
         self.clear()
 
@@ -304,7 +302,8 @@ class SegmentWindows:
     def _total(self, name: str, now: float) -> dict[SegmentSeries, Addends]:
         """The sums of a window, series in order."""
         step, span = self._steps[name], self._spans[name]
-        within = range(int((now - span) // step) + 1, int(now // step) + 1)
+        begin, end = period_of(now, span)
+        within = range(int(begin // step), int(end // step))
         cached = self._totals.get(name)
         if cached is None or cached[0] != within:
             sums = self._sums[step]

@@ -34,7 +34,18 @@ from ragwatch.ports.rows import (
     VersionValue,
 )
 from ragwatch.ports.storage import Accounts, Batches, NoteStore, SavedState, Store
-from ragwatch.ports.traffic import Batch, BatchReport, Peak, Rejection, Source, TrendQuery, TrendStore, TrendSums
+from ragwatch.ports.traffic import (
+    Batch,
+    BatchReport,
+    Peak,
+    Rejection,
+    SegmentQuery,
+    SegmentSums,
+    Source,
+    TrendQuery,
+    TrendStore,
+    TrendSums,
+)
 
 Built_co = TypeVar("Built_co", covariant=True)
 
@@ -86,6 +97,8 @@ __all__ = [
     "Retention",
     "SavedState",
     "ScoreRow",
+    "SegmentQuery",
+    "SegmentSums",
     "Source",
     "Store",
     "StoredRun",

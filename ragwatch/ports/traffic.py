@@ -151,11 +151,69 @@ class Peak(NamedTuple):
     threshold: float | None
 
 
+@dataclass(frozen=True, slots=True)
+class SegmentQuery:
+    """Which answers to add up by segment.
+
+    Attributes:
+        key: Key of the segment, or `core.segments.STEP`: the retrieval step that returned a context.
+        quantity: Name of the score; of retrieval steps a `core.segments.StepMeasure`.
+        route: The route.
+        judge: The judge.
+        version: Version of the judge.
+        since: The oldest time of an answer, in seconds since the epoch.
+        until: Answers are older than this.
+        steps: Number of steps of equal length between the two.
+        limit: Answers at most, the newest ones.
+    """
+
+    key: str
+    quantity: str
+    route: str
+    judge: str
+    version: str
+    since: float
+    until: float
+    steps: int
+    limit: int
+
+
+class SegmentSums(NamedTuple):
+    """Sums over the answers of a value of a segment in a step of time.
+
+    Attributes:
+        value: The value; None for answers that have none.
+        step: Number of the step, from 0.
+        scores: Sums over those with a score.
+        answers: Number of judged answers.
+        weight: Their weight: an estimate of how many there were before sampling.
+        staged: Weight of those of which is known whether a stage is at fault.
+        failing: Weight of those with a stage at fault.
+        faults: Number of answers with each stage at fault.
+    """
+
+    value: str | None
+    step: int
+    scores: Addends
+    answers: int
+    weight: float
+    staged: float
+    failing: float
+    faults: Mapping[str, int]
+
+
 class TrendStore(Protocol):
     """Sums of scores and peaks of evidence by bucket. `Store.settle` and `NoteStore.record_run` write the sums."""
 
     def trends(self, query: TrendQuery) -> list[TrendSums]:
         """Return the sums of all series of a place, by series and time. Buckets without a score are left out."""
+        ...
+
+    def segments(self, query: SegmentQuery) -> list[SegmentSums]:
+        """Return the sums of the newest judged answers by value of a segment and step of time.
+
+        Answers without a value have None. Left out are the same verdicts as in `Store.window`.
+        """
         ...
 
     def add_peaks(self, peaks: Sequence[Peak]) -> None:

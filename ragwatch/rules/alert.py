@@ -56,6 +56,7 @@ class Alert:
         labels: Labels of the alert that links pass on.
         samples: Query string for the samples page, in addition to those labels; None for no such link.
         causes: Query string for the page of causes, likewise.
+        segments: Query string for the page of its segment, likewise.
         origin: Query for the series of the instances that raise it, and its arguments; links lead to one of these.
         hold: Seconds that the condition must hold (`for`); None for the default of the plan.
         kept: Seconds for which it must be gone before the alert ends (`keep_firing_for`); None likewise. 0 for a
@@ -76,6 +77,7 @@ class Alert:
     labels: tuple[str, ...]
     samples: str | None = None
     causes: str | None = None
+    segments: str | None = None
     origin: tuple[str, str] = texts.ANSWERING
     hold: float | None = None
     kept: float | None = None
@@ -104,9 +106,11 @@ class Alert:
         if links.dashboards is not None:
             annotations["dashboard_url"] = f"{links.dashboards}/d/ragwatch-{self.board}?{self._url_parameters('var-')}"
         parameters = self._url_parameters("", ("route", "judge"))
-        for page, query in (("samples", self.samples), ("causes", self.causes)):
+        pages = {"samples": self.samples, "causes": self.causes, "segments/{{ $labels.segment }}": self.segments}
+        for page, query in pages.items():
             if query is not None:
-                annotations[f"{page}_url"] = texts.link(self.origin, f"/{page}?{parameters}{query}", pages=links.pages)
+                address = texts.link(self.origin, f"/{page}?{parameters}{query}", pages=links.pages)
+                annotations[f"{page.partition('/')[0]}_url"] = address
         return annotations
 
     def _url_parameters(self, prefix: str, allowed: tuple[str, ...] = ("job", "route", "judge")) -> str:

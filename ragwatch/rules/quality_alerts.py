@@ -186,6 +186,7 @@ def _segments(plan: RulePlan) -> Alert:
         labels=("job", "route", "judge", "segment", "value"),
         samples=f"{texts.of_worst(drifted, arguments, '&quantity={{ $worst }}')}&sort=worst",
         causes=texts.of_worst(drifted, arguments, texts.beyond("ragwatch_drift_baseline_ratio")),
+        segments=texts.of_worst(drifted, arguments, "&quantity={{ $worst }}"),
         hold=0.0,
         kept=0.0,
     )

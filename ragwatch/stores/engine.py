@@ -16,6 +16,7 @@ engine replaces these when a statement is first used:
 - `UNLEASED`: assignments that end the lease of a draw
 - `TALLIED`: the value of a counter, summed over the workers
 - `TRUNC(...)`: the integer part of a number
+- `SEGMENT(v.)`: the value of the segment `:segment` in a verdict, NULL without one
 - `SCORE(v.)`: the score of the quantity `:quantity` in a verdict, NULL without one
 - `SAMPLE_KEYS`: the table with the keys of all samples
 - `REPLIED(:keys)`: the condition that a reply is about one of these answers

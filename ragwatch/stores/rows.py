@@ -12,7 +12,8 @@ from typing import Any, TypedDict, TypeVar
 
 import orjson
 
-from ragwatch.core.sample import Context, Draw, RelevantContext, Role, Sample, SampleRecord, Turn
+from ragwatch.core.sample import OTHER, Context, Draw, RelevantContext, Role, Sample, SampleRecord, Turn
+from ragwatch.core.segments import NO_STEP
 from ragwatch.core.tally import Tallies, Tally, TallyKey
 from ragwatch.core.verdict import Judged, UnjudgedReason, Verdict
 from ragwatch.core.verdict_line import VerdictLine, verdict_line
@@ -27,6 +28,7 @@ Value = TypeVar("Value")
 _QUANTITIES = frozenset(Quantity)
 _STAGES = frozenset(Stage)
 ZLIB_LEVEL = 1  # 90 us for a 6 KB sample, and nearly the ratio of level 9
+_MAX_STEPS, _MAX_STEP_CHARS = 16, 64  # of one answer; of one name
 _JSON = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"))
 
 
@@ -122,7 +124,11 @@ def _relevant(record: SampleRecord) -> tuple[RelevantContext, ...] | None:
     )
 
 
-_SEGMENTS, _CRITERIA = "segments", "criteria"  # beside the names of quantities, which older versions look for
+_SEGMENTS, _CRITERIA, STEPS = (
+    "segments",
+    "criteria",
+    "_steps",
+)  # beside the names of quantities, which older versions look for
 
 
 class VerdictRow(TypedDict):
@@ -169,8 +175,21 @@ def verdict_row(verdict: Verdict) -> VerdictRow:
 def _scores(line: VerdictLine, draw: Draw) -> str:
     segments = {key: value for key, value in draw.segments if value is not None}
     criteria = [reading["name"] for reading in line.get("criteria", ())]
-    extra = {**({_SEGMENTS: segments} if segments else {}), **({_CRITERIA: criteria} if criteria else {})}
-    return orjson.dumps({**line["scores"], **extra}).decode()
+    extra = {_SEGMENTS: segments, _CRITERIA: criteria, STEPS: _steps(line, draw)}
+    return orjson.dumps({**line["scores"], **{name: value for name, value in extra.items() if value}}).decode()
+
+
+def _steps(line: VerdictLine, draw: Draw) -> dict[str, list[int]]:
+    """Numbers of contexts that each retrieval step returned, and of those used; nothing where either is unknown."""
+    names = [context.step for context in draw.sample.contexts]
+    steps: dict[str, list[int]] = {}
+    if any(names) and line["scores"].get(Quantity.CONTEXT_USE) is not None:
+        for name, context in zip(names, line["contexts"], strict=True):
+            known = (name or NO_STEP)[:_MAX_STEP_CHARS]
+            numbers = steps.setdefault(known if known in steps or len(steps) < _MAX_STEPS else OTHER, [0, 0])
+            numbers[0] += 1
+            numbers[1] += bool(context["used"])
+    return steps
 
 
 def _segments_of(stored: object) -> dict[str, str]:

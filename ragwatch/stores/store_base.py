@@ -16,6 +16,7 @@ from ragwatch.stores.notes import Notes
 from ragwatch.stores.rejudging import Rejudging
 from ragwatch.stores.retention import Retaining
 from ragwatch.stores.searching import Searching
+from ragwatch.stores.segments import SegmentsComponent
 from ragwatch.stores.settling import Settling
 from ragwatch.stores.trends import Trends
 
@@ -23,7 +24,17 @@ COPYING = "copy under way"  # a saved state, until copying from another store ha
 
 
 class StoreBase(
-    Settling, Accounts, Counting, Notes, FeedbackComponent, Trends, Rejudging, Searching, Forgetting, Retaining
+    Settling,
+    Accounts,
+    Counting,
+    Notes,
+    FeedbackComponent,
+    Trends,
+    SegmentsComponent,
+    Rejudging,
+    Searching,
+    Forgetting,
+    Retaining,
 ):
     """Implements `ports.Store` but for leases, which each engine has in its own way."""
 

@@ -35,6 +35,7 @@ from ragwatch.web.entity_tags import EntityTags
 from ragwatch.web.figure_replies import FailingAnswer, Snapshot
 from ragwatch.web.forms import FormGuard
 from ragwatch.web.guard import HEADERS, NO_STORE, RequestGuard
+from ragwatch.web.incident import incident_routes
 from ragwatch.web.json_body import json_reply
 from ragwatch.web.label_page import label_page_routes
 from ragwatch.web.labels import LabelService
@@ -49,6 +50,7 @@ from ragwatch.web.request_limit import MIB, BusyError, RequestLimit
 from ragwatch.web.route_page import route_routes
 from ragwatch.web.samples_page import sample_routes
 from ragwatch.web.scope import PageScope
+from ragwatch.web.segments_page import segment_routes
 from ragwatch.web.streamed_samples import sample_json, samples_json
 from ragwatch.web.trends_page import trend_routes
 
@@ -247,7 +249,7 @@ def _search_routes(site: Site) -> list[Route]:
 
 _SITE_ROUTES = (
     *(_search_routes, sample_routes, download_routes, drift_routes, acknowledge_routes, route_routes),
-    *(trend_routes, change_routes, cause_routes, openapi_routes),
+    *(segment_routes, incident_routes, trend_routes, change_routes, cause_routes, openapi_routes),
 )
 
 

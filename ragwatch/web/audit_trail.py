@@ -22,7 +22,7 @@ from ragwatch.web.authentication import USER
 ANONYMOUS = "anonymous"
 READS = frozenset(
     {"/samples", "/api/v1/samples", "/api/v1/labels", "/causes", "/api/v1/causes", "/samples.csv", "/samples.jsonl"}
-    | {"/label"}
+    | {"/label", "/incident.md"}
 )
 """Paths whose GET is recorded even if it shows no sample."""
 PARAMETERS = frozenset(
@@ -31,7 +31,9 @@ PARAMETERS = frozenset(
 )
 """Query parameters that are recorded; others may contain texts."""
 _SAMPLE = re.compile(r"(?:/api/v1)?/samples/([0-9a-f]{32})(?:/prompt)?")
-_OWN_PATHS = re.compile(r"/(-/[a-z/]{1,40}|v1/[a-z/]{1,40}|api/v1/[a-z]{1,20}|[a-z]{0,20}|samples\.(csv|jsonl))")
+_OWN_PATHS = re.compile(
+    r"/(-/[a-z/]{1,40}|v1/[a-z/]{1,40}|api/v1/[a-z]{1,20}|[a-z]{0,20}|samples\.(csv|jsonl)|incident\.md)"
+)
 _SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 _shown: ContextVar[list[str] | None] = ContextVar("shown", default=None)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from time import thread_time
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from starlette.requests import Request
 from starlette.routing import Route
@@ -76,6 +76,7 @@ def cause_routes(site: Site) -> list[Route]:
             "view": causes,
             "error": error,
             "slice_filter": slice_filter,
+            "segments": _segments(site.scope(), dict(_pairs(request)).get("route")),
             "short": _short,
         }
 
@@ -90,6 +91,12 @@ def cause_routes(site: Site) -> list[Route]:
         ),
         own.reply("/api/v1/causes", view, RESPONSE_SIZE),
     ]
+
+
+def _segments(scope: PageScope, route: str | None) -> dict[str, str]:
+    """Addresses of the pages of segments by attribute of a cause."""
+    query = urlencode({"route": route} if route else {}, errors="replace")
+    return {f"{METADATA_PREFIX}{key}": f"segments/{quote(key)}?{query}" for key in scope.segments}
 
 
 def _pairs(request: Request) -> Pairs:

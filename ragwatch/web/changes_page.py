@@ -171,7 +171,9 @@ def change_routes(site: Site) -> list[Route]:
     ]
 
 
-def changes(wanted: ChangeRequest, store: Store | None, scope: PageScope, *, now: float) -> tuple[Changes, int]:
+def changes(
+    wanted: ChangeRequest, store: Store | None, scope: PageScope, *, now: float, seconds: int | None = None
+) -> tuple[Changes, int]:
     """Builds the data of the page, and the status of the response.
 
     Args:
@@ -179,23 +181,22 @@ def changes(wanted: ChangeRequest, store: Store | None, scope: PageScope, *, now
         store: Store of the trends; None for none.
         scope: Names in the configuration.
         now: Seconds since the epoch.
+        seconds: Length of either side; None for that of the request.
     """
-    sides = sides_of(wanted.at, SPANS[wanted.span], now=now)
+    length = SPANS[wanted.span] if seconds is None else seconds
+    sides = sides_of(wanted.at, length, now=now)
     judge = "" if wanted.suite else wanted.judge or next(iter(scope.judges), "")
     rows: list[ChangeRow] = []
     events: list[RecordedEvent] = []
-    same: dict[str, object] | None = None
-    error, status = None, 200
+    same, error, status = None, None, 200
     try:
         if store is not None:
             events = [event for event in store.events(sides.before) if event.at < sides.after]
             sums, sides = _split_sums(store, wanted, judge, sides)
             rows = _rows(sums, sides, wanted, judge, scope.confidence)
             if wanted.questions and not wanted.suite:
-                seconds, confidence = SPANS[wanted.span], scope.confidence
-                same = same_questions(
-                    store, route=wanted.route, judge=judge, at=wanted.at, seconds=seconds, confidence=confidence
-                )
+                place = {"route": wanted.route, "judge": judge}
+                same = same_questions(store, **place, at=wanted.at, seconds=length, confidence=scope.confidence)
     except StoreError as failure:
         error, status = f"the store cannot be read: {failure}", _SERVICE_UNAVAILABLE
     state = _state(rows)

@@ -200,6 +200,7 @@ class Snapshot(TypedDict):
     judges: Sequence[JudgeCounts]
     failing: Sequence[FailingAnswer]
     unpaged: Sequence[str]
+    segments: Sequence[str]
 
 
 class LevelRow(TypedDict):

@@ -14,12 +14,14 @@ from ragwatch import __version__
 from ragwatch.core.trends import RANGES
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.stages import Stage
-from ragwatch.web import answer_replies, drift_replies, figure_replies, samples
+from ragwatch.web import answer_replies, drift_replies, figure_replies, samples, segment_replies
 from ragwatch.web.causes import PARAMETERS as CAUSE_PARAMETERS
 from ragwatch.web.changes_page import SAME, SPANS, ChangeRequest
 from ragwatch.web.json_body import json_reply
 from ragwatch.web.json_schema import TEXT, Schema, named, one_of, record_of
 from ragwatch.web.pages import Site
+from ragwatch.web.segment_values import Sort
+from ragwatch.web.segments_page import SegmentRequest
 from ragwatch.web.trends_page import TrendRequest
 
 PREFIX = "/api/v1"
@@ -52,7 +54,7 @@ _REFUSALS: Mapping[int, str] = MappingProxyType(
 
 _REPLIES = (
     *(figure_replies.Error, figure_replies.Figure, figure_replies.StageShare, figure_replies.Snapshot),
-    *(figure_replies.Route, figure_replies.Trends, figure_replies.Changes),
+    *(figure_replies.Route, segment_replies.Segment, figure_replies.Trends, figure_replies.Changes),
     *(drift_replies.Drift, drift_replies.Canaries, drift_replies.Causes, answer_replies.Verdict),
     *(answer_replies.Samples, answer_replies.SampleInFull, answer_replies.Prompt, answer_replies.Labels),
 )
@@ -101,6 +103,8 @@ def operations(criteria: Sequence[str] = ()) -> dict[str, Operation]:
     trends = dict.fromkeys(TrendRequest.__slots__, TEXT) | {"range": one_of(("", *RANGES))}
     changes = dict.fromkeys(ChangeRequest.__slots__, TEXT)
     changes |= {"at": _TIME, "span": one_of(("", *SPANS)), "questions": one_of(("", SAME))}
+    segment = dict.fromkeys(SegmentRequest.__slots__, TEXT)
+    segment |= {"sort": one_of(("", *Sort)), "page": {"type": "integer", "minimum": 1}}
     window = {"window": TEXT}
     return {
         "/snapshot": Operation("Estimates, stages at fault, sources and judges at present", "Snapshot", window),
@@ -121,6 +125,9 @@ def operations(criteria: Sequence[str] = ()) -> dict[str, Operation]:
         "/drift": Operation("Drift evidence and alarms", "Drift", unlike=(503,)),
         "/routes": Operation(
             "Retrieval, generation and end-to-end figures of a route", "Route", {"route": TEXT, **window}, unlike=(404,)
+        ),
+        "/segments/{segment}": Operation(
+            "The values of a segment by change and level", "Segment", segment, errors=(400,), unlike=(404, 503)
         ),
         "/trends": Operation(
             "Every quantity of a route, or every figure of a canary suite, over time",
@@ -204,12 +211,15 @@ def _operation(path: str, operation: Operation) -> dict[str, object]:
         for name, schema in operation.parameters.items()
     ]
     if "{key}" in path:
-        key = {"type": "string", "pattern": f"^{samples.KEY.pattern}$"}
+        key: Schema = {"type": "string", "pattern": f"^{samples.KEY.pattern}$"}
         parameters.append({"name": "key", "in": "path", "required": True, "schema": key})
+    if "{segment}" in path:
+        key = {**TEXT, "description": "a key under `segments`, or `step` for the steps of retrieval"}
+        parameters.append({"name": "segment", "in": "path", "required": True, "schema": key})
     errors = dict.fromkeys((*operation.errors, 503), "Error") | dict.fromkeys(operation.unlike, operation.shape)
     tag = {"ETag": {"schema": TEXT, "description": "tag of the content"}} if operation.tagged else {}
     return {
-        "operationId": path.strip("/").replace("/{key}", "_by_key").replace(".json", ""),
+        "operationId": path.strip("/").replace("/{key}", "_by_key").replace("/{segment}", "").replace(".json", ""),
         "summary": operation.summary,
         "parameters": parameters,
         "responses": {

@@ -121,6 +121,7 @@ def overview(
         "judges": [_judge(builder, judge) for judge in _names(scope.judges, shown.judges)],
         "failing": failing,
         "unpaged": list(scope.unpaged),
+        "segments": list(scope.segments),
     }
 
 

@@ -29,6 +29,7 @@ class PageScope:
         texts: Texts of which answers are stored: all, failing or none.
         confidence: Level of the intervals.
         other_sentences: From an answer and the places of its claims, the sentences that are none, each with its kind.
+        fingerprint: Names the configuration: another one has another; empty if not known.
         trace_url: Address of a trace, with `{trace_id}` in the place of its id; None for no links.
     """
 
@@ -43,6 +44,7 @@ class PageScope:
     texts: str = "all"
     confidence: float = 0.95
     trace_url: str | None = None
+    fingerprint: str = ""
     other_sentences: OtherSentences = lambda _answer, _claims: ()
     criteria: tuple[str, ...] = ()
     segments: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))

@@ -88,6 +88,7 @@ COMMANDS: dict[str, str] = {
     "stored": "backtest --config {config}",
     "plan": "plan --per-day 1000 --probability 1",
     "acknowledge": "acknowledge --url {dead}",
+    "incident": "incident --since 1h --url {dead}",
     "open": "open --url {dead}",
     "status": "status --url {dead}",
     "mcp": "mcp --url {dead}",

@@ -31,6 +31,8 @@ PAGES = (
     "/canaries",
     "/drift",
     "/causes",
+    "/segments/release?window=1h",
+    "/segments/step?window=1h",
     "/routes?route=search",
     "/changes?at=1h&route=search",
     "/acknowledge?judge=embedded",
@@ -54,7 +56,7 @@ def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RagwatchProcess
     """A ragwatch that has judged all answers, of which the last ones have raised an alarm of drift."""
     folder = tmp_path_factory.mktemp("browser")
     drift = "{reference: 30, reference_time: 1s, quantities: [faithfulness], traffic: {signals: []}}"
-    config = write_config(folder, thresholds="{faithfulness: 0.85}", drift=drift)
+    config = write_config(folder, thresholds="{faithfulness: 0.85}", drift=drift, segments="{release: [v1, v2]}")
     log, lines = folder / "log" / "app.jsonl", rows()
     log.write_text("".join(lines[:-FAILING]))
     with RagwatchProcess(config) as process:

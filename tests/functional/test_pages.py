@@ -101,7 +101,16 @@ def test_every_page_is_painted_and_keeps_its_policy(browser: Browser, tmp_path: 
         daemon.wait_for('ragwatch_samples_judged_total{judge="embedded",route="search"}', 3.0)
         found = json.loads(daemon.get("/api/v1/samples")[1])["samples"]
         pages = [f"/samples/{each['verdict']['key']}" for each in found]
-        pages += ["/", "/samples", "/samples?stage=generation", "/samples?colour=red", "/canaries", "/drift", "/causes"]
+        pages += [
+            "/",
+            "/samples",
+            "/samples?stage=generation",
+            "/samples?colour=red",
+            "/canaries",
+            "/drift",
+            "/causes",
+            "/segments/step",
+        ]
         pages += [
             "/label",
             f"/label?annotator=ann&key={found[0]['verdict']['key']}",

@@ -34,6 +34,7 @@ PAGES = {
     "label": "/label",
     "acknowledge": "/acknowledge",
     "routes": "/routes?route=search",
+    "segment": "/segments/step?route=search",
 }
 REPLIES = {
     "snapshot": "snapshot",
@@ -45,6 +46,7 @@ REPLIES = {
     "trends": "trends?route=search&range=90d",
     "changes": "changes?route=search&at=1h",
     "causes": "causes?route=search",
+    "segment": "segments/step?route=search",
     "openapi": "openapi.json",
 }
 MASKS = (
@@ -247,6 +249,7 @@ LIVE: dict[str, str] = {
     "export_canaries": "export --config CONFIG --failing --as canaries",
     "forget": "forget answer-01 --config CONFIG --dry-run",
     "label": "label --config CONFIG --annotator ann --count 1",
+    "incident": "incident --url URL --since 7d",
     "open": "open --url URL --since 7d",
     "status": "status --url URL",
     "suggest": "canary suggest --config CONFIG",

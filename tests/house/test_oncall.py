@@ -13,6 +13,7 @@ from support.promtool import promtool
 
 from ragwatch.rules import alerts, prometheus, yaml_text
 from ragwatch.web.samples import query_of
+from ragwatch.web.segments_page import SegmentRequest
 
 FILLED = {"route": "search", "judge": "embedded", "quantity": "faithfulness"}
 
@@ -45,6 +46,16 @@ def test_every_alert_says_what_is_needed_at_night() -> None:
         if rule["labels"]["area"] == "quality":
             for page in ("samples", "causes"):
                 assert filled(told[f"{page}_url"], FILLED).startswith(f"https://ragwatch.example.com/{page}?")
+
+
+def test_the_ticket_of_a_segment_leads_to_its_page() -> None:
+    """Every parameter of the link has a meaning there; a value of a label cannot add others of its own."""
+    (rule,) = (each.rule(PLAN) for each in alerts(PLAN) if each.name == "RagwatchSegmentDrift")
+    annotations: Any = rule["annotations"]
+    address = urlsplit(filled(annotations["segments_url"], {**FILLED, "segment": "tenant"}))
+    assert address.path == "/segments/tenant"
+    asked = SegmentRequest.of(dict(parse_qsl(address.query, strict_parsing=True)))
+    assert (asked.route, asked.judge, asked.quantity) == (FILLED["route"], FILLED["judge"], FILLED["quantity"])
 
 
 def test_links_to_samples_ask_for_what_the_page_knows() -> None:

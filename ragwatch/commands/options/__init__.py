@@ -37,6 +37,7 @@ SUMMARIES = {
     "status": "Show on one screen how answers are now.",
     "causes": "Find what failing answers have in common.",
     "mcp": "Answer an assistant from a running ragwatch.",
+    "incident": "Write an incident as a file, for a ticket.",
     "open": "Print the address of the worst answer.",
     "acknowledge": "Acknowledge drift alarms.",
     "label": "Label answers, or the relevance of contexts.",
@@ -73,6 +74,7 @@ _LOOKING = {
     "status": looking.StatusArguments,
     "causes": looking.CausesArguments,
     "mcp": looking.McpArguments,
+    "incident": looking.IncidentArguments,
     "open": looking.OpenArguments,
     "acknowledge": looking.AcknowledgeArguments,
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ragwatch.commands.options.lazy import CONFIG, CONFIG_FILE, TOKEN_FILE, Arguments, option
+from ragwatch.commands.options.lazy import CONFIG, CONFIG_FILE, OUT, TOKEN_FILE, Arguments, option
 
 
 class StatusArguments(Arguments, work="ragwatch.commands.status:status"):
@@ -67,6 +67,28 @@ class CausesArguments(Arguments, work="ragwatch.commands.causes:causes"):
     since: str | None = option(metavar="TIME", help="Answers since then, such as 2026-01-31T12:00, or 3d.")
     until: str | None = option(metavar="TIME", help="Answers before then.")
     as_json: bool = option("--json", help="Print JSON instead of text.")
+
+
+class IncidentArguments(Arguments, work="ragwatch.commands.incident:incident"):
+    """Write what the pages say of a time as one Markdown file, for a ticket or a post-mortem.
+
+    Figures before and since, levels, alarms with begin and end, what failing answers have in common, the worst answers
+    (redacted and cut), canaries, events, and links. A running ragwatch is asked over HTTP (right `pages`).
+
+    Exit codes: 0 it is written, 1 ragwatch cannot be asked, 2 usage or configuration.
+    """
+
+    since: str = option(metavar="TIME", required=True, help="Begin: 14:00 (UTC), 2h (ago), or 2026-01-31T12:00.")
+    until: str | None = option(metavar="TIME", help="End, likewise; default: now.")
+    route: str | None = option(metavar="ROUTE", help="Only this route; default: all of them.")
+    out: Path | None = option("--out", type=OUT, help="File to write; default: standard output.")
+    url: str | None = option(
+        metavar="URL", help="Address of the running ragwatch; default: that of --config, else http://127.0.0.1:10477."
+    )
+    path: Path | None = option(
+        "--config", type=CONFIG, help="Configuration file (YAML), which names the address; default: the usual one."
+    )
+    token_file: Path | None = TOKEN_FILE
 
 
 class OpenArguments(Arguments, work="ragwatch.commands.open_worst:open_worst"):

@@ -31,6 +31,7 @@ _WORDS: tuple[tuple[str, str], ...] = (
     (r"\bLOCKING\(([^)]*)\)", r"\1"),
     (r"\bTRUNC\(([^()]*)\)", r"trunc(\1)::bigint"),
     (r"\bSCORE\(([\w.]*)\)", r"(\1scores ->> %(quantity)s)::float8"),
+    (r"\bSEGMENT\(([\w.]*)\)", r"\1scores -> 'segments' ->> %(segment)s"),
     (r"\bSEALED\b", r"'\\x02'::bytea"),
     (r"\bHAS_WORDS\b", "CASE WHEN a.key IS NOT NULL THEN a.words IS NOT NULL END"),
     (

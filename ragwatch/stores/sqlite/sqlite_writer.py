@@ -31,6 +31,10 @@ _WORDS: tuple[tuple[str, str], ...] = (
     (r"\bTRUNC\(([^()]*)\)", r"CAST(\1 AS INTEGER)"),
     # a damaged row must not fail the search
     (r"\bSCORE\(([\w.]*)\)", r"CASE WHEN json_valid(\1scores) THEN json_extract(\1scores, '$.' || :quantity) END"),
+    (
+        r"\bSEGMENT\(([\w.]*)\)",
+        r"""CASE WHEN json_valid(\1scores) THEN json_extract(\1scores, '$.segments."' || :segment || '"') END""",
+    ),
     (r"\bSEALED\b", "x'02'"),
     (r"\bHAS_WORDS\b", "a.words"),
     (r"\bLAST_SEQ\b", "(SELECT seq FROM sqlite_sequence WHERE name = 'verdicts')"),

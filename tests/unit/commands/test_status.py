@@ -54,6 +54,31 @@ def test_code_and_text(view: object, arguments: list[str], code: int | type[Exce
         assert text in str(done.exception)
 
 
+def test_another_server_writes_no_incident(tmp_path: Path) -> None:
+    """What is no incident is an error, and no file is written."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b"# Incident on all routes" if "since=14%3A00" in self.path else b"<html>")
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    out = tmp_path / "incident.md"
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        Thread(target=server.serve_forever).start()
+        words = ["incident", "--url", f"http://127.0.0.1:{server.server_address[1]}", "--out"]
+        wrong = CliRunner().invoke(cli, [*words, str(out), "--since", "1h"], standalone_mode=False)
+        assert (type(wrong.exception), out.exists()) == (RagwatchError, False)
+        nowhere = [*words, str(tmp_path / "no" / "such"), "--since", "14:00"]
+        assert isinstance(CliRunner().invoke(cli, nowhere, standalone_mode=False).exception, ConfigError)
+        assert CliRunner().invoke(cli, [*words, str(out), "--since", "14:00"], standalone_mode=False).return_value == 0
+        server.shutdown()
+    assert out.read_text() == "# Incident on all routes"
+
+
 def test_the_configuration_is_looked_for_here_and_in_etc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without --config the file in the folder counts, then the one of the system; else the error says what to do."""
     monkeypatch.chdir(tmp_path)

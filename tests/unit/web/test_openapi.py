@@ -35,7 +35,10 @@ from ragwatch.web.openapi import PATH, document
 from ragwatch.web.samples import JSON_PARAMETERS, ParameterError, json_query_of
 from ragwatch.web.trends_page import TrendRequest
 
-SCOPE = PageScope(("app",), ("search",), (JUDGE,), ("1h",), {"faithfulness": 0.7}, ("docs",), criteria=("is_polite",))
+SCOPE = replace(
+    PageScope(("app",), ("search",), (JUDGE,), ("1h",), {"faithfulness": 0.7}, ("docs",), criteria=("is_polite",)),
+    segments={"release": ("v1",)},
+)
 BAD = a_draw("bad", at=AT - 60, metadata={"release": "v2"})
 LABEL = Label(BAD.key, "ann", AT, {Quantity.FAITHFULNESS: 0.0}, (), 0.5, "wrong", owner="ann", without={"bob": 0.5})
 
@@ -122,14 +125,17 @@ def faults(body: object, schema: Schema) -> list[str]:
 
 def api_routes(app: Starlette) -> set[str]:
     """Paths under `/api/` that the application routes."""
-    return {route.path for route in app.routes if isinstance(route, Route) and route.path.startswith("/api/")}
+    return {
+        route.path.replace(":path", "")
+        for route in app.routes
+        if isinstance(route, Route) and route.path.startswith("/api/")
+    }
 
 
 def schema_of(path: str, status: int) -> Schema:
     """The schema of a response."""
-    responses = document()["paths"][re.sub("/samples/[^/]+", "/samples/{key}", path.partition("?")[0])]["get"][
-        "responses"
-    ]
+    pattern = re.sub("/samples/[^/]+", "/samples/{key}", path.partition("?")[0])
+    responses = document()["paths"][re.sub("/segments/.+", "/segments/{segment}", pattern)]["get"]["responses"]
     return dict(responses[str(status)]["content"]["application/json"]["schema"])
 
 
@@ -162,6 +168,10 @@ async def test_the_document_names_every_route_and_no_other() -> None:
         ("/api/v1/drift", 200),
         ("/api/v1/routes?route=search", 200),
         ("/api/v1/routes?route=none", 404),
+        ("/api/v1/segments/step?route=search", 200),
+        ("/api/v1/segments/release?sort=level", 200),
+        ("/api/v1/segments/none", 404),
+        ("/api/v1/segments/release?sort=colour", 400),
         ("/api/v1/trends?route=search", 200),
         ("/api/v1/trends?suite=docs&range=1h", 200),
         ("/api/v1/trends?route=none", 404),
@@ -186,7 +196,7 @@ async def test_responses_of_a_filled_store_have_the_documented_shape(
 
 async def test_responses_without_a_store_have_the_documented_shape() -> None:
     """Nothing stored, and a store that cannot be read."""
-    for path in ("snapshot", "canaries", "samples", "drift", "trends", "changes?at=1h", "causes"):
+    for path in ("snapshot", "canaries", "samples", "drift", "trends", "changes?at=1h", "causes", "segments/step"):
         response = await get(an_app(None), f"/api/v1/{path}")
         assert faults(response.json(), schema_of(f"/api/v1/{path}", 200)) == []
 
@@ -203,6 +213,7 @@ async def test_a_store_that_cannot_be_read_is_documented(tmp_path: Path) -> None
         "trends",
         "changes?at=1h",
         "causes",
+        "segments/step",
     ):
         response = await get(an_app(store), f"/api/v1/{path}")
         assert (path, response.status_code) == (path, 503)
