@@ -131,6 +131,8 @@ def _paragraphs(samples: Sequence[Sample], records: Sequence[Record]) -> Splitte
     """What cuts contexts that were logged as one text at blank lines; None if most have none, or are lists."""
     texts = [sample.contexts[0].text.strip() for sample in samples if len(sample.contexts) == 1]
     several = {text for text in texts if _BLANK_LINE in text}
+    if len({text.partition(_BLANK_LINE)[0] for text in several}) == 1 < len(several):
+        return None  # they begin with an instruction
     if not several or 2 * len(several) < len({*texts}) or 2 * len(texts) < len(samples):
         return None
     fields_of_text = (field for field in log_fields(records) if not field.in_list)

@@ -16,7 +16,7 @@ from ragwatch.formats import fields
 from ragwatch.formats.history import before_question, turns
 from ragwatch.formats.messages import content_text, inner, last_asked, only_instructs, said, with_role
 from ragwatch.formats.traces.documents import Document, documents_in
-from ragwatch.formats.traces.prompt_contexts import of_messages, question_in
+from ragwatch.formats.traces.prompt_contexts import of_messages, question_beside, question_in
 
 _TOOLS = ("tool", "function")
 _QUESTIONS = ("input", "query", "question")
@@ -135,7 +135,9 @@ def question_of(value: object) -> str | None:
         return None
     text = asked[1]
     labelled = question_in(text) if "\n" in text else None
-    return labelled if labelled or (_may_hold_passages(text) and of_messages([text])) else text
+    if labelled or not (_may_hold_passages(text) and of_messages([text])):
+        return labelled or text
+    return question_beside(text)
 
 
 def answer_of(messages: object) -> str | None:

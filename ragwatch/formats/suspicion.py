@@ -41,12 +41,19 @@ NO_WORDS = re.compile(r"[0-9a-f-]{16,}|[\d\W_]+|[a-z][a-z0-9+.-]{1,12}://\S+", r
 _SENTENCE = re.compile(r"[.!?:;\u2e80-\uffff]")
 _MIN_QUESTION_CHARS = 15  # a passage may contain a shorter question by coincidence
 _LONG_CHARS = 200
+_MIN_TEMPLATE_CHARS = 60
+_START_CHARS = 60
+_CLOSING_TAG = re.compile(r"</[a-z][\w-]{0,40}>", re.IGNORECASE)
 _INSTRUCTION = re.compile(
     r"\byou are an? (?:\w+[ -]){0,4}(?:assistant|chatbot|bot|expert|agent|ai)\b"
     r"|\b(?:answer|respond to|reply to) (?:the |this )?(?:user|customer|question|query|following)\b"
     r"|\b(?:use|using|based on) (?:only )?the (?:following|provided|given|above|retrieved)\b"
     r"|\b(?:only|solely) (?:use|answer|on) .{0,40}\b(?:context|documents|passages|sources)\b"
-    r"|\bif you (?:do not|don['’]t) know\b|\bdo not make (?:anything |things )?up\b|^system:",
+    r"|\bif you (?:do not|don['’]t) know\b|\bdo not make (?:anything |things )?up\b|^system:"
+    r"|\breply with an answer\b|\bnot (?:use )?(?:your )?prior knowledge\b"
+    r"|\byou (?:will be|are) (?:given|provided with) "
+    r"|\b(?:answer|respond|reply)\b[^.\n]{0,60} (?:using|based|from|with) (?:only |solely )?(?:on )?the (?:\w+ )?"
+    r"(?:context|documents|passages|sources|facts|articles|information|data)\b",
     re.IGNORECASE | re.MULTILINE,
 )
 
@@ -157,7 +164,9 @@ def _contexts(samples: Sequence[Sample]) -> Iterator[Suspicion]:
         )
     elif _differ(filled) and len({tuple(context.text for context in one.contexts) for one in filled}) == 1:
         yield Suspicion("contexts", "constant", f"contexts are the same in every record: {example(first)}")
-    elif sum(map(has_prompt, filled)) > _HALF * len(filled):
+    elif sum(map(has_prompt, filled)) > _HALF * len(filled) or _begin_alike(
+        [one.contexts[0].text for one in filled if len(one.contexts) == 1]
+    ):
         yield Suspicion(
             "contexts",
             "prompt",
@@ -177,6 +186,19 @@ def _contexts(samples: Sequence[Sample]) -> Iterator[Suspicion]:
         )
 
 
+def _begin_alike(texts: Sequence[str]) -> bool:
+    """Whether different texts begin with the same instruction, as prompts of one template do."""
+    return len({*texts}) >= MIN_DISTINCT and len(common_start(texts)) >= _MIN_TEMPLATE_CHARS
+
+
+def common_start(texts: Sequence[str]) -> str:
+    """Return the text that all begin with; empty if they are all the same."""
+    first, last = min(texts), max(texts)
+    if first == last:
+        return ""
+    return first[: next((place for place, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))]
+
+
 def _are_fragments(sample: Sample) -> bool:
     texts = [context.text.strip() for context in sample.contexts]
     return all(len(text) < len(sample.answer.strip()) and text in sample.answer for text in texts)
@@ -187,7 +209,8 @@ def _cut_length(texts: Sequence[str]) -> int | None:
     if len(texts) < _MIN_CUT_TEXTS:
         return None
     length, times = Counter(map(len, texts)).most_common(1)[0]
-    open_ended = [text for text in texts if len(text) == length and text.rstrip()[-1:] not in ('.!?"')]
+    ends = [text.rstrip() for text in texts if len(text) == length]
+    open_ended = [end for end in ends if end.endswith(("...", "…")) or end[-1:] not in ('.!?"')]
     return length if length in _CUT_CHARS and times > _HALF * len(texts) and len(open_ended) > _HALF * times else None
 
 
@@ -196,7 +219,9 @@ def _question(samples: Sequence[Sample]) -> Iterator[Suspicion]:
     if not asked:
         return
     shown = example(asked[0][1])
-    if sum(_is_prompt(text, one) for one, text in asked) > _HALF * len(asked):
+    if sum(_is_prompt(text, one) for one, text in asked) > _HALF * len(asked) or _begin_alike(
+        [text for _, text in asked]
+    ):
         yield Suspicion("question", "prompt", f"the question is a whole prompt, with passages or instructions: {shown}")
     elif sum(NO_WORDS.fullmatch(text.strip()) is not None for _, text in asked) > _HALF * len(asked):
         yield Suspicion("question", "names", f"the question is an id, a number or a link: {shown}")
@@ -205,8 +230,9 @@ def _question(samples: Sequence[Sample]) -> Iterator[Suspicion]:
 
 
 def _is_prompt(question: str, sample: Sample) -> bool:
-    texts = [context.text for context in sample.contexts if len(context.text) >= _MIN_PASSAGE_CHARS]
-    return is_prompt(question) or any(text in question for text in texts)
+    starts = [context.text[:_START_CHARS] for context in sample.contexts if len(context.text) >= _MIN_PASSAGE_CHARS]
+    holds_tags = _CLOSING_TAG.search(question) is not None
+    return holds_tags or is_prompt(question) or any(start in question for start in starts)
 
 
 def _answer(samples: Sequence[Sample]) -> Iterator[Suspicion]:
