@@ -46,6 +46,7 @@ _QUESTION = re.compile(
     r"(?im)(?:^|(?<=[\s.>]))(?:user )?(?:question|query|q)\s*:[ \t]*\n?"
     rf"(?P<text>[^\n]+(?:\n(?!\s*(?:(?:helpful )?(?:answer|response)\b|[#*]*{_NAMED}))[^\n]+)*)"
 )
+_LINE_TAG = re.compile(r"(?m)^[ \t]*<[a-zA-Z]")
 _TAG = re.compile(r"</?[a-zA-Z][\w-]{0,40}(?:[ \t\n][^<>]{0,500})?>")
 
 
@@ -141,7 +142,8 @@ def question_beside(text: str) -> str | None:
     documents = _elements(text)
     if documents:
         last = documents[-1].text or ""
-        span = text.find(documents[0].text or ""), text.rfind(last) + len(last)
+        opened = _LINE_TAG.search(text)
+        span = opened.start() if opened else text.find(documents[0].text or ""), text.rfind(last) + len(last)
     else:
         span = _between_dashes(text) or _after_heading(text) or (0, len(text))
     heading = text.rfind("\n", 0, span[0]) + 1  # the line that announces the passages

@@ -46,7 +46,7 @@ OPEN_WEBUI = (
     "### Task:\nRespond using the context, with citations only when the <source> tag has an id (e.g., <source"
     ' id="1">).\n\n<context>\n{elements}\n</context>\n\n<user_query>\n{question}\n</user_query>\n'
 )
-ANTHROPIC = "<documents>\n{elements}\n</documents>\n\n{question}"
+ANTHROPIC = "<documents>\n{documents}\n</documents>\n\n{question}"
 TEMPLATES = {
     "langchain": ("", LANGCHAIN),
     "llamaindex": ("You are an expert Q&A system that is trusted around the world.", LLAMAINDEX),
@@ -72,6 +72,10 @@ def prompts(name: str, question: str, passages: Sequence[str]) -> list[dict[str,
         "paragraphs": "\n\n".join(passages),
         "numbered": "\n".join(f"[{number}] {one}" for number, one in enumerate(passages, start=1)),
         "elements": "\n".join(f'<source id="{number}">{one}</source>' for number, one in enumerate(passages)),
+        "documents": "\n".join(
+            f'<document index="1">\n<source>faq.md</source>\n<document_content>\n{one}\n</document_content>\n</document>'
+            for one in passages
+        ),
     }
     system, user = (text.format(**values) for text in TEMPLATES[name])
     return [*([{"role": "system", "content": system}] if system else []), {"role": "user", "content": user}]
@@ -117,7 +121,7 @@ def test_an_order_that_all_contexts_begin_with_is_cut_off() -> None:
 def test_cut_texts_are_recognised_by_their_ellipsis() -> None:
     """Previews of one length are refused also where dots say that they are cut."""
     samples = [
-        Sample("x", question, tuple(Context(f"{text} {text} {text}"[:80] + "...") for text in texts), answer)
+        Sample(question, question, tuple(Context(f"{text} {text} {text}"[:80] + "...") for text in texts), answer)
         for question, (texts, answer) in ANSWERS.items()
     ]
     assert [one.reason for one in suspicions(samples)] == ["cut"]
