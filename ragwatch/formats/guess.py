@@ -183,7 +183,7 @@ class _Parts:
         answer = self.chosen["answer"][:1]
         texts = {one.expression for part in PARTS for one in self.chosen[part]}
         for part in OPTIONAL:
-            listed = optional_candidates(part, self._fields, answer[0].field.parent if answer else ())
+            listed = optional_candidates(part, self._fields, answer[0].field.parent if answer else (), whole)
             listed = [one for one in listed if one.expression not in texts]
             self.chosen[part] = self._alternatives(listed, whole) if part != "history" else listed[:1]
 

@@ -7,6 +7,7 @@ scores and texts that one of them lacks are taken from the other.
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -51,6 +52,7 @@ _MAX_DEPTH = 6
 MIN_WORDS = 3
 _PRINTED_ID = re.compile(r"\bid_?=['\"]?([^,)'\"\s]{1,200})")
 _PRINTED_SCORE = re.compile(r"\bscore[=:] ?(-?[0-9][0-9.e-]{0,30})")
+_PAGE = re.compile(r"(?:^|[(,] ?)page_content=('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")")
 _MAX_PRINTED = 400
 
 
@@ -255,7 +257,9 @@ def document(item: object) -> Document | None:
     Document(text='Paris', id='n1', score=1.0, step=None)
     """
     if isinstance(item, str):
-        return _printed(item) if is_repr(item) else (Document(item) if item.strip() else None)
+        if item.startswith("page_content=") or is_repr(item):
+            return _printed(item)
+        return Document(item) if item.strip() else None
     if isinstance(item, list) and item and isinstance(decoded(item[0]), dict):  # (document, score), as pairs
         pair = document(decoded(item[0]))
         return pair._replace(score=pair.score or _score(item[1])) if pair and len(item) == 2 else pair
@@ -305,10 +309,21 @@ def _prose(item: Mapping[str, object]) -> str | None:
 
 
 def _printed(text: str) -> Document | None:
-    """Return the id and score of a document that Python has printed; its text may be shortened there."""
+    """Return the id and score of a document that Python has printed; its text only where it is not shortened."""
+    page = _PAGE.search(text)
     name = _PRINTED_ID.search(text[:_MAX_PRINTED])
     score = _PRINTED_SCORE.search(text[-_MAX_PRINTED:])
-    return Document(None, name[1], _score(score[1]) if score else None) if name else None
+    number = _score(score[1]) if score else None
+    if page is not None:
+        return Document(_unescaped(page[1]), name[1] if name else None, number)
+    return Document(None, name[1], number) if name else None
+
+
+def _unescaped(literal: str) -> str | None:
+    try:
+        return str(ast.literal_eval(literal))
+    except (SyntaxError, ValueError):
+        return None
 
 
 def _known(item: Mapping[str, object], ranks: Mapping[str, int]) -> Collection[str]:

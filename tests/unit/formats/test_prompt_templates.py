@@ -73,7 +73,7 @@ def prompts(name: str, question: str, passages: Sequence[str]) -> list[dict[str,
         "numbered": "\n".join(f"[{number}] {one}" for number, one in enumerate(passages, start=1)),
         "elements": "\n".join(f'<source id="{number}">{one}</source>' for number, one in enumerate(passages)),
         "documents": "\n".join(
-            f'<document index="1">\n<source>faq.md</source>\n<document_content>\n{one}\n</document_content>\n</document>'
+            f"<document>\n<source>faq.md</source>\n<document_content>\n{one}\n</document_content>\n</document>"
             for one in passages
         ),
     }
