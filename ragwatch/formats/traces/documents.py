@@ -10,8 +10,8 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Collection, Mapping, Sequence
-from math import isfinite
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from ragwatch.formats.traces.attributes import by_index, decoded, inside, is_repr, is_torn, listed, plain_text, stripped
@@ -29,16 +29,9 @@ LIST_KEYS = ("documents", "docs", "results", "nodes", "source_nodes", "sourceNod
              "contexts", "context", "chunks", "retrieved_contexts", "retrieved_documents", "matches", "hits",
              "sources", "points", "items", "search_results", "retrieval_results", "retrievalResults", "data",
              "output", "outputs", "result", "response", "value")  # fmt: skip
-
-
-def _ranks(keys: Sequence[str]) -> Mapping[str, int]:
-    return {key: rank for rank, key in enumerate(keys)}
-
-
-_TEXT_RANKS, _ID_RANKS, _SCORE_RANKS = _ranks(TEXT_KEYS), _ranks(ID_KEYS), _ranks(SCORE_KEYS)
-_INNER_RANKS = _ranks(("node", "document", "kwargs", "payload", "_source", "item", "doc", "data", "init_parameters"))
+_INNER_KEYS = ("node", "document", "kwargs", "payload", "_source", "item", "doc", "data", "init_parameters")
+_DETAILS_KEYS = ("metadata", "meta", "payload")
 _PLACES = frozenset({"filepath", "url", "location"})
-_METADATA_RANKS = _ranks(("metadata", "meta", "payload"))
 _JSON_KEYS = (
     "gen_ai.retrieval.documents", "retrieval.documents", "gen_ai.retrieval.results", "gen_ai.memory.records",
     "reranker.output_documents", "db.vector.query.response.documents", "gen_ai.rerank.output_documents",
@@ -54,6 +47,7 @@ _PRINTED_ID = re.compile(r"\bid_?=['\"]?([^,)'\"\s]{1,200})")
 _PRINTED_SCORE = re.compile(r"\bscore[=:] ?(-?[0-9][0-9.e-]{0,30})")
 _PAGE = re.compile(r"(?:^|[(,] ?)page_content=('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")")
 _MAX_PRINTED = 400
+_MAX_SCORE = 1e300
 
 
 class Document(NamedTuple):
@@ -265,26 +259,86 @@ def document(item: object) -> Document | None:
         return pair._replace(score=pair.score or _score(item[1])) if pair and len(item) == 2 else pair
     if not isinstance(item, dict):
         return None
-    inner = _object_in(item, _INNER_RANKS)
-    details = _object_in(item, _METADATA_RANKS) or (_object_in(inner, _METADATA_RANKS) if inner else inner)
-    places = [one for one in (item, inner, details) if one]
-    text = next((known_text for place in places if (known_text := _text(place))), None)
-    name = next((known_id for place in places if (known_id := _first_identity(place)) is not None), None)
-    score = next((number for place in places if (number := _first_score(place)) is not None), None)
-    name = _place(item) or name or (_place(details) if details else None)
+    plan = _plan_of(item)
+    inner = _object_in(item, plan.inner)
+    inner_plan = _plan_of(inner) if inner else plan
+    details = _object_in(item, plan.details) or (_object_in(inner, inner_plan.details) if inner else inner)
+    text, name, score = _parts(item, plan, None, None, None)
+    if inner and (text is None or name is None or score is None):
+        text, name, score = _parts(inner, inner_plan, text, name, score)
+    if details and (text is None or name is None or score is None):
+        text, name, score = _parts(details, _plan_of(details), text, name, score)
+    if plan.has_place:
+        name = _place(item) or name
+    if name is None and details:
+        name = _place(details)
     if text is None and score is not None:
         text = _prose(item)
-    known = (
-        text is not None
-        or name is not None
-        or bool(item.keys() & _ID_RANKS.keys() or item.keys() & _SCORE_RANKS.keys())
-    )
-    return Document(text, name, score) if known else None
+    return Document(text, name, score) if plan.is_known or text is not None or name is not None else None
 
 
-def _object_in(item: Mapping[str, object], ranks: Mapping[str, int]) -> dict[str, object]:
-    """The first object under the keys of a table; empty without one."""
-    return next((part for key in _known(item, ranks) if isinstance(part := decoded(item[key]), dict)), {})
+class _Plan(NamedTuple):
+    """Which keys of an object may hold what, the likeliest first.
+
+    Attributes:
+        text: Keys of the text.
+        id: Keys of the id.
+        score: Keys of the score.
+        inner: Keys of the object that holds the document.
+        details: Keys of its metadata.
+        has_place: Whether it may have an address.
+        is_known: Whether it is a document because of its keys.
+    """
+
+    text: tuple[str, ...]
+    id: tuple[str, ...]
+    score: tuple[str, ...]
+    inner: tuple[str, ...]
+    details: tuple[str, ...]
+    has_place: bool
+    is_known: bool
+
+
+_LISTED = frozenset({*TEXT_KEYS, *ID_KEYS, *SCORE_KEYS, *_INNER_KEYS, *_DETAILS_KEYS, *_PLACES})
+
+
+def _plan_of(item: Mapping[str, object]) -> _Plan:
+    return _plan(tuple([key for key in item if key in _LISTED]))  # the documents of a log have the same keys
+
+
+@lru_cache(maxsize=1024)
+def _plan(keys: tuple[str, ...]) -> _Plan:
+    tables = (TEXT_KEYS, ID_KEYS, SCORE_KEYS, _INNER_KEYS, _DETAILS_KEYS)
+    text, name, score, inner, details = (tuple(key for key in table if key in keys) for table in tables)
+    return _Plan(text, name, score, inner, details, not _PLACES.isdisjoint(keys), bool(name or score))
+
+
+def _parts(
+    place: Mapping[str, object], plan: _Plan, text: str | None, name: str | None, score: float | None
+) -> tuple[str | None, str | None, float | None]:
+    """Text, id and score, of which those that are unknown are taken from an object."""
+    for key in plan.text if text is None else ():
+        text = _text(place[key])
+        if text is not None:
+            break
+    for key in plan.id if name is None else ():
+        name = _identity(place[key])
+        if name is not None:
+            break
+    for key in plan.score if score is None else ():
+        score = _score(place[key])
+        if score is not None:
+            break
+    return text, name, score
+
+
+def _object_in(item: Mapping[str, object], keys: Sequence[str]) -> dict[str, object]:
+    """The first object under some keys; empty without one."""
+    for key in keys:
+        part = decoded(item[key])
+        if isinstance(part, dict):
+            return part
+    return {}
 
 
 def _place(details: Mapping[str, object]) -> str | None:
@@ -326,28 +380,13 @@ def _unescaped(literal: str) -> str | None:
         return None
 
 
-def _known(item: Mapping[str, object], ranks: Mapping[str, int]) -> Collection[str]:
-    """The keys of an item that are in a table, the likeliest first. Items have few keys, and tables many."""
-    known = item.keys() & ranks.keys()
-    return sorted(known, key=ranks.__getitem__) if len(known) > 1 else known
-
-
-def _text(item: Mapping[str, object]) -> str | None:
-    for key in _known(item, _TEXT_RANKS):
-        value = item[key]
-        if isinstance(value, dict):
-            value = inside(value, ("text", "content"))
-        elif isinstance(value, list):
-            parts = [inside(part, ("text", "content")) if isinstance(part, dict) else part for part in value]
-            value = "".join(part for part in parts if isinstance(part, str))
-        text = plain_text(value)
-        if text is not None:
-            return text
-    return None
-
-
-def _first_identity(item: Mapping[str, object]) -> str | None:
-    return next((name for key in _known(item, _ID_RANKS) if (name := _identity(item[key])) is not None), None)
+def _text(value: object) -> str | None:
+    if isinstance(value, dict):
+        value = inside(value, ("text", "content"))
+    elif isinstance(value, list):
+        parts = [inside(part, ("text", "content")) if isinstance(part, dict) else part for part in value]
+        value = "".join(part for part in parts if isinstance(part, str))
+    return plain_text(value)
 
 
 def _identity(value: object) -> str | None:
@@ -356,19 +395,15 @@ def _identity(value: object) -> str | None:
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def _first_score(item: Mapping[str, object]) -> float | None:
-    return next((score for key in _known(item, _SCORE_RANKS) if (score := _score(item[key])) is not None), None)
-
-
 def _score(value: object) -> float | None:
-    if value is None:
-        return None
+    if value is None or type(value) is float:
+        return value if value is not None and abs(value) <= _MAX_SCORE else None
     if isinstance(value, str):
         try:
             value = json.loads(value) if len(value) < 32 else None
         except ValueError:
             return None
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or abs(value) > 1e300 or not isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) <= _MAX_SCORE:
         return None
     return float(value)
 
