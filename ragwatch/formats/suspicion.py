@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ragwatch.core.sample import Sample, SuspectReason
@@ -22,6 +22,11 @@ from ragwatch.formats.times import EARLIEST, LATEST
 
 MISREAD = "a sample was probably read wrongly"
 CHECK_ADVICE = "run `ragwatch check`, which shows how records are read, and correct the source"
+TIMEZONE_ADVICE = (
+    "if they are local times without an offset, which are read as UTC, set timezone: Europe/Berlin or the like"
+)
+HOUR = 3600.0
+MAX_ZONE_HOURS = 14
 MIN_DISTINCT = 3
 """Different samples from which on it counts that a value is the same in all."""
 _MOST, _HALF, _FEW = 0.8, 0.5, 0.1  # shares of the samples
@@ -43,6 +48,8 @@ _MIN_QUESTION_CHARS = 15  # a passage may contain a shorter question by coincide
 _LONG_CHARS = 200
 _MIN_TEMPLATE_CHARS = 60
 _START_CHARS = 60
+_MIN_SHIFTED, _MIN_SHIFTED_SECONDS = 10, 600.0  # samples in a row, and the time that they take to arrive
+_DELAY = (-10.0, 120.0)  # seconds from the answer until its record is read, of a source that is not behind
 _CLOSING_TAG = re.compile(r"</[a-z][\w-]{0,40}>", re.IGNORECASE)
 _INSTRUCTION = re.compile(
     r"\byou are an? (?:\w+[ -]){0,4}(?:assistant|chatbot|bot|expert|agent|ai)\b"
@@ -146,6 +153,35 @@ def doubts(sample: Sample) -> Iterator[SuspectReason]:
         yield SuspectReason.CONTEXT_PROMPT
     if sample.question is not None and is_prompt(sample.question):
         yield SuspectReason.QUESTION_PROMPT
+
+
+class Doubts:
+    """Why samples of one source were probably read wrongly: what shows in each, and whether its times look shifted.
+
+    Times look shifted if the records of ten minutes are all late by the same number of half hours and a short delay.
+    Records that are read late, as after an outage, are late by different times.
+    """
+
+    def __init__(self) -> None:
+        self._half_hours = self._number = 0
+        self._since = 0.0
+
+    def about(self, sample: Sample, now: float) -> Mapping[SuspectReason, str]:
+        """Return what is suspected of a sample that is read now, with what to do about it."""
+        advice = dict.fromkeys(doubts(sample), CHECK_ADVICE)
+        if sample.at is not None and self._are_shifted(now - sample.at, now):
+            late = f"records are always {self._half_hours / 2:g} h late"
+            advice[SuspectReason.TIMES_SHIFTED] = f"{late}; {TIMEZONE_ADVICE}"
+        return advice
+
+    def _are_shifted(self, late: float, now: float) -> bool:
+        half_hours = round((late - sum(_DELAY) / 2) / HOUR * 2)
+        is_shifted = 0 < half_hours <= 2 * MAX_ZONE_HOURS
+        is_shifted = is_shifted and _DELAY[0] <= late - half_hours * HOUR / 2 <= _DELAY[1]
+        if not is_shifted or half_hours != self._half_hours:
+            self._half_hours, self._number, self._since = half_hours, 0, now
+        self._number += is_shifted
+        return self._number >= _MIN_SHIFTED and now - self._since >= _MIN_SHIFTED_SECONDS
 
 
 def _contexts(samples: Sequence[Sample]) -> Iterator[Suspicion]:
