@@ -223,8 +223,8 @@ def _contexts(samples: Sequence[Sample]) -> Iterator[Suspicion]:
 
 
 def _begin_alike(texts: Sequence[str]) -> bool:
-    """Whether different texts begin with the same instruction, as prompts of one template do."""
-    return len({*texts}) >= MIN_DISTINCT and len(common_start(texts)) >= _MIN_TEMPLATE_CHARS
+    """Whether different texts begin with the same lines, as prompts of one template do."""
+    return len({*texts}) >= MIN_DISTINCT and common_start(texts).rfind("\n") >= _MIN_TEMPLATE_CHARS
 
 
 def common_start(texts: Sequence[str]) -> str:
