@@ -15,8 +15,8 @@ from ragwatch.core.sample import Role, Turn
 from ragwatch.formats import fields
 from ragwatch.formats.history import before_question, turns
 from ragwatch.formats.messages import content_text, inner, last_asked, only_instructs, said, with_role
-from ragwatch.formats.traces.documents import Document, document, documents_in
-from ragwatch.formats.traces.prompt_contexts import of_messages, question_beside, question_in
+from ragwatch.formats.traces.document import Document, document, documents_in
+from ragwatch.formats.traces.prompt_contexts import of_messages, question_in, question_without_label
 
 _TOOLS = ("tool", "function")
 _QUESTIONS = ("input", "query", "question")
@@ -149,7 +149,7 @@ def question_of(value: object) -> str | None:
     labelled = question_in(text) if "\n" in text else None
     if labelled or not (_may_hold_passages(text) and of_messages([text])):
         return labelled or text
-    return question_beside(text)
+    return question_without_label(text)
 
 
 def answer_of(messages: object) -> str | None:

@@ -98,7 +98,7 @@ def _elements(text: str) -> list[_Element]:
         name = tag["name"].lower()
         starts = open_tags.setdefault(name, [])
         if not tag["close"]:
-            starts.append(tag)  # without an end if the prompt only speaks of it
+            starts.append(tag)  # without an end if the prompt only names it
         elif starts:
             start, outer = starts.pop(), closed.setdefault(name, [])
             while outer and outer[-1].start > start.end():  # inside this one

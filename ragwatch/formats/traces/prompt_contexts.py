@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from ragwatch.formats.split import BLANK_LINE, ORDER, asked_in, numbered, unquoted, without_order
 from ragwatch.formats.traces.attributes import decoded, plain_text
-from ragwatch.formats.traces.documents import Document, documents_in
+from ragwatch.formats.traces.document import Document, documents_in
 from ragwatch.formats.xml_blocks import xml_blocks
 
 CONTEXT_KEYS = (
@@ -132,10 +132,10 @@ def of_messages(texts: Sequence[str], count: int = 0) -> tuple[Document, ...] | 
     return None
 
 
-def question_beside(text: str) -> str | None:
-    r"""Return the question of a prompt without a label: the one paragraph beside its passages that orders nothing.
+def question_without_label(text: str) -> str | None:
+    r"""Return the question of a prompt without a label: the one paragraph outside of its passages that orders nothing.
 
-    >>> question_beside("Why is tea green?\n\nSources:\ntea.md: Tea is green.")
+    >>> question_without_label("Why is tea green?\n\nSources:\ntea.md: Tea is green.")
     'Why is tea green?'
     """
     text = text[:_MAX_CHARS]
@@ -147,8 +147,8 @@ def question_beside(text: str) -> str | None:
     else:
         span = _between_dashes(text) or _after_heading(text) or (0, len(text))
     heading = text.rfind("\n", 0, span[0]) + 1  # the line that announces the passages
-    beside = BLANK_LINE.split(f"{text[:heading]}\n\n{text[span[1] :]}")
-    parts = [part for one in beside if (part := _TAG.sub("", one).strip(" \t\r\n-"))]
+    outside = BLANK_LINE.split(f"{text[:heading]}\n\n{text[span[1] :]}")
+    parts = [part for one in outside if (part := _TAG.sub("", one).strip(" \t\r\n-"))]
     asked = [part for part in parts if not ORDER.match(part) and not _CONTEXT_WORD.search(part)]
     return asked[0] if len(asked) == 1 else None
 

@@ -182,7 +182,8 @@ CASES = {
         {"question": '"inputs.question"', "contexts": '"outputs.context"', "answer": '"outputs.answer"'},
     ),
     "an id that other events share": (
-        [{"event": "start", "request_id": f"r{n}"} for n in range(3)] + [{"request_id": f"r{n}", "query": f"{QUESTION} {n}", "docs": texts(n), "reply": f"{ANSWER} {n}"}
+        [{"event": "start", "request_id": f"r{n}"} for n in range(3)]
+        + [{"request_id": f"r{n}", "query": f"{QUESTION} {n}", "docs": texts(n), "reply": f"{ANSWER} {n}"}
          for n in range(3)],
         {"id": "request_id", "question": "query", "contexts": "docs", "answer": "reply"},
     ),
