@@ -4,7 +4,6 @@ Needs the standard library only, and never blocks or raises in the service: line
 thread writes them, and what does not fit is dropped and counted.
 
     from ragwatch.emit import AnswerLog
-
     log = AnswerLog("/var/log/app/answers.jsonl")  # or AnswerLog("http://localhost:10477/v1/samples", token="...")
     answer_id = log.answer("Who wrote Faust?", ["Faust is a play by Goethe."], "Goethe.", route="search")
     log.feedback(answer_id, "up")

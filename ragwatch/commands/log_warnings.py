@@ -22,6 +22,7 @@ from ragwatch.formats.optional import LostField
 from ragwatch.formats.record import Line
 from ragwatch.formats.selection import begins_document
 from ragwatch.formats.shape import Record
+from ragwatch.formats.suspicion import HOUR, MAX_ZONE_HOURS, TIMEZONE_ADVICE
 from ragwatch.judges.lexical.readable import unread_language
 from ragwatch.sources.join.merge import MIN_PIECES
 
@@ -30,11 +31,8 @@ _MAX_ROUTES_SHOWN = 5
 _MAX_COMPARED = 20  # records whose fields are compared with a name
 _MAPPED, _SPELT = 0.7, 0.8  # how alike two names are, from 0 to 1, if one is the other with an error
 _MIN_NAME_CHARS = 3
-HOUR, _HALF_HOUR = 3600.0, 1800.0
-_MAX_ZONE_HOURS, _ROUND_SECONDS, _MAX_AHEAD_SECONDS, _LAST_BYTES = 14, 60.0, 300.0, 1 << 20
-_TIMEZONE_ADVICE = (
-    "if they are local times without an offset, which are read as UTC, set timezone: Europe/Berlin or the like"
-)
+_HALF_HOUR = 1800.0
+_ROUND_SECONDS, _MAX_AHEAD_SECONDS, _LAST_BYTES = 60.0, 300.0, 1 << 20
 _MAX_PIECES, _MAX_LATE = 0.1, 0.5
 """Shares of the parts of requests above which pieces, and late parts, are no accidents."""
 
@@ -114,7 +112,7 @@ def time_warnings(samples: Sequence[Sample], patterns: Sequence[str], reader: Lo
     times = [sample.at for sample in samples if sample.at is not None]
     ahead = max(times, default=0.0) - time.time()
     if ahead > _MAX_AHEAD_SECONDS:
-        yield f"times lie up to {ahead / HOUR:.1f} h in the future; {_TIMEZONE_ADVICE}"
+        yield f"times lie up to {ahead / HOUR:.1f} h in the future; {TIMEZONE_ADVICE}"
         return
     files = max(_files(patterns), key=lambda path: path.stat().st_mtime, default=None)
     last = None if files is None or not times else _last_time(files, reader)
@@ -122,8 +120,8 @@ def time_warnings(samples: Sequence[Sample], patterns: Sequence[str], reader: Lo
         return
     behind = files.stat().st_mtime - last
     is_round = abs(behind - round(behind / _HALF_HOUR) * _HALF_HOUR) <= _ROUND_SECONDS
-    if is_round and _HALF_HOUR - _ROUND_SECONDS <= abs(behind) <= _MAX_ZONE_HOURS * HOUR:
-        yield f"{files} was written {behind / HOUR:.1f} h after the time of its last record; {_TIMEZONE_ADVICE}"
+    if is_round and _HALF_HOUR - _ROUND_SECONDS <= abs(behind) <= MAX_ZONE_HOURS * HOUR:
+        yield f"{files} was written {behind / HOUR:.1f} h after the time of its last record; {TIMEZONE_ADVICE}"
 
 
 def _last_time(path: Path, reader: LogReader) -> float | None:

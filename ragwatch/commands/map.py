@@ -212,7 +212,8 @@ def _proposal(name: str, log: LogHead) -> _Proposal | None:
     """What is proposed for one log, and what is wrong with it on standard error; None if it has no records."""
     if not log.records:
         _print_errors(log.texts.lines(name))
-        click.echo(f"{printable(name)}: has no JSON object; ragwatch reads one JSON object per line", err=True)
+        advice = "ragwatch reads one JSON object per line; docs/logs.md has the line that converts CSV and SQLite"
+        click.echo(f"{printable(name)}: has no JSON object; {advice}", err=True)
         return None
     proposal = _propose(log)
     if proposal.guess.format is None:

@@ -54,6 +54,7 @@ class SuspectReason(StrEnum):
     CONTEXT_NAMES = "context_names"  # ids, files, links or titles instead of texts
     CONTEXT_PROMPT = "context_prompt"  # a whole prompt instead of the passages in it
     QUESTION_PROMPT = "question_prompt"
+    TIMES_SHIFTED = "times_shifted"  # whole hours or half hours behind, as local times that are read as UTC
 
 
 class LossReason(StrEnum):

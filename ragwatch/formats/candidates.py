@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -28,6 +28,7 @@ _MAX_ROUTE_CHARS = 128
 _MAX_ROUTES = 50
 _MAX_NAME_WORDS = 2
 _MESSAGE_PARTS = ("text", "output_text", "input_text", "thinking", "tool_use")
+_DETAILS = ("metadata", "meta")
 Values = Mapping[int, object]
 
 
@@ -155,7 +156,7 @@ def _projected(field: LogField, lists: Values, objects: Sequence[Mapping[str, ob
     """The projection of a list of objects to text, id, score and date, those that there are."""
     if any(map(_is_message, objects)):
         return None
-    text = _key_of("text", objects, str)
+    text = _key_of("text", objects, str) or _key_of("text", objects, str, _DETAILS)
     if text is None:
         return None
     ids, scores = _key_of("context_id", objects, (str, int)), _key_of("score", objects, (int, float))
@@ -190,12 +191,12 @@ def _is_message(item: Mapping[str, object]) -> bool:
 
 
 def _key_of(
-    part: str, objects: Sequence[Mapping[str, object]], kind: type | tuple[type, ...]
+    part: str, objects: Sequence[Mapping[str, object]], kind: type | tuple[type, ...], also: Collection[str] = ()
 ) -> tuple[str, ...] | None:
-    """Path of the most likely name of a part of passages, in the objects or one level deeper."""
+    """Path of the most likely name of a part of passages, in the objects or one level deeper; `also` in details."""
     ranked: dict[tuple[str, ...], tuple[int, float]] = {}
     for item in objects:
-        for path, value in _leaves(item):
+        for path, value in _leaves(item, also):
             position = names.rank(part, *(path if part == "text" else path[-1:]))
             if position is not None and isinstance(value, kind) and not isinstance(value, bool) and value != "":
                 ranked.setdefault(path, (len(path), position))
@@ -204,10 +205,10 @@ def _key_of(
     return min(often, key=ranked.__getitem__, default=None)
 
 
-def _leaves(item: Mapping[str, object]) -> Iterator[tuple[tuple[str, ...], object]]:
+def _leaves(item: Mapping[str, object], also: Collection[str]) -> Iterator[tuple[tuple[str, ...], object]]:
     for key, value in item.items():
         yield (key,), value
-        if isinstance(value, dict) and key not in ("metadata", "meta"):
+        if isinstance(value, dict) and (key not in _DETAILS or key in also):
             yield from (((key, inner), one) for inner, one in value.items())
 
 
@@ -280,10 +281,12 @@ OPTIONAL = tuple(_FITS)
 """The parts that a sample can do without, but for the question."""
 
 
-def optional_candidates(part: str, known: Iterable[LogField], parent: Sequence[str]) -> list[Candidate]:
+def optional_candidates(
+    part: str, known: Iterable[LogField], parent: Sequence[str], answers: Collection[int]
+) -> list[Candidate]:
     """The fields that may be an optional part, the best first: those beside the answer, then those of the root.
 
-    `parent` names the objects that the answer stands in.
+    `parent` names the objects that the answer stands in, `answers` are the positions of the records that are answers.
     """
     listed = []
     for field in known:
@@ -295,8 +298,9 @@ def optional_candidates(part: str, known: Iterable[LogField], parent: Sequence[s
             or 2 * len(values) < len([value for value in field.values.values() if value is not None])
         ):
             continue
-        if part == "id" and len({str(value) for value in values.values()}) < len(values):
-            continue  # one id for several records
+        own = [str(value) for place, value in values.items() if place in answers]
+        if part == "id" and len({*own}) < len(own):
+            continue  # one id for several answers
         if part == "route" and len({*values.values()}) > max(_MAX_ROUTES, len(values) / 2):
             continue
         listed.append(Candidate(field.path, rank, field, values))

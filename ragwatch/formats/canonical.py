@@ -19,6 +19,7 @@ from ragwatch.formats.shape import Record
 from ragwatch.formats.times import plausible_time
 
 _new = tuple.__new__  # bypasses `Sample.__new__`, in half the time
+_REFERENCES = frozenset(fields.REFERENCE_KEYS)
 NAME = "canonical"
 KNOWN_BIAS = ""
 MAPPING = MappingProxyType(
@@ -90,7 +91,7 @@ def _with_envelope(
         time_key, time_value = fields.first(record, fields.TIME_KEYS)
     at = None if time_value is None else plausible_time(time_value, time_key)
     route, reference = record.get("route"), record.get("reference")
-    if reference is None:
+    if reference is None and not _REFERENCES.isdisjoint(record):
         reference = next((one for key in fields.REFERENCE_KEYS if type(one := record.get(key)) is str and one), None)
     parts = (
         (id_value if type(id_value) is str else fields.identity(id_value, id_key)) or fallback_id,

@@ -15,12 +15,12 @@ fallback; `from_json(x)` decodes JSON that was logged as text.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Collection, Mapping
 
 from ragwatch.core.sample import RejectReason, Sample
 from ragwatch.errors import ConfigError, FormatError
 from ragwatch.formats import canonical, relevance
-from ragwatch.formats.expressions import extractor
+from ragwatch.formats.expressions import extractors
 from ragwatch.formats.optional import LostField, name_of
 from ragwatch.formats.shape import Record
 
@@ -50,11 +50,9 @@ class MappingReader:
         for key in mapping:
             if key not in KEYS and not (key.startswith(_METADATA) and key != _METADATA):
                 raise ConfigError(f"mapping.{key}: unknown, use one of {', '.join(KEYS)} or metadata.NAME")
-        compiled = {key: extractor(f"mapping.{key}", expression, key) for key, expression in mapping.items()}
-        self._fields = {key: parsed for key, parsed in compiled.items() if not key.startswith(_METADATA)}
-        self._extras = {
-            key.removeprefix(_METADATA): parsed for key, parsed in compiled.items() if key.startswith(_METADATA)
-        }
+        self._mapping = mapping
+        self._extras = [key for key in mapping if key.startswith(_METADATA)]
+        self._values = extractors(mapping)
 
     def read(self, record: Record, fallback_id: str) -> Sample:
         """Return the sample that the expressions extract. A question that is not extracted is unknown."""
@@ -78,15 +76,17 @@ class MappingReader:
                 failed.add(error.field)
                 lost.append(LostField(name, RejectReason(error.reason), str(error)))
 
-    def extract(self, record: Record, without: Container[str] = ()) -> dict[str, object]:
+    def extract(self, record: Record, without: Collection[str] = ()) -> dict[str, object]:
         """Return what the expressions extract, as a record in the canonical format; `without` some of its fields."""
-        extracted: dict[str, object] = {"question": None}
-        for key, expression in self._fields.items():
-            value = None if key in without else expression(record)
-            if value is not None:
-                extracted[key] = value
-        values = {name: parsed(record) for name, parsed in self._extras.items() if f"metadata.{name}" not in without}
-        extras = {name: value for name, value in values.items() if value is not None}
+        values = self._values
+        if without:
+            values = extractors({key: one for key, one in self._mapping.items() if key not in without})
+        extracted = {"question": None, **values(record)}
+        extras = (
+            {key.removeprefix(_METADATA): extracted.pop(key) for key in self._extras if key in extracted}
+            if self._extras
+            else {}
+        )
         if extras:
             metadata = extracted.get("metadata", {})
             extracted["metadata"] = {**metadata, **extras} if isinstance(metadata, dict) else metadata

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Any
 
 import jmespath
 from jmespath import functions
@@ -14,12 +13,11 @@ from jmespath.parser import ParsedResult
 from ragwatch.core.sample import RejectReason
 from ragwatch.errors import ConfigError, FormatError
 from ragwatch.formats import fields, messages, retrieved
+from ragwatch.formats.compiled import Node, compile_all, compile_one
 from ragwatch.formats.shape import Record
 
 Predicate = Callable[[Record], bool]
 _Value = Callable[[object], object]
-_Node = Mapping[str, Any]
-"""A part of an expression as jmespath has parsed it: `type`, `value` and `children`."""
 
 # Exceptions that jmespath does not wrap, for values of unexpected types: `a < b` of a text and a number,
 # `contains(a, b)` and `merge(a, b)` with null, `ceil` of infinity, a slice with step 0, equality of deep lists.
@@ -68,7 +66,7 @@ _Functions.FUNCTION_TABLE |= {
     name: {"function": _method(function), "signature": ({"types": []},)} for name, function in _OWN.items()
 }
 _OPTIONS = jmespath.Options(custom_functions=_Functions())
-_FUNCTION_TABLE: Mapping[str, _Node] = _Functions.FUNCTION_TABLE
+_FUNCTION_TABLE: Mapping[str, Node] = _Functions.FUNCTION_TABLE
 
 
 def search(expression: ParsedResult, key: str, record: Record) -> object:
@@ -114,7 +112,7 @@ def _syntax_error(error: ParseError | LexerError) -> str:
     return f"unexpected {token!r}" if token else "the expression ends too early or cannot be read"
 
 
-def _calls(node: _Node) -> Iterator[tuple[str, int]]:
+def _calls(node: Node) -> Iterator[tuple[str, int]]:
     """Yield every function call in an expression, with the number of its arguments."""
     stack = [node]
     while stack:
@@ -151,9 +149,33 @@ def extractor(key: str, expression: str, field: str | None = None) -> Callable[[
         ConfigError: The expression is invalid.
     """
     compiled = compile_expression(key, expression)
-    quick = _quick(compiled.parsed)
+    quick = compile_one(compiled.parsed, _OWN)
     name = field or key
     return partial(search, compiled, name) if quick is None else partial(_guarded, quick, name)
+
+
+def extractors(mapping: Mapping[str, str]) -> Callable[[Record], dict[str, object]]:
+    """Compile the expressions of a mapping to one function, which returns the values that are not null, by key.
+
+    It raises FormatError as `search` does, with the key of the expression.
+
+    Raises:
+        ConfigError: An expression is invalid.
+    """
+    parsed = {key: compile_expression(f"mapping.{key}", expression) for key, expression in mapping.items()}
+    together = compile_all({key: (one.parsed, partial(search, one, key)) for key, one in parsed.items()}, _OWN)
+    if together is None:
+        apart = {key: partial(search, one, key) for key, one in parsed.items()}
+        return lambda record: {key: value for key, read in apart.items() if (value := read(record)) is not None}
+    return partial(_together, together)
+
+
+def _together(values: Callable[..., dict[str, object]], record: Record) -> dict[str, object]:
+    at = [""]
+    try:
+        return values(record, at)
+    except _FAILURES as error:
+        raise FormatError(RejectReason.WRONG_TYPE, at[0], f"its expression fails here: {_failure(error)}") from error
 
 
 def _guarded(quick: _Value, key: str, record: Record) -> object:
@@ -177,7 +199,7 @@ def predicate(key: str, expression: str) -> Predicate:
         ConfigError: The expression is invalid.
     """
     compiled = compile_expression(key, expression)
-    quick = _quick(compiled.parsed)
+    quick = compile_one(compiled.parsed, _OWN)
     if quick is None:
         return lambda record: is_true(search(compiled, key, record))
     return lambda record: is_true(quick(record))
@@ -190,186 +212,3 @@ def is_true(value: object) -> bool:
     [True, True, False, False, False, False, False]
     """
     return bool(value) or (isinstance(value, (int, float)) and not isinstance(value, bool))
-
-
-def _quick(node: _Node) -> _Value | None:
-    """The function of an expression, ten times as fast as jmespath; None where it has a part that is not in tables.
-
-    Not in them are comparisons other than `==` and `!=` with a text or null, slices, and functions that check types.
-    """
-    kind, children = node["type"], node["children"]
-    if kind == "comparator":
-        return _comparison(node)
-    if kind in _LEAVES:
-        return partial(_LEAVES[kind], node.get("value"))
-    if kind == "subexpression" and (names := _names_of(node)):
-        return _path(names)
-    combine: Callable[..., _Value] | None = _COMBINATIONS.get(kind)
-    if kind == "function_expression":
-        combine = _CALLS.get(node["value"])
-        if node["value"] == "filled" and children[0]["type"] == "multi_select_list":
-            combine, children = _first_filled, children[0]["children"]
-    if kind == "multi_select_dict":
-        combine = partial(_record_of, [child["value"] for child in children])
-        children = [child["children"][0] for child in children]
-    if combine is None:
-        return None
-    parts = [_quick(child) for child in children]
-    known = [part for part in parts if part is not None]
-    return combine(*known) if len(known) == len(parts) else None
-
-
-def _field(name: str, value: object) -> object:
-    return value.get(name) if isinstance(value, dict) else None
-
-
-def _names_of(node: _Node) -> tuple[str, ...]:
-    """The names in a path of fields; empty for any other expression."""
-    if node["type"] == "field":
-        return (node["value"],)
-    parts = [_names_of(child) for child in node["children"]] if node["type"] == "subexpression" else []
-    return tuple(name for part in parts for name in part) if parts and all(parts) else ()
-
-
-def _path(names: Sequence[str]) -> _Value:
-    def at(value: object) -> object:
-        for name in names:
-            if not isinstance(value, dict):
-                return None
-            value = value.get(name)
-        return value
-
-    return at
-
-
-def _comparison(node: _Node) -> _Value | None:
-    left, right = node["children"]
-    if left["type"] == "literal":
-        left, right = right, left
-    operand, literal = _quick(left), right.get("value")
-    comparable = right["type"] == "literal" and (literal is None or isinstance(literal, str))
-    if operand is None or not comparable or node["value"] not in ("eq", "ne"):
-        return None
-    if node["value"] == "eq":
-        return lambda value: operand(value) == literal
-    return lambda value: operand(value) != literal
-
-
-def _nested(*parts: _Value) -> _Value:
-    def nested(value: object) -> object:
-        for part in parts:
-            value = part(value)
-        return value
-
-    return nested
-
-
-def _both(left: _Value, right: _Value) -> _Value:
-    return lambda value: right(value) if (first := left(value)) or is_true(first) else first
-
-
-def _either(left: _Value, right: _Value) -> _Value:
-    return lambda value: first if (first := left(value)) or is_true(first) else right(value)
-
-
-def _negated(inner: _Value) -> _Value:
-    return lambda value: not is_true(inner(value))
-
-
-def _index(position: int, value: object) -> object:
-    return value[position] if isinstance(value, list) and -len(value) <= position < len(value) else None
-
-
-def _projection(base: _Value, part: _Value) -> _Value:
-    def project(value: object) -> object:
-        items = base(value)
-        return [one for item in items if (one := part(item)) is not None] if isinstance(items, list) else None
-
-    return project
-
-
-def _filtered(base: _Value, part: _Value, condition: _Value) -> _Value:
-    def project(value: object) -> object:
-        items = base(value)
-        if not isinstance(items, list):
-            return None
-        return [one for item in items if is_true(condition(item)) and (one := part(item)) is not None]
-
-    return project
-
-
-def _values(base: _Value, part: _Value) -> _Value:
-    def project(value: object) -> object:
-        items = base(value)
-        return [one for item in items.values() if (one := part(item)) is not None] if isinstance(items, dict) else None
-
-    return project
-
-
-def _flattened(base: _Value) -> _Value:
-    def flatten(value: object) -> object:
-        items = base(value)
-        if not isinstance(items, list):
-            return None
-        return [one for item in items for one in (item if isinstance(item, list) else (item,))]
-
-    return flatten
-
-
-def _record_of(names: Sequence[str], *parts: _Value) -> _Value:
-    named = tuple(zip(names, parts, strict=True))
-    return lambda value: None if value is None else {name: part(value) for name, part in named}
-
-
-def _list_of(*parts: _Value) -> _Value:
-    return lambda value: None if value is None else [part(value) for part in parts]
-
-
-def _first_known(*parts: _Value) -> _Value:
-    return lambda value: next((one for part in parts if (one := part(value)) is not None), None)
-
-
-def _first_filled(*parts: _Value) -> _Value:
-    """`retrieved.filled` of a list, of which only as many items are worked out as are needed."""
-
-    def filled(value: object) -> object:
-        empty = None
-        for part in parts if value is not None else ():
-            one = part(value)
-            if one is not None:
-                if one != "":
-                    return one
-                empty = ""
-        return empty
-
-    return filled
-
-
-def _call(function: _Value) -> Callable[[_Value], _Value]:
-    return lambda argument: lambda value: function(argument(value))
-
-
-_LEAVES: Mapping[str, Callable[[Any, object], object]] = {
-    "field": _field,
-    "index": _index,
-    "literal": lambda literal, _: literal,
-    "identity": lambda _, value: value,
-    "current": lambda _, value: value,
-}
-_COMBINATIONS: Mapping[str, Callable[..., _Value]] = {
-    "subexpression": _nested,
-    "index_expression": _nested,
-    "pipe": _nested,
-    "and_expression": _both,
-    "or_expression": _either,
-    "not_expression": _negated,
-    "projection": _projection,
-    "filter_projection": _filtered,
-    "value_projection": _values,
-    "flatten": _flattened,
-    "multi_select_list": _list_of,
-}
-_CALLS: Mapping[str, Callable[..., _Value]] = {
-    "not_null": _first_known,
-    **{name: _call(function) for name, function in _OWN.items()},
-}

@@ -86,11 +86,14 @@ def first(record: Record, keys: Sequence[str]) -> tuple[str, object]:
     >>> first({"text": "", "content": "c"}, TEXT_KEYS), first({"text": ""}, TEXT_KEYS)
     (('content', 'c'), ('text', ''))
     """
+    empty = None
     for key in keys:
         value = record.get(key)
-        if value is not None and value != "":
-            return key, value
-    return next(((key, "") for key in keys if record.get(key) == ""), (keys[-1], None))
+        if value is not None:
+            if value != "":
+                return key, value
+            empty = empty or key
+    return (keys[-1], None) if empty is None else (empty, "")
 
 
 def at(value: object, path: Iterable[str]) -> object:

@@ -131,6 +131,8 @@ def _paragraphs(samples: Sequence[Sample], records: Sequence[Record]) -> Splitte
     """What cuts contexts that were logged as one text at blank lines; None if most have none, or are lists."""
     texts = [sample.contexts[0].text.strip() for sample in samples if len(sample.contexts) == 1]
     several = {text for text in texts if _BLANK_LINE in text}
+    if len({text.partition(_BLANK_LINE)[0] for text in several}) == 1 < len(several):
+        return None  # they begin with an instruction
     if not several or 2 * len(several) < len({*texts}) or 2 * len(texts) < len(samples):
         return None
     fields_of_text = (field for field in log_fields(records) if not field.in_list)
@@ -181,7 +183,7 @@ class _Parts:
         answer = self.chosen["answer"][:1]
         texts = {one.expression for part in PARTS for one in self.chosen[part]}
         for part in OPTIONAL:
-            listed = optional_candidates(part, self._fields, answer[0].field.parent if answer else ())
+            listed = optional_candidates(part, self._fields, answer[0].field.parent if answer else (), whole)
             listed = [one for one in listed if one.expression not in texts]
             self.chosen[part] = self._alternatives(listed, whole) if part != "history" else listed[:1]
 

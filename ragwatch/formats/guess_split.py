@@ -15,13 +15,14 @@ from ragwatch.formats.guess import FormatGuess, cut, propose, read_all
 from ragwatch.formats.log_fields import log_fields
 from ragwatch.formats.shape import Record
 from ragwatch.formats.split import Splitter, before_question
-from ragwatch.formats.suspicion import suspicions
+from ragwatch.formats.suspicion import common_start, is_name, suspicions
 
 _KINDS = ("xml", "numbered", "headings", "markdown", "paragraphs", "lines", "whole")
 _DELIMITED = frozenset({"xml", "numbered", "headings"})  # kinds that leave out what stands before the first passage
 _MARKED = frozenset({"paragraphs", "lines", "whole"})  # kinds that only make sense between two marks
 _MIN_SHARE = 0.9  # of the texts that a proposal has to cut
 _MIN_PASSAGES = 1.5  # mean over the texts
+_MAX_NAMES = 0.2  # share of the passages that may be names
 _MIN_MARK_CHARS = 4
 _MAX_MARK_CHARS = 100
 _MAX_MARKS = 3
@@ -126,6 +127,9 @@ def _cuts(splitter: Splitter, prompts: Sequence[Prompt]) -> list[list[str] | Non
     if splitter.kind == "lines" and (chars < _MIN_LINE_CHARS or len({*map(len, cut)}) > _MAX_LINES):
         return None
     repeated = len({passages[0] for passages in cut}) == 1 or len({passages[-1] for passages in cut}) == 1
+    pieces = [piece for passages in cut for piece in passages]
+    if sum(map(is_name, pieces)) > _MAX_NAMES * len(pieces):  # lines above the passages, such as their files
+        return None
     if repeated and len({prompt.text for prompt in prompts}) > 1:  # an instruction that every prompt repeats
         return None
     return cuts
@@ -136,7 +140,7 @@ def _marks_after(texts: Sequence[str]) -> list[str]:
 
     The last one may be the mark of the first passage itself, behind which too few passages would remain.
     """
-    common = _common_start(texts)
+    common = common_start(texts)
     lines = common[: common.rfind("\n") + 1].splitlines()
     marks = [mark for line in reversed(lines) if len(mark := _end_of(line.strip())) >= _MIN_MARK_CHARS]
     return [mark for mark in marks[:_MAX_MARKS] if all(text.count(mark, 0, len(common)) == 1 for text in texts)]
@@ -147,21 +151,13 @@ def _marks_before(prompts: Sequence[Prompt]) -> list[str]:
     heads = [before_question(prompt.text, prompt.question) for prompt in prompts]
     if not all(heads):
         endings = [prompt.text.rstrip().rpartition("\n")[2] for prompt in prompts]
-        start = _common_start(endings).rpartition(" ")[0]
+        start = common_start(endings).rpartition(" ")[0]
         start = start[: start.rfind(":") + 1] or start
         return [start] if _MIN_MARK_CHARS <= len(start) <= _MAX_MARK_CHARS else []
-    common = _common_start([head[::-1] for head in heads])[::-1]
+    common = common_start([head[::-1] for head in heads])[::-1]
     lines = common[common.find("\n") + 1 :].splitlines()
     marks = [mark for line in lines if _MIN_MARK_CHARS <= len(mark := line.strip()) <= _MAX_MARK_CHARS]
     return list(dict.fromkeys((*marks[:_MAX_MARKS], *marks[-1:])))
-
-
-def _common_start(texts: Sequence[str]) -> str:
-    """The text that all begin with; empty if they are all the same."""
-    first, last = min(texts), max(texts)
-    if first == last:
-        return ""
-    return first[: next((place for place, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))]
 
 
 def _end_of(line: str) -> str:

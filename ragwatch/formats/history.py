@@ -39,6 +39,8 @@ def turns(
     >>> turns([["user", "How much is a ticket?"], ["assistant", "Ten euros."], ["user", "Why?"]], question="Why?")[-1]
     Turn(role=<Role.ASSISTANT: 'assistant'>, text='Ten euros.')
     """
+    if value == [] or (path is None and not value):
+        return ()
     kept: list[Turn] = []
     free = MAX_CHARS
     ends = [(Role.ASSISTANT, answer), (Role.USER, question)]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from ragwatch.formats import fields
 from ragwatch.formats.shape import Record
 
-_MAX_DEPTH = 6
+_MAX_DEPTH = 9
 _MAX_ITEMS = 50
 _GENERATED = re.compile(r"(?=.*\d)[0-9a-fA-F-]{16,}")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -74,7 +74,7 @@ def _walk(record: Record) -> Iterator[tuple[str, tuple[str, ...], object, bool]]
             if _GENERATED.fullmatch(key):
                 continue  # an id of one record
             name = key if _IDENTIFIER.fullmatch(key) else _quoted(key)
-            path, names = f"{place.path}.{name}" if place.path else name, (*place.names, key)
+            path, names = f"{place.path}.{name}" if place.path else name, (*place.names, *key.split("."))
             value = fields.embedded(item)
             path = path if value is item else f"from_json({path})"
             yield path, names, value, in_list

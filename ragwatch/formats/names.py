@@ -163,8 +163,8 @@ def _noun(names: _Names, words: tuple[str, ...]) -> float | None:
             continue
         place = max(places, key=lambda one: len(names.nouns[one]))
         noun, before = names.nouns[place], words[: end - len(names.nouns[place])]
-        if len(noun) == 1 and not names.others.isdisjoint(before):
-            return None
+        if len(noun) == 1 and (not names.others.isdisjoint(before) or (before and len(noun[0]) == 1)):
+            return None  # `answer_a` is one of several
         return place + (-0.4 if _FINAL.intersection(before) else 0.4 if before else 0)
     return None
 

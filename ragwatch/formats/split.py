@@ -59,7 +59,16 @@ _HEADING = re.compile(r"(?m)^(?:(#{1,6})[ \t]+\S|\*\*[^*\n]{1,100}\*\*:?[ \t]*$)
 _FENCE = re.compile(r"(?m)^[ \t]{0,3}(`{3,}|~{3,}|\"{3,})[^\n]*$")
 _RULE = re.compile(r"(?m)^[ \t]{0,3}(?:-{3,}|\*{3,}|_{3,}|={3,})[ \t]*$")
 _ITEM = re.compile(r"(?m)^[-*\u2022+][ \t]+")
-_BLANK = re.compile(r"\n[ \t\r]*\n")
+BLANK_LINE = re.compile(r"\n[ \t\r]*\n")
+ORDER = re.compile(
+    r"(?i)[\s#*\d.)-]*(?:(?:please|now|then) )?(?:you are|use|write|answer|give|provide|respond|reply|cite|based on"
+    r"|using|given|return|if)\b[^\n]*\b(?:answer|response|reply|question|query|citations?|cited|sources?|context|assistant)\b"
+)
+"""The first line of a paragraph that orders a model how to answer."""
+_ASKED = re.compile(
+    r"<(?P<tag>(?:user|customer)?_?(?:question|query|input|message))>(?P<text>[^<]{1,20000})</(?P=tag)>", re.IGNORECASE
+)
+_QUOTES = re.compile(r"(\"{3}|'{3}|`{3})\s*(.*?)\s*\1", re.DOTALL)
 _MIN_QUESTION_CHARS = 8
 
 
@@ -106,18 +115,20 @@ class Splitter:
             return []
         if cut is not None:
             if not self.before:
-                cut[-1] = _without_tail(cut[-1], question)
+                cut[-1] = without_order(_without_tail(cut[-1], question))
             return [piece for passage in cut if (piece := passage.strip())]
         return [] if self.kind in ("xml", "auto") and xml_blocks(part) is not None else None
 
     def question(self, text: str) -> str | None:
         """Return the question that a prompt asks behind `before`, or behind its last label; None if there is none."""
+        if (element := asked_in(text)) is not None:
+            return element
         position = text.rfind(self.before) if self.before else 0
         asked = text[position + len(self.before) :] if position >= 0 else ""
         labels = [match.end() for match in _LABEL.finditer(asked)]
         if not self.before and not labels:
             return None
-        return _without_closing(asked[labels[-1] if labels else 0 :]).strip() or None
+        return unquoted(_without_closing(asked[labels[-1] if labels else 0 :]).strip()) or None
 
     def _span(self, text: str, question: str | None) -> tuple[int, int] | None:
         start = text.find(self.after)
@@ -162,6 +173,28 @@ def _without_tail(passage: str, question: str | None) -> str:
     if line == asked and _LABEL.fullmatch(above, label):
         return _without_closing(above[:label])
     return _without_closing(above) if line == asked and asked + len(question) == len(passage) else passage
+
+
+def without_order(passage: str) -> str:
+    """Return a passage without the paragraphs behind it that order a model how to answer."""
+    while (breaks := [*BLANK_LINE.finditer(passage)]) and ORDER.match(passage, breaks[-1].end()):
+        before = passage[: breaks[-1].start()].rstrip()
+        if not before:
+            break
+        passage = before
+    return passage
+
+
+def asked_in(prompt: str) -> str | None:
+    """Return the text of the last element `<question>`, `<user_query>` or the like of a prompt; None without one."""
+    elements = [element for match in _ASKED.finditer(prompt) if (element := match["text"].strip())]
+    return elements[-1] if elements else None
+
+
+def unquoted(text: str) -> str:
+    """Return a text without the triple quotes around it."""
+    quoted = _QUOTES.fullmatch(text)
+    return quoted[2] if quoted else text
 
 
 def _without_closing(text: str) -> str:
@@ -234,7 +267,7 @@ def _markdown(text: str) -> list[str] | None:
 
 
 def _paragraphs(text: str) -> list[str] | None:
-    pieces = [piece for piece in _BLANK.split(text) if piece.strip()]
+    pieces = [piece for piece in BLANK_LINE.split(text) if piece.strip()]
     return pieces or None
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ragwatch.core.sample import Sample, SuspectReason
@@ -22,6 +22,11 @@ from ragwatch.formats.times import EARLIEST, LATEST
 
 MISREAD = "a sample was probably read wrongly"
 CHECK_ADVICE = "run `ragwatch check`, which shows how records are read, and correct the source"
+TIMEZONE_ADVICE = (
+    "if they are local times without an offset, which are read as UTC, set timezone: Europe/Berlin or the like"
+)
+HOUR = 3600.0
+MAX_ZONE_HOURS = 14
 MIN_DISTINCT = 3
 """Different samples from which on it counts that a value is the same in all."""
 _MOST, _HALF, _FEW = 0.8, 0.5, 0.1  # shares of the samples
@@ -41,12 +46,21 @@ NO_WORDS = re.compile(r"[0-9a-f-]{16,}|[\d\W_]+|[a-z][a-z0-9+.-]{1,12}://\S+", r
 _SENTENCE = re.compile(r"[.!?:;\u2e80-\uffff]")
 _MIN_QUESTION_CHARS = 15  # a passage may contain a shorter question by coincidence
 _LONG_CHARS = 200
+_MIN_TEMPLATE_CHARS = 60
+_START_CHARS = 60
+_MIN_SHIFTED, _MIN_SHIFTED_SECONDS = 10, 600.0  # samples in a row, and the time that they take to arrive
+_DELAY = (-10.0, 120.0)  # seconds from the answer until its record is read, of a source that is not behind
+_CLOSING_TAG = re.compile(r"</[a-z][\w-]{0,40}>", re.IGNORECASE)
 _INSTRUCTION = re.compile(
     r"\byou are an? (?:\w+[ -]){0,4}(?:assistant|chatbot|bot|expert|agent|ai)\b"
     r"|\b(?:answer|respond to|reply to) (?:the |this )?(?:user|customer|question|query|following)\b"
     r"|\b(?:use|using|based on) (?:only )?the (?:following|provided|given|above|retrieved)\b"
     r"|\b(?:only|solely) (?:use|answer|on) .{0,40}\b(?:context|documents|passages|sources)\b"
-    r"|\bif you (?:do not|don['’]t) know\b|\bdo not make (?:anything |things )?up\b|^system:",
+    r"|\bif you (?:do not|don['’]t) know\b|\bdo not make (?:anything |things )?up\b|^system:"
+    r"|\breply with an answer\b|\bnot (?:use )?(?:your )?prior knowledge\b"
+    r"|\byou (?:will be|are) (?:given|provided with) "
+    r"|\b(?:answer|respond|reply)\b[^.\n]{0,60} (?:using|based|from|with) (?:only |solely )?(?:on )?the (?:\w+ )?"
+    r"(?:context|documents|passages|sources|facts|articles|information|data)\b",
     re.IGNORECASE | re.MULTILINE,
 )
 
@@ -141,6 +155,35 @@ def doubts(sample: Sample) -> Iterator[SuspectReason]:
         yield SuspectReason.QUESTION_PROMPT
 
 
+class Doubts:
+    """Why samples of one source were probably read wrongly: what shows in each, and whether its times look shifted.
+
+    Times look shifted if the records of ten minutes are all late by the same number of half hours and a short delay.
+    Records that are read late, as after an outage, are late by different times.
+    """
+
+    def __init__(self) -> None:
+        self._half_hours = self._number = 0
+        self._since = 0.0
+
+    def about(self, sample: Sample, now: float) -> Mapping[SuspectReason, str]:
+        """Return what is suspected of a sample that is read now, with what to do about it."""
+        advice = dict.fromkeys(doubts(sample), CHECK_ADVICE)
+        if sample.at is not None and self._are_shifted(now - sample.at, now):
+            late = f"records are always {self._half_hours / 2:g} h late"
+            advice[SuspectReason.TIMES_SHIFTED] = f"{late}; {TIMEZONE_ADVICE}"
+        return advice
+
+    def _are_shifted(self, late: float, now: float) -> bool:
+        half_hours = round((late - sum(_DELAY) / 2) / HOUR * 2)
+        is_shifted = 0 < half_hours <= 2 * MAX_ZONE_HOURS
+        is_shifted = is_shifted and _DELAY[0] <= late - half_hours * HOUR / 2 <= _DELAY[1]
+        if not is_shifted or half_hours != self._half_hours:
+            self._half_hours, self._number, self._since = half_hours, 0, now
+        self._number += is_shifted
+        return self._number >= _MIN_SHIFTED and now - self._since >= _MIN_SHIFTED_SECONDS
+
+
 def _contexts(samples: Sequence[Sample]) -> Iterator[Suspicion]:
     filled = [one for one in samples if any(context.text.strip() for context in one.contexts)]
     if not filled:
@@ -157,7 +200,9 @@ def _contexts(samples: Sequence[Sample]) -> Iterator[Suspicion]:
         )
     elif _differ(filled) and len({tuple(context.text for context in one.contexts) for one in filled}) == 1:
         yield Suspicion("contexts", "constant", f"contexts are the same in every record: {example(first)}")
-    elif sum(map(has_prompt, filled)) > _HALF * len(filled):
+    elif sum(map(has_prompt, filled)) > _HALF * len(filled) or _begin_alike(
+        [one.contexts[0].text for one in filled if len(one.contexts) == 1]
+    ):
         yield Suspicion(
             "contexts",
             "prompt",
@@ -177,6 +222,19 @@ def _contexts(samples: Sequence[Sample]) -> Iterator[Suspicion]:
         )
 
 
+def _begin_alike(texts: Sequence[str]) -> bool:
+    """Whether different texts begin with the same lines, as prompts of one template do."""
+    return len({*texts}) >= MIN_DISTINCT and common_start(texts).rfind("\n") >= _MIN_TEMPLATE_CHARS
+
+
+def common_start(texts: Sequence[str]) -> str:
+    """Return the text that all begin with; empty if they are all the same."""
+    first, last = min(texts), max(texts)
+    if first == last:
+        return ""
+    return first[: next((place for place, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))]
+
+
 def _are_fragments(sample: Sample) -> bool:
     texts = [context.text.strip() for context in sample.contexts]
     return all(len(text) < len(sample.answer.strip()) and text in sample.answer for text in texts)
@@ -187,7 +245,8 @@ def _cut_length(texts: Sequence[str]) -> int | None:
     if len(texts) < _MIN_CUT_TEXTS:
         return None
     length, times = Counter(map(len, texts)).most_common(1)[0]
-    open_ended = [text for text in texts if len(text) == length and text.rstrip()[-1:] not in ('.!?"')]
+    ends = [text.rstrip() for text in texts if len(text) == length]
+    open_ended = [end for end in ends if end.endswith(("...", "…")) or end[-1:] not in ('.!?"')]
     return length if length in _CUT_CHARS and times > _HALF * len(texts) and len(open_ended) > _HALF * times else None
 
 
@@ -196,7 +255,9 @@ def _question(samples: Sequence[Sample]) -> Iterator[Suspicion]:
     if not asked:
         return
     shown = example(asked[0][1])
-    if sum(_is_prompt(text, one) for one, text in asked) > _HALF * len(asked):
+    if sum(_is_prompt(text, one) for one, text in asked) > _HALF * len(asked) or _begin_alike(
+        [text for _, text in asked]
+    ):
         yield Suspicion("question", "prompt", f"the question is a whole prompt, with passages or instructions: {shown}")
     elif sum(NO_WORDS.fullmatch(text.strip()) is not None for _, text in asked) > _HALF * len(asked):
         yield Suspicion("question", "names", f"the question is an id, a number or a link: {shown}")
@@ -205,8 +266,9 @@ def _question(samples: Sequence[Sample]) -> Iterator[Suspicion]:
 
 
 def _is_prompt(question: str, sample: Sample) -> bool:
-    texts = [context.text for context in sample.contexts if len(context.text) >= _MIN_PASSAGE_CHARS]
-    return is_prompt(question) or any(text in question for text in texts)
+    starts = [context.text[:_START_CHARS] for context in sample.contexts if len(context.text) >= _MIN_PASSAGE_CHARS]
+    holds_tags = _CLOSING_TAG.search(question) is not None
+    return holds_tags or is_prompt(question) or any(start in question for start in starts)
 
 
 def _answer(samples: Sequence[Sample]) -> Iterator[Suspicion]:

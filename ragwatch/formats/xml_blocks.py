@@ -8,7 +8,19 @@ from typing import NamedTuple
 
 # Elements that hold one passage, the most specific name first: <documents> and <context> may hold several others.
 _NAMES = (
-    *("document", "doc", "passage", "chunk", "snippet", "excerpt", "article", "search_result", "result", "item"),
+    *(
+        "document",
+        "doc",
+        "passage",
+        "chunk",
+        "snippet",
+        "excerpt",
+        "article",
+        "search_result",
+        "result",
+        "item",
+        "file",
+    ),
     *("source", "reference", "context", "documents", "contexts", "sources", "search_results", "results", "knowledge"),
     *("docs", "passages", "chunks", "excerpts", "references", "items"),
 )
@@ -81,15 +93,15 @@ def _texts(text: str, blocks: Sequence[_Element], contents: Sequence[_Element]) 
 def _elements(text: str) -> list[_Element]:
     """Elements of the known names that have an end, outermost of each name, in order of their start."""
     open_tags: dict[str, list[re.Match[str]]] = {}
-    elements: list[_Element] = []
+    closed: dict[str, list[_Element]] = {}
     for tag in _TAG.finditer(text):
         name = tag["name"].lower()
         starts = open_tags.setdefault(name, [])
         if not tag["close"]:
-            starts.append(tag)
+            starts.append(tag)  # without an end if the prompt only names it
         elif starts:
-            start = starts.pop()
-            if not starts:
-                elements.append(_Element(name, start.end(), tag.start(), start["fields"] or ""))
-    elements.sort(key=lambda element: element.start)
-    return elements
+            start, outer = starts.pop(), closed.setdefault(name, [])
+            while outer and outer[-1].start > start.end():  # inside this one
+                outer.pop()
+            outer.append(_Element(name, start.end(), tag.start(), start["fields"] or ""))
+    return sorted((element for outer in closed.values() for element in outer), key=lambda element: element.start)

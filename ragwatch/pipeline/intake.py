@@ -21,7 +21,7 @@ from ragwatch.formats.feedback import is_feedback
 from ragwatch.formats.optional import AHEAD, MAX_AHEAD_SECONDS, LostField, name_of
 from ragwatch.formats.record import Line, Parse, parse
 from ragwatch.formats.selection import Expand
-from ragwatch.formats.suspicion import CHECK_ADVICE, MISREAD, doubts
+from ragwatch.formats.suspicion import MISREAD, Doubts
 from ragwatch.pipeline.feedback import FeedbackRules
 from ragwatch.pipeline.placing import MARK_ADVICE, NamedVersions, names_canary, placing
 from ragwatch.pipeline.unreadable_files import UnreadableFiles
@@ -130,6 +130,7 @@ class IntakeLoop:
         self.skipped = ""
         self.first_rejected: Rejection | None = None
         self._repeated = RepeatedAnswers()
+        self._doubts = Doubts()
         self.polled = asyncio.Event()
         self.factor = 1.0
 
@@ -360,9 +361,9 @@ class IntakeLoop:
         assignments = self._assign(draw)
         if not assignments:  # no judge reads it, so it is no draw: drawn = judged + unjudged + pending must hold
             return
-        for reason in doubts(draw.sample):
+        for reason, advice in self._doubts.about(draw.sample, self._clock()).items():
             result.tallies[Tally.SUSPECT, (self.source.name, reason)] += 1
-            self._telemetry.odd_records(self.source.name, MISREAD, f"{reason}: {CHECK_ADVICE}")
+            self._telemetry.odd_records(self.source.name, MISREAD, f"{reason}: {advice}")
         if (one := self.rules.feedback.of_draw(record, draw, result.tallies)) is not None:
             result.feedback.append(one)
         if self.rules.redactor is not None:

@@ -83,7 +83,10 @@ def is_repr(text: str) -> bool:
 
 def plain_text(value: object) -> str | None:
     """Return a text for people; None for anything else, and for what Python prints of an object."""
-    if not isinstance(value, str) or not value.strip() or value == REDACTED or is_repr(value):
+    if not isinstance(value, str):
+        return None
+    stripped = value.strip()
+    if not stripped or value == REDACTED or (stripped[-1] in ">)" and is_repr(stripped)):
         return None
     return value
 

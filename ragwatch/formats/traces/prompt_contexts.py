@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from ragwatch.formats.split import numbered
+from ragwatch.formats.split import BLANK_LINE, ORDER, asked_in, numbered, unquoted, without_order
 from ragwatch.formats.traces.attributes import decoded, plain_text
-from ragwatch.formats.traces.documents import Document, documents_in
+from ragwatch.formats.traces.document import Document, documents_in
 from ragwatch.formats.xml_blocks import xml_blocks
 
 CONTEXT_KEYS = (
@@ -32,18 +32,22 @@ _SEPARATORS = (
 _MAX_CHARS = 400_000
 _DASHES = re.compile(r"(?m)^-{5,}[ \t]*$")
 _CONTEXT_WORD = re.compile(r"(?i)context|document|passage|source|excerpt|search result|knowledge")
-_HEADING = re.compile(
-    r"(?im)^[ \t#*]*(?:[\w' ]{0,60}\b)?(?:contexts?(?: information)?|documents|passages|sources|excerpts|search results"
-    r"|retrieved [\w ]{1,30}|knowledge(?: base)?|background(?: information)?)\b[^\n:]{0,40}:[ \t*]*"
+_NAMED = (
+    r"(?:[\w' ]{0,60}\b)?(?:contexts?(?: information)?|documents|passages|sources|excerpts|search results"
+    r"|retrieved [\w ]{1,30}|knowledge(?: base)?|background(?: information)?"
+    r"|(?:following|relevant|provided|additional) information)\b[^\n:]{0,40}:"
 )
+_HEADING = re.compile(rf"(?im)^[ \t#*]*{_NAMED}[ \t*]*")
 _END = re.compile(
     r"(?im)^[ \t#*]*(?:(?:user )?(?:question|query|input|request)|user|human|instructions?|task|answer|helpful answer"
     r"|response|assistant|rules|output)\b[^\n:]{0,40}:"
 )
 _QUESTION = re.compile(
     r"(?im)(?:^|(?<=[\s.>]))(?:user )?(?:question|query|q)\s*:[ \t]*\n?"
-    r"(?P<text>[^\n]+(?:\n(?!\s*(?:helpful )?(?:answer|response)\b)[^\n]+)*)"
+    rf"(?P<text>[^\n]+(?:\n(?!\s*(?:(?:helpful )?(?:answer|response)\b|[#*]*{_NAMED}))[^\n]+)*)"
 )
+_LINE_TAG = re.compile(r"(?m)^[ \t]*<[a-zA-Z]")
+_TAG = re.compile(r"</?[a-zA-Z][\w-]{0,40}(?:[ \t\n][^<>]{0,500})?>")
 
 
 def variables(attributes: Mapping[str, object]) -> dict[str, object]:
@@ -121,28 +125,50 @@ def of_messages(texts: Sequence[str], count: int = 0) -> tuple[Document, ...] | 
         elements = _elements(shortened)
         if elements:
             return elements
-        passage = _between_dashes(shortened) or _after_heading(shortened)
-        if passage and passage.strip():
-            return tuple(Document(part) for part in blocks(passage.strip(), count))
+        start, end = _between_dashes(shortened) or _after_heading(shortened) or (0, 0)
+        passage = shortened[start:end].strip()
+        if passage:
+            return tuple(Document(part) for part in blocks(without_order(passage), count))
     return None
 
 
-def _after_heading(text: str) -> str | None:
+def question_without_label(text: str) -> str | None:
+    r"""Return the question of a prompt without a label: the one paragraph outside of its passages that orders nothing.
+
+    >>> question_without_label("Why is tea green?\n\nSources:\ntea.md: Tea is green.")
+    'Why is tea green?'
+    """
+    text = text[:_MAX_CHARS]
+    documents = _elements(text)
+    if documents:
+        last = documents[-1].text or ""
+        opened = _LINE_TAG.search(text)
+        span = opened.start() if opened else text.find(documents[0].text or ""), text.rfind(last) + len(last)
+    else:
+        span = _between_dashes(text) or _after_heading(text) or (0, len(text))
+    heading = text.rfind("\n", 0, span[0]) + 1  # the line that announces the passages
+    outside = BLANK_LINE.split(f"{text[:heading]}\n\n{text[span[1] :]}")
+    parts = [part for one in outside if (part := _TAG.sub("", one).strip(" \t\r\n-"))]
+    asked = [part for part in parts if not ORDER.match(part) and not _CONTEXT_WORD.search(part)]
+    return asked[0] if len(asked) == 1 else None
+
+
+def _after_heading(text: str) -> tuple[int, int] | None:
     heading = _HEADING.search(text)
     if heading is None:
         return None
     end = _END.search(text, heading.end())
-    return text[heading.end() : end.start() if end else len(text)]
+    return heading.end(), end.start() if end else len(text)
 
 
-def _between_dashes(text: str) -> str | None:
-    """Return what stands between the first two lines of dashes, if the line before them announces contexts."""
+def _between_dashes(text: str) -> tuple[int, int] | None:
+    """Return where the text between the first two lines of dashes is, if the line before them announces contexts."""
     lines = []
     for line in _DASHES.finditer(text):
         lines.append(line)
         if len(lines) == 2:
             before = text[: lines[0].start()].rstrip().rpartition("\n")[2]
-            return text[lines[0].end() : line.start()] if _CONTEXT_WORD.search(before) else None
+            return (lines[0].end(), line.start()) if _CONTEXT_WORD.search(before) else None
     return None
 
 
@@ -161,5 +187,6 @@ def question_in(prompt: str) -> str | None:
     >>> question_in("Context: Paris is big.\nQuestion: How big?\nAnswer:")
     'How big?'
     """
-    marks = list(_QUESTION.finditer(prompt[-_MAX_CHARS:]))
-    return marks[-1]["text"].strip() or None if marks else None
+    end = prompt[-_MAX_CHARS:]
+    marks = list(_QUESTION.finditer(end))
+    return asked_in(end) or (unquoted(marks[-1]["text"].strip()) or None if marks else None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from support.logged import ANSWER, FULL, QUESTION, records
+from support.logged import ANSWER, FULL, QUESTION, TEXTS, records
 
 from ragwatch.formats import build
 from ragwatch.formats.guess import FormatGuess, guess, propose
@@ -168,3 +168,62 @@ def test_equally_likely_fields_are_a_decision() -> None:
     ]
     assert [one.expression for one in guess(rows).decisions["answer"]] == ["bot_answer", "agent_answer"]
     assert not guess([row | {"final_answer": f"Yes, {n}."} for n, row in enumerate(rows)]).decisions
+
+
+def texts(number: int) -> list[str]:
+    """Passages that differ between records."""
+    return [f"{text} Rule {number}." for text in TEXTS]
+
+
+CASES = {
+    "a deep list": (
+        [{"q": {"question": QUESTION}, "steps": [{"details": {"calls": [{"search": {"results": [{"content": [
+            {"type": "text", "text": text} for text in texts(n)]}]}}]}}], "reply": f"{ANSWER} {n}"} for n in range(3)],
+        {"contexts": "steps[].details[].calls[].search[].results[].content[].text[]", "answer": "reply"},
+    ),
+    "texts in the metadata of matches": (
+        [{"id": f"r{n}", "question": QUESTION, "answer": f"{ANSWER} {n}", "matches": [
+            {"id": f"v{place}", "score": 0.5, "metadata": {"text": text}} for place, text in enumerate(texts(n))]}
+         for n in range(3)],
+        {"id": "id", "contexts": "matches[].{id: id, text: metadata.text, score: score}"},
+    ),
+    "columns with dots": (
+        [{"inputs.question": f"{QUESTION} {n}", "outputs.answer": f"{ANSWER} {n}", "outputs.context": texts(n)}
+         for n in range(3)],
+        {"question": '"inputs.question"', "contexts": '"outputs.context"', "answer": '"outputs.answer"'},
+    ),
+    "an id that other events share": (
+        [{"event": "start", "request_id": f"r{n}"} for n in range(3)]
+        + [{"request_id": f"r{n}", "query": f"{QUESTION} {n}", "docs": texts(n), "reply": f"{ANSWER} {n}"}
+         for n in range(3)],
+        {"id": "request_id", "question": "query", "contexts": "docs", "answer": "reply"},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_fields_where_frameworks_write_them(name: str) -> None:
+    """What is proposed for shapes of Azure agents, vector databases, tables of experiments and mixed logs."""
+    rows, expected = CASES[name]
+    assert expected.items() <= propose(rows).mapping.items()
+
+
+def test_one_of_several_answers_is_not_chosen() -> None:
+    """Answers of two models side by side: a person has to say which one was given."""
+    rows = [
+        {
+            "question": QUESTION,
+            "contexts": texts(n),
+            "answer_a": f"{ANSWER} {n}",
+            "answer_b": f"They are kept for {n} years.",
+        }
+        for n in range(3)
+    ]
+    assert [one.expression for one in propose(rows).missing["answer"]][:2] == ["answer_a", "answer_b"]
+
+
+def test_documents_that_python_printed_are_read_by_their_text() -> None:
+    """`str` and `repr` of a document of LangChain are not the passage itself."""
+    printed = [f"page_content={TEXTS[0]!r} metadata={{'page': 1}}", f"Document(id='d2', page_content={TEXTS[1]!r})"]
+    sample = build("langchain").read({"query": QUESTION, "result": ANSWER, "source_documents": printed}, "x")
+    assert [(one.text, one.id) for one in sample.contexts] == [(TEXTS[0], None), (TEXTS[1], "d2")]

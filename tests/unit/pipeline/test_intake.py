@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -49,9 +49,8 @@ def make(store: SqliteStore, telemetry: Telemetry) -> Any:
     ) -> IntakeLoop:
         rules = IntakeRules(plan, {JUDGE: 1.0} if judges is None else judges, redactor, most)
         source = ListSource(batches)
-        return IntakeLoop(
-            source, canonical.read, rules, store=store, telemetry=telemetry, clock=Clock(AT + 10), **options
-        )
+        options.setdefault("clock", Clock(AT + 10))
+        return IntakeLoop(source, canonical.read, rules, store=store, telemetry=telemetry, **options)
 
     return make
 
@@ -154,6 +153,26 @@ async def test_samples_that_were_probably_read_wrongly_are_counted(
     assert counts(store, Tally.SUSPECT) == {("app", "context_names"): 3}
     said = [entry["advice"].partition(":")[0] for entry in log.entries if "read wrongly" in entry["event"]]
     assert said == ["context_names"]
+
+
+@pytest.mark.parametrize(
+    ("late", "shifted"),
+    [(lambda n: 5 * 3600.0 + n, 3), (lambda n: n, 0), (lambda n: 5 * 3600.0 - 60.0 * n, 0), (lambda _: 900.0, 0)],
+    ids=["local times", "in time", "catching up", "a constant delay"],
+)
+async def test_times_that_look_shifted_are_counted(
+    make: Any, store: SqliteStore, log: LogCapture, late: Callable[[int], float], shifted: int
+) -> None:
+    """Records that are always whole hours late are said once, after ten of them and ten minutes."""
+    batches = [a_batch(a_line(f"r{n}", at=AT + 60.0 * n - late(n)), cursor=str(n)) for n in range(13)]
+    clock = Clock(AT)
+    intake = make(*batches, clock=clock)
+    for _ in batches:
+        await intake.step()
+        clock.now += 60.0
+    assert counts(store, Tally.SUSPECT) == ({("app", "times_shifted"): shifted} if shifted else {})
+    said = [entry["advice"] for entry in log.entries if "read wrongly" in entry["event"]]
+    assert [one.partition(";")[0] for one in said] == ["times_shifted: records are always 5 h late"] * bool(shifted)
 
 
 async def test_reading_again_counts_no_draw_twice(make: Any, store: SqliteStore) -> None:

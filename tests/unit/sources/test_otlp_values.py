@@ -11,7 +11,7 @@ from support.traces import ANSWER, OI, QUESTION, TEXTS
 
 from ragwatch.formats.traces.answer import answer_of, conversation, question_of
 from ragwatch.formats.traces.assemble import assemble
-from ragwatch.formats.traces.documents import Document, document, documents_in
+from ragwatch.formats.traces.document import Document, document, documents_in
 from ragwatch.formats.traces.kinds import Kind, kind_of
 from ragwatch.formats.traces.messages import messages_of, unwrapped
 from ragwatch.formats.traces.prompt_contexts import blocks, of_variables
