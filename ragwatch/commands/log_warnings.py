@@ -22,7 +22,7 @@ from ragwatch.formats.optional import LostField
 from ragwatch.formats.record import Line
 from ragwatch.formats.selection import begins_document
 from ragwatch.formats.shape import Record
-from ragwatch.judges.lexical.readable import unread_language
+from ragwatch.judges.lexical.other_languages import LANGUAGES, language_of_sample
 from ragwatch.sources.join.merge import MIN_PIECES
 
 JSONL_ADVICE = "write one JSON object per line, each with its newline (of a whole array: jq -c '.[]')"
@@ -34,6 +34,14 @@ HOUR, _HALF_HOUR = 3600.0, 1800.0
 _MAX_ZONE_HOURS, _ROUND_SECONDS, _MAX_AHEAD_SECONDS, _LAST_BYTES = 14, 60.0, 300.0, 1 << 20
 _TIMEZONE_ADVICE = (
     "if they are local times without an offset, which are read as UTC, set timezone: Europe/Berlin or the like"
+)
+_WITHOUT_LEVEL = (
+    "that the embedded judges read for changes alone ({}): drift and causes see their scores, but there is no level,"
+    " because no accuracy was measured; the option `languages` of a judge leaves some out"
+)
+_UNREAD = (
+    "in which the embedded judges have no measured accuracy ({}; und: not recognized, or not that of their question or"
+    " contexts): their scores will be unknown, with reason language"
 )
 _MAX_PIECES, _MAX_LATE = 0.1, 0.5
 """Shares of the parts of requests above which pieces, and late parts, are no accidents."""
@@ -85,14 +93,14 @@ def _meant(close: Sequence[str]) -> str:
 
 
 def language_warnings(samples: Sequence[Sample]) -> Iterator[str]:
-    """Answers that the embedded judges will not read, by language."""
-    languages = Counter(filter(None, map(unread_language, samples)))
-    if languages:
-        names = ", ".join(f"{name}: {count}" for name, count in sorted(languages.items()))
-        yield (
-            f"{languages.total()} of {len(samples)} answers or their contexts are in a language in which the embedded"
-            f" judges have no measured accuracy ({names}): their scores will be unknown, with reason language"
-        )
+    """Answers in other languages than English: those that the embedded judges read for changes, and the others."""
+    languages = Counter(filter(None, map(language_of_sample, samples)))
+    read, unread = ([name for name in sorted(languages) if (name in LANGUAGES) is known] for known in (True, False))
+    for names, what in ((read, _WITHOUT_LEVEL), (unread, _UNREAD)):
+        if names:
+            counts = ", ".join(f"{name}: {languages[name]}" for name in names)
+            number = sum(languages[name] for name in names)
+            yield f"{number} of {len(samples)} answers are in a language {what.format(counts)}"
 
 
 def field_warnings(lost: Sequence[LostField]) -> Iterator[str]:

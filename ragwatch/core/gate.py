@@ -263,8 +263,12 @@ def level_counts(judged: Iterable[Judged], metric: Metric, error: KnownError) ->
     """Returns what the level of a metric is computed from; None where it has none."""
     if not isinstance(metric, Quantity):
         return None
-    scored = ((verdict.draw.sample.id, verdict.scores.get(metric)) for verdict in judged)
-    return error.counts(metric, [ScoredAnswer(name, score) for name, score in scored if score is not None])
+    scored = (
+        ScoredAnswer(verdict.draw.sample.id, score, language=verdict.evidence.language)
+        for verdict in judged
+        if (score := verdict.scores.get(metric)) is not None
+    )
+    return error.counts(metric, scored)
 
 
 def _finding(limit: MetricLimit, scores: SetScores, rules: GateRules, error: KnownError | None) -> MetricFinding:

@@ -119,7 +119,11 @@ def _relevant(record: SampleRecord) -> tuple[RelevantContext, ...] | None:
     )
 
 
-_SEGMENTS, _CRITERIA = "segments", "criteria"  # beside the names of quantities, which older versions look for
+_SEGMENTS, _CRITERIA, _LANGUAGE = (
+    "segments",
+    "criteria",
+    "language",
+)  # beside the names of quantities, which older versions look for
 
 
 class VerdictRow(TypedDict):
@@ -166,8 +170,8 @@ def verdict_row(verdict: Verdict) -> VerdictRow:
 def _scores(line: VerdictLine, draw: Draw) -> str:
     segments = {key: value for key, value in draw.segments if value is not None}
     criteria = [reading["name"] for reading in line.get("criteria", ())]
-    extra = {**({_SEGMENTS: segments} if segments else {}), **({_CRITERIA: criteria} if criteria else {})}
-    return orjson.dumps({**line["scores"], **extra}).decode()
+    extra = {_SEGMENTS: segments, _CRITERIA: criteria, _LANGUAGE: line.get("language")}
+    return orjson.dumps({**line["scores"], **{name: value for name, value in extra.items() if value}}).decode()
 
 
 def _segments_of(stored: object) -> dict[str, str]:
@@ -202,11 +206,12 @@ def score_row(row: ScoreCells) -> ScoreRow:
     seq, key, at, route, judge, version, probability, scores, reason, trace_id, stage = row
     decoded = None
     segments: dict[str, str] = {}
+    language = None
     try:
         if scores is not None:
             values = orjson.loads(scores)
             stored = known_scores(values)
-            segments = _segments_of(values.get(_SEGMENTS))
+            segments, language = _segments_of(values.get(_SEGMENTS)), values.get(_LANGUAGE)
             decoded = {quantity_of(name): None if value is None else number(value) for name, value in stored}
     except (ValueError, AttributeError, TypeError):
         decoded, reason = None, UnjudgedReason.DAMAGED
@@ -223,6 +228,7 @@ def score_row(row: ScoreCells) -> ScoreRow:
         trace_id=trace_id,
         stage=Stage[stage.upper()] if stage in _STAGES else None,
         segments=segments,
+        language=language if isinstance(language, str) else None,
     )
 
 

@@ -19,7 +19,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from ragwatch.errors import RagwatchError
 from ragwatch.judges.claims.limits import Deadline
 from ragwatch.judges.lexical import judge as lexical
-from ragwatch.judges.lexical.judge import LexicalJudge, Probability
+from ragwatch.judges.lexical.judge import LexicalJudge, Probability, languages_suffix
+from ragwatch.judges.lexical.other_languages import LANGUAGES, Language
 from ragwatch.judges.lexical.reader import CrossEncoder
 from ragwatch.judges.lexical.reference import READING_VERSION
 from ragwatch.judges.lexical.rows import Thresholds
@@ -46,6 +47,7 @@ class Options(BaseModel):
         max_question_chars: A sample whose question, or the history before it, has more characters is left unjudged.
         max_seconds: A sample that takes more CPU seconds to read is left unjudged; the model's own, which `max_pairs`
             bounds, do not count.
+        languages: Languages besides English that are read for changes, by words; the scores of others are unknown.
         concurrency: Maximum number of samples read concurrently, each in a thread; one keeps one core busy.
     """
 
@@ -62,6 +64,7 @@ class Options(BaseModel):
     max_answer_chars: Annotated[int, Field(ge=1)] = 100_000
     max_question_chars: Annotated[int, Field(ge=1)] = 50_000
     max_seconds: Annotated[float, Field(gt=0.0, le=3600.0)] = 2.0
+    languages: frozenset[Language] = LANGUAGES
     concurrency: Annotated[int, Field(ge=1)] = 1
 
 
@@ -128,7 +131,7 @@ def _version_suffix(options: Options) -> str:
     """Options that differ from the defaults, so that verdicts by different options share no mean."""
     names = {"support", "contradiction", "relevance", "max_pairs"}
     changed = options.model_dump(include=names, exclude_defaults=True)
-    return "".join(f"-{name}{value:g}" for name, value in changed.items())
+    return "".join(f"-{name}{value:g}" for name, value in changed.items()) + languages_suffix(options.languages)
 
 
 def build(options: Options, *, name: str, context: JudgeContext) -> LocalJudge:
