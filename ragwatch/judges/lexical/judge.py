@@ -9,6 +9,7 @@ figures: `training/README.md`.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Collection
 from dataclasses import replace
 from time import perf_counter
 from typing import Annotated
@@ -60,7 +61,7 @@ class Options(BaseModel):
     max_answer_chars: Annotated[int, Field(ge=1)] = 100_000
     max_question_chars: Annotated[int, Field(ge=1)] = 50_000
     max_seconds: Annotated[float, Field(gt=0.0, le=3600.0)] = 2.0
-    languages: frozenset[Language] = LANGUAGES
+    languages: tuple[Language, ...] = LANGUAGES
     concurrency: Annotated[int, Field(ge=1)] = 1
 
 
@@ -165,13 +166,13 @@ class LexicalJudge:
         """Do nothing: there are no resources to release."""
 
 
-def languages_suffix(languages: frozenset[str]) -> str:
+def languages_suffix(languages: Collection[str]) -> str:
     """The languages, where they are not all that can be read.
 
-    >>> languages_suffix(frozenset({"fr", "de"})), languages_suffix(LANGUAGES)
+    >>> languages_suffix(("fr", "de")), languages_suffix(LANGUAGES)
     ('-de+en+fr', '')
     """
-    return "" if languages == LANGUAGES else "-" + "+".join(sorted({ENGLISH, *languages}))
+    return "" if set(languages) == set(LANGUAGES) else "-" + "+".join(sorted({ENGLISH, *languages}))
 
 
 def _version_suffix(options: Options) -> str:

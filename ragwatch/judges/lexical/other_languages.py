@@ -27,7 +27,7 @@ from ragwatch.judges.lexical.tables import FittedTables, Split, shipped
 Language = Literal["de", "es", "fr", "it", "nl", "pt", "ar", "hi", "ja", "ko", "th", "zh"]
 """ISO 639 code of a language that is read for changes."""
 
-LANGUAGES: frozenset[Language] = frozenset(get_args(Language))
+LANGUAGES: tuple[Language, ...] = get_args(Language)
 
 _STEMMERS = {"de": "german", "es": "spanish", "fr": "french", "it": "italian", "nl": "dutch", "pt": "portuguese"}
 _GRAMS = {"ja": 2, "zh": 2, "ko": 2, "th": 3, "hi": 3, "ar": 3}  # characters

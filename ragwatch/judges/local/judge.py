@@ -64,7 +64,7 @@ class Options(BaseModel):
     max_answer_chars: Annotated[int, Field(ge=1)] = 100_000
     max_question_chars: Annotated[int, Field(ge=1)] = 50_000
     max_seconds: Annotated[float, Field(gt=0.0, le=3600.0)] = 2.0
-    languages: frozenset[Language] = LANGUAGES
+    languages: tuple[Language, ...] = LANGUAGES
     concurrency: Annotated[int, Field(ge=1)] = 1
 
 
