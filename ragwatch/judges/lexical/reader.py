@@ -73,14 +73,13 @@ def read(
     passages = passages_of((context.text for context in sample.contexts), check, tables.split)
     question = prepared_question(sample, passages, tables)
     texts = [context_text(context.text) for context in sample.contexts]
-    held = [passage.terms for passage in passages]
-    sources = sources_of(texts, question.text, held, tables, check) if in_english else None
+    sources = sources_of(texts, question.text, [one.terms for one in passages], tables, check) if in_english else None
     rows = rows_of(answer, passages, question, tables, sources=sources, thresholds=thresholds, check=check)
-    by_words = [] if cross_encoder else [lexical_ruling(row, thresholds) for row in rows]
-    read_rulings = zip(rows, cross_encoder(rows, passages, texts) if cross_encoder else by_words, strict=True)
-    rulings = [_with_condition(row, one, texts, passages) if in_english else one for row, one in read_rulings]
+    ruled = cross_encoder(rows, passages, texts) if cross_encoder else [lexical_ruling(row, thresholds) for row in rows]
+    if in_english:
+        ruled = [_with_condition(row, one, texts, passages) for row, one in zip(rows, ruled, strict=True)]
     stated = statements_of(sample.user_turns, check) if in_english else []
-    claims = tuple(_claim(row, ruling, sample, passages, stated) for row, ruling in zip(rows, rulings, strict=True))
+    claims = tuple(_claim(row, ruling, sample, passages, stated) for row, ruling in zip(rows, ruled, strict=True))
     used_ranks = {rank for claim in claims for rank in claim.contexts}
     used = [rank in used_ranks for rank in range(len(passages))]
     any_supported = any(claim.verdict is ClaimVerdict.SUPPORTED for claim in claims)
@@ -95,7 +94,7 @@ def read(
         contexts=tuple(_context(value, lines, passage, thresholds) for value, lines, passage in columns),
         address=None if unread else _address(answer, question, used, passages, carriers, tables=tables),
         unread=unread,
-        reads_contradiction=cross_encoder is not None and all(ruling.against for ruling in rulings),
+        reads_contradiction=cross_encoder is not None and all(one.against for one in ruled),
     )
 
 
