@@ -32,10 +32,11 @@ MIN_PROBABILITY = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class JudgedAnswer:
-    """The scores of one answer, by quantity; None where unknown."""
+    """The scores of one answer, by quantity (None where unknown); its language, if the judge was not measured there."""
 
     scores: Mapping[Quantity, float | None]
     probability: float
+    language: str | None = None
 
 
 @dataclass(slots=True)
@@ -81,7 +82,7 @@ Row = tuple[Quantity, Estimate, Level | None]
 def _row(quantity: Quantity, verdicts: Verdicts, error: KnownError) -> Row | None:
     """The mean and the level of one quantity; None if no answer has a score."""
     scored = [
-        ScoredAnswer(key, score, one.probability)
+        ScoredAnswer(key, score, one.probability, one.language)
         for key, one in verdicts.answers.items()
         if (score := one.scores.get(quantity)) is not None
     ]
@@ -109,8 +110,10 @@ def _show(rows: Iterable[Row], verdicts: Verdicts) -> None:
         "answers",
         title=f"{len(verdicts.answers)} answers, {verdicts.version}",
     )
+    languages = sorted({one.language for one in verdicts.answers.values() if one.language is not None})
+    no_level = f"unknown: not measured in {', '.join(languages)}" if languages else "unknown"
     for quantity, mean, share in rows:
-        text, labels = "unknown", "0"
+        text, labels = no_level, "0"
         if share is not None:
             text = f"{share.value:.3f}, between {share.low:.3f} and {share.high:.3f}"
             labels = f"{share.labels}" if share.calibrated else f"{share.labels} of {CALIBRATED_LABELS}, not calibrated"
@@ -135,7 +138,11 @@ def _read_verdicts(files: Sequence[BinaryIO]) -> Verdicts:
                 f"{place}: judge.version: is {version}, before {verdicts.version}; give one judge at a time"
             )
         verdicts.kind, verdicts.version = str(judge.get("kind")), version
-        verdicts.answers[_text(line, "id", place)] = JudgedAnswer(_scores(scores, place), _probability(line, place))
+        verdicts.answers[_text(line, "id", place)] = JudgedAnswer(
+            _scores(scores, place),
+            _probability(line, place),
+            None if line.get("language") is None else str(line["language"]),
+        )
     return verdicts
 
 

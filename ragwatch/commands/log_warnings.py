@@ -23,7 +23,7 @@ from ragwatch.formats.record import Line
 from ragwatch.formats.selection import begins_document
 from ragwatch.formats.shape import Record
 from ragwatch.formats.suspicion import HOUR, MAX_ZONE_HOURS, TIMEZONE_ADVICE
-from ragwatch.judges.lexical.readable import unread_language
+from ragwatch.judges.lexical.other_languages import LANGUAGES, language_of_sample
 from ragwatch.sources.join.merge import MIN_PIECES
 
 JSONL_ADVICE = "write one JSON object per line, each with its newline (of a whole array: jq -c '.[]')"
@@ -33,6 +33,14 @@ _MAPPED, _SPELT = 0.7, 0.8  # how alike two names are, from 0 to 1, if one is th
 _MIN_NAME_CHARS = 3
 _HALF_HOUR = 1800.0
 _ROUND_SECONDS, _MAX_AHEAD_SECONDS, _LAST_BYTES = 60.0, 300.0, 1 << 20
+_WITHOUT_LEVEL = (
+    "that the embedded judges read for changes alone ({}): drift and causes see their scores, but there is no level,"
+    " because no accuracy was measured; the option `languages` of a judge leaves some out"
+)
+_UNREAD = (
+    "in which the embedded judges have no measured accuracy ({}; und: not recognized, or not that of their question or"
+    " contexts): their scores will be unknown, with reason language"
+)
 _MAX_PIECES, _MAX_LATE = 0.1, 0.5
 """Shares of the parts of requests above which pieces, and late parts, are no accidents."""
 
@@ -83,14 +91,14 @@ def _meant(close: Sequence[str]) -> str:
 
 
 def language_warnings(samples: Sequence[Sample]) -> Iterator[str]:
-    """Answers that the embedded judges will not read, by language."""
-    languages = Counter(filter(None, map(unread_language, samples)))
-    if languages:
-        names = ", ".join(f"{name}: {count}" for name, count in sorted(languages.items()))
-        yield (
-            f"{languages.total()} of {len(samples)} answers or their contexts are in a language in which the embedded"
-            f" judges have no measured accuracy ({names}): their scores will be unknown, with reason language"
-        )
+    """Answers in other languages than English: those that the embedded judges read for changes, and the others."""
+    languages = Counter(filter(None, map(language_of_sample, samples)))
+    read, unread = ([name for name in sorted(languages) if (name in LANGUAGES) is known] for known in (True, False))
+    for names, what in ((read, _WITHOUT_LEVEL), (unread, _UNREAD)):
+        if names:
+            counts = ", ".join(f"{name}: {languages[name]}" for name in names)
+            number = sum(languages[name] for name in names)
+            yield f"{number} of {len(samples)} answers are in a language {what.format(counts)}"
 
 
 def field_warnings(lost: Sequence[LostField]) -> Iterator[str]:

@@ -85,7 +85,9 @@ def _table(judge: Mapping[str, Any]) -> Table:
             continue
         level, limit = figure["corrected"], figure["threshold"]
         sign = "<=" if figure["lower_is_better"] else ">="
-        known = "unknown" if level is None else f"{level['low']:.2f} .. {level['high']:.2f}"
+        unmeasured = figure.get("unmeasured", 0.0)
+        unknown = f"unknown ({unmeasured:.0%} in other languages)" if unmeasured else "unknown"
+        known = unknown if level is None else f"{level['low']:.2f} .. {level['high']:.2f}"
         table.add_row(
             figure["quantity"].replace("_", " "),
             known if level is None or level["calibrated"] else f"{known} (not calibrated)",

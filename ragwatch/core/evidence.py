@@ -285,6 +285,8 @@ class Evidence:
         citations: What the answer cites, filled in from its text after the judge has read it.
         instructions: Where a prompt injection is suspected: some of `question`, `context`, `answer`, `history`.
         criteria: Answers to the criteria of the operator, one for each that is configured.
+        language: ISO 639 code of the language that was read, where the judge's accuracy in it is not known: changes of
+            such scores are measured, a level is not. None in English, and for judges that do not tell.
         replies: What a model replied, as text, in the order of its replies; empty for a judge that asks none.
     """
 
@@ -299,6 +301,7 @@ class Evidence:
     citations: tuple[Citation, ...] = ()
     instructions: tuple[str, ...] = ()
     criteria: tuple[CriterionReading, ...] = ()
+    language: str | None = None
     replies: tuple[str, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:

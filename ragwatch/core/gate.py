@@ -32,9 +32,9 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from ragwatch.core.compare import Interval, mean
-from ragwatch.core.estimators.level import Level
+from ragwatch.core.estimators.level import MOST_UNMEASURED, Level
 from ragwatch.core.evidence import ReferenceClaim
-from ragwatch.core.quantity_level import MOST_LABELS, KnownError, LevelCounts, ScoredAnswer
+from ragwatch.core.quantity_level import MOST_LABELS, KnownError, LevelCounts, ScoredAnswer, unmeasured_share
 from ragwatch.core.question_scores import QuestionScores, question_of
 from ragwatch.core.relevance import KS, CaseKind, RankedCase, RankingMetric, ranking_metrics
 from ragwatch.core.scores import why_unknown
@@ -261,10 +261,15 @@ def _routes(cases: Sequence[RankedCase], rules: GateRules, ks: Sequence[int]) ->
 
 def level_counts(judged: Iterable[Judged], metric: Metric, error: KnownError) -> LevelCounts | None:
     """Returns what the level of a metric is computed from; None where it has none."""
-    if not isinstance(metric, Quantity):
-        return None
-    scored = ((verdict.draw.sample.id, verdict.scores.get(metric)) for verdict in judged)
-    return error.counts(metric, [ScoredAnswer(name, score) for name, score in scored if score is not None])
+    return error.counts(metric, _scored(judged, metric)) if isinstance(metric, Quantity) else None
+
+
+def _scored(judged: Iterable[Judged], metric: Quantity) -> list[ScoredAnswer]:
+    return [
+        ScoredAnswer(verdict.draw.sample.id, score, language=verdict.evidence.language)
+        for verdict in judged
+        if (score := verdict.scores.get(metric)) is not None
+    ]
 
 
 def _finding(limit: MetricLimit, scores: SetScores, rules: GateRules, error: KnownError | None) -> MetricFinding:
@@ -274,6 +279,9 @@ def _finding(limit: MetricLimit, scores: SetScores, rules: GateRules, error: Kno
     finding = MetricFinding(limit, mean(known, rules.confidence), len(known), None, level=level)
     if finding.compared is None:
         return replace(finding, reason=_no_score_reason(scores, limit.metric))
+    unmeasured = "" if error is None or level is not None else _unmeasured_reason(scores, limit.metric)
+    if unmeasured:
+        return replace(finding, reason=unmeasured)
     passed, reason = _decide(finding, finding.compared, rules, scores.coverage(limit.metric))
     if counts is not None and reason == _INSIDE:
         reason = _labels_reason(finding, finding.compared, counts, rules)
@@ -294,6 +302,19 @@ def _decide(finding: MetricFinding, compared: Interval, rules: GateRules, covera
     if close and (rules.strict or finding.level is not None):
         return None, _INSIDE
     return limit.is_met_by(compared.value), f"close: {_INSIDE}" if close else ""
+
+
+def _unmeasured_reason(scores: SetScores, metric: Metric) -> str:
+    """Says that nothing is known of the judge's error in the languages of the answers; empty where that is not so."""
+    answers = _scored(scores.samples(metric), metric) if isinstance(metric, Quantity) else []
+    share = unmeasured_share(answers)
+    if share <= MOST_UNMEASURED:
+        return ""
+    languages = ", ".join(sorted({one.language for one in answers if one.language is not None}))
+    return (
+        f"{share:.0%} of the answers are in languages in which the judge was not measured ({languages}): label answers "
+        "with `ragwatch label` or by hand for --labels, or compare the judge's mean with --uncorrected"
+    )
 
 
 def _labels_reason(finding: MetricFinding, level: Interval, counts: LevelCounts, rules: GateRules) -> str:

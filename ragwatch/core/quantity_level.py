@@ -13,7 +13,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from ragwatch.core.estimate import Addends
-from ragwatch.core.estimators.level import LabelCounts, Level, Rates, is_best, level, quartiles
+from ragwatch.core.estimators.level import MOST_UNMEASURED, LabelCounts, Level, Rates, is_best, level, quartiles
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 
 MOST_LABELS = 200
@@ -24,11 +24,22 @@ _FITTINGS = 30  # of expected labels to their margins
 
 
 class ScoredAnswer(NamedTuple):
-    """What the judge says of one answer, and its inclusion probability."""
+    """What the judge says of one answer, its inclusion probability, its language where the judge was not measured."""
 
     id: str
     score: float
     probability: float = 1.0
+    language: str | None = None
+
+
+def unmeasured_share(answers: Iterable[ScoredAnswer]) -> float:
+    """Share of the answers, by weight, in a language in which the judge's error is not known; 0 without answers.
+
+    >>> unmeasured_share([ScoredAnswer("a", 1.0), ScoredAnswer("b", 1.0, 0.5, "de")])
+    0.6666666666666666
+    """
+    weights = [(one.language is not None, 1.0 / one.probability) for one in answers]
+    return sum(weight for other, weight in weights if other) / (sum(weight for _, weight in weights) or 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,14 +130,17 @@ class KnownError:
     def counts(self, quantity: Quantity, answers: Iterable[ScoredAnswer]) -> LevelCounts | None:
         """Counts answers and their labels; None without answers, or where neither families nor labels say anything.
 
+        Families say nothing where more than a few answers are in a language in which the judge was not measured.
+
         >>> error = KnownError({}, {"b": PersonsLabel({Quantity.FAITHFULNESS: 0.25}, 1.0)})
         >>> error.counts(Quantity.FAITHFULNESS, [ScoredAnswer("a", 1.0), ScoredAnswer("b", 0.5)]).labels
         LabelCounts(good_yes=0.0, good_no=0.25, bad_yes=0.0, bad_no=0.75)
         >>> error.counts(Quantity.FAITHFULNESS, [ScoredAnswer("a", 1.0)]) is None
         True
         """
-        low_is_good, families = quantity in LOW_IS_GOOD, self.families.get(quantity, ())
-        scored = list(answers)
+        scored, low_is_good = list(answers), quantity in LOW_IS_GOOD
+        known = unmeasured_share(scored) <= MOST_UNMEASURED
+        families = self.families.get(quantity, ()) if known else ()
         own = [
             (1.0 - score if low_is_good else score, is_best(quantity, one.score), label.probability * one.probability)
             for one in {one.id: one for one in scored}.values()

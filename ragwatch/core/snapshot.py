@@ -26,6 +26,7 @@ class EstimateRow:
         estimate: The estimate.
         corrected: Whether it is a level: in people's terms, with an interval that contains the error of the judge.
         best: Share of the answers that the judge gives the best score; None in a level.
+        unmeasured: Share of the answers in languages in which the judge's accuracy is not known.
         labels: Number of labels that a level rests on, those that have aged in part.
         labels_given: Number of labels that were given.
         annotators: The annotators behind a corrected estimate; None elsewhere.
@@ -39,6 +40,7 @@ class EstimateRow:
     estimate: Estimate
     corrected: bool = False
     best: float | None = None
+    unmeasured: float = 0.0
     labels: int = 0
     labels_given: int = 0
     annotators: AnnotatorShares | None = None

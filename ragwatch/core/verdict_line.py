@@ -61,6 +61,7 @@ class VerdictLine(TypedDict):
     address: str | None
     reference: dict[str, float | list[str] | list[StatementLine] | None] | None
     unread: str | None
+    language: NotRequired[str]
     instructions: NotRequired[list[str]]
     criteria: NotRequired[list[dict[str, str | None]]]
     judge: dict[str, str | float]
@@ -165,6 +166,7 @@ class VerdictRecord:
         reference: Score by quantity that needs a reference; empty without a reference.
         read_by: Kind and version of the judge, with cost.
         unread: Why its claims could not be read (`language`, `short_answer`); None where they were.
+        language: The language that was read, where the judge's accuracy in it is not known; None for any other.
         citations: What the answer cites.
         instructions: Where a prompt injection is suspected.
         criteria: Answers to the criteria of the operator.
@@ -194,6 +196,7 @@ class VerdictRecord:
     instructions: tuple[str, ...] = ()
     criteria: tuple[CriterionReading, ...] = ()
     statements: tuple[StatementLine, ...] = ()
+    language: str | None = None
 
     @property
     def judged(self) -> bool:
@@ -255,6 +258,7 @@ def _verdict_record(line: Mapping[str, Any]) -> VerdictRecord:
         instructions=tuple(map(str, line.get("instructions") or ())),
         criteria=tuple(map(_criterion_record, criteria.values())),
         statements=tuple(map(read_statement, reference.get("statements") or ())),
+        language=_text(line.get("language")),
     )
 
 
@@ -347,6 +351,8 @@ def _add_evidence(line: VerdictLine, verdict: Judged) -> None:
     line["address"] = _optional_text(evidence.address)
     line["reference"] = reference_line(evidence)
     line["unread"] = _optional_text(evidence.unread)
+    if evidence.language:
+        line["language"] = evidence.language
     if evidence.citations:
         line["citations"] = [
             {"context": one.context, "start": one.start, "end": one.end, "supports": one.supports}

@@ -12,7 +12,7 @@ class UnknownReason(Described):
     NO_CONTEXTS = ("no_contexts", "no contexts were retrieved")
     ABSTAINED = ("abstained", "the answers abstain")
     NOT_READ = ("not_read", "this judge does not score it")
-    LANGUAGE = ("language", "this judge has no measured accuracy in the language of the answers")
+    LANGUAGE = ("language", "this judge does not read the language of the answers, or it is not that of their contexts")
     SHORT_ANSWER = ("short_answer", "the answers are a bare yes or no, which this judge cannot decide")
     NO_CITATIONS = ("no_citations", "the answers cite no contexts")
     DOES_NOT_APPLY = ("does_not_apply", "the criterion does not apply to the answers")

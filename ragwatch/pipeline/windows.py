@@ -37,6 +37,7 @@ class _Minute:
 
     scores: dict[Series, Addends] = field(default_factory=dict)
     best: dict[Series, float] = field(default_factory=dict)  # weight of answers with the best score
+    unmeasured: dict[Series, float] = field(default_factory=dict)  # weight of answers in unmeasured languages
     judged: dict[Cohort, float] = field(default_factory=dict)  # weight
     unjudged: dict[Cohort, float] = field(default_factory=dict)  # weight
     stages: Counter[tuple[str, str, str]] = field(default_factory=Counter)  # answers by route, judge, stage
@@ -50,8 +51,9 @@ class _Minute:
             for series, addends in part.scores.items():
                 scores.setdefault(series, []).append(addends)
             whole.stages.update(part.stages)
-            for series, weight in part.best.items():
-                whole.best[series] = whole.best.get(series, 0.0) + weight
+            for sums, added in ((whole.best, part.best), (whole.unmeasured, part.unmeasured)):
+                for series, weight in added.items():
+                    sums[series] = sums.get(series, 0.0) + weight
             for total, weights in ((whole.judged, part.judged), (whole.unjudged, part.unjudged)):
                 for cohort, weight in weights.items():
                     total[cohort] = total.get(cohort, 0.0) + weight
@@ -110,6 +112,8 @@ class SlidingWindows:
                 minute.scores[series] = minute.scores.get(series, Addends()) + Addends.one(score, row.probability)
                 if is_best(quantity, score):
                     minute.best[series] = minute.best.get(series, 0.0) + weight
+                if row.language is not None:
+                    minute.unmeasured[series] = minute.unmeasured.get(series, 0.0) + weight
                 self._remember(row, quantity, score)
 
     def _remember(self, row: ScoreRow, quantity: Quantity, score: float) -> None:
@@ -166,8 +170,9 @@ class SlidingWindows:
                 quantity, route, judge = series
                 missed = unjudged.get((route, judge), 0.0)
                 estimate = hajek.from_interval(self._interval(name, series, addends), addends, missed)
-                best = total.best.get(series, 0.0) / addends.w
-                estimates.append(EstimateRow(quantity, route, judge, name, estimate, best=best))
+                best, unmeasured = (sums.get(series, 0.0) / addends.w for sums in (total.best, total.unmeasured))
+                row = EstimateRow(quantity, route, judge, name, estimate, best=best, unmeasured=unmeasured)
+                estimates.append(row)
         return tuple(estimates), coverage
 
     def stages(self, now: float) -> dict[tuple[str, str, str, str], int]:

@@ -147,6 +147,7 @@ class ScoreRow:
         reason: Why the draw is unjudged; None for a judged one.
         stage: Stage at fault; None where it is not known.
         segments: Value of each segment key that the answer has; empty for an unjudged draw.
+        language: The language that was read, where the judge's accuracy in it is not known; None for any other.
     """
 
     seq: int
@@ -161,6 +162,7 @@ class ScoreRow:
     trace_id: str | None
     stage: Stage | None = None
     segments: Mapping[str, str] = field(default_factory=dict)
+    language: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,11 +124,8 @@ def _relevant(record: SampleRecord) -> tuple[RelevantContext, ...] | None:
     )
 
 
-_SEGMENTS, _CRITERIA, STEPS = (
-    "segments",
-    "criteria",
-    "_steps",
-)  # beside the names of quantities, which older versions look for
+# Beside the names of quantities, which older versions look for.
+_SEGMENTS, _CRITERIA, _LANGUAGE, STEPS = "segments", "criteria", "language", "_steps"
 
 
 class VerdictRow(TypedDict):
@@ -175,7 +172,8 @@ def verdict_row(verdict: Verdict) -> VerdictRow:
 def _scores(line: VerdictLine, draw: Draw) -> str:
     segments = {key: value for key, value in draw.segments if value is not None}
     criteria = [reading["name"] for reading in line.get("criteria", ())]
-    extra = {_SEGMENTS: segments, _CRITERIA: criteria, STEPS: _steps(line, draw)}
+    more = {_LANGUAGE: line.get("language"), STEPS: _steps(line, draw)}
+    extra = {_SEGMENTS: segments, _CRITERIA: criteria, **more}
     return orjson.dumps({**line["scores"], **{name: value for name, value in extra.items() if value}}).decode()
 
 
@@ -224,11 +222,12 @@ def score_row(row: ScoreCells) -> ScoreRow:
     seq, key, at, route, judge, version, probability, scores, reason, trace_id, stage = row
     decoded = None
     segments: dict[str, str] = {}
+    language = None
     try:
         if scores is not None:
             values = orjson.loads(scores)
             stored = known_scores(values)
-            segments = _segments_of(values.get(_SEGMENTS))
+            segments, language = _segments_of(values.get(_SEGMENTS)), values.get(_LANGUAGE)
             decoded = {quantity_of(name): None if value is None else number(value) for name, value in stored}
     except (ValueError, AttributeError, TypeError):
         decoded, reason = None, UnjudgedReason.DAMAGED
@@ -245,6 +244,7 @@ def score_row(row: ScoreCells) -> ScoreRow:
         trace_id=trace_id,
         stage=Stage[stage.upper()] if stage in _STAGES else None,
         segments=segments,
+        language=language if isinstance(language, str) else None,
     )
 
 

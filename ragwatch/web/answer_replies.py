@@ -68,6 +68,7 @@ class Verdict(TypedDict):
     address: NotRequired[str | None]
     reference: NotRequired[Anything | None]
     unread: NotRequired[str | None]
+    language: NotRequired[str]
     counted_as: NotRequired[str]
     judge: NotRequired[Anything]
     citations: NotRequired[Sequence[CitationLine]]

@@ -81,6 +81,7 @@ class Figure(TypedDict):
     n_eff: NotRequired[float]
     interval: NotRequired[str]
     corrected: NotRequired[Level | None]
+    unmeasured: NotRequired[Share]
     change: NotRequired[Difference | None]
 
 

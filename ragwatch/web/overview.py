@@ -239,6 +239,8 @@ def _figure(builder: _OverviewBuilder, quantity: Quantity, route: str, judge: st
     }
     if row is None:
         return figure
+    if row.unmeasured:
+        figure["unmeasured"] = row.unmeasured
     estimate = row.estimate
     return {
         **figure,

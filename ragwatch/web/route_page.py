@@ -21,7 +21,7 @@ from ragwatch.core.tally import Tally
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity, quantity_of
 from ragwatch.model.stages import Stage
 from ragwatch.web import figure_replies
-from ragwatch.web.figure_replies import Difference, JudgeFigures, LevelRow, RouteLevel, SegmentTable, StageShare
+from ragwatch.web.figure_replies import Difference, Figure, JudgeFigures, LevelRow, RouteLevel, SegmentTable, StageShare
 from ragwatch.web.last_week import changes_since_last_week
 from ragwatch.web.overview import NO_CHANGES, Changes, overview
 from ragwatch.web.pages import Site
@@ -232,7 +232,7 @@ class _Levels:
             parameters = {"route": self._route, "judge": self._judge["judge"], "quantity": quantity}
             yield _row(
                 str(quantity),
-                f"judge {self._judge['judge']}",
+                f"judge {self._judge['judge']}{_unmeasured(figure)}",
                 figure["value"],
                 interval=interval,
                 count=figure["n"],
@@ -346,6 +346,11 @@ def _row(
         "samples": samples,
         "change": change,
     }
+
+
+def _unmeasured(figure: Figure) -> str:
+    share = figure.get("unmeasured", 0.0)
+    return f"; {share:.0%} of the answers in languages in which it was not measured: changes alone" if share else ""
 
 
 def _moved(quantity: Quantity, interval: tuple[float, float], baseline: float | None) -> str | None:

@@ -246,6 +246,7 @@ def _judge(verdict: VerdictRecord) -> dict[str, object]:
         "outcome": verdict.outcome,
         "reason": verdict.reason,
         "unread": verdict.unread,
+        "language": verdict.language,
         "stage": verdict.stage,
         "fault": verdict.fault,
         "address": verdict.address,

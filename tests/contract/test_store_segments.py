@@ -46,6 +46,17 @@ def test_scores_without_segments_are_stored_as_ever(store: Store) -> None:
     assert [row.segments for row in store.window(0, 0.0, 9)] == [{}, {"release": "v1"}]
 
 
+def test_the_language_comes_back_with_scores(opened: Callable[[], Store]) -> None:
+    """That of a verdict without a measured accuracy, with its row and its line; no other verdict has one."""
+    plain, german = a_draw("a"), a_draw("b")
+    store = opened()
+    store.admit(an_admission(plain, german))
+    store.settle([a_verdict(plain), a_verdict(german, an_evidence((1, 0), language="de"))])
+    rows = {row.key: row.language for row in opened().window(0, 0.0, 9)}
+    assert rows == {plain.key: None, german.key: "de"}
+    assert {one.verdict.key: one.verdict.language for one in opened().find(Query())} == rows
+
+
 NAMED = (
     ("a", (("release", "v1"), ("tier", None))),
     ("b", (("release", "v1"), ("tier", "other"))),

@@ -75,6 +75,7 @@ LIBRARIES: Mapping[str, tuple[str, ...]] = {
     "rapidfuzz": ("ragwatch.probes.similarity",),
     "redis": ("ragwatch.sources.brokers.redis_streams",),
     "rich": ("ragwatch.commands",),
+    "snowballstemmer": ("ragwatch.judges.lexical.other_languages",),
     "starlette": ("ragwatch.web",),
     "structlog": ("ragwatch.outgoing.proxies", "ragwatch.telemetry"),
     "tokenizers": ("ragwatch.judges.detector.session", "ragwatch.judges.local.session"),

@@ -35,6 +35,8 @@ CALIBRATED_LABELS = 50
 """Labels from which a level is called calibrated."""
 MOST_ANSWERS = 2000.0
 """Answers that count at most: their sampling error is then far below that of the judge."""
+MOST_UNMEASURED = 0.05
+"""Share of answers in languages in which the judge was not measured, above which its measured error says nothing."""
 Rates = tuple[float, float]
 """Share of good answers, and of bad ones, to which the judge says yes."""
 

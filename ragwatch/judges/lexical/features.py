@@ -28,6 +28,7 @@ from typing import Any
 
 from ragwatch.judges.claims.words import TOKEN, fold, is_number, term
 from ragwatch.judges.lexical.passages import PreparedPassage, grams
+from ragwatch.judges.lexical.tables import Split
 
 NAMES = (
     "rec_s_idf",
@@ -85,13 +86,13 @@ class PassageMatch:
     carriers: tuple[int, ...] = ()
 
 
-def claim_words(text: str, rarity: Mapping[str, float]) -> ClaimWords:
-    """Extract the words of a claim without leads and citation marks."""
+def claim_words(text: str, rarity: Mapping[str, float], split: Split | None = None) -> ClaimWords:
+    """Extract the words of a claim without leads and citation marks; `split` for another language, without names."""
     raw = TOKEN.findall(text)
     tokens = TOKEN.findall(fold(text))
-    ordered = [name for name in map(term, tokens) if name]
+    ordered = split(text) if split else [name for name in map(term, tokens) if name]
     distinct = dict.fromkeys(ordered)
-    names = {term(fold(word)) for word in raw[1:] if word[0].isupper()}
+    names = {term(fold(word)) for word in raw[1:] if word[0].isupper()} if split is None else set()
     return ClaimWords(
         order=tuple(ordered),
         rarity={name: rarity.get(name, UNLISTED) for name in distinct},

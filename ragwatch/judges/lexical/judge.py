@@ -1,13 +1,15 @@
 """Kind `lexical`: the embedded judge. Pure Python, without a model, network or key; it takes milliseconds per answer.
 
 It compares words, numbers and names. Its limits: it cannot tell a contradiction from an unsupported claim
-(`reads_contradiction` is False), detect a small edit made of the context's own words, read other languages than English
-(their scores are unknown), or split a question into sub-questions. Method, data and figures: `training/README.md`.
+(`reads_contradiction` is False), detect a small edit made of the context's own words, or split a question into
+sub-questions. In twelve other languages than English it measures changes alone (`other_languages`). Method, data and
+figures: `training/README.md`.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Collection
 from dataclasses import replace
 from time import perf_counter
 from typing import Annotated
@@ -15,12 +17,14 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from ragwatch.core.criteria import unread
-from ragwatch.core.evidence import Evidence
+from ragwatch.core.evidence import Evidence, UnreadReason
 from ragwatch.core.sample import Sample
 from ragwatch.core.verdict import NO_USAGE, Usage
 from ragwatch.errors import JudgeError
 from ragwatch.judges.claims.atomic_facts import facts_of
 from ragwatch.judges.claims.limits import Deadline, check_claims, check_size
+from ragwatch.judges.lexical.language import ENGLISH
+from ragwatch.judges.lexical.other_languages import LANGUAGES, Language, claims_in, language_of_sample, tables_in
 from ragwatch.judges.lexical.readable import readable
 from ragwatch.judges.lexical.reader import CrossEncoder, read
 from ragwatch.judges.lexical.reference import READING_VERSION, with_reference
@@ -58,6 +62,10 @@ class Options(BaseModel):
     )
     max_seconds: Annotated[float, Field(gt=0.0, le=3600.0)] = Field(
         2.0, description="A sample that takes more CPU seconds to read is left unjudged."
+    )
+    languages: tuple[Language, ...] = Field(
+        LANGUAGES,
+        description="Languages besides English that are read for changes; the scores of others are unknown.",
     )
     concurrency: Annotated[int, Field(ge=1)] = Field(
         1, description="Maximum number of samples read concurrently, each in a thread; more than one gains little."
@@ -120,6 +128,9 @@ class LexicalJudge:
         max_claims = self._options.max_claims
         self._check_size(sample)
         check = Deadline(self._options.max_seconds)
+        language = language_of_sample(sample)
+        if language in self._options.languages:
+            return self._in_other_language(sample, language, check)
         answer = facts_of(sample.answer, sample.question, max_claims=max_claims, check=check)
         check_claims(len(answer.claims), max_claims)
         answer, unread = readable(answer, sample, check)
@@ -128,6 +139,16 @@ class LexicalJudge:
         return with_reference(
             evidence, sample, answer, self._tables, self._thresholds, max_claims=max_claims, check=check
         )
+
+    def _in_other_language(self, sample: Sample, language: str, check: Deadline) -> Evidence:
+        """Read by the words of another language. A reference is not read, and contradictions are not."""
+        tables, max_claims = tables_in(language), self._options.max_claims
+        answer = claims_in(sample, max_claims=max_claims, check=check)
+        check_claims(len(answer.claims), max_claims)
+        kept = tuple(claim for claim in answer.claims if tables.terms(claim.words))
+        unread = UnreadReason.SHORT_ANSWER if answer.claims and not kept else None
+        evidence = read(sample, answer._replace(claims=kept), tables, self._thresholds, unread=unread, check=check)
+        return replace(evidence, language=language)
 
     def _cross_encoder_within(self, sample: Sample, deadline: Deadline) -> CrossEncoder | None:  # noqa: ARG002
         """The cross-encoder for one sample, for judges with a model; None without one."""
@@ -152,10 +173,19 @@ class LexicalJudge:
         """Do nothing: there are no resources to release."""
 
 
+def languages_suffix(languages: Collection[str]) -> str:
+    """The languages, where they are not all that can be read.
+
+    >>> languages_suffix(("fr", "de")), languages_suffix(LANGUAGES)
+    ('-de+en+fr', '')
+    """
+    return "" if set(languages) == set(LANGUAGES) else "-" + "+".join(sorted({ENGLISH, *languages}))
+
+
 def _version_suffix(options: Options) -> str:
     """Thresholds that differ from the defaults, so that verdicts by different thresholds share no mean."""
     changed = options.model_dump(include={"support", "relevance"}, exclude_defaults=True)
-    return "".join(f"-{name}{value:g}" for name, value in changed.items())
+    return "".join(f"-{name}{value:g}" for name, value in changed.items()) + languages_suffix(options.languages)
 
 
 def build(options: Options, *, name: str, context: JudgeContext) -> LexicalJudge:

@@ -182,6 +182,11 @@ _TYPICAL = MappingProxyType(
 )
 
 
+def function_words(language: str) -> frozenset[str]:
+    """The function words of a language by its code; empty for one without a table."""
+    return _TABLES.get(language, frozenset())
+
+
 @lru_cache(maxsize=256)
 def language_of(text: str) -> str | None:
     """ISO 639 code of the language of a text; None where it is not clear.

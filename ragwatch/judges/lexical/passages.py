@@ -11,6 +11,7 @@ from ragwatch.core.alphabet import visible_text
 from ragwatch.judges.claims.limits import Check, unlimited
 from ragwatch.judges.claims.sentences import iterate_spans
 from ragwatch.judges.claims.words import TOKEN, fold, identifiers, term
+from ragwatch.judges.lexical.tables import Split
 
 GRAM = 4
 
@@ -54,14 +55,14 @@ def context_text(text: str) -> str:
     return "".join((*parts, text[position:]))
 
 
-def passages_of(texts: Iterable[str], check: Check = unlimited) -> list[PreparedPassage]:
+def passages_of(texts: Iterable[str], check: Check = unlimited, split: Split | None = None) -> list[PreparedPassage]:
     """Prepare contexts, in their order. Duplicates, which some retrievers return, are prepared once."""
     prepared: dict[str, PreparedPassage] = {}
-    return [prepared.get(text) or prepared.setdefault(text, passage(text, check)) for text in texts]
+    return [prepared.get(text) or prepared.setdefault(text, passage(text, check, split)) for text in texts]
 
 
-def passage(text: str, check: Check = unlimited) -> PreparedPassage:
-    """Prepare one context; `check` is called before it and after each sentence.
+def passage(text: str, check: Check = unlimited, split: Split | None = None) -> PreparedPassage:
+    """Prepare one context; `check` is called before it and after each sentence, `split` for another language.
 
     >>> prepared = passage("Tea is green. It grows in the hills.")
     >>> sorted(prepared.terms), len(prepared.sentences)
@@ -70,12 +71,13 @@ def passage(text: str, check: Check = unlimited) -> PreparedPassage:
     text = context_text(text)
     check()
     tokens = TOKEN.findall(fold(text))
-    ordered = [name for name in map(term, tokens) if name]
+    ordered = split(text) if split else [name for name in map(term, tokens) if name]
     offsets: list[tuple[int, int]] = []
     sentences: list[frozenset[str]] = []
     for span in iterate_spans(text):
         offsets.append((span.start, span.end))
-        sentences.append(frozenset(map(term, TOKEN.findall(fold(text[span.start : span.end])))) - {""})
+        sentence = text[span.start : span.end]
+        sentences.append(frozenset(split(sentence) if split else map(term, TOKEN.findall(fold(sentence)))) - {""})
         check()
     return PreparedPassage(
         terms=frozenset(ordered) | identifiers(text),

@@ -1,4 +1,4 @@
-"""Tells which answers the embedded judges cannot read: in a language without measured accuracy, or a bare yes or no.
+"""Tells which answers cannot be read as English: those in another language, or a bare yes or no.
 
 A bare "yes" or "no" makes a statement of its question. Words show whether the contexts are about it; that they say
 the same is only read where the sentence that is closest to it is affirmative for "yes", or negative for "no". Otherwise
@@ -17,31 +17,13 @@ from ragwatch.judges.claims.limits import Check, unlimited
 from ragwatch.judges.claims.sentences import iterate_spans
 from ragwatch.judges.claims.words import terms
 from ragwatch.judges.lexical.conditions import is_narrower
-from ragwatch.judges.lexical.language import ENGLISH, language_of
+from ragwatch.judges.lexical.other_languages import language_of_sample
 
-MEASURED = frozenset({ENGLISH})
-"""Languages in which labelled answers were read, and the accuracy is known (`training/README.md`)."""
-
-_CONTEXTS = 8  # their beginnings show the language of all
-_CONTEXT_CHARS = 350
 _YES = re.compile(r"\W{0,3}(?:yes|yeah|yep|true|correct|sure|right)\b", re.IGNORECASE)
 _NEGATIVE = re.compile(
     r"\b(?:no|not|never|none|nor|neither|nothing|without|cannot|non|except|unless|excluded|false)\b|n['’]t\b",
     re.IGNORECASE,
 )
-
-
-def unread_language(sample: Sample) -> str | None:
-    """Language of answer or contexts that is not in `MEASURED`; None where both are, or it is not clear.
-
-    >>> from ragwatch.core.sample import Context
-    >>> english, german = Context("It takes the most of the day."), "Es dauert mehr als zwei Tage."
-    >>> unread_language(Sample("1", None, (english,), german)), unread_language(Sample("1", None, (english,), "Bern"))
-    ('de', None)
-    """
-    contexts = "\n".join(context.text[:_CONTEXT_CHARS] for context in sample.contexts[:_CONTEXTS])
-    languages = (language_of(sample.answer), language_of(contexts))
-    return next((language for language in languages if language is not None and language not in MEASURED), None)
 
 
 def readable(
@@ -51,7 +33,7 @@ def readable(
 
     Of several bare answers none is read. `check` is called after each sentence that is compared.
     """
-    if unread_language(sample) is not None:
+    if language_of_sample(sample) is not None:
         return AnswerClaims((), answer.abstained), UnreadReason.LANGUAGE
     short = [claim for claim in answer.claims if _is_bare(claim, sample)]
     undecided = {claim for claim in short if _is_undecided(claim, sample, check)} if len(short) == 1 else set(short)

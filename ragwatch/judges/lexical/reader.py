@@ -14,7 +14,7 @@ from ragwatch.core.sample import Sample
 from ragwatch.judges.claims.claims import AnswerClaims
 from ragwatch.judges.claims.conversation import Statement, repeats, statements_of
 from ragwatch.judges.claims.limits import Check, unlimited
-from ragwatch.judges.claims.words import identifiers, terms
+from ragwatch.judges.claims.words import identifiers
 from ragwatch.judges.lexical import relevance
 from ragwatch.judges.lexical.address import (
     address,
@@ -61,7 +61,7 @@ def read(
     Args:
         sample: The sample.
         answer: The claims of its answer, from `facts_of`, or whole sentences, from `claims_of`.
-        tables: Fitted tables.
+        tables: Fitted tables; those of another language leave the rules of English out.
         thresholds: Probabilities at which readings become verdicts.
         cross_encoder: Rules on the claims; None for rulings by words.
         unread: Why the answer cannot be read, if it cannot: see `readable`.
@@ -69,16 +69,17 @@ def read(
     """
     if unread is UnreadReason.LANGUAGE:
         return _unread(sample, answer, unread)
-    passages = passages_of((context.text for context in sample.contexts), check)
+    in_english = tables.split is None
+    passages = passages_of((context.text for context in sample.contexts), check, tables.split)
     question = prepared_question(sample, passages, tables)
     texts = [context_text(context.text) for context in sample.contexts]
-    sources = sources_of(texts, question.text, [passage.terms for passage in passages], tables, check)
+    sources = sources_of(texts, question.text, [one.terms for one in passages], tables, check) if in_english else None
     rows = rows_of(answer, passages, question, tables, sources=sources, thresholds=thresholds, check=check)
-    by_words = [] if cross_encoder else [lexical_ruling(row, thresholds) for row in rows]
-    read_rulings = zip(rows, cross_encoder(rows, passages, texts) if cross_encoder else by_words, strict=True)
-    rulings = [_with_condition(row, ruling, texts, passages) for row, ruling in read_rulings]
-    stated = statements_of(sample.user_turns, check)
-    claims = tuple(_claim(row, ruling, sample, passages, stated) for row, ruling in zip(rows, rulings, strict=True))
+    ruled = cross_encoder(rows, passages, texts) if cross_encoder else [lexical_ruling(row, thresholds) for row in rows]
+    if in_english:
+        ruled = [_with_condition(row, one, texts, passages) for row, one in zip(rows, ruled, strict=True)]
+    stated = statements_of(sample.user_turns, check) if in_english else []
+    claims = tuple(_claim(row, ruling, sample, passages, stated) for row, ruling in zip(rows, ruled, strict=True))
     used_ranks = {rank for claim in claims for rank in claim.contexts}
     used = [rank in used_ranks for rank in range(len(passages))]
     any_supported = any(claim.verdict is ClaimVerdict.SUPPORTED for claim in claims)
@@ -91,9 +92,9 @@ def read(
     return Evidence(
         claims=claims,
         contexts=tuple(_context(value, lines, passage, thresholds) for value, lines, passage in columns),
-        address=None if unread else _address(answer, question, used, passages, carriers),
+        address=None if unread else _address(answer, question, used, passages, carriers, tables=tables),
         unread=unread,
-        reads_contradiction=cross_encoder is not None and all(ruling.against for ruling in rulings),
+        reads_contradiction=cross_encoder is not None and all(one.against for one in ruled),
     )
 
 
@@ -156,11 +157,13 @@ def _by_answer(
     feature_rows: Sequence[tuple[float, ...]], rows: Sequence[ClaimRow], used: Sequence[bool], tables: FittedTables
 ) -> list[float]:
     """Relevance of each context by the answer, before the rules."""
-    return relevance.lift_used([tables.relevance.probability(row) for row in feature_rows], used, short=_is_short(rows))
+    return relevance.lift_used(
+        [tables.relevance.probability(row) for row in feature_rows], used, short=_is_short(rows, tables)
+    )
 
 
-def _is_short(rows: Sequence[ClaimRow]) -> bool:
-    return len({name for row in rows for name in terms(row.claim.words)}) < relevance.SHORT
+def _is_short(rows: Sequence[ClaimRow], tables: FittedTables) -> bool:
+    return len({name for row in rows for name in tables.terms(row.claim.words)}) < relevance.SHORT
 
 
 def relevance_of(sample: Sample, answer: AnswerClaims, tables: FittedTables) -> list[tuple[float, ...]]:
@@ -182,11 +185,11 @@ def _relevance_features(
     rows = list({id(row.whole): row.whole for row in rows}.values())
     answer = " ".join(row.claim.words for row in rows)
     supports: list[tuple[float, ...]] = [row.alone for row in rows]
-    if question.whole_weights and _is_short(rows):
+    if question.whole_weights and _is_short(rows, tables):
         answer = f"{question.text if question.weights else question.whole} {answer}"
-        words = claim_words(answer, tables.rarity)
+        words = claim_words(answer, tables.rarity, tables.split)
         supports = [alone_of(words, matches_of(words, passages, check), question, tables, check)]
-    weights = relevance.weigh(terms(answer), tables.rarity)
+    weights = relevance.weigh(tables.terms(answer), tables.rarity)
     return relevance.rows(weights, question.weights.keys(), passages, supports, check)
 
 
@@ -238,6 +241,8 @@ def _address(
     used: Sequence[bool],
     passages: Sequence[PreparedPassage],
     carriers: Sequence[set[int]],
+    *,
+    tables: FittedTables,
 ) -> Address | None:
     if answer.abstained:
         return Address.ABSTAINED
@@ -246,16 +251,17 @@ def _address(
     if not answer.claims:
         return Address.NOT_AT_ALL
     text = " ".join(claim.words for claim in answer.sentences)
-    own = frozenset(terms(text)) | identifiers(text)
+    own = frozenset(tables.terms(text)) | identifiers(text)
     sources = [passage.terms for passage, is_used in zip(passages, used, strict=True) if is_used]
     shares = [
         question_coverage(weights, own, sources) if weights else None
         for weights in (prepared.weights, prepared.whole_weights)
     ]
     sentences = [passage.sentences[line] for passage, lines in zip(passages, carriers, strict=True) for line in lines]
+    lacks_kind = kind_missing(prepared.kind, text) or leaves_out(prepared.text, own, sentences, text)
     return address(
         share_in_conversation(*shares),
-        kind_is_missing=kind_missing(prepared.kind, text) or leaves_out(prepared.text, own, sentences, text),
+        kind_is_missing=tables.split is None and lacks_kind,
         answer_terms=len(own),
         better_unused=better_context_unused(prepared.covers or (), used),
         covers=prepared.covers or (),

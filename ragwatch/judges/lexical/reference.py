@@ -16,9 +16,9 @@ from ragwatch.judges.lexical.rows import Thresholds
 from ragwatch.judges.lexical.statements import StatementReading, statements
 from ragwatch.judges.lexical.tables import FittedTables
 
-READING_VERSION = 13
-"""Part of the judge's version. Increment it with every change of the results of this module, `reader`, `steps` or
-`words`, because a gate must not compare figures of different versions."""
+READING_VERSION = 14
+"""Part of the judge's version. Increment it with every change of the results of this module, `reader`, `steps`,
+`words` or `other_languages`, because a gate must not compare figures of different versions."""
 
 
 def with_reference(

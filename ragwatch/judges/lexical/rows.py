@@ -16,7 +16,7 @@ from ragwatch.judges.claims.claims import AnswerClaims, ClaimText
 from ragwatch.judges.claims.clauses import is_fragment
 from ragwatch.judges.claims.conversation import EARLIER, ELLIPTIC, asks_for, completed
 from ragwatch.judges.claims.limits import Check
-from ragwatch.judges.claims.words import identifiers, terms
+from ragwatch.judges.claims.words import identifiers
 from ragwatch.judges.lexical import relevance
 from ragwatch.judges.lexical.facts import NOTHING_MISSING, MissingFacts, Sources, below, lowered
 from ragwatch.judges.lexical.features import ClaimWords, PassageMatch, claim_words, features, match
@@ -152,7 +152,7 @@ class ClaimRuling:
 def prepared_question(sample: Sample, passages: Sequence[PreparedPassage], tables: FittedTables) -> PreparedQuestion:
     """Weigh the words of a question and of what it leaves out, and compute how much of them each context covers."""
     question = visible_text(sample.question or "")
-    turns = [visible_text(turn) for turn in sample.user_turns] if question else []
+    turns = [visible_text(turn) for turn in sample.user_turns] if question and tables.split is None else []
     weights = whole_weights = _weights(question, tables)
     whole = completed(question, turns)
     if whole != question:
@@ -167,7 +167,7 @@ def prepared_question(sample: Sample, passages: Sequence[PreparedPassage], table
 
 
 def _weights(question: str, tables: FittedTables) -> dict[str, float]:
-    return relevance.weigh([*terms(question), *sorted(identifiers(question))], tables.rarity)
+    return relevance.weigh([*tables.terms(question), *sorted(identifiers(question))], tables.rarity)
 
 
 def rows_of(
@@ -192,7 +192,7 @@ def rows_of(
         by_words[claim.words] = row
         return row
 
-    if question.text and _is_bare_fragment(answer):
+    if question.text and tables.split is None and _is_bare_fragment(answer):
         return [_fragment(row_of(answer.claims[0]), thresholds)]
     rows: list[ClaimRow] = []
     for sentence, group in groupby(answer.claims, key=lambda claim: claim.sentence or claim):
@@ -257,7 +257,8 @@ def _row(
     *,
     sources: Sources | None,
 ) -> ClaimRow:
-    words = claim_words(claim.words if sources is None else sources.rewritten(claim.words), tables.rarity)
+    said = claim.words if sources is None else sources.rewritten(claim.words)
+    words = claim_words(said, tables.rarity, tables.split)
     matches = matches_of(words, passages, check)
     alone = alone_of(words, matches, question, tables, check)
 

@@ -9,14 +9,19 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Any
 
+from ragwatch.judges.claims import words
+
 FILES = ("lexical_weights.json", "idf.json")
 
+
+Split = Callable[[str], list[str]]
+"""Splits a text into content terms, as `claims.words.terms` does in English."""
 
 _CLIP = 1e-6  # a probability is clipped to this distance from 0 and 1
 
@@ -58,6 +63,7 @@ class FittedTables:
         rarity: Inverse document frequency of a term, scaled to [0, 1]; 1 for a term that is not in the table.
         names: Terms of that table that are names: nearly always written with a capital.
         version: Eight hexadecimal digits of the hash of the files.
+        split: How texts of another language are split into terms; None for English.
     """
 
     support: LogisticModel
@@ -65,6 +71,11 @@ class FittedTables:
     rarity: Mapping[str, float]
     version: str
     names: frozenset[str] = frozenset()
+    split: Split | None = None
+
+    def terms(self, text: str) -> list[str]:
+        """Split a text into content terms, in order, with duplicates."""
+        return (self.split or words.terms)(text)
 
 
 def parse(weights: str, idf: str) -> FittedTables:

@@ -14,13 +14,13 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from ragwatch.core.sample import Sample
 from ragwatch.errors import RagwatchError
 from ragwatch.judges.claims.limits import Deadline
 from ragwatch.judges.lexical import judge as lexical
-from ragwatch.judges.lexical.judge import LexicalJudge, Probability
+from ragwatch.judges.lexical.judge import LexicalJudge, Probability, languages_suffix
 from ragwatch.judges.lexical.reader import CrossEncoder
 from ragwatch.judges.lexical.reference import READING_VERSION
 from ragwatch.judges.lexical.rows import Thresholds
@@ -29,61 +29,24 @@ from ragwatch.judges.local.cross_encoder import CrossEncoderPass, CrossEncoderRu
 from ragwatch.ports import JudgeContext
 
 
-class Options(BaseModel):
-    """Settings of the local judge."""
+class Options(lexical.Options):
+    """Settings of the local judge, and those of the lexical judge."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    support: Probability | None = Field(
+    support: Probability | None = Field(  # type: ignore[assignment]  # null for the fitted one
         None, description="Probability at which a claim counts as supported; null for the fitted one."
     )
     contradiction: Probability | None = Field(
-        None,
-        description=(
-            "Probability at which a claim that is not supported counts as contradicted; null for the fitted one."
-        ),
+        None, description="Probability at which an unsupported claim counts as contradicted; null for the fitted one."
     )
-    relevance: Probability = Field(0.5, description="Probability at which a context counts as relevant.")
     weights: Path | None = Field(
-        None,
-        description=(
-            "Folder of another model that `training/` has made; null for the one in the package `ragwatch-reader`."
-        ),
+        None, description="Folder of another model of `training/`; null for the one in the package `ragwatch-reader`."
     )
     max_pairs: Annotated[int, Field(ge=1)] = Field(
-        256,
-        description=(
-            "Maximum number of pairs of a claim and evidence that the model reads of one sample; the rest gets "
-            "the lexical ruling. It bounds the time of a sample: some 10 ms per pair."
-        ),
-    )
-    max_contexts: Annotated[int, Field(ge=1)] = Field(
-        1000, description="A sample with more contexts is left unjudged (`too_large`)."
-    )
-    max_claims: Annotated[int, Field(ge=1)] = Field(
-        500, description="An answer, or a reference, with more claims (facts) is left unjudged."
-    )
-    max_chars: Annotated[int, Field(ge=1)] = Field(
-        1_000_000,
-        description=(
-            "Question, history, answer, reference and contexts with more characters together are left unjudged."
-        ),
-    )
-    max_answer_chars: Annotated[int, Field(ge=1)] = Field(
-        100_000, description="An answer, or a reference, with more characters is left unjudged."
-    )
-    max_question_chars: Annotated[int, Field(ge=1)] = Field(
-        50_000, description="A sample whose question, or the history before it, has more characters is left unjudged."
+        256, description="Pairs of a claim and evidence that the model reads of one sample; the rest is left to words."
     )
     max_seconds: Annotated[float, Field(gt=0.0, le=3600.0)] = Field(
         2.0,
-        description=(
-            "A sample that takes more CPU seconds to read is left unjudged; the model's own, which `max_pairs` "
-            "bounds, do not count."
-        ),
-    )
-    concurrency: Annotated[int, Field(ge=1)] = Field(
-        1, description="Maximum number of samples read concurrently, each in a thread; one keeps one core busy."
+        description="A sample that takes more CPU seconds to read by words is left unjudged; the model's do not count.",
     )
 
 
@@ -150,7 +113,7 @@ def _version_suffix(options: Options) -> str:
     """Options that differ from the defaults, so that verdicts by different options share no mean."""
     names = {"support", "contradiction", "relevance", "max_pairs"}
     changed = options.model_dump(include=names, exclude_defaults=True)
-    return "".join(f"-{name}{value:g}" for name, value in changed.items())
+    return "".join(f"-{name}{value:g}" for name, value in changed.items()) + languages_suffix(options.languages)
 
 
 def build(options: Options, *, name: str, context: JudgeContext) -> LocalJudge:

@@ -3,7 +3,8 @@
 A level rests on what is known of the judge's kind (`LabelRules.families`) and on all fresh labels of the route: those
 of answers in the window count for its share of bad answers and for the judge's error there, the others for the error
 alone. Where no family is known, labels give a level to yes or no only. With `MANY_LABELS` labels in a window, or of
-half its answers, PPI++ gives the level.
+half its answers, PPI++ gives the level. Families are of English answers: none counts where more than `MOST_UNMEASURED`
+of the answers are in a language in which the judge was not measured.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ragwatch.core.estimate import Estimate
-from ragwatch.core.estimators.level import LabelCounts, Level, Rates, ageing, is_best, level
+from ragwatch.core.estimators.level import MOST_UNMEASURED, LabelCounts, Level, Rates, ageing, is_best, level
 from ragwatch.core.labels.annotators import WithoutAnnotator, shares_of, widened
 from ragwatch.core.snapshot import EstimateRow, Place
-from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
+from ragwatch.model.quantities import LOW_IS_GOOD
 from ragwatch.pipeline.labels.verdicts import DAY, AnswerLabel, LabelRules, annotators_of
 from ragwatch.ports import Store
 
@@ -83,11 +84,12 @@ class Levels:
         changes = [event.at for event in self._store.events(now - self._rules.fresh) if event.kind in CHANGES]
         today = (now // DAY + 0.5) * DAY  # ages are of the day, so that a level changes with answers and labels alone
         answered = {row.place: row.estimate.n for row in estimates}
+        unmeasured = {row.place: row.unmeasured for row in estimates}
         by_ppi = {
             place: row
             for place, row in corrected.items()
             if row.labels >= min(MANY_LABELS, answered.get(place, MANY_LABELS * 2) / 2)
-            or not self._families(row.judge, row.quantity)
+            or not self._families(row, unmeasured.get(place, 0.0))
         }
         on_routes: dict[str, list[AnswerLabel]] = {}
         for answer in answers:
@@ -102,7 +104,7 @@ class Levels:
                 yield made
 
     def _row(self, row: EstimateRow, answers: Sequence[AnswerLabel], time: _Time) -> EstimateRow | None:
-        families = self._families(row.judge, row.quantity)
+        families = self._families(row, row.unmeasured)
         if not families and (len(answers) < self._rules.minimum or not row.quantity.row.binary):
             return None
         counted = self._counted(answers, row, time)
@@ -110,8 +112,10 @@ class Levels:
             return None
         return self._level(row, families, answers, counted, time)
 
-    def _families(self, judge: str, quantity: Quantity) -> tuple[Rates, ...]:
-        return self._rules.families.get((judge, quantity), ())
+    def _families(self, row: EstimateRow, unmeasured: float) -> tuple[Rates, ...]:
+        """What is known of the judge's error on these answers, of which a share is in unmeasured languages."""
+        known = self._rules.families.get((row.judge, row.quantity), ())
+        return known if unmeasured <= MOST_UNMEASURED else ()
 
     def _level(
         self,

@@ -212,10 +212,12 @@ def test_rejects_above_the_alert_are_told(tmp_path: Path) -> None:
 
 
 def test_answers_in_another_language_are_a_warning(tmp_path: Path) -> None:
-    """The embedded judges will leave their scores unknown; English answers are no warning."""
+    """What has no level, and what will be unknown, each with its languages; English answers are no warning."""
     german = {**GOOD, "answer": "Die Erstattung dauert fünf Tage, und der Versand ist kostenlos."}
-    assert "no measured accuracy (de: 2)" in _said(_check(tmp_path, GOOD, german, german))
-    assert "measured accuracy" not in _said(_check(tmp_path, GOOD))
+    assert "no measured accuracy (und: 2;" in _said(_check(tmp_path, GOOD, german, german))
+    read = {**german, "question": "Wie lange dauert die Erstattung?", "contexts": [german["answer"]]}
+    assert "read for changes alone (de: 1)" in _said(_check(tmp_path, GOOD, read))
+    assert "are in a language" not in _said(_check(tmp_path, GOOD))
 
 
 def test_a_state_in_use_is_told(tmp_path: Path) -> None:

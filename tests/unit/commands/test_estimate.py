@@ -88,6 +88,15 @@ def test_a_share_that_is_bad_when_high(tmp_path: Path) -> None:
     assert value == pytest.approx(0.3, abs=0.05)
 
 
+def test_answers_in_another_language_have_a_mean_and_no_level(tmp_path: Path) -> None:
+    """The table says in which languages the judge was not measured."""
+    lines = [json.dumps({**json.loads(verdict(f"a{i}", faithfulness=1.0)), "language": "de"}) for i in range(50)]
+    verdicts = written(tmp_path, "verdicts.jsonl", lines)
+    assert estimated(verdicts)["faithfulness"]["level"] is None
+    assert estimated(verdicts)["faithfulness"]["mean"] == 1.0
+    assert "unknown: not measured in de" in run(verdicts).output
+
+
 def test_an_unknown_judge_has_no_level_without_labels(tmp_path: Path) -> None:
     """Nothing is known about the error of a judge that was never measured."""
     verdicts = written(tmp_path, "verdicts.jsonl", [verdict("a", kind="claude", faithfulness=1.0)])

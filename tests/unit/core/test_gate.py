@@ -111,6 +111,15 @@ def test_a_threshold_inside_a_level_needs_labels(good: int, bad: int, reason: st
     assert (without.level, without.compared) == (None, without.estimate)
 
 
+def test_answers_in_unmeasured_languages_decide_nothing() -> None:
+    """Neither pass nor fail by the judge's mean, which nobody has measured there; asked for it, the mean decides."""
+    judged = [a_verdict(a_draw(str(number)), replace(GOOD, language="de")) for number in range(40)]
+    report = gate(judged, GateRules((FAITHFUL,)), error=labels_of(0, 0))
+    assert (report.verdict, report.findings[0].passed) == (GateDecision.NOT_ENOUGH_DATA, None)
+    assert "100% of the answers are in languages in which the judge was not measured (de)" in report.findings[0].reason
+    assert gate(judged, GateRules((FAITHFUL,))).verdict is GateDecision.PASS
+
+
 def test_labels_decide() -> None:
     """A level on either side of the threshold passes or fails; one that is bad when high has an upper limit."""
     judged = [a_verdict(a_draw(str(number)), GOOD) for number in range(40)]

@@ -24,6 +24,13 @@ def counted(
     return counts
 
 
+@pytest.mark.parametrize(("german", "known"), [(5, True), (6, False)])
+def test_families_of_english_say_nothing_of_other_languages(german: int, known: bool) -> None:  # noqa: FBT001
+    """Of a hundred answers, a few in a language without a measured accuracy do not matter."""
+    answers = [ScoredAnswer(str(number), 1.0, language="de" if number < german else None) for number in range(100)]
+    assert (known_error("lexical", "lexical-1", {}).counts(Quantity.FAITHFULNESS, answers) is not None) is known
+
+
 @pytest.mark.parametrize("threshold", [0.7, 0.85])
 def test_the_further_labels_do_it(threshold: float) -> None:
     """With as many labels as it says, where people call as many good as the level expects, the threshold is outside."""

@@ -212,14 +212,15 @@ def test_a_threshold_of_its_own_holds_for_words_too(tmp_path: Path) -> None:
     assert judge.version == lexical.build(lexical.Options(support=0.9), name="x", context=a_judge_context()).version
 
 
-def test_another_language_is_unread() -> None:
-    """Neither the model nor words read it; no pair is counted as left to words."""
+def test_another_language_is_read_by_words_alone() -> None:
+    """The model reads nothing of it, and no pair is counted as left to words."""
     telemetry = Telemetry()
     answer = "Die Lampe der alten Mühle ist grün gestrichen und brennt zwölf Stunden."
     context = "In der Mühle steht eine Lampe, die grün gestrichen ist und zwölf Stunden lang ohne Aufsicht brennt."
     sample = a_sample(answer, context)
     found = a_judge(telemetry).evidence(sample)
-    assert (found.claims, found.unread) == ((), "language")
+    assert found == lexical.build(lexical.Options(), name="w", context=a_judge_context()).evidence(sample)
+    assert (found.language, found.reads_contradiction) == ("de", False)
     assert left(telemetry) == {"language": 0, "too_many": 0}
 
 

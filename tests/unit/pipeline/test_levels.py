@@ -81,6 +81,16 @@ def test_where_nothing_is_known_there_is_no_level(store: SqliteStore, rules: Lab
     assert level_of(store, window(400, 100, quantity), rules=rules) is None
 
 
+def test_answers_in_languages_without_families_have_no_level(store: SqliteStore) -> None:
+    """Above a twentieth of the answers the families of English say nothing; PPI++ from labels is shown as it is."""
+    few, many = (replace(window(400, 100), unmeasured=share) for share in (0.05, 0.06))
+    assert level_of(store, few) == replace(level_of(store, window(400, 100)) or few, unmeasured=0.05)
+    assert level_of(store, many) is None
+    corrected = replace(many, corrected=True, best=None, unmeasured=0.0, labels=MANY_LABELS // 4)
+    made = list(Levels(KNOWN, store, {"1h": 3600.0}).rows([], [many], NOW, {many.place: corrected}))
+    assert made == [corrected]
+
+
 def test_fifty_labels_calibrate(store: SqliteStore) -> None:
     """Of answers in the window: the interval is a third as wide, and around what people say."""
     row = window(410, 90)

@@ -55,6 +55,12 @@ def ns(windows: SlidingWindows, now: float = NOW) -> dict[str, int]:
     return {row.window: row.estimate.n for row in windows.summary(now)[0]}
 
 
+def test_the_share_in_unmeasured_languages_is_by_weight(windows: SlidingWindows) -> None:
+    """Over minutes that are added up, and of the answers that have the score."""
+    windows.add([a_row(probability=0.5, language="de"), a_row(at=NOW - 300), a_row(at=NOW - 300, language="fr")])
+    assert [row.unmeasured for row in windows.summary(NOW)[0]] == [1.0, 0.75]
+
+
 def test_empty(windows: SlidingWindows) -> None:
     """Nothing in, nothing out: no estimate, no coverage, no zero."""
     assert windows.summary(NOW) == ((), {})
