@@ -38,8 +38,8 @@ MAX_UNKNOWN_SHARE = 0.15
 """The model does not read a text with a larger share of word pieces that are not in its vocabulary."""
 
 CELL_FROM = 0.3
-"""Minimum probability by words at which a context alone is a cell of a claim that the model calls supported. Where the
-model agrees less evidence by words is needed; at .3 as many cited passages are cells as when the model read each one."""
+"""Minimum probability by words at which a context alone is a cell of a claim that the model calls supported: at .3 as
+many cited passages are cells as when the model read each context."""
 
 _SLACK = 0.5
 _JOINT = 1.0
@@ -158,7 +158,7 @@ class CrossEncoderPass:
             return [ruling] * len(facts)
         if not _is_doubtful(ruling):
             is_joint = Cell.ALONE not in ruling.cells
-            return [replace(ruling, cells=(), alone=row.alone) if is_joint else ruling for row in facts]
+            return [replace(ruling, cells=()) if is_joint else ruling for _ in facts]
         read = [own[id(row)] or self._lexical(row) for row in facts]
         least = weakest([fact.support for fact in read])
         return [ruling if index == least else _at_least(fact, ruling.support) for index, fact in enumerate(read)]
@@ -182,7 +182,7 @@ class CrossEncoderPass:
             contradicted = against >= self._rules.contradicted_from
             verdict = ClaimVerdict.CONTRADICTED if contradicted else ClaimVerdict.NOT_IN_CONTEXT
         cells = () if verdict is ClaimVerdict.SUPPORTED else row.informed_cells()
-        return ClaimRuling(verdict, support, cells, row.alone, against=True)
+        return ClaimRuling(verdict, support, cells, against=True)
 
     def _lexical(self, row: ClaimRow) -> ClaimRuling:
         """The lexical ruling. It reads contradiction only if no context has a word of the claim: then there is none."""
