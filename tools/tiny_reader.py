@@ -180,7 +180,6 @@ def local(digests: dict[str, str]) -> dict[str, Any]:
         "support": {"bias": 0.0, "weights": support, "knots": knots},
         "contradiction": {"bias": 0.0, "weights": against, "knots": knots},
         "thresholds": {"support": 0.5, "contradicted": 0.6},
-        "skip": {"below": 0.05, "above": 0.95},
         "max_pieces": 96,
         "budget": 60,
         "files": digests,

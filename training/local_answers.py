@@ -28,7 +28,7 @@ import numpy as np  # noqa: E402
 from fit import Vector, auroc, logistic  # noqa: E402
 from local_fuse import knots  # noqa: E402
 from local_sayings import Saying, rows, sayings  # noqa: E402
-from local_ship import FITTED_ON, SKIP, SUPPORTED_FROM  # noqa: E402
+from local_ship import FITTED_ON, SUPPORTED_FROM  # noqa: E402
 from local_train import PIECES  # noqa: E402
 
 from ragwatch.judges.local.artefact import released_folder  # noqa: E402
@@ -296,7 +296,6 @@ def ship(content: Mapping[str, Any], folder: Path, added: Sequence[str]) -> None
     whole = {
         "version": 2,
         **content,
-        "skip": SKIP,
         "max_pieces": PIECES,
         "trained": {"base": "all-MiniLM-L6-v2", "fitted_on": [*FITTED_ON, *added]},
         "files": digests,

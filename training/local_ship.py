@@ -25,8 +25,6 @@ AGAINST_SHARES = {"kept/fever_symmetric": 1.0, "kept/absent": 0.5}
 SUPPORTED_FROM = 0.38
 FALSE_CONTRADICTIONS = 0.04
 """Of supported claims at most this share may be called contradicted where the threshold is chosen; the bar is .05."""
-SKIP = {"below": 0.2, "above": 0.85}
-"""Of ~1,500 cells with less, or more, words and reader never gave another verdict (mtRAG, AttributionBench, WiCE)."""
 FITTED_ON = (
     *(f"judge/train/{name}" for name in ("attributionbench", "begin", "expertqa", "factcheck_gpt", "fever_symmetric")),
     *(f"judge/train/{name}" for name in ("halueval_qa", "q2_wow", "summedits", "wice")),
@@ -54,7 +52,6 @@ def tables(found: Sequence[Heard], final: Sequence[Heard]) -> dict[str, Any]:
             "support": SUPPORTED_FROM,
             "contradicted": round(contradicted_from(facts, support, against, FALSE_CONTRADICTIONS), 4),
         },
-        "skip": SKIP,
         "max_pieces": PIECES,
         "trained": {"base": "all-MiniLM-L6-v2", "fitted_on": list(FITTED_ON)},
     }

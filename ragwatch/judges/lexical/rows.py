@@ -138,14 +138,12 @@ class ClaimRuling:
         verdict: Verdict of all contexts together.
         support: Probability that they support the claim.
         cells: For each context, what it is to the claim.
-        alone: For each context, the best known probability that it alone supports the claim.
         against: Whether contradiction was read too.
     """
 
     verdict: ClaimVerdict
     support: float
     cells: tuple[Cell | None, ...]
-    alone: tuple[float, ...]
     against: bool = False
 
 
@@ -305,7 +303,7 @@ def alone_of(
 def lexical_ruling(row: ClaimRow, thresholds: Thresholds) -> ClaimRuling:
     """Rule on a claim by words. They cannot tell a contradiction from an unsupported claim."""
     if row.support < thresholds.support:
-        return ClaimRuling(ClaimVerdict.NOT_IN_CONTEXT, row.support, row.informed_cells(), row.alone)
+        return ClaimRuling(ClaimVerdict.NOT_IN_CONTEXT, row.support, row.informed_cells())
     alone = [rank for rank, probability in enumerate(row.alone) if probability >= thresholds.support]
     has_source = any(probability >= thresholds.support for probability in row.whole.alone)
     cells = (row.whole if has_source else row).support_cells(alone, thresholds.support)
@@ -314,4 +312,4 @@ def lexical_ruling(row: ClaimRow, thresholds: Thresholds) -> ClaimRuling:
         cells[rank] for rank in verbatim
     ):  # where the fact stands, not where its sentence is nearest
         cells = row.support_cells(verbatim, thresholds.support)
-    return ClaimRuling(ClaimVerdict.SUPPORTED, row.support, cells, row.alone)
+    return ClaimRuling(ClaimVerdict.SUPPORTED, row.support, cells)

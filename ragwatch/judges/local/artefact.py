@@ -4,7 +4,7 @@ The package `ragwatch-reader` holds the one that is released.
 
 | file             | content                                                                            |
 |------------------|-----------------------------------------------------------------------------------|
-| `local.json`     | curves, thresholds, skip limits, and the SHA-256 digests of the other two         |
+| `local.json`     | curves, thresholds, and the SHA-256 digests of the other two                      |
 | `reader.onnx`    | the model                                                                         |
 | `tokenizer.json` | its WordPiece vocabulary                                                          |
 
@@ -26,6 +26,8 @@ from ragwatch.judges.local.fusion import NAMES, FittedCurve
 
 FORMAT = 2
 """1 weighed five numbers instead of `fusion.NAMES`, and its model had one head of three verdicts."""
+READING = b"2"
+"""Changes when the same model gives other verdicts: 2 decides by words alone which contexts a claim uses."""
 CLAIM_PIECES = 64
 """Maximum number of word pieces of a claim; the evidence gets the rest."""
 
@@ -47,11 +49,9 @@ class ModelArtefact:
         contradiction: Probability that it contradicts it.
         supported_from: Minimum probability at which a claim counts as supported.
         contradicted_from: Minimum probability at which a claim that is not supported counts as contradicted.
-        skip_below: The model skips a context with a lower lexical probability: it does not support the claim.
-        skip_above: The model skips a context with a higher one: it supports the claim if all together do.
         max_pieces: Maximum number of word pieces of a pair.
         budget: Maximum number of words of evidence, the same as in training.
-        version: Eight hexadecimal digits of the hash of the artefact.
+        version: Eight hexadecimal digits of the hash of the artefact and of how it is read.
     """
 
     folder: Path
@@ -59,8 +59,6 @@ class ModelArtefact:
     contradiction: FittedCurve
     supported_from: float
     contradicted_from: float
-    skip_below: float
-    skip_above: float
     max_pieces: int
     budget: int
     version: str
@@ -87,7 +85,7 @@ def load(folder: Path) -> ModelArtefact:
         text = (folder / TABLE).read_bytes()
         table = json.loads(text)
         _verify(folder, table["files"])
-        return _parsed(folder, table, hashlib.sha256(text).hexdigest()[:8])
+        return _parsed(folder, table, hashlib.sha256(text + READING).hexdigest()[:8])
     except OSError as error:
         raise ArtefactError(f"{Path(error.filename or folder).name} of its model cannot be read") from error
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
@@ -119,8 +117,6 @@ def _parsed(folder: Path, table: Mapping[str, Any], version: str) -> ModelArtefa
         contradiction=_curve(table["contradiction"]),
         supported_from=_ratio(table["thresholds"]["support"]),
         contradicted_from=_ratio(table["thresholds"]["contradicted"]),
-        skip_below=_ratio(table["skip"]["below"]),
-        skip_above=_ratio(table["skip"]["above"]),
         max_pieces=pieces,
         budget=budget,
         version=version,

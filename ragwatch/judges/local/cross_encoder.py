@@ -1,7 +1,7 @@
 """Rules on claims with a cross-encoder, after the lexical judge.
 
-The cross-encoder always reads a claim with all contexts together, because a swapped name or a negation does not show in
-the words. It reads a single context only for supported claims, and only if the lexical probability is inconclusive.
+The cross-encoder reads a claim with all contexts together, because a swapped name or a negation does not show in the
+words. Which contexts a supported claim uses is decided by words: the model, reading single contexts, was no better.
 The lexical ruling stands for a claim without a word in any context, and for pairs that the model cannot read, or that
 exceed `max_pairs` (counted, see `LexicalOnlyReason`).
 """
@@ -36,6 +36,10 @@ if TYPE_CHECKING:  # it imports the packages of an extra
 
 MAX_UNKNOWN_SHARE = 0.15
 """The model does not read a text with a larger share of word pieces that are not in its vocabulary."""
+
+CELL_FROM = 0.3
+"""Minimum probability by words at which a context alone is a cell of a claim that the model calls supported: at .3 as
+many cited passages are cells as when the model read each context."""
 
 _SLACK = 0.5
 _JOINT = 1.0
@@ -106,13 +110,16 @@ class CrossEncoderPass:
         """Rule on each row. The deadline does not include the time of the model, which `max_pairs` bounds.
 
         The model reads whole sentences first, then the facts of those that it does not call supported. The facts of a
-        supported sentence have its cells; if it has none, because it needs several contexts, they have their own.
+        supported sentence have its cells; if it needs several contexts, they have their own.
         """
         deadline = deadline or Deadline(inf)
         reader = _PairReader(self._model, self._rules.max_pairs, deadline)
         sample = _SampleTexts(passages, texts, deadline)
         sentences = list({id(row.whole): row.whole for row in rows}.values())
-        together = self._filled(sentences, self._read(sentences, sample, reader), sample, reader)
+        together = [
+            self._with_cells(row, ruling)
+            for row, ruling in zip(sentences, self._read(sentences, sample, reader), strict=True)
+        ]
         whole = dict(zip(map(id, sentences), together, strict=True))
         doubtful = [row for row in rows if row.sentence and _is_doubtful(whole[id(row.sentence)])]
         own = dict(zip(map(id, doubtful), self._read(doubtful, sample, reader), strict=True))
@@ -122,32 +129,16 @@ class CrossEncoderPass:
             for ruling in self._combined(list(group), whole, own)
         ]
         rulings = [
-            self._lexical(row) if ruling is None else ruling
-            for row, ruling in zip(rows, self._filled(rows, combined, sample, reader), strict=True)
+            self._with_cells(row, ruling) or self._lexical(row) for row, ruling in zip(rows, combined, strict=True)
         ]
         self._on_lexical_only(+reader.lexical_only)
         return rulings
 
     def _read(self, rows: Sequence[ClaimRow], sample: _SampleTexts, reader: _PairReader) -> list[ClaimRuling | None]:
-        """Rule on claims with all contexts together, without cells; None where the model did not read."""
+        """Rule on claims, the supported ones without cells; None where the model did not read."""
         pairs = [self._pair(row, *sample) for row in rows]
         reader.read(pairs)
         return [self._together(row, reader.signals(pair)) for row, pair in zip(rows, pairs, strict=True)]
-
-    def _filled(
-        self,
-        rows: Sequence[ClaimRow],
-        rulings: Sequence[ClaimRuling | None],
-        sample: _SampleTexts,
-        reader: _PairReader,
-    ) -> list[ClaimRuling | None]:
-        """Add cells to the rulings of the model that have none."""
-        pairs = [self._inconclusive(row, ruling, *sample) for row, ruling in zip(rows, rulings, strict=True)]
-        reader.read(pair for by_rank in pairs for pair in by_rank.values())
-        return [
-            None if ruling is None else self._with_cells(row, ruling, by_rank, reader)
-            for row, ruling, by_rank in zip(rows, rulings, pairs, strict=True)
-        ]
 
     def _combined(
         self,
@@ -167,7 +158,7 @@ class CrossEncoderPass:
             return [ruling] * len(facts)
         if not _is_doubtful(ruling):
             is_joint = Cell.ALONE not in ruling.cells
-            return [replace(ruling, cells=(), alone=row.alone) if is_joint else ruling for row in facts]
+            return [replace(ruling, cells=()) if is_joint else ruling for _ in facts]
         read = [own[id(row)] or self._lexical(row) for row in facts]
         least = weakest([fact.support for fact in read])
         return [ruling if index == least else _at_least(fact, ruling.support) for index, fact in enumerate(read)]
@@ -178,7 +169,7 @@ class CrossEncoderPass:
         return " ".join(row.claim.words.split()), evidence.text
 
     def _together(self, row: ClaimRow, signals: ModelSignals | None) -> ClaimRuling | None:
-        """Rule on a claim with all contexts together; a supported one gets its cells later. None if not read."""
+        """Rule on a claim; a supported one gets its cells later. None if not read."""
         if signals is None:
             return None
         values = numbers(logit(row.by_words), signals, missing_run(row.words, row.matches))
@@ -191,51 +182,19 @@ class CrossEncoderPass:
             contradicted = against >= self._rules.contradicted_from
             verdict = ClaimVerdict.CONTRADICTED if contradicted else ClaimVerdict.NOT_IN_CONTEXT
         cells = () if verdict is ClaimVerdict.SUPPORTED else row.informed_cells()
-        return ClaimRuling(verdict, support, cells, row.alone, against=True)
+        return ClaimRuling(verdict, support, cells, against=True)
 
     def _lexical(self, row: ClaimRow) -> ClaimRuling:
         """The lexical ruling. It reads contradiction only if no context has a word of the claim: then there is none."""
         no_words = all(passage.sentence is None for passage in row.matches)
         return replace(lexical_ruling(row, self._rules.lexical), against=no_words)
 
-    def _inconclusive(
-        self,
-        row: ClaimRow,
-        together: ClaimRuling | None,
-        passages: Sequence[PreparedPassage],
-        texts: Sequence[str],
-        check: Check,
-    ) -> dict[int, Pair]:
-        """The pairs, by rank, of a supported claim with each context whose lexical probability is inconclusive."""
-        if together is None or together.verdict is not ClaimVerdict.SUPPORTED or together.cells:
-            return {}
-        return {
-            rank: self._pair(row, passages[rank : rank + 1], texts[rank : rank + 1], check)
-            for rank, alone in enumerate(row.alone)
-            if self._artefact.skip_below <= alone <= self._artefact.skip_above
-        }
-
-    def _with_cells(
-        self, row: ClaimRow, together: ClaimRuling, pairs: Mapping[int, Pair], reader: _PairReader
-    ) -> ClaimRuling:
-        """Add the cells to a ruling without cells."""
-        if together.verdict is not ClaimVerdict.SUPPORTED or together.cells:
-            return together
-        alone = list(row.alone)
-        supports = [probability > self._artefact.skip_above for probability in row.alone]
-        for rank, pair in pairs.items():
-            signals = reader.signals(pair)
-            if signals is None:
-                supports[rank] = row.alone[rank] >= self._rules.lexical.support
-            else:
-                run = missing_run(row.words, row.matches[rank : rank + 1])
-                fused = self._artefact.support.probability(numbers(logit(row.alone[rank]), signals, run))
-                supports[rank] = fused >= self._rules.supported_from
-                # For which context was used, the lexical probability is slightly better than the model. The mean of
-                # both is comparable with the lexical probabilities of the contexts that the model did not read.
-                alone[rank] = (fused + row.alone[rank]) / 2
-        ranks = [] if _is_joint(row) else [rank for rank, supported in enumerate(supports) if supported]
-        return replace(together, cells=row.support_cells(ranks, _least(row)), alone=tuple(alone))
+    def _with_cells(self, row: ClaimRow, ruling: ClaimRuling | None) -> ClaimRuling | None:
+        """Add the cells to a ruling that has none, by words."""
+        if ruling is None or ruling.verdict is not ClaimVerdict.SUPPORTED or ruling.cells:
+            return ruling
+        alone = [] if _is_joint(row) else [rank for rank, value in enumerate(row.alone) if value >= CELL_FROM]
+        return replace(ruling, cells=row.support_cells(alone, _least(row)))
 
 
 def _is_joint(row: ClaimRow) -> bool:

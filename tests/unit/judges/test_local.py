@@ -119,14 +119,13 @@ def test_support_is_the_uncertainty_of_the_cascade() -> None:
     assert 0.0 < sure < unsure < 1.0
 
 
-def test_a_context_that_words_leave_open_is_read_alone() -> None:
-    """The same words in two contexts, one of which denies the claim: only the other one was used."""
-    evidence = read(
-        "The lamp is painted green.", "The lamp is not painted green.", "The lamp is painted green, they say."
-    )
-    assert evidence.claims[0].verdict in (SUPPORTED, CONTRADICTED)
-    together = read("The lamp is painted green.", "The lamp is painted green, they say.", "Lions sleep.")
-    assert together.used == (True, False)
+def test_contexts_in_use_are_told_by_words() -> None:
+    """A context without a word of the claim was not used; the model reads a claim once, however many contexts."""
+    answer, context = "The lamp is painted green.", "The lamp is painted green, they say."
+    assert read(answer, context, "Lions sleep.").used == (True, False)
+    telemetry = Telemetry()
+    a_judge(telemetry, max_pairs=1).evidence(a_sample(answer, *[context] * 9))
+    assert left(telemetry)["too_many"] == 0
 
 
 def test_duplicate_contexts_are_alike() -> None:

@@ -47,7 +47,6 @@ def test_a_sound_artefact_is_loaded(folder: Path) -> None:
     """Its version is that of its bytes: the same for a copy, another when a threshold moves."""
     found = load(folder)
     assert (found.supported_from, found.contradicted_from, found.max_pieces) == (0.5, 0.6, 96)
-    assert (found.skip_below, found.skip_above) == (0.05, 0.95)
     assert found.version == load(TINY).version
     assert found.budget == 60
     change(folder, "thresholds.support", 0.51)
@@ -99,7 +98,6 @@ def test_x25_a_file_of_other_bytes_is_refused(folder: Path, name: str) -> None:
         ("contradiction.knots", "none"),
         ("thresholds.support", 1.5),
         ("thresholds.contradicted", None),
-        ("skip", [0.1, 0.9]),
         ("support.knots", [[0.0, 0.2], [1.0, math.nan], [2.0, 0.8]]),
         ("max_pieces", math.inf),
         ("max_pieces", "many"),
