@@ -342,8 +342,10 @@ def _context(item: object) -> object:
     for name in ("page_content", "text", "content"):
         text = getattr(item, name, None)
         if isinstance(text, str):
-            identity = getattr(item, "id", None) or getattr(item, "id_", None)
-            return {"text": text} if identity is None else {"text": text, "id": str(identity)}
+            identity, details = getattr(item, "id", None) or getattr(item, "id_", None), getattr(item, "metadata", None)
+            date = details.get("updated_at") if isinstance(details, Mapping) else None
+            parts = {"text": text, "id": None if identity is None else str(identity), "updated_at": date}
+            return {name: part for name, part in parts.items() if part is not None}
     return str(item)
 
 

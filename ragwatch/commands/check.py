@@ -72,12 +72,14 @@ class Finding:
         state: `ok`, `warning`, `suspect` (records are read, but probably wrongly) or `failed`.
         detail: What the test found, as text for people.
         shown: The first samples as they were read, below their records.
+        dated: Whether any context of them has the date of its document.
     """
 
     subject: str
     state: str
     detail: str
     shown: tuple[str, ...] = ()
+    dated: bool = False
 
     def warned(self, text: str) -> Finding:
         """Return this result with a warning."""
@@ -103,7 +105,8 @@ def check(given: CheckArguments) -> int:
 def check_all(config: Config) -> Iterator[Finding]:
     """Test every part of a configuration."""
     yield Finding("configuration", OK, "every key is known and valid")
-    yield from _alerts(config)
+    of_sources = list(_sources(config))
+    yield from _alerts(config, dated=any(finding.dated for finding in of_sources))
     yield from (Finding(subject, OK if well else WARNING, text) for subject, well, text in setting_notes(config))
     yield _run_test("state", lambda: _state(config))
     owner = lock_owner(config.settings.state)
@@ -113,11 +116,7 @@ def check_all(config: Config) -> Iterator[Finding]:
         subject = f"sources.{listener.source}.grpc"
         yield _run_test(subject, lambda listener=listener: _listener(listener, owner))  # type: ignore[misc]  # bound now
     yield from _privacy(config)
-    for index, source in enumerate(config.sources):
-        subject = f"sources[{index}]"
-        yield _run_test(subject, lambda source=source, subject=subject: _source(source, subject, config))  # type: ignore[misc]  # bound now
-        if (skipped := _skipped_records(source, config)) is not None:
-            yield Finding(f"{subject}.start", WARNING, skipped)
+    yield from of_sources
     criteria = config.settings.criterion_rules
     for index, judge in enumerate(config.judges):
         subject = f"judges[{index}]"
@@ -137,8 +136,16 @@ def _export(config: Config) -> Finding:
     return Finding("export.otlp", FAILED if not accepted else OK if well else WARNING, text)
 
 
-def _alerts(config: Config) -> Iterator[Finding]:
-    """What cannot page, and links of alerts that nobody else can open."""
+def _sources(config: Config) -> Iterator[Finding]:
+    for index, source in enumerate(config.sources):
+        subject = f"sources[{index}]"
+        yield _run_test(subject, lambda source=source, subject=subject: _source(source, subject, config))  # type: ignore[misc]  # bound now
+        if (skipped := _skipped_records(source, config)) is not None:
+            yield Finding(f"{subject}.start", WARNING, skipped)
+
+
+def _alerts(config: Config, *, dated: bool) -> Iterator[Finding]:
+    """What cannot page, and links of alerts that nobody else can open; `dated` says whether a log dates documents."""
     routes = (*config.settings.routes, OTHER)
     paging = (
         failure.name
@@ -146,7 +153,7 @@ def _alerts(config: Config) -> Iterator[Finding]:
         if all(outcome_of(config, failure, route).outcome is Outcome.PAGE for route in routes)
     )
     yield Finding("alerts", OK, f"pages on every route: {', '.join(paging) or 'nothing'}")
-    yield from (Finding("alerts", OK, reason) for reason in unpaged(config))
+    yield from (Finding("alerts", OK, reason) for reason in unpaged(config, routes if dated else ()))
     warning = link_warning(config.settings.web.pages)
     if warning is not None:
         yield Finding("web.external_url", WARNING, warning.removeprefix("web.external_url "))
@@ -310,7 +317,7 @@ def _skipped_records(config: KindConfig, whole: Config) -> str | None:
 def _content(options: object, batch: Batch, subject: str, settings: Settings) -> Finding:
     """Test the records of a batch."""
     result = check_records(options, batch, settings)
-    return Finding(subject, result.state, result.text, tuple(result.shown))
+    return Finding(subject, result.state, result.text, tuple(result.shown), result.dated)
 
 
 async def _suite(config: SuiteConfig, subject: str, secret: bytes | None) -> Finding:

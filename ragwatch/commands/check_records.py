@@ -40,11 +40,13 @@ class RecordCheck(NamedTuple):
         state: `ok`, `warning`, `suspect` or `failed`.
         text: What was seen, for people.
         shown: The first samples as they were read, below their records.
+        dated: Whether any context has the date of its document.
     """
 
     state: str
     text: str
     shown: Sequence[str] = ()
+    dated: bool = False
 
 
 class _Records(NamedTuple):
@@ -85,7 +87,8 @@ def check_records(options: object, batch: Batch, settings: Settings) -> RecordCh
         return RecordCheck(state if samples else FAILED, detail, shown)
     if not any(sample.contexts for sample in samples):
         return RecordCheck(FAILED, f"{summary}, but none has a context with text; log what the retriever returned")
-    return RecordCheck(state, "; ".join((summary, *warnings)), shown)
+    dated = any(context.updated_at for sample in samples for context in sample.contexts)
+    return RecordCheck(state, "; ".join((summary, *warnings)), shown, dated)
 
 
 def _read(options: object, batch: Batch) -> _Records:

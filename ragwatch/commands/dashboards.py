@@ -17,7 +17,7 @@ from ragwatch.rules.dashboards import PLACEHOLDER, SQL_FILE, BoardPlan, Feature,
 from ragwatch.rules.promql import span
 from ragwatch.stores.postgres.options import Options as PostgresOptions
 
-_FREE = frozenset({"lexical", "local"})
+_FREE = frozenset({"lexical", "local", "detector"})
 
 
 def write_dashboards(config: Config, plan: RulePlan, folder: Path) -> None:

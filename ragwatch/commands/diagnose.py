@@ -143,9 +143,16 @@ def question_of(verdict: VerdictRecord, sample: SampleRecord, qrels: Qrels = NO_
         together=tuple(claim.contexts if claim.joint else () for claim in supported),
         claims=tuple(claim.text for claim in supported),
         retrieval_failed=None if verdict.stage is None else verdict.stage == Stage.RETRIEVAL,
-        day=datetime.fromtimestamp(verdict.at, UTC).date().isoformat(),
-        dates=tuple(str(metadata[name])[:_DAY_CHARS] for name in _DATES if isinstance(metadata.get(name), str)),
+        day=_day(verdict.at),
+        dates=(
+            *(str(metadata[name])[:_DAY_CHARS] for name in _DATES if isinstance(metadata.get(name), str)),
+            *(_day(context["updated_at"]) for context in sample.get("contexts") or () if "updated_at" in context),
+        ),
     )
+
+
+def _day(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).date().isoformat()
 
 
 def _relevant(value: object, key: str) -> frozenset[str] | None:

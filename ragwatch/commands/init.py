@@ -8,13 +8,13 @@ import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import BinaryIO, cast
 
 import click
 
 from ragwatch.commands.check import check
+from ragwatch.commands.init_judges import JudgeRow, Prospect, ask_for_judge, default_judge, judge_named
 from ragwatch.commands.log_routes import LogRoutes, log_routes, names_of, refused_lines
 from ragwatch.commands.map import Choose, SourceProposal, print_source, propose_source
 from ragwatch.commands.options.running import CheckArguments, InitArguments
@@ -41,12 +41,12 @@ class _Answers:
     Attributes:
         state: State directory.
         per_day: Answers of the service in a day.
-        claude: Whether Claude judges a part of the answers.
+        judge: The judge.
     """
 
     state: Path
     per_day: int
-    claude: bool
+    judge: JudgeRow
 
 
 def init(given: InitArguments) -> int:
@@ -69,7 +69,7 @@ def init(given: InitArguments) -> int:
         return 1
     samples = () if proposal is None else proposal.samples
     try:
-        answers = _ask(samples, given.state, yes=given.yes, is_small=0 < sum(map(_size, given.logs)) <= SMALL_LOG_BYTES)
+        answers = _ask(given, samples, is_small=0 < sum(map(_size, given.logs)) <= SMALL_LOG_BYTES)
     except click.Abort as error:
         raise _ended() from error
     _check_encoding("--state", answers.state)
@@ -146,24 +146,20 @@ def _ended() -> ConfigError:
     return ConfigError("init: standard input ended before all questions were answered; or give --yes")
 
 
-def _ask(samples: Sequence[Sample], state: Path | None, *, yes: bool, is_small: bool) -> _Answers:
+def _ask(given: InitArguments, samples: Sequence[Sample], *, is_small: bool) -> _Answers:
     """Ask for what a log does not tell; the defaults are taken with `yes`."""
-    measured = _per_day(samples)
+    measured, state = _per_day(samples), given.state
+    judge = judge_named(given.judge or default_judge()) if given.judge or given.yes else None
     default_per_day = (len(samples) or JUDGED_PER_DAY) if is_small else DEFAULT_PER_DAY
     default_state = SYSTEM_STATE if os.access(SYSTEM_STATE.parent, os.W_OK) else Path.cwd() / "ragwatch-state"
-    if yes:
-        return _Answers(state or default_state, measured or default_per_day, claude=False)
+    if given.yes and judge is not None:
+        return _Answers(state or default_state, measured or default_per_day, judge)
     if state is None:
         state = Path(click.prompt("Directory for the state (a database; local disk)", default=str(default_state)))
     if measured is None:
         per_day = click.prompt("About how many answers does the service give in a day", default_per_day, type=int)
         measured = max(1, per_day)
-    claude = bool(
-        os.environ.get("ANTHROPIC_API_KEY")
-        and find_spec("anthropic")
-        and click.confirm("ANTHROPIC_API_KEY is set. Let Claude judge a part, for at most 5 US dollars a day?")
-    )
-    return _Answers(state, measured, claude)
+    return _Answers(state, measured, judge or ask_for_judge(Prospect(samples, round(share_of(measured) * measured))))
 
 
 def _size(log: Path) -> int:
@@ -236,20 +232,8 @@ def _configuration(source: Sequence[str], routes: LogRoutes, answers: _Answers) 
     yield ""
     yield "# The first judge is the one that gauges, alerts and drift detection refer to."
     yield "judges:"
-    yield "  - name: embedded"
-    yield f"    kind: {'local' if find_spec('ragwatch_reader') else 'lexical'}"
-    if answers.claude:
-        yield from _item(
-            [
-                "name: claude",
-                "kind: claude",
-                "follows: embedded # reads 5 % of what that judge reads, up to 40 % where that is unsure",
-                "probability: 0.05",
-                "unsure_probability: 0.4",
-                "budget: {usd_per_day: 5.0}",
-                "api_key: ${ANTHROPIC_API_KEY}",
-            ]
-        )
+    for judge in answers.judge.items:
+        yield from _item(judge)
 
 
 def _text(value: str) -> str:

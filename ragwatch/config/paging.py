@@ -6,7 +6,7 @@ to configure; docs/alerts.md has the list.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -36,10 +36,12 @@ class Need:
     Attributes:
         text: What to configure.
         is_met: Whether a configuration does, on a route.
+        dated: Whether it needs dates of documents in the log as well.
     """
 
     text: str
     is_met: Callable[[Config, str], bool]
+    dated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +123,11 @@ def _of_signal(signal: Signal) -> tuple[Way, ...]:
     )
 
 
+_DATED = Need(
+    f"{Signal.DOCUMENT_AGE} in `drift.traffic.signals`, and `updated_at` in the contexts of the log",
+    _signal(Signal.DOCUMENT_AGE).is_met,
+    dated=True,
+)
 _ALWAYS = Need("", lambda _config, _route: True)
 _CANARIES = Need("a suite in `canaries`", lambda config, _: bool(config.canaries))
 _ANSWERED = Need(
@@ -163,7 +170,13 @@ FAILURES: tuple[Failure, ...] = (
         ),
     ),
     Failure("duplicate contexts", (Way("TrafficDrift", Outcome.TICKET, _signal(Signal.DUPLICATE_CONTEXTS)),)),
-    Failure("stale documents that the answer follows", (Way("CanaryAnswersWrong", Outcome.PAGE, _ANSWERED),)),
+    Failure(
+        "stale documents that the answer follows",
+        (
+            Way("CanaryAnswersWrong", Outcome.PAGE, _ANSWERED),
+            Way("TrafficDrift", Outcome.TICKET, _DATED, "more than twice as old as before, and than 32 days"),
+        ),
+    ),
     Failure("refusals", _of_signal(Signal.ABSTENTIONS)),
     Failure("empty answers", _of_signal(Signal.EMPTY_ANSWERS)),
     Failure("other language", _of_signal(Signal.OTHER_LANGUAGE)),
@@ -222,35 +235,38 @@ class FailureOutcome:
     why: str
 
 
-def outcome_of(config: Config, failure: Failure, route: str) -> FailureOutcome:
-    """What a failure on a route leads to under a configuration."""
+def outcome_of(config: Config, failure: Failure, route: str, dated: Container[str] = ()) -> FailureOutcome:
+    """What a failure on a route leads to under a configuration; `dated` are the routes whose log dates documents."""
     ranks = list(Outcome)
-    outcomes = [_outcome(config, way) if way.need.is_met(config, route) else Outcome.NOTHING for way in failure.ways]
-    outcome = min(outcomes, key=ranks.index)
+    met = {way: way.need.is_met(config, route) and (route in dated or not way.need.dated) for way in failure.ways}
+    outcome = min(
+        (_outcome(config, way) if is_met else Outcome.NOTHING for way, is_met in met.items()), key=ranks.index
+    )
     if outcome is Outcome.PAGE:
         return FailureOutcome(failure.name, outcome, "")
     missing: dict[str, str] = {}
-    for way in failure.ways:
-        if not way.need.is_met(config, route) and ranks.index(_outcome(config, way)) < ranks.index(outcome):
+    for way, is_met in met.items():
+        if not is_met and ranks.index(_outcome(config, way)) < ranks.index(outcome):
             missing.setdefault(way.alert, f"{way.alert} needs {way.need.text}")
     lowered = {
-        way.alert: config.settings.alerts.severity.get(PREFIX + way.alert)
-        for way in failure.ways
-        if way.need.is_met(config, route)
+        way.alert: config.settings.alerts.severity.get(PREFIX + way.alert) for way, is_met in met.items() if is_met
     }
     set_lower = [f"`alerts.severity` makes {alert} {severity}" for alert, severity in lowered.items() if severity]
     tickets = [f"`alerts.severity: {{{alert}: critical}}` makes it a page" for alert in lowered]
     return FailureOutcome(failure.name, outcome, "; ".join([*missing.values(), *set_lower] or tickets[:1]))
 
 
-def unpaged(config: Config) -> tuple[str, ...]:
-    """What does not page under a configuration, by failure and routes, each with the key that changes it."""
+def unpaged(config: Config, dated: Container[str] = ()) -> tuple[str, ...]:
+    """What does not page under a configuration, by failure and routes, each with the key that changes it.
+
+    `dated` are the routes whose log dates documents.
+    """
     reasons = []
     routes = (*config.settings.routes, OTHER)
     for failure in FAILURES:
         by_result: dict[FailureOutcome, list[str]] = {}
         for route in routes:
-            by_result.setdefault(outcome_of(config, failure, route), []).append(route)
+            by_result.setdefault(outcome_of(config, failure, route, dated), []).append(route)
         for result, where in by_result.items():
             if result.outcome is not Outcome.PAGE:
                 place = "" if len(where) == len(routes) else f" on {', '.join(where)}"

@@ -71,12 +71,14 @@ class Context(NamedTuple):
         id: Identifier of the passage in the retriever, if it was logged.
         score: Score of the retriever, if it was logged. Direction and scale are unknown; only the order is used.
         step: Name of the retrieval that returned it, where a request has several; None if it was not logged.
+        updated_at: When its document was changed last, in seconds since the epoch; None if it was not logged.
     """
 
     text: str
     id: str | None = None
     score: float | None = None
     step: str | None = None
+    updated_at: float | None = None
 
 
 class RelevantContext(NamedTuple):
@@ -115,12 +117,15 @@ class ContextFields(TypedDict):
     text: str
     score: float | None
     step: NotRequired[str]
+    updated_at: NotRequired[float]
 
 
 def _context_fields(context: Context) -> ContextFields:
     fields: ContextFields = {"id": context.id, "text": context.text, "score": context.score}
     if context.step is not None:
         fields["step"] = context.step
+    if context.updated_at is not None:
+        fields["updated_at"] = context.updated_at
     return fields
 
 

@@ -19,6 +19,8 @@ from ragwatch.core.vocabulary import NoveltyMeter
 _TEXT = itemgetter(Context._fields.index("text"))  # the same as `.text`, in C
 _RANKING_METRICS = tuple(metric for metric in ranking_metrics() if metric.measure != "context_precision")
 """A metric that is added later has no sum for the rows that were counted before."""
+_UPDATED = itemgetter(Context._fields.index("updated_at"))
+_DAY = 86400.0
 _MAX_SCORE = 1e30
 """A larger score is ignored: some retrievers write the largest float for a missing score, and sums would overflow."""
 
@@ -32,12 +34,17 @@ class SignalCounter:
         meters: Novelty meters for questions, by route; questions of other routes are collected for learning a
             vocabulary. None if question novelty is not monitored.
         repeated: Earlier answers; None if it is not counted which ones are given to different questions.
+        now: Seconds since the epoch; None if unknown. No answer is later, and those without a time were given now.
     """
 
     def __init__(
-        self, meters: Mapping[str, NoveltyMeter] | None = None, repeated: RepeatedAnswers | None = None
+        self,
+        meters: Mapping[str, NoveltyMeter] | None = None,
+        repeated: RepeatedAnswers | None = None,
+        now: float | None = None,
     ) -> None:
         self._repeated = repeated
+        self._now = now
         self._differs = LanguageCheck().differs
         self._routes: dict[str, _RouteSignals] = {}
         self._collects_questions = meters is not None
@@ -58,6 +65,8 @@ class SignalCounter:
                 signals.scores.append(score)
             if count > 1 and _has_duplicates(contexts):
                 signals.duplicated += 1
+            if any(map(_UPDATED, contexts)):  # no date is 0
+                self._add_age(signals, sample)
         if not answer or answer.isspace():
             signals.empty += 1
         elif len(answer) <= MAX_ABSTENTION_CHARS and abstains(answer):
@@ -81,6 +90,16 @@ class SignalCounter:
             if self._repeated is not None:
                 signals.repeated += self._repeated.add(route, question, answer)
 
+    def _add_age(self, signals: _RouteSignals, sample: Sample) -> None:
+        """Collect the age of the documents of an answer: their median, the younger one of two.
+
+        A document that was changed after the answer is 0 days old.
+        """
+        dates = sorted(filter(None, map(_UPDATED, sample.contexts)))
+        times = [at for at in (sample.at, self._now) if at is not None]
+        if times:
+            signals.ages.append(max(0.0, min(times) - dates[len(dates) // 2]) / _DAY)
+
     def to_learn_from(self) -> dict[str, list[str]]:
         """Return the questions of routes without a novelty meter, by route."""
         return {
@@ -95,6 +114,7 @@ class SignalCounter:
             _observe_all(tallies, Tally.CONTEXTS, route, signals.contexts)
             _observe_all(tallies, Tally.ANSWER_CHARS, route, signals.chars)
             _observe_all(tallies, Tally.TOP_SCORE, route, signals.scores)
+            _observe_all(tallies, Tally.DOCUMENT_AGE, route, signals.ages)
             if route in self._meters:
                 novelty = self._meters[route].strangeness(signals.questions)
                 _observe_all(tallies, Tally.QUESTION_STRANGENESS, route, novelty)
@@ -143,6 +163,7 @@ class _RouteSignals:
 
     __slots__ = (
         "abstained",
+        "ages",
         "chars",
         "contexts",
         "dangling",
@@ -160,6 +181,7 @@ class _RouteSignals:
         self.contexts: list[float] = []
         self.chars: list[float] = []
         self.scores: list[float] = []
+        self.ages: list[float] = []
         self.questions: list[str] = []
         self.judged: list[Sample] = []  # with relevance judgements
         self.duplicated = 0

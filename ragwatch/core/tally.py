@@ -79,6 +79,7 @@ class Tally(Labelled):
     DUPLICATE_CONTEXTS = "duplicate_contexts", "route"
     UNCITED_ANSWERS = "uncited_answers", "route"
     DANGLING_CITATIONS = "dangling_citations", "route"
+    DOCUMENT_AGE = "document_age", "route", "bucket"
     RANKED = "ranked", "route"  # answers with relevance judgements whose contexts were ranked
     UNRANKED = "unranked", "route", "reason"  # answers with relevance judgements without a ranking
     RANKING_SCORE = "ranking_score", "route", "metric", "k"  # sum over the ranked ones; k is empty for mrr

@@ -175,7 +175,7 @@ class Daemon:
             board=self.board,
             store=self.store,
             render=self._render,
-            scope=lambda: page_scope(self._runtime),
+            scope=lambda: page_scope(self._runtime, self.board.latest()),
             ready=self.ready,
             actions=actions(self._reloads.request, self.in_force, self.record, self._leadership.taken),
             labels=lambda: self._runtime.labelling,

@@ -10,6 +10,8 @@ from ragwatch.config.paging import unpaged
 from ragwatch.core.canary.answer import answers_line
 from ragwatch.core.canary.report import SuiteReport
 from ragwatch.core.sample import Sample, SampleRecord
+from ragwatch.core.snapshot import Snapshot
+from ragwatch.core.tally import Tally
 from ragwatch.daemon.changes import REPORTED
 from ragwatch.daemon.runtime import Runtime
 from ragwatch.daemon.watchers import Watchers
@@ -77,9 +79,10 @@ def _prompts(judge: ShowsPrompts, sample: Sample) -> tuple[Sequence[Mapping[str,
     return [{"system": system, "user": user} for system, user in prompts], None
 
 
-def page_scope(runtime: Runtime) -> PageScope:
-    """The names in the configuration of a runtime."""
-    config = runtime.config
+def page_scope(runtime: Runtime, latest: Snapshot | None = None) -> PageScope:
+    """The names in the configuration of a runtime, and what cannot page with the answers up to a snapshot."""
+    config, tallies = runtime.config, {} if latest is None else latest.tallies
+    dated = {labels[0] for tally, labels in tallies if tally is Tally.DOCUMENT_AGE}
     return PageScope(
         sources=tuple(intake.source.name for intake in runtime.intakes),
         routes=config.settings.routes,
@@ -91,7 +94,7 @@ def page_scope(runtime: Runtime) -> PageScope:
             route: {str(quantity): value for quantity, value in limits.items()}
             for route, limits in config.settings.route_thresholds.items()
         },
-        unpaged=unpaged(config),
+        unpaged=unpaged(config, dated),
         texts=config.texts,
         confidence=config.settings.estimates.confidence,
         segments=config.settings.segments,

@@ -152,14 +152,14 @@ def _extracted(field: LogField) -> tuple[str, Values] | None:
 
 
 def _projected(field: LogField, lists: Values, objects: Sequence[Mapping[str, object]]) -> tuple[str, Values] | None:
-    """The projection of a list of objects to text, id and score, of which each is left out where there is none."""
+    """The projection of a list of objects to text, id, score and date, those that there are."""
     if any(map(_is_message, objects)):
         return None
     text = _key_of("text", objects, str)
     if text is None:
         return None
     ids, scores = _key_of("context_id", objects, (str, int)), _key_of("score", objects, (int, float))
-    parts = {"id": ids, "text": text, "score": scores}
+    parts = {"id": ids, "text": text, "score": scores, "updated_at": _date_in(objects)}
     inner = ", ".join(f"{part}: {'.'.join(map(_key, key))}" for part, key in parts.items() if key is not None)
     values = {
         position: [
@@ -172,6 +172,15 @@ def _projected(field: LogField, lists: Values, objects: Sequence[Mapping[str, ob
     if any(len({*passages}) < len(passages) for passages in values.values()):  # repeated for each of its uses
         return f"distinct({expression})", {position: [*dict.fromkeys(some)] for position, some in values.items()}
     return expression, values
+
+
+def _date_in(objects: Sequence[Mapping[str, object]]) -> tuple[str, ...] | None:
+    """Path of the most telling date of documents, in the objects or one level deeper."""
+    places: list[tuple[tuple[str, ...], Mapping[str, object]]] = [((), item) for item in objects]
+    places += [((key,), inner) for item in objects for key, inner in item.items() if isinstance(inner, dict)]
+    dates = [(path, fields.logged_date(place)) for path, place in places]
+    dated = [(*path, key) for path, (key, value) in dates if value is not None]
+    return min(dated, key=lambda path: (fields.DATE_KEYS.index(path[-1]), len(path)), default=None)
 
 
 def _is_message(item: Mapping[str, object]) -> bool:

@@ -1,10 +1,10 @@
 """ragwatch's own format: `{"id","at","question","contexts","answer","route","metadata","reference","history"}`.
 
 Only question (may be null), contexts (may be empty) and answer are required. A context is a text or
-`{"id","text","score"}`; `history` holds the turns before the question, `{"role","text"}` or another spelling of
-`history.turns`, of which the last are kept. `relevant_ids` and `relevant_texts` are relevance judgements (see
-`relevance`). Rows of labelled data sets have this format too; a row with `context_refs` instead of contexts is read
-without contexts, which the caller has to resolve.
+`{"id","text","score","updated_at"}`; `history` holds the turns before the question, `{"role","text"}` or another
+spelling of `history.turns`, of which the last are kept. `relevant_ids` and `relevant_texts` are relevance judgements
+(see `relevance`). Rows of labelled data sets have this format too; a row with `context_refs` instead of contexts is
+read without contexts, which the caller has to resolve.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ragwatch.formats import fields
 from ragwatch.formats.history import turns
 from ragwatch.formats.relevance import relevant_contexts
 from ragwatch.formats.shape import Record
-from ragwatch.formats.times import EARLIEST, LATEST, epoch_seconds, implausible
+from ragwatch.formats.times import plausible_time
 
 _new = tuple.__new__  # bypasses `Sample.__new__`, in half the time
 NAME = "canonical"
@@ -88,9 +88,7 @@ def _with_envelope(
     time_key, time_value = "at", record.get("at")
     if time_value is None:
         time_key, time_value = fields.first(record, fields.TIME_KEYS)
-    at = None if time_value is None else epoch_seconds(time_value, time_key)
-    if at is not None and not EARLIEST <= at <= LATEST:
-        raise implausible(time_value, time_key)
+    at = None if time_value is None else plausible_time(time_value, time_key)
     route, reference = record.get("route"), record.get("reference")
     if reference is None:
         reference = next((one for key in fields.REFERENCE_KEYS if type(one := record.get(key)) is str and one), None)

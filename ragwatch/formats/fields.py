@@ -13,16 +13,20 @@ from ragwatch.errors import FormatError
 from ragwatch.formats import names
 from ragwatch.formats.record import decode
 from ragwatch.formats.shape import Record
+from ragwatch.formats.times import plausible_time
 
 TEXT_KEYS = ("text", "content", "page_content", "chunk", "body")
 ID_KEYS = ("id", "request_id", "run_id")
 LIST_KEYS = ("contexts", "documents", "results", "context", "retrieved_contexts", "source_documents", "chunks", "hits")
 CONTEXT_ID_KEYS = ("id", "chunk_id", "doc_id", "document_id")
+DATE_KEYS = ("updated_at", "last_updated", "modified_at", "last_modified", "indexed_at", "version")
+"""Names of the date of a document; a version counts only where it is a date."""
 REFERENCE_KEYS = ("reference_answer", "ground_truth", "expected_answer", "gold_answer", "expected_output", "ideal")
 """Other names of `reference`. A value that is no text, such as a list of ids, is another thing under this name."""
 TIME_KEYS = ("at", "timestamp", "ts", "created_at", "created")
 MAX_METADATA_DEPTH = 32
 IDS_ADVICE = "hold ids instead of texts; log the texts that the retriever returned, or set `resolve` of the source"
+_DATED = re.compile(r"20\d\d-?\d\d-?\d\d(?:[T ].{1,30})?")
 _ID = re.compile(r"(?=.*(?:\d|[A-Za-z][-_#/:.][A-Za-z]))[A-Za-z0-9_#/:.@+=|~-]{1,80}")
 MAX_NUMBER = float_info.max
 
@@ -112,6 +116,7 @@ def embedded(value: object) -> object:
 
 _tuple = tuple.__new__  # bypasses `Context.__new__`, in half the time
 _CONTAINERS = frozenset({dict, list})
+_SELDOM = frozenset({"step", *DATE_KEYS})
 
 
 def contexts(value: object, path: str) -> tuple[Context, ...]:
@@ -137,9 +142,9 @@ def contexts(value: object, path: str) -> tuple[Context, ...]:
                     and type(name) is str
                     and type(score) is float
                     and score - score == 0.0
-                    and "step" not in item
+                    and (len(item) == 3 or _SELDOM.isdisjoint(item))
                 ):
-                    parsed.append(_tuple(Context, (passage, name, score, None)))
+                    parsed.append(_tuple(Context, (passage, name, score, None, None)))
                     continue
         parsed.append(context(item, path, len(parsed)))
     if parsed and " " not in parsed[0][0] and are_ids(parsed):
@@ -183,12 +188,27 @@ def context(item: object, path: str, rank: int) -> Context:
         name = None if name is None else identity(name, f"{path}[{rank}].{key}")
     score = item.get("score")
     step = item.get("step")
+    date_key, date = logged_date(item)
     return Context(
         passage,
         name,
         None if score is None else number(score, f"{path}[{rank}].score"),
         step if isinstance(step, str) else None,
+        None if date is None else plausible_time(date, f"{path}[{rank}].{date_key}"),
     )
+
+
+def logged_date(item: Record) -> tuple[str, object]:
+    """Return the name and value of the date of a document; None as value if it has none.
+
+    >>> logged_date({"modified_at": 1777629600})
+    ('modified_at', 1777629600)
+    >>> logged_date({"version": "2026-05-01"}), logged_date({"version": "1.2"})
+    (('version', '2026-05-01'), ('version', None))
+    """
+    key, value = first(item, DATE_KEYS)
+    is_date = value != "" if key != DATE_KEYS[-1] else isinstance(value, str) and _DATED.fullmatch(value)
+    return key, value if is_date else None
 
 
 def _named(part: str, item: Record) -> tuple[str, object]:

@@ -5,6 +5,7 @@
 | time of the answer                  | `at`         | the time of reading it                                  |
 | id of the answer                    | `id`         | its position in the log                                 |
 | id or score of a context            | `context_id`, `score` | unknown                                        |
+| date of the document of a context   | `updated_at` | unknown                                                 |
 | route, metadata, trace id           | their names  | route `other`; no metadata                              |
 | history, reference                  | their names  | unknown                                                 |
 """
@@ -27,7 +28,9 @@ _NAMES: Mapping[str, str] = MappingProxyType(
     | {name: name for name in ("route", "metadata", "trace_id", "history", "reference")}
 )
 _OF_CONTEXT: Mapping[str, str] = MappingProxyType(
-    {"score": "score"} | dict.fromkeys(fields.CONTEXT_ID_KEYS, "context_id")
+    {"score": "score"}
+    | dict.fromkeys(fields.CONTEXT_ID_KEYS, "context_id")
+    | dict.fromkeys(fields.DATE_KEYS, "updated_at")
 )
 FIELDS = tuple(sorted({*_NAMES.values(), *_OF_CONTEXT.values()}))
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")

@@ -308,4 +308,4 @@ def _returned(value: object) -> Sequence[Document] | None:
 
 
 def _rows(some: Sequence[Document]) -> list[dict[str, object]]:
-    return [{"id": one.id, "text": one.text, "score": one.score} for one in some]
+    return [one.to_context() for one in some]

@@ -34,10 +34,17 @@ def epoch_seconds(value: object, path: str) -> float:
     raise _wrong(value, path)
 
 
-def implausible(value: object, path: str) -> FormatError:
-    """Return the error for the time of an answer outside of `EARLIEST` to `LATEST`."""
-    message = f"{str(value)[:40]!r} is no plausible time of an answer, which lies in the years 2000 to 2099"
-    return FormatError(RejectReason.IMPLAUSIBLE_TIME, path, message)
+def plausible_time(value: object, path: str) -> float:
+    """Convert the time of an answer or a document.
+
+    Raises:
+        FormatError: It is no time, or lies outside of `EARLIEST` to `LATEST`.
+    """
+    seconds = epoch_seconds(value, path)
+    if EARLIEST <= seconds <= LATEST:
+        return seconds
+    message = f"{str(value)[:40]!r} is no plausible time of an answer or document, which lies in the years 2000 to 2099"
+    raise FormatError(RejectReason.IMPLAUSIBLE_TIME, path, message)
 
 
 def without_offset(value: object) -> datetime | None:

@@ -124,7 +124,7 @@ class Quantity(RowEnum):
         stage=Stage.RETRIEVAL,
         parts=frozenset({Part.NEEDS}),
         needs=frozenset(),
-        unread_by=frozenset({"lexical", "local"}),
+        unread_by=frozenset({"lexical", "local", "detector"}),
         board=Board.RETRIEVAL,
         explanation=Explanation.MISSING_INFORMATION,
     )
@@ -230,6 +230,6 @@ def _row_of_criterion(name: str) -> QuantityRow:
         stage=Stage.GENERATION,
         parts=frozenset({Part.CRITERIA}),
         needs=frozenset(),
-        unread_by=frozenset({"lexical", "local"}),
+        unread_by=frozenset({"lexical", "local", "detector"}),
         explanation=Explanation.QUOTE,
     )

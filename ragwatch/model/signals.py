@@ -22,6 +22,8 @@ class SignalRow:
         help: HELP of its series.
         bounds: Upper bounds of the buckets of its histogram; None where the requests that have it are counted.
         signed: Whether its values may be negative.
+        doubles_from: For values that grow by themselves: the bound from which on they have changed where they are more
+            than doubled, and never where they fell. Its bounds double from there on. None: every change counts.
         warns: Whether its drift alarm is a warning, because users notice a change at once; the others only inform.
         rise: Rise of the share of answers that have it from which on its alarm is a page; None if it never is.
         explains: Whether answers that have it score otherwise, so that alerts on quality would repeat its own.
@@ -37,6 +39,7 @@ class SignalRow:
     help: str
     bounds: tuple[float, ...] | None = None
     signed: bool = False
+    doubles_from: float | None = None
     warns: bool = False
     rise: float | None = None
     explains: bool = False
@@ -170,6 +173,20 @@ class Signal(RowEnum):
         warns=True,
         title="Dangling citations",
         panel="Answers per second that cite a context that was not retrieved.",
+    )
+    DOCUMENT_AGE = SignalRow(
+        name="document_age_days",
+        counter="document_age",
+        series="ragwatch_traffic_document_age",
+        help="Age in days of the documents of an answer (median of its contexts with `updated_at`) when it was given, "
+        "over all traffic.",
+        bounds=(1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096),
+        doubles_from=16,
+        warns=True,
+        title="Age of documents",
+        panel="Days since the documents of an answer were changed: median and 90th percentile.",
+        unit="d",
+        percentiles=((0.5, "median"), (0.9, "90 %")),
     )
     QUESTION_WORDS = SignalRow(
         name="question_words",

@@ -186,7 +186,8 @@ class IntakeLoop:
     def _admission(self, batch: Batch) -> tuple[Admission, dict[str, list[str]]]:
         """What to write, and the questions to learn from once it is written."""
         vocabularies = self.rules.vocabularies
-        signals = SignalCounter(None if vocabularies is None else vocabularies.meters, self._repeated)
+        meters = None if vocabularies is None else vocabularies.meters
+        signals = SignalCounter(meters, self._repeated, self._clock())
         result = _BatchResult(Counter(batch.tallies), signals)
         name, tallies, report = self.source.name, result.tallies, batch.report or BatchReport()
         report.rejections.clear()  # of an attempt that could not be stored

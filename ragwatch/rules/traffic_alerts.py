@@ -29,8 +29,8 @@ def alerts(plan: RulePlan) -> Iterator[Alert]:
         yield Alert(
             name="RagwatchTrafficDrift",
             meaning="A signal of all requests differs from its reference. Refusals, empty answers, other language, "
-            "repeated answers, empty retrievals and citations warn; the first five page where they have risen by more "
-            "than half of the answers (`alerts.rises`); others inform.",
+            "repeated answers, empty retrievals, citations and old documents warn; the first five page where they have "
+            "risen by more than half of the answers (`alerts.rises`); others inform.",
             delay="see the table of delays in [statistics](statistics.md); no hold",
             promise="one in `drift.traffic.false_alarm_every` (30 d) over all signals, guaranteed",
             severity=severity,

@@ -99,7 +99,10 @@ def sample_of(record: SampleRecord) -> Sample:
     return Sample(
         id=record["id"],
         question=record["question"],
-        contexts=tuple(Context(one["text"], one["id"], one["score"], one.get("step")) for one in record["contexts"]),
+        contexts=tuple(
+            Context(one["text"], one["id"], one["score"], one.get("step"), one.get("updated_at"))
+            for one in record["contexts"]
+        ),
         answer=record["answer"],
         at=record["at"],
         route=record["route"],

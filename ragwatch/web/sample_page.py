@@ -42,6 +42,7 @@ class KeptContext(TypedDict, total=False):
     text: str
     score: object
     step: str
+    updated_at: float
 
 
 class KeptSample(TypedDict):
@@ -315,6 +316,7 @@ def _contexts(verdict: VerdictRecord, kept: KeptSample | None, claims: Sequence[
                 "rank": rank,
                 "id": None if name is None else cut(str(name), QUOTE_CHARS)["text"],
                 "score": text.get("score"),
+                "updated_at": text.get("updated_at"),
                 "step": cut(text["step"], QUOTE_CHARS)["text"] if "step" in text else None,
                 "body": cut(text["text"], CONTEXT_CHARS) if "text" in text else None,
                 "relevant": reading.relevant,

@@ -1,6 +1,7 @@
 """The contract of `ports.Judge`, for every kind; those that ask a model ask the loopback server.
 
-`local` runs its contract twice: with the model that is shipped, and with the small one of the tests.
+`local` runs its contract twice: with the model that is shipped, and with the small one of the tests. The model of
+`detector` knows nothing (its logits are near 0), so that the words decide: what is tested is what is ours.
 
 There a rule answers, which reads as the embedded judge does. So for those kinds the contract is about what is ours:
 the page, the schema, the check of the reply. What a model can be talked into is another matter, and has its own tests.
@@ -29,7 +30,8 @@ from ragwatch.ports import Judge
 
 pytestmark = pytest.mark.uncounted
 
-WEIGHTS = Path(__file__).parents[1] / "data" / "local"
+DATA = Path(__file__).parents[1] / "data"
+WEIGHTS, DETECTOR = DATA / "local", DATA / "detector" / "neutral"
 TINY = "local, the small model of the tests"
 CASES = (*sorted(KINDS), TINY)
 CONTEXTS = (
@@ -54,7 +56,9 @@ def made(case: str, server: LoopbackProcess) -> Judge:
     """A judge of a kind, with its defaults but for where its model answers, or lies."""
     kind = "local" if case == TINY else case
     options: dict[str, object] = {"weights": WEIGHTS} if case == TINY else {}
-    if kind == "claude":
+    if kind == "detector":
+        options = {"model": DETECTOR}
+    elif kind == "claude":
         options = {"base_url": server.address, "api_key": server.key}
     elif kind == "openai":
         free = {"input": 0, "output": 0}

@@ -106,6 +106,7 @@ COMMANDS: dict[str, str] = {
     "copy": "store copy {state} {config}",
     "audit": "audit verify audit.jsonl",
     "init": "init {log} --yes --out -",
+    "fetch": "detector fetch a/b fetched --hub {dead}",
     "schema": "config schema",
     "completion": "completion bash",
 }

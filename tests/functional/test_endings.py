@@ -48,7 +48,7 @@ def test_a_reader_that_is_gone(stage: Stage, name: str) -> None:
     """As with `| head`: the command ends without a word about it, and not as if all were well."""
     ended = stage.drive(name, stdout="gone")
     ends_well(ended)
-    wrong_here = {"acknowledge", "copy", "kept", "live", "open", "rejudge", "status", "views"}
+    wrong_here = {"acknowledge", "copy", "fetch", "kept", "live", "open", "rejudge", "status", "views"}
     assert "ragwatch:" not in ended.err or name in wrong_here, ended.told
     assert ended.code == 1 or name not in LOUD, ended.told
 

@@ -18,7 +18,7 @@ from ragwatch import judges, probes
 
 TESTS = Path(__file__).parents[1]
 SEALED = ["unshare", "--net", "--mount", "--map-root-user"]
-EMBEDDED = ("lexical", "local")
+EMBEDDED = ("lexical", "local", "detector")
 
 
 def may_seal() -> bool:

@@ -29,6 +29,7 @@ LIBRARIES: Mapping[str, tuple[str, ...]] = {
     "h11": ("ragwatch.web",),
     "httpx": (
         "ragwatch.outgoing",
+        "ragwatch.judges.detector.fetch",
         "ragwatch.judges.openai",
         "ragwatch.pipeline.export.client",
         "ragwatch.probes.exchange",
@@ -37,8 +38,8 @@ LIBRARIES: Mapping[str, tuple[str, ...]] = {
     "jinja2": ("ragwatch.web.pages",),
     "jmespath": ("ragwatch.formats.expressions", "ragwatch.probes.expression"),
     "nats": ("ragwatch.sources.brokers.nats",),
-    "numpy": ("ragwatch.judges.local.session",),
-    "onnxruntime": ("ragwatch.judges.local.session",),
+    "numpy": ("ragwatch.judges.detector.session", "ragwatch.judges.local.session"),
+    "onnxruntime": ("ragwatch.judges.detector.session", "ragwatch.judges.local.session"),
     "opentelemetry": (
         "ragwatch.pipeline.export.messages",
         "ragwatch.sources.otlp.protobuf_request",
@@ -74,7 +75,7 @@ LIBRARIES: Mapping[str, tuple[str, ...]] = {
     "rich": ("ragwatch.commands",),
     "starlette": ("ragwatch.web",),
     "structlog": ("ragwatch.outgoing.proxies", "ragwatch.telemetry"),
-    "tokenizers": ("ragwatch.judges.local.session",),
+    "tokenizers": ("ragwatch.judges.detector.session", "ragwatch.judges.local.session"),
     "uvicorn": ("ragwatch.web",),
     "yaml": ("ragwatch.config", "ragwatch.rules"),
     "zstandard": ("ragwatch.sources.requests.body",),

@@ -153,6 +153,7 @@ class Breakage(StrEnum):
     ERROR_PAGE = "an error page as every context"
     DUPLICATES = "the right context three times"
     STALE = "an old document that the answer follows"
+    SNAPSHOT = "an old snapshot of the index"
     DANGLING = "citations of contexts that were not retrieved"
     UNCITED = "answers without citations"
     RENAMED = "contexts under another name"
@@ -197,4 +198,5 @@ BREAK: Mapping[Breakage, Broken] = {
     Breakage.DANGLING: _in_other_words("The {name} opened in {year} [7]. Entry to the {name} costs {price} euros [9]."),
     Breakage.UNCITED: _answer(lambda asked: _right(asked.place)),
 }
-"""What each breakage makes of the contexts and the answer; `SILENCE` makes no row, `RENAMED` another one."""
+"""What each breakage makes of the contexts and the answer; `SILENCE` makes no row, `RENAMED` another one, `SNAPSHOT`
+one of old documents."""

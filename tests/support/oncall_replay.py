@@ -122,6 +122,10 @@ FURTHER_SCENARIOS = {
         Scenario("duplicates", Breakage.DUPLICATES, 0.5, "TrafficDrift", MORNING, max_answers=600),
         Scenario("quiet", cites=True),
     ),
+    "old index": (
+        Scenario("snapshot", Breakage.SNAPSHOT, 0.6, "TrafficDrift", MORNING, max_answers=600),
+        Scenario("quiet"),
+    ),
 }
 """Further breakages."""
 UNSEEN_SCENARIOS = (
@@ -130,7 +134,10 @@ UNSEEN_SCENARIOS = (
     Scenario("quiet"),
 )
 """Breakages that no signal of answers shows: nobody is told, and `check` names them as failures that do not page."""
-_SIGNALS = "abstentions, empty_retrievals, empty_answers, other_language, repeated_answers, duplicate_contexts"
+_SIGNALS = (
+    "abstentions, empty_retrievals, empty_answers, other_language, repeated_answers, duplicate_contexts, "
+    "document_age_days"
+)
 REAL_SCENARIOS = {
     "real inventions": (
         Scenario("clapnq", Breakage.INVENTION, 0.15, "QualityDrift|QualityBad", stage="generation", max_answers=1500),

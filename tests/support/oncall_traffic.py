@@ -9,6 +9,7 @@ from typing import Any
 
 from support.oncall_breakages import BREAK, INVENTIONS, Asked, Breakage, Place
 
+DAY = 86400.0
 _FIRST = (
     "Harbour",
     "Linden",
@@ -86,11 +87,12 @@ class Traffic:
             answer = " ".join(f"{fact[:-1]} [1]." for fact in place.facts)
         if breakage is None and chance.random() < noise:
             answer = f"{answer} {chance.choice(INVENTIONS)}"
+        updated_at = time.time() - (200.0 if breakage is Breakage.SNAPSHOT else 3.0) * DAY
         row: dict[str, Any] = {
             "id": f"{self._seed}-{self._count}",
             "at": time.time(),
             "question": f"When did the {place.name} open and what does entry cost?",
-            "contexts": [{"id": f"place-{hash_of(text)}", "text": text} for text in contexts],
+            "contexts": [{"id": f"place-{hash_of(text)}", "text": text, "updated_at": updated_at} for text in contexts],
             "answer": answer,
             "route": route,
             "metadata": {"tenant": tenant} if tenant else {},

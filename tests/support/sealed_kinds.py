@@ -29,6 +29,8 @@ QUIET = 2.0
 QUIET_MODEL = 15.0
 """The same for kinds that run a model: onnxruntime used to look its maker's host up ten seconds after its import."""
 
+DETECTOR = Path(__file__).parents[1] / "data" / "detector" / "neutral"
+
 JUDGED = 'ragwatch_samples_judged_total{judge="reader",route="search"}'
 ASKED = 'ragwatch_canary_runs_total{suite="docs"}'
 
@@ -45,10 +47,12 @@ def run(folder: Path, kind: str, host: str) -> None:
     KINDS[kind](folder, host)
 
 
-def _embedded(kind: str, quiet: float = QUIET) -> Callable[[Path, str], None]:
+def _embedded(kind: str, quiet: float = QUIET, **options: str) -> Callable[[Path, str], None]:
     def judge(folder: Path, _host: str) -> None:
-        _judge(folder, {"name": "reader", "kind": kind}, quiet)
-        command = [sys.executable, "-m", "ragwatch", "judge", "--judge", kind, str(folder / "log" / "rag.jsonl")]
+        _judge(folder, {"name": "reader", "kind": kind, **options}, quiet)
+        settings = [word for name, value in options.items() for word in ("--set", f"{name}={value}")]
+        log = str(folder / "log" / "rag.jsonl")
+        command = [sys.executable, "-m", "ragwatch", "judge", "--judge", kind, *settings, log]
         judged = subprocess.run(command, capture_output=True, text=True, check=True)
         if len(judged.stdout.splitlines()) != ANSWERS:
             raise RuntimeError(judged.stdout + judged.stderr)
@@ -94,6 +98,7 @@ def _watch(config: Path, series: str, value: float, quiet: float) -> None:
 KINDS: dict[str, Callable[[Path, str], None]] = {
     "lexical": _embedded("lexical"),
     "local": _embedded("local", QUIET_MODEL),
+    "detector": _embedded("detector", QUIET_MODEL, model=str(DETECTOR)),
     "claude": _calling("claude", "", model="claude-test", allow_unknown_price=True),
     "openai": _calling("openai", "/v1", model="gpt-test", allow_unknown_price=True),
     "http": _probing("http"),

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -78,6 +79,7 @@ class Document:
 
     page_content = "Cats purr."
     id = 7
+    metadata = MappingProxyType({"updated_at": "2026-05-01", "page": 3})
 
 
 class Number:
@@ -95,7 +97,9 @@ def test_values_of_libraries_are_written_as_plain_ones(tmp_path: Path) -> None:
     log.answer("q", [Document(), node, {"text": "b", "score": float("nan")}], "a", metadata={"n": Number(), "s": {1}})
     assert log.flush(DEADLINE)
     (record,) = lines(tmp_path / "answers.jsonl")
-    assert record["contexts"][0] == record["contexts"][1] == {"text": "Cats purr.", "id": "7"}
+    assert (
+        record["contexts"][0] == record["contexts"][1] == {"text": "Cats purr.", "id": "7", "updated_at": "2026-05-01"}
+    )
     assert record["contexts"][2] == {"text": "b", "score": None}
     assert record["metadata"] == {"n": 0.25, "s": [1]}
 

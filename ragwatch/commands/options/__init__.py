@@ -33,6 +33,7 @@ SUMMARIES = {
     "check": "Test a configuration and what it refers to.",
     "run": "Watch the sources and serve /metrics and pages.",
     "demo": "Watch a small RAG service that breaks on demand.",
+    "detector": "Download a model for a judge.",
     "status": "Show on one screen how answers are now.",
     "causes": "Find what failing answers have in common.",
     "open": "Print the address of the worst answer.",
@@ -105,7 +106,10 @@ _CANARY = click.Group(
     commands=[LazyCommand("suggest", offline.SuggestArguments)],
 )
 GROUPS: Mapping[str, list[click.Command]] = {
-    "Set up and run": _commands(_RUNNING),
+    "Set up and run": [
+        *_commands(_RUNNING),
+        _group("detector", "Get models for judges of kind `detector`.", {"fetch": running.DetectorFetchArguments}),
+    ],
     "Look": _commands(_LOOKING),
     "People": _commands(_PEOPLE),
     "Offline": [*_commands(_OFFLINE), _CANARY],

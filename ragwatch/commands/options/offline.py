@@ -13,7 +13,7 @@ from ragwatch.commands.options.lazy import CONFIG, CONFIG_FILE, INPUT, OUT, Argu
 from ragwatch.model.quantities import Quantity
 
 # The same names as in the registries `judges.KINDS` and `formats.NAMES`, whose import is slow.
-JUDGES = ("claude", "lexical", "local", "openai")
+JUDGES = ("claude", "detector", "lexical", "local", "openai")
 FORMATS = tuple(
     """
     auto canonical ragas llamaindex haystack langfuse langsmith phoenix mlflow deepeval bedrock azure anthropic

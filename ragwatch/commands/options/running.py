@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 import click
 
-from ragwatch.commands.options.lazy import CONFIG, CONFIG_FILE, OUT, Arguments, FiniteRange, argument, option
+from ragwatch.commands.options.lazy import CONFIG, CONFIG_FILE, INPUT, OUT, Arguments, FiniteRange, argument, option
 
 LLM_JUDGES = ("claude", "openai")
 
@@ -17,9 +17,9 @@ class InitArguments(Arguments, work="ragwatch.commands.init:init"):
     """Write a configuration for the log files of a service, test it, and print the scrape job for Prometheus.
 
     Looks at the first records of each LOG (JSONL, gzip too), and asks what they do not tell: which field is the answer,
-    where the state is kept, how many answers the service gives in a day, whether Claude judges some of them. A file
-    that exists is not overwritten. Exit code 1 when the logs cannot be read, or a test of the configuration failed, 3
-    when they are probably read wrongly.
+    where the state is kept, how many answers the service gives in a day, which judge reads them. The judges are listed
+    with what each knows and costs for these logs. A file that exists is not overwritten. Exit code 1 when the logs
+    cannot be read, or a test of the configuration failed, 3 when they are probably read wrongly.
 
     With --print, only the keys of a source that reads the logs are printed (`-` is standard input), with the number of
     records that they read, errors, and the first samples as they are read. Several files may hold parts of the same
@@ -38,8 +38,30 @@ class InitArguments(Arguments, work="ragwatch.commands.init:init"):
     )
     out: Path = option(type=OUT, default="ragwatch.yaml", help="File to write; - to print it only.")
     state: Path | None = option(type=CONFIG, help="Directory for the state; default: ask for it.")
+    judge: str | None = option(
+        type=click.Choice(["lexical", "local", "claude"]),
+        help="The judge; default: ask for it, and without asking a free one.",
+    )
     yes: bool = option(help="Ask nothing and take the defaults.")
     only_print: bool = option("--print", help="Only print how the logs are read, and write nothing.")
+
+
+class DetectorFetchArguments(Arguments, work="ragwatch.commands.detector:fetch"):
+    """Download a model for judges of kind `detector` (see docs/judges.md) into the directory DIR.
+
+    MODEL is its owner and name on the hub. The licence is printed first; every file is checked by its hash. Only data
+    is taken: an ONNX graph or safetensors, the tokenizer and the model card. A download that was cut short is repeated
+    by the same command, which keeps the files that are whole. ragwatch itself downloads nothing when it runs.
+    """
+
+    model: str = argument(metavar="MODEL")
+    folder: Path = argument(type=click.Path(path_type=Path, file_okay=False), metavar="DIR")
+    revision: str = option(default="main", help="Branch, tag or commit.")
+    names: Sequence[str] = option("--file", metavar="NAME", help="A file to take, instead of what a judge needs.")
+    hashes: Path | None = option(type=INPUT, help="SHA-256 of files, as sha256sum writes them, instead of the hub's.")
+    hub: str = option(default="https://huggingface.co", help="Address of the hub, or of a mirror.")
+    hosts: Sequence[str] = option("--host", metavar="HOST", help="Another host to which the hub may redirect.")
+    max_mb: int = option(default=4000, type=click.IntRange(1), help="Maximum size of a file, in megabytes.")
 
 
 class MapArguments(Arguments, work="ragwatch.commands.map:map_log"):

@@ -93,7 +93,8 @@ def freshness(questions: Sequence[Question]) -> Finding:
     newest = max([*dates, *(date for question in questions for date in question.dates)], default="")
     if not newest:
         return not_measurable(
-            Check.FRESHNESS, "no chunk, id or metadata of a sample (`indexed_at`, `updated_at`) names a date"
+            Check.FRESHNESS,
+            "no chunk, id, `updated_at` of a context or metadata of a sample (`indexed_at`) names a date",
         )
     asked = [question for question in questions if question.text]
     late = [question for question in asked if _newest(question.text or "", f"{last[:4]}-99")[: len(newest)] > newest]

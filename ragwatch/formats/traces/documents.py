@@ -13,6 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from math import isfinite
 from typing import NamedTuple
 
+from ragwatch.formats.fields import logged_date
 from ragwatch.formats.traces.attributes import by_index, decoded, inside, is_repr, is_torn, listed, plain_text, stripped
 from ragwatch.formats.traces.messages import unwrapped
 from ragwatch.formats.traces.span import Span
@@ -55,12 +56,23 @@ _MAX_PRINTED = 400
 
 
 class Document(NamedTuple):
-    """One document. Text and id may be unknown; `step` is the name of the step that has retrieved it."""
+    """One document. Text and id may be unknown; `step` is the name of the step that has retrieved it.
+
+    Its date, `updated_at`, is as it was logged.
+    """
 
     text: str | None
     id: str | None = None
     score: float | None = None
     step: str | None = None
+    updated_at: object = None
+
+    def to_context(self) -> dict[str, object]:
+        """Return the document as a context of the canonical format, without what is seldom known."""
+        more = {"step": self.step, "updated_at": self.updated_at}
+        return {"id": self.id, "text": self.text, "score": self.score} | {
+            k: v for k, v in more.items() if v is not None
+        }
 
 
 NONE_KEPT: Mapping[int, Document] = {}
@@ -192,7 +204,7 @@ def documents_in(value: object, depth: int = _MAX_DEPTH) -> tuple[Document, ...]
     """Return the documents in a JSON value; None if it holds no list of documents.
 
     >>> documents_in({"documents": [{"page_content": "Paris", "metadata": {"score": 0.9}}], "count": 1})
-    (Document(text='Paris', id=None, score=0.9, step=None),)
+    (Document(text='Paris', id=None, score=0.9, step=None, updated_at=None),)
     >>> documents_in(["<NodeWithScore(node=1)>"]), documents_in({"answer": 42}), documents_in([])
     (None, None, ())
     """
@@ -252,7 +264,7 @@ def document(item: object) -> Document | None:
     """Return the document that a JSON value is; None if it is none.
 
     >>> document({"node": {"id_": "n1", "text": "Paris"}, "score": 1.0})
-    Document(text='Paris', id='n1', score=1.0, step=None)
+    Document(text='Paris', id='n1', score=1.0, step=None, updated_at=None)
     """
     if isinstance(item, str):
         return _printed(item) if is_repr(item) else (Document(item) if item.strip() else None)
@@ -275,7 +287,8 @@ def document(item: object) -> Document | None:
         or name is not None
         or bool(item.keys() & _ID_RANKS.keys() or item.keys() & _SCORE_RANKS.keys())
     )
-    return Document(text, name, score) if known else None
+    date = next((one for place in places if (one := logged_date(place)[1]) is not None), None)
+    return Document(text, name, score, updated_at=date) if known else None
 
 
 def _object_in(item: Mapping[str, object], ranks: Mapping[str, int]) -> dict[str, object]:
@@ -366,7 +379,8 @@ def _merged(documents: list[Document], others: tuple[Document, ...]) -> tuple[Do
     for one, other in zip(documents, others, strict=True):
         if _agree(one, other):
             merged.append(Document(one.text or other.text, one.id or other.id,
-                                   other.score if one.score is None else one.score))  # fmt: skip
+                                   other.score if one.score is None else one.score,
+                                   updated_at=one.updated_at or other.updated_at))  # fmt: skip
         else:
             merged.append(one)
     return tuple(merged)

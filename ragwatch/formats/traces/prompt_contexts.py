@@ -113,7 +113,7 @@ def of_messages(texts: Sequence[str], count: int = 0) -> tuple[Document, ...] | 
     r"""Return the contexts inside of messages to the model; None if no mark shows where they are.
 
     >>> of_messages(["Answer from context:\nParis is big.\n\nQuestion: How big is Paris?"])
-    (Document(text='Paris is big.', id=None, score=None, step=None),)
+    (Document(text='Paris is big.', id=None, score=None, step=None, updated_at=None),)
     >>> of_messages(["You are helpful.", "How big is Paris?"])
     """
     for text in texts:

@@ -55,10 +55,7 @@ def record_of(
     record: dict[str, object] = {
         "at": at / 1e9 if at >= EARLIEST else None,
         "question": question,
-        "contexts": [
-            {"id": one.id, "text": one.text, "score": one.score} | ({"step": one.step} if one.step else {})
-            for one in contexts.documents
-        ],
+        "contexts": [one.to_context() for one in contexts.documents],
         "answer": answer,
         "route": _route(request, head, naming),
         "trace_id": root.span.trace_id,

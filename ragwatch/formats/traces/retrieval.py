@@ -181,7 +181,7 @@ def _with_ids(from_prompt: Sequence[Document], documents: Sequence[Document]) ->
     if len(from_prompt) != len(documents):
         return list(from_prompt)
     return [
-        Document(one.text, other.id or one.id, other.score, other.step)
+        Document(one.text, other.id or one.id, other.score, other.step, other.updated_at)
         for one, other in zip(from_prompt, documents, strict=True)
     ]
 

@@ -123,14 +123,14 @@ class LexicalJudge:
         answer = facts_of(sample.answer, sample.question, max_claims=max_claims, check=check)
         check_claims(len(answer.claims), max_claims)
         answer, unread = readable(answer, sample, check)
-        cross_encoder = self._cross_encoder_within(check)
+        cross_encoder = self._cross_encoder_within(sample, check)
         evidence = read(sample, answer, self._tables, self._thresholds, cross_encoder, unread=unread, check=check)
         return with_reference(
             evidence, sample, answer, self._tables, self._thresholds, max_claims=max_claims, check=check
         )
 
-    def _cross_encoder_within(self, deadline: Deadline) -> CrossEncoder | None:  # noqa: ARG002 - for the local judge
-        """The cross-encoder for one sample; None without one."""
+    def _cross_encoder_within(self, sample: Sample, deadline: Deadline) -> CrossEncoder | None:  # noqa: ARG002
+        """The cross-encoder for one sample, for judges with a model; None without one."""
         return self.cross_encoder
 
     def _check_size(self, sample: Sample) -> None:

@@ -1,10 +1,11 @@
-"""What the criteria of the operator cost: the tokens that they add to a call."""
+"""What it costs to read an answer, and what the criteria of the operator add to that."""
 
 from __future__ import annotations
 
 from ragwatch.core.criteria import Criterion
 from ragwatch.core.sample import Sample
 from ragwatch.core.verdict import Usage
+from ragwatch.judges.llm.calls.caller import prompt_bytes
 from ragwatch.judges.llm.calls.prices import Prices
 from ragwatch.judges.llm.calls.provider import Provider, TokenCounter
 from ragwatch.judges.llm.prompt.prompt import Prompt
@@ -43,6 +44,13 @@ async def cost_of_criteria(
     if prices is None:
         return text
     return f"{text}: at most {prices.dollars(Usage(sent, replied)) / count * 1000:.3f} USD per 1,000 answers"
+
+
+def price_of_reading(prices: Prices, sample: Sample) -> float:
+    """Return US dollars for the calls that read all about a sample: English, no cache, the longest usual reply."""
+    prompts = Reading(sample, parts=_PARTS, reading="joint", seed="cost").prompts()
+    usages = (Usage(prompt_bytes(prompt) // BYTES_PER_TOKEN, prompt.max_tokens) for prompt in prompts)
+    return sum(map(prices.dollars, usages))
 
 
 def _prompt(sample: Sample, parts: frozenset[Part], criteria: tuple[Criterion, ...] = ()) -> Prompt:

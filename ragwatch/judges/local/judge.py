@@ -16,6 +16,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from ragwatch.core.sample import Sample
 from ragwatch.errors import RagwatchError
 from ragwatch.judges.claims.limits import Deadline
 from ragwatch.judges.lexical import judge as lexical
@@ -120,7 +121,7 @@ class LocalJudge(LexicalJudge):
             self._count_lexical_only(dict.fromkeys(LexicalOnlyReason, 0))  # so that `increase` sees the first
         context.telemetry.judge_fell_back(name, self.version, self.fallback)
 
-    def _cross_encoder_within(self, deadline: Deadline) -> CrossEncoder | None:
+    def _cross_encoder_within(self, sample: Sample, deadline: Deadline) -> CrossEncoder | None:  # noqa: ARG002
         return None if self.cross_encoder is None else partial(self.cross_encoder, deadline=deadline)
 
     def _load_cross_encoder(self, artefact: ModelArtefact, options: Options) -> CrossEncoderPass:

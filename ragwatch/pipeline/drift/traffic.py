@@ -64,6 +64,7 @@ class TrafficRules:
             unit=Unit.DAYS,
             risk=RISK / len(self.cells),
             span=self.reference_seconds,
+            doubles_from=doubles_from(signal),
         )
 
 
@@ -182,6 +183,12 @@ def buckets_of(signal: Signal) -> int:
     """
     bounds = signal.row.bounds
     return 2 if bounds is None else len(bounds) + 1
+
+
+def doubles_from(signal: Signal) -> int | None:
+    """Index of the bound from which on only values that more than double are a change; None if every change is one."""
+    row = signal.row
+    return None if row.bounds is None or row.doubles_from is None else row.bounds.index(row.doubles_from)
 
 
 def counts_of(tallies: Tallies, signal: Signal, route: str) -> tuple[int, ...]:

@@ -21,7 +21,8 @@ _SIGNALS = (
     (Signal.DUPLICATE_CONTEXTS, _QUARTER),
     (Signal.TOP_SCORE, _QUARTER),
     (Signal.CONTEXTS, _QUARTER),
-    (Signal.QUESTION_WORDS, 24),
+    (Signal.DOCUMENT_AGE, 12),
+    (Signal.QUESTION_WORDS, 12),
 )
 
 

@@ -49,6 +49,15 @@ def test_a_good_configuration_passes(tmp_path: Path) -> None:
     assert not (tmp_path / "state").exists()
 
 
+def test_what_stale_documents_lead_to_depends_on_the_log(tmp_path: Path) -> None:
+    """A ticket where contexts have the date of their document, else nothing, and what to log."""
+    without = _said(_check(tmp_path, GOOD))
+    assert "stale documents that the answer follows: nothing; " in without
+    assert "and `updated_at` in the contexts of the log" in without
+    dated = GOOD | {"contexts": [{"text": "By the river.", "updated_at": "2026-05-01"}]}
+    assert "stale documents that the answer follows: ticket; " in _said(_check(tmp_path, dated))
+
+
 def test_records_that_cannot_be_read_fail(tmp_path: Path) -> None:
     """A log of another shape fails with the first fault; a few bad lines are a warning."""
     assert _check(tmp_path, {"level": "info"}).return_value == 1

@@ -160,12 +160,13 @@ def test_damaged_and_missing_runs_are_left_out(tmp_path: Path, store: SqliteStor
 def test_relevance_by_people_replaces_the_verdict(labelled: object) -> None:
     """Ids, or grades by id, in the sample or in its metadata."""
     contexts = [{"id": "d1", "text": "One.", "score": 0.9}, {"id": "d2", "text": "Two.", "score": None}, {"text": "3"}]
+    contexts[1]["updated_at"] = 1777629600.0
     verdict = parse_verdict_line(a_stored_line(a_verdict(), stage="retrieval"))
     for sample in ({"relevant_ids": labelled}, {"metadata": {"relevant_ids": labelled, "indexed_at": "2024-05-06T07"}}):
         question = question_of(verdict, {"contexts": contexts, **sample})
         assert [chunk.relevant for chunk in question.chunks] == [False, True, False]
         assert (question.relevance, question.retrieval_failed) == (RelevanceSource.LABELS, True)
-    assert question.dates == ("2024-05-06",)
+    assert question.dates == ("2024-05-06", "2026-05-01")
     by_text = question_of(
         verdict, {"contexts": contexts, "relevant_ids": [], "relevant_texts": ["3", {"text": "One."}]}
     )

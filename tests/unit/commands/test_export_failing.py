@@ -242,7 +242,10 @@ SAMPLES = st.builds(
     id=TEXTS,
     question=TEXTS,
     contexts=st.lists(
-        st.builds(Context, TEXTS.map("It says {}".format), TEXTS, score=st.none(), step=st.none()), max_size=3
+        st.builds(
+            Context, TEXTS.map("It says {}".format), TEXTS, score=st.none(), step=st.none(), updated_at=st.none()
+        ),
+        max_size=3,
     ).map(tuple),
     answer=TEXTS,
     route=st.sampled_from(["", "search"]),

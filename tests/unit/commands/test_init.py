@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 from pathlib import Path
 
@@ -12,8 +13,12 @@ from click.testing import CliRunner, Result
 
 from ragwatch.commands import cli
 from ragwatch.commands import init as init_module
+from ragwatch.commands.init_judges import NAMES
 from ragwatch.config import load
+from ragwatch.core.sample import Context, Sample
 from ragwatch.errors import ConfigError
+from ragwatch.judges.llm.calls.prices import known_model
+from ragwatch.judges.llm.criteria_cost import price_of_reading
 
 DATA = Path(__file__).parents[2] / "data" / "formats"
 
@@ -76,7 +81,7 @@ def test_what_a_log_does_not_tell_is_asked(tmp_path: Path) -> None:
     """Without times: where the state is, and how many answers a day there are."""
     log = tmp_path / "app.jsonl"
     log.write_text('{"question": "q", "contexts": ["c"], "answer": "a"}\n', encoding="utf-8")
-    result = _init(log, "--out", "-", typed=f"{tmp_path}/here\n1000000\n")
+    result = _init(log, "--out", "-", typed=f"{tmp_path}/here\n1000000\nlexical\n")
     data = yaml.safe_load(result.stdout[result.stdout.index("# Configuration") :])
     assert data["state"] == f"{tmp_path}/here"
     assert data["sampling"] == {"probability": 0.002}
@@ -95,15 +100,42 @@ def test_of_a_small_log_without_times_all_answers_are_judged(tmp_path: Path) -> 
 
 
 def test_claude_is_offered_where_its_key_is(log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a key and a yes: a cascade with a budget; the key itself is not written."""
+    """With a key: a cascade with a budget and its price for the log; the key itself is not written."""
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-test")
     result = _init(log, "--out", "-", "--state", tmp_path, typed="")
     assert isinstance(result.exception, ConfigError)
-    answered = _init(log, "--out", "-", typed=f"{tmp_path}\ny\n")
-    judges = yaml.safe_load(answered.stdout[answered.stdout.index("# Configuration") :])["judges"]
-    assert [judge["name"] for judge in judges] == ["embedded", "claude"]
-    assert judges[1]["budget"] == {"usd_per_day": 5.0}
-    assert "sk-test" not in answered.stdout
+    for words, typed in (((), f"{tmp_path}\nclaude\n"), (("--judge", "claude", "--yes"), "")):
+        answered = _init(log, "--out", "-", *words, typed=typed)
+        judges = yaml.safe_load(answered.stdout[answered.stdout.index("# Configuration") :])["judges"]
+        assert [judge["name"] for judge in judges] == ["embedded", "claude"]
+        assert judges[1]["budget"] == {"usd_per_day": 5.0}
+        assert "sk-test" not in answered.stdout
+
+
+def test_each_judge_says_what_it_knows_and_costs(log: Path, tmp_path: Path) -> None:
+    """The price is that of the answers of the log, a day as many as its times say; without answers it is unknown."""
+    shown = _init(log, "--out", "-", "--state", tmp_path, typed="\n").stdout
+    pattern = r"about \$(.+) per 1,000 answers by (.+); 5 % of the judged answers = \$(.+) a day, .+ = \$(.+), never"
+    ((price, model, low, high),) = re.findall(pattern, shown)
+    known = known_model(model)
+    assert known is not None
+    sample = Sample("r", "How long is the warranty?", (Context("The warranty lasts two years."),), "Two years.")
+    assert 1000 * price_of_reading(known.prices, sample) == pytest.approx(float(price), rel=0.05, abs=0.006)
+    assert [float(low), float(high)] == pytest.approx([float(price) * share * 1.2 for share in (0.05, 0.4)], abs=0.02)
+    assert "claude" in shown
+    assert "needs the environment variable ANTHROPIC_API_KEY" in shown
+    assert "price by the length" in _init("--receive", "push", "--out", "-", "--state", tmp_path, typed="1\n\n").stdout
+
+
+def test_a_judge_that_cannot_be_used_is_refused(log: Path, tmp_path: Path) -> None:
+    """With what it needs; and the option names every judge of the menu, each a valid configuration."""
+    error = _init(log, "--judge", "claude", "--yes", "--out", "-").exception
+    assert "--judge claude: needs the environment variable ANTHROPIC_API_KEY" in str(error)
+    (option,) = [one for one in cli.commands["init"].params if one.name == "judge"]
+    assert tuple(option.type.choices) == NAMES  # type: ignore[attr-defined]
+    result = _init(log, "--judge", "lexical", "--yes", "--out", tmp_path / "r.yaml", "--state", tmp_path / "state")
+    assert [(judge.kind, judge.place.name) for judge in load(tmp_path / "r.yaml").judges] == [("lexical", "embedded")]
+    assert "Which judge" not in result.stdout
 
 
 @pytest.mark.parametrize("kind", ["push", "otlp"])
@@ -232,7 +264,7 @@ def test_a_part_that_is_not_recognised_is_asked_for_with_values(tmp_path: Path) 
     """The candidates are listed with a value; the one that is chosen is mapped, and the log is read with it."""
     log = tmp_path / "app.jsonl"
     log.write_text("".join(json.dumps(row) + "\n" for row in UNCLEAR), encoding="utf-8")
-    result = _init(log, "--out", "-", "--state", tmp_path / "state", typed="1\n100\n")
+    result = _init(log, "--out", "-", "--state", tmp_path / "state", typed="1\n100\n\n")
     assert 'Which of these is the answer?\n  1  note  "Somebody asked for kettle 0."' in result.stdout
     source = yaml.safe_load(result.stdout[result.stdout.index("# Configuration") :])["sources"][0]
     assert source["mapping"] == {"question": "user_query", "contexts": "hits[].{text: snippet}", "answer": "note"}

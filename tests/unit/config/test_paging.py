@@ -87,6 +87,16 @@ def test_each_failure_names_its_key(settings: dict[str, Any], failure: str, outc
     assert (result.why == "") == (outcome is PAGE)
 
 
+def test_old_documents_open_a_ticket_where_the_log_has_their_dates() -> None:
+    """Without dates the list says what to log, on each route."""
+    config = a_config(routes=["faq", "docs"])
+    reasons = [reason for reason in unpaged(config, {"docs"}) if reason.startswith("stale documents")]
+    without, dated = sorted(reasons, key=lambda reason: " on docs" in reason)
+    assert ": nothing; " in without
+    assert "`updated_at` in the contexts" in without
+    assert dated.startswith("stale documents that the answer follows on docs: ticket; CanaryAnswersWrong needs")
+
+
 def test_routes_with_a_control_open_tickets_and_controls_are_not_watched() -> None:
     """A route with a control has no baseline, and the control itself is not watched; both are named."""
     config = a_config(routes=["new", "old", "faq"], drift={"controls": {"new": "old"}})

@@ -99,6 +99,36 @@ def test_the_same_answer_to_different_questions_is_counted() -> None:
     assert (Tally.REPEATED_ANSWERS, ("support",)) not in tallies_of(signals)
 
 
+_DAY, _AT = 86400.0, 1_777_629_600.0
+
+
+@pytest.mark.parametrize(
+    ("at", "now", "days_old", "bucket"),
+    [
+        (_AT, _AT, (3.0,), "4.0"),
+        (_AT, _AT + 99 * _DAY, (3.0,), "4.0"),  # an old log is read today
+        (_AT, None, (3.0,), "4.0"),
+        (None, _AT, (3.0,), "4.0"),
+        (_AT + 99 * _DAY, _AT, (3.0,), "4.0"),  # the clock of the service is ahead
+        (_AT, _AT, (-2.0,), "1.0"),  # changed after the answer
+        (_AT, _AT, (100.0, 30.0, None, 1.0), "32.0"),
+        (_AT, _AT, (100.0, 30.0), "32.0"),
+        (_AT, _AT, (5000.0,), "+Inf"),
+        (_AT, _AT, (None, None), None),
+        (None, None, (3.0,), None),
+    ],
+)
+def test_age_of_documents(
+    at: float | None, now: float | None, days_old: tuple[float | None, ...], bucket: str | None
+) -> None:
+    """Days from the last change of the documents, their median, to the answer; unknown without a date or a time."""
+    contexts = tuple(Context("a", updated_at=None if days is None else _AT - days * _DAY) for days in days_old)
+    signals = SignalCounter(now=now)
+    signals.add("search", Sample("r", None, contexts, "Tea.", at=at))
+    counted = {labels[1] for (tally, labels) in tallies_of(signals) if tally is Tally.DOCUMENT_AGE} - {"sum"}
+    assert counted == (set() if bucket is None else {bucket})
+
+
 @pytest.mark.parametrize(
     ("answer", "uncited", "dangling"),
     [

@@ -29,6 +29,7 @@ UNITS = frozenset(
         "records",
         "score",
         "contexts",
+        "age",  # in days, as its HELP says: promtool wants no other unit of time than seconds
         "detectors",
         "files",
         "chars",

@@ -143,6 +143,24 @@ def test_text_aliases(key: str) -> None:
     assert read(contexts=[{key: "c"}]).contexts[0].text == "c"
 
 
+@pytest.mark.parametrize("whole", [{}, {"id": "1", "score": 0.5}])
+@pytest.mark.parametrize(
+    ("date", "expected"),
+    [
+        ({"updated_at": "2026-05-01"}, 1777593600.0),
+        ({"last_modified": "2026-05-01T10:00:00Z", "version": "2020-01-01"}, 1777629600.0),
+        ({"indexed_at": 1777629600000}, 1777629600.0),
+        ({"version": "20260501"}, 1777593600.0),
+        ({"version": "2026.5", "updated_at": ""}, None),
+        ({"version": 7}, None),
+    ],
+)
+def test_the_date_of_a_document(whole: dict[str, object], date: dict[str, object], expected: float | None) -> None:
+    """Under its names, the most telling first; a version is one only where it is a date."""
+    (context,) = fields.contexts([{"text": "Tea is green.", **whole, **date}], "contexts")
+    assert (context.updated_at, context.text) == (expected, "Tea is green.")
+
+
 @pytest.mark.parametrize("more", [{}, {"id": "1", "score": 0.5}])
 def test_an_empty_text_hides_no_other(more: dict[str, object]) -> None:
     """A column that is not filled is no passage, where another is; alone it is an empty passage."""

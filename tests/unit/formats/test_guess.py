@@ -54,6 +54,17 @@ def test_proposes_relevance_judgements() -> None:
     assert "relevant_ids" not in propose([row | {"eval": {"gold_ids": "c1"}}]).mapping
 
 
+def test_proposes_dates_of_documents() -> None:
+    """From the object or its metadata; a version that is no date is none."""
+    chunk = {"body": FULL[0].text, "meta": {"version": "3", "modified_at": "2026-05-01"}}
+    row = {"req": {"q": QUESTION}, "rag": {"chunks": [chunk, chunk | {"meta": {"version": "4"}}]}, "reply": ANSWER}
+    mapping = propose([row]).mapping
+    assert mapping["contexts"] == "distinct(rag.chunks[].{text: body, updated_at: meta.modified_at})"
+    assert build("custom", mapping).read(row, "x").contexts[0].updated_at == 1777593600.0
+    row["rag"] = {"chunks": [chunk | {"meta": {"version": "4"}}]}
+    assert "updated_at" not in propose([row]).mapping["contexts"]
+
+
 def test_quotes_odd_keys() -> None:
     """Keys that are no identifiers are quoted, so that the expression compiles."""
     row = {'a "b" \\': {"answer": "yes", "my-list": ["This is one passage."]}}

@@ -41,6 +41,9 @@ AUTO = LogReader(RecordRules())
         ({"history": [3]}, "history", "wrong_type"),
         ({"contexts": [CONTEXT, {**CONTEXT, "score": "high"}]}, "score", "wrong_type"),
         ({"contexts": [CONTEXT, {"text": CONTEXT["text"], "doc_id": 1.5}]}, "context_id", "wrong_type"),
+        ({"contexts": [CONTEXT, {**CONTEXT, "updated_at": "lately"}]}, "updated_at", "wrong_type"),
+        ({"contexts": [CONTEXT, {**CONTEXT, "modified_at": 0}]}, "updated_at", "implausible_time"),
+        ({"contexts": [CONTEXT, {**CONTEXT, "version": "2026-13-01"}]}, "updated_at", "wrong_type"),
     ],
 )
 def test_one_wrong_optional_field(changes: dict[str, Any], name: str, reason: str) -> None:

@@ -44,6 +44,16 @@ def test_contexts_of_several_retrievers() -> None:
     assert texts(*reversed(runs)) == ["a", "b", "c"]
 
 
+def test_dates_of_documents() -> None:
+    """From the metadata of a retriever's documents, and of contexts that a row holds."""
+    document = {"page_content": "Tea is green.", "metadata": {"last_modified": "2026-05-01", "version": "7"}}
+    runs = [run("root", None, "chain", {"answer": "a"}), run("r", "root", "retriever", {"documents": [document]})]
+    traced = build("langsmith").read({"id": "t", "run_type": "chain", "parts": runs}, "x")
+    mapping = {"contexts": "documents(docs)", "answer": "a"}
+    mapped = build("custom", mapping).read({"docs": [document], "a": "b"}, "x")
+    assert [one.contexts[0].updated_at for one in (traced, mapped)] == [1777593600.0] * 2
+
+
 @pytest.mark.parametrize(
     "starts",
     [

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from support.kit import a_draw, a_sample, a_verdict, an_evidence, an_unjudged
 
 from ragwatch.core.evidence import Evidence
-from ragwatch.core.sample import RelevantContext, Role, Turn
+from ragwatch.core.sample import Context, RelevantContext, Role, Turn
 from ragwatch.core.tally import Tallies, Tally
 from ragwatch.formats import build
 from ragwatch.stores.rows import pack, sample_of, score_row, tallies_of, tally_rows, unpack, verdict_row
@@ -38,6 +38,15 @@ def test_samples_come_back(
     """A sample is what its canonical record says."""
     sample = a_sample(answer=answer, question=question, metadata=metadata, history=history)
     assert sample_of(unpack(pack(sample.to_record()))) == sample
+
+
+def test_contexts_come_back() -> None:
+    """With all that is seldom known of them; one that an earlier version stored has less."""
+    sample = a_sample()._replace(contexts=(Context("Tea.", "d1", 0.5, "search", 1.7e9), Context("Milk.")))
+    record = sample.to_record()
+    assert sample_of(unpack(pack(record))) == sample
+    assert "updated_at" not in record["contexts"][1]
+    assert build("canonical").read(record, "log:1") == sample
 
 
 def test_relevance_judgements_come_back() -> None:

@@ -124,6 +124,9 @@ class CountScheme:
         risk: Probability that at least one bound does not hold.
         span: Minimum learning time in seconds.
         first: Number of requests after which detection starts, if the reference is not complete with fewer.
+        doubles_from: For values that grow by themselves: index of the bound from which on the next bound is the double.
+            Only shares above a bound are watched, against the reference's share above the bound before it: values may
+            double. None: all changes are.
     """
 
     threshold: float
@@ -134,6 +137,7 @@ class CountScheme:
     risk: float = 0.05
     span: float = 0.0
     first: int = 500
+    doubles_from: int | None = None
 
     def size(self, reading: Counts) -> float:
         """Return the number of requests in the batch."""
@@ -161,11 +165,14 @@ class CountScheme:
         if not self.look(reference):
             return None
         counts, *parts = (reference[first : first + self.buckets] for first in range(0, len(reference), self.buckets))
-        shares = tuple(
-            (self._lowest(slice(cut), counts, parts), self._lowest(slice(cut, None), counts, parts))
-            for cut in range(1, self.buckets)
-        )
-        return ShiftDetector(shares, self.threshold)
+        return ShiftDetector(tuple(self._bounds(cut, counts, parts) for cut in range(1, self.buckets)), self.threshold)
+
+    def _bounds(self, cut: int, counts: Numbers, parts: Sequence[Numbers]) -> tuple[float, float]:
+        """Return the smallest normal shares below and above a cut; 0 where it is not watched."""
+        if self.doubles_from is None:
+            return self._lowest(slice(cut), counts, parts), self._lowest(slice(cut, None), counts, parts)
+        before = cut - 1  # number of the buckets below the bound before
+        return (self._lowest(slice(before), counts, parts) if before > self.doubles_from else 0.0), 0.0
 
     def _lowest(self, side: slice, counts: Numbers, parts: Sequence[Numbers]) -> float:
         """Return the smallest normal share of the buckets of one side of a cut."""

@@ -55,6 +55,23 @@ def test_learns_then_watches() -> None:
     assert (scheme.size((1, 2, 3)), scheme.unit) == (6.0, Unit.SCORES)
 
 
+def test_values_that_grow_may_double() -> None:
+    """Shares above a bound are compared with those above its half, from a bound on; smaller values are no change."""
+    scheme = CountScheme(100, buckets=5, requests=1000, doubles_from=1)
+    watching = scheme.detector(scheme.learn((), (0, 0, 1000, 0, 0)))
+    assert watching is not None
+
+    def evidence(*counts: int) -> float:
+        return watching.evidence(watching.step(watching.start(), counts, 1.0))
+
+    for usual in ((0, 0, 50, 0, 0), (0, 0, 0, 50, 0), (50, 0, 0, 0, 0)):
+        assert evidence(*usual) <= 1.0
+    assert evidence(0, 0, 0, 0, 50) > 1e6
+    young = scheme.detector(scheme.learn((), (1000, 0, 0, 0, 0)))
+    assert young is not None
+    assert young.evidence(young.step(young.start(), (0, 0, 50, 0, 0), 1.0)) <= 1.0
+
+
 @pytest.mark.parametrize(("after", "direction"), [([0.2, 0.4, 0.4], Direction.RISE), ([0.6, 0.3, 0.1], Direction.FALL)])
 def test_notices_a_shift_and_says_where_to(after: list[float], direction: Direction) -> None:
     """No alarm on 20,000 requests as before; one within 600 of a shift; values rose or fell as they did."""

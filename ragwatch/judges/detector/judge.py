@@ -1,0 +1,122 @@
+"""Kind `detector`: the embedded judge with a public hallucination or NLI model from a local folder.
+
+It needs the extra `detector` (or `detector-torch` for a folder without an ONNX graph), and a folder that `ragwatch
+detector fetch` wrote, or any with the same files. Without either it falls back to the lexical judge and logs an error.
+Relevance, address and cells are those of the lexical judge. Nothing was measured here with real weights, so that its
+scores have a level from labels only. Contradictions are read by models of the family `nli` alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import ConfigDict, Field
+
+from ragwatch.core.sample import Sample
+from ragwatch.errors import RagwatchError
+from ragwatch.judges.claims.limits import Deadline
+from ragwatch.judges.detector.artefact import MIN_TOKENS, Detector, open_detector
+from ragwatch.judges.detector.families import Name
+from ragwatch.judges.detector.reading import DetectorPass, DetectorRules, LexicalOnlyReason
+from ragwatch.judges.lexical import judge as lexical
+from ragwatch.judges.lexical.judge import LexicalJudge, Probability
+from ragwatch.judges.lexical.reader import CrossEncoder
+from ragwatch.judges.lexical.reference import READING_VERSION
+from ragwatch.judges.lexical.rows import Thresholds
+from ragwatch.ports import JudgeContext
+
+
+class Options(lexical.Options):
+    """Settings of a detector, and those of the lexical judge."""
+
+    model_config = ConfigDict(protected_namespaces=())
+
+    model: Path = Field(description="Folder of the model, such as `ragwatch detector fetch` writes.")
+    family: Name | None = Field(None, description="What the model reads; null to take it from its config.json.")
+    graph: str | None = Field(None, description="Name of the ONNX graph in the folder; null for the usual ones.")
+    max_tokens: Annotated[int, Field(ge=MIN_TOKENS)] | None = Field(
+        None, description="Maximum number of tokens of an input; null for that of the family."
+    )
+    max_model_mb: int = Field(2000, ge=1, description="A larger model (in megabytes) is not loaded.")
+    contradiction: Probability = Field(
+        0.8, description="Probability at which a claim that is not supported counts as contradicted (family `nli`)."
+    )
+    max_pairs: int = Field(
+        64, ge=1, description="Inputs that the model reads of one sample at most; the rest is left to words."
+    )
+    max_seconds: Annotated[float, Field(gt=0.0, le=3600.0)] = Field(
+        120.0, description="A sample that takes more CPU seconds to read, the model's own included, is left unjudged."
+    )
+
+
+class DetectorJudge(LexicalJudge):
+    """Reads samples by comparing words, and rules on claims with a detector.
+
+    Attributes:
+        name: Configured name.
+        kind: `detector`.
+        model: Version of the model.
+        version: Changes with the model, the lexical tables, the thresholds and `max_pairs`. In fallback it is the
+            version of the lexical judge, whose verdicts are the same.
+        concurrency: Maximum number of samples read concurrently.
+        fallback: Why it has fallen back to the lexical judge; None if it has a model.
+    """
+
+    kind = "detector"
+
+    def __init__(self, options: Options, *, name: str, context: JudgeContext) -> None:
+        super().__init__(options, name=name, context=context)
+        self.fallback: str | None = None
+        self._pass: DetectorPass | None = None
+        lexical_version = f"{self.model}-r{READING_VERSION}"
+        try:
+            detector = open_detector(
+                options.model,
+                family=options.family,
+                graph=options.graph,
+                max_tokens=options.max_tokens,
+                max_megabytes=options.max_model_mb,
+            )
+            self._pass = self._load(detector, options)
+        except ImportError as error:
+            package = (error.name or str(error)).replace("_", "-")
+            extra = "detector-torch" if package in ("torch", "transformers", "safetensors") else "detector"
+            self.fallback = f"{package} is not installed; pip install 'ragwatch-exporter[{extra}]'"
+        except RagwatchError as error:
+            self.fallback = str(error)
+        else:
+            self.model = f"detector-{detector.name}-{detector.version}"
+            self.version = f"{self.model}-{lexical_version}{_version_suffix(options)}"
+            self._count_lexical_only(dict.fromkeys(LexicalOnlyReason, 0))  # so that `increase` sees the first
+        context.telemetry.judge_fell_back(name, self.version, self.fallback)
+
+    def _cross_encoder_within(self, sample: Sample, deadline: Deadline) -> CrossEncoder | None:
+        return None if self._pass is None else partial(self._pass, sample=sample, check=deadline)
+
+    def _load(self, detector: Detector, options: Options) -> DetectorPass:
+        from ragwatch.judges.detector.session import DetectorModel  # noqa: PLC0415 - an extra that only this kind needs
+
+        rules = DetectorRules(
+            Thresholds(options.support, options.relevance), options.contradiction, max_pairs=options.max_pairs
+        )
+        model = DetectorModel(detector)
+        return DetectorPass(model, detector.family, detector.classes, rules, self._count_lexical_only)
+
+    def _count_lexical_only(self, counts: Mapping[LexicalOnlyReason, int]) -> None:
+        for reason, count in counts.items():
+            self._telemetry.lexical_fallback(self.name, reason, count)
+
+
+def _version_suffix(options: Options) -> str:
+    """Options that differ from the defaults, so that verdicts by different options share no mean."""
+    names = {"support", "contradiction", "relevance", "max_pairs"}
+    changed = options.model_dump(include=names, exclude_defaults=True)
+    return "".join(f"-{name}{value:g}" for name, value in changed.items())
+
+
+def build(options: Options, *, name: str, context: JudgeContext) -> DetectorJudge:
+    """Build the judge, with the model of the configured folder."""
+    return DetectorJudge(options, name=name, context=context)

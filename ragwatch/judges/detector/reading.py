@@ -1,0 +1,273 @@
+"""Rules on claims with a detector and the comparison of words.
+
+A claim classifier reads each sentence of the answer against the windows of the contexts, then the facts of those
+sentences that it does not call supported. A token classifier reads the whole answer against each window. Of several
+windows the one that supports most counts. The lexical ruling stands for what the model does not read (counted, see
+`LexicalOnlyReason`).
+
+Support is the logistic function of `LEXICAL * x + MODEL * y`, of the logits of words and of the model. The weights are
+fixed, not fitted: the mean of two opinions. In published scores by row, the rank mean of words and LettuceDetect-base
+is better than either (AUROC .886, against .840 and .843, on 829 real answers). No detector was measured here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cached_property
+from itertools import groupby
+from typing import TYPE_CHECKING, NamedTuple
+
+from ragwatch.core.evidence import ClaimVerdict
+from ragwatch.core.sample import Sample
+from ragwatch.judges.claims.atomic_facts import weakest
+from ragwatch.judges.claims.limits import Check
+from ragwatch.judges.detector.families import Classes, Family, Reads
+from ragwatch.judges.detector.windows import Window, most_similar, windows_of
+from ragwatch.judges.lexical.facts import below, capped
+from ragwatch.judges.lexical.passages import PreparedPassage
+from ragwatch.judges.lexical.rows import ClaimRow, ClaimRuling, Thresholds, lexical_ruling
+from ragwatch.judges.lexical.tables import logit
+
+if TYPE_CHECKING:  # it imports the packages of an extra
+    from ragwatch.judges.detector.session import DetectorModel, TokenSignal
+
+LEXICAL, MODEL = 0.5, 0.5
+"""Weights of the two logits."""
+
+MOST = 6.0
+"""Logits of the model count at most so much: trained classifiers are surer than they are right."""
+
+_SLACK = 0.5
+
+
+class LexicalOnlyReason(StrEnum):
+    """Why the lexical ruling stands instead of the model's. The values are label values of a series."""
+
+    TOO_LONG = "too_long"
+    TOO_MANY = "too_many"
+
+
+@dataclass(frozen=True, slots=True)
+class DetectorRules:
+    """When readings become verdicts, and how much is read.
+
+    Attributes:
+        lexical: Thresholds of the lexical ruling; its `support` is that of the fused probability too.
+        contradicted_from: Minimum probability at which a claim that is not supported counts as contradicted.
+        max_pairs: Maximum number of inputs of a sample that the model reads; it bounds the time.
+    """
+
+    lexical: Thresholds
+    contradicted_from: float
+    max_pairs: int
+
+
+class Reading(NamedTuple):
+    """What the model says of one claim.
+
+    Attributes:
+        support: Logit that a window supports it, of the one that supports it most.
+        against: Logit that a window contradicts it, of the one that contradicts it most; None if not read.
+        ranks: Contexts of the window that supports it most.
+    """
+
+    support: float
+    against: float | None
+    ranks: tuple[int, ...]
+
+
+class DetectorPass:
+    """Rules on the claims of samples.
+
+    Args:
+        model: The model.
+        family: What it reads.
+        classes: What its outputs mean.
+        rules: When readings become verdicts.
+        on_lexical_only: Called with the number of claims of a sample that the model did not read, by reason.
+    """
+
+    def __init__(
+        self,
+        model: DetectorModel,
+        family: Family,
+        classes: Classes,
+        rules: DetectorRules,
+        on_lexical_only: Callable[[Mapping[LexicalOnlyReason, int]], None],
+    ) -> None:
+        self._model = model
+        self._family = family
+        self._contradicts = classes.contradicted is not None
+        self._rules = rules
+        self._on_lexical_only = on_lexical_only
+
+    def __call__(
+        self,
+        rows: Sequence[ClaimRow],
+        passages: Sequence[PreparedPassage],
+        texts: Sequence[str],
+        *,
+        sample: Sample,
+        check: Check,
+    ) -> list[ClaimRuling]:
+        """Rule on each row; `check` is called before each input of the model."""
+        windows = windows_of(texts, passages, self._model.ends, tokens=self._family.window, check=check)
+        reader = _Reader(self._model, windows, self._rules.max_pairs, sample, check)
+        if not windows or not rows:
+            return [self._lexical(row) for row in rows]
+        if self._family.reads is Reads.ANSWER:
+            rulings = [self._ruling(row, reader.in_answer(row)) for row in rows]
+        else:
+            reader.share(len({id(row.whole) for row in rows}) + sum(row.sentence is not None for row in rows))
+            rulings = [
+                ruling
+                for _, group in groupby(rows, key=lambda row: id(row.whole))
+                for ruling in self._facts(list(group), reader)
+            ]
+        self._on_lexical_only(+reader.lexical_only)
+        return rulings
+
+    def _facts(self, rows: Sequence[ClaimRow], reader: _Reader) -> list[ClaimRuling]:
+        """Rule on the facts of a sentence, or on the sentence if it is not split.
+
+        A supported sentence supports its facts; another is the reading of its weakest fact, as in
+        `atomic_facts.combine`.
+        """
+        reading = reader.claim(rows[0].whole)
+        if reading is None:
+            return [self._lexical(row) for row in rows]
+        whole = self._ruling(rows[0].whole, reading)
+        if rows[0].sentence is None:
+            return [whole] * len(rows)
+        if whole.verdict is ClaimVerdict.SUPPORTED:
+            return [replace(whole, alone=row.alone) for row in rows]
+        own = [self._ruling(row, reader.claim(row)) for row in rows]
+        least = weakest([ruling.support for ruling in own])
+        return [
+            whole if index == least else replace(ruling, support=max(whole.support, ruling.support))
+            for index, ruling in enumerate(own)
+        ]
+
+    def _ruling(self, row: ClaimRow, reading: Reading | None) -> ClaimRuling:
+        if reading is None:
+            return self._lexical(row)
+        threshold = self._rules.lexical.support
+        support = fused(logit(row.support), reading.support)
+        support = below(capped(support, row.missing), row.missing, threshold)
+        if support >= threshold:
+            cells = row.support_cells(self._sources(row, reading), _least(row))
+            return ClaimRuling(ClaimVerdict.SUPPORTED, support, cells, row.alone, against=self._contradicts)
+        contradicted = reading.against is not None and _logistic(reading.against) >= self._rules.contradicted_from
+        verdict = ClaimVerdict.CONTRADICTED if contradicted else ClaimVerdict.NOT_IN_CONTEXT
+        return ClaimRuling(verdict, support, row.informed_cells(), row.alone, against=self._contradicts)
+
+    def _sources(self, row: ClaimRow, reading: Reading) -> Sequence[int]:
+        """Contexts that support a claim alone: by words, else the only one of the window that supports it most."""
+        alone = [rank for rank, value in enumerate(row.alone) if value >= self._rules.lexical.support]
+        return alone or (reading.ranks if len(reading.ranks) == 1 else ())
+
+    def _lexical(self, row: ClaimRow) -> ClaimRuling:
+        """The lexical ruling. It reads contradiction only if no context has a word of the claim: then there is none."""
+        no_words = all(passage.sentence is None for passage in row.matches)
+        return replace(lexical_ruling(row, self._rules.lexical), against=self._contradicts and no_words)
+
+
+def fused(lexical: float, model: float) -> float:
+    """The probability of support from the logits of words and of the model.
+
+    >>> fused(0.0, 0.0), round(fused(2.0, -4.0), 3), fused(0.0, 9.0) == fused(0.0, 6.0)
+    (0.5, 0.269, True)
+    """
+    return _logistic(LEXICAL * lexical + MODEL * max(-MOST, min(MOST, model)))
+
+
+def _logistic(x: float) -> float:
+    return 1.0 / (1.0 + math.exp(-max(-60.0, min(60.0, x))))
+
+
+def _least(row: ClaimRow) -> float:
+    """Minimum probability by words at which contexts together support a claim that the model calls supported.
+
+    It lies `_SLACK` below that of all contexts, in logits: without slack every context with any word would be needed.
+    """
+    return _logistic(logit(row.by_words) - _SLACK)
+
+
+class _Reader:
+    """Reads one sample with the model, at most `max_pairs` inputs.
+
+    Attributes:
+        lexical_only: Number of claims that the model did not read, by reason.
+    """
+
+    def __init__(
+        self, model: DetectorModel, windows: Sequence[Window], max_pairs: int, sample: Sample, check: Check
+    ) -> None:
+        self.lexical_only: Counter[LexicalOnlyReason] = Counter()
+        self._model, self._windows, self._left = model, windows, max_pairs
+        self._sample, self._check = sample, check
+        self._per_claim = max_pairs
+        self._readings: dict[str, Reading | None] = {}
+
+    def share(self, claims: int) -> None:
+        """Divide the inputs among the claims: each is read in the windows that have most of its words."""
+        self._per_claim = max(1, self._left // max(1, claims))
+
+    def claim(self, row: ClaimRow) -> Reading | None:
+        """Read one claim; None if the model did not."""
+        text = " ".join(row.claim.words.split())
+        if text in self._readings:
+            return self._readings[text]
+        signals = []
+        for window in most_similar(self._windows, row.words, self._per_claim):
+            if not self._left:
+                break
+            self._check()
+            signal = self._model.claim("\n".join(window.texts), text)
+            if signal is None:
+                self.lexical_only[LexicalOnlyReason.TOO_LONG] += 1
+                break
+            self._left -= 1
+            signals.append((signal, window.ranks))
+        else:
+            best, ranks = max(signals, key=lambda one: one[0].support)
+            against = [signal.against for signal, _ in signals if signal.against is not None]
+            self._readings[text] = Reading(best.support, max(against, default=None), ranks)
+            return self._readings[text]
+        if not self._left:
+            self.lexical_only[LexicalOnlyReason.TOO_MANY] += 1
+        return self._readings.setdefault(text, None)
+
+    def in_answer(self, row: ClaimRow) -> Reading | None:
+        """What a token classifier says of a claim: as much as of its worst token; None if the model did not read."""
+        if isinstance(self._answer, LexicalOnlyReason):
+            self.lexical_only[self._answer] += 1
+            return None
+        start, end = row.claim.start, row.claim.end
+        readings = []
+        for tokens, ranks in self._answer:
+            own = [token.support for token in tokens if token.start < end and token.end > start]
+            readings.append((own, ranks))
+        if not readings[0][0]:
+            return None
+        # A claim that joins two windows has tokens that only one of them supports.
+        best = [max(supports) for supports in zip(*(own for own, _ in readings), strict=True)]
+        return Reading(min(best), None, max(readings, key=lambda one: min(one[0]))[1])
+
+    @cached_property
+    def _answer(self) -> list[tuple[list[TokenSignal], tuple[int, ...]]] | LexicalOnlyReason:
+        """The tokens of the answer in each window; or why they are not read."""
+        sample, read = self._sample, []
+        if len(self._windows) > self._left:
+            return LexicalOnlyReason.TOO_MANY
+        for window in self._windows:
+            self._check()
+            tokens = self._model.answer(sample.question, window.texts, sample.answer)
+            if tokens is None:
+                return LexicalOnlyReason.TOO_LONG
+            read.append((tokens, window.ranks))
+        return read

@@ -1,0 +1,316 @@
+"""`ragwatch detector fetch`: what a hub sends is checked, and a folder never holds half a model."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from support.kit import a_judge_context
+
+from ragwatch.commands import cli
+from ragwatch.errors import ConfigError, RagwatchError
+from ragwatch.judges.detector.artefact import open_detector
+from ragwatch.judges.detector.judge import Options, build
+
+DATA = Path(__file__).parents[2] / "data" / "detector" / "nli"
+FILES = {name: (DATA / name).read_bytes() for name in ("config.json", "tokenizer.json", "model.onnx")} | {
+    "README.md": b"# A model\n",
+    "pytorch_model.bin": b"pickle",
+    "modeling.py": b"import os",
+    "flax_model.msgpack": b"other",
+}
+WANTED = {"config.json", "tokenizer.json", "model.onnx", "README.md"}
+COMMIT = "c" * 40
+
+
+class Hub(ThreadingHTTPServer):
+    """A hub of one model, `a/b`. It goes wrong as the test says.
+
+    Attributes:
+        asked: Paths that were asked, in order.
+        rows: What the API says of each file.
+        bodies: What is sent of each file.
+        location: Where a download is redirected to; the hub itself has the file below `/cdn`.
+    """
+
+    def __init__(self, address: str = "127.0.0.1") -> None:
+        super().__init__((address, 0), _Handler)
+        self.asked: list[str] = []
+        self.bodies = dict(FILES)
+        self.rows: dict[str, dict[str, Any]] = {name: row_of(name, content) for name, content in FILES.items()}
+        self.said: dict[str, Any] = {"sha": COMMIT, "cardData": {"license": "mit"}, "tags": ["license:other"]}
+        self.location = "/cdn/{name}"
+        self.cut: str | None = None
+
+    @property
+    def url(self) -> str:
+        """Its address."""
+        return f"http://127.0.0.1:{self.server_port}"
+
+
+def row_of(name: str, content: bytes) -> dict[str, Any]:
+    """What the API of the real hub says of a file: large ones have a SHA-256, small ones git's hash."""
+    git = hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
+    row: dict[str, Any] = {"rfilename": name, "size": len(content), "blobId": git}
+    if name.endswith("onnx"):
+        row["lfs"] = {"sha256": hashlib.sha256(content).hexdigest(), "size": len(content), "pointerSize": 134}
+    return row
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Hub
+
+    def do_GET(self) -> None:
+        """Answer."""
+        hub, path = self.server, self.path
+        hub.asked.append(path)
+        name = path.rpartition("/")[2]
+        if path.startswith("/api/models/a/b/revision/main"):
+            body = json.dumps({**hub.said, "siblings": list(hub.rows.values())}).encode()
+            return self._send(200, body, {})
+        if path.startswith(f"/a/b/resolve/{COMMIT}/") and name == "model.onnx" and hub.location:
+            return self._send(302, b"", {"Location": hub.location.format(name=name)})
+        if name in hub.bodies and path.startswith(("/cdn/", f"/a/b/resolve/{COMMIT}/")):
+            return self._send(200, hub.bodies[name], {}, cut=name == hub.cut)
+        return self._send(404, b"Not found", {})
+
+    def _send(self, status: int, body: bytes, headers: dict[str, str], *, cut: bool = False) -> None:
+        self.send_response(status)
+        for header, value in (headers | {"Content-Length": str(len(body))}).items():
+            self.send_header(header, value)
+        self.end_headers()
+        self.wfile.write(body[: len(body) // 2] if cut else body)
+
+    def log_message(self, *_: object) -> None:
+        """Print nothing."""
+
+
+@pytest.fixture
+def hub() -> Iterator[Hub]:
+    """A hub."""
+    server = Hub()
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield server
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def fetch(hub: Hub, folder: Path, *more: str) -> Result:
+    """Run the command."""
+    return CliRunner().invoke(cli, ["detector", "fetch", "a/b", str(folder), "--hub", hub.url, *more])
+
+
+def fails(hub: Hub, folder: Path, *more: str) -> str:
+    """Run the command, which fails; returns why."""
+    done = fetch(hub, folder, *more)
+    assert isinstance(done.exception, RagwatchError), done.output
+    return str(done.exception)
+
+
+def held(folder: Path) -> set[str]:
+    """Names of all files below a folder, hidden ones too."""
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_model_is_fetched_and_runs(hub: Hub, tmp_path: Path) -> None:
+    """The licence is shown, only data is taken, the commit is pinned, and a judge runs what lies there."""
+    done = fetch(hub, tmp_path / "model")
+    assert done.exit_code == 0, done.output
+    assert f"a/b at commit {COMMIT}\nlicence: mit\n" in done.stderr
+    assert held(tmp_path / "model") == {*WANTED, "ragwatch.json"}
+    assert all(f"/{COMMIT}/" in path or path.startswith(("/api/", "/cdn/")) for path in hub.asked)
+    manifest = json.loads((tmp_path / "model" / "ragwatch.json").read_bytes())
+    assert (manifest["model"], manifest["commit"], manifest["licence"]) == ("a/b", COMMIT, "mit")
+    assert manifest["files"]["model.onnx"] == hashlib.sha256(FILES["model.onnx"]).hexdigest()
+    judge = build(Options(model=tmp_path / "model"), name="reader", context=a_judge_context())
+    assert judge.fallback is None
+    assert open_detector(tmp_path / "model", max_megabytes=1).version == open_detector(DATA, max_megabytes=1).version
+
+
+def test_what_is_whole_is_kept(hub: Hub, tmp_path: Path) -> None:
+    """A second run downloads only what is missing or damaged."""
+    fetch(hub, tmp_path)
+    (tmp_path / "model.onnx").write_bytes(b"damaged")
+    hub.asked.clear()
+    done = fetch(hub, tmp_path)
+    assert "kept config.json" in done.stderr
+    assert [path for path in hub.asked if "resolve" in path] == [f"/a/b/resolve/{COMMIT}/model.onnx"]
+    assert (tmp_path / "model.onnx").read_bytes() == FILES["model.onnx"]
+
+
+def _cut(hub: Hub) -> None:
+    hub.cut = "model.onnx"
+
+
+def _shorter(hub: Hub) -> None:
+    hub.bodies["model.onnx"] = FILES["model.onnx"][:-100]
+
+
+def _other(hub: Hub) -> None:
+    hub.bodies["model.onnx"] = FILES["model.onnx"][:-1] + b"x"
+
+
+def _other_text(hub: Hub) -> None:
+    hub.bodies["config.json"] = FILES["config.json"][:-1] + b" "
+
+
+def _endless(hub: Hub) -> None:
+    hub.bodies["model.onnx"] = FILES["model.onnx"] * 50
+
+
+def _elsewhere(hub: Hub) -> None:
+    hub.location = "http://files.example.org/{name}"
+
+
+def _metadata(hub: Hub) -> None:
+    hub.location = "http://169.254.169.254/{name}"
+
+
+def _circle(hub: Hub) -> None:
+    hub.location = f"/a/b/resolve/{COMMIT}/{{name}}"
+
+
+def _file(hub: Hub) -> None:
+    hub.location = "file:///etc/passwd"
+
+
+def _gone(hub: Hub) -> None:
+    hub.location = "/nowhere/{name}"
+
+
+FAULTS: dict[str, tuple[Callable[[Hub], None], str]] = {
+    "cut short": (_cut, "model.onnx: RemoteProtocolError"),
+    "shorter than said": (_shorter, "bytes came instead of"),
+    "another content": (_other, "its hash is not the one that the hub names"),
+    "another small file": (_other_text, "config.json: its hash"),
+    "longer than said": (_endless, "are allowed"),
+    "redirected elsewhere": (_elsewhere, "http://files.example.org, which is no host of the hub"),
+    "redirected to a metadata service": (_metadata, "may not be asked"),
+    "redirected to a file": (_file, "may not be asked"),
+    "redirected in a circle": (_circle, "more than 4 redirects"),
+    "gone": (_gone, "HTTP 404"),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_is_named_and_leaves_nothing_half(hub: Hub, tmp_path: Path, name: str) -> None:
+    """What was there stays, no part of a file remains, and the same command ends the work once the hub is well."""
+    fault, why = FAULTS[name]
+    (tmp_path / "model.onnx").write_bytes(b"an earlier model")
+    fault(hub)
+    assert why in fails(hub, tmp_path)
+    assert held(tmp_path) <= WANTED
+    assert (tmp_path / "model.onnx").read_bytes() == b"an earlier model"
+    hub.bodies, hub.location, hub.cut = dict(FILES), "/cdn/{name}", None
+    assert fetch(hub, tmp_path).exit_code == 0
+    assert {name: (tmp_path / name).read_bytes() for name in WANTED} == {name: FILES[name] for name in WANTED}
+
+
+def test_another_host_may_be_allowed(hub: Hub, tmp_path: Path) -> None:
+    """A mirror that redirects elsewhere is used where its host is named."""
+    hub.location = f"http://localhost:{hub.server_port}/cdn/{{name}}"
+    assert "localhost, which is no host of the hub" in fails(hub, tmp_path)
+    assert fetch(hub, tmp_path, "--host", "localhost").exit_code == 0
+
+
+def _no_model(hub: Hub) -> None:
+    hub.rows = {"pytorch_model.bin": hub.rows["pytorch_model.bin"]}
+
+
+def _path(hub: Hub) -> None:
+    hub.rows["model.onnx"]["rfilename"] = "model.onnx"
+    hub.rows["x"] = {"rfilename": "model.onnx_data/../../x", "size": 1, "blobId": "0"}
+    del hub.rows["README.md"]
+
+
+def _no_hash(hub: Hub) -> None:
+    del hub.rows["config.json"]["blobId"]
+
+
+def _no_list(hub: Hub) -> None:
+    hub.said = {"siblings": 3}
+
+
+def _huge(hub: Hub) -> None:
+    hub.rows["model.onnx"]["lfs"]["size"] = 10**15
+
+
+LISTS: dict[str, tuple[Callable[[Hub], None], str]] = {
+    "no format that is run": (_no_model, "pickle can hold code"),
+    "no hash": (_no_hash, "config.json: the hub names no hash"),
+    "no list": (_no_list, "does not answer as a hub of models"),
+    "a huge file": (_huge, "are allowed"),
+}
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_a_list_that_is_wrong_is_refused_before_anything_is_written(hub: Hub, tmp_path: Path, name: str) -> None:
+    """Nothing is downloaded and no file is made."""
+    fault, why = LISTS[name]
+    fault(hub)
+    assert why in fails(hub, tmp_path)
+    assert held(tmp_path) == set()
+    assert not any("resolve" in path for path in hub.asked)
+
+
+def test_a_name_that_leads_out_of_the_folder_is_never_written(hub: Hub, tmp_path: Path) -> None:
+    """Neither one that the hub names nor one that is asked for."""
+    _path(hub)
+    assert fetch(hub, tmp_path / "model").exit_code == 0
+    assert "is not a file of the model" in fails(hub, tmp_path / "model", "--file", "../x")
+    assert held(tmp_path) == {f"model/{name}" for name in {*WANTED - {"README.md"}, "ragwatch.json"}}
+
+
+def test_hashes_of_ones_own_take_the_place_of_the_hubs(hub: Hub, tmp_path: Path) -> None:
+    """A mirror that names none, or a hash that was published elsewhere."""
+    _no_hash(hub)
+    hashes = tmp_path / "SHA256SUMS"
+    hashes.write_text(f"{hashlib.sha256(FILES['config.json']).hexdigest()}  config.json\n")
+    assert fetch(hub, tmp_path / "model", "--hashes", str(hashes)).exit_code == 0
+    hashes.write_text(f"{'0' * 64} *config.json\n")
+    (tmp_path / "model" / "config.json").unlink()
+    assert "config.json: its hash" in fails(hub, tmp_path / "model", "--hashes", str(hashes))
+    hashes.write_text("nonsense\n")
+    assert "line 1 is not a SHA-256 and a name" in fails(hub, tmp_path / "model", "--hashes", str(hashes))
+
+
+def test_single_files_may_be_asked_for(hub: Hub, tmp_path: Path) -> None:
+    """Such as the tokenizer of the base model where the model has none; what lay there stays in the manifest."""
+    fetch(hub, tmp_path)
+    (tmp_path / "tokenizer.json").unlink()
+    assert fetch(hub, tmp_path, "--file", "tokenizer.json").exit_code == 0
+    assert set(json.loads((tmp_path / "ragwatch.json").read_bytes())["files"]) == WANTED
+    assert "is not a file of the model" in fails(hub, tmp_path, "--file", "absent.json")
+
+
+def test_what_a_judge_lacks_is_said(hub: Hub, tmp_path: Path) -> None:
+    """Weights without a graph need torch, and a model without a fast tokenizer needs one."""
+    for name in ("model.onnx", "tokenizer.json"):
+        del hub.rows[name]
+    hub.bodies["model.safetensors"] = b"weights"
+    hub.rows["model.safetensors"] = row_of("model.safetensors", b"weights")
+    said = fetch(hub, tmp_path).stderr
+    assert "has no tokenizer.json" in said
+    assert "has no ONNX graph" in said
+    assert "model.safetensors" in held(tmp_path)
+
+
+def test_what_is_no_model_or_no_hub(hub: Hub, tmp_path: Path) -> None:
+    """Each has a message of its own."""
+    run = CliRunner().invoke
+    named = run(cli, ["detector", "fetch", "../b", str(tmp_path), "--hub", hub.url]).exception
+    assert "is not a model; write one such as" in str(named)
+    wrong = run(cli, ["detector", "fetch", "a/b", str(tmp_path), "--hub", "http://169.254.169.254"]).exception
+    assert isinstance(wrong, ConfigError)
+    assert "HTTP 404" in fails(hub, tmp_path, "--revision", "absent")
+    hub.said = {"sha": COMMIT, "tags": []}
+    assert "licence: not stated" in fetch(hub, tmp_path).stderr
