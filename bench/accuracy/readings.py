@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,9 +18,7 @@ from ragwatch.judges.claims.atomic_facts import facts_of
 from ragwatch.judges.claims.words import terms
 from ragwatch.judges.lexical import judge as lexical
 from ragwatch.judges.lexical.judge import LexicalJudge
-from ragwatch.judges.lexical.passages import PreparedPassage
-from ragwatch.judges.lexical.reader import ClaimRow as Claim
-from ragwatch.judges.lexical.reader import ClaimRuling, Thresholds, lexical_ruling, read
+from ragwatch.judges.lexical.reader import Thresholds, read
 from ragwatch.judges.lexical.tables import shipped
 from ragwatch.judges.local import judge as local
 from ragwatch.pipeline.sampling_control import InMemoryBudget
@@ -80,22 +77,13 @@ class Bench:
 
 def reading(judge: LexicalJudge, sample: Sample) -> Reading:
     """What an embedded judge says of one row."""
-    rulings: list[ClaimRuling] = []
-    sentences: dict[int, list[ClaimRuling]] = defaultdict(list)
-
-    def ruled(rows: Sequence[Claim], passages: Sequence[PreparedPassage], texts: Sequence[str]) -> list[ClaimRuling]:
-        second = judge.cross_encoder
-        rulings.extend(second(rows, passages, texts) if second else [lexical_ruling(row, Thresholds()) for row in rows])
-        for row, ruling in zip(rows, rulings, strict=True):
-            sentences[id(row.whole)].append(ruling)
-        return rulings
-
-    evidence = read(sample, facts_of(sample.answer, sample.question), shipped(), Thresholds(), ruled)
+    answer = facts_of(sample.answer, sample.question)
+    evidence = read(sample, answer, shipped(), Thresholds(), judge.cross_encoder)
     ignored = top_ranked_ignored(evidence)
     return Reading(
-        doubt=max((1.0 - ruling.support for ruling in rulings), default=0.0),
-        flagged=any(ruling.verdict is not ClaimVerdict.SUPPORTED for ruling in rulings),
-        contradicted=any(ruling.verdict is ClaimVerdict.CONTRADICTED for ruling in rulings),
+        doubt=max((1.0 - (claim.support or 0.0) for claim in evidence.claims), default=0.0),
+        flagged=any(claim.verdict is not ClaimVerdict.SUPPORTED for claim in evidence.claims),
+        contradicted=any(claim.verdict is ClaimVerdict.CONTRADICTED for claim in evidence.claims),
         relevance=tuple(column.relevance for column in evidence.contexts),
         cells=tuple(
             (claim.start or 0, claim.end or 0, tuple(rank for rank, cell in enumerate(claim.cells) if cell))

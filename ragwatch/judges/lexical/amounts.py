@@ -25,6 +25,8 @@ from ragwatch.judges.lexical.implied_amounts import MAX_DIGITS, implied_amounts
 from ragwatch.judges.lexical.number_words import (
     APPROXIMATE,
     COUNTED_UNITS,
+    FAHRENHEIT,
+    MEASURED,
     MONTHS,
     ORDINALS,
     SCALES,
@@ -47,6 +49,10 @@ _TOKEN = re.compile(
 _CHECKED_AFTER = 256  # numbers
 _MAX_VALUES = 2_000  # with more different numbers in the sources, only equal ones are looked for
 _NEAR = 0.1
+_CONVERTED = 0.01
+_MOST_CONVERTED = 0.05  # however few digits a converted number has
+_DEGREE = 0.6  # Celsius, of a converted temperature
+_DEGREES = re.compile(r" ?(?:°|º| degrees?) ?(?P<scale>celsius|centigrade|fahrenheit|[cf])\b")
 _INSIDE_NAME = re.compile(r"[^\W\d_][-_.]?$")
 _DIGITS = re.compile(r"\d+")
 _NUMBER = re.compile(rf"\d|\b(?:{'|'.join((*SMALL, *ORDINALS))})\b")
@@ -80,6 +86,14 @@ class _Digits(NamedTuple):
     is_name: bool = False
 
 
+class Measure(NamedTuple):
+    """A quantity that people convert: its base, such as length, how many base units its unit is, and how many it is."""
+
+    base: str
+    unit: float
+    value: float
+
+
 @dataclass(frozen=True, slots=True)
 class Amount:
     """One number of a text.
@@ -92,6 +106,7 @@ class Amount:
         kind: What it is.
         approximate: Whether it is said to be approximate.
         years: Whether it counts years.
+        measure: Its unit and its value in the base unit, where people convert between units; None elsewhere.
     """
 
     start: int
@@ -101,6 +116,7 @@ class Amount:
     kind: Kind
     approximate: bool = False
     years: bool = False
+    measure: Measure | None = None
 
     @property
     def strict(self) -> bool:
@@ -243,11 +259,21 @@ def _amount(text: str, tokens: Sequence[re.Match[str]], digits: _Digits) -> tupl
         unit, after = "percent", after + 1
     known = ("money", 1.0) if before in _CURRENCIES else UNITS.get(unit) or UNITS.get(suffix)
     after += unit in UNITS and before not in _CURRENCIES
-    keys = _keys(digits, value, unit)
+    keys, measure = _keys(digits, value, unit), None
     if known:
-        keys.add(f"{known[0]}:{_key((values[0] if known == UNITS.get(suffix) else value) * known[1])}")
+        in_base = (values[0] if known == UNITS.get(suffix) else value) * known[1]
+        keys.add(f"{known[0]}:{_key(in_base)}")
+        measure = Measure(*known, in_base) if known[0] in MEASURED else None
+    elif (heat := _DEGREES.match(text, tokens[after - 1].end())) is not None:
+        is_fahrenheit = FAHRENHEIT[heat["scale"]]
+        measure = Measure(
+            "temperature", 5 / 9 if is_fahrenheit else 1.0, (value - 32) * 5 / 9 if is_fahrenheit else value
+        )
+        keys.add(f"temperature:{_key(round(measure.value, 1))}")
+        while after < len(tokens) and tokens[after].end() <= heat.end():
+            after += 1
     nearby = {token.group() for token in tokens[max(0, first - _BEFORE) : first]}
-    has_unit = known is not None or unit in COUNTED_UNITS
+    has_unit = known is not None or measure is not None or unit in COUNTED_UNITS
     amount = Amount(
         start=tokens[first].start(),
         end=tokens[min(after, len(tokens)) - 1].end(),
@@ -256,6 +282,7 @@ def _amount(text: str, tokens: Sequence[re.Match[str]], digits: _Digits) -> tupl
         kind=_kind(digits, tokens[first].group(), value, has_unit=has_unit),
         approximate=not APPROXIMATE.isdisjoint(nearby),
         years=known == UNITS["years"] or "aged" in nearby or unit == "old",
+        measure=measure,
     )
     return amount, after
 
@@ -287,30 +314,59 @@ class StatedAmounts:
     Attributes:
         forms: By each key of a number, how a source writes it.
         values: Values of the numbers that are no years.
+        measures: How a source writes each quantity that people convert.
         years: The years.
     """
 
     forms: Mapping[str, str]
     values: frozenset[float]
+    measures: Mapping[Measure, str]
     years: frozenset[int]
 
     def holds(self, amount: Amount) -> bool:
-        """Whether a number is stated as it stands, rounded, or as a distance of years."""
+        """Whether a number is stated as it stands, rounded, in another unit, or as a distance of years."""
         if not amount.keys.isdisjoint(self.forms):
             return True
-        if amount.kind is Kind.YEAR:
-            return False
         if amount.years and any(year + amount.value in self.years for year in self.years):
             return True
-        return len(self.values) <= _MAX_VALUES and any(_is_rounded(amount, value) for value in self.values)
+        if amount.kind is Kind.YEAR or len(self.values) > _MAX_VALUES:
+            return False
+        return any(_is_rounded(amount, value) for value in self.values) or self.converted(amount) is not None
+
+    def converted(self, amount: Amount) -> str | None:
+        """How a source writes a quantity that the amount has in another unit; None for none."""
+        if amount.measure is None or len(self.measures) > _MAX_VALUES:
+            return None
+        return next((written for other, written in self.measures.items() if _is_converted(amount, other)), None)
 
 
 def _is_rounded(amount: Amount, value: float) -> bool:
     """Whether a number is a value rounded to its own digits; one that is said to be approximate is within a tenth."""
     if amount.approximate:
         return abs(amount.value - value) <= _NEAR * value
-    digits = len(_key(amount.value).replace(".", "").strip("0"))
+    digits = _digits(amount.value)
     return digits > 1 and float(f"{value:.{digits}g}") == amount.value
+
+
+def _digits(value: float) -> int:
+    return len(_key(value).replace(".", "").strip("0"))
+
+
+def _is_converted(amount: Amount, source: Measure) -> bool:
+    """Whether a quantity is that of a source in another unit, within its own digits.
+
+    >>> five_km = Measure("length", 1000.0, 5000.0)
+    >>> [_is_converted(amounts(text)[0], five_km) for text in ("3.1 miles", "4 miles", "5.1 km")]
+    [True, False, False]
+    """
+    own = amount.measure
+    if own is None or (own.base, own.unit == source.unit) != (source.base, False):
+        return False
+    gap = abs(own.value - source.value)
+    if own.base == "temperature":
+        return gap <= _DEGREE
+    by_digits = min(_MOST_CONVERTED, 0.5 * 10.0 ** -(_digits(amount.value) - 1))
+    return gap <= max(_CONVERTED, _NEAR if amount.approximate else by_digits) * source.value
 
 
 def stated(text: str, check: Check = unlimited) -> StatedAmounts:
@@ -324,6 +380,7 @@ def stated(text: str, check: Check = unlimited) -> StatedAmounts:
     forms: dict[str, str] = {}
     years: set[int] = set()
     values: set[float] = set()
+    measures: dict[Measure, str] = {}
     for index, amount in enumerate(_amounts(folded)):
         if index % _CHECKED_AFTER == 0:
             check()
@@ -334,7 +391,9 @@ def stated(text: str, check: Check = unlimited) -> StatedAmounts:
             years.add(int(amount.value))
         else:
             values.add(amount.value)
-    return StatedAmounts({**implied_amounts(folded, years), **forms}, frozenset(values), frozenset(years))
+        if amount.measure:
+            measures.setdefault(amount.measure, written)
+    return StatedAmounts({**implied_amounts(folded, years), **forms}, frozenset(values), measures, frozenset(years))
 
 
 def months_of(text: str) -> dict[str, str]:
@@ -353,11 +412,11 @@ def months_of(text: str) -> dict[str, str]:
     return kept
 
 
-def rewritten(text: str, forms: Mapping[str, str], held: AbstractSet[str]) -> str:
+def rewritten(text: str, sources: StatedAmounts, held: AbstractSet[str]) -> str:
     """A claim with its numbers and months as a source writes them, where the source writes them otherwise.
 
-    >>> rewritten("The bag weighs 5 kg.", stated("It is 5,000 g.").forms, frozenset())
-    'The bag weighs 5,000 g.'
+    >>> rewritten("The bag weighs 5 kg (11 lb).", stated("It is 5,000 g."), frozenset())
+    'The bag weighs 5,000 g (5,000 g).'
     """
     folded = fold(text)
     if len(folded) != len(text):
@@ -365,13 +424,15 @@ def rewritten(text: str, forms: Mapping[str, str], held: AbstractSet[str]) -> st
     parts, position = [], 0
     for amount in _amounts(_blanked(folded)):
         own = frozenset(terms(folded[amount.start : amount.end]))
-        key = next((key for key in sorted(amount.keys, key=lambda key: (":" not in key, key)) if key in forms), None)
-        if key is None or own <= held or amount.start < position:
+        if own <= held or amount.start < position:
             continue
-        parts += [text[position : amount.start], forms[key]]
-        position = amount.end
+        keys = sorted(amount.keys, key=lambda key: (":" not in key, key))
+        form = next((sources.forms[key] for key in keys if key in sources.forms), sources.converted(amount))
+        if form is not None:
+            parts += [text[position : amount.start], form]
+            position = amount.end
     changed = "".join((*parts, text[position:]))
     for month, word in months_of(text).items():
-        if month in forms and term(word) not in held:
-            changed = re.sub(rf"\b{word}\b", forms[month], changed, flags=re.IGNORECASE)
+        if month in sources.forms and term(word) not in held:
+            changed = re.sub(rf"\b{word}\b", sources.forms[month], changed, flags=re.IGNORECASE)
     return changed

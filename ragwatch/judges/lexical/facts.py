@@ -121,7 +121,7 @@ class Sources:
         """
         if all(self._held.issuperset(terms(word)) for word in (*_amount_words(claim), *months_of(claim).values())):
             return claim
-        return rewritten(claim, self._stated.forms, self._held)
+        return rewritten(claim, self._stated, self._held)
 
 
 def _amount_words(claim: str) -> list[str]:

@@ -54,18 +54,20 @@ SUFFIXES = MappingProxyType({"k": 10**3, "m": 10**6, "b": 10**9, "t": 10**12})
 """Scales only where they touch the number: `3.5M`."""
 
 _UNIT_FORMS = """
-mass 0.001 mg milligram milligrams; mass 1 g gram grams gramme grammes; mass 1000 kg kgs kilo kilos kilogram kilograms;
-mass 1000000 tonne tonnes; length 0.001 mm millimetre millimetres millimeter millimeters; length 0.01 cm centimetre
-centimetres centimeter centimeters; length 1 m metre metres meter meters; length 1000 km kms kilometre kilometres
-kilometer kilometers; volume 0.001 ml millilitre millilitres milliliter milliliters; volume 0.01 cl; volume 1 l litre
-litres liter liters; time 0.001 ms millisecond milliseconds; time 1 s sec secs second seconds; time 60 min mins minute
-minutes; time 3600 h hr hrs hour hours hourly; time 86400 day days daily; time 604800 week weeks weekly; months 1 month
-months monthly; months 12 year years yr yrs yearly annually; months 120 decade decades; months 1200 century centuries;
-data 1 byte bytes; data 1000 kb kilobyte kilobytes; data 1000000 mb megabyte megabytes; data 1000000000 gb gigabyte
-gigabytes; data 1000000000000 tb terabyte terabytes; money 0.01 cent cents; money 1 $ € £ ¥ ₹ euro euros eur dollar
-dollars usd gbp chf franc francs yen rupee rupees; share 1 % percent; power 1 w watt watts; power 1000 kw kilowatt
-kilowatts; power 1000000 mw megawatt megawatts; frequency 1 hz; frequency 1000 khz; frequency 1000000 mhz; frequency
-1000000000 ghz
+mass 0.001 mg milligram milligrams; mass 1 g gram grams gramme grammes; mass 1000 kg kgs kilo kilos kilogram
+kilograms; mass 1000000 tonne tonnes; length 0.001 mm millimetre millimetres millimeter millimeters; length 0.01 cm
+centimetre centimetres centimeter centimeters; length 1 m metre metres meter meters; length 1000 km kms kilometre
+kilometres kilometer kilometers; length 0.0254 inch inches; length 0.3048 foot feet ft; length 0.9144 yard yards;
+length 1609.344 mile miles; mass 453.592 lb lbs; area 4046.86 acre acres; area 10000 hectare hectares; volume 3.78541
+gallon gallons; volume 0.001 ml millilitre millilitres milliliter milliliters; volume 0.01 cl; volume 1 l litre litres
+liter liters; time 0.001 ms millisecond milliseconds; time 1 s sec secs second seconds; time 60 min mins minute
+minutes; time 3600 h hr hrs hour hours hourly; time 86400 day days daily; time 604800 week weeks weekly; months 1
+month months monthly; months 12 year years yr yrs yearly annually; months 120 decade decades; months 1200 century
+centuries; data 1 byte bytes; data 1000 kb kilobyte kilobytes; data 1000000 mb megabyte megabytes; data 1000000000 gb
+gigabyte gigabytes; data 1000000000000 tb terabyte terabytes; money 0.01 cent cents; money 1 $ € £ ¥ ₹ euro euros eur
+dollar dollars usd gbp chf franc francs yen rupee rupees; share 1 % percent; power 1 w watt watts; power 1000 kw
+kilowatt kilowatts; power 1000000 mw megawatt megawatts; frequency 1 hz; frequency 1000 khz; frequency 1000000 mhz;
+frequency 1000000000 ghz
 """
 UNITS = MappingProxyType(
     {
@@ -76,10 +78,15 @@ UNITS = MappingProxyType(
 )
 """Units that have a base: its name, and how many of it they are."""
 
+MEASURED = frozenset({"length", "mass", "area", "volume", "temperature"})
+"""Bases in which people convert between systems of units, and round."""
+
+FAHRENHEIT = MappingProxyType({"c": False, "celsius": False, "centigrade": False, "f": True, "fahrenheit": True})
+"""Scales of temperature, by their names after a sign or a word for degrees: whether they are Fahrenheit's."""
+
 COUNTED_UNITS = frozenset(
     _numbered(
-        """pounds pound mile miles foot feet ft inch inches acre acres hectare hectares ounce ounces oz gallon gallons
-        lb lbs degree degrees mph points times bits cores threads seats floors rooms pages""",
+        """pounds pound ounce ounces oz degree degrees mph points times bits cores threads seats floors rooms pages""",
         0,
     )
 )

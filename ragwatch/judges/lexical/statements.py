@@ -7,9 +7,11 @@ word of "The period is 30 days": function words, and so "not", are no terms.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from functools import lru_cache
+from functools import cache, lru_cache
+from pathlib import Path
 from typing import NamedTuple
 
 from ragwatch.core.alphabet import visible_text
@@ -27,6 +29,7 @@ from ragwatch.judges.lexical.tables import FittedTables
 _REFERS = re.compile(r"\W*(?:(?:he|she|it|they|this|these|his|her|its|their)\b|the (?P<noun>[^\W\d_]+))", re.IGNORECASE)
 
 _CAPITALISED = re.compile(r"(?<=[\w,] )[^\W\d_a-z][\w'’-]*")  # not the first word of a claim
+_TABLE = Path(__file__).parents[1] / "tables" / "opposites.txt"
 NEARLY = 0.6
 """Recall of a claim in a sentence from which the two are compared: below, they may be about different things."""
 _REACH = 6
@@ -176,6 +179,23 @@ def _misplaced(claim: str, passages: Sequence[PreparedPassage]) -> AbstractSet[s
     return numbers.difference(*(passage.terms for passage in about)).intersection(frozenset().union(*elsewhere))
 
 
+@cache
+def _opposites() -> Mapping[str, AbstractSet[str]]:
+    """For each word of a pair, the words that say the opposite."""
+    opposites: dict[str, set[str]] = defaultdict(set)
+    for line in _TABLE.read_text(encoding="utf-8").splitlines():
+        if not line.startswith("#"):
+            one, other = map(_form, line.split())
+            opposites[one].add(other)
+            opposites[other].add(one)
+    return opposites
+
+
+def _form(word: str) -> str:
+    """A word without its ending; function words, such as before, stay as they are."""
+    return term(word) or word
+
+
 @lru_cache(maxsize=1 << 10)
 def denied_terms(text: str) -> tuple[tuple[str, ...], ...]:
     """Returns the first terms after each negation of a text.
@@ -218,8 +238,19 @@ def reverses(claim: str, sentence: str) -> bool:
     False
     >>> reverses("It is free.", "It is not only free but fast.")
     False
+    >>> reverses("Sales rose by 5 %.", "Sales fell by 5 %."), reverses("It opens at 9.", "It opens at 9, closes at 5.")
+    (True, False)
     """
-    return _denies(claim, sentence) or _denies(sentence, claim)
+    return _denies(claim, sentence) or _denies(sentence, claim) or _opposes(claim, sentence)
+
+
+def _opposes(claim: str, sentence: str) -> bool:
+    """Whether a sentence has the opposite of a word of a claim instead of the word, and neither denies anything."""
+    if _CUE.search(_plain(claim)) or _CUE.search(_plain(sentence)):
+        return False
+    own, other = (frozenset(map(_form, TOKEN.findall(_plain(text)))) for text in (claim, sentence))
+    opposed = [_opposites()[word] for word in (own - other) & _opposites().keys()]
+    return any(own.isdisjoint(opposites) and not other.isdisjoint(opposites) for opposites in opposed)
 
 
 def _denies(one: str, other: str) -> bool:
