@@ -141,10 +141,8 @@ class DetectorPass:
         if reading is None:
             return [self._lexical(row) for row in rows]
         whole = self._ruling(rows[0].whole, reading)
-        if rows[0].sentence is None:
+        if rows[0].sentence is None or whole.verdict is ClaimVerdict.SUPPORTED:
             return [whole] * len(rows)
-        if whole.verdict is ClaimVerdict.SUPPORTED:
-            return [replace(whole, alone=row.alone) for row in rows]
         own = [self._ruling(row, reader.claim(row)) for row in rows]
         least = weakest([ruling.support for ruling in own])
         return [
@@ -160,10 +158,10 @@ class DetectorPass:
         support = below(capped(support, row.missing), row.missing, threshold)
         if support >= threshold:
             cells = row.support_cells(self._sources(row, reading), _least(row))
-            return ClaimRuling(ClaimVerdict.SUPPORTED, support, cells, row.alone, against=self._contradicts)
+            return ClaimRuling(ClaimVerdict.SUPPORTED, support, cells, against=self._contradicts)
         contradicted = reading.against is not None and _logistic(reading.against) >= self._rules.contradicted_from
         verdict = ClaimVerdict.CONTRADICTED if contradicted else ClaimVerdict.NOT_IN_CONTEXT
-        return ClaimRuling(verdict, support, row.informed_cells(), row.alone, against=self._contradicts)
+        return ClaimRuling(verdict, support, row.informed_cells(), against=self._contradicts)
 
     def _sources(self, row: ClaimRow, reading: Reading) -> Sequence[int]:
         """Contexts that support a claim alone: by words, else the only one of the window that supports it most."""
