@@ -28,8 +28,9 @@ for the judge; {missed:.1%} of the scrapes failed.
 
 **{summary}**
 """
-_COLUMNS = """`after` is the time from the first answer that may be broken to the notification, in hours and in answers
-of the route. `ended` is the end of the alert, in hours after the mend.
+_COLUMNS = """`must be` is how a breakage must be notified of, and `was` how it was. `after` is the time from the first
+answer that may be broken to the notification, in hours and in answers of the route; `ended` is the end of the alert, in
+hours after the mend.
 """
 _METHOD = """## How it is made
 
@@ -44,7 +45,7 @@ _METHOD = """## How it is made
   interval is wide.
 - Silence of a route is learnt by the minute and cannot be played at this speed; `make slow` plays it.
 - An alert belongs to a breakage if it came while this lasted, or within {after:g} hours after it; any other is false.
-- The answers depend on the seed only. When somebody is told also depends on the machine: by an hour or two.
+- The answers depend on the seed only. When somebody is notified also depends on the machine: by an hour or two.
 """
 
 
@@ -73,9 +74,9 @@ def text(record: Record) -> str:
             missed=record.missed,
             summary=_summary(record, broken, false),
         ),
-        "## What was broken, and who was told\n",
+        "## What was broken, and who was notified\n",
         _table(
-            ("day", "route", "what", "share", "hours", "must tell", "told", "alert", "after", "stage", "ended"),
+            ("day", "route", "what", "share", "hours", "must be", "was", "alert", "after", "stage", "ended"),
             [_row(record, one) for one in broken],
         ),
         _COLUMNS,
@@ -100,7 +101,7 @@ def _summary(record: Record, broken: Sequence[Happened], false: Sequence[Notice]
     pages = sum(notice.receiver == PAGE for notice in false)
     unseen = len(broken) - len(due)
     return (
-        f"{told} of {len(due)} breakages that must be told were told; "
+        f"{told} of {len(due)} breakages that must be notified of were notified of; "
         f"{pages} false pages, {len(false) - pages} false tickets. "
         f"{unseen} more cannot be seen from answers and contexts."
     )
@@ -167,9 +168,9 @@ def _name(notice: Notice) -> str:
 
 def _false_table(false: Sequence[Notice]) -> str:
     if not false:
-        return "None: everything that was told is about a breakage above.\n"
+        return "None: every notification is about a breakage above.\n"
     rows = [(f"{n.heard:.1f}", n.route or "-", NAMES[n.receiver], _name(n), _plain(n.summary)) for n in false]
-    return _table(("day", "route", "told", "alert", "text"), rows)
+    return _table(("day", "route", "as", "alert", "text"), rows)
 
 
 def _plain(summary: str) -> str:
@@ -188,7 +189,7 @@ def _route(record: Record, route: str) -> str:
         for notice in record.notices
         if notice.route == route
     ]
-    heard = "\n".join(said) if said else "Nobody was told anything."
+    heard = "\n".join(said) if said else "Nobody was notified."
     return (
         f"## {route}\n\n{SOURCES[route]}; {record.answers[route]:,} answers.\n\n"
         f"![Level, alarms, tickets and pages of {route}](month_{route}.svg)\n\n{heard}\n"

@@ -62,7 +62,7 @@ CHANGES = (
     Change(6.0, "release 2.0", "halueval", event="release"),
     Change(7.0, "a prompt in German", "halueval", Breakage.OTHER_LANGUAGE, 1.0, 12, PAGE, _TRAFFIC, event="release"),
     Change(9.0, "one cached answer to all", "attribution", Breakage.REPEATED, 0.9, 12, PAGE, _TRAFFIC),
-    Change(10.0, "the index is built anew", "mtrag", event="index"),
+    Change(10.0, "the index is rebuilt", "mtrag", event="index"),
     Change(11.0, "a filter refuses a fifth", "clapnq", Breakage.ABSTENTION, 0.2, 72, TICKET, _TRAFFIC),
     Change(13.0, "a few inventions", "mtrag", Breakage.INVENTION, 0.15, 120, PAGE, _QUALITY, "generation"),
     Change(15.0, "every question is refused", "expertqa", Breakage.ABSTENTION, 1.0, 8, PAGE, _TRAFFIC, event="release"),

@@ -9,6 +9,7 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
+from house.test_words import banned
 from support.oncall_real import SETS
 from support.promtool import promtool
 
@@ -68,9 +69,13 @@ def test_the_page_says_who_was_told_of_what_and_when(tmp_path: Path) -> None:
     """From a record that was kept; charts are SVG."""
     a_record(DRIFT).write(tmp_path / "record.json")
     files = page.files(read(tmp_path / "record.json"))
-    assert "**1 of 1 breakages that must be told were told; 0 false pages, 0 false tickets" in files["month.md"]
+    assert (
+        "**1 of 1 breakages that must be notified of were notified of; 0 false pages, 0 false tickets"
+        in files["month.md"]
+    )
     assert "| page | QualityDrift | 4.8 h, 2 | generation | +2 h |" in files["month.md"]
     assert "UTC" not in files["month.md"]
+    assert banned(files["month.md"]) == []
     chart = ET.fromstring(files["month_clapnq.svg"])  # noqa: S314 - our own
     assert "QualityDrift: generation" in "".join(chart.itertext())
 
