@@ -254,8 +254,10 @@ class _Player:
         end = self._began + now * self._day_seconds
         figures = (("faithfulness", "yes"), ("faithfulness", "no"), ("context_precision", "no"))
         places = f'route="{route}",judge="{JUDGE}",window="1h",corrected='
-        bands = [self._band(f"ragwatch_{name}_ratio%s{{{places}'{how}'}}", end) for name, how in figures]
-        return Course(*bands, self._alarms(route, end))
+        level, read, precision = (
+            self._band(f"ragwatch_{name}_ratio%s{{{places}'{how}'}}", end) for name, how in figures
+        )
+        return Course(level, read, precision, self._alarms(route, end))
 
     def _band(self, series: str, end: float) -> list[list[float]]:
         """Value, low and high of a figure with an interval, every two hours."""
@@ -271,7 +273,7 @@ class _Player:
 
     def _alarms(self, route: str, end: float) -> dict[str, list[list[float]]]:
         """Times in which a detector's alarm was active, with the largest change of its figure."""
-        alarms: dict[str, list[list[float]]] = {}
+        alarms: dict[str, list[tuple[float, float, float]]] = {}
         for prefix, label in (("ragwatch_drift", "quantity"), ("ragwatch_traffic_drift", "signal")):
             moved = {
                 one["metric"][label]: {at: float(value) for at, value in one["values"]}

@@ -104,5 +104,6 @@ def compressed(rules: str, hour: float = HOUR) -> str:
     text = re.sub(rf"\boffset {_ONE}", lambda m: f"offset {_shorter(m[1], m[2], _LEAST_RANGE)}", text)
     text = re.sub(r"time\(\) - (\d+)", lambda m: f"time() - {float(m[1]) / factor:g}", text)
     for key, least in (("for", 0.0), ("keep_firing_for", _LEAST_KEPT), ("interval", _LEAST_STEP)):
-        text = re.sub(rf'\b{key}: "{_ONE}"', lambda m, k=key, low=least: f'{k}: "{_shorter(m[1], m[2], low)}"', text)
+        for number, unit in set(re.findall(rf'\b{key}: "{_ONE}"', text)):
+            text = re.sub(rf'\b{key}: "{number}{unit}"', f'{key}: "{_shorter(number, unit, least)}"', text)
     return text
