@@ -40,9 +40,9 @@ _METHOD = """## How it is made
 - Each route gives about {rate:g} answers an hour, by day nine times as many as by night. Its baselines were learnt from
   {learnt:,} answers before the first day. By default a baseline takes 2,000 scores, or 5,000 requests for signals of
   traffic.
-- Levels are those of the newest minute of the daemon, which is {level:.0f} hours of the month: it sums up by the
-  minute. Nobody has labelled an answer. So the level rests on what is known of the judge's error elsewhere, and its
-  interval is wide.
+- Blue and green lines are the recorded means of six hours. The dashed line, and its grey interval, is the level of two
+  minutes of the daemon, which sums up by the minute: {level:.0f} hours. Alerts on levels see one minute, not an hour.
+  Nobody has labelled an answer, so the level rests on what is known of the judge's error elsewhere.
 - Silence of a route is learnt by the minute and cannot be played at this speed; `make slow` plays it.
 - An alert belongs to a breakage if it came while this lasted, or within {after:g} hours after it; any other is false.
 - The answers depend on the seed only. When somebody is notified also depends on the machine: by an hour or two.
@@ -88,7 +88,7 @@ def text(record: Record) -> str:
             factor=3600.0 / record.hour,
             rate=RATE,
             learnt=LEARNT,
-            level=60.0 / record.hour,
+            level=120.0 / record.hour,
             after=AFTER,
         ),
     ]

@@ -50,12 +50,12 @@ def month(path: Path, routes: Sequence[str], days: float, hour: float, seed: int
 
 
 def configuration(routes: Sequence[str], hour: float) -> dict[str, str]:
-    """Sections of the configuration: the defaults, with false alarms of a month and levels of the newest minute."""
+    """Sections of the configuration: the defaults, with false alarms of a month and levels of one and two minutes."""
     often = f"false_alarm_every: {30 * 24 * hour:g}s"
     return {
         "routes": json.dumps(list(routes)),
         "judges": f"[{{name: {JUDGE}, kind: lexical}}]",
-        "estimates": "{windows: {15m: 60, 1h: 60}, every: 500ms}",
+        "estimates": "{windows: {15m: 60, 1h: 60, 1d: 120}, every: 500ms}",
         "drift": (
             f"{{reference: {LEARNT - 50}, reference_time: 10ms, {often}, "
             f"traffic: {{requests: {LEARNT - 50}, reference: 10ms, {often}}}}}"
@@ -252,18 +252,23 @@ class _Player:
 
     def _course(self, route: str, now: float) -> Course:
         end = self._began + now * self._day_seconds
-        figures = (("faithfulness", "yes"), ("faithfulness", "no"), ("context_precision", "no"))
-        places = f'route="{route}",judge="{JUDGE}",window="1h",corrected='
-        level, read, precision = (
-            self._band(f"ragwatch_{name}_ratio%s{{{places}'{how}'}}", end) for name, how in figures
+        level = f'ragwatch_faithfulness_ratio%s{{route="{route}",judge="{JUDGE}",window="1d",corrected="yes"}}'
+        read, precision = (
+            f'route:ragwatch_quality:%s6h{{route="{route}",judge="{JUDGE}",quantity="{name}"}}'
+            for name in ("faithfulness", "context_precision")
         )
-        return Course(level, read, precision, self._alarms(route, end))
+        return Course(
+            self._band([level % part for part in ("", "_low", "_high")], end),
+            self._band([read % part for part in ("mean", "low", "high")], end),
+            self._band([precision % part for part in ("mean", "low", "high")], end),
+            self._alarms(route, end),
+        )
 
-    def _band(self, series: str, end: float) -> list[list[float]]:
+    def _band(self, series: Sequence[str], end: float) -> list[list[float]]:
         """Value, low and high of a figure with an interval, every two hours."""
         found: list[dict[float, str]] = []
-        for part in ("", "_low", "_high"):
-            shown = self._stage.over(series % part, self._began, end, 2 * self._hour)
+        for one in series:
+            shown = self._stage.over(one, self._began, end, 2 * self._hour)
             found.append(dict(shown[0]["values"]) if shown else {})
         return [
             [round(self._day(at), 4), *(round(float(values[at]), 4) for values in found)]
