@@ -120,8 +120,8 @@ class _Player:
             self._append([(route, None) for route in self._routes])  # a silent source would be told
             time.sleep(1.0)
         judged = len(self._routes) * LEARNT / (time.time() - begin)
-        needed = 1.8 * RATE * len(self._routes) / self._hour
-        print(f"judged {judged:.0f} answers a second; the day of the month needs {needed:.0f}", flush=True)
+        needed = 1.4 * RATE * len(self._routes) / self._hour
+        print(f"judged {judged:.0f} answers a second; the month needs {needed:.0f}", flush=True)
         if judged < needed:
             raise SystemExit(f"the machine is too slow or busy: --hour {math.ceil(1.2 * self._hour * needed / judged)}")
 

@@ -14,7 +14,7 @@ HOUR = 2.0
 """Seconds that an hour of the month lasts; a busy machine needs more."""
 DAYS = 30.0
 ROUTES = ("clapnq", "mtrag", "expertqa", "halueval", "attribution")
-RATE = 12.0
+RATE = 8.0
 """Answers of each route an hour, on average over a day."""
 LEARNT = 1000
 """Answers of each route that are written before the month begins: baselines are learnt from them."""
@@ -63,8 +63,8 @@ CHANGES = (
     Change(7.0, "a prompt in German", "halueval", Breakage.OTHER_LANGUAGE, 1.0, 12, PAGE, _TRAFFIC, event="release"),
     Change(9.0, "one cached answer to all", "attribution", Breakage.REPEATED, 0.9, 12, PAGE, _TRAFFIC),
     Change(10.0, "the index is rebuilt", "mtrag", event="index"),
-    Change(11.0, "a filter refuses a fifth", "clapnq", Breakage.ABSTENTION, 0.2, 72, TICKET, _TRAFFIC),
-    Change(13.0, "a few inventions", "mtrag", Breakage.INVENTION, 0.15, 120, PAGE, _QUALITY, "generation"),
+    Change(11.0, "a filter refuses a fifth", "clapnq", Breakage.ABSTENTION, 0.2, 120, TICKET, _TRAFFIC),
+    Change(13.0, "a few inventions", "mtrag", Breakage.INVENTION, 0.15, 168, PAGE, _QUALITY, "generation"),
     Change(15.0, "every question is refused", "expertqa", Breakage.ABSTENTION, 1.0, 8, PAGE, _TRAFFIC, event="release"),
     Change(16.0, "chunks of 18 characters", "halueval", Breakage.CUT, 0.5, 24, PAGE, _QUALITY, event="index"),
     Change(18.0, "the retriever finds nothing at times", "attribution", Breakage.EMPTY, 0.2, 72, TICKET, _TRAFFIC),
