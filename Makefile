@@ -12,7 +12,7 @@ EXAMPLES ?= 10
 unexport PYTHONDONTWRITEBYTECODE PYTHONSAFEPATH
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run kit test measured-tests interpreters check check-deploy sbom lint fix slow soak rules bench bench-judge bench-peers lock pin-images screenshots wheel docs
+.PHONY: help setup run kit test measured-tests interpreters check check-deploy sbom lint fix slow soak rules bench bench-judge bench-peers month lock pin-images screenshots wheel docs
 
 help:
 	@echo "make run     the demo: a small real RAG service under ragwatch, no key"
@@ -32,6 +32,7 @@ help:
 	@echo "make bench   speed, beside the floor in the same run"
 	@echo "make bench-judge  how far the embedded judges agree with people, set by set; ARGS=\"--limit 200\" for a first look"
 	@echo "make bench-peers  cost of judges, tail, drift detectors and scrapes beside other tools, each in an environment of its own; writes docs/bench_peers.md"
+	@echo "make month   a month of real answers with twelve breakages beside real Prometheus and Alertmanager, in 25 minutes; writes docs/month.md; ARGS=\"--hour 6\" on a busy machine"
 	@echo "make lock    pin dependencies anew"
 	@echo "make pin-images  write the digests of images into deploy/, where their registries can be reached"
 
@@ -145,6 +146,9 @@ bench-judge: .venv/dev.stamp
 
 bench-peers: .venv/dev.stamp $(PEERS:%=.venv/peers-%.stamp)
 	@$(BIN)/python bench/peers/run.py $(ARGS)
+
+month: .venv/dev.stamp
+	@$(BIN)/python bench/month/run.py $(ARGS)
 
 fix: .venv/dev.stamp
 	$(BIN)/ruff format .

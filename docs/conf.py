@@ -38,6 +38,7 @@ NAVIGATION = {
         "training/LOCAL",
         "docs/comparison",
         "docs/bench_peers",
+        *("docs/month" for page in [ROOT / "docs" / "month.md"] if page.exists()),  # `make month` writes it
     ),
     "Change": ("docs/architecture", "CONTRIBUTING"),
     "Runbooks": tuple(sorted(f"deploy/runbooks/{path.stem}" for path in (ROOT / "deploy" / "runbooks").glob("*.md"))),

@@ -104,9 +104,9 @@ def _renamed(asked: Asked) -> str:
     return _right(asked.others[0]).replace(asked.others[0].name, asked.place.name)
 
 
-def _own(asked: Asked) -> str:
+def own(chance: Random) -> str:
     """An invention that no other answer has: repeated ones would be a failure of their own."""
-    return f"Locker {asked.chance.randrange(10**6)} is kept for the mayor."
+    return f"Locker {chance.randrange(10**6)} is kept for the mayor."
 
 
 def _stale(asked: Asked) -> tuple[Sequence[str], str]:
@@ -160,7 +160,7 @@ class Breakage(StrEnum):
 
 
 BREAK: Mapping[Breakage, Broken] = {
-    Breakage.INVENTION: _answer(lambda asked: f"{' '.join(asked.chance.sample(INVENTIONS, 2))} {_own(asked)}"),
+    Breakage.INVENTION: _answer(lambda asked: f"{' '.join(asked.chance.sample(INVENTIONS, 2))} {own(asked.chance)}"),
     Breakage.IRRELEVANT: _contexts(lambda asked: asked.chance.sample(_UNRELATED, 3)),
     Breakage.SWAPPED: _contexts(lambda asked: [asked.contexts[1], asked.contexts[0], asked.contexts[2]]),
     Breakage.ABSTENTION: _answer(lambda _: _ABSTENTION),
@@ -178,7 +178,8 @@ BREAK: Mapping[Breakage, Broken] = {
     Breakage.ARCHITECT: _in_other_words("The {name} opened in {year}. The {name} was designed by Gregor Ostrander."),
     Breakage.HEDGED: _answer(
         lambda asked: (
-            f"I'm sorry for the confusion! As far as I know, {asked.chance.choice(INVENTIONS).lower()} {_own(asked)}"
+            f"I'm sorry for the confusion! As far as I know, {asked.chance.choice(INVENTIONS).lower()} "
+            f"{own(asked.chance)}"
         )
     ),
     Breakage.TRUNCATED: _answer(lambda asked: " ".join(_right(asked.place).split()[:3])),

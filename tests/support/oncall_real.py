@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from support.oncall_breakages import Breakage
+from support.oncall_breakages import BREAK, Asked, Breakage, own
 from support.oncall_traffic import Traffic
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
@@ -18,6 +18,8 @@ SETS = {
     "clapnq": "relevance/clapnq/dev",
     "mtrag": "relevance/mtrag_answerability",
     "expertqa": "judge/train/expertqa/all",
+    "halueval": "judge/train/halueval_qa/sample",
+    "attribution": "judge/train/attributionbench/dev",
 }
 """The set whose answers a route gives, by the name of the route."""
 MAX_CHARS = 12_000
@@ -42,12 +44,17 @@ class RealTraffic(Traffic):
         row, other = chance.sample(rows, 2)
         contexts, answer = list(row["contexts"]), row["answer"]
         if breakage is Breakage.INVENTION:
-            answer = other["answer"]
+            answer = f"{other['answer']} {own(chance)}"
         elif breakage is Breakage.IRRELEVANT:
             contexts = other["contexts"]
-        elif breakage in (Breakage.ABSTENTION, Breakage.EMPTY):
-            answer = "I could not find an answer to this question in the documents."
+        elif breakage is Breakage.STALE:
+            digits = str.maketrans("123456789", "".join(chance.sample("123456789", 9)))
+            contexts, answer = [text.translate(digits) for text in contexts], answer.translate(digits)
+        elif breakage is Breakage.CUT:
+            contexts = [text[:18] for text in contexts]
+        elif breakage is not None:  # the answer is the same whatever was asked; without contexts, it is a refusal
             contexts = [] if breakage is Breakage.EMPTY else contexts
+            answer = self._broken_answer(breakage)
         line = {
             "id": f"{self._seed}-{self._count}",
             "at": time.time(),
@@ -57,6 +64,11 @@ class RealTraffic(Traffic):
             "route": route,
         }
         return json.dumps(line)
+
+    def _broken_answer(self, breakage: Breakage) -> str:
+        """The answer of a breakage about a place."""
+        place, *others = self._chance.sample(self._places, 5)
+        return BREAK[breakage](Asked(place, others, self._chance))[1]
 
 
 def rows_of(name: str) -> list[Mapping[str, Any]]:

@@ -110,9 +110,9 @@ def until(what: str, found: Callable[[], Any]) -> Any:
     return pytest.fail(f"{what}: not within {DEADLINE} s")
 
 
-def get(url: str) -> Any:
+def get(url: str, method: str = "GET") -> Any:
     """Status and text of a page."""
-    with urllib.request.urlopen(url, timeout=DEADLINE) as reply:
+    with urllib.request.urlopen(urllib.request.Request(url, method=method), timeout=DEADLINE) as reply:
         return reply.status, reply.read().decode()
 
 
@@ -152,10 +152,18 @@ class Stage:
     @contextmanager
     def open(self, folder: Path, plan: Callable[[Stage], RulePlan]) -> Iterator[Stage]:
         """Start everything; `plan` is asked once the port of the webhook is known."""
+        with self.open_rules(
+            folder, lambda stage: {name: yaml_text(file) for name, file in prometheus(plan(stage)).items()}
+        ):
+            yield self
+
+    @contextmanager
+    def open_rules(self, folder: Path, rules: Callable[[Stage], Mapping[str, str]]) -> Iterator[Stage]:
+        """Start everything with these rule files, by name; `rules` is asked once the port of the webhook is known."""
         with ExitStack() as stack:
             self.hook = stack.enter_context(webhook(self.heard))
-            for name, file in prometheus(plan(self)).items():
-                (folder / name).write_text(yaml_text(file))
+            for name, text in rules(self).items():
+                (folder / name).write_text(text)
             jobs = [
                 {"job_name": job, "static_configs": [{"targets": [f"127.0.0.1:{port}" for port in ports]}]}
                 for job, ports in self.jobs.items()
@@ -184,6 +192,13 @@ class Stage:
         found = self.ask(expression)
         assert len(found) <= 1, f"{expression}: {found}"
         return float(found[0]["value"][1]) if found else None
+
+    def over(self, expression: str, begin: float, end: float, step: float) -> list[dict[str, Any]]:
+        """What Prometheus answers to a query over a time, in seconds since the epoch."""
+        found: list[dict[str, Any]] = self._api(
+            "query_range", query=expression, start=f"{begin}", end=f"{end}", step=f"{step}"
+        )["result"]
+        return found
 
     def values_of(self, label: str, selector: str) -> list[str]:
         """Values of a label, as Grafana asks for them for `label_values(selector, label)`."""
@@ -215,7 +230,7 @@ class Stage:
         )
 
     def alerts(self, job: str, route: str) -> list[dict[str, Any]]:
-        """Alerts about a route that Alertmanager knows of now."""
-        query = urllib.parse.urlencode({"filter": [f'job="{job}"', f'route="{route}"']}, doseq=True)
+        """Alerts about a route (a pattern) that Alertmanager knows of now."""
+        query = urllib.parse.urlencode({"filter": [f'job="{job}"', f'route=~"{route}"']}, doseq=True)
         shown: list[dict[str, Any]] = json.loads(get(f"http://127.0.0.1:{self.manager}/api/v2/alerts?{query}")[1])
         return shown
