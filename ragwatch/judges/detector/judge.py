@@ -45,7 +45,7 @@ class Options(lexical.Options):
         0.8, description="Probability at which a claim that is not supported counts as contradicted (family `nli`)."
     )
     max_pairs: int = Field(
-        64, ge=1, description="Inputs that the model reads of one sample at most; the rest is left to words."
+        64, ge=1, description="Inputs that the model reads of one sample at most; the lexical judge rules on the rest."
     )
     max_seconds: Annotated[float, Field(gt=0.0, le=3600.0)] = Field(
         120.0, description="A sample that takes more CPU seconds to read, the model's own included, is left unjudged."

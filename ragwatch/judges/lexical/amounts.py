@@ -12,49 +12,37 @@ What a claim is held to are its numbers that a source would have to state: not l
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
 
-from ragwatch.judges.claims.limits import Check, unlimited
-from ragwatch.judges.claims.words import fold, term, terms
-from ragwatch.judges.lexical.implied_amounts import MAX_DIGITS, implied_amounts
+from ragwatch.judges.claims.words import fold
+from ragwatch.judges.lexical.implied_amounts import MAX_DIGITS
 from ragwatch.judges.lexical.number_words import (
     APPROXIMATE,
     COUNTED_UNITS,
     FAHRENHEIT,
     MEASURED,
-    MONTHS,
     ORDINALS,
     SCALES,
-    SHORT_MONTHS,
     SMALL,
     SUFFIXES,
     TENS,
     UNITS,
-    month_name,
 )
 
 _COUNTED = 12  # people count listed things up to this
 _BEFORE = 3  # tokens before a number that may say that it is approximate
 _CURRENCIES = frozenset("$€£¥₹")
 
-_TOKEN = re.compile(
+TOKEN = re.compile(
     r"(?<!\d)\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\d,])|(?<!\d)\d{1,3}(?:[ \u00a0\u202f]\d{3}){2,}(?!\d)|\d+(?:[.,]\d+)*"
     r"|[^\W\d_]+|[%$€£¥₹‰]"
 )
-_CHECKED_AFTER = 256  # numbers
-_MAX_VALUES = 2_000  # with more different numbers in the sources, only equal ones are looked for
-_NEAR = 0.1
-_CONVERTED = 0.01
-_MOST_CONVERTED = 0.05  # however few digits a converted number has
-_DEGREE = 0.6  # Celsius, of a converted temperature
 _DEGREES = re.compile(r" ?(?:°|º| degrees?) ?(?P<scale>celsius|centigrade|fahrenheit|[cf])\b")
 _INSIDE_NAME = re.compile(r"[^\W\d_][-_.]?$")
-_DIGITS = re.compile(r"\d+")
 _NUMBER = re.compile(rf"\d|\b(?:{'|'.join((*SMALL, *ORDINALS))})\b")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _MARKS = re.compile(
@@ -124,7 +112,8 @@ class Amount:
         return self.kind not in (Kind.NAME, Kind.COUNT) and self.value not in (0, 1)
 
 
-def _key(value: float) -> str:
+def number_text(value: float) -> str:
+    """A number in digits, the same for equal numbers."""
     return str(int(value)) if value == int(value) else f"{value:.10g}"
 
 
@@ -160,7 +149,7 @@ def amounts(text: str) -> tuple[Amount, ...]:
     [['5', 'mass:5000'], ['3000000', 'money:3000000']]
     """
     folded = fold(text)
-    return tuple(_amounts(_blanked(folded))) if _NUMBER.search(folded) else ()
+    return tuple(amounts_in(_blanked(folded))) if _NUMBER.search(folded) else ()
 
 
 def _blanked(text: str) -> str:
@@ -169,8 +158,9 @@ def _blanked(text: str) -> str:
     return text
 
 
-def _amounts(text: str) -> Iterator[Amount]:
-    tokens = list(_TOKEN.finditer(text))
+def amounts_in(text: str) -> Iterator[Amount]:
+    """Yield the numbers of a folded text in which marks and list numbers count as numbers."""
+    tokens = list(TOKEN.finditer(text))
     position = 0
     while position < len(tokens):
         token = tokens[position].group()
@@ -262,14 +252,14 @@ def _amount(text: str, tokens: Sequence[re.Match[str]], digits: _Digits) -> tupl
     keys, measure = _keys(digits, value, unit), None
     if known:
         in_base = (values[0] if known == UNITS.get(suffix) else value) * known[1]
-        keys.add(f"{known[0]}:{_key(in_base)}")
+        keys.add(f"{known[0]}:{number_text(in_base)}")
         measure = Measure(*known, in_base) if known[0] in MEASURED else None
     elif (heat := _DEGREES.match(text, tokens[after - 1].end())) is not None:
         is_fahrenheit = FAHRENHEIT[heat["scale"]]
         measure = Measure(
             "temperature", 5 / 9 if is_fahrenheit else 1.0, (value - 32) * 5 / 9 if is_fahrenheit else value
         )
-        keys.add(f"temperature:{_key(round(measure.value, 1))}")
+        keys.add(f"temperature:{number_text(round(measure.value, 1))}")
         while after < len(tokens) and tokens[after].end() <= heat.end():
             after += 1
     nearby = {token.group() for token in tokens[max(0, first - _BEFORE) : first]}
@@ -289,10 +279,10 @@ def _amount(text: str, tokens: Sequence[re.Match[str]], digits: _Digits) -> tupl
 
 def _keys(digits: _Digits, value: float, unit: str) -> set[str]:
     if digits.suffix == "s":  # 1990s
-        return {f"{_key(value)}s"}
+        return {f"{number_text(value)}s"}
     if unit == "century":
-        return {f"century:{_key(value)}"}
-    return {_key(value), *(_key(number * digits.scale) for number in digits.values)}
+        return {f"century:{number_text(value)}"}
+    return {number_text(value), *(number_text(number * digits.scale) for number in digits.values)}
 
 
 def _kind(digits: _Digits, token: str, value: float, *, has_unit: bool) -> Kind:
@@ -305,134 +295,3 @@ def _kind(digits: _Digits, token: str, value: float, *, has_unit: bool) -> Kind:
     if token.isdigit() and len(token) == len("2000") and "1000" <= token <= "2100":
         return Kind.YEAR
     return Kind.COUNT if value <= _COUNTED and value == int(value) else Kind.QUANTITY
-
-
-@dataclass(frozen=True, slots=True)
-class StatedAmounts:
-    """Numbers that sources state, or that follow from what they state.
-
-    Attributes:
-        forms: By each key of a number, how a source writes it.
-        values: Values of the numbers that are no years.
-        measures: How a source writes each quantity that people convert.
-        years: The years.
-    """
-
-    forms: Mapping[str, str]
-    values: frozenset[float]
-    measures: Mapping[Measure, str]
-    years: frozenset[int]
-
-    def holds(self, amount: Amount) -> bool:
-        """Whether a number is stated as it stands, rounded, in another unit, or as a distance of years."""
-        if not amount.keys.isdisjoint(self.forms):
-            return True
-        if amount.years and any(year + amount.value in self.years for year in self.years):
-            return True
-        if amount.kind is Kind.YEAR or len(self.values) > _MAX_VALUES:
-            return False
-        return any(_is_rounded(amount, value) for value in self.values) or self.converted(amount) is not None
-
-    def converted(self, amount: Amount) -> str | None:
-        """How a source writes a quantity that the amount has in another unit; None for none."""
-        if amount.measure is None or len(self.measures) > _MAX_VALUES:
-            return None
-        return next((written for other, written in self.measures.items() if _is_converted(amount, other)), None)
-
-
-def _is_rounded(amount: Amount, value: float) -> bool:
-    """Whether a number is a value rounded to its own digits; one that is said to be approximate is within a tenth."""
-    if amount.approximate:
-        return abs(amount.value - value) <= _NEAR * value
-    digits = _digits(amount.value)
-    return digits > 1 and float(f"{value:.{digits}g}") == amount.value
-
-
-def _digits(value: float) -> int:
-    return len(_key(value).replace(".", "").strip("0"))
-
-
-def _is_converted(amount: Amount, source: Measure) -> bool:
-    """Whether a quantity is that of a source in another unit, within its own digits.
-
-    >>> five_km = Measure("length", 1000.0, 5000.0)
-    >>> [_is_converted(amounts(text)[0], five_km) for text in ("3.1 miles", "4 miles", "5.1 km")]
-    [True, False, False]
-    """
-    own = amount.measure
-    if own is None or (own.base, own.unit == source.unit) != (source.base, False):
-        return False
-    gap = abs(own.value - source.value)
-    if own.base == "temperature":
-        return gap <= _DEGREE
-    by_digits = min(_MOST_CONVERTED, 0.5 * 10.0 ** -(_digits(amount.value) - 1))
-    return gap <= max(_CONVERTED, _NEAR if amount.approximate else by_digits) * source.value
-
-
-def stated(text: str, check: Check = unlimited) -> StatedAmounts:
-    """The numbers that a source states, or that follow from what it states; `check` is called after every few.
-
-    >>> forms = stated("In 1971 half of 3,482,113 people were there, on 2024-01-02.").forms
-    >>> [key in forms for key in ("1971", "1970s", "50", "january", "1970")]
-    [True, True, True, True, False]
-    """
-    folded = fold(text)
-    forms: dict[str, str] = {}
-    years: set[int] = set()
-    values: set[float] = set()
-    measures: dict[Measure, str] = {}
-    for index, amount in enumerate(_amounts(folded)):
-        if index % _CHECKED_AFTER == 0:
-            check()
-        written = folded[amount.start : amount.end]
-        for key in amount.keys:
-            forms.setdefault(key, written)
-        if amount.kind in (Kind.YEAR, Kind.DECADE):
-            years.add(int(amount.value))
-        else:
-            values.add(amount.value)
-        if amount.measure:
-            measures.setdefault(amount.measure, written)
-    return StatedAmounts({**implied_amounts(folded, years), **forms}, frozenset(values), measures, frozenset(years))
-
-
-def months_of(text: str) -> dict[str, str]:
-    """Months of the dates of a text, by their English names, as they are written: a month next to a number.
-
-    >>> months_of("on 5 Jan 2024; it may rain in March")
-    {'january': 'jan'}
-    """
-    tokens = _TOKEN.findall(fold(text)) if _DIGITS.search(text) else []
-    kept: dict[str, str] = {}
-    for place, token in enumerate(tokens):
-        month = MONTHS.get(token) or SHORT_MONTHS.get(token)
-        around: Iterable[str] = (*tokens[max(0, place - 1) : place], *tokens[place + 1 : place + 2])
-        if month and any(neighbour[0].isdigit() for neighbour in around):
-            kept[month_name(month)] = token
-    return kept
-
-
-def rewritten(text: str, sources: StatedAmounts, held: AbstractSet[str]) -> str:
-    """A claim with its numbers and months as a source writes them, where the source writes them otherwise.
-
-    >>> rewritten("The bag weighs 5 kg (11 lb).", stated("It is 5,000 g."), frozenset())
-    'The bag weighs 5,000 g (5,000 g).'
-    """
-    folded = fold(text)
-    if len(folded) != len(text):
-        return text
-    parts, position = [], 0
-    for amount in _amounts(_blanked(folded)):
-        own = frozenset(terms(folded[amount.start : amount.end]))
-        if own <= held or amount.start < position:
-            continue
-        keys = sorted(amount.keys, key=lambda key: (":" not in key, key))
-        form = next((sources.forms[key] for key in keys if key in sources.forms), sources.converted(amount))
-        if form is not None:
-            parts += [text[position : amount.start], form]
-            position = amount.end
-    changed = "".join((*parts, text[position:]))
-    for month, word in months_of(text).items():
-        if month in sources.forms and term(word) not in held:
-            changed = re.sub(rf"\b{word}\b", sources.forms[month], changed, flags=re.IGNORECASE)
-    return changed

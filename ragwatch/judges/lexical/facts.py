@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 from ragwatch.judges.claims.limits import Check, unlimited
 from ragwatch.judges.claims.words import fold, term, terms
-from ragwatch.judges.lexical.amounts import Kind, StatedAmounts, amounts, months_of, rewritten, stated
+from ragwatch.judges.lexical.amounts import Kind, amounts
 from ragwatch.judges.lexical.names import missing, names_of, prefixes_of
+from ragwatch.judges.lexical.stated_amounts import StatedAmounts, months_of, rewritten, stated
 from ragwatch.judges.lexical.tables import FittedTables
 
 WEIGHTS = (4.0, 0.5, 1.5, 0.5)

@@ -42,7 +42,8 @@ class Options(lexical.Options):
         None, description="Folder of another model of `training/`; null for the one in the package `ragwatch-reader`."
     )
     max_pairs: Annotated[int, Field(ge=1)] = Field(
-        256, description="Pairs of a claim and evidence that the model reads of one sample; the rest is left to words."
+        256,
+        description="Pairs of a claim and evidence that the model reads of one sample; words decide the rest.",
     )
     max_seconds: Annotated[float, Field(gt=0.0, le=3600.0)] = Field(
         2.0,

@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 
 from ragwatch.core.sample import Context, Sample
 from ragwatch.judges.claims.claims import claims_of
-from ragwatch.judges.lexical.amounts import amounts, stated
+from ragwatch.judges.lexical.amounts import amounts
 from ragwatch.judges.lexical.facts import MissingFacts, lowered
 from ragwatch.judges.lexical.reader import Thresholds, read
+from ragwatch.judges.lexical.stated_amounts import stated
 from ragwatch.judges.lexical.tables import shipped
 
 FOUNDED = "The company was founded in Bern in 1971 by Anna Keller."

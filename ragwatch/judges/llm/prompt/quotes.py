@@ -14,7 +14,8 @@ from collections.abc import Sequence
 from html import unescape as character_of
 
 from ragwatch.judges.claims.words import terms
-from ragwatch.judges.lexical.amounts import amounts, stated
+from ragwatch.judges.lexical.amounts import amounts
+from ragwatch.judges.lexical.stated_amounts import stated
 from ragwatch.judges.llm.escaping import INVISIBLE, MARK, unescape
 
 GAP = " ¶ "
