@@ -163,7 +163,7 @@ pin-images: .venv/dev.stamp
 
 # Needs uv, which the lock itself does not: pip installs what is locked.
 COMPILE := uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url
-EXTRAS := --extra encryption --extra grpc --extra kafka --extra nats --extra postgres --extra redis --extra sqs --extra zstd
+EXTRAS := --extra encryption --extra grpc --extra kafka --extra mcp --extra nats --extra postgres --extra redis --extra sqs --extra zstd
 
 lock:
 	$(COMPILE) $(EXTRAS) pyproject.toml tools/build.in -o requirements/run.lock

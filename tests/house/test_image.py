@@ -44,3 +44,10 @@ def test_sqlite_may_sort_in_the_state_directory() -> None:
     volume = re.search(r"(?m)^VOLUME (\S+)$", DOCKERFILE)
     assert volume is not None
     assert f"SQLITE_TMPDIR={volume[1]}" in DOCKERFILE
+
+
+def test_the_image_has_what_a_wheel_has() -> None:
+    """The hook of the build, and the documents that it puts into the wheel, are copied before the package is built."""
+    copied = re.findall(r"(?m)^COPY (\S+) ", DOCKERFILE)
+    hook = (ROOT / "tools" / "manual_page.py").read_text(encoding="utf-8")
+    assert {"tools/manual_page.py", *re.findall(r'"((?:docs|deploy)/[^"]+)":', hook)} <= set(copied)
