@@ -43,7 +43,9 @@ class Options(lexical.Options):
     )
     max_pairs: Annotated[int, Field(ge=1)] = Field(
         256,
-        description="Pairs of a claim and evidence that the model reads of one sample; words decide the rest.",
+        description=(
+            "Pairs of a claim and evidence that the model reads of one sample; the lexical judge rules on the rest."
+        ),
     )
     max_seconds: Annotated[float, Field(gt=0.0, le=3600.0)] = Field(
         2.0,
