@@ -76,6 +76,7 @@ class FoundContext(TypedDict):
     id: str
     text: str
     score: float
+    updated_at: str
 
 
 class Truth(NamedTuple):
@@ -99,6 +100,10 @@ class Reply(TypedDict):
     trace_id: str
 
 
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
 class RagService:
     """A small RAG service over the docstrings of Python.
 
@@ -114,6 +119,7 @@ class RagService:
     def __init__(self, log_path: Path, max_log_bytes: int = MAX_BYTES, *, chunk_words: int = CHUNK_WORDS) -> None:
         self.passages = read_corpus(chunk_words)
         self.index = PassageIndex(self.passages)
+        self._indexed_at = _now()
         self._answerer = Answerer(self.passages)
         self._log = RequestLog(log_path, max_log_bytes)
         self._breakage: Breakage | None = None
@@ -151,7 +157,9 @@ class RagService:
         hits = self.search(question)
         route = route if route in ROUTES else route_of(question)
         answer, truth = self._answer(question, route, [hit.passage for hit in hits], breakage)
-        contexts: list[FoundContext] = [{"id": hit.id, "text": hit.text, "score": hit.score} for hit in hits]
+        contexts: list[FoundContext] = [
+            {"id": hit.id, "text": hit.text, "score": hit.score, "updated_at": self._indexed_at} for hit in hits
+        ]
         reply: Reply = {
             "id": secrets.token_hex(8),
             "answer": answer,
@@ -165,7 +173,7 @@ class RagService:
         self._log.append(
             {
                 "id": reply["id"],
-                "at": datetime.now(UTC).isoformat(timespec="milliseconds"),
+                "at": _now(),
                 "question": question,
                 "contexts": contexts,
                 "answer": answer,

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from functional.daemon import RagwatchProcess, record, write_config
 from mcp import Client
-from mcp.client.stdio import StdioServerParameters
+from mcp.client.stdio import StdioServerParameters, stdio_client
 from support.assistants import Assistant, asking, words
 from support.oncall_breakages import Breakage
 from support.oncall_replay import LEARNT, QUANTITIES, Scenario, sections
@@ -34,7 +34,8 @@ def streams(address: str, **environment: str) -> Client:
     """A client that starts `ragwatch mcp`, as an assistant does."""
     command = ["-W", "error", "-m", "ragwatch", "mcp", "--url", address]
     kept = {"PYTHONPATH": os.pathsep.join(sys.path)} | environment
-    return Client(StdioServerParameters(command=sys.executable, args=command, env=kept))
+    server = StdioServerParameters(command=sys.executable, args=command, env=kept)
+    return Client(stdio_client(server, errlog=sys.__stderr__ or sys.stderr))
 
 
 @pytest.mark.servers

@@ -51,6 +51,7 @@ NOT_TYPED = {
     "amtool silence": "needs an Alertmanager, see tests/functional/oncall",
     "ragwatch demo": DAEMON,
     "ragwatch run --config ragwatch.yaml": DAEMON,
+    "ragwatch detector fetch": NETWORK,
     "ragwatch status": "asks a daemon that runs",
     "python3 -c 'import csv": "reads a log in CSV that the reader has",
     "python3 -c 'import json,sqlite3": "reads a log in SQLite that the reader has",

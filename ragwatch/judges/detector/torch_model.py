@@ -1,7 +1,7 @@
 """Runs weights with `transformers` and torch, where there is no ONNX graph; on one CPU thread.
 
-The model's own classes of `transformers` are used, and no code of its folder (`trust_remote_code` stays off). HHEM has
-no class there: it is the encoder of FLAN-T5-base with a head, whose first token is read.
+The classes of `transformers` are used, and no code of the folder is run. HHEM has no class there: it is the encoder of
+FLAN-T5-base with a head, whose first token is read.
 """
 
 from __future__ import annotations
