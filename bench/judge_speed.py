@@ -3,13 +3,14 @@
     python bench/judge_speed.py [--answers N] [--weights FOLDER]
 
 An answer has five sentences over five contexts of 150 words, cut from Python's own documentation: two sentences as they
-stand, two shortened, one of a document that was not retrieved. The lexical judge's rate stands beside as the floor.
-Seconds are of CPU time, which a busy machine stretches less than wall time. Without the model nothing runs.
+stand, two shortened, one of a document that was not retrieved. The lexical judge's rate stands beside as the floor. A
+table has both by the length of the answer and the number of passages. Seconds are of CPU time, which a busy machine stretches less than wall time. Without the model nothing runs.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import random
 import statistics
@@ -33,6 +34,7 @@ from ragwatch.telemetry import Telemetry
 
 LEAST_RATE, MOST_P95_MS, MOST_RSS_MB, MOST_LOAD_SECONDS = 8.0, 300.0, 230.0, 1.0
 CONTEXTS, WORDS, SENTENCES = 5, 150, 5
+LENGTHS, PASSAGES = (130, 700, 2000), (3, 10, 20)
 LOAD = (
     "import sys, time; from pathlib import Path; begin = time.perf_counter()\n"
     "from ragwatch.judges.local.judge import Options, build\n"
@@ -46,17 +48,18 @@ LOAD = (
 )
 
 
-def samples(count: int) -> list[Sample]:
-    """Answers over contexts, alike each time."""
+def samples(count: int, chars: int | None = None, passages: int = CONTEXTS) -> list[Sample]:
+    """Answers over so many contexts, alike each time; of five sentences, or cut at so many characters."""
     rng = random.Random(11)
     texts = [each.body for each in read_corpus() if len(each.body.split()) >= 40]
     found = []
     for number in range(count):
-        contexts = [_cut(rng.sample(texts, 12)) for _ in range(CONTEXTS)]
-        said = [rng.choice(_sentences(text)) for text in rng.sample(contexts, SENTENCES - 1)]
+        contexts = [_cut(rng.sample(texts, 12)) for _ in range(passages)]
+        sources = rng.sample(contexts, SENTENCES - 1) if chars is None else rng.choices(contexts, k=1 + chars // 60)
+        said = [rng.choice(_sentences(text)) for text in sources]
         said[2:] = [" ".join(each.rstrip(".").split()[: rng.randint(6, 14)]) + "." for each in said[2:]]
         said.append(rng.choice(_sentences(_cut(rng.sample(texts, 12)))))
-        answer = "\n".join(f"- {each}" for each in said)
+        answer = "\n".join(f"- {each}" for each in said)[:chars]
         question = f"What is to be known of {said[0].split()[0]}?"
         found.append(Sample(f"r{number}", question, tuple(map(Context, contexts)), answer))
     return found
@@ -81,6 +84,15 @@ def rate(judge: LexicalJudge, found: Sequence[Sample]) -> tuple[float, list[floa
         took.append((time.process_time() - start) * 1000.0)
     wall = time.perf_counter() - begin
     return len(found) / (sum(took) / 1000.0), took, sum(took) / 1000.0 / wall
+
+
+def by_length(words: LexicalJudge, reader: LexicalJudge) -> None:
+    """Prints CPU milliseconds of both judges by the length of the answer and the number of passages."""
+    print("characters  passages  lexical ms  local ms  (median of 12 answers)")
+    for chars, passages in itertools.product(LENGTHS, PASSAGES):
+        found = samples(12, chars, passages)
+        by_words, by_reader = (statistics.median(rate(judge, found)[1]) for judge in (words, reader))
+        print(f"{chars:10}  {passages:8}  {by_words:10.1f}  {by_reader:8.1f}")
 
 
 def load_seconds(weights: Path | None) -> float:
@@ -143,7 +155,8 @@ def main() -> None:
         print(f"skipped: {judge.fallback}")
         return
     found = samples(options.answers)
-    floor, _, _ = rate(lexical.build(lexical.Options(), name="words", context=context), found)
+    words = lexical.build(lexical.Options(), name="words", context=context)
+    floor, _, _ = rate(words, found)
     speed, took, share = rate(judge, found)
     p95 = statistics.quantiles(took, n=20)[-1]
     load = load_seconds(options.weights)
@@ -153,6 +166,7 @@ def main() -> None:
     print(f"latency           {statistics.median(took):7.1f} ms  median, p95 {p95:.1f} ms (at most {MOST_P95_MS:g} ms)")
     print(f"load              {load:7.2f} s   (at most {MOST_LOAD_SECONDS:g} s)")
     print(f"daemon            {now:7.1f} MB  resident, {peak:.1f} MB at most (bar {MOST_RSS_MB:g} MB)")
+    by_length(words, judge)
     if speed < LEAST_RATE or p95 > MOST_P95_MS or peak > MOST_RSS_MB or load > MOST_LOAD_SECONDS:
         raise SystemExit("slower or heavier than allowed")
 
