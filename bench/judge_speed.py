@@ -4,7 +4,8 @@
 
 An answer has five sentences over five contexts of 150 words, cut from Python's own documentation: two sentences as they
 stand, two shortened, one of a document that was not retrieved. The lexical judge's rate stands beside as the floor. A
-table has both by the length of the answer and the number of passages. Seconds are of CPU time, which a busy machine stretches less than wall time. Without the model nothing runs.
+table has both by the length of the answer and the number of passages. Seconds are of CPU time, which a busy machine
+stretches less than wall time. Without the model nothing runs.
 """
 
 from __future__ import annotations
