@@ -338,7 +338,14 @@ def indexed_monthly(hour: int, rng: random.Random) -> float:
     return hour / 24.0 % 30.0
 
 
-@pytest.mark.parametrize("ages", [indexed_daily, never_indexed, indexed_monthly])
+@pytest.mark.parametrize(
+    "ages",
+    [
+        pytest.param(indexed_daily, marks=pytest.mark.slow),
+        never_indexed,
+        pytest.param(indexed_monthly, marks=pytest.mark.slow),
+    ],
+)
 def test_documents_may_grow_older_as_time_passes(
     store: SqliteStore, ages: Callable[[int, random.Random], float]
 ) -> None:
