@@ -169,7 +169,8 @@ class _Incident:
         view, _ = changes(asked, self.store, self.scope, now=self.now, seconds=self._seconds())
         rows = [[_words(row["name"]), *_compared(row)] for row in view["rows"]]
         sides = view["sides"]
-        period = f"{_time(sides['start'])} to {_time(sides['after'])}, against {_time(sides['before'])} to"
+        after = min(sides["after"], self.now)
+        period = f"{_time(sides['start'])} to {_time(after)}, against {_time(sides['before'])} to"
         yield f"Judge's mean, {period} {_time(sides['end'])}:"
         head = ["quantity", "before", "since", "change", "n before", "n since", "conclusion"]
         yield table(head, rows) if rows else f"{UNKNOWN.capitalize()}: no answer of either time is judged."
