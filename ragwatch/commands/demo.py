@@ -29,6 +29,7 @@ from ragwatch.core.snapshot import EstimateRow, Gauge, Snapshot
 from ragwatch.core.tally import Tally
 from ragwatch.daemon import Daemon
 from ragwatch.demo import RECOVERED, Demo
+from ragwatch.demo.breakage import HEALTHY_RELEASE, Breakage
 from ragwatch.demo.service import Truth
 from ragwatch.errors import AddressError, ConfigError, StoreError
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
@@ -146,7 +147,9 @@ class DemoRun:
             "canaries": [self._service.suite()],
             "store": {"kind": "sqlite", "min_free": 0},
             "estimates": {"windows": ["1m", "15m", "1h"], "every": "1s"},
+            "segments": {"release": [HEALTHY_RELEASE, *(breakage.release for breakage in Breakage)]},
             "drift": {
+                "segments": False,  # a release has too few answers to learn from before it is replaced
                 "reference": REFERENCE,
                 "reference_time": "10s",
                 "traffic": {"requests": 1000, "reference": "1m"},
