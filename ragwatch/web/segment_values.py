@@ -134,6 +134,7 @@ class Values:
         self._query, self._confidence = query, confidence
         self._now = Addends.total([one.now for one in by_value.values()])
         before_all = Addends.total([one.before for one in by_value.values()])
+        self._before = _mean(before_all) if before_all.n else None
         least_now, least_before = (score_variance(whole) if whole.n else 0.0 for whole in (self._now, before_all))
         for one in self.values:
             one.level = noisy(one.now, least_now) if one.now.n else None
@@ -157,6 +158,9 @@ class Values:
         return self._level.mean(one.level, little=_is_little(one.now))
 
     def _change_of(self, one: _Value) -> float | None:
+        """The change, for the order; of a value that is new, such as a release, against all of the route before."""
+        if one.moved is None and one.level is not None and self._before is not None:
+            return one.level.value - self._before
         return self._change.mean(one.moved, little=_is_little(one.now, one.before))
 
     def sorted(self, sort: Sort) -> list[_Value]:

@@ -163,6 +163,13 @@ async def test_orders_and_pages(store: SqliteStore) -> None:
     assert all(row["moved"] is None for row in unknown)
 
 
+async def test_a_new_value_that_is_bad_comes_first(store: SqliteStore) -> None:
+    """A release has no time before: it is ordered by its distance from what the route was."""
+    fill(store, {"v1": (40, 0, 40, 0), "v2": (0, 0, 40, 40)})
+    values = (await view(store, "tenant?window=1h"))["values"]
+    assert [(row["value"], row["change"] is None) for row in values] == [("v2", True), ("v1", False)]
+
+
 async def test_retrieval_steps(store: SqliteStore) -> None:
     """Which step returned what answers use, and how much of its contexts no answer uses."""
     contexts = (Context("Cats purr.", "d1", None, "bm25"), Context("Dogs bark.", "d2", None, "dense"))
