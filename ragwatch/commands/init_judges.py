@@ -86,7 +86,7 @@ def _price_of_claude(prospect: Prospect) -> str:
 ROWS = (
     JudgeRow(
         "lexical",
-        "compares words: inventions and wrong passages, not swapped names, negations or another subject; English",
+        "compares words: inventions and wrong passages, not swapped names; levels in English, changes in 13 languages",
         needs=lambda: "",
         price=lambda _: "free, at once",
         items=(_embedded("lexical"),),
@@ -95,7 +95,7 @@ ROWS = (
         "local",
         "words, then a small model of this machine: some swapped names, numbers and negations too; English",
         needs=_lacks_reader,
-        price=lambda _: "free; some 80 times the CPU of words, and 100 MB of memory",
+        price=lambda _: "free; some 12 times the CPU of words, 170 MB of memory",
         items=(_embedded("local"),),
     ),
     JudgeRow(

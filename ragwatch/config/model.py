@@ -61,9 +61,8 @@ class SamplingOptions(FrozenOptions):
     trust_canary_mark: bool = Field(
         default=False,
         description=(
-            "true: any value of metadata.canary marks an answer to a canary, which is left out of traffic, so "
-            "that whoever writes it hides an answer. false: only that of the header X-Ragwatch-Canary of our "
-            "probes."
+            "true: any value of metadata.canary marks an answer to a canary, which is left out of traffic: a "
+            "client that writes it hides its answer. false: only the header X-Ragwatch-Canary of our probes does."
         ),
     )
 

@@ -68,7 +68,7 @@ class TokenOptions(FrozenOptions):
     token: Annotated[SecretStr, AfterValidator(_check_token)] = Field(
         description="The token, such as file:PATH, or sha256:HEX for its hash."
     )
-    rights: tuple[RightName, ...] = Field(description="Rights of whoever sends it.")
+    rights: tuple[RightName, ...] = Field(description="Rights that the token gives.")
 
 
 class WebOptions(FrozenOptions):

@@ -1,4 +1,4 @@
-"""Draws the means of groups with few answers toward a common mean (empirical Bayes), with intervals that stay honest.
+"""Draws means of groups with few answers toward a common mean (empirical Bayes), with intervals that hold their level.
 
 The true mean of a group is taken to lie around a centre c, with variance V between groups; its estimate y has the
 sampling variance v. The estimate c + s (y - c) with s = V / (V + v) has the least mean squared error (Morris 1983,

@@ -8,7 +8,6 @@ scores have a level from labels only. Contradictions are read by models of the f
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -22,7 +21,7 @@ from ragwatch.judges.detector.artefact import MIN_TOKENS, Detector, open_detecto
 from ragwatch.judges.detector.families import Name
 from ragwatch.judges.detector.reading import DetectorPass, DetectorRules, LexicalOnlyReason
 from ragwatch.judges.lexical import judge as lexical
-from ragwatch.judges.lexical.judge import LexicalJudge, Probability
+from ragwatch.judges.lexical.judge import LexicalJudge, Probability, version_suffix
 from ragwatch.judges.lexical.reader import CrossEncoder
 from ragwatch.judges.lexical.reference import READING_VERSION
 from ragwatch.judges.lexical.rows import Thresholds
@@ -89,7 +88,7 @@ class DetectorJudge(LexicalJudge):
             self.fallback = str(error)
         else:
             self.model = f"detector-{detector.name}-{detector.version}"
-            self.version = f"{self.model}-{lexical_version}{_version_suffix(options)}"
+            self.version = f"{self.model}-{lexical_version}{version_suffix(options)}"
             self._count_lexical_only(dict.fromkeys(LexicalOnlyReason, 0))  # so that `increase` sees the first
         context.telemetry.judge_fell_back(name, self.version, self.fallback)
 
@@ -104,17 +103,6 @@ class DetectorJudge(LexicalJudge):
         )
         model = DetectorModel(detector)
         return DetectorPass(model, detector.family, detector.classes, rules, self._count_lexical_only)
-
-    def _count_lexical_only(self, counts: Mapping[LexicalOnlyReason, int]) -> None:
-        for reason, count in counts.items():
-            self._telemetry.lexical_fallback(self.name, reason, count)
-
-
-def _version_suffix(options: Options) -> str:
-    """Options that differ from the defaults, so that verdicts by different options share no mean."""
-    names = {"support", "contradiction", "relevance", "max_pairs"}
-    changed = options.model_dump(include=names, exclude_defaults=True)
-    return "".join(f"-{name}{value:g}" for name, value in changed.items())
 
 
 def build(options: Options, *, name: str, context: JudgeContext) -> DetectorJudge:

@@ -29,7 +29,7 @@ from ragwatch.judges.detector.families import Classes, Family, Reads
 from ragwatch.judges.detector.windows import Window, most_similar, windows_of
 from ragwatch.judges.lexical.facts import below, capped
 from ragwatch.judges.lexical.passages import PreparedPassage
-from ragwatch.judges.lexical.rows import ClaimRow, ClaimRuling, Thresholds, lexical_ruling
+from ragwatch.judges.lexical.rows import ClaimRow, ClaimRuling, Thresholds, least_together, lexical_ruling
 from ragwatch.judges.lexical.tables import logit
 
 if TYPE_CHECKING:  # it imports the packages of an extra
@@ -40,8 +40,6 @@ LEXICAL, MODEL = 0.5, 0.5
 
 MOST = 6.0
 """Logits of the model count at most so much: trained classifiers are surer than they are right."""
-
-_SLACK = 0.5
 
 
 class LexicalOnlyReason(StrEnum):
@@ -157,7 +155,7 @@ class DetectorPass:
         support = fused(logit(row.support), reading.support)
         support = below(capped(support, row.missing), row.missing, threshold)
         if support >= threshold:
-            cells = row.support_cells(self._sources(row, reading), _least(row))
+            cells = row.support_cells(self._sources(row, reading), least_together(row))
             return ClaimRuling(ClaimVerdict.SUPPORTED, support, cells, against=self._contradicts)
         contradicted = reading.against is not None and _logistic(reading.against) >= self._rules.contradicted_from
         verdict = ClaimVerdict.CONTRADICTED if contradicted else ClaimVerdict.NOT_IN_CONTEXT
@@ -185,14 +183,6 @@ def fused(lexical: float, model: float) -> float:
 
 def _logistic(x: float) -> float:
     return 1.0 / (1.0 + math.exp(-max(-60.0, min(60.0, x))))
-
-
-def _least(row: ClaimRow) -> float:
-    """Minimum probability by words at which contexts together support a claim that the model calls supported.
-
-    It lies `_SLACK` below that of all contexts, in logits: without slack every context with any word would be needed.
-    """
-    return _logistic(logit(row.by_words) - _SLACK)
 
 
 class _Reader:

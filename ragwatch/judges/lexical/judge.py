@@ -9,10 +9,10 @@ figures: `training/README.md`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Mapping
 from dataclasses import replace
 from time import perf_counter
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -32,6 +32,8 @@ from ragwatch.judges.lexical.rows import Thresholds
 from ragwatch.judges.lexical.tables import shipped
 from ragwatch.ports import JudgeContext
 
+Reason = TypeVar("Reason", bound=str)
+_READ_BY = {"support", "contradiction", "relevance", "max_pairs"}  # as far as the kind has them
 Probability = Annotated[float, Field(gt=0.0, lt=1.0)]
 
 
@@ -95,7 +97,7 @@ class LexicalJudge:
         self._thresholds = Thresholds(options.support, options.relevance)
         self.name = name
         self.model = f"lexical-{self._tables.version}"
-        self.version = f"{self.model}-r{READING_VERSION}{_version_suffix(options)}"
+        self.version = f"{self.model}-r{READING_VERSION}{version_suffix(options)}"
         self.concurrency = options.concurrency
 
     def ready_in(self) -> float:
@@ -154,6 +156,11 @@ class LexicalJudge:
         """The cross-encoder for one sample, for judges with a model; None without one."""
         return self.cross_encoder
 
+    def _count_lexical_only(self, counts: Mapping[Reason, int]) -> None:
+        """Count what a model did not read, by reason."""
+        for reason, count in counts.items():
+            self._telemetry.lexical_fallback(self.name, reason, count)
+
     def _check_size(self, sample: Sample) -> None:
         """Reject a sample by its size, before anything is read."""
         options = self._options
@@ -173,19 +180,16 @@ class LexicalJudge:
         """Do nothing: there are no resources to release."""
 
 
-def languages_suffix(languages: Collection[str]) -> str:
-    """The languages, where they are not all that can be read.
+def version_suffix(options: Options) -> str:
+    """Options of an embedded judge or a detector that differ from the defaults: verdicts by them share no mean.
 
-    >>> languages_suffix(("fr", "de")), languages_suffix(LANGUAGES)
-    ('-de+en+fr', '')
+    >>> version_suffix(Options(relevance=0.4, languages=("fr", "de"))), version_suffix(Options())
+    ('-relevance0.4-de+en+fr', '')
     """
-    return "" if set(languages) == set(LANGUAGES) else "-" + "+".join(sorted({ENGLISH, *languages}))
-
-
-def _version_suffix(options: Options) -> str:
-    """Thresholds that differ from the defaults, so that verdicts by different thresholds share no mean."""
-    changed = options.model_dump(include={"support", "relevance"}, exclude_defaults=True)
-    return "".join(f"-{name}{value:g}" for name, value in changed.items()) + languages_suffix(options.languages)
+    changed = options.model_dump(include=_READ_BY, exclude_defaults=True)
+    languages = options.languages
+    others = "" if set(languages) == set(LANGUAGES) else "-" + "+".join(sorted({ENGLISH, *languages}))
+    return "".join(f"-{name}{value:g}" for name, value in changed.items()) + others
 
 
 def build(options: Options, *, name: str, context: JudgeContext) -> LexicalJudge:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
@@ -22,8 +23,10 @@ from ragwatch.judges.lexical.facts import NOTHING_MISSING, MissingFacts, Sources
 from ragwatch.judges.lexical.features import ClaimWords, PassageMatch, claim_words, features, match
 from ragwatch.judges.lexical.passages import PreparedPassage
 from ragwatch.judges.lexical.synonyms import BY_CONTEXT, question_share
-from ragwatch.judges.lexical.tables import FittedTables
+from ragwatch.judges.lexical.tables import FittedTables, logit
 from ragwatch.judges.lexical.use import informed_by, joint_support, nearest
+
+_SLACK = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +148,14 @@ class ClaimRuling:
     support: float
     cells: tuple[Cell | None, ...]
     against: bool = False
+
+
+def least_together(row: ClaimRow) -> float:
+    """Minimum probability by words at which contexts together support a claim that a model calls supported.
+
+    It lies `_SLACK` below that of all contexts, in logits: without slack every context with any word would be needed.
+    """
+    return 1.0 / (1.0 + math.exp(_SLACK - logit(row.by_words)))
 
 
 def prepared_question(sample: Sample, passages: Sequence[PreparedPassage], tables: FittedTables) -> PreparedQuestion:

@@ -8,7 +8,6 @@ exceed `max_pairs` (counted, see `LexicalOnlyReason`).
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -26,7 +25,7 @@ from ragwatch.judges.lexical.evidence import window
 from ragwatch.judges.lexical.facts import below, capped, missing_weight
 from ragwatch.judges.lexical.features import missing_run
 from ragwatch.judges.lexical.passages import PreparedPassage
-from ragwatch.judges.lexical.rows import ClaimRow, ClaimRuling, Thresholds, lexical_ruling
+from ragwatch.judges.lexical.rows import ClaimRow, ClaimRuling, Thresholds, least_together, lexical_ruling
 from ragwatch.judges.lexical.tables import logit
 from ragwatch.judges.local.artefact import ModelArtefact
 from ragwatch.judges.local.fusion import ModelSignals, numbers
@@ -41,7 +40,6 @@ CELL_FROM = 0.3
 """Minimum probability by words at which a context alone is a cell of a claim that the model calls supported: at .3 as
 many cited passages are cells as when the model read each context."""
 
-_SLACK = 0.5
 _JOINT = 1.0
 _MIN_LANGUAGE_WORDS = 10  # a shorter text may have no function words
 _MIN_FUNCTION_WORDS_SHARE = 0.17
@@ -194,20 +192,12 @@ class CrossEncoderPass:
         if ruling is None or ruling.verdict is not ClaimVerdict.SUPPORTED or ruling.cells:
             return ruling
         alone = [] if _is_joint(row) else [rank for rank, value in enumerate(row.alone) if value >= CELL_FROM]
-        return replace(ruling, cells=row.support_cells(alone, _least(row)))
+        return replace(ruling, cells=row.support_cells(alone, least_together(row)))
 
 
 def _is_joint(row: ClaimRow) -> bool:
     """Whether a claim has its words from several contexts: the model is lenient with one that states only a part."""
     return logit(row.by_words) - logit(max(row.alone)) > _JOINT
-
-
-def _least(row: ClaimRow) -> float:
-    """Minimum probability by words at which contexts together support a claim that the model calls supported.
-
-    It lies `_SLACK` below that of all contexts, in logits: without slack every context with any word would be needed.
-    """
-    return 1.0 / (1.0 + math.exp(_SLACK - logit(row.by_words)))
 
 
 class _SampleTexts(NamedTuple):

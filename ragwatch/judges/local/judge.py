@@ -9,7 +9,6 @@ model, it falls back to the lexical judge and logs an error.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -20,7 +19,7 @@ from ragwatch.core.sample import Sample
 from ragwatch.errors import RagwatchError
 from ragwatch.judges.claims.limits import Deadline
 from ragwatch.judges.lexical import judge as lexical
-from ragwatch.judges.lexical.judge import LexicalJudge, Probability, languages_suffix
+from ragwatch.judges.lexical.judge import LexicalJudge, Probability, version_suffix
 from ragwatch.judges.lexical.reader import CrossEncoder
 from ragwatch.judges.lexical.reference import READING_VERSION
 from ragwatch.judges.lexical.rows import Thresholds
@@ -83,7 +82,7 @@ class LocalJudge(LexicalJudge):
             self.fallback = str(error)
         else:
             self.model = f"local-{artefact.version}"
-            self.version = f"{self.model}-{lexical_version}{_version_suffix(options)}"
+            self.version = f"{self.model}-{lexical_version}{version_suffix(options)}"
             self._count_lexical_only(dict.fromkeys(LexicalOnlyReason, 0))  # so that `increase` sees the first
         context.telemetry.judge_fell_back(name, self.version, self.fallback)
 
@@ -101,22 +100,11 @@ class LocalJudge(LexicalJudge):
         )
         return CrossEncoderPass(artefact, PairModel(artefact), rules, self._count_lexical_only)
 
-    def _count_lexical_only(self, counts: Mapping[LexicalOnlyReason, int]) -> None:
-        for reason, count in counts.items():
-            self._telemetry.lexical_fallback(self.name, reason, count)
-
 
 def _lexical_options(options: Options) -> lexical.Options:
     """The options of the lexical judge."""
     shared = options.model_dump(include=set(lexical.Options.model_fields), exclude_none=True)
     return lexical.Options(**shared)
-
-
-def _version_suffix(options: Options) -> str:
-    """Options that differ from the defaults, so that verdicts by different options share no mean."""
-    names = {"support", "contradiction", "relevance", "max_pairs"}
-    changed = options.model_dump(include=names, exclude_defaults=True)
-    return "".join(f"-{name}{value:g}" for name, value in changed.items()) + languages_suffix(options.languages)
 
 
 def build(options: Options, *, name: str, context: JudgeContext) -> LocalJudge:
