@@ -288,13 +288,14 @@ def test_the_time_limit_holds_for_the_model_too() -> None:
 
 
 def test_the_version_names_all_that_verdicts_depend_on(tmp_path: Path) -> None:
-    """Another model, family, threshold or number of pairs is another version; it has no level without labels."""
+    """Another model, family, threshold, number of pairs or language is another version; it has no level without labels."""
     plain = a_judge()
-    others = [a_judge(**option) for option in ({"support": 0.6}, {"max_pairs": 3}, {"max_tokens": 100})]
+    options: list[dict[str, object]] = [{"support": 0.6}, {"max_pairs": 3}, {"max_tokens": 100}, {"languages": ["de"]}]
+    others = [a_judge(**option) for option in options]
     folder = Path(shutil.copytree(DATA / "neutral", tmp_path / "other"))
     (folder / "tokenizer.json").write_text((folder / "tokenizer.json").read_text(encoding="utf-8") + "\n")
     versions = {judge.version for judge in (plain, *others, a_judge(folder))}
-    assert len(versions) == 5
+    assert len(versions) == 6
     assert plain.model.startswith("detector-nli-")
     assert rates("detector", plain.version) == {}
 
