@@ -288,7 +288,7 @@ def test_the_time_limit_holds_for_the_model_too() -> None:
 
 
 def test_the_version_names_all_that_verdicts_depend_on(tmp_path: Path) -> None:
-    """Another model, family, threshold, number of pairs or language is another version; it has no level without labels."""
+    """Another model, family, threshold, number of pairs or language is another version; none has a level of its own."""
     plain = a_judge()
     options: list[dict[str, object]] = [{"support": 0.6}, {"max_pairs": 3}, {"max_tokens": 100}, {"languages": ["de"]}]
     others = [a_judge(**option) for option in options]
