@@ -3,7 +3,7 @@
 A `Scheme` defines what a reading is, how a reference is learnt from readings and which `Detector` follows from it. A
 `DetectorState` is the complete state of one stream: a daemon that is killed between two readings raises the same alarm
 at the same reading. All values are immutable, and every change is a pure function. An alarm latches: it stays active
-until a person acknowledges it or renews the baseline.
+until it is acknowledged, by a person or by a test of its end (`recovery`), or the baseline is renewed.
 
 Detection starts with a small reference, which grows during detection. The null hypothesis is composite (the mean is at
 least the lower bound that the reference allows) and tightens whenever the reference has doubled; evidence then restarts
@@ -31,6 +31,7 @@ A period without traffic is no evidence, and a shorter run length keeps the guar
 """
 SUSPICION = 1e-3
 """Share of the threshold from which on evidence counts as a suspicion."""
+_RISING_SHARE, _CREDIT_SCORES = 0.5, 100.0
 MIN_LEARNING_GAPS = 8.0
 """The time between two readings counts as at most 1 / MIN_LEARNING_GAPS of the learning time. So neither a period
 without traffic nor a single wrong timestamp completes the reference; a stream with little traffic learns for longer."""
@@ -143,6 +144,7 @@ class DetectorRecord(TypedDict):
     scores: float
     alarm: AlarmRecord | None
     growing: NotRequired[list[float]]
+    credit: NotRequired[float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +191,7 @@ class DetectorState(Generic[_R]):
         scores: Number of scores since the detector started or was last reset.
         alarm: The active alarm, if any.
         growing: The reference with the readings since; empty if there are none, or once it is complete.
+        credit: Run length that a score adds, on average over about the newest 100; 0 before the first.
     """
 
     unit: Unit
@@ -201,11 +204,28 @@ class DetectorState(Generic[_R]):
     scores: float = 0.0
     alarm: Alarm | None = None
     growing: Numbers = ()
+    credit: float = 0.0
 
     @property
     def evidence(self) -> float | None:
         """Current evidence; None while the reference is being learnt."""
         return None if self.detector is None else self.detector.evidence(self.numbers)
+
+    def rising(self, credits_from: float = 300.0, share_from: float = SUSPICION) -> bool:
+        """Whether evidence is above what it is without a change: a suspicion, from before an alarm on.
+
+        Without a change it is about the run length of 100 scores, whatever the traffic. So with little traffic it is
+        never below a small share of the threshold.
+
+        Args:
+            credits_from: Number of scores whose run length it is to exceed.
+            share_from: Share of the threshold that it is to exceed.
+        """
+        evidence = self.evidence
+        if evidence is None or self.detector is None:
+            return False
+        usual = max(share_from * self.detector.threshold, credits_from * self.credit)
+        return evidence >= min(usual, _RISING_SHARE * self.detector.threshold)
 
 
 def begin(scheme: Scheme[_R]) -> DetectorState[_R]:
@@ -247,7 +267,9 @@ def step(
     size = scheme.size(reading)
     credit = size if watch.unit is Unit.SCORES else _days(watch.at, updated.at)
     numbers = watch.detector.step(watch.numbers, reading, credit)
-    updated = replace(updated, numbers=numbers, scores=watch.scores + size)
+    part = min(1.0, size / _CREDIT_SCORES) if watch.credit else 1.0
+    average = watch.credit + part * (credit / max(size, 1.0) - watch.credit)
+    updated = replace(updated, numbers=numbers, scores=watch.scores + size, credit=average)
     evidence = watch.detector.evidence(numbers)
     if watch.alarm is None and evidence >= watch.detector.threshold:
         return replace(updated, alarm=Alarm(at, seq, evidence, watch.detector.threshold, updated.scores))
@@ -290,6 +312,7 @@ def to_dict(watch: DetectorState[_R]) -> DetectorRecord:
         "scores": watch.scores,
         "alarm": None if watch.alarm is None else watch.alarm.to_record(),
         "growing": list(watch.growing),
+        "credit": watch.credit,
     }
 
 
@@ -320,6 +343,7 @@ def from_dict(scheme: Scheme[_R], stored: DetectorRecord) -> DetectorState[_R]:
         scores=float(stored["scores"]),
         alarm=alarm,
         growing=tuple(map(float, stored.get("growing", ()))),  # earlier versions kept none
+        credit=float(stored.get("credit", 0.0)),  # likewise
     )
 
 

@@ -26,8 +26,10 @@ NEARNESS, SLACK = 0.4, 0.6
 RISK = 0.2
 MAX_BREAK = 5000
 """Answers by which the mean of a break is known; from then on the oldest lose weight."""
-RISING_FROM = 1e-4
-"""Share of the threshold of the alarm from which on answers count as part of a break."""
+RISING_CREDITS = 100.0
+"""Run length, in scores, from which on answers count as part of a break: about the evidence without a change."""
+MAX_BATCH = 1000
+"""Requests of a batch that count at most: more of them would take long, and fewer say less."""
 _PARTLY = 4.0  # standard errors below the baseline
 _DAY = 86400.0
 
@@ -139,15 +141,15 @@ class EndTest:
     direction: Direction = Direction.FALL
     max_weight: float = 1.0
 
-    def watch(self, state: Recovery, score: Score, share: float) -> Recovery:
+    def watch(self, state: Recovery, score: Score, *, rising: bool) -> Recovery:
         """Return the state after an answer without an alarm, or with that which raises it.
 
         Args:
             state: The state before.
             score: The score of the answer.
-            share: Evidence of the detector, as a share of the threshold of its alarm.
+            rising: Whether the evidence of the detector is above `RISING_CREDITS`.
         """
-        if share < RISING_FROM:
+        if not rising:
             return Recovery()
         return Recovery(worse=_grown(state.worse, self._better(score.value), score.weight))
 
@@ -174,6 +176,23 @@ class EndTest:
             return Recovery(state.worse, state.better.plus(value, score.weight), began, rise, numbers)
         worse = _grown(_joined(state.worse, state.better), value, score.weight)
         return Recovery(worse, numbers=numbers)
+
+    def batch(self, state: Recovery, counts: tuple[int, int], at: float, passed: float, baseline: float) -> Recovery:
+        """Return the state after a batch of requests of which some are good, in an order that nobody knows.
+
+        Args:
+            state: The state before.
+            counts: Number of requests whose value is 1, and of all; that of the others is 0.
+            at: Time of the batch, in seconds since the epoch.
+            passed: Seconds since the batch before it.
+            baseline: The smallest normal share of good ones.
+        """
+        size = min(counts[1], MAX_BATCH)
+        good = counts[0] * size // counts[1]
+        for index in range(size):
+            value = (index + 1) * good // size - index * good // size
+            state = self.step(state, Score(float(value)), at, passed if index == 0 else 0.0, baseline)
+        return state
 
     def mend(self, state: Recovery, baseline: float) -> Mend | None:
         """Return the mend that ends the alarm; None while there is none.

@@ -23,7 +23,6 @@ from ragwatch.core.stage_change import IGNORED, StageChange, changed_stage, coun
 from ragwatch.model.quantities import Quantity, quantity_of
 from ragwatch.model.stages import Stage
 from ragwatch.pipeline.drift.loop import Cell, Figures, is_segment, name_of
-from ragwatch.pipeline.drift.streams import RISING_FROM
 from ragwatch.ports import ScoreRow
 
 NEWEST = 500
@@ -190,12 +189,12 @@ class RouteStages:
         if (name := _name_of(row)) is not None and not self._rising[cell]:
             self._normal.setdefault(cell, Counter())[name] += 1
 
-    def follow(self, cell: Cell, evidence: float | None, threshold: float | None) -> None:
+    def follow(self, cell: Cell, *, rising: bool) -> None:
         """Count the answers since the evidence of a detector began to rise."""
-        if evidence is None or threshold is None or evidence < RISING_FROM * threshold:
-            self._rising.pop(cell, None)
-        else:
+        if rising:
             self._rising[cell] += 1
+        else:
+            self._rising.pop(cell, None)
 
     def forget(self, cell: Cell) -> None:
         """Drop the counts of a reference that is learnt again."""

@@ -2,7 +2,7 @@
 
 All state is stored after each step, so that a process that is killed at any instant raises the same alarm, at the same
 value, as one that was not; a value that was taken before changes nothing. An alarm is active until it is acknowledged,
-or, if scores are compared with a reference, until they are back at it (see `ragwatch.core.drift.recovery`).
+or, if there is a reference, until answers are back at it (see `ragwatch.core.drift.recovery`).
 
 No reference is learnt on a route with a standing alert: it would make bad answers the baseline. Learning continues when
 the alert is over.
@@ -13,17 +13,22 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import ClassVar, Generic, TypeVar
 from urllib.parse import quote
 
 from ragwatch.board import Board
 from ragwatch.core.drift.detect import Alarm
+from ragwatch.core.drift.recovery import Mend
 from ragwatch.core.estimate import Estimate
 from ragwatch.core.snapshot import Gauge, Gauges, Snapshot
+from ragwatch.core.tally import Tallies
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
-from ragwatch.pipeline.drift.streams import ControlStream, ReferenceStream, SignalStream
-from ragwatch.ports import NoteStore, SavedState
+from ragwatch.pipeline.drift.signal_stream import SignalStream
+from ragwatch.pipeline.drift.streams import ControlStream, ReferenceStream
+from ragwatch.ports import RecordedEvent, SavedState, Store, StoredRun
 from ragwatch.telemetry import Telemetry
 
 MIN_EFFECTIVE = 30.0
@@ -106,7 +111,7 @@ class DriftLoop(ABC, Generic[_S]):
     pause_gauge: ClassVar[Gauge]
 
     def __init__(
-        self, *, store: NoteStore, telemetry: Telemetry, clock: Callable[[], float], standing: Standing | None = None
+        self, *, store: Store, telemetry: Telemetry, clock: Callable[[], float], standing: Standing | None = None
     ) -> None:
         self._store = store
         self._telemetry = telemetry
@@ -218,6 +223,19 @@ class DriftLoop(ABC, Generic[_S]):
             self._record(cell, alarm)
         self._recorded[cell] = alarm.seq
         return True
+
+    def _record_end(self, cell: Cell, alarm: Alarm, mend: Mend, at: float, figures: str, **more: str) -> None:
+        """Record the end of an alarm as an event and a run: once, whether or not a process was killed after it."""
+        runs = self._store.runs(self.kind, name_of(cell), MAX_RUNS)
+        if any(not run.failing and run.body["seq"] == alarm.seq for run in runs):
+            return
+        clock = datetime.fromtimestamp(mend.since, UTC)
+        event = RecordedEvent(at, "drift", f"{words_of(cell)}: back since {clock:%H:%M} UTC, {figures}")
+        if event not in self._store.events(at):
+            self._store.record(event)
+            self._telemetry.announced(event.kind, event.detail)
+        body = {**asdict(mend), "seq": alarm.seq, **more}
+        self._store.record_run(StoredRun(self.kind, name_of(cell), at, failing=False, body=body), Tallies())
 
     def _reset(self) -> None:
         """Forget what is in memory."""

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
-from datetime import UTC, datetime
 from typing import NotRequired, TypedDict
 from urllib.parse import unquote
 
@@ -24,7 +22,6 @@ from ragwatch.errors import StoreError
 from ragwatch.model.quantities import quantity_of
 from ragwatch.pipeline.drift.breaks import BreakRecord, Breaks, RouteStages, StagesRecord
 from ragwatch.pipeline.drift.loop import (
-    MAX_RUNS,
     Cell,
     DriftLoop,
     Figures,
@@ -73,7 +70,6 @@ class ScoreDriftLoop(DriftLoop[ScoreStream]):
 
     kind = KIND
     pause_gauge = Gauge.DRIFT_PAUSED
-    _store: Store
 
     def __init__(
         self,
@@ -231,7 +227,7 @@ class ScoreDriftLoop(DriftLoop[ScoreStream]):
                 self._stages.add_normal(cell, row)
             stream.take(row.seq, at, score, control=control, learn=learn)
             if cell in self._bands:
-                self._stages.follow(cell, stream.evidence, stream.threshold)
+                self._stages.follow(cell, rising=stream.rising)
             if not control:
                 self._breaks.follow(cell, at, score, before=stream.mean, alarmed=stream.alarm is not None)
                 if cell in self._bands:
@@ -244,16 +240,7 @@ class ScoreDriftLoop(DriftLoop[ScoreStream]):
         self._record_once(cell, alarm)
         if mend is None:
             return
-        clock = datetime.fromtimestamp(mend.since, UTC)
-        detail = f"{words_of(cell)}: back since {clock:%H:%M} UTC, {mend.answers} answers at {mend.mean:.2f}"
-        event = RecordedEvent(at, KIND, detail)
-        if event not in self._store.events(at):
-            self._store.record(event)
-            self._telemetry.announced(KIND, detail)
-        runs = self._store.runs(KIND, name_of(cell), MAX_RUNS)
-        if all(run.failing or run.body["seq"] != alarm.seq for run in runs):
-            body = {**asdict(mend), "seq": alarm.seq, "judge": self.rules.judge}
-            self._store.record_run(StoredRun(KIND, name_of(cell), at, failing=False, body=body), Tallies())
+        self._record_end(cell, alarm, mend, at, f"{mend.answers} answers at {mend.mean:.2f}", judge=self.rules.judge)
         self._acknowledge(cell)
 
     def paused(self, route: str) -> PauseReason | None:

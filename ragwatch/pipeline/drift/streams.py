@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from operator import add
-from typing import Generic, NotRequired, TypedDict, TypeVar, cast
+from typing import Generic, NotRequired, TypeVar
 
 from ragwatch.core.drift import detect
 from ragwatch.core.drift.detect import Alarm, DetectorRecord, DetectorState, Numbers, Scheme, Score
@@ -18,14 +16,9 @@ from ragwatch.core.drift.detectors.control import (
     queue_to_dict,
 )
 from ragwatch.core.drift.detectors.reference import ReferenceScheme
-from ragwatch.core.drift.detectors.shift import Counts, CountScheme, ShiftDetector
-from ragwatch.core.drift.recovery import EndTest, Mend, Recovery, RecoveryRecord, limit_time
-from ragwatch.core.tally import bound_label
-from ragwatch.model.signals import Signal
+from ragwatch.core.drift.recovery import RISING_CREDITS, EndTest, Mend, Recovery, RecoveryRecord, limit_time
 
 _R = TypeVar("_R")
-RISING_FROM = 1e-3
-"""Share of the threshold above which evidence counts as rising: about half of its logarithm."""
 
 
 class ReferenceRecord(DetectorRecord):
@@ -38,42 +31,6 @@ class ControlRecord(DetectorRecord):
     """The state of a stream with a control as JSON values."""
 
     queue: QueueRecord
-
-
-class RiseRecord(TypedDict):
-    """Since when the evidence about a signal has risen, and the requests since, as JSON values."""
-
-    began: float
-    counts: list[int]
-    cut: int | None
-
-
-@dataclass(slots=True)
-class Rise:
-    """The requests since the evidence about a signal began to rise.
-
-    Attributes:
-        began: When, in seconds since the epoch.
-        counts: Their number in each bucket.
-        cut: The bucket above which they differed most when the alarm was raised; None without an alarm.
-    """
-
-    began: float
-    counts: tuple[int, ...]
-    cut: int | None = None
-
-    def to_record(self) -> RiseRecord:
-        """The rise as JSON values."""
-        return {"began": self.began, "counts": list(self.counts), "cut": self.cut}
-
-
-class SignalRecord(TypedDict):
-    """The state of a stream of counts as JSON values; earlier versions did not store the rise."""
-
-    watch: DetectorRecord
-    counts: list[int]
-    vocabulary: NotRequired[str | None]
-    rise: NotRequired[RiseRecord | None]
 
 
 class DriftStream(Generic[_R]):
@@ -101,6 +58,11 @@ class DriftStream(Generic[_R]):
     def learning(self) -> bool:
         """Whether the reference is being learnt."""
         return self._watch.detector is None
+
+    @property
+    def rising(self) -> bool:
+        """Whether the evidence is above what it is without a change."""
+        return self._watch.rising()
 
     @property
     def threshold(self) -> float | None:
@@ -162,11 +124,12 @@ class ReferenceStream(DriftStream[Score]):
         del control
         before = self._watch
         self._step(seq, at, score, learn=learn)
-        baseline, evidence, threshold = self.baseline, self.evidence, self.threshold
-        if self._watch.seq == before.seq or baseline is None or evidence is None or threshold is None:
+        baseline = self.baseline
+        if self._watch.seq == before.seq or baseline is None:
             return
         if before.alarm is None:
-            self._recovery = self._end.watch(self._recovery, score, evidence / threshold)
+            rising = self._watch.rising(RISING_CREDITS, 0.0)
+            self._recovery = self._end.watch(self._recovery, score, rising=rising)
         else:
             passed = 0.0 if before.at is None or self._watch.at is None else self._watch.at - before.at
             self._recovery = self._end.step(self._recovery, score, at, passed, baseline)
@@ -252,120 +215,3 @@ class ControlStream(DriftStream[ScorePair]):
 
 
 ScoreStream = ReferenceStream | ControlStream
-
-
-@dataclass(frozen=True, slots=True)
-class SignalChange:
-    """How the distribution of a signal changed.
-
-    Attributes:
-        began: Estimated time of the change, in seconds since the epoch.
-        above: The value above which requests are counted; None where those that have the signal are.
-        before: Their share while the reference was learnt.
-        since: Their share since the change.
-    """
-
-    began: float
-    above: str | None
-    before: float
-    since: float
-
-
-class SignalStream(DriftStream[Counts]):
-    """Counts of one signal on one route.
-
-    Args:
-        signal: The signal.
-        scheme: How its distribution is watched.
-        counts: Counts at present; only later requests are watched.
-        vocabulary: Fingerprint of the vocabulary that questions are measured with; None for other signals.
-
-    Attributes:
-        signal: The signal.
-    """
-
-    def __init__(
-        self, signal: Signal, scheme: CountScheme, counts: tuple[int, ...], vocabulary: str | None = None
-    ) -> None:
-        super().__init__(scheme)
-        self.signal = signal
-        self._counts = counts
-        self._vocabulary = vocabulary
-        self._rise: Rise | None = None
-
-    def take(self, counts: tuple[int, ...], now: float, vocabulary: str | None = None, *, learn: bool = True) -> bool:
-        """Add the requests since the last call. True when the state has changed.
-
-        Args:
-            counts: Counts at present.
-            now: Seconds since the epoch.
-            vocabulary: Fingerprint of the vocabulary at present.
-            learn: Whether the reference may be learnt from these requests.
-        """
-        if self._vocabulary != vocabulary:  # another vocabulary measures other things: its reference is of no use
-            self.renew()
-            self._vocabulary, self._counts = vocabulary, counts
-            return True
-        new = tuple(count - before for count, before in zip(counts, self._counts, strict=True))
-        if not any(new):
-            return False
-        self._counts = counts
-        self.limit_time(now)
-        if min(new) >= 0:  # otherwise of a version with other buckets: no traffic
-            self._follow(new, now, learn=learn)
-        return True
-
-    def _follow(self, new: tuple[int, ...], now: float, *, learn: bool) -> None:
-        """Step, and count the requests since the evidence began to rise."""
-        evidence, threshold, before = self.evidence, self.threshold, self._watch.at
-        if evidence is None or threshold is None:
-            self._rise = None
-        elif self._rise is None or (self.alarm is None and evidence < RISING_FROM * threshold):
-            self._rise = Rise(now if before is None else before, (0,) * len(new))
-        self._step(self._watch.seq + sum(new), now, new, learn=learn)
-        if (rise := self._rise) is not None:
-            rise.counts = tuple(map(add, rise.counts, new))
-            if self.alarm is None:
-                rise.cut = None
-            elif rise.cut is None:
-                rise.cut = cast("ShiftDetector", self._watch.detector).where(self._watch.numbers)[0]
-
-    def change(self) -> SignalChange | None:
-        """How the distribution changed, while there is an alarm; None if it was raised by an earlier version."""
-        rise = self._rise
-        if self.alarm is None or rise is None or rise.cut is None or not any(rise.counts):
-            return None
-        reference, bounds, first = self._watch.reference[: len(rise.counts)], self.signal.row.bounds, rise.cut + 1
-        return SignalChange(
-            began=rise.began,
-            above=None if bounds is None else bound_label(bounds[rise.cut]),
-            before=sum(reference[first:]) / sum(reference),
-            since=sum(rise.counts[first:]) / sum(rise.counts),
-        )
-
-    def shift(self) -> dict[str, str]:
-        """The value at which the distribution has shifted most, and the direction. Only after learning."""
-        detector = cast("ShiftDetector", self._watch.detector)
-        cut, direction = detector.where(self._watch.numbers)
-        bounds = self.signal.row.bounds
-        bound = "yes" if bounds is None else bound_label(bounds[cut])
-        return {"cut": bound, "direction": str(direction)}
-
-    def to_dict(self) -> SignalRecord:
-        """The state, with the counts that are included in it."""
-        return {
-            "watch": detect.to_dict(self._watch),
-            "counts": list(self._counts),
-            "vocabulary": self._vocabulary,
-            "rise": None if self._rise is None else self._rise.to_record(),
-        }
-
-    def load(self, state: SignalRecord) -> None:
-        """Continue with a state that `to_dict` returned. Raises as for a stream with a reference."""
-        counts, vocabulary = tuple(map(int, state["counts"])), state.get("vocabulary")
-        if len(counts) != len(self._counts):
-            raise ValueError(f"{len(counts)} buckets instead of {len(self._counts)}")
-        self._watch = detect.from_dict(self._scheme, state["watch"])
-        self._counts, self._vocabulary = counts, vocabulary
-        if (rise := state.get("rise")) is not None and len(rise["counts"]) == len(counts):
-            self._rise = Rise(rise["began"], tuple(map(int, rise["counts"])), rise["cut"])

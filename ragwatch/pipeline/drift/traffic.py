@@ -14,15 +14,16 @@ from typing import TypedDict
 
 from ragwatch.core.drift.detect import Alarm, Unit, threshold_for
 from ragwatch.core.drift.detectors.shift import CountScheme
+from ragwatch.core.drift.recovery import EndTest
 from ragwatch.core.snapshot import Gauge
 from ragwatch.core.tally import BUCKETS, INF, Tallies, Tally, bound_label
 from ragwatch.errors import StoreError
 from ragwatch.model.signals import Signal
 from ragwatch.pipeline.drift.loop import Cell, DriftLoop, Figures, Standing, name_of
 from ragwatch.pipeline.drift.rules import RISK
-from ragwatch.pipeline.drift.streams import SignalRecord, SignalStream
+from ragwatch.pipeline.drift.signal_stream import SignalRecord, SignalStream
 from ragwatch.pipeline.vocabularies import Vocabularies
-from ragwatch.ports import NoteStore, StoredRun
+from ragwatch.ports import Store, StoredRun
 from ragwatch.telemetry import Telemetry
 
 KIND = "traffic_drift"
@@ -95,7 +96,7 @@ class TrafficDriftLoop(DriftLoop[SignalStream]):
         rules: TrafficRules,
         *,
         tallies: Callable[[], Tallies],
-        store: NoteStore,
+        store: Store,
         telemetry: Telemetry,
         clock: Callable[[], float],
         vocabularies: Vocabularies | None = None,
@@ -111,7 +112,8 @@ class TrafficDriftLoop(DriftLoop[SignalStream]):
         tallies = self._tallies()
         for signal, route in self.rules.cells:
             counts = counts_of(tallies, signal, route)
-            stream = SignalStream(signal, self.rules.scheme(signal), counts, self._fingerprint(signal, route))
+            end = EndTest(self.rules.false_alarm_days)
+            stream = SignalStream(signal, self.rules.scheme(signal), end, counts, self._fingerprint(signal, route))
             self._streams[signal, route] = stream
             stored = (state or {}).get(name_of((signal, route)))
             if stored is None:
@@ -139,8 +141,13 @@ class TrafficDriftLoop(DriftLoop[SignalStream]):
 
     def _take(self, cell: Cell, stream: SignalStream, tallies: Tallies, now: float) -> bool:
         signal, (_, route) = stream.signal, cell
-        fingerprint = self._fingerprint(signal, route)
-        return stream.take(counts_of(tallies, signal, route), now, fingerprint, learn=route not in self._paused_routes)
+        counts, fingerprint = counts_of(tallies, signal, route), self._fingerprint(signal, route)
+        changed = stream.take(counts, now, fingerprint, learn=route not in self._paused_routes)
+        if stream.alarm is not None and (mend := stream.mend) is not None:
+            self._record_once(cell, stream.alarm)
+            self._record_end(cell, stream.alarm, mend, now, f"{mend.answers} answers")
+            self._acknowledge(cell)
+        return changed
 
     def _renew(self, cell: Cell) -> None:
         super()._renew(cell)

@@ -50,15 +50,15 @@ def test_a_break_that_is_mended_in_part_goes_on() -> None:
 def test_answers_before_the_alarm_count_as_the_break_while_evidence_rises() -> None:
     """And are forgotten where it falls back to nothing."""
     test = EndTest(30.0)
-    state = test.watch(Recovery(), Score(0.0), 0.5)
+    state = test.watch(Recovery(), Score(0.0), rising=True)
     assert (state.worse.n, state.worse.mean) == (1.0, 0.0)
-    assert test.watch(state, Score(1.0), 0.0) == Recovery()
+    assert test.watch(state, Score(1.0), rising=False) == Recovery()
 
 
 def test_a_long_break_forgets_and_times_are_capped() -> None:
     """The oldest answers lose weight; a clock that ran ahead leaves no begin in the future."""
     state = Recovery(worse=Sums(MAX_BREAK, MAX_BREAK, 0.0, MAX_BREAK))
-    assert EndTest(30.0).watch(state, Score(1.0), 0.5).worse.n == pytest.approx(MAX_BREAK, abs=1.0)
+    assert EndTest(30.0).watch(state, Score(1.0), rising=True).worse.n == pytest.approx(MAX_BREAK, abs=1.0)
     ahead = Recovery(began=100.0)
     assert limit_time(ahead, 50.0).began == 50.0
     assert limit_time(ahead, 200.0) == ahead

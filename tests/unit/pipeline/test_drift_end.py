@@ -34,13 +34,16 @@ CELL = ("faithfulness", "search")
 class Traffic:
     """Yes or no scores of one route, put into its detector one by one."""
 
-    def __init__(self, mean: float, seed: int, quantity: Quantity = Quantity.FAITHFULNESS) -> None:
-        self.rng, self.seq = random.Random(seed), 0
+    def __init__(
+        self, mean: float, seed: int, quantity: Quantity = Quantity.FAITHFULNESS, seconds: float = SECONDS
+    ) -> None:
+        self.rng, self.seq, self.seconds = random.Random(seed), 0, seconds
         self.low = quantity is not Quantity.FAITHFULNESS
         self.rules = replace(RULES, quantities=(quantity,))
         self.stream = self._fresh(quantity)
         self.quantity = quantity
         self.until(mean, lambda: self.seq == RULES.reference)
+        self.stream.acknowledge()  # with 8 answers an hour these are 10 days, in which one false alarm is allowed
 
     def _fresh(self, quantity: Quantity) -> ReferenceStream:
         stream = self.rules.stream(quantity, "search")
@@ -52,7 +55,9 @@ class Traffic:
         first = self.seq
         while not over() and self.seq < first + most:
             good = self.rng.random() < mean
-            self.stream.take(self.seq, AT + SECONDS * self.seq, Score(float(good != self.low), weight), control=False)
+            self.stream.take(
+                self.seq, AT + self.seconds * self.seq, Score(float(good != self.low), weight), control=False
+            )
             self.seq += 1
         return self.seq - first
 
@@ -73,21 +78,28 @@ class Traffic:
 @pytest.mark.costly
 @pytest.mark.parametrize(("good", "bad", "at_most"), [(0.98, 0.4, 4.5), (0.9, 0.4, 3), (0.9, 0.7, 2.5), (0.9, 0.8, 2)])
 @pytest.mark.parametrize("lasts", [0, 300])
+@pytest.mark.parametrize("seconds", [SECONDS, 450.0])
 def test_an_alarm_ends_within_about_as_many_answers_as_it_took(
-    good: float, bad: float, at_most: float, lasts: int
+    good: float, bad: float, at_most: float, lasts: int, seconds: float
 ) -> None:
-    """A good answer says less than a bad one, so that the end of a sharp break takes more; about 40 at least."""
+    """With 1,000 answers an hour, and with 8.
+
+    A good answer says less than a bad one, so that the end of a sharp break takes more; about 40 at least.
+    """
     delays, ends, begins = [], [], []
     for seed in range(SEEDS):
-        traffic = Traffic(good, seed)
+        traffic = Traffic(good, seed, seconds=seconds)
         delays.append(traffic.alarm(bad))
-        assert traffic.until(bad, traffic.mend, lasts) == lasts
-        mended = AT + SECONDS * traffic.seq
+        if traffic.until(bad, traffic.mend, lasts) < lasts:
+            assert seconds > SECONDS, "8 answers an hour are 12 days, in which one end without a mend is allowed"
+            continue
+        mended = AT + seconds * traffic.seq
         ends.append(traffic.until(good, traffic.mend))
         mend = traffic.mend()
         assert mend is not None
         assert mend.mean == pytest.approx(good, abs=0.1)
-        begins.append((mend.since - mended) / SECONDS)
+        begins.append((mend.since - mended) / seconds)
+    assert len(ends) >= SEEDS - 1
     print(f"{good} -> {bad}: alarm after {fmean(delays):.0f}, end after {fmean(ends):.0f}")
     assert fmean(ends) <= max(at_most * fmean(delays), 45.0)
     assert abs(fmean(begins)) < 0.4 * fmean(ends)
@@ -159,10 +171,10 @@ def a_loop(store: SqliteStore) -> ScoreDriftLoop:
 @pytest.mark.costly
 async def test_the_end_is_told_once_and_another_break_is_another_alarm(store: SqliteStore) -> None:
     """As an event and a run, with the time of the mend; the evidence restarts, against the same baseline."""
-    settle(store, [*faithful(400, 60), *[True] * 20])
+    settle(store, [*faithful(400, 60), *[True] * 5])
     await a_loop(store).step()
     assert a_loop(store).gauges()[Gauge.DRIFT_ALARM, CELL] == 1.0
-    settle(store, [True] * 60, 480)
+    settle(store, [True] * 60, 465)
     loop = a_loop(store)
     await loop.step()
     assert loop.gauges()[Gauge.DRIFT_ALARM, CELL] == 0.0

@@ -1,0 +1,232 @@
+"""Drift stream of a signal of traffic: reference, evidence, the change behind an alarm, and the test of its end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from operator import add
+from typing import NotRequired, TypedDict, cast
+
+from ragwatch.core.drift import detect
+from ragwatch.core.drift.detect import DetectorRecord, Direction
+from ragwatch.core.drift.detectors.shift import Counts, CountScheme, ShiftDetector
+from ragwatch.core.drift.recovery import EndTest, Mend, Recovery, RecoveryRecord, Sums, limit_time
+from ragwatch.core.tally import bound_label
+from ragwatch.model.signals import Signal
+from ragwatch.pipeline.drift.streams import DriftStream
+
+
+class RiseRecord(TypedDict):
+    """Since when the evidence about a signal has risen, and the requests since, as JSON values."""
+
+    began: float
+    counts: list[int]
+    cut: int | None
+    direction: NotRequired[str | None]
+
+
+@dataclass(slots=True)
+class Rise:
+    """The requests since the evidence about a signal began to rise.
+
+    Attributes:
+        began: When, in seconds since the epoch.
+        counts: Their number in each bucket.
+        cut: The bucket above which they differed most when the alarm was raised; None without an alarm.
+        direction: Whether more or fewer of them than before were above it; None without, and in earlier versions.
+    """
+
+    began: float
+    counts: tuple[int, ...]
+    cut: int | None = None
+    direction: Direction | None = None
+
+    def to_record(self) -> RiseRecord:
+        """The rise as JSON values."""
+        return {"began": self.began, "counts": list(self.counts), "cut": self.cut, "direction": self.direction}
+
+
+class SignalRecord(TypedDict):
+    """The state of a stream of counts as JSON values; earlier versions stored neither rise nor recovery."""
+
+    watch: DetectorRecord
+    counts: list[int]
+    vocabulary: NotRequired[str | None]
+    rise: NotRequired[RiseRecord | None]
+    recovery: NotRequired[RecoveryRecord]
+
+
+@dataclass(frozen=True, slots=True)
+class SignalChange:
+    """How the distribution of a signal changed.
+
+    Attributes:
+        began: Estimated time of the change, in seconds since the epoch.
+        above: The value above which requests are counted; None where those that have the signal are.
+        before: Their share while the reference was learnt.
+        since: Their share since the change.
+    """
+
+    began: float
+    above: str | None
+    before: float
+    since: float
+
+
+class SignalStream(DriftStream[Counts]):
+    """Counts of one signal on one route.
+
+    Args:
+        signal: The signal.
+        scheme: How its distribution is watched.
+        end: Tests whether the change behind an alarm is over.
+        counts: Counts at present; only later requests are watched.
+        vocabulary: Fingerprint of the vocabulary that questions are measured with; None for other signals.
+
+    Attributes:
+        signal: The signal.
+    """
+
+    def __init__(
+        self, signal: Signal, scheme: CountScheme, end: EndTest, counts: tuple[int, ...], vocabulary: str | None = None
+    ) -> None:
+        super().__init__(scheme)
+        self.signal = signal
+        self._end = end
+        self._recovery = Recovery()
+        self._counts = counts
+        self._vocabulary = vocabulary
+        self._rise: Rise | None = None
+
+    def take(self, counts: tuple[int, ...], now: float, vocabulary: str | None = None, *, learn: bool = True) -> bool:
+        """Add the requests since the last call. True when the state has changed.
+
+        Args:
+            counts: Counts at present.
+            now: Seconds since the epoch.
+            vocabulary: Fingerprint of the vocabulary at present.
+            learn: Whether the reference may be learnt from these requests.
+        """
+        if self._vocabulary != vocabulary:  # another vocabulary measures other things: its reference is of no use
+            self.renew()
+            self._vocabulary, self._counts = vocabulary, counts
+            return True
+        new = tuple(count - before for count, before in zip(counts, self._counts, strict=True))
+        if not any(new):
+            return False
+        self._counts = counts
+        self.limit_time(now)
+        if min(new) >= 0:  # otherwise of a version with other buckets: no traffic
+            self._follow(new, now, learn=learn)
+        return True
+
+    def _follow(self, new: tuple[int, ...], now: float, *, learn: bool) -> None:
+        """Step, count the requests since the evidence began to rise, and test whether the alarm is over."""
+        alarm, before = self.alarm, self._watch.at
+        if self.evidence is None:
+            self._rise = None
+        elif self._rise is None or (alarm is None and not self.rising):
+            self._rise = Rise(now if before is None else before, (0,) * len(new))
+        self._step(self._watch.seq + sum(new), now, new, learn=learn)
+        if (rise := self._rise) is None:
+            return
+        if self.alarm is None:
+            rise.cut, rise.direction = None, None
+        elif alarm is None:
+            rise.cut, rise.direction = self._detector.where(self._watch.numbers)
+        if alarm is None:
+            rise.counts = tuple(map(add, rise.counts, new))
+        if self.alarm is None or rise.direction is None:
+            return
+        good, total = self._usual(new if alarm is not None else rise.counts, rise)
+        if alarm is None:
+            self._recovery = Recovery(worse=Sums(total, total, good, total))
+        else:
+            passed = 0.0 if before is None else now - before
+            self._recovery = self._end.batch(self._recovery, (good, total), now, passed, self._smallest(rise))
+
+    @property
+    def _detector(self) -> ShiftDetector:
+        return cast("ShiftDetector", self._watch.detector)
+
+    def _usual(self, counts: tuple[int, ...], rise: Rise) -> tuple[int, int]:
+        """Number of requests on the side of the cut that has become smaller, and of all."""
+        first = cast("int", rise.cut) + 1
+        return sum(counts[:first] if rise.direction is Direction.RISE else counts[first:]), sum(counts)
+
+    def _smallest(self, rise: Rise) -> float:
+        """The smallest normal share of that side."""
+        return self._detector.shares[cast("int", rise.cut)][rise.direction is Direction.FALL]
+
+    @property
+    def mend(self) -> Mend | None:
+        """The end of the change behind the alarm; None while it is not over. Acknowledge the alarm then."""
+        rise = self._rise
+        if self.alarm is None or self.learning or rise is None or rise.direction is None:
+            return None
+        return self._end.mend(self._recovery, self._smallest(rise))
+
+    def limit_time(self, now: float) -> None:
+        """Replace times after now, which come from a clock that was ahead, by now."""
+        super().limit_time(now)
+        self._recovery = limit_time(self._recovery, now)
+
+    def acknowledge(self) -> None:
+        """End the alarm; evidence restarts at 0."""
+        super().acknowledge()
+        self._rise, self._recovery = None, Recovery()
+
+    def renew(self) -> None:
+        """End the alarm and learn another reference."""
+        super().renew()
+        self._rise, self._recovery = None, Recovery()
+
+    def change(self) -> SignalChange | None:
+        """How the distribution changed, while there is an alarm; None if it was raised by an earlier version.
+
+        A mend does not thin the share since the change: the requests that may be of after it do not count.
+        """
+        rise = self._rise
+        if self.alarm is None or rise is None or rise.cut is None or not any(rise.counts):
+            return None
+        reference, bounds, first = self._watch.reference[: len(rise.counts)], self.signal.row.bounds, rise.cut + 1
+        since = sum(rise.counts[first:]) / sum(rise.counts)
+        if self._recovery.worse.n:
+            usual = self._recovery.worse.mean
+            since = 1.0 - usual if rise.direction is Direction.RISE else usual
+        return SignalChange(
+            began=rise.began,
+            above=None if bounds is None else bound_label(bounds[rise.cut]),
+            before=sum(reference[first:]) / sum(reference),
+            since=since,
+        )
+
+    def shift(self) -> dict[str, str]:
+        """The value at which the distribution has shifted most, and the direction. Only after learning."""
+        cut, direction = self._detector.where(self._watch.numbers)
+        bounds = self.signal.row.bounds
+        bound = "yes" if bounds is None else bound_label(bounds[cut])
+        return {"cut": bound, "direction": str(direction)}
+
+    def to_dict(self) -> SignalRecord:
+        """The state, with the counts that are included in it."""
+        return {
+            "watch": detect.to_dict(self._watch),
+            "counts": list(self._counts),
+            "vocabulary": self._vocabulary,
+            "rise": None if self._rise is None else self._rise.to_record(),
+            "recovery": self._recovery.to_record(),
+        }
+
+    def load(self, state: SignalRecord) -> None:
+        """Continue with a state that `to_dict` returned. Raises as for a stream with a reference."""
+        counts, vocabulary = tuple(map(int, state["counts"])), state.get("vocabulary")
+        if len(counts) != len(self._counts):
+            raise ValueError(f"{len(counts)} buckets instead of {len(self._counts)}")
+        self._watch = detect.from_dict(self._scheme, state["watch"])
+        self._counts, self._vocabulary = counts, vocabulary
+        if (rise := state.get("rise")) is not None and len(rise["counts"]) == len(counts):
+            direction = rise.get("direction")
+            counts = tuple(map(int, rise["counts"]))
+            self._rise = Rise(rise["began"], counts, rise["cut"], None if direction is None else Direction(direction))
+        if "recovery" in state:
+            self._recovery = Recovery.from_record(state["recovery"])
