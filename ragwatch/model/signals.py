@@ -26,7 +26,9 @@ class SignalRow:
             than doubled, and never where they fell. Its bounds double from there on. None: every change counts.
         warns: Whether its drift alarm is a warning, because users notice a change at once; the others only inform.
         rise: Rise of the share of answers that have it from which on its alarm is a page; None if it never is.
-        explains: Whether answers that have it score otherwise, so that alerts on quality would repeat its own.
+        explains: Whether answers that have it score otherwise and cite otherwise, so that alerts on quality and on
+            citations would repeat its own.
+        follows: Name of another signal whose change entails one of this; `explains` for all that explain.
         title: Title of its panel.
         panel: Description of its panel.
         unit: Grafana's unit of its panel.
@@ -43,6 +45,7 @@ class SignalRow:
     warns: bool = False
     rise: float | None = None
     explains: bool = False
+    follows: str = ""
     title: str
     panel: str
     unit: str = "reqps"
@@ -97,6 +100,7 @@ class Signal(RowEnum):
         warns=True,
         rise=GROSS,
         explains=True,
+        follows="empty_retrievals",
         title="Abstentions",
         panel="Answers per second that decline to answer.",
     )
@@ -119,6 +123,7 @@ class Signal(RowEnum):
         warns=True,
         rise=GROSS,
         explains=True,
+        follows="empty_retrievals",
         title="Empty answers",
         panel="Answers per second without text.",
     )
@@ -152,6 +157,7 @@ class Signal(RowEnum):
         series="ragwatch_traffic_duplicate_contexts_total",
         help="Total number of answers with duplicate contexts, over all traffic.",
         warns=True,
+        follows="empty_retrievals",
         title="Duplicate contexts",
         panel="Answers per second with duplicate contexts.",
     )
@@ -162,6 +168,7 @@ class Signal(RowEnum):
         help="Total number of answers that cite no context in brackets, though contexts were retrieved and they do not "
         "decline to answer, over all traffic.",
         warns=True,
+        follows="explains",
         title="Answers without citations",
         panel="Answers per second that cite no context, though contexts were retrieved.",
     )
@@ -171,6 +178,7 @@ class Signal(RowEnum):
         series="ragwatch_traffic_dangling_citations_total",
         help="Total number of answers that cite a context that was not retrieved ([7] of five), over all traffic.",
         warns=True,
+        follows="explains",
         title="Dangling citations",
         panel="Answers per second that cite a context that was not retrieved.",
     )

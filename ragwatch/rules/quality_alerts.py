@@ -22,6 +22,7 @@ _OTHERS = f'quantity!="{_IGNORED}"'
 _CELL = "job, route, quantity"
 OF_SIGNALS = f'alertname="RagwatchTrafficDrift",signal=~"{"|".join(s for s in Signal if s.row.explains)}"'
 """Pages about signals that change the scores of the answers that have them: quality would repeat them."""
+_MEND_HOURS = 6
 DETECTOR_DELAY = "see the table of delays in [statistics](statistics.md)"
 
 _quality = partial(Alert, area=Area.QUALITY, board="overview", labels=("job", "route", "judge"))
@@ -133,7 +134,8 @@ def _drift(plan: RulePlan) -> Alert:
             window,
             'alertname=~"RagwatchQualityBad|RagwatchErrorBudgetBurn"',
             OF_SIGNALS,
-        ),
+        )
+        + f"\nunless on (job, route) (\n    {_explained()}\n)",
         summary=(
             "{{ $labels.route }}: "
             f"{texts.of_worst(drifted, arguments, headline, 'answer quality has changed')} (drift)."
@@ -149,6 +151,13 @@ def _drift(plan: RulePlan) -> Alert:
         hold=0.0,
         kept=0.0,
     )
+
+
+def _explained() -> str:
+    """Breaks that began before the end of a page about signals, for some hours: the end of their alarm is due later."""
+    began = "max by (job, route) (ragwatch_drift_change_start_timestamp_seconds)"
+    paged = f'ALERTS{{{OF_SIGNALS},alertstate="firing",severity="critical"}}'
+    return f"{began} < on (job, route) max by (job, route) (max_over_time(timestamp({paged})[{_MEND_HOURS}h:1m]))"
 
 
 def _baseline(plan: RulePlan) -> str:

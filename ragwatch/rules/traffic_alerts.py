@@ -11,7 +11,7 @@ from ragwatch.rules.plan import RulePlan
 from ragwatch.rules.promql import span
 
 _WARNED = "|".join(signal for signal in Signal if signal.row.warns)
-_ANSWERS = "ragwatch_traffic_contexts_count"  # each answer has a number of contexts
+_FIRING = 'ALERTS{{alertname="RagwatchTrafficDrift",severity="{}",alertstate="firing"}}'
 _PLACE, _ARGUMENTS = "job='%s',route='%s',signal='%s'", "$labels.job $labels.route $labels.signal"
 _BEGIN = f"max(ragwatch_traffic_drift_start_timestamp_seconds{{{_PLACE}}})"
 _SHARE = f"topk(1, 100 * ragwatch_traffic_drift_ratio{{{{{_PLACE},period='{{}}'}}}})"
@@ -20,6 +20,7 @@ _SHARE = f"topk(1, 100 * ragwatch_traffic_drift_ratio{{{{{_PLACE},period='{{}}'}
 def alerts(plan: RulePlan) -> Iterator[Alert]:
     """Alerts on signals: those that users feel at once warn, and page where far more answers than before have them."""
     warned, others = (_alarm(operator, _WARNED) for operator in ("=~", "!~"))
+    warned = f"{warned}\nunless on (job, route, signal) (\n  {_paged(plan)}\n  or {_follows(plan)}\n)"
     gross = f"{_alarm('=~', '|'.join(plan.rises))}\nand on (job, route, signal) (\n  {_gross(plan)}\n)"
     for severity, expr in (
         *([(Severity.CRITICAL, gross)] if plan.rises else ()),
@@ -30,7 +31,8 @@ def alerts(plan: RulePlan) -> Iterator[Alert]:
             name="RagwatchTrafficDrift",
             meaning="A signal of all requests differs from its reference. Refusals, empty answers, other language, "
             "repeated answers, empty retrievals, citations and old documents warn; the first five page where they have "
-            "risen by more than half of the answers (`alerts.rises`); others inform.",
+            "risen by more than half of the answers (`alerts.rises`); others inform. It ends when a test says that "
+            "answers are back at the reference.",
             delay="see the table of delays in [statistics](statistics.md); no hold",
             promise="one in `drift.traffic.false_alarm_every` (30 d) over all signals, guaranteed",
             severity=severity,
@@ -39,7 +41,8 @@ def alerts(plan: RulePlan) -> Iterator[Alert]:
             summary=f"{{{{ $labels.route }}}}: {{{{ $labels.signal }}}}{_change()}.",
             description=(
                 "The distribution of {{ $labels.signal }} on route {{ $labels.route }} differs from its reference. "
-                "After the mend: ragwatch acknowledge --route '{{ $labels.route }}' --quantity {{ $labels.signal }}."
+                "This ends when answers are back at it. If the change is intended: "
+                "ragwatch acknowledge --route '{{ $labels.route }}' --quantity {{ $labels.signal }} --renew."
             ),
             board="retrieval",
             labels=("job", "route", "signal"),
@@ -66,24 +69,34 @@ def _change() -> str:
     return texts.asked(_SHARE.format("since"), _ARGUMENTS, since, " differ from their reference")
 
 
-def _gross(plan: RulePlan) -> str:
-    """Condition that the share of answers with a signal has risen so much over its reference, and still is so high.
+def _paged(plan: RulePlan) -> str:
+    """Signals that page, or did within the first window: a ticket would be new after the mend."""
+    return f"max_over_time({_FIRING.format('critical')}[{span(plan.windows[0])}])"
 
-    Since the change, as the daemon counts it; from the end of the first window on, in the newest window as well.
-    """
-    parts, recent = [], span(plan.windows[0])
+
+def _follows(plan: RulePlan) -> str:
+    """Signals that changed after another one of their route which entails it, until a window after that."""
+    causes: dict[str, list[str]] = {}
+    for signal in Signal:
+        if signal.row.follows:
+            causes.setdefault(signal.row.follows, []).append(signal)
+    explains = "|".join(signal for signal in Signal if signal.row.explains)
+    held = "\n    or ".join(
+        f'ragwatch_traffic_drift_alarm{{signal=~"{"|".join(signals)}"}} == 1 and on (job, route) '
+        f'max_over_time(ragwatch_traffic_drift_alarm{{signal=~"{explains if cause == "explains" else cause}"}}'
+        f"[{span(plan.window)}]) == 1"
+        for cause, signals in causes.items()
+    )
+    return f"({held})\n    unless on (job, route, signal) {_FIRING.format('warning')}"
+
+
+def _gross(plan: RulePlan) -> str:
+    """Condition that the share of answers with a signal has risen so much over its reference since the change."""
+    parts = []
     for signal, rise in plan.rises.items():
-        place = f'signal="{signal}"'
         before, since = (
-            f'{operator} by (job, route) (ragwatch_traffic_drift_ratio{{{place},period="{period}"}})'
+            f'{operator} by (job, route) (ragwatch_traffic_drift_ratio{{signal="{signal}",period="{period}"}})'
             for operator, period in (("min", "before"), ("max", "since"))
         )
-        now = (
-            f"sum by (job, route) (increase({signal.row.series}[{recent}]))"
-            f" / (sum by (job, route) (increase({_ANSWERS}[{recent}])) > 0)"
-        )
-        began = f"max by (job, route) (ragwatch_traffic_drift_start_timestamp_seconds{{{place}}})"
-        lasts = f"{now} - on (job, route) {before} > {rise:g} or {began} > time() - {plan.windows[0]:g}"
-        risen = f"{since} - on (job, route) {before} > {rise:g} and on (job, route) ({lasts})"
-        parts.append(f'label_replace({risen}, "signal", "{signal}", "", "")')
+        parts.append(f'label_replace({since} - on (job, route) {before} > {rise:g}, "signal", "{signal}", "", "")')
     return "\n  or ".join(parts)

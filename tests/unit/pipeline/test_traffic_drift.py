@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
@@ -113,6 +113,33 @@ def test_a_rate_that_rises_is_noticed(store: SqliteStore) -> None:
     pass_by(store, clock, watch, hours(36, 90, abstained=0.25))
     assert watch.gauges()[cell] == 0.0
     assert len(store.runs(KIND, "abstentions/search", 5)) == 1
+
+
+@pytest.mark.costly
+@pytest.mark.parametrize("restarts", [False, True])
+def test_an_alarm_ends_after_the_mend_and_not_before(store: SqliteStore, restarts: bool) -> None:  # noqa: FBT001
+    """With an event that says since when; the share since the change is that of the break, until the end."""
+    clock = Clock()
+    watch = a_watch(store, clock)
+    cell, since = ("abstentions", "search"), (Gauge.TRAFFIC_DRIFT_SHARE, ("abstentions", "search", "", "since"))
+    pass_by(store, clock, watch, hours(0, 30))
+    for hour in range(30, 60):
+        pass_by(store, clock, watch, hours(hour, hour + 1, abstained=0.25))
+        watch = a_watch(store, clock) if restarts else watch
+    assert watch.gauges()[Gauge.TRAFFIC_DRIFT_ALARM, cell] == 1.0
+    shares = [watch.gauges()[since]]
+    for hour in range(60, 63):
+        pass_by(store, clock, watch, hours(hour, hour + 1))
+        watch = a_watch(store, clock) if restarts else watch
+        shares.append(watch.gauges().get(since, shares[-1]))
+    assert min(shares) == pytest.approx(0.25, abs=0.03)
+    assert watch.gauges()[Gauge.TRAFFIC_DRIFT_ALARM, cell] == 0.0
+    ended, alarm = store.runs(KIND, "abstentions/search", 5)
+    assert (ended.failing, ended.body["seq"]) == (False, alarm.body["seq"])
+    assert ended.body["since"] == pytest.approx(AT + 60 * HOUR, abs=2 * HOUR)
+    assert [event.detail.split(" UTC, ")[0][:-5] for event in store.events(0.0)] == ["abstentions/search: back since "]
+    pass_by(store, clock, watch, hours(63, 72))
+    assert watch.gauges()[Gauge.TRAFFIC_DRIFT_ALARM, cell] == 0.0
 
 
 async def test_steps_and_acknowledgements_take_turns(store: SqliteStore) -> None:
@@ -307,81 +334,3 @@ def test_counts_that_went_back_stop_nobody(store: SqliteStore, learnt: int) -> N
     assert again.gauges()[warned] == 0.0
     pass_by(store, clock, again, hours(60, 64, score=0.6))
     assert again.gauges()[warned] == 1.0
-
-
-def aged(ages: Callable[[int, random.Random], float], first: int, last: int) -> list[Tallies]:
-    """Hours of 200 answers each, whose documents have an age that depends on the hour."""
-    some = []
-    for hour in range(first, last):
-        rng, tallies = random.Random(hour), Tallies()
-        for _ in range(200):
-            observe(tallies, Tally.CONTEXTS, ("search",), 5)
-            observe(tallies, Tally.DOCUMENT_AGE, ("search",), ages(hour, rng))
-        some.append(tallies)
-    return some
-
-
-def indexed_daily(_hour: int, rng: random.Random) -> float:
-    """Ages of an index that is kept up to date: most documents are days old, some a year."""
-    return rng.expovariate(1 / 5.0) if rng.random() < 0.7 else rng.uniform(100, 400)
-
-
-def never_indexed(hour: int, rng: random.Random) -> float:
-    """Ages of an index that is filled once: all documents of one day, and older by a day each day."""
-    del rng
-    return 127.0 + hour / 24.0
-
-
-def indexed_monthly(hour: int, rng: random.Random) -> float:
-    """Ages of an index that is rebuilt every 30 days."""
-    del rng
-    return hour / 24.0 % 30.0
-
-
-@pytest.mark.parametrize(
-    "ages",
-    [
-        pytest.param(indexed_daily, marks=pytest.mark.slow),
-        never_indexed,
-        pytest.param(indexed_monthly, marks=pytest.mark.slow),
-    ],
-)
-def test_documents_may_grow_older_as_time_passes(
-    store: SqliteStore, ages: Callable[[int, random.Random], float]
-) -> None:
-    """A day per day is no news, whatever the rhythm of the index: no alarm in two months."""
-    clock = Clock()
-    watch = a_watch(store, clock)
-    pass_by(store, clock, watch, aged(ages, 0, 60 * 24))
-    assert watch.gauges()[Gauge.TRAFFIC_DRIFT_ALARM, ("document_age_days", "search")] == 0.0
-
-
-def test_an_old_snapshot_of_the_index_is_noticed(store: SqliteStore) -> None:
-    """Within the hour in which half of the answers come from documents that are two months older; with figures."""
-    clock, cell = Clock(), ("document_age_days", "search")
-    watch = a_watch(store, clock)
-    pass_by(store, clock, watch, aged(indexed_daily, 0, 40))
-    pass_by(store, clock, watch, aged(lambda hour, rng: indexed_daily(hour, rng) + 60 * (rng.random() < 0.5), 40, 41))
-    gauges = watch.gauges()
-    assert {at for (gauge, at), value in gauges.items() if gauge is Gauge.TRAFFIC_DRIFT_ALARM and value} == {cell}
-    above, before, since = (
-        "32.0",
-        *(gauges[Gauge.TRAFFIC_DRIFT_SHARE, (*cell, "32.0", period)] for period in ("before", "since")),
-    )
-    assert store.runs(KIND, "/".join(cell), 5)[0].body["cut"] == above
-    assert (before, since) == (pytest.approx(0.3, abs=0.03), pytest.approx(0.65, abs=0.1))
-
-
-def test_an_index_that_is_updated_no_more_is_noticed_after_weeks(store: SqliteStore) -> None:
-    """Not on the next days, which may be a weekend, but once documents are more than twice as old as they were."""
-    clock, cell = Clock(), (Gauge.TRAFFIC_DRIFT_ALARM, ("document_age_days", "search"))
-    watch = a_watch(store, clock)
-    pass_by(store, clock, watch, aged(indexed_daily, 0, 72))
-
-    def stopped(hour: int, rng: random.Random) -> float:
-        return indexed_daily(hour, rng) + (hour - 72) / 24.0
-
-    pass_by(store, clock, watch, aged(stopped, 72, 72 + 10 * 24))
-    assert watch.gauges()[cell] == 0.0
-    pass_by(store, clock, watch, aged(stopped, 72 + 10 * 24, 72 + 35 * 24))
-    assert watch.gauges()[cell] == 1.0
