@@ -212,14 +212,9 @@ class DetectorState(Generic[_R]):
         return None if self.detector is None else self.detector.evidence(self.numbers)
 
     def rising(self, credits_from: float = 300.0, share_from: float = SUSPICION) -> bool:
-        """Whether evidence is above what it is without a change: a suspicion, from before an alarm on.
+        """Whether evidence exceeds the run length of some scores, and a share of the threshold.
 
-        Without a change it is about the run length of 100 scores, whatever the traffic. So with little traffic it is
-        never below a small share of the threshold.
-
-        Args:
-            credits_from: Number of scores whose run length it is to exceed.
-            share_from: Share of the threshold that it is to exceed.
+        Without a change it is about the run length of 100 scores. So with little traffic it always exceeds a small share.
         """
         evidence = self.evidence
         if evidence is None or self.detector is None:
