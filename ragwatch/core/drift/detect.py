@@ -214,7 +214,7 @@ class DetectorState(Generic[_R]):
     def rising(self, credits_from: float = 300.0, share_from: float = SUSPICION) -> bool:
         """Whether evidence exceeds the run length of some scores, and a share of the threshold.
 
-        Without a change it is about the run length of 100 scores. So with little traffic it always exceeds a small share.
+        Without a change it is about that of 100 scores: with little traffic it always exceeds a small share.
         """
         evidence = self.evidence
         if evidence is None or self.detector is None:

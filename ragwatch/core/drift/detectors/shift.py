@@ -10,7 +10,7 @@ number of requests a supermartingale.
 
 The reference is a bound on each share (Chernoff: n kl(share, bound) = ln(1 / risk), with the risk divided by the number
 of cuts and directions), minus a tolerance; for shares below .1 and above .9 the tolerance is one on the scale of odds,
-so that it does not hide a rise from none to 5 %. It should cover the normal variation: at least a day. Where a share
+so that it does not hide a rise from none to 5 %. A bound of 0 allows no bet, and the mean leaves it out. It should cover the normal variation: at least a day. Where a share
 differs by the part of the day, the worst part counts (see `normal_range`).
 """
 
@@ -101,8 +101,9 @@ class ShiftDetector:
         return tuple(after)
 
     def evidence(self, numbers: Numbers) -> float:
-        """Return the mean over all bets."""
-        return math.fsum(numbers) / len(numbers)
+        """Return the mean over all bets that are possible."""
+        possible = sum(bound > 0.0 for bound in self.design) * len(FRACTIONS)
+        return math.fsum(numbers) / max(possible, 1)
 
     def where(self, numbers: Numbers) -> tuple[int, Direction]:
         """Return the cut with most evidence, and the direction: `rise` if more values than before lie above it."""
