@@ -10,8 +10,9 @@ number of requests a supermartingale.
 
 The reference is a bound on each share (Chernoff: n kl(share, bound) = ln(1 / risk), with the risk divided by the number
 of cuts and directions), minus a tolerance; for shares below .1 and above .9 the tolerance is one on the scale of odds,
-so that it does not hide a rise from none to 5 %. A bound of 0 allows no bet, and the mean leaves it out. It should cover the normal variation: at least a day. Where a share
-differs by the part of the day, the worst part counts (see `normal_range`).
+so that it does not hide a rise from none to 5 %. It should cover the normal variation: at least a day. Where a share
+differs by the part of the day, the worst part counts (see `normal_range`). A bound of 0 allows no bet, and the mean of
+the evidence leaves it out: a rare signal cannot fall.
 """
 
 from __future__ import annotations
