@@ -11,15 +11,7 @@ from ragwatch.core.trends import COARSE, FINE, FINE_SECONDS, estimate_of, start_
 
 
 class Sides(NamedTuple):
-    """Two stretches of time of whole buckets, in seconds since the epoch.
-
-    Attributes:
-        span: Length of the buckets.
-        before: Where the first side begins; it ends at `end`.
-        end: Where it ends.
-        start: Where the second side begins.
-        after: Where it ends.
-    """
+    """Two stretches of time of whole buckets of length `span`, `before` to `end` and `start` to `after`, in seconds."""
 
     span: int
     before: int

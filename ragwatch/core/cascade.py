@@ -1,9 +1,8 @@
 """Computes the probability with which a judge reads a draw that another judge has read: higher if that one was unsure.
 
-The inclusion probability of the second judge is that of the first judge times this one. It depends only on the evidence
-of the first judge, so that weighting by its inverse keeps the estimates of the second judge unbiased (two-phase
-sampling: Saerndal, Swensson and Wretman 1992, chapter 9); sampling more where the first judge is unsure is Neyman
-allocation.
+The inclusion probability of the second judge is that of the first times this one. It depends only on the evidence of
+the first, so weighting by its inverse keeps estimates unbiased (two-phase sampling: Saerndal, Swensson and Wretman
+1992, chapter 9); sampling more where the first is unsure is Neyman allocation.
 """
 
 from __future__ import annotations
@@ -44,12 +43,7 @@ def uncertainty(evidence: Evidence) -> float | None:
 
 
 def follow_probability(rule: FollowRule, evidence: Evidence | None) -> float:
-    """Returns the probability that the second judge reads a draw; `evidence` is None if the first judge failed.
-
-    >>> rule = FollowRule(0.05, 0.45)
-    >>> follow_probability(rule, None), follow_probability(rule, Evidence((), ()))
-    (0.45, 0.05)
-    """
+    """Returns the probability that the second judge reads a draw; `evidence` is None if the first judge failed."""
     if evidence is None:
         return rule.unsure
     return rule.sure + (rule.unsure - rule.sure) * (uncertainty(evidence) or 0.0)

@@ -1,10 +1,10 @@
 r"""Finds the citations in a text: the places that name contexts, by their numbers or by their ids.
 
-The numbers begin at 1, in the order in which the sample lists its contexts: `[1]`, `[2, 3]`, `[1-3]`, `[^2]`,
-`【1†source】`, `(Passage 2)`, `[doc 3]`, `(Source: Document 2, page 4)`, "Source: 2" at the end of a line, and in the
-text "according to document 2" or "documents 1 and 3 say". Indexes (`x[1]`), intervals with 0, years and code are none;
-"the first passage" is not read. Ids stand in brackets: `[doc-4]`, `【4:0†handbook】`, `(Source: handbook)`. Other
-marks (`【4:0†source】`, `(Source: handbook.pdf, p. 12)`, superscripts) name no context, and are no part of the text.
+The numbers begin at 1, in the order of the sample's contexts: `[1]`, `[2, 3]`, `[1-3]`, `[^2]`, `(Passage 2)`,
+`【1†source】`, `[doc 3]`, `(Source: Document 2, page 4)`, "Source: 2" at the end of a line, "according to document 2",
+"documents 1 and 3 say" in the text. Indexes (`x[1]`), intervals with 0, years and code are none. Ids stand in brackets:
+`[doc-4]`, `【4:0†handbook】`, `(Source: handbook)`. Other marks (`【4:0†source】`, `(Source: handbook.pdf, p. 12)`,
+superscripts) name no context, and are no part of the text.
 
 Every pattern reads a bounded number of characters from where it begins, so the time is linear in the text.
 """
@@ -67,8 +67,6 @@ class Marker(NamedTuple):
     """One place of an answer that cites.
 
     Attributes:
-        start: Offset of its first character.
-        end: Offset after its last character.
         numbers: The numbers of the contexts that it names; none for a mark that names something else.
         is_apart: Whether it is no part of the text: it stands in brackets, or behind "Source:".
     """
@@ -80,17 +78,7 @@ class Marker(NamedTuple):
 
 
 def markers_of(answer: str, ids: Mapping[str, int] = MappingProxyType({})) -> Iterator[Marker]:
-    """Yield the places that cite, in order, and marks that name no context.
-
-    Args:
-        answer: The text.
-        ids: Numbers of contexts by their ids.
-
-    >>> [marker.numbers for marker in markers_of("Tea is green [1][2-4]. (Passage 2) By document 3, it is in [0, 1].")]
-    [(1,), (2, 3, 4), (2,), (3,)]
-    >>> [marker.numbers for marker in markers_of("Tea is green [doc-4].¹ (Source: tea.pdf)", {"doc-4": 1})]
-    [(1,), (), ()]
-    """
+    """Yield the places that cite, in order, and marks that name no context. Contexts are numbered by `ids`."""
     code = [span.span() for span in _CODE.finditer(answer)]
     end = 0
     markers = [*_numbered(answer), *_named(answer, ids)]
@@ -102,12 +90,7 @@ def markers_of(answer: str, ids: Mapping[str, int] = MappingProxyType({})) -> It
 
 
 class CitationCounts(NamedTuple):
-    """Citations of an answer.
-
-    Attributes:
-        named: Those that name a context, whether it was retrieved or not.
-        dangling: Of these, those that name one that was not.
-    """
+    """Citations of an answer that name a context, and of these the dangling ones, whose context was not retrieved."""
 
     named: int
     dangling: int
@@ -153,11 +136,7 @@ def matches(answer: str) -> Iterator[re.Match[str]]:
 
 
 def without_markers(text: str) -> str:
-    """Return a text with a space in place of every marker that is no part of it.
-
-    >>> without_markers("Tea is green [1]. (Source: 2)"), without_markers("Passage 2 says so.")
-    ('Tea is green  .  ', 'Passage 2 says so.')
-    """
+    """Return a text with a space in place of every marker that is no part of it."""
     parts, position = [], 0
     for marker in markers_of(text):
         if marker.is_apart:

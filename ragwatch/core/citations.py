@@ -41,12 +41,6 @@ def with_citations(evidence: Evidence, answer: str, ids: Sequence[str | None] = 
     """Return the evidence with the citations of the answer, each with the claims that it belongs to.
 
     Claims that only repeat what the user stated cite nothing. `ids` are those of the contexts, in their order.
-
-    >>> from ragwatch.core.evidence import Claim, ClaimVerdict, ContextReading
-    >>> claim = Claim("Tea is green.", 0, 13, ClaimVerdict.SUPPORTED, (True,))
-    >>> cited = with_citations(Evidence((claim,), (ContextReading(True),)), "Tea is green. [1, 7]")
-    >>> [(citation.context, citation.claims) for citation in cited.citations]
-    [(0, (0,)), (6, (0,))]
     """
     rows: dict[tuple[int, int], list[int]] = {}
     for row, claim in enumerate(evidence.claims):

@@ -48,8 +48,6 @@ class ComparedAnswer:
 
     Attributes:
         key: Key that pairs it, see `key_of`.
-        category: Category in its metadata, or its route; empty for none.
-        scores: Score by metric; None if it is undefined or unread.
         weight: 1 / inclusion probability.
         question: Its id and question, for reports; None where nothing is known of them.
     """
@@ -87,8 +85,6 @@ class Comparison:
     """Comparison of two variants.
 
     Attributes:
-        matched: Keys that they share.
-        rows: One row for each metric with scores on both sides.
         unit: Unit of the comparison: `questions` or `canaries`.
         lost: Shared questions in which B is worse, in a metric whose mean became worse; those that lost most first.
     """

@@ -29,8 +29,6 @@ class Criterion:
 
     Attributes:
         name: Name of the quantity; see `core.scores.quantity_of` for its form.
-        question: Asked of the judge; `yes` is the good answer.
-        examples: Texts for which the answer is known.
 
     Raises:
         ValueError: The name is that of another quantity or has another form, or a text is empty, too long or has more

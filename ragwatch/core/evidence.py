@@ -62,15 +62,12 @@ def _check_facts(facts: int) -> None:
 class Claim:
     """One row: a claim of the answer, and what each context is to it.
 
+    Without offsets it is no verbatim part of the answer. Its verdict is given all contexts together.
+
     Attributes:
-        text: The claim, as it stands in the answer.
-        start: Offset of its first character in the answer; None if it is not a verbatim part of the answer.
-        end: Offset after its last character.
-        verdict: Verdict on the claim, given all contexts together.
         cells: For each context, what it is to the claim; None for none. True counts as `alone`, False as None.
         support: Probability that the contexts together support it; None if the judge gives no probability.
         evidence: The sentence that supports or contradicts it, if the judge quotes one.
-        in_reference: Whether the reference contains it; None without a reference, or if not read.
         said_by_user: Whether it is not in the contexts, but repeats what the user stated in an earlier turn. It is no
             invention and no support either: no score counts it.
         sentence: Offsets of the sentence that it is a part of; None if it is a whole one.
@@ -149,13 +146,11 @@ def _check_cells(cells: tuple[Cell | None, ...], verdict: ClaimVerdict) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ContextReading:
-    """One column: the relevance of a context to the answer.
+    """One column: the relevance of a context to the answer, and how many of its sentences are relevant if counted.
 
     Attributes:
         relevant: Whether it is useful for the answer; None if the judge does not decide that.
         relevance: Probability that it is relevant; None if the judge gives no probability.
-        sentences: Number of sentences in the context; None if the judge does not count them.
-        relevant_sentences: Number of relevant sentences.
     """
 
     relevant: bool | None
@@ -184,12 +179,7 @@ class ReferenceClaim:
     """A claim of the reference (the known good answer), and where else it is found.
 
     Attributes:
-        text: The claim, as it stands in the reference.
-        start: Offset of its first character in the reference.
-        end: Offset after its last character.
         cells: For each context, whether that context supports the claim.
-        in_answer: Whether the answer contains it; None if not read.
-        facts: Number of facts that it counts for.
         quotes: For each context that supports it, the words there that do; None if the judge quotes none.
         missing: What no context has of it: words of the claim, or the whole of it if the judge compares no words.
     """
@@ -222,8 +212,6 @@ class Citation:
 
     Attributes:
         context: 0-based rank of the context; one that the sample does not have supports nothing.
-        start: Offset, in the answer, of the first character of what cites it.
-        end: Offset after its last character.
         claims: Rows of the claims that it is cited for.
         supports: Whether it is rightly cited: see `core.citations`.
     """
@@ -249,13 +237,7 @@ class CriterionAnswer(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CriterionReading:
-    """What a judge answers to a criterion of the operator.
-
-    Attributes:
-        name: Name of the criterion.
-        answer: None if the judge does not read criteria.
-        quote: Words of the sample that decide, verbatim; None if there are none.
-    """
+    """What a judge answers to a criterion (None if it reads none), and words of the sample that decide, verbatim."""
 
     name: str
     answer: CriterionAnswer | None
@@ -273,10 +255,9 @@ class UnreadReason(StrEnum):
 class Evidence:
     """Everything that a judge read in one sample.
 
+    Rows are empty if the answer has no claims (an abstention, an empty answer).
+
     Attributes:
-        claims: Rows; empty if the answer has no claims (an abstention, an empty answer).
-        contexts: Columns, in the order of the retriever.
-        address: How the answer addresses the question; None if unknown.
         needs: Sub-questions of the question; None if the judge does not read them.
         reads_contradiction: False if the judge cannot distinguish contradicted claims from unsupported ones.
         reads_claims: False if the judge does not read claims; then their absence does not describe the answer.

@@ -1,7 +1,7 @@
 """Feedback of users: reads thumbs, ratings and task outcomes as a score in [0, 1], and defines their figures.
 
-Users choose which answers they rate, so a mean of their scores describes the answers that were rated. How many that are
-(the response rate) belongs beside it; worst-case bounds count every other answer as 0 and as 1.
+Users choose which answers they rate, so a mean of their scores describes these alone. The response rate belongs beside
+it; worst-case bounds count every other answer as 0 and as 1.
 """
 
 from __future__ import annotations
@@ -49,13 +49,10 @@ class FeedbackOutcome(StrEnum):
 def joining_outcome(stored: tuple[float, float | None] | None, at: float, score: float) -> FeedbackOutcome:
     """What becomes of feedback on a stored answer, of which the last one counts. Only new or replaced ones are stored.
 
+    `stored` is time and score of what is stored; the score is None after an erasure.
+
     >>> [str(joining_outcome(stored, 5.0, 1.0)) for stored in (None, (4.0, 0.0), (6.0, 0.0), (4.0, 1.0), (0.0, None))]
     ['joined', 'replaced', 'repeated', 'repeated', 'unknown_answer']
-
-    Args:
-        stored: Time and score of the stored feedback on that answer; the score is None after an erasure.
-        at: When the feedback was given.
-        score: Its score.
     """
     if stored is None:
         return FeedbackOutcome.JOINED
@@ -66,12 +63,7 @@ def joining_outcome(stored: tuple[float, float | None] | None, at: float, score:
 
 
 class UnreadFeedbackError(ValueError):
-    """Feedback that cannot be read as a score.
-
-    Attributes:
-        outcome: Reason that is counted.
-        field: Path of the field.
-    """
+    """Feedback that cannot be read as a score: the reason that is counted, and the path of the field."""
 
     def __init__(self, outcome: FeedbackOutcome, field: str, message: str) -> None:
         super().__init__(message)
@@ -101,15 +93,8 @@ class Scale:
 def feedback_score(value: object, worst: float | None = None, best: float | None = None) -> float | None:
     """Return feedback of a user as a score in [0, 1]; None if it cannot be read.
 
-    Args:
-        value: What the log contains: true, false, a word such as `up` and `down`, or a number.
-        worst: Number that means the worst rating; None for thumbs (1 and 0 or -1) and numbers from 0 to 1.
-        best: Number that means the best rating.
-
-    >>> [feedback_score(value) for value in (True, "down", "👍", -1, 0.5, 4, "maybe")]
-    [1.0, 0.0, 1.0, 0.0, 0.5, None, None]
-    >>> feedback_score(4, worst=1, best=5)
-    0.75
+    It may be true, false, a word such as `up` and `down`, or a number: on the given scale or, without one, a thumb (1
+    and 0 or -1) or a score from 0 to 1.
     """
     if isinstance(value, str):
         word = value.strip().casefold()
@@ -128,9 +113,6 @@ def read_feedback(record: Mapping[str, object], scale: Scale | None = None) -> f
     A rating or number of stars needs a scale: the configured one, or one that the record gives, as text `4/5` or
     as an object `{"rating": 4, "min": 1, "max": 5}`. A scale without its worst number begins at 1.
 
-    >>> read_feedback({"thumbs_down": True}), read_feedback({"rating": "4/5"}), read_feedback({"answer": "so"})
-    (0.0, 0.75, None)
-
     Raises:
         UnreadFeedbackError: There is feedback that cannot be read.
     """
@@ -148,15 +130,7 @@ def read_feedback(record: Mapping[str, object], scale: Scale | None = None) -> f
 
 
 def score_of(value: object, name: str, scale: Scale | None = None) -> float:
-    """Return the score in the value of one field.
-
-    >>> score_of({"score": 4, "max": 5}, "feedback"), score_of(3, "rating", Scale(1, 5))
-    (0.75, 0.5)
-
-    Args:
-        value: What the record contains.
-        name: Name of the field, which says how a number is meant.
-        scale: The configured scale of ratings.
+    """Return the score in the value of one field, whose name says how a number is meant.
 
     Raises:
         UnreadFeedbackError: The value cannot be read.
@@ -223,13 +197,7 @@ def _checked(worst: object, best: object, name: str) -> Scale:
 
 @dataclass(frozen=True, slots=True)
 class UserScoreRow:
-    """The mean score by users of the answers of one route and window.
-
-    Attributes:
-        route: The route.
-        window: Name of the window.
-        estimate: The estimate. Its `coverage` is the share of the drawn answers that have feedback.
-    """
+    """The mean score by users of a route and window; its `coverage` is the share of the drawn answers with feedback."""
 
     route: str
     window: str
@@ -247,12 +215,9 @@ class JudgeCorrelation:
 
 @dataclass(frozen=True, slots=True)
 class UserScores:
-    """All figures of feedback.
+    """All figures of feedback; a mean without feedback, or a correlation of too few answers, has no row.
 
-    Attributes:
-        rows: Means by route and window; one without feedback has no row.
-        correlations: By judge and quantity; one with too few answers has none.
-        last_sample: Time of the newest answer with feedback, by route.
+    `last_sample` is the time of the newest answer with feedback, by route.
     """
 
     rows: tuple[UserScoreRow, ...] = ()

@@ -108,13 +108,7 @@ class GateLine(TypedDict):
 
 
 def gate_line(report: GateReport, *, judge: str, attribution: Attribution | None = None) -> GateLine:
-    """Returns the report as the object that `ragwatch gate --json` prints.
-
-    Args:
-        report: Report of the gate.
-        judge: Version of the judge; figures of different versions cannot be compared.
-        attribution: Changes since a baseline; None without a baseline.
-    """
+    """Returns the report as the object that `ragwatch gate --json` prints; `judge` is the version of the judge."""
     return {
         "verdict": str(report.verdict),
         "metrics": [_metric(finding) for finding in report.findings],

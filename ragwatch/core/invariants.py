@@ -21,17 +21,7 @@ class Invariant(StrEnum):
 def violations(tallies: Tallies, pending: Mapping[str, int]) -> dict[Invariant, str]:
     """Returns the violated invariants, with the figures.
 
-    Args:
-        tallies: Counters.
-        pending: Number of unsettled draws by judge, read at the same instant as the counters.
-
-    >>> from collections import Counter
-    >>> tallies = Counter({(Tally.SEEN, ("app",)): 9, (Tally.DRAWN, ("search",)): 3, (Tally.ASSIGNED, ("embedded",)): 3,
-    ...                    (Tally.JUDGED, ("search", "embedded")): 1})
-    >>> violations(tallies, {"embedded": 2})
-    {}
-    >>> violations(tallies, {"embedded": 1})[Invariant.ASSIGNED_ARE_SETTLED_OR_PENDING]
-    'judge embedded: 3 assigned, 1 judged + 0 unjudged + 1 pending'
+    `pending`: unsettled draws by judge, read when the counters were.
     """
     violated: dict[Invariant, str] = {}
     seen, drawn = _total(tallies, Tally.SEEN), _total(tallies, Tally.DRAWN)

@@ -1,7 +1,7 @@
 """Power analysis of a sampling rate: detection delay, cost and interval width for given traffic and a given drop.
 
-A delay is a number of judged scores, so doubling the rate halves the delay in time. Delays are simulated: the drift
-detector runs over resampled past scores with a simulated drop.
+A delay is a number of judged scores, so doubling the rate halves it in time. Delays are simulated: the drift detector
+runs over resampled past scores with a simulated drop.
 """
 
 from __future__ import annotations
@@ -33,14 +33,11 @@ class PowerQuestion:
     """Parameters of a power analysis.
 
     Attributes:
-        per_day: Requests per day.
-        probability: Sampling probability.
         price: Price of one reading in US dollars.
         drop: Fall of the mean that must be detected.
         false_alarm_days: Days per false alarm of all detectors together.
         detectors: Number of detectors.
         tolerance: Fall of the mean that raises no alarm; less of it near a mean of 1.
-        confidence: Level of the interval.
     """
 
     per_day: float
@@ -58,10 +55,8 @@ class PowerAnswer:
     """Result of a power analysis.
 
     Attributes:
-        scores_per_day: Judged answers per day.
         usd_per_day: Their cost in US dollars.
         delay_scores: Mean number of judged answers from the drop to the alarm; None if it is not detected.
-        delay_hours: The same delay in hours.
         half_width_hour: Half-width of the interval over the scores of an hour; None with less than one score per hour,
             or with a single past score.
         half_width_day: The same over the scores of a day.
@@ -101,14 +96,9 @@ def plan(question: PowerQuestion, scores: Sequence[float], rng: Random, *, runs:
 
 
 def half_width(scores: Sequence[float], count: float, confidence: float = 0.95) -> float | None:
-    """Return the half-width of the interval of a mean over `count` scores like these; None below one score.
+    """Return z s / sqrt(count) (Cochran 1977, 2.7), the half-width of the interval of a mean over so many such scores.
 
-    None as well for a single past score, which does not tell how much scores scatter.
-
-    z s / sqrt(count) (Cochran 1977, section 2.7), an approximation for planning.
-
-    >>> round(half_width([0.0, 1.0], 100), 3)           # 1.96 * .5 / 10
-    0.098
+    None below one score, and for a single past score, which does not tell how much scores scatter.
     """
     if count < 1.0 or len(scores) < 2:
         return None
@@ -118,19 +108,10 @@ def half_width(scores: Sequence[float], count: float, confidence: float = 0.95) 
 def delay(
     detector: Betting, scores: Sequence[float], drop: float, rng: Random, *, runs: int = 200, max_scores: int = 20_000
 ) -> float | None:
-    """Return the mean number of scores from a drop to the alarm over simulated runs; None if it is not detected.
+    """Return the mean number of scores from a drop to the alarm over simulated runs; None if one of them ends without.
 
-    After the drop, a share of the answers gets score 0, so that the mean falls by `drop`. This has the largest variance
-    of all ways to fall by `drop`, and is therefore detected most slowly. The detector has been running before the drop
-    (Pollak 1985). The delay is simulated, because closed forms are first-order approximations only.
-
-    Args:
-        detector: The detector.
-        scores: Scores from before the drop, which are resampled.
-        drop: Fall of the mean.
-        rng: Random number generator.
-        runs: Number of simulated runs.
-        max_scores: Number of scores after which a run ends without a detection.
+    After the drop, a share of the answers gets score 0: of all ways to fall by `drop` that has the largest variance,
+    and is detected most slowly. The detector has been running before the drop (Pollak 1985).
 
     >>> import random
     >>> detector = Betting(0.88, 1000.0)
@@ -152,10 +133,7 @@ def delay(
 def _simulated_delay(
     detector: Betting, scores: Sequence[float], failing: float, rng: Random, max_scores: int
 ) -> int | None:
-    """Simulate one run; return the number of scores from the drop to the alarm, or None.
-
-    After a false alarm before the drop, the evidence restarts at zero.
-    """
+    """Number of scores from the drop to the alarm of one run, or None. An earlier alarm restarts evidence."""
     numbers = detector.start()
     for _ in range(_WARM_UP_SCORES):
         numbers = detector.step(numbers, Score(scores[int(rng.random() * len(scores))]))

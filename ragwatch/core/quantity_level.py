@@ -52,15 +52,12 @@ class PersonsLabel:
 
 @dataclass(frozen=True, slots=True)
 class LevelCounts:
-    """What the level of one quantity is computed from.
+    """What the level of one quantity is computed from; if `low_is_good`, it is the share of bad answers.
 
     Attributes:
-        families: Rates of this judge on labelled families.
         yes: Effective number of answers that the judge calls good.
         no: The same of the others.
         labels: Labels of these answers.
-        count: Number of labels.
-        low_is_good: Whether the level is the share of bad answers.
     """
 
     families: tuple[Rates, ...]
@@ -71,7 +68,7 @@ class LevelCounts:
     low_is_good: bool
 
     def level(self, confidence: float = 0.95) -> Level:
-        """Returns the level; of a quantity that should be low, the share of bad answers."""
+        """Returns the level."""
         share = level(self.families, self.yes, self.no, self.labels, count=self.count, confidence=confidence)
         return share.complement if self.low_is_good else share
 
@@ -117,12 +114,7 @@ class LevelCounts:
 
 @dataclass(frozen=True, slots=True)
 class KnownError:
-    """What is known about the error of a judge.
-
-    Attributes:
-        families: Its rates on labelled families, by quantity.
-        labels: What people say of answers, by id of the answer.
-    """
+    """What is known about a judge's error: its rates on labelled families by quantity, labels by id of the answer."""
 
     families: Mapping[Quantity, tuple[Rates, ...]]
     labels: Mapping[str, PersonsLabel]
@@ -131,12 +123,6 @@ class KnownError:
         """Counts answers and their labels; None without answers, or where neither families nor labels say anything.
 
         Families say nothing where more than a few answers are in a language in which the judge was not measured.
-
-        >>> error = KnownError({}, {"b": PersonsLabel({Quantity.FAITHFULNESS: 0.25}, 1.0)})
-        >>> error.counts(Quantity.FAITHFULNESS, [ScoredAnswer("a", 1.0), ScoredAnswer("b", 0.5)]).labels
-        LabelCounts(good_yes=0.0, good_no=0.25, bad_yes=0.0, bad_no=0.75)
-        >>> error.counts(Quantity.FAITHFULNESS, [ScoredAnswer("a", 1.0)]) is None
-        True
         """
         scored, low_is_good = list(answers), quantity in LOW_IS_GOOD
         known = unmeasured_share(scored) <= MOST_UNMEASURED

@@ -24,14 +24,10 @@ class Rejections:
         self._spells: dict[tuple[str, str], _Spell] = {}
 
     def add(self, source: str, reason: str, field: str, place: str, now: float) -> None:
-        """Count a rejected record.
+        """Count a rejected record of a source.
 
-        Args:
-            source: Name of its source.
-            reason: Why it was rejected.
-            field: Path of its invalid field; empty if all of it is invalid.
-            place: Its file and line.
-            now: Seconds of any clock that does not go back.
+        `field` is the path of what is invalid (empty for all of it), `place` its file and line, `now` seconds of any
+        clock that does not go back.
         """
         spell = self._spells.get((source, reason))
         if spell is None or now - spell.last >= SPELL_SECONDS:

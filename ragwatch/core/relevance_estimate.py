@@ -1,9 +1,9 @@
 """Estimates recall from judged pools of contexts, with an interval; agreement of annotators (Krippendorff's alpha).
 
-Relevant contexts in the top k are counted, because all of these are judged. Those below are estimated: the share of
-relevant ones in a stratum by the Hajek estimator over 1 / inclusion probability, times the size of the stratum. The
-interval of their total combines those of the strata (MOVER, Zou and Donner 2008), and recall = top / (top + below)
-falls with that total, so its interval follows. It is about these queries: those of the traffic differ by more.
+Relevant contexts in the top k are counted, because all of these are judged. Those below are estimated by stratum: the
+share of relevant ones (Hajek, over 1 / inclusion probability) times the size. The interval of their total combines
+those of the strata (MOVER, Zou and Donner 2008), and that of recall = top / (top + below) follows, because recall falls
+with the total. It is about these queries: those of the traffic differ by more.
 """
 
 from __future__ import annotations
@@ -27,13 +27,9 @@ _GRADES = tuple(Grade)
 
 @dataclass(frozen=True, slots=True)
 class StratumReport:
-    """Judgements of one stratum, over all queries.
+    """Judgements of one stratum, over all queries: how many contexts there are, were judged, and are relevant.
 
     Attributes:
-        stratum: Its name.
-        contexts: Number of contexts in it.
-        judged: Number of contexts that were judged.
-        relevant: Number of these that are relevant.
         total: Estimated number of relevant contexts in the stratum; None if none was judged.
     """
 
@@ -50,7 +46,6 @@ class RelevanceReport:
 
     Attributes:
         queries: Number of queries all of whose candidates are judged; only these count.
-        strata: By stratum, the top first.
         recall: Estimated recall at k over the pairs of these queries; None if nothing relevant was found.
         outside: Share of the relevant contexts outside the top k, 1 - recall: what judgements of the top k alone miss.
         alpha: Agreement of the annotators; None if no pair was judged twice.
@@ -75,13 +70,7 @@ def consensus(grades: Iterable[Grade]) -> Grade | None:
 
 
 def report(pools: Sequence[QueryPool], grades: Grades, confidence: float = 0.95) -> RelevanceReport:
-    """Estimates recall of the retriever from the judgements so far.
-
-    Args:
-        pools: One pool a query.
-        grades: Judgements by pair and annotator.
-        confidence: Two-sided level of the intervals.
-    """
+    """Estimates recall of the retriever from the judgements so far, one pool a query."""
     agreed = {pair: grade for pair, by_person in grades.items() if (grade := consensus(by_person.values()))}
     complete = [pool for pool in pools if _is_judged(pool, agreed)]
     strata = _strata(complete, agreed, confidence)
@@ -172,11 +161,7 @@ def _pairs(counts: Sequence[int]) -> list[list[float]]:
 
 
 def ordinal_alpha(matrix: Sequence[Sequence[float]]) -> float | None:
-    """Returns Krippendorff's ordinal alpha of a coincidence matrix; None if at most one value occurs.
-
-    >>> ordinal_alpha([[2.0, 0.0], [0.0, 2.0]]), ordinal_alpha([[4.0, 0.0], [0.0, 0.0]])
-    (1.0, None)
-    """
+    """Returns Krippendorff's ordinal alpha of a coincidence matrix; None if at most one value occurs."""
     margins = [math.fsum(row) for row in matrix]
     total, values = math.fsum(margins), range(len(margins))
     below = [math.fsum(margins[:value]) + margins[value] / 2.0 for value in values]

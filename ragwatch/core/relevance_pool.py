@@ -39,13 +39,7 @@ _GAINS: Mapping[Grade, int] = {Grade.NOT_RELEVANT: 0, Grade.RELEVANT: 1, Grade.H
 
 @dataclass(frozen=True, slots=True)
 class PoolSizes:
-    """How many contexts of a query are judged.
-
-    Attributes:
-        k: Contexts from the top of the retriever, all of which are judged.
-        below: Contexts from each band of ranks below k.
-        negatives: Contexts that the retriever did not return.
-    """
+    """How many contexts of a query are judged: of the top k all, some of each band below, and some not returned."""
 
     k: int = 10
     below: int = 3
@@ -57,8 +51,6 @@ class Candidate:
     """One context to judge for one query.
 
     Attributes:
-        query: The query.
-        id: Id of the context.
         text: Its text; empty if it is unknown.
         rank: Rank in the retriever's reply, from 1; None if the retriever did not return it.
         stratum: `top`, the ranks of a band such as `11-20`, or `unretrieved`.
@@ -82,8 +74,6 @@ class QueryPool:
     """The candidates of one query, and the sizes of the strata that they were drawn from.
 
     Attributes:
-        query: The query.
-        k: Contexts from the top of the retriever.
         candidates: In an order that tells nothing of their ranks.
         sizes: Number of contexts by stratum.
     """
@@ -97,18 +87,9 @@ class QueryPool:
 def draw_pool(
     query: str, ranked: Sequence[tuple[str, str]], corpus: Iterable[tuple[str, str]], sizes: PoolSizes, seed: str
 ) -> QueryPool:
-    """Draw the contexts of a query to judge.
+    """Draw the contexts of a query to judge, from the reply of the retriever and from the corpus (id and text).
 
-    Args:
-        query: The query.
-        ranked: Id and text of the contexts that the retriever returned, best first; a repeated id counts once.
-        corpus: Id and text of all contexts; empty if the corpus is not known, so that there are no negatives.
-        sizes: How many to draw.
-        seed: Selects the sample; equal seeds give equal pools.
-
-    >>> pool = draw_pool("q", [(f"d{i}", "") for i in range(40)], [], PoolSizes(k=10, below=2), "seed")
-    >>> dict(pool.sizes), sorted({(one.stratum, one.probability) for one in pool.candidates})
-    ({'top': 10, '11-20': 10, '21-40': 20}, [('11-20', 0.2), ('21-40', 0.1), ('top', 1.0)])
+    A repeated id counts once; without a corpus there are no negatives; equal seeds give equal pools.
     """
     unique = list(dict(ranked).items())
     strata: list[tuple[str, int, list[tuple[str, str, int | None]]]] = []

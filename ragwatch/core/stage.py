@@ -1,7 +1,7 @@
 """Stage of the service that is at fault for a bad answer, from the scores by a decision table.
 
-Retrieval is checked first, as is usual in RAG evaluation, because a generator cannot make up for missing contexts. The
-first row that applies names the stage:
+Retrieval is checked first, because a generator cannot make up for missing contexts. The first row that applies names
+the stage:
 
 | an answer where ...                                                      | stage      |
 |--------------------------------------------------------------------------|------------|
@@ -25,13 +25,7 @@ MIN_NEED_RECALL = 0.5
 
 
 def stage(evidence: Evidence) -> Stage | None:
-    """Return the stage at fault: `none` for a good answer, None if too little was read to decide.
-
-    >>> from ragwatch.core.evidence import Claim, ClaimVerdict, ContextReading
-    >>> invented = Claim("c", None, None, ClaimVerdict.NOT_IN_CONTEXT, (False,))
-    >>> stage(Evidence((invented,), (ContextReading(relevant=True),)))
-    <Stage.GENERATION: 'generation'>
-    """
+    """Return the stage at fault: `none` for a good answer, None if too little was read to decide."""
     if _retrieval_failed(evidence):
         return Stage.RETRIEVAL
     if _generation_failed(evidence):

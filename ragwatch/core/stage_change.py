@@ -26,13 +26,7 @@ StageCounts = Mapping[str, int]
 
 @dataclass(frozen=True, slots=True)
 class StageChange:
-    """A stage at fault that has become more frequent.
-
-    Attributes:
-        stage: The stage.
-        share: Share of the answers with this stage at fault now.
-        before: The same in the baseline.
-    """
+    """A stage at fault that has become more frequent: its share of the answers now, and in the baseline."""
 
     stage: Stage
     share: float
@@ -40,11 +34,7 @@ class StageChange:
 
 
 def counted_stage(stage: Stage, ignored: float | None) -> str:
-    """Return what to count an answer as.
-
-    Args:
-        stage: Its stage at fault.
-        ignored: Its score `top_ranked_ignored`.
+    """Return what an answer with this stage at fault, and this score `top_ranked_ignored`, is counted as.
 
     >>> counted_stage(Stage.NONE, 1.0), counted_stage(Stage.NONE, None), counted_stage(Stage.RETRIEVAL, 1.0)
     ('ignored', 'none', 'retrieval')
@@ -57,14 +47,6 @@ def changed_stage(now: StageCounts, before: StageCounts, quantity: Quantity) -> 
 
     A rise is significant if Fisher's exact test (one-sided) gives a p-value below `MAX_P`. A good answer that does not
     use the top-ranked context counts as a fault of alignment if the alarm is about that.
-
-    >>> changed_stage({"none": 25, "generation": 10, "retrieval": 15}, {"none": 70, "retrieval": 30},
-    ...               Quantity.FAITHFULNESS)
-    StageChange(stage=<Stage.GENERATION: 'generation'>, share=0.2, before=0.0)
-    >>> changed_stage({"none": 10, "ignored": 10}, {"none": 90, "ignored": 10}, Quantity.TOP_RANKED_IGNORED)
-    StageChange(stage=<Stage.ALIGNMENT: 'alignment'>, share=0.5, before=0.1)
-    >>> changed_stage({"none": 46, "generation": 4}, {"none": 94, "generation": 6}, Quantity.FAITHFULNESS) is None
-    True
     """
     sizes = sum(now.values()), sum(before.values())
     if min(sizes) < MIN_SAMPLES:
@@ -81,11 +63,7 @@ _FAULTS = tuple(stage for stage in Stage if stage is not Stage.NONE)
 
 
 def stage_shares(counts: StageCounts) -> dict[Stage, float]:
-    """Return the share of each stage; empty below `MIN_SAMPLES` answers.
-
-    >>> stage_shares({"none": 6, "ignored": 2, "retrieval": 2})[Stage.NONE]
-    0.8
-    """
+    """Return the share of each stage; empty below `MIN_SAMPLES` answers."""
     if sum(counts.values()) < MIN_SAMPLES:
         return {}
     return {stage: _count(counts, stage, Quantity.FAITHFULNESS) / sum(counts.values()) for stage in Stage}

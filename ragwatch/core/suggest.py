@@ -2,9 +2,8 @@
 
 A question is suggested if people or, without labels, the judge found an answer fully supported and relevant, and the
 judge recorded which contexts support it. Nothing is expected if the service declines to answer it, or if it is about a
-time after the last update of the index. Follow-up questions are left out, because a canary is asked without a
-conversation before it. A canary detects when the retriever no longer returns the contexts that it expects. It cannot
-detect contexts that the retriever never returned: a person must review each canary and add what is missing.
+time after the last update of the index. Follow-up questions are left out: a canary is asked without a conversation.
+Contexts that the retriever never returned are in no canary; a person must review each one and add them.
 """
 
 from __future__ import annotations
@@ -57,9 +56,6 @@ class CanarySuggestion:
     """A suggested canary.
 
     Attributes:
-        canary: The canary.
-        weight: Estimated number of requests with this question: sum of 1 / sampling probability.
-        answers: Number of judged answers.
         faithfulness: Mean faithfulness of the answers that were found right; None if there is none.
         kind: The kind that it was chosen for.
         why: Reasons, one for each kind that it has.
@@ -82,8 +78,6 @@ class Proposal:
     Attributes:
         suggestions: By kind, the most frequent question of each first.
         coverage: Coverage of the vocabulary of all questions by these and by the known canaries.
-        questions: Number of distinct questions of the traffic.
-        head: Number of these that make 80 % of the traffic.
         unanswered: Odd, ambiguous or multi-hop questions without an answer that was found right: label their answers.
     """
 
@@ -118,12 +112,8 @@ def propose(
 ) -> Proposal:
     """Suggests canaries from stored verdicts: half of them head questions, the others of every other kind in turn.
 
-    Args:
-        verdicts: Stored verdicts, each with its sample in canonical form (None if it is no longer stored).
-        known: Questions that already have a canary.
-        limit: Maximum number of suggestions.
-        labels: Labels by people, by the key of the sample; where there is one, it counts and not the judge.
-        indexed: Date of the last update of the index, as YYYY-MM-DD; None to take the newest date in the contexts.
+    A sample is None if it is no longer stored. Labels of people, by key of the sample, count and not the judge; `known`
+    questions have a canary already; without `indexed` (YYYY-MM-DD) the newest date in the contexts is taken.
     """
     by_question: defaultdict[str, list[_Answer]] = defaultdict(list)
     newest: str | None = None

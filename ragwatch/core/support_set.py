@@ -23,14 +23,10 @@ Supports = Callable[[tuple[int, ...]], bool]
 def smallest_support_set(strengths: Sequence[float | None], supports: Supports) -> tuple[int, ...]:
     """Return the ranks of the smallest set that supports a claim, in increasing order; empty if all together do not.
 
-    Sets of up to `EXHAUSTIVE` of the `CANDIDATES` strongest contexts are tried, small ones and better ranks first. If
-    none of them supports the claim, contexts are added, strongest first, until they do, and those that are not
-    necessary are removed again, worst ranks first. That set is not always the smallest, but none of its members is
-    superfluous, unless more than `MAX_READINGS` readings were necessary to see it.
-
-    Args:
-        strengths: How far each context alone supports the claim; None for one that has nothing of it.
-        supports: Reads a set.
+    Sets of up to `EXHAUSTIVE` of the `CANDIDATES` strongest contexts are tried, small ones and better ranks first; then
+    contexts are added, strongest first, until they suffice, and what is not necessary is removed, worst ranks first.
+    Such a set need not be the smallest, but no member is superfluous, unless that took more than `MAX_READINGS`
+    readings to see. `strengths`: how far each context alone supports the claim; None for one that has nothing of it.
 
     >>> smallest_support_set([0.2, 0.9, 0.3], lambda ranks: {0, 2} <= set(ranks))
     (0, 2)
@@ -72,18 +68,7 @@ def _reduced(ranks: Sequence[int], supports: Supports) -> tuple[int, ...]:
 
 
 def support_cells(contexts: int, alone: Sequence[int], together: Sequence[int]) -> tuple[Cell | None, ...]:
-    """Return the cells of a supported claim.
-
-    Args:
-        contexts: Number of contexts.
-        alone: Ranks of the contexts that support it alone.
-        together: Ranks of its support set, which counts where `alone` is empty.
-
-    >>> [str(cell) for cell in support_cells(3, (), (0, 2))]
-    ['jointly', 'None', 'jointly']
-    >>> [str(cell) for cell in support_cells(2, (), (1,))]
-    ['None', 'alone']
-    """
+    """Return the cells of a supported claim: of the ranks that support it alone, else of its support set."""
     marked = set(alone or together)
     mark = Cell.ALONE if alone or len(marked) == 1 else Cell.JOINTLY
     return tuple(mark if rank in marked else None for rank in range(contexts))

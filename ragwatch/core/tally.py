@@ -127,32 +127,20 @@ BUCKETS: Mapping[Tally, tuple[float, ...]] = MappingProxyType(
 
 
 def lines_read(tallies: Mapping[TallyKey, float], source: str) -> float:
-    """Return the number of lines read from a source: records, rejected ones, and lines that are no records.
-
-    >>> lines_read({(Tally.SEEN, ("app",)): 3, (Tally.SKIPPED, ("app", "where")): 2}, "app")
-    5
-    """
+    """Return the number of lines read from a source: records, rejected ones, and lines that are no records."""
     skipped = (tallies.get((Tally.SKIPPED, (source, reason)), 0) for reason in SkipReason)
     return tallies.get((Tally.SEEN, (source,)), 0) + sum(skipped)
 
 
 def bucket_label(histogram: Tally, value: float) -> str:
-    """Return the label of the bucket of `value`: its upper bound, or `+Inf`.
-
-    >>> bucket_label(Tally.SCORE, 0.1), bucket_label(Tally.SCORE, 0.75), bucket_label(Tally.CONTEXTS, 1000)
-    ('0.1', '0.8', '+Inf')
-    """
+    """Return the label of the bucket of `value`: its upper bound, or `+Inf`."""
     bounds = BUCKETS[histogram]
     index = bisect_left(bounds, value)
     return bound_label(bounds[index]) if index < len(bounds) else INF
 
 
 def bound_label(bound: float) -> str:
-    """Return a bucket bound in the text exposition format.
-
-    >>> bound_label(5), bound_label(0.1)
-    ('5.0', '0.1')
-    """
+    """Return a bucket bound in the text exposition format."""
     return repr(float(bound))
 
 

@@ -42,15 +42,7 @@ class UnjudgedReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens and cost of one reading.
-
-    Attributes:
-        input_tokens: Tokens sent that are not cached; 0 for an embedded judge.
-        output_tokens: Tokens received.
-        cost_usd: Cost of the calls in US dollars.
-        cache_read_tokens: Tokens sent that the provider read from its cache.
-        cache_write_tokens: Tokens sent that the provider wrote to its cache.
-    """
+    """Tokens and cost of one reading. Input tokens are those that were not cached; 0 for an embedded judge."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -87,15 +79,7 @@ NO_USAGE = Usage()
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Judge, duration and cost of a reading.
-
-    Attributes:
-        judge: Configured name of the judge.
-        kind: Kind of the judge.
-        version: Identifier of kind, model and prompt (or weights); verdicts of different versions never share a mean.
-        seconds: Duration of the reading.
-        usage: Tokens and cost.
-    """
+    """Judge, duration in seconds and cost of a reading; verdicts of different versions never share a mean."""
 
     judge: str
     kind: str
@@ -106,11 +90,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A draw that was read, with its scores.
-
-    Attributes:
-        scores: By quantity.
-    """
+    """A draw that was read, with its scores."""
 
     draw: Draw
     reading: Reading

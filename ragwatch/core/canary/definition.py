@@ -83,10 +83,7 @@ class Failure(StrEnum):
 class Expected:
     """A context that must be retrieved, matched by its id if it has one, otherwise by similarity to its text.
 
-    Attributes:
-        id: Id of the passage in the retriever.
-        text: Text of the passage. If there is an id, the text is used in oracle runs only.
-        grade: Relevance.
+    Beside an id, the text is used in oracle runs only.
     """
 
     id: str | None = None
@@ -109,16 +106,13 @@ class Canary:
 
     Attributes:
         name: Unique in its suite; the value of the label `canary`.
-        query: The query.
         expected: Contexts that must be retrieved. Empty if the category is `NEGATIVE`, and if it is `TEMPORAL` until
             the answer is indexed.
-        category: Kind of query.
         min_relevance_score: Minimum score of the highest-ranked expected context, or the maximum if the retriever's
             scores are distances. A negative canary ignores passages that do not reach it (`max_relevance_score` in
             the configuration): without one, any passage is wrong.
         min_recall: Share of the expected contexts that must be among the first k, in (0, 1].
         reference: A known good answer.
-        tags: Free-form tags; not used by ragwatch.
     """
 
     name: str
@@ -162,9 +156,6 @@ def name_of(query: str, taken: Collection[str] = ()) -> str:
     """Derives the name of a canary from its query, for a canary without a configured name.
 
     A hash makes the name unique if the query is too long for a label, contains no words, or its name is in `taken`.
-
-    >>> name_of("What is the data-retention policy?")
-    'what-is-the-data-retention-policy'
     """
     slug = "-".join(re.findall(r"\w+", query.lower()))
     if slug and len(slug) <= MAX_NAME_CHARS and slug not in taken:
@@ -193,7 +184,6 @@ class Retrieved:
     Attributes:
         hits: Passages in the order of the reply, best first; empty if the call failed.
         direction: Meaning of the scores; None if it is not configured, in which case scores are not compared.
-        seconds: Wall time of the call.
         failure: Why there is no reply; None if there is one, even an empty one.
         detail: Human-readable description; contains no secret and no text of the reply.
         answer: Answer of the whole service, if the probe requests one.

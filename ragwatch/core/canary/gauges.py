@@ -29,13 +29,11 @@ def tallies_of(run: SuiteReport) -> Tallies:
 def gauges_of(
     run: SuiteReport, *, at: float, last_success: float | None, ks: Collection[int] | None = None
 ) -> dict[tuple[Gauge, tuple[str, ...]], float]:
-    """Returns the gauges of the latest run. Unknown figures are left out.
+    """Returns the gauges of the latest run, at time `at` and for the cut-offs `ks` (all by default).
 
-    Args:
-        run: The run.
-        at: Time of the run, in seconds since the epoch.
-        last_success: Time of the last run in which every canary got a reply; None if there was none.
-        ks: Cut-offs to export; None for all cut-offs of the run.
+    Unknown ones are left out.
+
+    `last_success` is the time of the last run in which every canary got a reply.
     """
     exported = tuple(k for k in run.ks if ks is None or k in ks)
     gauges = _ratios(run, None, exported)
@@ -53,12 +51,7 @@ def gauges_of(
 
 
 def sums_of(run: SuiteReport, at: float) -> dict[BucketKey, Addends]:
-    """Returns what a run adds to the trends: each figure counts once. Unknown figures are left out.
-
-    Args:
-        run: The run.
-        at: Time of the run, in seconds since the epoch.
-    """
+    """Returns what a run at this time adds to the trends: each figure counts once. Unknown figures are left out."""
     figures = {
         f"{metric}@{k}" if metric.row.by_k else str(metric): run.mean(metric, k)
         for metric in CanaryMetric

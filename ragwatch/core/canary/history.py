@@ -175,7 +175,6 @@ class RankChange:
     """A change of the rank of an expected context between two runs.
 
     Attributes:
-        label: Its id, or the beginning of its text.
         before: Rank from 1 in the earlier run; None if it was not among the top k.
         after: Rank in the later run, likewise.
         instead: The passage that the later run returned at rank `before`; None if there is none.
@@ -201,9 +200,7 @@ class CanaryDiff:
     """Difference between two runs of a canary.
 
     Attributes:
-        canary: Name of the canary.
         vanished: Expected contexts that left the top k; `after` is None.
-        moved: Expected contexts that entered the top k or changed their rank in it.
         newcomers: Passages that are among the top k of the later run only, with their rank.
         scores_before: Score range of the earlier run; None if a passage has no score.
         scores_after: Score range of the later run, likewise.
@@ -269,14 +266,9 @@ def _score_range(hits: Sequence[Hit]) -> ScoreRange | None:
 
 
 def changes(runs: Sequence[SuiteReport]) -> dict[str, CanaryDiff]:
-    """Compares each canary of the newest run with the last earlier run in which that canary succeeded.
+    """Compares each canary of the newest run, the first, with the last earlier run in which that canary succeeded.
 
-    Args:
-        runs: Runs of a suite, newest first.
-
-    Returns:
-        The difference by name of canary. A canary without an earlier success, or with a failure in the newest run, is
-        left out.
+    A canary without an earlier success, or with a failure in the newest run, is left out.
     """
     if not runs:
         return {}

@@ -15,33 +15,20 @@ _MAX_CHARS = 300
 
 
 class CanaryMarks:
-    """Writes and checks marks.
-
-    Args:
-        secret: Secret of the state; without one no mark is valid.
-    """
+    """Writes and checks marks; without the secret of the state no mark is valid."""
 
     def __init__(self, secret: bytes = b"") -> None:
         self._key = blake2b(secret, digest_size=32, person=b"canary mark").digest() if secret else None
 
     def mark(self, suite: str, now: float) -> str:
-        """Return the mark of a suite for an instant; without a secret the name of the suite, which is no valid mark.
-
-        >>> CanaryMarks(b"secret").mark("docs", 86400.0 * 20000).rpartition(".")[0], CanaryMarks().mark("docs", 0.0)
-        ('docs.20000', 'docs')
-        """
+        """Return the mark of a suite for an instant; without a secret the name of the suite, which is no valid mark."""
         if self._key is None:
             return suite
         text = f"{suite}.{int(now // _DAY_SECONDS)}"
         return f"{text}.{self._hash(self._key, text)}"
 
     def is_valid(self, value: object, at: float | None) -> bool:
-        """Return whether a value from a log is a mark of ours for an answer of that time.
-
-        Args:
-            value: Any JSON value.
-            at: Time of the answer, in seconds since the epoch; None if it was not logged.
-        """
+        """Return whether a value from a log is a mark of ours for an answer of that time, if one was logged."""
         if self._key is None or not isinstance(value, str) or len(value) > _MAX_CHARS:
             return False
         text, _, given = value.strip().rpartition(".")

@@ -17,11 +17,7 @@ class SeriesRow:
 
     Attributes:
         name: Its part of the names of series, between `ragwatch_canary_` and `_ratio`.
-        gauge: Mean over a suite.
-        by_category: Mean over the canaries of a category.
-        measures: What is measured, for HELP.
         title: Title of its panel; empty for none.
-        panel: Description of its panel.
     """
 
     name: str
@@ -37,7 +33,6 @@ class CanaryMetricRow:
     """All that depends on the metric alone.
 
     Attributes:
-        name: Its name in JSON and trends.
         of: Its value for one canary, from the ranking of the expected contexts and k; None where it is undefined.
         by_k: Whether it is shown for each k; otherwise only for the largest one.
         series: How it is exported; None if it is not.

@@ -37,12 +37,9 @@ class CanaryReport:
     """Result of one canary in one run.
 
     Attributes:
-        canary: The canary whose query was sent.
         at: Time of the run, in seconds since the epoch.
         cutoff: The k of "top k": the number of passages that count.
         retrieved: The reply, cut to the first `cutoff` passages.
-        outcome: Outcome.
-        failure: Why the run failed; None if it did not.
         ranking: Ranks of the expected contexts; None if they are unknown, and for a negative canary.
         scores_fell: Whether all scores of the suite fell by more than their own spread, see `score_level`. Health is
             then 0.
@@ -88,15 +85,9 @@ class CanaryReport:
 def evaluate(
     canary: Canary, retrieved: Retrieved, cutoff: int, *, at: float, similar: Similarity | None = None, tau: float = TAU
 ) -> CanaryReport:
-    """Evaluates the reply to a canary.
+    """Evaluates the reply to a canary, of which the first `cutoff` passages count.
 
-    Args:
-        canary: The canary whose query was sent.
-        retrieved: The reply; passages after `cutoff` do not count.
-        cutoff: The k of "top k", 1 or more.
-        at: Time of the run, in seconds since the epoch.
-        similar: Similarity of two texts; required for canaries that expect a text without an id.
-        tau: Similarity from which two texts count as the same context.
+    `similar` is required for canaries that expect a text without an id; texts count as the same from `tau` on.
 
     Raises:
         ValueError: `similar` is missing and the canary expects texts, or `cutoff` is below 1.
@@ -157,9 +148,7 @@ class SuiteReport:
     for want of a score only (`NO_SCORES`), whose ranking is known. A mean over no canary is None.
 
     Attributes:
-        suite: Name of the suite.
         ks: Cut-offs of recall, precision, F1, NDCG and hit rate; the largest is the k of "top k".
-        reports: One report a canary.
         answers: Judged answers of the whole service; empty where only the retriever is tested.
     """
 
@@ -180,11 +169,7 @@ class SuiteReport:
         return max(self.ks)
 
     def mean(self, metric: CanaryMetric, k: int | None = None) -> float | None:
-        """Mean of a metric over the canaries for which it is defined.
-
-        Args:
-            metric: The metric.
-            k: How many passages count; by default all that were evaluated.
+        """Mean of a metric over the canaries for which it is defined; by default of all passages that were evaluated.
 
         Raises:
             ValueError: `k` is larger than that.

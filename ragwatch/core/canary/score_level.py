@@ -23,8 +23,6 @@ class ScoreLevel(NamedTuple):
     """Usual scores of a canary, the higher the better; distances have their sign changed.
 
     Attributes:
-        low: Lowest score among the top k.
-        high: Highest score.
         fallen: Number of runs in a row whose scores were all lower.
     """
 

@@ -137,11 +137,7 @@ def _verb(slice_: Slice) -> str:
 
 
 def _percent(share: float) -> str:
-    """A share as people write it.
-
-    >>> _percent(0.714), _percent(0.004), _percent(0.0)
-    ('71 %', '0.4 %', '0 %')
-    """
+    """A share as people write it."""
     percent = share * _PERCENT
     return f"{percent:.0f} %" if percent >= 1.0 or percent == 0.0 else f"{percent:.1g} %"
 

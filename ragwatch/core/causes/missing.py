@@ -25,12 +25,7 @@ Period = tuple[int, int]
 
 
 def missing_documents(answers: Sequence[Answer], by_attribute: Mapping[str, Places]) -> list[Slice]:
-    """Return at most one slice: the answers of the period in which most documents are missing.
-
-    Args:
-        answers: All of them.
-        by_attribute: See `slices.places_by_attribute`.
-    """
+    """Return at most one slice: the answers of the period in which most documents are missing."""
     order = sorted(range(len(answers)), key=lambda place: answers[place].seq)
     position = [0] * len(answers)
     for number, place in enumerate(order):

@@ -1,7 +1,7 @@
 """Finds the slices of answers that fail more than the rest: evidence, choice, figures, and one slice for one cause.
 
-Every slice that is looked at is counted. What is shown passes e-BH among the kept slices, with the number of all that
-were looked at (see `evalues.selected`), so at most the stated share of the shown slices is false on average.
+Every slice that is looked at is counted, and what is shown passes e-BH with the number of all of them (see
+`evalues.selected`): at most the stated share of the shown slices is false on average.
 """
 
 from __future__ import annotations
@@ -34,7 +34,6 @@ class Cause:
     """A slice that fails more than the rest.
 
     Attributes:
-        slice: The slice.
         log_e: Logarithm of its e-value.
         failing: Weighted failing share inside.
         others: Weighted failing share outside.
@@ -43,8 +42,6 @@ class Cause:
         explains: Share of all failures that would be missing if the slice failed no more than the others.
         of_failing: Weighted share of the failing answers that are in the slice.
         of_passing: The same of the other answers.
-        since: When the first of its answers was given.
-        until: When the last one was given.
         examples: Keys of its newest failing answers.
         folded: Slices that this one explains, most evidence first.
         failed_until: When the last failing one was given.
@@ -89,8 +86,6 @@ class Findings:
     Attributes:
         causes: The shown ones: what goes on, what is over, and symptoms; each with most evidence first.
         looked_at: Number of slices that were looked at.
-        answers: Number of answers.
-        failing: Number of failing ones.
         share: Weighted failing share; None without answers.
         begin: When the first answer was given; None without answers.
         end: When the last one was given.
@@ -106,12 +101,9 @@ class Findings:
 
 
 def find_causes(answers: Sequence[Answer], *, rate: float = FALSE_DISCOVERY_RATE, confidence: float = 0.95) -> Findings:
-    """Return the slices that fail more than the rest.
+    """Return the slices of answers (at most one for each sample) that fail more than the rest.
 
-    Args:
-        answers: At most one for each sample, in any order.
-        rate: False discovery rate of the shown slices.
-        confidence: Of their intervals together.
+    `rate` is the false discovery rate of those shown, `confidence` that of their intervals together.
     """
     if not answers:
         return Findings()

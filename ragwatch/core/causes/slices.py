@@ -49,18 +49,7 @@ _ORDER = {
 
 
 class Answer(NamedTuple):
-    """An answer that was judged.
-
-    Attributes:
-        key: Identity of the sample.
-        seq: Number in the order in which answers were judged.
-        at: When it was given, in seconds since the epoch.
-        route: Its route.
-        judge: Name and version of the judge.
-        probability: Inclusion probability.
-        failing: Whether it fails.
-        traits: See `traits.traits_of`.
-    """
+    """An answer that was judged as number `seq`, and given at a time in seconds since the epoch."""
 
     key: str
     seq: int
@@ -77,7 +66,6 @@ class Slice(NamedTuple):
 
     Attributes:
         attribute: An `Attribute`, or `metadata.KEY`.
-        value: The value.
         places: Of its answers among all, ascending.
         values: The first of the values that it stands for, where these are several.
     """
@@ -116,12 +104,7 @@ def places_by_attribute(answers: Sequence[Answer]) -> dict[str, Places]:
 
 
 def candidates(by_attribute: Mapping[str, Places], count: int) -> list[Slice]:
-    """Return the slices that hold, and leave out, at least MIN_ANSWERS answers: the most frequent MAX_CANDIDATES.
-
-    Args:
-        by_attribute: See `places_by_attribute`.
-        count: Number of answers.
-    """
+    """Return the slices that hold, and leave out, at least MIN_ANSWERS answers: the most frequent MAX_CANDIDATES."""
     slices = [
         Slice(str(attribute), value, places)
         for attribute, values in by_attribute.items()
@@ -208,11 +191,7 @@ def _text(value: object) -> str | None:
 
 
 def _hour(at: float) -> str:
-    """Hour of the day, in UTC.
-
-    >>> _hour(3600.0), _hour(86_399.0)
-    ('01:00 to 02:00 UTC', '23:00 to 00:00 UTC')
-    """
+    """Hour of the day, in UTC."""
     hour = int(at % _DAY // _HOUR)
     return f"{hour:02}:00 to {(hour + 1) % 24:02}:00 UTC"
 

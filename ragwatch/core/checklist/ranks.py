@@ -134,9 +134,6 @@ def overlap_of(pair: Pair) -> tuple[float, float]:
 
     The overlap is the smallest possible sum of both error rates, 1 - the Kolmogorov-Smirnov distance: 0 if a cut-off
     separates them, 1 if none is better than chance.
-
-    >>> overlap_of(Pair([0.9, 0.8, 0.4, 0.7], [0.5, 0.3, 0.2]))
-    (0.25, 0.7)
     """
     relevant, irrelevant = sorted(pair.relevant), sorted(pair.irrelevant)
     errors = [
@@ -189,10 +186,8 @@ def _first_known(chunks: Sequence[Chunk]) -> bool | None:
 def embedding(questions: Sequence[Question], known: Collection[frozenset[str]] = frozenset()) -> Finding:
     """Checks that similar chunks have similar scores for one question.
 
-    Args:
-        questions: Questions with their chunks.
-        known: Pairs of ids of chunks that people know to be similar, beside the near-duplicates. If only one chunk of a
-            pair was retrieved, the other one counts as no better than the last.
+    `known` are pairs of ids that people know to be similar, beside near-duplicates. If only one chunk of a pair was
+    retrieved, the other counts as no better than the last.
     """
     similar: list[tuple[float, str]] = []
     other: list[float] = []

@@ -117,11 +117,7 @@ def freshness(questions: Sequence[Question]) -> Finding:
 
 
 def _newest(text: str, last: str) -> str:
-    """Returns the newest date up to `last` in a text, as `YYYY-MM-DD` or, without a day, `YYYY`; empty for none.
-
-    >>> [_newest(text, "2026-01-01") for text in ("Since 2024-03-01, before 2019.", "Prices of 2025", "2048 rows")]
-    ['2024-03-01', '2025', '']
-    """
+    """Returns the newest date up to `last` in a text, as `YYYY-MM-DD` or, without a day, `YYYY`; empty for none."""
     text = text[:_MAX_CHARS]
     return max((date for date in (*_DAY.findall(text), *_YEAR.findall(text)) if date <= last), default="")
 

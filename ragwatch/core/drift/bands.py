@@ -26,7 +26,6 @@ class RunningVariance:
     """Running variance of z, from which the size of the next bet is computed.
 
     Attributes:
-        n: Number of scores.
         w: Sum of w / max_weight.
         wx: Sum of w / max_weight * x.
         squares: Sum of squared z, each about the running mean at that score.
@@ -38,21 +37,13 @@ class RunningVariance:
     squares: float = 0.0
 
     def bet(self, risk: float) -> float:
-        """Return the size of the next bet, before it is cut off.
-
-        >>> round(RunningVariance().bet(0.05), 4)                             # sqrt(2 ln 40 / (1/4 ln 2))
-        6.525
-        """
+        """Return the size of the next bet, before it is cut off."""
         variance = (0.25 + self.squares) / (self.n + 1)
         turn = self.n + 1
         return math.sqrt(2.0 * math.log(2.0 / risk) / (variance * turn * math.log1p(turn)))
 
     def after(self, share: float, score: float) -> RunningVariance:
-        """Return the variance with one more score added; it starts with a prior score of 1/2.
-
-        >>> RunningVariance().after(1.0, 1.0)                            # mean (.5 + 1) / 2 = .75, square (1 - .75)^2
-        RunningVariance(n=1, w=1.0, wx=1.0, squares=0.0625)
-        """
+        """Return the variance with one more score added; it starts with a prior score of 1/2."""
         w, wx = self.w + share, self.wx + share * score
         mean = (0.5 + wx) / (1.0 + w)
         return RunningVariance(self.n + 1, w, wx, self.squares + (share * (score - mean)) ** 2)
@@ -69,8 +60,6 @@ class HedgedBand:
 
     Attributes:
         risk: 1 - confidence.
-        max_weight: Largest weight.
-        first: Lowest grid point still possible.
         up: Log capital of the bets on a higher mean, for the points still possible, lowest first.
         down: Log capital of the bets on a lower mean.
         spread: Running variance, for the size of the next bet.
@@ -145,12 +134,7 @@ class BandRecord(TypedDict):
 
 
 def to_dict(band: HedgedBand) -> BandRecord:
-    """Return the band as plain values for JSON.
-
-    >>> band = HedgedBand().after(1.0).after(0.5)
-    >>> from_dict(to_dict(band)) == band
-    True
-    """
+    """Return the band as plain values for JSON."""
     return {
         "risk": band.risk,
         "heaviest": band.max_weight,
@@ -165,10 +149,7 @@ def to_dict(band: HedgedBand) -> BandRecord:
 def from_dict(stored: BandRecord) -> HedgedBand:
     """Return the band that `to_dict` stored.
 
-    Raises:
-        KeyError: A key is missing.
-        TypeError: A value has the wrong type.
-        ValueError: A value is not a number, or the band is of another kind.
+    KeyError, TypeError and ValueError tell that it is none, or is of another kind.
     """
     if stored["kind"] != _KIND:
         raise ValueError(f"a band of kind {stored['kind']!r} instead of {_KIND!r}")

@@ -1,11 +1,10 @@
 """Confidence sequence of one day: the range of today's mean, valid after every score.
 
 A confidence sequence (see `bands`) assumes a constant mean. It therefore restarts with each day (UTC), and when the
-mean of its own scores has left the band: then the current scores do not come from the distribution that narrowed it.
-The next score starts a new band.
+mean of its own scores has left the band: then the current scores do not come from what narrowed it.
 
-Answers of an earlier day that are judged late count to the day on which they are judged. Which answers are late does
-not depend on their scores; dropping them would be a selection.
+Answers that are judged late count to the day of judging: which are late does not depend on their scores, and dropping
+them would be a selection.
 """
 
 from __future__ import annotations
@@ -21,12 +20,7 @@ DAY = 86400.0
 
 @dataclass(frozen=True, slots=True)
 class DayBand:
-    """The band of the current day.
-
-    Attributes:
-        band: The confidence sequence so far.
-        since: Time of its first answer, in seconds since the epoch; None before the first.
-    """
+    """The band of the current day."""
 
     band: HedgedBand
     since: float | None = None
@@ -38,12 +32,7 @@ class DayBand:
         return spread.wx / spread.w if spread.n else None
 
     def after(self, at: float, score: float, weight: float = 1.0) -> DayBand:
-        """Return the band after one more score.
-
-        >>> day_band = DayBand(HedgedBand()).after(0.0, 1.0).after(60.0, 0.5)
-        >>> day_band.mean, day_band.after(DAY + 1.0, 0.0).mean, day_band.after(DAY + 1.0, 0.0).since
-        (0.75, 0.0, 86401.0)
-        """
+        """Return the band after one more score."""
         if self.since is None or at // DAY > self.since // DAY:
             return DayBand(self._fresh.after(score, weight), at)
         extended = replace(self, band=self.band.after(score, weight))
@@ -71,10 +60,7 @@ def to_dict(day_band: DayBand) -> DayBandRecord:
 def from_dict(fresh: DayBand, stored: DayBandRecord) -> DayBand:
     """Return the band that `to_dict` stored, or `fresh` if it was for another confidence or largest weight.
 
-    Raises:
-        KeyError: A key is missing.
-        TypeError: A value has the wrong type.
-        ValueError: A value is not a number, or the band is of another kind.
+    KeyError, TypeError and ValueError tell that it is none, or is of another kind.
     """
     band = bands.from_dict(stored["band"])
     if (band.risk, band.max_weight) != (fresh.band.risk, fresh.band.max_weight):

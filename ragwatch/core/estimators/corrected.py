@@ -40,9 +40,6 @@ class CorrectedEstimate:
 
     Attributes:
         estimate: The estimate; `n` counts labels, and `n_eff` the labels that alone would give the same precision.
-        reason: Why there is no estimate.
-        missing: Number of labels missing for an estimate.
-        method: Method of the estimate.
         gain: Variance of the labels alone / variance of the estimate: 2 is worth twice the labels. None without one.
         tuning: PPI++ tuning parameter of each judge, first tier first; empty if the labels were used alone.
     """
@@ -58,16 +55,9 @@ class CorrectedEstimate:
 def correct(
     sums: PpiSums, *, unjudged_weight: float = 0.0, confidence: float = 0.95, min_labels: int = MIN_LABELS
 ) -> CorrectedEstimate:
-    """Compute the corrected estimate of one population.
+    """Compute the corrected estimate of one population; below `min_labels` labels (at least 3) there is none.
 
-    Args:
-        sums: Sums over judged and labelled rows.
-        unjudged_weight: Weight of draws that the first judge could not score.
-        confidence: Two-sided level of the interval.
-        min_labels: Number of labels below which there is no estimate; at least 3.
-
-    >>> correct(PpiSums.one(2, [0.5, 1.0], [0.1, 0.1])).missing
-    29
+    `unjudged_weight` is the weight of draws that the first judge could not score.
     """
     labels = sums.rows(sums.tiers - 1)
     required = max(3, min_labels)

@@ -26,14 +26,7 @@ _FIRST, _SECOND = attrgetter("first"), attrgetter("second")
 
 @dataclass(frozen=True, slots=True)
 class Correlation:
-    """A correlation with its interval.
-
-    Attributes:
-        value: Pearson's r.
-        low: Lower end of the interval.
-        high: Upper end of the interval.
-        n: Number of pairs.
-    """
+    """Pearson's r of n pairs, with its interval."""
 
     value: float
     low: float
@@ -46,7 +39,6 @@ class PairSums:
     """Sums over pairs, which add up over time.
 
     Attributes:
-        n: Number of pairs.
         first: Sums of w x^i y^j, by the order of `_POWERS`.
         second: Sums of w^2 x^i y^j.
     """
@@ -57,11 +49,7 @@ class PairSums:
 
     @classmethod
     def of(cls, pairs: Iterable[tuple[float, float, float]]) -> PairSums:
-        """Return the sums over (x, y, inclusion probability).
-
-        >>> PairSums.of([(1.0, 0.0, 0.5), (0.5, 1.0, 1.0)]).n
-        2
-        """
+        """Return the sums over (x, y, inclusion probability)."""
         n, first, second = 0, [0.0] * len(_POWERS), [0.0] * len(_POWERS)
         for x, y, probability in pairs:
             n += 1
@@ -74,12 +62,7 @@ class PairSums:
 
     @classmethod
     def total(cls, parts: Sequence[PairSums]) -> PairSums:
-        """Return the total of at least one part, added up column by column.
-
-        >>> one, two = PairSums.of([(1.0, 0.0, 0.5)]), PairSums.of([(0.0, 1.0, 1.0)])
-        >>> PairSums.total([one, two]) == one + two
-        True
-        """
+        """Return the total of at least one part, added up column by column."""
         if len(parts) == 1:
             return parts[0]
         first, second = (zip(*(sums(part) for part in parts), strict=True) for sums in (_FIRST, _SECOND))
@@ -94,14 +77,7 @@ class PairSums:
 
 
 def correlate(sums: PairSums, confidence: float = 0.95, min_pairs: int = MIN_PAIRS) -> Correlation | None:
-    """Return the correlation; None for too few pairs, or if either score is always the same.
-
-    >>> pairs = [(x / 60, x / 60 if x % 4 else 1 - x / 60, 1.0) for x in range(60)]
-    >>> [round(figure, 2) for figure in (correlate(PairSums.of(pairs)).value, correlate(PairSums.of(pairs)).low)]
-    [0.5, 0.14]
-    >>> correlate(PairSums.of(pairs[:10])) is None
-    True
-    """
+    """Return the correlation; None for too few pairs, or if either score is always the same."""
     if sums.n < min_pairs:
         return None
     w = sums.first[0]

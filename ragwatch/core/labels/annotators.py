@@ -15,13 +15,7 @@ from ragwatch.core.estimate import Estimate
 
 @dataclass(frozen=True, slots=True)
 class WithoutAnnotator:
-    """What a corrected estimate would be without the labels of one annotator.
-
-    Attributes:
-        annotator: Name of the annotator.
-        labels: Number of answers with labels of this annotator.
-        estimate: The estimate from the other labels; None if they are too few.
-    """
+    """What a corrected estimate would be without so many labels of one annotator; None if the others are too few."""
 
     annotator: str
     labels: int
@@ -33,7 +27,6 @@ class AnnotatorShares:
     """The annotators behind a corrected estimate.
 
     Attributes:
-        count: Number of annotators.
         without: The estimate without each of those with most labels, most first.
         stands_on: The annotator without whose labels there is no estimate; None if there is none.
         change: Greatest change of the mean without one annotator; None if no estimate remains without any.
@@ -46,13 +39,7 @@ class AnnotatorShares:
 
 
 def shares_of(estimate: Estimate, count: int, without: Sequence[WithoutAnnotator]) -> AnnotatorShares:
-    """Return the annotators behind an estimate.
-
-    Args:
-        estimate: The corrected estimate from all labels.
-        count: Number of annotators.
-        without: The estimates without one of them.
-    """
+    """Return the annotators behind an estimate, given those without each of them."""
     ordered = tuple(sorted(without, key=lambda one: (-one.labels, one.annotator)))
     changes = [abs(one.estimate.value - estimate.value) for one in ordered if one.estimate is not None]
     alone = next((one.annotator for one in ordered if one.estimate is None), None)
@@ -64,11 +51,7 @@ def widened(
 ) -> Estimate:
     """Return the estimate with an interval that no single annotator can move away from the truth.
 
-    Args:
-        estimate: The corrected estimate from all labels.
-        shares: The annotators behind it.
-        by_judge: Interval of the judge by itself; None if it is not known.
-        trusted: Annotators who are taken to be right: the interval is not widened because of them.
+    `by_judge` is the interval of the judge by itself, if known. Because of trusted annotators nothing is widened.
     """
     others = [one.estimate for one in shares.without if one.estimate is not None and one.annotator not in trusted]
     low = min((estimate.low, *(other.low for other in others)))

@@ -21,16 +21,12 @@ class Label:
     """The judgement of one person on one sample.
 
     Attributes:
-        key: Identity of the sample in the store.
-        annotator: Name of the person.
-        at: Time of the label, in seconds since the epoch.
         scores: Score by quantity, each in [0, 1]; quantities without a score are absent.
         claims: Verdict on each claim that was shown, in the order of the claims; None for a skipped claim. Empty if the
             answer was labelled as a whole.
         probability: Probability with which the sample was both drawn and selected for labelling, in (0, 1]. None if it
             is unknown, as for an imported label: the label then counts in the agreement with the judge, but corrects
             no estimate.
-        note: Free text.
         owner: To whom the sample was given first; None where that is not known.
         without: The probability if a person had labelled nothing, by the name of each other person who did.
         revoked: Since when it is taken back, in seconds since the epoch; None while it counts.

@@ -38,7 +38,6 @@ class LengthPreference:
     Attributes:
         correlation: Rank correlation of score and length at equal label, in [-1, 1]; positive if long answers get
             higher scores.
-        strata: Number of labels within which answers were compared.
         answers: Number of answers, those of strata that show nothing included.
     """
 
@@ -58,16 +57,7 @@ def length_preference(
 ) -> LengthPreference | TooFewLabels:
     """Computes the rank correlation of score and length at equal label, or the number of labels that are missing.
 
-    Args:
-        rows: Labelled answers.
-        minimum: Number of answers, in strata whose scores and lengths differ, below which nothing is concluded.
-        confidence: Two-sided level of the interval.
-
-    >>> rows = [LengthScore(score, 1.0, chars) for score, chars in zip([.1, .2, .3, .4], [10, 30, 20, 40])]
-    >>> round(length_preference(rows, minimum=4).correlation.value, 2)                    # 1 - 6 * 2 / (4 * 15)
-    0.8
-    >>> length_preference(rows)
-    TooFewLabels(labels=4, missing=26)
+    Below `minimum` answers, in strata whose scores and lengths differ, nothing is concluded.
     """
     answers = list(rows)
     ordered = sorted(answers, key=lambda row: round(row.people, _DIGITS))
@@ -93,11 +83,7 @@ def _centred_ranks(members: Sequence[LengthScore]) -> tuple[list[float], list[fl
 
 
 def ranks(values: Sequence[float]) -> list[float]:
-    """Returns the rank of each value, from 1; equal values get the mean of their ranks.
-
-    >>> ranks([5.0, 1.0, 5.0, 9.0])
-    [2.5, 1.0, 2.5, 4.0]
-    """
+    """Returns the rank of each value, from 1; equal values get the mean of their ranks."""
     order = sorted(range(len(values)), key=values.__getitem__)
     result, below = [0.0] * len(values), 0
     for _, group in groupby(order, key=values.__getitem__):

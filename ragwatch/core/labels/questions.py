@@ -60,7 +60,6 @@ class LabelQueue(TypedDict):
 
     Attributes:
         given: Keys of all samples that were given to the person.
-        open: Those that await a label, in their order.
         done: How many have been labelled lately.
         twice: How many of the open and the done ones two people are given.
         last: The sample that was labelled last, lately.
@@ -75,14 +74,7 @@ class LabelQueue(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class LabelQuestion:
-    """A question about an answer as a whole.
-
-    Attributes:
-        quantity: The quantity that the reply is a score of.
-        text: The question.
-        replies: Score by reply; None for a skipped question.
-        kind: Which of `NAMES` has the replies in words.
-    """
+    """A question about an answer as a whole, with the score by reply (None to skip) and their kind in `NAMES`."""
 
     quantity: Quantity
     text: str
@@ -95,13 +87,7 @@ def label_questions(
 ) -> list[LabelQuestion]:
     """Returns the questions about an answer as a whole, in order.
 
-    Args:
-        has_claims: Whether its claims are asked about one by one.
-        has_contexts: Whether any context was retrieved.
-        criteria: Name and question of each configured criterion.
-
-    >>> [str(question.quantity) for question in label_questions(has_claims=False, has_contexts=True)]
-    ['faithfulness', 'answer_relevancy', 'top_ranked_ignored']
+    With `has_claims` these are asked about one by one; criteria are name and question.
     """
     questions = [
         LabelQuestion(quantity, row.text, _replies(row), str(row.reply))

@@ -39,9 +39,6 @@ class Measured(NamedTuple):
     """One metric of a stage.
 
     Attributes:
-        name: Name of the metric.
-        a: Mean of A; None if it has no value.
-        b: Mean of B.
         change: B - A with its interval; None if either is unknown.
         n_a: Answers of A with a value; where a stage is looked at once, questions of the smaller side.
         n_b: The same of B.
@@ -61,15 +58,7 @@ class Measured(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StageReport:
-    """Result of one stage.
-
-    Attributes:
-        step: The stage.
-        outcome: Its outcome.
-        reason: Why, in one sentence.
-        metrics: Its metrics.
-        notes: Warnings, and what is left out.
-    """
+    """Result of one stage, why in one sentence, its metrics, and warnings or what is left out."""
 
     step: RolloutStep
     outcome: Outcome

@@ -15,14 +15,7 @@ _SHARE_RISK = 0.01
 
 
 class LiveAnswer(NamedTuple):
-    """One answer of live traffic.
-
-    Attributes:
-        at: Time of the answer, in seconds since the epoch.
-        is_b: Whether B gave it.
-        scores: Score by metric, in [0, 1]; metrics without a score are absent.
-        weight: 1 / inclusion probability.
-    """
+    """One answer of live traffic, with its time in seconds, known scores, and weight 1 / inclusion probability."""
 
     at: float
     is_b: bool
@@ -37,7 +30,6 @@ class LiveRules(NamedTuple):
         metrics: Metrics that are looked at; a loss in any of them stops B.
         deciding: Those of them that must exclude a loss above the margin.
         margin: Largest loss that is accepted.
-        share: Share of the traffic that B should have.
         confidence: Probability with which no decision is wrong.
     """
 

@@ -20,14 +20,7 @@ JUDGED_METRICS: tuple[str, ...] = (str(Quantity.FAITHFULNESS), str(Quantity.ANSW
 def offline_stage(
     a: Mapping[str, Ranking], b: Mapping[str, Ranking], *, k: int = 10, confidence: float = 0.95
 ) -> StageReport:
-    """Compares MRR, NDCG@k and recall@k over the queries that both variants answered.
-
-    Args:
-        a: Ranking of A by query.
-        b: The same of B.
-        k: Cut-off of all metrics.
-        confidence: Confidence level of the intervals.
-    """
+    """Compares MRR, NDCG@k and recall@k over the queries that both variants answered, given rankings by query."""
     measures = {f"mrr@{k}": reciprocal_rank, f"ndcg@{k}": ndcg_at, f"recall@{k}": recall_at}
     metrics = []
     for name, measure in measures.items():
@@ -67,11 +60,7 @@ def judged_stage(comparison: Comparison, notes: Iterable[str] = ()) -> StageRepo
 
 
 def pick_questions(a: Iterable[str], b: Iterable[str], count: int) -> tuple[frozenset[str], frozenset[str]]:
-    """Returns the keys to judge on either side: the same random ones if enough are shared. A hash draws them.
-
-    >>> [len(keys) for keys in pick_questions(map(str, range(200)), map(str, range(50, 300)), 100)]
-    [100, 100]
-    """
+    """Returns the keys to judge on either side: the same random ones if enough are shared. A hash draws them."""
     first, second = list(a), list(b)
     matched = match_keys(first, second)
     if matched.enough:

@@ -31,8 +31,6 @@ class Betting:
 
     Attributes:
         baseline: The worst mean that is still good, in [0, 1].
-        threshold: 1 / alpha.
-        direction: Direction in which quality gets worse.
         max_weight: Largest weight, 1 / the lowest inclusion probability configured.
         fractions: Sizes of bet as fractions of the largest allowed one; each in (0, 1).
     """
@@ -96,12 +94,6 @@ class TwoSample:
     It needs no baseline, and detects two to three times more slowly. L = 1 + b (w v / max_weight^2) (control - score)
     with 0 <= b < 1. The two weights are multiplied, because under equal means the difference of two weighted scores has
     mean 0 only if both carry both weights.
-
-    Attributes:
-        threshold: 1 / alpha.
-        direction: Direction in which quality gets worse.
-        max_weight: Largest weight of a score or a control score.
-        fractions: Sizes of bet, each in (0, 1).
     """
 
     threshold: float
@@ -119,11 +111,7 @@ class TwoSample:
         return (0.0,) * len(self.fractions)
 
     def step(self, numbers: Numbers, reading: ScorePair, credit: float = 1.0) -> Numbers:
-        """Return the evidence for each size of bet after one more pair.
-
-        >>> TwoSample(threshold=100, fractions=(0.5,)).step((1.0,), ScorePair(Score(0.25), Score(0.75)))   # 1.25 * 2
-        (2.5,)
-        """
+        """Return the evidence for each size of bet after one more pair."""
         worse = reading.control.value - reading.score.value
         share = min(1.0, reading.score.weight / self.max_weight) * min(1.0, reading.control.weight / self.max_weight)
         gain = share * (worse if self.direction is Direction.FALL else -worse)

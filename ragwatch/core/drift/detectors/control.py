@@ -16,12 +16,7 @@ _MAX_WAITING = 1000
 
 @dataclass(frozen=True, slots=True)
 class ControlScheme:
-    """Scheme that compares with a concurrent control and needs no reference.
-
-    Attributes:
-        test: The detector.
-        unit: Unit of the run length.
-    """
+    """Scheme that compares with a concurrent control and needs no reference."""
 
     test: TwoSample
     unit: Unit = Unit.SCORES
@@ -59,12 +54,7 @@ class ControlScheme:
 
 @dataclass(frozen=True, slots=True)
 class ScoreQueue:
-    """Scores of one side that wait for a score of the other side.
-
-    Attributes:
-        scores: Waiting scores, oldest first.
-        control: Whether they are scores of the control.
-    """
+    """Scores of one side that wait for a score of the other side."""
 
     scores: tuple[Score, ...] = ()
     control: bool = False
@@ -75,13 +65,6 @@ def pair(queue: ScoreQueue, score: Score, *, control: bool) -> tuple[ScoreQueue,
 
     Pairs are formed in the order of arrival, independently of the scores. If one side is ahead by more than 1000
     scores, its oldest ones are dropped, which does not depend on their values either.
-
-    >>> queue, _ = pair(ScoreQueue(), Score(0.9), control=True)
-    >>> queue, scores = pair(queue, Score(0.5), control=False)
-    >>> queue
-    ScoreQueue(scores=(), control=True)
-    >>> scores
-    ScorePair(score=Score(value=0.5, weight=1.0), control=Score(value=0.9, weight=1.0))
     """
     if not queue.scores or queue.control == control:
         return ScoreQueue((*queue.scores, score)[-_MAX_WAITING:], control), None
@@ -102,10 +85,5 @@ def queue_to_dict(queue: ScoreQueue) -> QueueRecord:
 
 
 def queue_from_dict(stored: QueueRecord) -> ScoreQueue:
-    """Return the queue that `queue_to_dict` stored.
-
-    Raises:
-        KeyError: A key is missing.
-        TypeError: A value has the wrong type.
-    """
+    """Return the queue that `queue_to_dict` stored."""
     return ScoreQueue(tuple(Score(**score) for score in stored["scores"]), bool(stored["control"]))

@@ -22,7 +22,6 @@ class PageHinkley:
 
     Attributes:
         threshold: Distance of the sum from its minimum that raises an alarm.
-        direction: Direction in which quality gets worse.
         max_weight: Largest weight; a score of weight w counts w / max_weight, in the mean as in the sum.
         slack: Difference of a score from the mean that adds nothing.
         fading: Factor by which the sum decays with each score.
@@ -77,9 +76,6 @@ class Cusum:
     """One-sided CUSUM.
 
     Attributes:
-        baseline: The worst mean that is still good.
-        threshold: The sum that raises an alarm.
-        direction: Direction in which quality gets worse.
         max_weight: Largest weight; a score of weight w counts w / max_weight.
         slack: Shortfall of a score that adds nothing.
     """

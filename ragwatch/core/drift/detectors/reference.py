@@ -43,13 +43,8 @@ class ReferenceScheme:
     """Scheme that learns the mean of the first scores, and then detects one that is worse.
 
     Attributes:
-        build: Builds the detector for a baseline.
-        direction: Direction in which quality gets worse.
-        scores: Number of scores of a complete reference. Below 2,000 the interval costs delay.
         tolerance: How much worse than that of the reference the mean may be without an alarm.
         odds: Whether the tolerance of a mean near its good end is one on the scale of odds; see `normal_range`.
-        max_weight: Largest weight; a larger one counts as this one.
-        unit: Unit of the run length.
         risk: Probability that the lower end of a complete reference is above the true mean, so that the run length is
             not guaranteed.
         span: Minimum learning time in seconds. With a reference of only the best hours, every night counts as a fall.
@@ -82,12 +77,7 @@ class ReferenceScheme:
         return len(self._sizes) - 1
 
     def look(self, reference: Numbers) -> int:
-        """Return how many of these sizes a reference has reached; one more if it is twice a complete one.
-
-        >>> scheme = ReferenceScheme(lambda baseline: None)                     # sizes 100, 200, 400, 800, 1600, 2000
-        >>> scheme.looks, scheme.look(()), [scheme.look((n,)) for n in (99.0, 100.0, 399.0, 2000.0, 4000.0)]
-        (6, 0, [0, 1, 2, 6, 7])
-        """
+        """Return how many of these sizes a reference has reached; one more if it is twice a complete one."""
         return bisect_right(self._sizes, reference[0]) if reference else 0
 
     def learn(self, reference: Numbers, reading: Score, at: float = 0.0) -> Numbers:
