@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from ragwatch.core.citation_markers import without_markers
+from ragwatch.core.citations import without_markers
 
 _FRAGMENTS = {
     "PAPERS": (
@@ -195,3 +195,27 @@ def without_leads(sentence: str) -> str:
     ['tea', 'is', 'green', '.']
     """
     return _any_of(_LEADS).sub(" ", without_markers(sentence))
+
+
+MAX_ABSTENTION_CHARS = 400  # a longer answer with doubts in it is still an answer
+_CUES = re.compile(
+    r"\bn(?:o|ot|one|or|othing|owhere|ever|either)\b|n[’']t\b|cannot|\bun|\bin?(?:m|rr|suff)|sorry|lack|beyond|outside|n/a|silent"
+)
+_STOP = re.compile(r"(?<=[.!?])\s")
+
+
+def is_abstention(answer: str) -> bool:
+    """Returns whether an answer is_abstention: it is short, and its first sentence declines to answer.
+
+    Cheap enough for every request: most answers are too long, or contain no word of an abstention.
+
+    >>> is_abstention("I could not find that in the documentation.")
+    True
+    >>> is_abstention("The passages do not mention his birthday.")
+    True
+    >>> is_abstention("It returns None. The documents do not say why.")
+    False
+    """
+    if len(answer) > MAX_ABSTENTION_CHARS or not _CUES.search(answer.lower()):
+        return False
+    return abstains(_STOP.split(answer.strip(), maxsplit=1)[0])

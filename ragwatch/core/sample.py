@@ -243,3 +243,17 @@ class Draw:
     def __post_init__(self) -> None:
         if not 0.0 < self.probability <= 1.0:
             raise ValueError(f"probability must be in (0, 1], not {self.probability}")
+
+
+def value_at(metadata: Mapping[str, object], path: str) -> object:
+    """Return the value under a key, or else under a path of keys; None if there is none.
+
+    >>> [value_at(metadata, "user.id") for metadata in ({"user": {"id": 7}}, {"user.id": 8}, {"user": "x"})]
+    [7, 8, None]
+    """
+    if path in metadata:
+        return metadata[path]
+    value: object = metadata
+    for name in path.split("."):
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value

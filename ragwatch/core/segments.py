@@ -12,8 +12,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import NamedTuple
 
-from ragwatch.core.metadata import value_at
-from ragwatch.core.sample import OTHER
+from ragwatch.core.sample import OTHER, value_at
 
 STEP = "step"
 """Key of the segment of retrieval steps: which one returned what was used. Its values come from records."""

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ragwatch.core.estimate import Estimate
+from ragwatch.core.estimators.corrected import AnnotatorShares
 from ragwatch.core.estimators.level import CALIBRATED_LABELS
 from ragwatch.core.feedback import UserScores
-from ragwatch.core.labels.annotators import AnnotatorShares
 from ragwatch.core.tally import Tallies
 from ragwatch.model.enumerations import Labelled
 from ragwatch.model.quantities import Quantity

@@ -14,12 +14,11 @@ from dataclasses import dataclass, replace
 from math import fsum
 from types import MappingProxyType
 
-from ragwatch.core.abstention import abstains
-from ragwatch.core.canary.definition import Canary, Category, Expected, name_of
-from ragwatch.core.canary.suite_text import REDACTED, canary_lines, comment_line
+from ragwatch.core.canary.definition import REDACTED, Canary, Category, Expected, canary_lines, comment_line, name_of
 from ragwatch.core.compare import key_of
 from ragwatch.core.evidence import Address
 from ragwatch.core.labels.label import Label
+from ragwatch.core.phrases import is_abstention
 from ragwatch.core.question_kinds import (
     AskedQuestion,
     QuestionKind,
@@ -200,7 +199,7 @@ def _answer(verdict: VerdictRecord, sample: SampleRecord, labels: Sequence[Label
         weight=1.0 / (verdict.probability or 1.0),
         faithfulness=verdict.scores[Quantity.FAITHFULNESS] or 0.0,
         right_by=right_by,
-        abstained=verdict.address == Address.ABSTAINED or abstains(sample.get("answer") or ""),
+        abstained=verdict.address == Address.ABSTAINED or is_abstention(sample.get("answer") or ""),
         several=right_by is not None and _needs_several(verdict),
         spread=relative_spread(scores),
     )

@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ragwatch.core.abstention import abstains
 from ragwatch.core.citations import with_citations
 from ragwatch.core.evidence import Evidence, ShapeError
+from ragwatch.core.phrases import is_abstention
 from ragwatch.core.sample import Draw
 from ragwatch.core.scores import score_all, top_ranked_fault
-from ragwatch.core.stage import stage
-from ragwatch.core.stage_change import KNOWLEDGE_GAP, counted_stage
+from ragwatch.core.stage import KNOWLEDGE_GAP, counted_stage, stage
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.stages import Fault, Stage
 
@@ -110,7 +109,7 @@ class Judged:
         if self.stage is None:
             return None
         sample = self.draw.sample
-        answerable = bool(sample.relevant) or (bool(sample.reference) and not abstains(str(sample.reference)))
+        answerable = bool(sample.relevant) or (bool(sample.reference) and not is_abstention(str(sample.reference)))
         if self.stage is Stage.RETRIEVAL and self.evidence.abstained and not answerable:
             return KNOWLEDGE_GAP
         return counted_stage(self.stage, self.scores.get(Quantity.TOP_RANKED_IGNORED))

@@ -1,12 +1,18 @@
-"""Defines a canary (a known query with the contexts that retrieval must return) and the reply of a probe to it."""
+"""Defines a canary (a known query with the contexts that retrieval must return) and the reply of a probe to it.
+
+Services log marks of canary queries, so that their answers are not taken for traffic. A mark is a secret of the day:
+`<suite>.<day>.<hash>`. Whoever does not know the secret of the state cannot write one, and one that was seen in a log
+hides nothing but answers of that day.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
+from hashlib import blake2b
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -195,3 +201,80 @@ class Retrieved:
     failure: Failure | None = None
     detail: str = ""
     answer: str | None = None
+
+
+REDACTED = re.compile(r"\[[A-Z_]+:[0-9a-f]{6}\]")
+"""What redaction leaves of a value. A text with it differs from the original one, and finds nothing."""
+
+
+def canary_lines(canary: Canary) -> Iterator[str]:
+    """Yields the lines of one canary, as an item of `items`."""
+    yield f"  - query: {_quoted(canary.query)}"
+    yield f"    name: {_quoted(canary.name)}"
+    yield f"    category: {canary.category}"
+    yield f"    tags: [{', '.join(map(_quoted, canary.tags))}]"
+    if canary.reference:
+        yield f"    reference: {_quoted(canary.reference)}"
+    if canary.expected:
+        yield "    expected:"
+    for context in canary.expected:
+        yield from _expected_lines(context)
+
+
+def _expected_lines(context: Expected) -> Iterator[str]:
+    yield f"      - id: {_quoted(context.id)}" if context.id else f"      - text: {_quoted(context.text or '')}"
+    if context.grade is Grade.HIGHLY_RELEVANT:
+        yield "        grade: highly_relevant"
+
+
+def comment_line(text: str) -> str:
+    """Returns a comment; what could end its line is replaced, as texts in it may be quoted from questions."""
+    return f"  # {''.join(char if char.isprintable() else '?' for char in text)}"
+
+
+def _quoted(text: str) -> str:
+    """Returns a double-quoted YAML scalar, in which quotes, backslashes and non-printable characters are escaped."""
+    parts = []
+    for char in text:
+        if char in '\\"':
+            parts.append(f"\\{char}")
+        elif char.isprintable():
+            parts.append(char)
+        else:
+            parts.append(f"\\U{ord(char):08x}")
+    return f'"{"".join(parts)}"'
+
+
+_DAY_SECONDS = 86400.0
+_MAX_DAYS_APART = 1  # between the mark and its answer: clocks differ, and an answer may be logged after midnight
+_HASH_BYTES = 16
+_MAX_CHARS = 300
+
+
+class CanaryMarks:
+    """Writes and checks marks; without the secret of the state no mark is valid."""
+
+    def __init__(self, secret: bytes = b"") -> None:
+        self._key = blake2b(secret, digest_size=32, person=b"canary mark").digest() if secret else None
+
+    def mark(self, suite: str, now: float) -> str:
+        """Return the mark of a suite for an instant; without a secret the name of the suite, which is no valid mark."""
+        if self._key is None:
+            return suite
+        text = f"{suite}.{int(now // _DAY_SECONDS)}"
+        return f"{text}.{self._hash(self._key, text)}"
+
+    def is_valid(self, value: object, at: float | None) -> bool:
+        """Return whether a value from a log is a mark of ours for an answer of that time, if one was logged."""
+        if self._key is None or not isinstance(value, str) or len(value) > _MAX_CHARS:
+            return False
+        text, _, given = value.strip().rpartition(".")
+        day = text.rpartition(".")[2]
+        expected = self._hash(self._key, text)
+        if given != expected:  # in whatever time: it is read from a log, and nobody waits for the result
+            return False
+        return at is None or abs(at // _DAY_SECONDS - int(day)) <= _MAX_DAYS_APART
+
+    @staticmethod
+    def _hash(key: bytes, text: str) -> str:
+        return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=_HASH_BYTES, key=key).hexdigest()

@@ -41,7 +41,7 @@ class CanaryReport:
         cutoff: The k of "top k": the number of passages that count.
         retrieved: The reply, cut to the first `cutoff` passages.
         ranking: Ranks of the expected contexts; None if they are unknown, and for a negative canary.
-        scores_fell: Whether all scores of the suite fell by more than their own spread, see `score_level`. Health is
+        scores_fell: Whether all scores of the suite fell by more than their own spread, see `history`. Health is
             then 0.
     """
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final, TypedDict
 
-from ragwatch.core.citation_markers import markers_of
+from ragwatch.core.citations import markers_of
 from ragwatch.core.sample import Sample
 
 MAX_CONTEXTS, MAX_ID_CHARS = 20, 128

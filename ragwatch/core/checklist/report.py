@@ -9,7 +9,7 @@ from ragwatch.core.canary.definition import MAX_STORED_CHARS
 from ragwatch.core.canary.report import CanaryReport, SuiteReport
 from ragwatch.core.checklist import ranks, texts
 from ragwatch.core.checklist.definition import Check, Chunk, Finding, Question, RelevanceSource, Status
-from ragwatch.core.checklist.terms import Terms, freshness, vocabulary
+from ragwatch.core.checklist.texts import Terms, freshness, vocabulary
 
 _STATUSES = tuple(Status)
 

@@ -4,11 +4,17 @@ The interval is Wilson's (1927) for m = value (1 - value) / variance trials, wit
 approximation behind the variance does not hold for rare failures (plain PPI++ misses in 13 to 28 % at rates of 2 to
 3 %): with fewer than MIN_MINORITY_LABELS effective labels in the smaller class, the estimate uses the labels alone. If
 the judge agrees with every label, the variance is at least that of 3 disagreements in n^2 (the rule of three).
+
+How far it depends on one annotator: with labels of several people the interval spans those of the estimates without
+each of them, so that whoever is hostile or mistaken, one of these does without. Where too few labels remain without
+somebody, the figure stands on that person, and its interval reaches to what the judge says by itself, unless that
+person is trusted.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from ragwatch.core.estimate import Estimate
@@ -136,3 +142,51 @@ def _is_rare(sums: PpiSums) -> bool:
     labels = sums.addends()
     mean = clip(labels.wx / labels.w)
     return min(mean, 1.0 - mean) * _effective(sums) < MIN_MINORITY_LABELS
+
+
+@dataclass(frozen=True, slots=True)
+class WithoutAnnotator:
+    """What a corrected estimate would be without so many labels of one annotator; None if the others are too few."""
+
+    annotator: str
+    labels: int
+    estimate: Estimate | None
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotatorShares:
+    """The annotators behind a corrected estimate.
+
+    Attributes:
+        without: The estimate without each of those with most labels, most first.
+        stands_on: The annotator without whose labels there is no estimate; None if there is none.
+        change: Greatest change of the mean without one annotator; None if no estimate remains without any.
+    """
+
+    count: int
+    without: tuple[WithoutAnnotator, ...]
+    stands_on: str | None
+    change: float | None
+
+
+def shares_of(estimate: Estimate, count: int, without: Sequence[WithoutAnnotator]) -> AnnotatorShares:
+    """Return the annotators behind an estimate, given those without each of them."""
+    ordered = tuple(sorted(without, key=lambda one: (-one.labels, one.annotator)))
+    changes = [abs(one.estimate.value - estimate.value) for one in ordered if one.estimate is not None]
+    alone = next((one.annotator for one in ordered if one.estimate is None), None)
+    return AnnotatorShares(count, ordered, alone, max(changes, default=None))
+
+
+def widened(
+    estimate: Estimate, shares: AnnotatorShares, by_judge: tuple[float, float] | None, trusted: Collection[str] = ()
+) -> Estimate:
+    """Return the estimate with an interval that no single annotator can move away from the truth.
+
+    `by_judge` is the interval of the judge by itself, if known. Because of trusted annotators nothing is widened.
+    """
+    others = [one.estimate for one in shares.without if one.estimate is not None and one.annotator not in trusted]
+    low = min((estimate.low, *(other.low for other in others)))
+    high = max((estimate.high, *(other.high for other in others)))
+    if shares.stands_on is not None and shares.stands_on not in trusted and by_judge is not None:
+        low, high = min(low, by_judge[0]), max(high, by_judge[1])
+    return replace(estimate, low=low, high=high)

@@ -18,13 +18,15 @@ from ragwatch.core.labels.agreement import (
     MIN_LABELS,
     Agreement,
     CalibrationBin,
+    LengthPreference,
+    LengthScore,
     ShareEstimate,
     TooFewLabels,
     calibration_error,
     compare,
+    length_preference,
     reliability,
 )
-from ragwatch.core.labels.length_preference import LengthPreference, LengthScore, length_preference
 from ragwatch.model.quantities import Quantity
 
 CLASSES = tuple(ClaimVerdict)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ragwatch.core.estimate import Estimate
-from ragwatch.core.labels.annotators import WithoutAnnotator, shares_of, widened
+from ragwatch.core.estimators.corrected import WithoutAnnotator, shares_of, widened
 from ragwatch.core.labels.label import MAX_EARLIER, Label, from_record
 from ragwatch.model.quantities import Quantity
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragwatch.core.canary.mark import CanaryMarks
+from ragwatch.core.canary.definition import CanaryMarks
 
 DAY = 86400.0
 NOON = 20_000.5 * DAY

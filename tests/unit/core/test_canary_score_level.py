@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import pytest
 from support.canaries import a_canary, a_failure, a_reply, a_report
 
+from ragwatch.core.canary.history import RELEARN_RUNS, levels_of, with_levels
 from ragwatch.core.canary.metric import CanaryMetric
 from ragwatch.core.canary.report import SuiteReport
-from ragwatch.core.canary.score_level import RELEARN_RUNS, levels_of, with_levels
 
 USUAL = (0.90, 0.86, 0.82)
 CANARIES = [a_canary("d0", name=f"c{number}") for number in range(6)]

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.kit import a_claim, an_evidence
 
-from ragwatch.core.cascade import FollowRule, follow_probability, uncertainty
 from ragwatch.core.evidence import Evidence
+from ragwatch.core.sampling import FollowRule, follow_probability, uncertainty
 
 RULE = FollowRule(sure=0.1, unsure=0.6)
 

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.draws import draws
 
-from ragwatch.core.drift.bands import HedgedBand
-from ragwatch.core.drift.day_band import DAY, DayBand, from_dict, to_dict
+from ragwatch.core.drift.bands import DAY, DayBand, HedgedBand, day_from_dict, day_to_dict
 
 FRESH = DayBand(HedgedBand())
 
@@ -68,12 +67,12 @@ def test_weights_count() -> None:
 def test_a_restart_changes_nothing(cut: int) -> None:
     """Kept as JSON after any score, it goes on as it would have."""
     scores = [*yes(0.9, 200), *yes(0.2, 200, 2)]
-    kept = json.loads(json.dumps(to_dict(run(scores[:cut]))))
-    assert run(scores[cut:], from_dict(FRESH, kept), 10.0 * cut) == run(scores)
+    kept = json.loads(json.dumps(day_to_dict(run(scores[:cut]))))
+    assert run(scores[cut:], day_from_dict(FRESH, kept), 10.0 * cut) == run(scores)
 
 
 def test_another_design_begins_anew() -> None:
     """Another confidence or another largest weight: nothing is taken over."""
-    kept = to_dict(run(yes(0.9, 50)))
+    kept = day_to_dict(run(yes(0.9, 50)))
     for other in (DayBand(HedgedBand(risk=0.01)), DayBand(HedgedBand(max_weight=10.0))):
-        assert from_dict(other, kept) == other
+        assert day_from_dict(other, kept) == other

@@ -24,8 +24,7 @@ from ragwatch.core.drift.detect import (
     threshold_for,
     to_dict,
 )
-from ragwatch.core.drift.detectors.betting import Betting, ScorePair, TwoSample
-from ragwatch.core.drift.detectors.control import ControlScheme
+from ragwatch.core.drift.detectors.betting import Betting, ControlScheme, ScorePair, TwoSample
 from ragwatch.core.drift.detectors.reference import ReferenceScheme
 
 DAY = 86400.0

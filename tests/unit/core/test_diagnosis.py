@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from support.kit import a_verdict, an_evidence
 
-from ragwatch.core.diagnosis import recommendation, stage_of
 from ragwatch.core.gate import GateReport, GateRules, MetricLimit, gate
+from ragwatch.core.gate_line import recommendation, stage_of
 from ragwatch.core.set_scores import metric_of
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.quantity_row import GateSeverity

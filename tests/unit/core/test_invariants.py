@@ -7,8 +7,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragwatch.core.invariants import Invariant, violations
-from ragwatch.core.tally import Tallies, Tally
+from ragwatch.core.tally import Invariant, Tallies, Tally, violations
 
 counts = st.integers(0, 50)
 

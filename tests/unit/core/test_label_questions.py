@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ragwatch.core.labels.questions import CLAIM, NAMES, label_questions
+from ragwatch.core.labels.label import CLAIM, NAMES, label_questions
 
 
 def test_each_question_has_words_for_each_reply() -> None:

@@ -11,8 +11,7 @@ from scipy.stats import spearmanr
 from support.draws import draws
 from support.kit import a_judge_context, a_sample
 
-from ragwatch.core.labels.agreement import TooFewLabels
-from ragwatch.core.labels.length_preference import LengthPreference, LengthScore, length_preference
+from ragwatch.core.labels.agreement import LengthPreference, LengthScore, TooFewLabels, length_preference
 from ragwatch.core.scores import score_all
 from ragwatch.core.self_tests import PADDING, known_bad, padded, scores_higher
 from ragwatch.judges.lexical import judge as lexical

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragwatch.core.offset import JudgeOffset, offset
+from ragwatch.core.compare import JudgeOffset, offset
 
 RATIOS = st.sampled_from([0.0, 0.25, 0.5, 1.0])
 PAIRS = st.lists(st.tuples(RATIOS, RATIOS), min_size=1, max_size=60)

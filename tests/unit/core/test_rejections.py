@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ragwatch.core.rejections import SPELL_SECONDS, Rejections
+from ragwatch.core.tally import SPELL_SECONDS, Rejections
 
 
 def test_the_first_record_of_a_spell_is_kept_until_the_spell_ends() -> None:

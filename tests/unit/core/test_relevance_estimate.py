@@ -9,8 +9,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.draws import draws
 
-from ragwatch.core.relevance_estimate import _pairs, alpha, consensus, ordinal_alpha, report
-from ragwatch.core.relevance_pool import TOP, UNRETRIEVED, Candidate, Grade, PoolSizes, QueryPool, draw_pool
+from ragwatch.core.relevance_estimate import (
+    TOP,
+    UNRETRIEVED,
+    Candidate,
+    Grade,
+    PoolSizes,
+    QueryPool,
+    _pairs,
+    alpha,
+    consensus,
+    draw_pool,
+    ordinal_alpha,
+    report,
+)
 
 NOT, RELEVANT, HIGHLY = Grade
 KRIPPENDORFF = ("123321412...", "1233224125.3", ".3332342251.", "12332441251.")

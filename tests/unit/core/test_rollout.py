@@ -13,9 +13,22 @@ from ragwatch.core.canary.report import SuiteReport, suite_line
 from ragwatch.core.compare_line import METRICS, ComparedAnswer, compare_answers
 from ragwatch.core.feedback import feedback_score
 from ragwatch.core.ranking import Ranking
-from ragwatch.core.rollout.definition import Decision, Measured, Outcome, RolloutStep, StageReport
-from ragwatch.core.rollout.live import USER_METRIC, LiveAnswer, LiveRules, live_stage
-from ragwatch.core.rollout.stages import JUDGED_METRICS, judged_stage, offline_stage, pick_questions, rankings_of
+from ragwatch.core.rollout import (
+    JUDGED_METRICS,
+    USER_METRIC,
+    Decision,
+    LiveAnswer,
+    LiveRules,
+    Measured,
+    Outcome,
+    RolloutStep,
+    StageReport,
+    judged_stage,
+    live_stage,
+    offline_stage,
+    pick_questions,
+    rankings_of,
+)
 
 FIRST, SECOND, NEVER = Ranking((1,), ((0,),)), Ranking((1,), ((), (0,))), Ranking((1,), ((),))
 RULES = LiveRules((USER_METRIC, *JUDGED_METRICS), frozenset({USER_METRIC}))

@@ -8,7 +8,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragwatch.core.stage_change import IGNORED, MIN_SAMPLES, changed_stage, counted_stage, stage_shares
+from ragwatch.core.stage import IGNORED, MIN_SAMPLES, changed_stage, counted_stage, stage_shares
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.stages import Stage
 

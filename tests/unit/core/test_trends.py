@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.kit import AT, a_draw, a_verdict, an_evidence, an_unjudged
 
-from ragwatch.core.before_after import difference, sides_of
 from ragwatch.core.estimate import Addends
 from ragwatch.core.estimators import hajek
 from ragwatch.core.trends import (
@@ -19,6 +18,7 @@ from ragwatch.core.trends import (
     SPANS,
     EvidenceLevel,
     TrendKind,
+    difference,
     estimate_of,
     evidence_level,
     evidence_words,
@@ -26,6 +26,7 @@ from ragwatch.core.trends import (
     merged,
     points,
     score_sums,
+    sides_of,
     start_of,
     steps_of,
     stretches,

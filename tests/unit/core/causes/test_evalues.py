@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.draws import draws
 
-from ragwatch.core.causes.evalues import Counts, log_e_value, selected
+from ragwatch.core.causes.search import Counts, log_e_value, selected
 
 ANSWERS = 10
 Cells = Sequence[tuple[int, bool]]

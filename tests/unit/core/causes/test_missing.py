@@ -6,8 +6,7 @@ import random
 
 from support.slices import an_answer
 
-from ragwatch.core.causes.missing import MAX_NAMED, missing_documents
-from ragwatch.core.causes.slices import Answer, places_by_attribute
+from ragwatch.core.causes.slices import MAX_NAMED, Answer, missing_documents, places_by_attribute
 
 
 def traffic(gone: range, *, lost: int, metadata: bool = False, count: int = 600) -> list[Answer]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from support.checklists import a_chunk, a_question, some_questions, words
 
 from ragwatch.core.checklist.definition import Status
-from ragwatch.core.checklist.terms import freshness, vocabulary
+from ragwatch.core.checklist.texts import freshness, vocabulary
 
 
 def test_words_of_the_documents_are_fine() -> None:
