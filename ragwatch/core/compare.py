@@ -203,12 +203,11 @@ def per_question(answers: Iterable[tuple[str, float | None, float]]) -> dict[str
     for key, score, weight in answers:
         if score is not None:
             by_key[key].append((score, weight))
-    return {key: _weighted_mean(scores) for key, scores in by_key.items()}
-
-
-def _weighted_mean(scores: Sequence[tuple[float, float]]) -> WeightedScore:
-    total = math.fsum(weight for _, weight in scores)
-    return WeightedScore(math.fsum(score * weight for score, weight in scores) / total, total)
+    totals = {key: math.fsum(weight for _, weight in scores) for key, scores in by_key.items()}
+    return {
+        key: WeightedScore(math.fsum(score * weight for score, weight in scores) / totals[key], totals[key])
+        for key, scores in by_key.items()
+    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -38,7 +38,7 @@ from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.model.references import ReferenceQuantity
 
 METRICS: tuple[JudgedMetric, ...] = (*Quantity, *ReferenceQuantity)
-ReportMetric = Callable[[CanaryReport], float | None]
+_LOW_IS_GOOD: frozenset[str] = frozenset(LOW_IS_GOOD)
 _Differences = tuple[Difference | None, Mapping[str, Difference | None]]
 
 
@@ -126,10 +126,9 @@ def compare_reports(
     """Compares one run of the same canaries on two retrievers; a canary that failed on either side is left out."""
     first, second = map(_by_query, (a, b))
     matched = match_keys(first, second)
-    sides = [
-        (name, _report_scores(first, metric), _report_scores(second, metric))
-        for name, metric in _report_metrics(ks).items()
-    ]
+    names = (*(f"{name}@{k}" for name in ("recall", "precision", "f1", "ndcg") for k in ks), f"mrr@{max(ks)}")
+    metrics = (*map(RankingMetric, names), None)
+    sides = [(metric or "success", _report_scores(first, metric), _report_scores(second, metric)) for metric in metrics]
     named = {
         key: QuestionScores(report.canary.name, report.canary.query[:MAX_CHARS], None, key, {})
         for key, report in second.items()
@@ -159,7 +158,7 @@ def _comparison(
     unit: str,
     named: Mapping[str, QuestionScores],
 ) -> Comparison:
-    rows = _rows(sides, matched, frozenset(LOW_IS_GOOD), confidence)
+    rows = _rows(sides, matched, confidence)
     worse = [row.metric for row in rows if row.overall.change.value * (1 if row.overall.low_is_good else -1) > 0.0]
     both: tuple[list[QuestionScores], list[QuestionScores]] = ([], [])
     for key in matched.keys if matched.enough else ():
@@ -201,7 +200,7 @@ def _answer(verdict: Judged) -> ComparedAnswer:
 def answer_of(verdict: VerdictRecord, sample: SampleRecord) -> ComparedAnswer:
     """Returns the answer of a stored verdict, from the verdict and its sample in canonical form."""
     text, name = sample.get("question"), str(sample["id"])
-    key = key_of(text, name, _user_turns(sample))
+    key = key_of(text, name, (turn["text"] for turn in sample.get("history") or () if turn["role"] == Role.USER))
     return ComparedAnswer(
         key,
         _category(sample.get("metadata") or {}, verdict.route),
@@ -212,10 +211,6 @@ def answer_of(verdict: VerdictRecord, sample: SampleRecord) -> ComparedAnswer:
         1.0 / verdict.probability,
         QuestionScores(name, text and text[:MAX_CHARS], None, key, {}),
     )
-
-
-def _user_turns(sample: SampleRecord) -> list[str]:
-    return [turn["text"] for turn in sample.get("history") or () if turn["role"] == Role.USER]
 
 
 def _category(metadata: Mapping[str, object], route: str) -> str:
@@ -230,36 +225,26 @@ def _scores(answers: Sequence[ComparedAnswer], metric: str) -> VariantScores:
     )
 
 
-def _report_metrics(ks: Sequence[int]) -> dict[str, ReportMetric]:
-    """Metrics of a canary's report by name."""
-    names = (f"{name}@{k}" for name in ("recall", "precision", "f1", "ndcg") for k in ks)
-    ranked = {name: partial(_ranking_score, RankingMetric(name)) for name in (*names, f"mrr@{max(ks)}")}
-    return {**ranked, "success": _success}
-
-
-def _ranking_score(metric: RankingMetric, report: CanaryReport) -> float | None:
-    return None if report.ranking is None else metric.of(report.ranking)
-
-
-def _success(report: CanaryReport) -> float | None:
-    return None if report.failure is not None else float(report.success)
-
-
-def _report_scores(reports: Mapping[str, CanaryReport], metric: ReportMetric) -> VariantScores:
-    scores = {key: WeightedScore(score) for key, report in reports.items() if (score := metric(report)) is not None}
+def _report_scores(reports: Mapping[str, CanaryReport], metric: RankingMetric | None) -> VariantScores:
+    """Scores of canaries in a ranking metric, or else their success."""
+    scores = {}
+    for key, report in reports.items():
+        if metric is None:
+            score = None if report.failure is not None else float(report.success)
+        else:
+            score = None if report.ranking is None else metric.of(report.ranking)
+        if score is not None:
+            scores[key] = WeightedScore(score)
     return VariantScores(scores, {key: str(report.canary.category) for key, report in reports.items()})
 
 
 def _rows(
-    sides: Iterable[tuple[str, VariantScores, VariantScores]],
-    matched: MatchedKeys,
-    low_is_good: frozenset[str],
-    confidence: float,
+    sides: Iterable[tuple[str, VariantScores, VariantScores]], matched: MatchedKeys, confidence: float
 ) -> tuple[ComparisonRow, ...]:
     """Rows of (metric, A, B): paired if enough keys are shared, otherwise unpaired."""
     rows = []
     for metric, a, b in sides:
-        low = metric in low_is_good
+        low = metric in _LOW_IS_GOOD
         if matched.enough:
             overall, by_name = _paired(a, b, matched.keys, low_is_good=low, confidence=confidence)
         else:

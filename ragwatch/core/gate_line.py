@@ -217,20 +217,18 @@ def baseline_of(line: Mapping[str, Any], judge: str) -> GateRun:
     try:
         if line["judge"] != judge and line.get("judged", 1):  # relevance judgements are those of no judge
             raise ValueError(f"was made by the judge {line['judge']}, and this one is {judge}; make a new baseline")
-        rows = [_read_figure(row) for row in (*line["metrics"], *line.get("figures", ())) if row["value"] is not None]
+        rows = []
+        for row in (*line["metrics"], *line.get("figures", ())):
+            names = ("mean", "mean_low", "mean_high") if row.get("corrected") else ("value", "low", "high")
+            if row["value"] is not None:
+                estimate = Interval(*(float(row[name]) for name in names))
+                rows.append(Figure(metric_of(row["metric"], criteria=True), estimate, int(row["n"])))
         questions = tuple(
             QuestionScores(**{name: row[name] for name in QuestionScores._fields}) for row in line.get("questions", ())
         )
         return GateRun({row.metric: row for row in rows}, questions)
     except (KeyError, TypeError) as error:
         raise ValueError("is not the JSON that `ragwatch gate --json` prints") from error
-
-
-def _read_figure(row: Mapping[str, Any]) -> Figure:
-    names = ("mean", "mean_low", "mean_high") if row.get("corrected") else ("value", "low", "high")
-    return Figure(
-        metric_of(row["metric"], criteria=True), Interval(*(float(row[name]) for name in names)), int(row["n"])
-    )
 
 
 _KINDS: Mapping[str, str] = MappingProxyType(

@@ -33,18 +33,8 @@ class StatementLine(TypedDict):
 
 ReferenceScore = Callable[[Evidence], float | None]
 _DIGITS = 6
-_FUNCTIONS: dict[ReferenceQuantity, ReferenceScore] = {}
 
 
-def _score_of(quantity: ReferenceQuantity) -> Callable[[ReferenceScore], ReferenceScore]:
-    def register(function: ReferenceScore) -> ReferenceScore:
-        _FUNCTIONS[quantity] = function
-        return function
-
-    return register
-
-
-@_score_of(ReferenceQuantity.CONTEXT_RECALL)
 def context_recall(evidence: Evidence) -> float | None:
     """Claims of the reference that a context supports / claims of the reference; 0.0 without contexts."""
     if not evidence.reference:
@@ -53,7 +43,6 @@ def context_recall(evidence: Evidence) -> float | None:
     return sum(claim.facts for claim in evidence.reference if any(claim.cells)) / total
 
 
-@_score_of(ReferenceQuantity.CORRECTNESS)
 def correctness(evidence: Evidence) -> float | None:
     """Correctness: F1 of the claims that answer and reference share.
 
@@ -75,7 +64,6 @@ def _share(flags: Sequence[tuple[bool | None, int]]) -> float | None:
     return sum(weight for flag, weight in flags if flag) / sum(weight for _, weight in flags)
 
 
-@_score_of(ReferenceQuantity.CONTEXT_PRECISION_WITH_REFERENCE)
 def context_precision_with_reference(evidence: Evidence) -> float | None:
     """Average precision of the contexts that support a claim of the reference; None without contexts."""
     if not evidence.reference:
@@ -84,7 +72,6 @@ def context_precision_with_reference(evidence: Evidence) -> float | None:
     return average_precision([any(claim.cells[rank] for claim in evidence.reference) for rank in ranks])
 
 
-@_score_of(ReferenceQuantity.CONTEXT_F1)
 def context_f1(evidence: Evidence) -> float | None:
     """F1 of the contexts: 2pr / (p + r) of context precision with reference (p) and context recall (r).
 
@@ -94,7 +81,12 @@ def context_f1(evidence: Evidence) -> float | None:
 
 
 REFERENCE_SCORES: Mapping[ReferenceQuantity, ReferenceScore] = MappingProxyType(
-    {quantity: _FUNCTIONS[quantity] for quantity in ReferenceQuantity}
+    {
+        ReferenceQuantity.CONTEXT_RECALL: context_recall,
+        ReferenceQuantity.CORRECTNESS: correctness,
+        ReferenceQuantity.CONTEXT_PRECISION_WITH_REFERENCE: context_precision_with_reference,
+        ReferenceQuantity.CONTEXT_F1: context_f1,
+    }
 )
 
 

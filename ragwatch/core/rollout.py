@@ -127,23 +127,15 @@ def offline_stage(
     return decided(RolloutStep.OFFLINE, metrics, notes)
 
 
-def _of_difference(name: str, difference: Difference | None, *, decides: bool = True) -> Measured:
+def _of_difference(name: str, difference: Difference | None) -> Measured:
     """Returns a metric of a stage that is looked at once; with too few questions it decides nothing."""
     if difference is None:
-        return Measured(name, None, None, None, n_a=0, n_b=0, decision=Decision.OPEN, decides=decides)
+        return Measured(name, None, None, None, n_a=0, n_b=0, decision=Decision.OPEN)
     decision = Decision.OPEN if difference.n < MIN_QUESTIONS else Decision.PASSED
     if difference.conclusion is Conclusion.WORSE:
         decision = Decision.WORSE
-    return Measured(
-        name,
-        difference.a,
-        difference.b,
-        difference.change,
-        n_a=difference.n,
-        n_b=difference.n,
-        decision=decision,
-        decides=decides,
-    )
+    n = difference.n
+    return Measured(name, difference.a, difference.b, difference.change, n_a=n, n_b=n, decision=decision)
 
 
 def judged_stage(comparison: Comparison, notes: Iterable[str] = ()) -> StageReport:
@@ -266,16 +258,11 @@ def live_stage(answers: Iterable[LiveAnswer], rules: LiveRules, notes: Iterable[
             if name in answer.scores:
                 arms[name][answer.is_b].add(answer.scores[name], answer.weight)
                 decisions[name] = _decision(*arms[name], rules.margin)
-        if _is_settled(decisions, rules.deciding):
+        passed = bool(rules.deciding) and all(decisions.get(name) is Decision.PASSED for name in rules.deciding)
+        if passed or Decision.WORSE in decisions.values():
             break
     metrics = [_of_arms(name, *pair, rules) for name, pair in arms.items()]
     return decided(RolloutStep.LIVE, metrics, [*notes, *_split_notes(split, rules.share, len(ordered))])
-
-
-def _is_settled(decisions: Mapping[str, Decision], deciding: frozenset[str]) -> bool:
-    if Decision.WORSE in decisions.values():
-        return True
-    return bool(deciding) and all(decisions.get(name) is Decision.PASSED for name in deciding)
 
 
 def _of_arms(name: str, a: _Arm, b: _Arm, rules: LiveRules) -> Measured:

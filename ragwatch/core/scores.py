@@ -173,15 +173,13 @@ _LACKS: Mapping[Need, Callable[[Evidence], UnknownReason | None]] = MappingProxy
 def why_unknown(evidence: Evidence, quantity: Quantity) -> UnknownReason | None:
     """Return why `quantity` is None for this evidence; None if it has a value."""
     if quantity.is_criterion:
-        return _why_criterion_unknown(evidence, quantity)
+        answer = next(
+            (one.answer for one in evidence.criteria if one.name == quantity and one.answer is not None), None
+        )
+        if answer is None:
+            return UnknownReason.NOT_READ
+        return UnknownReason.DOES_NOT_APPLY if answer is CriterionAnswer.DOES_NOT_APPLY else None
     if SCORES[quantity](evidence) is not None:
         return None
     lacks = (lack(evidence) for need, lack in _LACKS.items() if need in quantity.row.needs)
     return next((reason for reason in lacks if reason is not None), UnknownReason.NOT_READ)
-
-
-def _why_criterion_unknown(evidence: Evidence, quantity: Quantity) -> UnknownReason | None:
-    for reading in evidence.criteria:
-        if reading.name == quantity and reading.answer is not None:
-            return UnknownReason.DOES_NOT_APPLY if reading.answer is CriterionAnswer.DOES_NOT_APPLY else None
-    return UnknownReason.NOT_READ

@@ -40,7 +40,8 @@ def stage(evidence: Evidence) -> Stage | None:
     if _generation_failed(evidence):
         return Stage.GENERATION
     relevancy = scores.answer_relevancy(evidence)
-    if _top_context_unused(evidence) and relevancy is not None and relevancy < 1.0:
+    unused = scores.top_ranked_fault(evidence) in (Fault.GENERATOR, Fault.REDUNDANT)
+    if unused and relevancy is not None and relevancy < 1.0:
         return Stage.ALIGNMENT
     if relevancy == 0.0:
         return Stage.GENERATION
@@ -60,10 +61,6 @@ def _generation_failed(evidence: Evidence) -> bool:
     if evidence.abstained:
         return any(reading.relevant for reading in evidence.contexts)
     return (faithfulness is not None and faithfulness < MIN_FAITHFULNESS) or bool(scores.contradiction(evidence))
-
-
-def _top_context_unused(evidence: Evidence) -> bool:
-    return scores.top_ranked_fault(evidence) in (Fault.GENERATOR, Fault.REDUNDANT)
 
 
 MIN_SAMPLES = 10

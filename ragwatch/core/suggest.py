@@ -193,6 +193,9 @@ def _answer(verdict: VerdictRecord, sample: SampleRecord, labels: Sequence[Label
     )
     scores = [score for context in contexts if isinstance(score := context.get("score"), int | float)]
     right_by = _right_by(verdict, labels) if used else None
+    supported = [set(claim.contexts) for claim in verdict.claims if claim.contexts]
+    joint = any(claim.joint for claim in verdict.claims)
+    needs_several = joint or (bool(supported) and not set.intersection(*supported))  # no context supports all claims
     return _Answer(
         question=" ".join(question.split()),
         used=tuple(used),
@@ -200,7 +203,7 @@ def _answer(verdict: VerdictRecord, sample: SampleRecord, labels: Sequence[Label
         faithfulness=verdict.scores[Quantity.FAITHFULNESS] or 0.0,
         right_by=right_by,
         abstained=verdict.address == Address.ABSTAINED or is_abstention(sample.get("answer") or ""),
-        several=right_by is not None and _needs_several(verdict),
+        several=right_by is not None and needs_several,
         spread=relative_spread(scores),
     )
 
@@ -216,13 +219,6 @@ def _right_by(verdict: VerdictRecord, labels: Sequence[Label]) -> str | None:
         if score is None or score < least:
             return None
     return _PEOPLE if by_people else _JUDGE
-
-
-def _needs_several(verdict: VerdictRecord) -> bool:
-    """Whether no context alone supports all supported claims of an answer."""
-    supported = [set(claim.contexts) for claim in verdict.claims if claim.contexts]
-    joint = any(claim.joint for claim in verdict.claims)
-    return joint or (bool(supported) and not set.intersection(*supported))
 
 
 def _asked(answers: Sequence[_Answer]) -> AskedQuestion:

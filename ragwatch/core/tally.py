@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
+from operator import attrgetter
 from types import MappingProxyType
 
 from ragwatch.core.estimate import Addends
@@ -213,27 +214,19 @@ def _count_segments(tallies: Tallies, verdict: Verdict, route: str, judge: str) 
             tallies[outcome, (key, value, route, judge)] += 1
 
 
+_OF_ROUTE = (Tally.N, Tally.W, Tally.WX, Tally.W2, Tally.W2X, Tally.W2X2)
+_OF_SEGMENT = (Tally.SEGMENT_W, Tally.SEGMENT_WX, Tally.SEGMENT_W2, Tally.SEGMENT_W2X, Tally.SEGMENT_W2X2)
+_SUMS = attrgetter(*_OF_ROUTE)  # they are called as the fields of `Addends`
+
+
 def segment_tallies(addends: Addends) -> tuple[tuple[Tally, float], ...]:
     """Return the addends as tallies of a segment, in a fixed order."""
-    return (
-        (Tally.SEGMENT_W, addends.w),
-        (Tally.SEGMENT_WX, addends.wx),
-        (Tally.SEGMENT_W2, addends.w2),
-        (Tally.SEGMENT_W2X, addends.w2x),
-        (Tally.SEGMENT_W2X2, addends.w2x2),
-    )
+    return tuple(zip(_OF_SEGMENT, _SUMS(addends)[1:], strict=True))
 
 
 def addend_tallies(addends: Addends) -> tuple[tuple[Tally, float], ...]:
     """Return the addends as tallies, in a fixed order."""
-    return (
-        (Tally.N, addends.n),
-        (Tally.W, addends.w),
-        (Tally.WX, addends.wx),
-        (Tally.W2, addends.w2),
-        (Tally.W2X, addends.w2x),
-        (Tally.W2X2, addends.w2x2),
-    )
+    return tuple(zip(_OF_ROUTE, _SUMS(addends), strict=True))
 
 
 assert all(low < high for bounds in BUCKETS.values() for low, high in pairwise(bounds))  # noqa: S101 - checks a constant

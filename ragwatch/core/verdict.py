@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from enum import StrEnum
+from operator import add
 
 from ragwatch.core.citations import with_citations
 from ragwatch.core.evidence import Evidence, ShapeError
@@ -50,18 +51,12 @@ class Usage:
     cache_write_tokens: int = 0
 
     def __add__(self, other: Usage) -> Usage:
-        return Usage(
-            self.input_tokens + other.input_tokens,
-            self.output_tokens + other.output_tokens,
-            self.cost_usd + other.cost_usd,
-            self.cache_read_tokens + other.cache_read_tokens,
-            self.cache_write_tokens + other.cache_write_tokens,
-        )
+        return Usage(*map(add, astuple(self), astuple(other)))
 
     @property
     def tokens(self) -> int:
         """Total number of tokens."""
-        return self.input_tokens + self.output_tokens + self.cache_read_tokens + self.cache_write_tokens
+        return sum(tokens for _, tokens in self.by_direction())
 
     def by_direction(self) -> tuple[tuple[str, int], ...]:
         """Return tokens by direction, a label of a series; directions do not overlap."""

@@ -221,7 +221,10 @@ def _verdict_record(line: Mapping[str, Any]) -> VerdictRecord:
         fault=_text(line.get("fault")),
         scores={quantity: _number(scores.get(quantity)) for quantity in (*_QUANTITIES, *map(quantity_of, criteria))},
         claims=tuple(map(_claim_record, line["claims"])),
-        contexts=tuple(map(_context_record, line["contexts"])),
+        contexts=tuple(
+            ContextRecord(_text(one.get("id")), one.get("relevant"), one.get("used"), _number(one.get("relevance")))
+            for one in line["contexts"]
+        ),
         missing=tuple(map(str, line["missing"])),
         address=_text(line.get("address")),
         unread=_text(line.get("unread")),
@@ -265,15 +268,6 @@ def _criterion_record(reading: Mapping[str, str | None]) -> CriterionReading:
     answer = reading.get("answer")
     return CriterionReading(
         str(reading["name"]), CriterionAnswer(answer) if answer is not None else None, _text(reading.get("quote"))
-    )
-
-
-def _context_record(context: ContextLine) -> ContextRecord:
-    return ContextRecord(
-        id=_text(context.get("id")),
-        relevant=context.get("relevant"),
-        used=context.get("used"),
-        relevance=_number(context.get("relevance")),
     )
 
 

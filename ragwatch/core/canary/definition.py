@@ -218,13 +218,9 @@ def canary_lines(canary: Canary) -> Iterator[str]:
     if canary.expected:
         yield "    expected:"
     for context in canary.expected:
-        yield from _expected_lines(context)
-
-
-def _expected_lines(context: Expected) -> Iterator[str]:
-    yield f"      - id: {_quoted(context.id)}" if context.id else f"      - text: {_quoted(context.text or '')}"
-    if context.grade is Grade.HIGHLY_RELEVANT:
-        yield "        grade: highly_relevant"
+        yield f"      - id: {_quoted(context.id)}" if context.id else f"      - text: {_quoted(context.text or '')}"
+        if context.grade is Grade.HIGHLY_RELEVANT:
+            yield "        grade: highly_relevant"
 
 
 def comment_line(text: str) -> str:

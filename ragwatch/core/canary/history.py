@@ -238,7 +238,7 @@ def diff(before: CanaryReport, after: CanaryReport) -> CanaryDiff | None:
     new_ranks = _ranks_by_context(after)
     hits = after.retrieved.hits
     rank_changes = [
-        RankChange(context.label, old_ranks[key], rank, _hit_at(hits, old_ranks[key]))
+        RankChange(context.label, was := old_ranks[key], rank, hits[was - 1] if was and was <= len(hits) else None)
         for key, (context, rank) in new_ranks.items()
         if key in old_ranks and old_ranks[key] != rank
     ]
@@ -257,10 +257,6 @@ def _ranks_by_context(report: CanaryReport) -> dict[str | None, tuple[Expected, 
     """Keyed by id or whole text, because the labels of two passages that begin alike are equal."""
     pairs = zip(report.canary.expected, report.ranks, strict=True)
     return {context.id or context.text: (context, rank) for context, rank in pairs}
-
-
-def _hit_at(hits: Sequence[Hit], rank: int | None) -> Hit | None:
-    return None if rank is None or rank > len(hits) else hits[rank - 1]
 
 
 def _score_range(hits: Sequence[Hit]) -> ScoreRange | None:

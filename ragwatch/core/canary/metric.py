@@ -21,11 +21,19 @@ class SeriesRow:
     """
 
     name: str
-    gauge: Gauge
-    by_category: Gauge
     measures: str
     title: str = ""
     panel: str = ""
+
+    @property
+    def gauge(self) -> Gauge:
+        """Mean over a suite."""
+        return Gauge(f"canary_{self.name}")
+
+    @property
+    def by_category(self) -> Gauge:
+        """Mean over the canaries of a category."""
+        return Gauge(f"canary_category_{self.name}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,8 +63,6 @@ class CanaryMetric(RowEnum):
         by_k=True,
         series=SeriesRow(
             name="recall",
-            gauge=Gauge.CANARY_RECALL,
-            by_category=Gauge.CANARY_CATEGORY_RECALL,
             measures="Recall of the expected contexts within the top k",
             title="Recall",
             panel="Share of the expected contexts within the top k.",
@@ -68,8 +74,6 @@ class CanaryMetric(RowEnum):
         by_k=True,
         series=SeriesRow(
             name="precision",
-            gauge=Gauge.CANARY_PRECISION,
-            by_category=Gauge.CANARY_CATEGORY_PRECISION,
             measures="Precision of the top k contexts",
             title="Precision",
             panel="Share of the top k that is expected.",
@@ -81,8 +85,6 @@ class CanaryMetric(RowEnum):
         by_k=True,
         series=SeriesRow(
             name="f1",
-            gauge=Gauge.CANARY_F1,
-            by_category=Gauge.CANARY_CATEGORY_F1,
             measures="F1 of precision and recall of the top k (2pr / (p + r))",
             title="F1",
             panel="2pr / (p + r) of the precision p and the recall r of the top k.",
@@ -94,8 +96,6 @@ class CanaryMetric(RowEnum):
         by_k=True,
         series=SeriesRow(
             name="ndcg",
-            gauge=Gauge.CANARY_NDCG,
-            by_category=Gauge.CANARY_CATEGORY_NDCG,
             measures="Normalized discounted cumulative gain of the top k",
             title="NDCG",
             panel="Normalized discounted cumulative gain of the top k.",
@@ -107,8 +107,6 @@ class CanaryMetric(RowEnum):
         of=lambda ranking, _: measures.reciprocal_rank(ranking),
         series=SeriesRow(
             name="reciprocal_rank",
-            gauge=Gauge.CANARY_RECIPROCAL_RANK,
-            by_category=Gauge.CANARY_CATEGORY_RECIPROCAL_RANK,
             measures="Reciprocal rank of the first expected context (MRR)",
             title="Reciprocal rank",
             panel="Mean of 1 / rank of the first expected context (MRR).",
@@ -123,8 +121,6 @@ class CanaryMetric(RowEnum):
         of=measures.hit_at,
         series=SeriesRow(
             name="coverage",
-            gauge=Gauge.CANARY_COVERAGE,
-            by_category=Gauge.CANARY_CATEGORY_COVERAGE,
             measures="Whether an expected context was retrieved (1) or none (0)",
         ),
     )
@@ -133,8 +129,6 @@ class CanaryMetric(RowEnum):
         of=lambda ranking, _: measures.first_relevance(ranking),
         series=SeriesRow(
             name="health",
-            gauge=Gauge.CANARY_HEALTH,
-            by_category=Gauge.CANARY_CATEGORY_HEALTH,
             measures="Relevance grade of the first context / highest expected grade, 0 once all scores fell",
             title="Health",
             panel="Relevance grade of the first context / highest expected grade; 0 once the scores of all canaries "

@@ -102,7 +102,7 @@ def evaluate(
     if failure is not None:
         return CanaryReport(canary, at, cutoff, top, outcome=CanaryOutcome.FAILED, failure=failure)
     ranking = None if canary.negative else rank_passages(top.hits, canary.expected, similar, tau)
-    outcome = _negative_outcome(canary, top) if ranking is None else _outcome(canary, top, ranking)
+    outcome = _outcome(canary, top, ranking)
     no_scores = Failure.NO_SCORES if outcome is CanaryOutcome.FAILED else None
     return CanaryReport(canary, at, cutoff, top, outcome=outcome, failure=no_scores, ranking=ranking)
 
@@ -113,7 +113,12 @@ def _missing(retrieved: Retrieved, field: MatchField) -> str:
     return f"contexts[{index}].{field}: is missing, and the canary expects contexts by their {field}"
 
 
-def _outcome(canary: Canary, retrieved: Retrieved, ranking: Ranking) -> CanaryOutcome:
+def _outcome(canary: Canary, retrieved: Retrieved, ranking: Ranking | None) -> CanaryOutcome:
+    if ranking is None:  # of a negative canary
+        reached = [_reaches_min_score(canary, retrieved, hit) for hit in retrieved.hits]
+        if True in reached:
+            return CanaryOutcome.FOUND_FOR_NEGATIVE
+        return CanaryOutcome.FAILED if None in reached else CanaryOutcome.FOUND
     ranks = [rank for rank in ranking.ranks if rank is not None]
     if len(ranks) / len(ranking.grades) < canary.min_recall:
         return CanaryOutcome.MISSING_FROM_TOP_K
@@ -121,13 +126,6 @@ def _outcome(canary: Canary, retrieved: Retrieved, ranking: Ranking) -> CanaryOu
     if relevant is None:
         return CanaryOutcome.FAILED
     return CanaryOutcome.FOUND if relevant else CanaryOutcome.BELOW_MIN_SCORE
-
-
-def _negative_outcome(canary: Canary, retrieved: Retrieved) -> CanaryOutcome:
-    relevant = [_reaches_min_score(canary, retrieved, hit) for hit in retrieved.hits]
-    if True in relevant:
-        return CanaryOutcome.FOUND_FOR_NEGATIVE
-    return CanaryOutcome.FAILED if None in relevant else CanaryOutcome.FOUND
 
 
 def _reaches_min_score(canary: Canary, retrieved: Retrieved, hit: Hit) -> bool | None:

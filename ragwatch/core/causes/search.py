@@ -246,6 +246,7 @@ def _cause(table: Table, kept: _Kept, level: float) -> Cause:
     addends = table.addends(places)
     low, high = score.interval(score.SampleMoments.of(addends), level)
     moments = [table.answers[place].at for place in places]
+    newest = sorted((table.answers[place] for place in places if table.failing[place]), key=lambda answer: -answer.at)
     weight, failing = kept.sums
     share, others = failing / weight, (table.failing_weight - failing) / (table.weight - weight)
     passing = table.weight - table.failing_weight
@@ -261,16 +262,10 @@ def _cause(table: Table, kept: _Kept, level: float) -> Cause:
         of_passing=(weight - failing) / passing if passing > 0.0 else 0.0,
         since=min(moments),
         until=max(moments),
-        failed_until=max((table.answers[place].at for place in places if table.failing[place]), default=min(moments)),
-        examples=_examples(table, places),
+        failed_until=newest[0].at if newest else min(moments),
+        examples=tuple(answer.key for answer in newest[:_EXAMPLES]),
         folded=tuple(kept.folded[:_MAX_FOLDED]),
     )
-
-
-def _examples(table: Table, places: Sequence[int]) -> tuple[str, ...]:
-    failing = [table.answers[place] for place in places if table.failing[place]]
-    newest = sorted(failing, key=lambda answer: -answer.at)
-    return tuple(answer.key for answer in newest[:_EXAMPLES])
 
 
 def _cell_of(answer: Answer) -> tuple[str, int]:

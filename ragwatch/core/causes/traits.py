@@ -56,7 +56,7 @@ def traits_of(sample: Sample, *, texts: bool = True) -> Traits:
     """Return the traits of a redacted sample, without `texts` those that describe no person."""
     scores = [context.score for context in sample.contexts[:1] if context.score is not None]
     traits: Traits = {
-        "contexts": [_shortened(context.id) for context in sample.contexts[:MAX_CONTEXTS]],
+        "contexts": [context.id and context.id[:MAX_ID_CHARS] for context in sample.contexts[:MAX_CONTEXTS]],
         "retrieved": len(sample.contexts),
         "score": scores[0] if scores else None,
         "chars": len(sample.answer),
@@ -71,10 +71,6 @@ def without_texts(traits: Traits) -> Traits:
     """Return traits without words of the question and without metadata that may describe a person."""
     metadata = {key: value for key, value in traits[METADATA].items() if key in DEPLOYMENT_KEYS}
     return {**traits, METADATA: metadata, "words": []}
-
-
-def _shortened(identity: str | None) -> str | None:
-    return None if identity is None else identity[:MAX_ID_CHARS]
 
 
 def _cited(sample: Sample) -> Iterator[int]:

@@ -163,8 +163,8 @@ def ranking(questions: Sequence[Question]) -> Finding:
         return not_measurable(
             Check.RANKING, f"fewer than {MIN_QUESTIONS} questions have both relevant and irrelevant chunks"
         )
-    outranked = [question for question in mixed if _first_known(question.chunks) is False]
     flags = [[chunk.relevant for chunk in question.chunks if chunk.relevant is not None] for question in mixed]
+    outranked = [question for question, known in zip(mixed, flags, strict=True) if not known[0]]
     worst = sum(flag.index(True) for flag in flags) / len(flags)
     share = len(outranked) / len(mixed)
     return measured(
@@ -179,10 +179,6 @@ def ranking(questions: Sequence[Question]) -> Finding:
     )
 
 
-def _first_known(chunks: Sequence[Chunk]) -> bool | None:
-    return next((chunk.relevant for chunk in chunks if chunk.relevant is not None), None)
-
-
 def embedding(questions: Sequence[Question], known: Collection[frozenset[str]] = frozenset()) -> Finding:
     """Checks that similar chunks have similar scores for one question.
 
@@ -191,7 +187,10 @@ def embedding(questions: Sequence[Question], known: Collection[frozenset[str]] =
     """
     similar: list[tuple[float, str]] = []
     other: list[float] = []
-    partners = _partners(known)
+    partners: dict[str, set[str]] = {}  # the ids that are known to be similar to each id
+    for names in known:
+        for name in names:
+            partners.setdefault(name, set()).update(names - {name})
     for question in [question for question in questions if len(question.chunks) > 1][:_MAX_COMPARED]:
         scored = [
             chunk for chunk in question.chunks if chunk.score is not None and (chunk.text or chunk.id in partners)
@@ -229,15 +228,6 @@ def embedding(questions: Sequence[Question], known: Collection[frozenset[str]] =
         figures={"pairs": len(similar), "apart": len(apart), "typical": typical},
         examples=apart,
     )
-
-
-def _partners(known: Iterable[frozenset[str]]) -> dict[str, set[str]]:
-    """Returns the ids that are known to be similar to each id."""
-    partners: dict[str, set[str]] = {}
-    for pair in known:
-        for name in pair:
-            partners.setdefault(name, set()).update(pair - {name})
-    return partners
 
 
 def _lone(chunks: Sequence[Chunk], partners: Mapping[str, set[str]]) -> Iterator[float]:

@@ -97,7 +97,10 @@ def duplicates(questions: Sequence[Question]) -> Finding:
     keys, texts = list(chunks), [chunk.text or "" for chunk, _ in chunks.values()]
     groups = near_duplicates(texts)
     group_of = {keys[index]: number for number, group in enumerate(groups) for index in group}
-    copies = {question.id: _copies(question, group_of) for question in questions}
+    copies = {}  # by question: chunks that copy a better-ranked one, by text or by id
+    for question in questions:
+        own = Counter(group_of.get(chunk.key, chunk.key) for chunk in question.chunks if chunk.key)
+        copies[question.id] = own.total() - len(own)
     places = sum(len(question.chunks) for question in questions)
     wasted = sum(copies.values())
     share = wasted / places
@@ -118,12 +121,6 @@ def duplicates(questions: Sequence[Question]) -> Finding:
         figures={"places": places, "wasted": wasted, "groups": len(groups), "exact": exact, "chunks": inside},
         examples=(name for name, count in copies.items() if count),
     )
-
-
-def _copies(question: Question, group_of: dict[str, int]) -> int:
-    """Returns the number of chunks of a question that copy a better-ranked one, by text or by id."""
-    counts = Counter(group_of.get(chunk.key, chunk.key) for chunk in question.chunks if chunk.key)
-    return sum(counts.values()) - len(counts)
 
 
 def boundaries(questions: Sequence[Question]) -> Finding:

@@ -97,21 +97,24 @@ class Scheme(Protocol[Reading_contra]):
         ...
 
     def size(self, reading: Reading_contra) -> float:
-        """Return the number of scores in one reading."""
-        ...
+        """Return the number of scores in one reading: one."""
+        del reading
+        return 1.0
 
     @property
     def looks(self) -> int:
         """Number of sizes at which a detector follows from the reference; it is complete at the last of them."""
-        ...
+        return 0
 
     def look(self, reference: Numbers) -> int:
         """Return how many of these sizes a reference has reached; one more if it is twice a complete one."""
-        ...
+        del reference
+        return 0
 
-    def learn(self, reference: Numbers, reading: Reading_contra, at: float) -> Numbers:
+    def learn(self, reference: Numbers, reading: Reading_contra, at: float = 0.0) -> Numbers:
         """Return the reference with one more reading of time `at` added; the first reference is empty."""
-        ...
+        del reading, at
+        return reference
 
     def detector(self, reference: Numbers) -> Detector[Reading_contra] | None:
         """Return the detector, or None while the reference is too small or too noisy."""
@@ -239,7 +242,11 @@ def step(
     if watch.alarm is not None or not learn or scheme.look(watch.reference) >= scheme.looks:
         return updated
     grown = replace(updated, growing=scheme.learn(watch.growing or watch.reference, reading, at))
-    return _looked(scheme, grown, suspected=evidence >= SUSPICION * watch.detector.threshold)
+    suspected = evidence >= SUSPICION * watch.detector.threshold
+    if scheme.look(grown.growing) - scheme.look(grown.reference) <= suspected:
+        return grown
+    detector = scheme.detector(grown.growing)  # against the larger reference, which has reached the next size
+    return grown if detector is None else _restarted(replace(grown, reference=grown.growing), detector)
 
 
 def cap_time(watch: DetectorState[_R], now: float) -> DetectorState[_R]:
@@ -315,14 +322,6 @@ def threshold_for(days: float, detectors: int, scores_per_day: float = 1.0) -> f
 def _restarted(watch: DetectorState[_R], detector: Detector[_R] | None) -> DetectorState[_R]:
     numbers = () if detector is None else detector.start()
     return replace(watch, detector=detector, numbers=numbers, scores=0.0, alarm=None, growing=())
-
-
-def _looked(scheme: Scheme[_R], watch: DetectorState[_R], *, suspected: bool) -> DetectorState[_R]:
-    """Return the state against the larger reference, if that has reached the next size and no change is suspected."""
-    if scheme.look(watch.growing) - scheme.look(watch.reference) <= suspected:
-        return watch
-    detector = scheme.detector(watch.growing)
-    return watch if detector is None else _restarted(replace(watch, reference=watch.growing), detector)
 
 
 def look_sizes(first: int, complete: int) -> Numbers:

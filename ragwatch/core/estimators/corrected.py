@@ -17,7 +17,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from ragwatch.core.estimate import Estimate
+from ragwatch.core.estimate import Addends, Estimate
 from ragwatch.core.estimators import hajek
 from ragwatch.core.estimators.interval import clip, quantile, wilson
 from ragwatch.core.estimators.ppi import PpiSums, solve
@@ -70,10 +70,13 @@ def correct(
     if labels < required:
         reason = UncorrectedReason.TOO_FEW_LABELS if labels else UncorrectedReason.NO_LABELS
         return CorrectedEstimate(None, reason, missing=required - labels)
-    coverage = _coverage(sums, unjudged_weight)
-    if _is_rare(sums):
-        return _by_labels(sums, coverage, confidence)
-    return _by_ppi(sums, coverage, confidence)
+    judged, people = sums.moments(0)[1], sums.addends()
+    coverage, mean = judged / (judged + unjudged_weight), clip(people.wx / people.w)
+    if min(mean, 1.0 - mean) * _effective(people) >= MIN_MINORITY_LABELS:
+        return _by_ppi(sums, coverage, confidence)
+    value, low, high, effective = hajek.interval(people, confidence)
+    estimate = _estimate((value, low, high), labels, effective, coverage, Method.LABELS)
+    return CorrectedEstimate(estimate, method=Method.LABELS, gain=1.0)
 
 
 def judge_interval(sums: PpiSums, confidence: float = 0.95) -> tuple[float, float]:
@@ -91,7 +94,7 @@ def judge_interval(sums: PpiSums, confidence: float = 0.95) -> tuple[float, floa
 
 
 def _by_ppi(sums: PpiSums, coverage: float, confidence: float) -> CorrectedEstimate:
-    ppi, labels, effective = solve(sums), sums.rows(sums.tiers - 1), _effective(sums)
+    ppi, labels, effective = solve(sums), sums.rows(sums.tiers - 1), _effective(sums.addends())
     value = clip(ppi.value)
     # Two parameters, a mean and a tuning, were estimated from the labels.
     min_variance, factor = 3.0 / effective**2, labels / (labels - 2)
@@ -103,12 +106,6 @@ def _by_ppi(sums: PpiSums, coverage: float, confidence: float) -> CorrectedEstim
     ends = wilson(value, spread / variance, quantile(confidence, effective - 2.0))
     estimate = _estimate((value, *ends), labels, effective * gain, coverage, Method.PPI)
     return CorrectedEstimate(estimate, method=Method.PPI, gain=gain, tuning=ppi.tuning)
-
-
-def _by_labels(sums: PpiSums, coverage: float, confidence: float) -> CorrectedEstimate:
-    value, low, high, effective = hajek.interval(sums.addends(), confidence)
-    estimate = _estimate((value, low, high), sums.rows(sums.tiers - 1), effective, coverage, Method.LABELS)
-    return CorrectedEstimate(estimate, method=Method.LABELS, gain=1.0)
 
 
 def _estimate(figures: tuple[float, float, float], n: int, n_eff: float, coverage: float, method: Method) -> Estimate:
@@ -127,21 +124,9 @@ def _estimate(figures: tuple[float, float, float], n: int, n_eff: float, coverag
     )
 
 
-def _coverage(sums: PpiSums, unjudged_weight: float) -> float:
-    judged = sums.moments(0)[1]
-    return judged / (judged + unjudged_weight)
-
-
-def _effective(sums: PpiSums) -> float:
+def _effective(labels: Addends) -> float:
     """Return the effective number of labels (Kish)."""
-    labels = sums.addends()
     return labels.w * labels.w / labels.w2
-
-
-def _is_rare(sums: PpiSums) -> bool:
-    labels = sums.addends()
-    mean = clip(labels.wx / labels.w)
-    return min(mean, 1.0 - mean) * _effective(sums) < MIN_MINORITY_LABELS
 
 
 @dataclass(frozen=True, slots=True)

@@ -300,8 +300,7 @@ def _inverse_covariance(centres: Sequence[Rates]) -> tuple[float, float, float]:
 
 @lru_cache(maxsize=1)
 def _prior_of_shares() -> list[float]:
-    cumulated = [beta_cdf(edge, *_PRIOR) for edge in _EDGES]
-    return [high - low for low, high in itertools.pairwise(cumulated)]
+    return [high - low for low, high in itertools.pairwise(beta_cdf(edge, *_PRIOR) for edge in _EDGES)]
 
 
 def _logit(p: float) -> float:

@@ -265,9 +265,14 @@ def length_preference(
     degrees = n - len(pairs) - 2
     if n < minimum or degrees < 1:
         return TooFewLabels(n, max(minimum - n, 1))
-    value = _correlation([score for scores, _ in pairs for score in scores], [rank for _, own in pairs for rank in own])
-    low, high = _fisher_interval(value, degrees, confidence)
-    return LengthPreference(ShareEstimate(value, low, high, n), len(pairs), len(answers))
+    first, second = [score for scores, _ in pairs for score in scores], [rank for _, own in pairs for rank in own]
+    product = math.fsum(a * b for a, b in zip(first, second, strict=True))
+    value = product / math.sqrt(math.fsum(a * a for a in first) * math.fsum(b * b for b in second))
+    value = max(-1.0, min(1.0, value))
+    half = _z(confidence) * math.sqrt((1.0 + value * value / 2.0) / degrees)
+    centre = math.atanh(max(-1.0 + 1e-12, min(1.0 - 1e-12, value)))
+    correlation = ShareEstimate(value, math.tanh(centre - half), math.tanh(centre + half), n)
+    return LengthPreference(correlation, len(pairs), len(answers))
 
 
 def _centred_ranks(members: Sequence[LengthScore]) -> tuple[list[float], list[float]] | None:
@@ -290,17 +295,3 @@ def ranks(values: Sequence[float]) -> list[float]:
             result[index] = below + (len(tied) + 1) / 2.0
         below += len(tied)
     return result
-
-
-def _correlation(first: Sequence[float], second: Sequence[float]) -> float:
-    product = math.fsum(a * b for a, b in zip(first, second, strict=True))
-    value = product / math.sqrt(math.fsum(a * a for a in first) * math.fsum(b * b for b in second))
-    return max(-1.0, min(1.0, value))
-
-
-def _fisher_interval(value: float, degrees: int, confidence: float) -> tuple[float, float]:
-    """Interval of a rank correlation; `degrees` is n - 3 for one stratum."""
-    z = NormalDist().inv_cdf(0.5 + confidence / 2.0)
-    half = z * math.sqrt((1.0 + value * value / 2.0) / degrees)
-    centre = math.atanh(max(-1.0 + 1e-12, min(1.0 - 1e-12, value)))
-    return math.tanh(centre - half), math.tanh(centre + half)

@@ -188,21 +188,16 @@ def report(
         if rows
     }
     people = compare(_matrix(((level(first), level(second)) for first, second in twice), 3), confidence=confidence)
-    return CalibrationReport(
-        quantities, _claim_report(claims, confidence) if claims else None, people if twice else None
-    )
+    cells = ((CLASSES.index(claim.people), CLASSES.index(claim.judge)) for claim in claims)
+    graded = [(claim.support, claim.people is ClaimVerdict.SUPPORTED) for claim in claims if claim.support is not None]
+    curve = reliability(graded, confidence=confidence)
+    of_claims = ClaimReport(compare(_matrix(cells, 3), confidence=confidence), curve, calibration_error(curve))
+    return CalibrationReport(quantities, of_claims if claims else None, people if twice else None)
 
 
 def _worst(rows: Sequence[LabelledScore], limit: int) -> tuple[LabelledScore, ...]:
     different = [pair for pair in rows if pair.difference > 0.0]
     return tuple(sorted(different, key=lambda pair: (-pair.difference, pair.key))[:limit])
-
-
-def _claim_report(claims: Sequence[LabelledClaim], confidence: float) -> ClaimReport:
-    cells = ((CLASSES.index(claim.people), CLASSES.index(claim.judge)) for claim in claims)
-    graded = [(claim.support, claim.people is ClaimVerdict.SUPPORTED) for claim in claims if claim.support is not None]
-    curve = reliability(graded, confidence=confidence)
-    return ClaimReport(compare(_matrix(cells, 3), confidence=confidence), curve, calibration_error(curve))
 
 
 def _matrix(cells: Iterable[tuple[int, int]], size: int) -> list[list[int]]:

@@ -123,16 +123,14 @@ def unsure(readings: Sequence[JudgeScores]) -> float:
 
     It is the maximum of the uncertainty of each judge and of the difference between any two judges.
     """
-    values = [_claim_uncertainty(reading.supports) for reading in readings]
+    values = [
+        2.0 * math.sqrt(math.fsum(share * (1.0 - share) for share in reading.supports) / len(reading.supports))
+        for reading in readings
+        if reading.supports
+    ]
     for index, first in enumerate(readings):
         values += [_difference(first.scores, second.scores) for second in readings[index + 1 :]]
     return max(values, default=0.0)
-
-
-def _claim_uncertainty(supports: Sequence[float]) -> float:
-    if not supports:
-        return 0.0
-    return 2.0 * math.sqrt(math.fsum(support * (1.0 - support) for support in supports) / len(supports))
 
 
 def _difference(first: Mapping[Quantity, float | None], second: Mapping[Quantity, float | None]) -> float:

@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass, field, replace
 from math import fsum
 from typing import TypedDict
 
-from ragwatch.core.drift.detect import Detector, Direction, Numbers, Score, Unit
+from ragwatch.core.drift.detect import Detector, Direction, Numbers, Scheme, Score, Unit
 
 FRACTIONS = (0.025, 0.05, 0.1, 0.2, 0.4, 0.8)
 MIN_MARGIN = 0.01
@@ -133,36 +133,12 @@ _MAX_WAITING = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class ControlScheme:
+class ControlScheme(Scheme[ScorePair]):
     """Scheme that compares with a concurrent control and needs no reference."""
 
     test: TwoSample
     unit: Unit = Unit.SCORES
-
-    @property
-    def span(self) -> float:
-        """Minimum learning time: 0 seconds."""
-        return 0.0
-
-    def size(self, reading: ScorePair) -> float:
-        """Return 1: a reading is one pair."""
-        del reading
-        return 1.0
-
-    @property
-    def looks(self) -> int:
-        """0: nothing is learnt."""
-        return 0
-
-    def look(self, reference: Numbers) -> int:
-        """Return 0: nothing is learnt."""
-        del reference
-        return 0
-
-    def learn(self, reference: Numbers, reading: ScorePair, at: float = 0.0) -> Numbers:
-        """Return the reference unchanged: nothing is learnt."""
-        del reading, at
-        return reference
+    span: float = 0.0
 
     def detector(self, reference: Numbers) -> Detector[ScorePair]:
         """Return the detector, which is available from the start."""

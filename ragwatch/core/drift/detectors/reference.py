@@ -25,7 +25,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from ragwatch.core.drift.detect import Detector, Direction, Numbers, Score, Unit, look_sizes
+from ragwatch.core.drift.detect import Detector, Direction, Numbers, Scheme, Score, Unit, look_sizes
 from ragwatch.core.drift.detectors.betting import MIN_MARGIN
 from ragwatch.core.drift.detectors.normal_range import PARTS, lowest_unchanged, part_of_day, worst_part
 from ragwatch.core.estimate import Addends
@@ -39,7 +39,7 @@ _NO_PARTS = (0.0,) * (3 * PARTS)
 
 
 @dataclass(frozen=True, slots=True)
-class ReferenceScheme:
+class ReferenceScheme(Scheme[Score]):
     """Scheme that learns the mean of the first scores, and then detects one that is worse.
 
     Attributes:
@@ -66,11 +66,6 @@ class ReferenceScheme:
     def __post_init__(self) -> None:
         object.__setattr__(self, "_sizes", look_sizes(self.first, self.scores))
 
-    def size(self, reading: Score) -> float:
-        """Return 1: a reading is one score."""
-        del reading
-        return 1.0
-
     @property
     def looks(self) -> int:
         """Number of sizes of the reference at which the baseline is computed."""
@@ -90,7 +85,9 @@ class ReferenceScheme:
         for index, addend in enumerate((one.w, one.wx, one.w2), start=first):
             parts[index] += addend
         sums = (total.w, total.wx, total.w2, total.w2x, total.w2x2)
-        return (float(total.n), *sums, self._max_weight(reference), *parts)
+        # Inclusion probabilities may have been lower while the reference was learnt.
+        heaviest = max(self.max_weight, reference[_SUMS - 1]) if reference else self.max_weight
+        return (float(total.n), *sums, heaviest, *parts)
 
     def baseline(self, reference: Numbers) -> float | None:
         """Return the mean to compare with; None while scores are too few, or if none is above 0."""
@@ -118,10 +115,6 @@ class ReferenceScheme:
         """Return the detector for the baseline; None while there is no baseline."""
         baseline = self.baseline(reference)
         return None if baseline is None else self.build(baseline)
-
-    def _max_weight(self, reference: Numbers) -> float:
-        # Inclusion probabilities may have been lower while the reference was learnt.
-        return max(self.max_weight, reference[_SUMS - 1]) if reference else self.max_weight
 
 
 def _addends(reference: Numbers) -> Addends:
