@@ -36,6 +36,14 @@ from ragwatch.core.evidence import Cell, Claim, ClaimVerdict, ContextReading, Ev
         (lambda: ContextReading(None, sentences=2, relevant_sentences=3), "3 relevant of 2"),
         (lambda: ContextReading(None, sentences=2, relevant_sentences=-1), "-1 relevant of 2"),
         (lambda: an_evidence((1, 0), (1,)), "claim 1 has 1 cells for 2 contexts"),
+        (lambda: ReferenceClaim("c", -1, 3, ()), "do not enclose text"),
+        (lambda: ReferenceClaim("c", 3, 3, ()), "do not enclose text"),
+        (
+            lambda: an_evidence(
+                reference=(ReferenceClaim("c", 0, 1, (True, False)), ReferenceClaim("c", 0, 1, (True,)))
+            ),
+            "reference claim 1 has 1 cells for 2 contexts",
+        ),
     ],
 )
 def test_torn_evidence_is_refused(make: Callable[[], object], message: str) -> None:

@@ -49,7 +49,6 @@ def test_value_of_weighted_pairs() -> None:
     products = math.fsum((x - mean_x) * (y - mean_y) for x, y in repeated)
     squares = [math.fsum((x - mean_x) ** 2 for x, _ in repeated), math.fsum((y - mean_y) ** 2 for _, y in repeated)]
     correlation = correlate(PairSums.of(pairs))
-    assert correlation is not None
     assert correlation.value == pytest.approx(products / math.sqrt(squares[0] * squares[1]))
 
 
@@ -65,7 +64,6 @@ def test_too_little_is_unknown() -> None:
 def test_agreement_without_exception_is_not_certain() -> None:
     """Scores that always agree have correlation 1, and an interval that allows for exceptions not met yet."""
     correlation = correlate(PairSums.of([(float(place % 2), float(place % 2), 1.0) for place in range(60)]))
-    assert correlation is not None
     assert (correlation.value, correlation.high) == (pytest.approx(1.0), pytest.approx(1.0))
     assert 0.7 < correlation.low < 0.95
 
@@ -86,7 +84,6 @@ def test_the_interval_covers(cut: float | None) -> None:
         return drawn
 
     true = correlate(PairSums.of(pairs(20_000)))
-    assert true is not None
     intervals = [correlate(PairSums.of(pairs(80))) for _ in range(150)]
     covered = sum(one.low <= true.value <= one.high for one in intervals if one is not None)
     assert covered >= 0.9 * len(intervals)
