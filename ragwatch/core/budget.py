@@ -69,14 +69,8 @@ def pacing_factor(
     For each cap, the factor is at most (left - waiting * unit_cost) / (span / HORIZON * rate * unit_cost): what waiting
     draws leave, divided by the cost of the draws of a sixth of the span; and at most BURST * cap / (span * rate *
     unit_cost), slightly above the constant factor that uses the cap exactly. It is never 0, because an estimate covers
-    only answers that can be drawn.
-
-    Args:
-        caps: The caps.
-        spent: Spending within the span of each cap.
-        unit_cost: Expected cost of one reading.
-        waiting: Draws that wait for the judge.
-        rate: Draws per second that the judge would get at factor 1.
+    only answers that can be drawn. `unit_cost` is the expected cost of a reading, `rate` that of draws per second at
+    factor 1.
     """
     factor = 1.0
     for cap, total in zip(caps, spent, strict=True):

@@ -47,8 +47,6 @@ class ComparedAnswer:
     """One judged answer in a comparison.
 
     Attributes:
-        key: Key that pairs it, see `key_of`.
-        weight: 1 / inclusion probability.
         question: Its id and question, for reports; None where nothing is known of them.
     """
 

@@ -60,9 +60,5 @@ def _check_text(what: str, text: str, limit: int) -> None:
 
 
 def unread(names: Iterable[str]) -> tuple[CriterionReading, ...]:
-    """Return the readings of a judge that does not read criteria.
-
-    >>> unread(["polite"])
-    (CriterionReading(name='polite', answer=None, quote=None),)
-    """
+    """Return the readings of a judge that does not read criteria."""
     return tuple(CriterionReading(name, None) for name in names)

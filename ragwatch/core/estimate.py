@@ -30,11 +30,7 @@ class Addends:
 
     @classmethod
     def of(cls, pairs: Iterable[tuple[float, float]]) -> Addends:
-        """Return the sums over (score, inclusion probability) pairs.
-
-        >>> Addends.of([(1.0, 0.5), (0.0, 1.0)])
-        Addends(n=2, w=3.0, wx=2.0, w2=5.0, w2x=4.0, w2x2=4.0, w3=9.0, w4=17.0)
-        """
+        """Return the sums over (score, inclusion probability) pairs."""
         total = cls()
         for score, probability in pairs:
             total = total + cls.one(score, probability)

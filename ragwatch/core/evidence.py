@@ -258,14 +258,12 @@ class Evidence:
     Rows are empty if the answer has no claims (an abstention, an empty answer).
 
     Attributes:
-        needs: Sub-questions of the question; None if the judge does not read them.
         reads_contradiction: False if the judge cannot distinguish contradicted claims from unsupported ones.
         reads_claims: False if the judge does not read claims; then their absence does not describe the answer.
         reference: Claims of the reference; empty if it has none, None without a reference, or if not read.
         unread: Why the claims could not be read (with `language` nothing else was read either); None if they were.
         citations: What the answer cites, filled in from its text after the judge has read it.
         instructions: Where a prompt injection is suspected: some of `question`, `context`, `answer`, `history`.
-        criteria: Answers to the criteria of the operator, one for each that is configured.
         language: ISO 639 code of the language that was read, where the judge's accuracy in it is not known: changes of
             such scores are measured, a level is not. None in English, and for judges that do not tell.
         replies: What a model replied, as text, in the order of its replies; empty for a judge that asks none.

@@ -79,11 +79,7 @@ class Scale:
     best: float
 
     def score(self, number: float) -> float | None:
-        """Return a rating as a score in [0, 1]; None outside of the scale.
-
-        >>> Scale(1, 5).score(4), Scale(5, 1).score(5), Scale(1, 5).score(0)
-        (0.75, 0.0, None)
-        """
+        """Return a rating as a score in [0, 1]; None outside of the scale."""
         if not abs(number) <= MAX_NUMBER:
             return None
         score = (number - self.worst) / (self.best - self.worst) + 0.0  # no negative zero

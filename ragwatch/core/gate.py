@@ -2,6 +2,15 @@
 
 For each metric the first matching row decides (for a metric that should be low, the sides are swapped):
 
+| condition                                                                      | result     |
+|--------------------------------------------------------------------------------|------------|
+| no score                                                                       | unknown    |
+| the whole interval of `MIN_CERTAIN_SCORES` scores or more is on the wrong side | FAIL       |
+| fewer scores than `minimum_samples`                                            | unknown    |
+| less than `coverage` of the samples were read                                  | unknown    |
+| a level, or `strict`, and the threshold is inside the interval                 | unknown    |
+| otherwise, by the value                                                        | FAIL, PASS |
+
 What is compared is the level (`core.quantity_level`), whose interval contains the judge's own error; where nothing is
 known of that error, or it is not asked for, the mean of the judge.
 
@@ -11,11 +20,6 @@ NOT_ENOUGH_DATA if one of these is unknown, or there are none; otherwise PASS. S
 Test cases of retrieval (relevance judgements, no answer) and of generation (an answer to fixed contexts) may lie in one
 file. If there are cases of retrieval, judged metrics of retrieval leave out rows without relevance judgements, whose
 contexts were not retrieved. If no row has an answer, thresholds of judged metrics do not apply.
-
-Test cases of retrieval (relevance judgements, no answer) and of generation (an answer to fixed contexts) may lie in one
-file. Ranking metrics are those of the cases with relevance judgements. If there are cases of retrieval, rows without
-relevance judgements are cases of generation: the contexts of these were not retrieved, so that judged metrics of
-retrieval leave them out. If no row has an answer, thresholds of judged metrics do not apply.
 """
 
 from __future__ import annotations
@@ -93,7 +97,6 @@ class MetricFinding:
 
     Attributes:
         estimate: Mean score; None without scores.
-        passed: Whether the metric passes; None if that is unknown.
         reason: Why it is unknown, or that the decision is close; otherwise empty.
         level: The level, which is compared instead of the mean; None where there is none.
         applies: Whether the verdict depends on it: a judged metric needs rows with an answer.

@@ -175,11 +175,7 @@ _MAX_CHARS = 600  # only the head of a sentence is searched
 
 
 def abstains(sentence: str) -> bool:
-    """Returns whether the sentence declines to answer the question.
-
-    >>> [abstains(text) for text in ("I don't know.", "The passages do not mention her age.", "She is 40.")]
-    [True, True, False]
-    """
+    """Returns whether the sentence declines to answer the question."""
     return _any_of(_ABSTENTIONS).search(sentence[:_MAX_CHARS]) is not None
 
 
@@ -189,11 +185,7 @@ def is_meta(sentence: str) -> bool:
 
 
 def without_leads(sentence: str) -> str:
-    """Returns the sentence with leads, citation marks and references to passages blanked.
-
-    >>> without_leads("According to passage 2, tea is green [1].").split()
-    ['tea', 'is', 'green', '.']
-    """
+    """Returns the sentence with leads, citation marks and references to passages blanked."""
     return _any_of(_LEADS).sub(" ", without_markers(sentence))
 
 
@@ -205,7 +197,7 @@ _STOP = re.compile(r"(?<=[.!?])\s")
 
 
 def is_abstention(answer: str) -> bool:
-    """Returns whether an answer is_abstention: it is short, and its first sentence declines to answer.
+    """Returns whether an answer abstains: it is short, and its first sentence declines to answer.
 
     Cheap enough for every request: most answers are too long, or contain no word of an abstention.
 

@@ -71,13 +71,7 @@ class PowerAnswer:
 
 
 def plan(question: PowerQuestion, scores: Sequence[float], rng: Random, *, runs: int = 200) -> PowerAnswer:
-    """Run the power analysis for traffic with scores like the given ones.
-
-    >>> import random
-    >>> answer = plan(PowerQuestion(1000, 0.5, price=0.01), [1.0] * 9 + [0.5], random.Random(1), runs=20)
-    >>> answer.scores_per_day, answer.usd_per_day, 20 < answer.delay_scores < 200
-    (500.0, 5.0, True)
-    """
+    """Run the power analysis for traffic with scores like the given ones."""
     rate = question.per_day * question.probability
     detector = Betting(
         baseline=lowest_unchanged(fmean(scores), question.tolerance),
@@ -112,12 +106,6 @@ def delay(
 
     After the drop, a share of the answers gets score 0: of all ways to fall by `drop` that has the largest variance,
     and is detected most slowly. The detector has been running before the drop (Pollak 1985).
-
-    >>> import random
-    >>> detector = Betting(0.88, 1000.0)
-    >>> mean_delay = delay(detector, [1.0] * 9 + [0.0], 0.3, random.Random(1), runs=50)
-    >>> 10 < mean_delay < 40, delay(detector, [1.0] * 9 + [0.0], 0.01, random.Random(1)) is None      # .89 is above .88
-    (True, True)
     """
     mean = fmean(scores)
     if mean - drop >= detector.baseline:

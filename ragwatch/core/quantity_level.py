@@ -54,10 +54,7 @@ class PersonsLabel:
 class LevelCounts:
     """What the level of one quantity is computed from; if `low_is_good`, it is the share of bad answers.
 
-    Attributes:
-        yes: Effective number of answers that the judge calls good.
-        no: The same of the others.
-        labels: Labels of these answers.
+    `yes` and `no` are effective numbers of answers that the judge calls good and bad.
     """
 
     families: tuple[Rates, ...]

@@ -216,7 +216,7 @@ def _count_segments(tallies: Tallies, verdict: Verdict, route: str, judge: str) 
 
 _OF_ROUTE = (Tally.N, Tally.W, Tally.WX, Tally.W2, Tally.W2X, Tally.W2X2)
 _OF_SEGMENT = (Tally.SEGMENT_W, Tally.SEGMENT_WX, Tally.SEGMENT_W2, Tally.SEGMENT_W2X, Tally.SEGMENT_W2X2)
-_SUMS = attrgetter(*_OF_ROUTE)  # they are called as the fields of `Addends`
+_SUMS = attrgetter(*_OF_ROUTE)  # named as the fields of `Addends`
 
 
 def segment_tallies(addends: Addends) -> tuple[tuple[Tally, float], ...]:

@@ -29,9 +29,7 @@ def tallies_of(run: SuiteReport) -> Tallies:
 def gauges_of(
     run: SuiteReport, *, at: float, last_success: float | None, ks: Collection[int] | None = None
 ) -> dict[tuple[Gauge, tuple[str, ...]], float]:
-    """Returns the gauges of the latest run, at time `at` and for the cut-offs `ks` (all by default).
-
-    Unknown ones are left out.
+    """Returns the known gauges of the latest run, at time `at`, for the cut-offs `ks` (all by default).
 
     `last_success` is the time of the last run in which every canary got a reply.
     """

@@ -13,7 +13,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from statistics import median
-from typing import Any, NamedTuple, NotRequired, TypedDict
+from typing import Any, NamedTuple
 
 from ragwatch.core.canary.answer import JudgedAnswer
 from ragwatch.core.canary.definition import (
@@ -31,115 +31,52 @@ from ragwatch.core.canary.report import CanaryOutcome, CanaryReport, SuiteReport
 from ragwatch.core.ranking import Ranking
 
 
-class CanaryRecord(TypedDict):
-    """A canary as JSON values; JSON has lists for tuples."""
-
-    name: str
-    query: str
-    expected: list[tuple[str | None, str | None, int]]
-    category: str
-    min_relevance_score: float | None
-    min_recall: float
-    reference: str | None
-    tags: list[str]
-
-
-class RetrievedRecord(TypedDict):
-    """A reply as JSON values."""
-
-    hits: list[tuple[str | None, str | None, float | None]]
-    direction: str | None
-    seconds: float
-    failure: str | None
-    detail: str
-    answer: str | None
-
-
-class ReportRecord(TypedDict):
-    """The report of a canary as JSON values."""
-
-    canary: CanaryRecord
-    at: float
-    cutoff: int
-    outcome: str
-    failure: str | None
-    met: list[list[int]] | None
-    retrieved: RetrievedRecord
-    scores_fell: NotRequired[bool]
-
-
-def to_record(report: CanaryReport) -> ReportRecord:
+def to_record(report: CanaryReport) -> dict[str, Any]:
     """Returns the report as JSON values. Texts of passages are cut to `MAX_STORED_CHARS`; answers are not cut."""
+    canary, retrieved = report.canary, report.retrieved
+    expected = [(context.id, context.text, int(context.grade)) for context in canary.expected]
+    hits = [(hit.id, hit.text and hit.text[:MAX_STORED_CHARS], hit.score) for hit in retrieved.hits]
     return {
-        "canary": _canary_record(report.canary),
+        "canary": {**asdict(canary), "expected": expected, "category": str(canary.category), "tags": list(canary.tags)},
         "at": report.at,
         "cutoff": report.cutoff,
         "outcome": str(report.outcome),
         "failure": _optional_text(report.failure),
         "met": None if report.ranking is None else [list(hit) for hit in report.ranking.hits],
         "retrieved": {
-            "hits": [(hit.id, hit.text and hit.text[:MAX_STORED_CHARS], hit.score) for hit in report.retrieved.hits],
-            "direction": _optional_text(report.retrieved.direction),
-            "seconds": report.retrieved.seconds,
-            "failure": _optional_text(report.retrieved.failure),
-            "detail": report.retrieved.detail,
-            "answer": report.retrieved.answer,
+            **asdict(replace(retrieved, hits=())),
+            "hits": hits,
+            "direction": _optional_text(retrieved.direction),
+            "failure": _optional_text(retrieved.failure),
         },
         "scores_fell": report.scores_fell,
     }
 
 
-def from_record(record: ReportRecord) -> CanaryReport:
+def from_record(record: Mapping[str, Any]) -> CanaryReport:
     """Returns the report from a record that `to_record` wrote; long texts of passages stay cut.
 
     Raises:
         KeyError, ValueError, TypeError: `to_record` did not write this record.
     """
-    canary, retrieved = _canary(record["canary"]), record["retrieved"]
+    canary, retrieved = dict(record["canary"]), dict(record["retrieved"])
     hits, direction, failure = record["met"], retrieved["direction"], retrieved["failure"]
-    grades = tuple(int(context.grade) for context in canary.expected)
+    expected = tuple(Expected(name, text, Grade(grade)) for name, text, grade in canary["expected"])
+    canary |= {"expected": expected, "category": Category(canary["category"]), "tags": tuple(canary["tags"])}
+    retrieved |= {
+        "hits": tuple(Hit(*hit) for hit in retrieved["hits"]),
+        "direction": None if direction is None else Direction(direction),
+        "failure": None if failure is None else Failure(failure),
+    }
     return CanaryReport(
-        canary,
+        Canary(**canary),
         record["at"],
         record["cutoff"],
-        Retrieved(
-            tuple(Hit(*hit) for hit in retrieved["hits"]),
-            None if direction is None else Direction(direction),
-            retrieved["seconds"],
-            failure=None if failure is None else Failure(failure),
-            detail=retrieved["detail"],
-            answer=retrieved["answer"],
-        ),
+        Retrieved(**retrieved),
         outcome=CanaryOutcome(record["outcome"]),
         failure=None if record["failure"] is None else Failure(record["failure"]),
-        ranking=None if hits is None else Ranking(grades, tuple(map(tuple, hits))),
+        ranking=None if hits is None else Ranking(tuple(int(one.grade) for one in expected), tuple(map(tuple, hits))),
         scores_fell=record.get("scores_fell", False),
-    )
-
-
-def _canary_record(canary: Canary) -> CanaryRecord:
-    return {
-        "name": canary.name,
-        "query": canary.query,
-        "expected": [(context.id, context.text, int(context.grade)) for context in canary.expected],
-        "category": str(canary.category),
-        "min_relevance_score": canary.min_relevance_score,
-        "min_recall": canary.min_recall,
-        "reference": canary.reference,
-        "tags": list(canary.tags),
-    }
-
-
-def _canary(record: CanaryRecord) -> Canary:
-    return Canary(
-        record["name"],
-        record["query"],
-        tuple(Expected(name, text, Grade(grade)) for name, text, grade in record["expected"]),
-        Category(record["category"]),
-        min_relevance_score=record["min_relevance_score"],
-        min_recall=record["min_recall"],
-        reference=record["reference"],
-        tags=tuple(record["tags"]),
     )
 
 
@@ -177,13 +114,7 @@ def _answers(records: object) -> tuple[JudgedAnswer, ...]:
 
 @dataclass(frozen=True, slots=True)
 class RankChange:
-    """A change of the rank of an expected context between two runs.
-
-    Attributes:
-        before: Rank from 1 in the earlier run; None if it was not among the top k.
-        after: Rank in the later run, likewise.
-        instead: The passage that the later run returned at rank `before`; None if there is none.
-    """
+    """A change of rank (from 1; None below the top k) of an expected context, and what came at its place."""
 
     label: str
     before: int | None
@@ -205,10 +136,7 @@ class CanaryDiff:
     """Difference between two runs of a canary.
 
     Attributes:
-        vanished: Expected contexts that left the top k; `after` is None.
         newcomers: Passages that are among the top k of the later run only, with their rank.
-        scores_before: Score range of the earlier run; None if a passage has no score.
-        scores_after: Score range of the later run, likewise.
     """
 
     canary: str

@@ -17,7 +17,6 @@ class SeriesRow:
 
     Attributes:
         name: Its part of the names of series, between `ragwatch_canary_` and `_ratio`.
-        title: Title of its panel; empty for none.
     """
 
     name: str

@@ -169,8 +169,7 @@ class SuiteReport:
     def mean(self, metric: CanaryMetric, k: int | None = None) -> float | None:
         """Mean of a metric over the canaries for which it is defined; by default of all passages that were evaluated.
 
-        Raises:
-            ValueError: `k` is larger than that.
+        A larger `k` is a ValueError.
         """
         k = self.cutoff if k is None else k
         if k > self.cutoff:

@@ -40,20 +40,16 @@ _BINS_PER_OCTAVE = 8  # inclusion probabilities within a twelfth of an octave or
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """A slice that fails more than the rest.
+    """A slice that fails more than the rest: weighted failing shares inside and outside, and the interval of the first.
+
+    The interval is adjusted for the choice of the shown slices.
 
     Attributes:
-        log_e: Logarithm of its e-value.
-        failing: Weighted failing share inside.
-        others: Weighted failing share outside.
-        low: Lower end of the interval of `failing`, adjusted for the choice of the shown slices.
-        high: Its upper end.
         explains: Share of all failures that would be missing if the slice failed no more than the others.
         of_failing: Weighted share of the failing answers that are in the slice.
         of_passing: The same of the other answers.
         examples: Keys of its newest failing answers.
         folded: Slices that this one explains, most evidence first.
-        failed_until: When the last failing one was given.
     """
 
     slice: Slice
@@ -96,8 +92,6 @@ class Findings:
         causes: The shown ones: what goes on, what is over, and symptoms; each with most evidence first.
         looked_at: Number of slices that were looked at.
         share: Weighted failing share; None without answers.
-        begin: When the first answer was given; None without answers.
-        end: When the last one was given.
     """
 
     causes: tuple[Cause, ...] = ()

@@ -96,15 +96,13 @@ class Chunk(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question with its retrieved chunks.
+    """A question with its retrieved chunks, the day of the answer, and dates of the index or its documents.
 
     Attributes:
         together: For each supported claim of the answer: positions of the chunks that support it, if none of them does
             alone; otherwise empty.
         claims: The supported claims themselves, in the same order; empty if they are not stored.
         retrieval_failed: Whether the judge names retrieval as the stage at fault; None if it names no stage.
-        day: Day of the answer as `YYYY-MM-DD`; empty if unknown.
-        dates: Dates in the metadata of the sample that are about the index or its documents.
     """
 
     id: str

@@ -63,10 +63,8 @@ class HedgedBand:
     band narrows.
 
     Attributes:
-        risk: 1 - confidence.
         up: Log capital of the bets on a higher mean, for the points still possible, lowest first.
         down: Log capital of the bets on a lower mean.
-        spread: Running variance, for the size of the next bet.
     """
 
     risk: float = 0.05

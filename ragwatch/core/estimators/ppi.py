@@ -49,14 +49,9 @@ class PpiSums:
 
     @classmethod
     def one(cls, tiers: int, scores: Sequence[float], probabilities: Sequence[float]) -> PpiSums:
-        """Return the sums over one row.
+        """Return the sums over one row, of scores by tier up to the last one that it reached.
 
-        Args:
-            tiers: Length of the chain.
-            scores: Scores by tier, up to the last tier of the row: (embedded,), (embedded, llm) or
-                (embedded, llm, label).
-            probabilities: Probability of reaching each tier, given the tier before; the first is the inclusion
-                probability of the draw.
+        Probabilities are those of reaching each tier, given the tier before; the first is that of the draw.
         """
         return cls.of(tiers, [(scores, probabilities)])
 

@@ -59,7 +59,6 @@ class SampleMoments:
     """What sums tell about the distribution of a weighted mean.
 
     Attributes:
-        heavy: Mean over w^2.
         dispersion: c, variance of a score over mean (1 - mean), in (0, 1].
         cubes: sum(w^3) / sum(w^2)^(3/2): skewness of the sum over that of one score.
         pull: Regression coefficient of the deviation of `heavy` on that of `mean`.

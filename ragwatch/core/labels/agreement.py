@@ -231,12 +231,9 @@ class LengthScore:
 
 @dataclass(frozen=True, slots=True)
 class LengthPreference:
-    """Preference of a judge for long answers.
+    """Preference of a judge for long answers: their rank correlation with its scores at equal label.
 
-    Attributes:
-        correlation: Rank correlation of score and length at equal label, in [-1, 1]; positive if long answers get
-            higher scores.
-        answers: Number of answers, those of strata that show nothing included.
+    It is positive if long answers get higher scores; answers of strata that show nothing are counted.
     """
 
     correlation: ShareEstimate

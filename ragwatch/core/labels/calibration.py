@@ -104,9 +104,7 @@ class QuantityReport:
     """Agreement of a judge with people on one quantity.
 
     Attributes:
-        labelled: Agreement on these answers by level (none, partly, all), or the number of missing labels.
         worst: Answers with the largest differences, largest first.
-        length: Preference of the judge for long answers at equal label, or the number of missing labels.
     """
 
     labels: int
@@ -120,9 +118,7 @@ class QuantityReport:
 class ClaimReport:
     """Agreement of a judge with people on the verdicts of claims, by class in the order of `ClaimVerdict`.
 
-    Attributes:
-        curve: Reliability curve of the probabilities of support; empty if the judge gives none.
-        error: Expected calibration error; None if the judge gives no probabilities.
+    Without probabilities of support, the reliability curve is empty and its error unknown.
     """
 
     labelled: Agreement | TooFewLabels

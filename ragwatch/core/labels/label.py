@@ -73,12 +73,7 @@ class Label:
         }
 
     def after(self, old: Label) -> Label:
-        """Returns this label as the successor of an older one, whose record is kept if they differ.
-
-        >>> old = Label("k", "ann", 1.0, {}, note="first")
-        >>> Label("k", "ann", 2.0, {}, note="second").after(old).earlier[0]["note"]
-        'first'
-        """
+        """Returns this label as the successor of an older one, whose record is kept if they differ."""
         if (self.scores, self.claims, self.note) == (old.scores, old.claims, old.note) and old.revoked is None:
             return replace(self, earlier=old.earlier)
         record = {name: value for name, value in old.to_record().items() if name not in ("key", "annotator", "earlier")}

@@ -63,14 +63,7 @@ class Betting:
         return (0.0,) * len(self._bets)
 
     def step(self, numbers: Numbers, reading: Score, credit: float = 1.0) -> Numbers:
-        """Return the evidence for each size of bet after one more score.
-
-        >>> detector = Betting(baseline=0.9, threshold=10_000, fractions=(0.5,))
-        >>> [round(number, 4) for number in detector.step((1.0,), Score(0.7))]     # b = 5: (1 + 5 * 0.2) * (1 + 1)
-        [4.0]
-        >>> [round(number, 4) for number in detector.step((1.0,), Score(1.0))]     # (1 - 5 * 0.1) * (1 + 1)
-        [1.0]
-        """
+        """Return the evidence for each size of bet after one more score."""
         value = reading.value if self.direction is Direction.FALL else 1.0 - reading.value
         gain = (self._floor - value) * min(1.0, reading.weight / self.max_weight)
         return tuple(

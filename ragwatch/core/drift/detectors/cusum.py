@@ -51,11 +51,7 @@ class PageHinkley:
         return (0.0, 0.0, 0.0, 0.0, 0.0)
 
     def step(self, numbers: Numbers, reading: Score, credit: float = 1.0) -> Numbers:
-        """Return count, total share, mean, sum and minimum of the sum after one more score; `credit` is unused.
-
-        >>> PageHinkley(slack=0.0, fading=1.0).step((1.0, 1.0, 1.0, 0.0, 0.0), Score(0.5))    # mean .75, .25 below it
-        (2.0, 2.0, 0.75, 0.25, 0.0)
-        """
+        """Return count, total share, mean, sum and minimum of the sum after one more score; `credit` is unused."""
         del credit
         count, total, mean, drop, minimum = numbers
         share = min(1.0, reading.weight / self.max_weight)
@@ -96,12 +92,7 @@ class Cusum:
         return (0.0,)
 
     def step(self, numbers: Numbers, reading: Score, credit: float = 1.0) -> Numbers:
-        """Return the sum after one more score. A CUSUM has no run length: `credit` is unused.
-
-        >>> detector = Cusum(baseline=0.75, slack=0.125)
-        >>> detector.step((0.5,), Score(0.25)), detector.step((0.5,), Score(1.0)), detector.step((0.0,), Score(1.0))
-        ((0.875,), (0.125,), (0.0,))
-        """
+        """Return the sum after one more score. A CUSUM has no run length: `credit` is unused."""
         del credit
         worse = self.baseline - reading.value if self.direction is Direction.FALL else reading.value - self.baseline
         share = min(1.0, reading.weight / self.max_weight)

@@ -31,13 +31,7 @@ def part_of_day(at: float) -> int:
 
 
 def lowest_unchanged(mean: float, tolerance: float) -> float:
-    """Return the lowest mean that the tolerance allows.
-
-    >>> [round(lowest_unchanged(mean, 0.02), 4) for mean in (0.5, 0.9, 0.99, 1.0)]     # odds 99 / (9 / (.88 / .12))
-    [0.48, 0.88, 0.9878, 1.0]
-    >>> lowest_unchanged(0.95, 0.95), lowest_unchanged(0.5, 0.6)
-    (0.0, 0.0)
-    """
+    """Return the lowest mean that the tolerance allows."""
     lowest = max(0.0, mean - tolerance)
     if mean <= _ODDS_FROM or tolerance >= _ODDS_FROM:
         return lowest
