@@ -39,7 +39,6 @@ from ragwatch.model.references import ReferenceQuantity
 
 METRICS: tuple[JudgedMetric, ...] = (*Quantity, *ReferenceQuantity)
 _LOW_IS_GOOD: frozenset[str] = frozenset(LOW_IS_GOOD)
-_Differences = tuple[Difference | None, Mapping[str, Difference | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,32 +243,22 @@ def _rows(
     for metric, a, b in sides:
         low = metric in _LOW_IS_GOOD
         if matched.enough:
-            overall, by_name = _paired(a, b, matched.keys, low_is_good=low, confidence=confidence)
+            pairs = [
+                PairedScore(a.scores[key].score, b.scores[key].score, a.categories[key])
+                for key in matched.keys
+                if key in a.scores and key in b.scores
+            ]
+            of_pairs = partial(paired, low_is_good=low, confidence=confidence)
+            overall, by_name = of_pairs(pairs), {name: of_pairs(group) for name, group in by_category(pairs).items()}
         else:
-            overall, by_name = _unpaired(a, b, low_is_good=low, confidence=confidence)
+            of_sides = partial(unpaired, low_is_good=low, confidence=confidence)
+            overall = of_sides(list(a.scores.values()), list(b.scores.values()))
+            names = sorted({*a.categories.values(), *b.categories.values()})
+            by_name = {name: of_sides(a.within(name), b.within(name)) for name in (names if len(names) > 1 else ())}
         if overall is not None:
             categories = {name: difference for name, difference in by_name.items() if difference is not None}
             rows.append(ComparisonRow(metric, overall, categories))
     return tuple(rows)
-
-
-def _paired(
-    a: VariantScores, b: VariantScores, keys: Iterable[str], *, low_is_good: bool, confidence: float
-) -> _Differences:
-    pairs = [
-        PairedScore(a.scores[key].score, b.scores[key].score, a.categories[key])
-        for key in keys
-        if key in a.scores and key in b.scores
-    ]
-    difference = partial(paired, low_is_good=low_is_good, confidence=confidence)
-    return difference(pairs), {name: difference(group) for name, group in by_category(pairs).items()}
-
-
-def _unpaired(a: VariantScores, b: VariantScores, *, low_is_good: bool, confidence: float) -> _Differences:
-    difference = partial(unpaired, low_is_good=low_is_good, confidence=confidence)
-    categories = sorted({*a.categories.values(), *b.categories.values()})
-    by_name = {name: difference(a.within(name), b.within(name)) for name in categories} if len(categories) > 1 else {}
-    return difference(list(a.scores.values()), list(b.scores.values())), by_name
 
 
 def compare_line(comparison: Comparison, a: str, b: str) -> dict[str, object]:

@@ -7,10 +7,9 @@ runs over resampled past scores with a simulated drop.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist, fmean, pstdev
-from typing import Protocol
 
 from ragwatch.core.drift.detect import MAX_DAYS_PER_READING, Score, threshold_for
 from ragwatch.core.drift.detectors.betting import Betting
@@ -18,14 +17,6 @@ from ragwatch.core.drift.detectors.normal_range import lowest_unchanged
 
 _DAY_HOURS = 24.0
 _WARM_UP_SCORES = 200  # after so many scores the evidence no longer depends on its start at zero
-
-
-class Random(Protocol):
-    """A random number generator such as `random.Random`."""
-
-    def random(self) -> float:
-        """Return a random number in [0, 1)."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +61,17 @@ class PowerAnswer:
     half_width_day: float | None
 
 
-def plan(question: PowerQuestion, scores: Sequence[float], rng: Random, *, runs: int = 200) -> PowerAnswer:
-    """Run the power analysis for traffic with scores like the given ones."""
+def plan(
+    question: PowerQuestion, scores: Sequence[float], uniform: Callable[[], float], *, runs: int = 200
+) -> PowerAnswer:
+    """Run the power analysis for traffic with scores like these; `uniform` returns random numbers in [0, 1)."""
     rate = question.per_day * question.probability
     detector = Betting(
         baseline=lowest_unchanged(fmean(scores), question.tolerance),
         # The run length is counted in scores here: `rate` per day, and one score adds at most a day.
         threshold=threshold_for(question.false_alarm_days, question.detectors, max(rate, 1.0 / MAX_DAYS_PER_READING)),
     )
-    delay_scores = delay(detector, scores, question.drop, rng, runs=runs)
+    delay_scores = delay(detector, scores, question.drop, uniform, runs=runs)
     return PowerAnswer(
         scores_per_day=rate,
         usd_per_day=rate * question.price,
@@ -100,7 +93,13 @@ def half_width(scores: Sequence[float], count: float, confidence: float = 0.95) 
 
 
 def delay(
-    detector: Betting, scores: Sequence[float], drop: float, rng: Random, *, runs: int = 200, max_scores: int = 20_000
+    detector: Betting,
+    scores: Sequence[float],
+    drop: float,
+    uniform: Callable[[], float],
+    *,
+    runs: int = 200,
+    max_scores: int = 20_000,
 ) -> float | None:
     """Return the mean number of scores from a drop to the alarm over simulated runs; None if one of them ends without.
 
@@ -112,23 +111,23 @@ def delay(
         return None
     delays = []
     for _ in range(runs):
-        count = _simulated_delay(detector, scores, min(1.0, drop / mean), rng, max_scores)
+        count = _simulated_delay(detector, scores, min(1.0, drop / mean), uniform, max_scores)
         if count is not None:
             delays.append(count)
     return fmean(delays) if len(delays) == runs else None
 
 
 def _simulated_delay(
-    detector: Betting, scores: Sequence[float], failing: float, rng: Random, max_scores: int
+    detector: Betting, scores: Sequence[float], failing: float, uniform: Callable[[], float], max_scores: int
 ) -> int | None:
     """Number of scores from the drop to the alarm of one run, or None. An earlier alarm restarts evidence."""
     numbers = detector.start()
     for _ in range(_WARM_UP_SCORES):
-        numbers = detector.step(numbers, Score(scores[int(rng.random() * len(scores))]))
+        numbers = detector.step(numbers, Score(scores[int(uniform() * len(scores))]))
         if detector.evidence(numbers) >= detector.threshold:
             numbers = detector.start()
     for count in range(1, max_scores + 1):
-        score = 0.0 if rng.random() < failing else scores[int(rng.random() * len(scores))]
+        score = 0.0 if uniform() < failing else scores[int(uniform() * len(scores))]
         numbers = detector.step(numbers, Score(score))
         if detector.evidence(numbers) >= detector.threshold:
             return count

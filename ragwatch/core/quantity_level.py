@@ -80,16 +80,16 @@ class LevelCounts:
         numbers = range(_STEP, MOST_LABELS + 1, _STEP)
 
         def deciding(number: int) -> int:
-            return sum(self._decides(number, share, limit, confidence) for share in shares)
+            """Of how many of the shares so many further labels take the limit out of the interval."""
+            of_shares = 0
+            for good in shares:
+                more = self._expected_labels(number, min(max(1.0 - good, _LEAST_SHARE), 1.0 - _LEAST_SHARE))
+                then = level(self.families, self.yes, self.no, more, count=0, confidence=confidence)
+                of_shares += not then.low < limit <= then.high
+            return of_shares
 
         place = bisect_left(numbers, 2, key=deciding)
         return numbers[place] if place < len(numbers) else None
-
-    def _decides(self, number: int, good: float, limit: float, confidence: float) -> bool:
-        """Whether so many further labels take the limit out of the interval, if this share of answers is good."""
-        more = self._expected_labels(number, min(max(1.0 - good, _LEAST_SHARE), 1.0 - _LEAST_SHARE))
-        then = level(self.families, self.yes, self.no, more, count=0, confidence=confidence)
-        return not then.low < limit <= then.high
 
     def _expected_labels(self, number: int, bad: float) -> LabelCounts:
         """Labels with so many further ones: their margins are fixed, the odds ratio is that of labels and families."""

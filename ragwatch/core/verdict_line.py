@@ -242,7 +242,14 @@ def _verdict_record(line: Mapping[str, Any]) -> VerdictRecord:
             for one in line.get("citations") or ()
         ),
         instructions=tuple(map(str, line.get("instructions") or ())),
-        criteria=tuple(map(_criterion_record, criteria.values())),
+        criteria=tuple(
+            CriterionReading(
+                name,
+                None if one.get("answer") is None else CriterionAnswer(one["answer"]),
+                _text(one.get("quote")),
+            )
+            for name, one in criteria.items()
+        ),
         statements=tuple(map(read_statement, reference.get("statements") or ())),
         language=_text(line.get("language")),
     )
@@ -261,13 +268,6 @@ def _claim_record(claim: ClaimLine) -> ClaimRecord:
         joint=claim.get("joint") is True,  # lines of older versions have none: their contexts support alone
         informed=tuple(claim.get("informed") or ()),
         facts=int(claim.get("facts", 1)),
-    )
-
-
-def _criterion_record(reading: Mapping[str, str | None]) -> CriterionReading:
-    answer = reading.get("answer")
-    return CriterionReading(
-        str(reading["name"]), CriterionAnswer(answer) if answer is not None else None, _text(reading.get("quote"))
     )
 
 

@@ -280,17 +280,15 @@ class Counts(NamedTuple):
 
 
 def log_e_value(counts: Counts) -> float:
-    """Logarithm of the e-value of one cell; those of several cells add up."""
-    return _log_mean_with_1(_log_ratio(counts))
-
-
-def _log_ratio(counts: Counts) -> float:
-    """Logarithm of what the bets pay."""
+    """Logarithm of the e-value of one cell, the mean of 1 and of what its bets pay; those of several cells add up."""
     inside, inside_failing, outside, outside_failing = counts
-    paid = _log_learnt(inside, inside_failing, _PRIOR_INSIDE) + _log_learnt(outside, outside_failing, _PRIOR_OUTSIDE)
+    log = _log_learnt(inside, inside_failing, _PRIOR_INSIDE) + _log_learnt(outside, outside_failing, _PRIOR_OUTSIDE)
     if inside_failing * outside > outside_failing * inside:
-        return paid - _log_greatest(inside + outside, inside_failing + outside_failing)
-    return paid - _log_greatest(inside, inside_failing) - _log_greatest(outside, outside_failing)
+        log -= _log_greatest(inside + outside, inside_failing + outside_failing)
+    else:
+        log = log - _log_greatest(inside, inside_failing) - _log_greatest(outside, outside_failing)
+    greater = max(log, 0.0)
+    return greater + math.log((math.exp(-greater) + math.exp(log - greater)) / 2.0)
 
 
 def _log_learnt(answers: int, failing: int, prior: tuple[float, float]) -> float:
@@ -313,12 +311,6 @@ def _log_greatest(answers: int, failing: int) -> float:
     (0, 0.0, -1.386)
     """
     return sum(count * math.log(count / answers) for count in (failing, answers - failing) if count)
-
-
-def _log_mean_with_1(log: float) -> float:
-    """Logarithm of the mean of 1 and an e-value."""
-    greater = max(log, 0.0)
-    return greater + math.log((math.exp(-greater) + math.exp(log - greater)) / 2.0)
 
 
 def selected(logs: Sequence[float], looked_at: int, rate: float) -> int:

@@ -244,7 +244,10 @@ def missing_documents(answers: Sequence[Answer], by_attribute: Mapping[str, Plac
     position = [0] * len(answers)
     for number, place in enumerate(order):
         position[place] = number
-    documents = _documents(by_attribute.get(Attribute.CONTEXT, {}), position)
+    retrieved = by_attribute.get(Attribute.CONTEXT, {})
+    repeated = [(name, places) for name, places in retrieved.items() if len(places) >= _MIN_RETRIEVALS]
+    repeated.sort(key=lambda entry: (-len(entry[1]), entry[0]))
+    documents = [(name, sorted(position[place] for place in places)) for name, places in repeated[:_MAX_DOCUMENTS]]
     best: tuple[float, Period, tuple[str, ...]] | None = None
     for period in _periods(len(answers), by_attribute, position):
         absence = _absence(documents, period, len(answers))
@@ -256,13 +259,6 @@ def missing_documents(answers: Sequence[Answer], by_attribute: Mapping[str, Plac
     others = f" and {len(names) - 1} more" if len(names) > 1 else ""
     places = sorted(order[begin:end])
     return [Slice(Attribute.MISSING_CONTEXT, f"{names[0]}{others}", places, names[:MAX_NAMED])]
-
-
-def _documents(retrieved: Places, position: Sequence[int]) -> list[tuple[str, list[int]]]:
-    """The documents that were retrieved most, and the positions in time of the answers with them."""
-    repeated = [(name, places) for name, places in retrieved.items() if len(places) >= _MIN_RETRIEVALS]
-    repeated.sort(key=lambda entry: (-len(entry[1]), entry[0]))
-    return [(name, sorted(position[place] for place in places)) for name, places in repeated[:_MAX_DOCUMENTS]]
 
 
 def _periods(count: int, by_attribute: Mapping[str, Places], position: Sequence[int]) -> list[Period]:

@@ -89,7 +89,9 @@ def scores(questions: Sequence[Question]) -> Finding:
     overlap, cutoff = overlap_of(pair)
     above = sum(score >= cutoff for score in pair.irrelevant) / len(pair.irrelevant)
     below = sum(score < cutoff for score in pair.relevant) / len(pair.relevant)
-    wins = _wins(pair)
+    ordered = sorted(pair.irrelevant)  # the area under the curve; ties count half
+    won = sum(bisect_left(ordered, score) + bisect_right(ordered, score) for score in pair.relevant)
+    wins = won / (2 * len(ordered) * len(pair.relevant))
     return measured(
         Check.SCORES,
         overlap,
@@ -142,13 +144,6 @@ def overlap_of(pair: Pair) -> tuple[float, float]:
     ]
     best, cut = min(errors)
     return min(1.0, best), -cut
-
-
-def _wins(pair: Pair) -> float:
-    """Returns the probability that a relevant chunk scores better than an irrelevant one (AUC); ties count half."""
-    irrelevant = sorted(pair.irrelevant)
-    wins = sum(bisect_left(irrelevant, score) + bisect_right(irrelevant, score) for score in pair.relevant)
-    return wins / (2 * len(irrelevant) * len(pair.relevant))
 
 
 def ranking(questions: Sequence[Question]) -> Finding:
