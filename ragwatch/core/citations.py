@@ -192,10 +192,9 @@ _CODE = re.compile(r"`[^`\n]{1,200}`")
 
 
 class Marker(NamedTuple):
-    """One place of an answer that cites.
+    """One place of an answer that cites contexts by these numbers; a mark that names something else has none.
 
     Attributes:
-        numbers: The numbers of the contexts that it names; none for a mark that names something else.
         is_apart: Whether it is no part of the text: it stands in brackets, or behind "Source:".
     """
 

@@ -43,11 +43,7 @@ _LOW_IS_GOOD: frozenset[str] = frozenset(LOW_IS_GOOD)
 
 @dataclass(frozen=True, slots=True)
 class ComparedAnswer:
-    """One judged answer in a comparison.
-
-    Attributes:
-        question: Its id and question, for reports; None where nothing is known of them.
-    """
+    """One judged answer in a comparison, with its key (see `key_of`), weight, and question where it is known."""
 
     key: str
     category: str

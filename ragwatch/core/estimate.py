@@ -12,11 +12,8 @@ from operator import add, attrgetter
 class Addends:
     """Sums over n scores x of weight w = 1 / inclusion probability, which add up over time and replicas.
 
-    These are of w, w x, w^2, w^2 x, w^2 x^2, w^3 and w^4.
-
-    Attributes:
-        w3: Sum of w^3, for the skewness of the mean; None if it was not stored.
-        w4: Sum of w^4, for the precision of its variance; None if it was not stored.
+    These are of w, w x, w^2, w^2 x, w^2 x^2, w^3 and w^4; the last two, for skewness and the precision of the variance,
+    are None if they were not stored.
     """
 
     n: int = 0
@@ -100,7 +97,6 @@ class Estimate:
 
     Attributes:
         n_eff: Kish's effective sample size, (sum w)^2 / sum w^2.
-        coverage: Share of the drawn weight that was judged, in [0, 1].
         bound_low: Worst case (Manski): the mean if every unjudged draw scored 0.
         bound_high: Worst case (Manski): the mean if every unjudged draw scored 1.
     """

@@ -146,12 +146,7 @@ def _check_cells(cells: tuple[Cell | None, ...], verdict: ClaimVerdict) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ContextReading:
-    """One column: the relevance of a context to the answer, and how many of its sentences are relevant if counted.
-
-    Attributes:
-        relevant: Whether it is useful for the answer; None if the judge does not decide that.
-        relevance: Probability that it is relevant; None if the judge gives no probability.
-    """
+    """One column: whether a context is useful for the answer and how many of its sentences are; None if not read."""
 
     relevant: bool | None
     relevance: float | None = None
@@ -212,7 +207,6 @@ class Citation:
 
     Attributes:
         context: 0-based rank of the context; one that the sample does not have supports nothing.
-        claims: Rows of the claims that it is cited for.
         supports: Whether it is rightly cited: see `core.citations`.
     """
 

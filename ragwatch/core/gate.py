@@ -79,7 +79,6 @@ class GateRules:
 
     Attributes:
         minimum_samples: Number of scores that a metric needs to pass.
-        coverage: Share of the samples that must have been read, in [0, 1].
         tolerated_fall: Fall since a baseline that need not be ruled out where none is seen beyond chance, in [0, 1].
     """
 

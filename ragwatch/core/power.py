@@ -43,14 +43,9 @@ class PowerQuestion:
 
 @dataclass(frozen=True, slots=True)
 class PowerAnswer:
-    """Result of a power analysis.
+    """Result of a power analysis: cost in US dollars, delay in scores and hours, half-widths of hour and day.
 
-    Attributes:
-        usd_per_day: Their cost in US dollars.
-        delay_scores: Mean number of judged answers from the drop to the alarm; None if it is not detected.
-        half_width_hour: Half-width of the interval over the scores of an hour; None with less than one score per hour,
-            or with a single past score.
-        half_width_day: The same over the scores of a day.
+    Unknown is None: a drop that is not detected, less than one score, or a single past score.
     """
 
     scores_per_day: float

@@ -62,7 +62,6 @@ class AskedQuestion:
     """One question of live traffic, with what is known of its answers.
 
     Attributes:
-        text: Its most frequent wording.
         weight: Estimated number of requests: sum of 1 / sampling probability.
         several: Number of these of which no context alone supports all claims.
         spread: Mean relative spread of the retrieval scores: 0 if all are equal; None without scores.
@@ -201,11 +200,7 @@ def newest_date(texts: Iterable[str]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class VocabularyCoverage:
-    """How much of the words of the questions a test set holds: `words` distinct ones `of` all.
-
-    Attributes:
-        share: Share of the words in all questions, by occurrence in the traffic; None without words.
-    """
+    """How much of the words of the questions a test set holds: `words` of them, and their share of the traffic."""
 
     share: float | None
     words: int

@@ -81,7 +81,6 @@ class Attribution:
 
     Attributes:
         by: Metric that was used as recall; None if none is known on both sides.
-        lost: Questions that lost in a watched metric, those that lost most first.
         paired: Number of rows that both runs share.
     """
 

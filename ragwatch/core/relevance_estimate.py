@@ -79,12 +79,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class QueryPool:
-    """The candidates of one query, and the sizes of the strata that they were drawn from.
-
-    Attributes:
-        candidates: In an order that tells nothing of their ranks.
-        sizes: Number of contexts by stratum.
-    """
+    """The candidates of one query, in an order that tells nothing of their ranks, and the sizes of the strata."""
 
     query: str
     k: int
@@ -147,11 +142,7 @@ _GRADES = tuple(Grade)
 
 @dataclass(frozen=True, slots=True)
 class StratumReport:
-    """Judgements of one stratum, over all queries: how many contexts there are, were judged, and are relevant.
-
-    Attributes:
-        total: Estimated number of relevant contexts in the stratum; None if none was judged.
-    """
+    """Judgements of one stratum over all queries, and the estimated number of relevant contexts; None without any."""
 
     stratum: str
     contexts: int

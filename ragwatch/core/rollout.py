@@ -212,7 +212,6 @@ class LiveRules(NamedTuple):
     Attributes:
         metrics: Metrics that are looked at; a loss in any of them stops B.
         deciding: Those of them that must exclude a loss above the margin.
-        margin: Largest loss that is accepted.
         confidence: Probability with which no decision is wrong.
     """
 

@@ -133,11 +133,7 @@ class ScoreRange:
 
 @dataclass(frozen=True, slots=True)
 class CanaryDiff:
-    """Difference between two runs of a canary.
-
-    Attributes:
-        newcomers: Passages that are among the top k of the later run only, with their rank.
-    """
+    """Difference between two runs of a canary; newcomers are passages of the later run only, with their rank."""
 
     canary: str
     vanished: tuple[RankChange, ...]
@@ -218,11 +214,7 @@ RELEARN_RUNS = 40
 
 
 class ScoreLevel(NamedTuple):
-    """Usual scores of a canary, the higher the better; distances have their sign changed.
-
-    Attributes:
-        fallen: Number of runs in a row whose scores were all lower.
-    """
+    """Usual scores of a canary (distances with their sign changed), and how many runs in a row were lower."""
 
     low: float
     high: float

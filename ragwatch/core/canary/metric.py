@@ -13,11 +13,7 @@ from ragwatch.model.enumerations import RowEnum
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeriesRow:
-    """How a metric is exported and shown.
-
-    Attributes:
-        name: Its part of the names of series, between `ragwatch_canary_` and `_ratio`.
-    """
+    """How a metric is exported, as `ragwatch_canary_NAME_ratio`, and shown in a panel if it has a title."""
 
     name: str
     measures: str

@@ -72,8 +72,6 @@ class Slice(NamedTuple):
 
     Attributes:
         attribute: An `Attribute`, or `metadata.KEY`.
-        places: Of its answers among all, ascending.
-        values: The first of the values that it stands for, where these are several.
     """
 
     attribute: str

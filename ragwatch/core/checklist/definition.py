@@ -119,12 +119,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Result of one check.
-
-    Attributes:
-        share: Share that is affected, in [0, 1]; None if not measurable.
-        examples: Ids of samples, or names of canaries, to look at.
-    """
+    """Result of one check: the affected share in [0, 1], if measurable, and samples or canaries to look at."""
 
     check: Check
     status: Status

@@ -149,12 +149,7 @@ class DetectorRecord(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """The moment at which the evidence reached the threshold.
-
-    Attributes:
-        seq: Sequence number of that reading in the stream.
-        scores: Number of scores since the detector started or was last reset.
-    """
+    """The moment at which the evidence reached the threshold, so many scores after the start or the last reset."""
 
     at: float
     seq: int

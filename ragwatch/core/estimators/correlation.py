@@ -36,12 +36,7 @@ class Correlation:
 
 @dataclass(frozen=True, slots=True)
 class PairSums:
-    """Sums over pairs, which add up over time.
-
-    Attributes:
-        first: Sums of w x^i y^j, by the order of `_POWERS`.
-        second: Sums of w^2 x^i y^j.
-    """
+    """Sums over pairs of w x^i y^j (`first`) and w^2 x^i y^j, by the order of `_POWERS`, which add up over time."""
 
     n: int = 0
     first: tuple[float, ...] = (0.0,) * len(_POWERS)

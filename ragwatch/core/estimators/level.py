@@ -112,12 +112,7 @@ def _effective(labels: Sequence[tuple[float, float]]) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """A share of good answers in people's terms.
-
-    Attributes:
-        value: Median of what the share may be.
-        labels: Number of labels that it rests on.
-    """
+    """A share of good answers in people's terms: its median, its interval, and the number of labels."""
 
     value: float
     low: float

@@ -50,7 +50,6 @@ class LabelledScore:
     """The score of a judge and the score of people for one answer.
 
     Attributes:
-        people: Mean score of the annotators, in [0, 1].
         probability: Probability with which the answer was drawn and selected for labelling; None if it is unknown.
         chars: Length of the answer in characters; None if its text is not stored any more.
     """
@@ -101,11 +100,7 @@ def traffic_agreement(
 
 @dataclass(frozen=True, slots=True)
 class QuantityReport:
-    """Agreement of a judge with people on one quantity.
-
-    Attributes:
-        worst: Answers with the largest differences, largest first.
-    """
+    """Agreement of a judge with people on one quantity, and the answers with the largest differences, largest first."""
 
     labels: int
     labelled: Agreement | TooFewLabels

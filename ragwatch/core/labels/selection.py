@@ -48,11 +48,7 @@ class LabelPosition:
 
 @dataclass(frozen=True, slots=True)
 class LabelPool:
-    """Ordered candidates of one time range of traffic. No sample is in two pools.
-
-    Attributes:
-        beyond: Rank of the first candidate that was cut off; infinite if none was.
-    """
+    """Ordered candidates of one time range of traffic, cut off at rank `beyond`. No sample is in two pools."""
 
     places: tuple[LabelPosition, ...]
     beyond: float = math.inf

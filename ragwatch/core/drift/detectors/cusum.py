@@ -69,12 +69,7 @@ class PageHinkley:
 
 @dataclass(frozen=True, slots=True)
 class Cusum:
-    """One-sided CUSUM.
-
-    Attributes:
-        max_weight: Largest weight; a score of weight w counts w / max_weight.
-        slack: Shortfall of a score that adds nothing.
-    """
+    """One-sided CUSUM. A score of weight w counts w / max_weight; a shortfall up to the slack adds nothing."""
 
     baseline: float
     threshold: float = 1.0
