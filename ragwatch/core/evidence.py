@@ -4,15 +4,17 @@ It is a matrix with a row per claim of the answer and a column per context, in t
 validates its shape when it is created. For every judge the words mean the same:
 
 - The *support set* of a claim is the smallest set of contexts that together support it; among equals the one with the
-  better ranks (`support_set.smallest_support_set` computes it).
+  better ranks (`smallest_support_set` computes it).
 - A claim *uses* a context that is in its support set or, if the claim is not supported, from which it has what is
   specific to it: neither words of the question nor common ones. An answer that misquotes a context has used it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import combinations
 
 
 class ClaimVerdict(StrEnum):
@@ -301,3 +303,75 @@ class Evidence:
         """u_j: whether at least one claim uses context j."""
         used = {rank for claim in self.counted for rank in claim.uses}
         return tuple(rank in used for rank in range(len(self.contexts)))
+
+
+EXHAUSTIVE = 3
+"""Sets of up to this many contexts are tried exhaustively."""
+
+CANDIDATES = 8
+"""Number of contexts, the strongest ones, that these sets are taken from: at most 92 readings."""
+
+MAX_READINGS = 64
+"""Maximum number of readings of larger sets."""
+
+Supports = Callable[[tuple[int, ...]], bool]
+"""Whether a set of contexts, by rank in increasing order, supports a claim. More contexts never support it less."""
+
+
+def smallest_support_set(strengths: Sequence[float | None], supports: Supports) -> tuple[int, ...]:
+    """Return the ranks of the smallest set that supports a claim, in increasing order; empty if all together do not.
+
+    Sets of up to `EXHAUSTIVE` of the `CANDIDATES` strongest contexts are tried, small ones and better ranks first; then
+    contexts are added, strongest first, until they suffice, and what is not necessary is removed, worst ranks first.
+    Such a set need not be the smallest, but no member is superfluous, unless that took more than `MAX_READINGS`
+    readings to see. `strengths`: how far each context alone supports the claim; None for one that has nothing of it.
+
+    >>> smallest_support_set([0.2, 0.9, 0.3], lambda ranks: {0, 2} <= set(ranks))
+    (0, 2)
+    >>> smallest_support_set([0.9, 0.9, None], lambda ranks: 0 in ranks or 1 in ranks)
+    (0,)
+    """
+    known = [(-strength, rank) for rank, strength in enumerate(strengths) if strength is not None]
+    order = [rank for _, rank in sorted(known)]
+    candidates = sorted(order[:CANDIDATES])
+    for size in range(1, EXHAUSTIVE + 1):
+        for ranks in combinations(candidates, size):
+            if supports(ranks):
+                return ranks
+    if len(order) <= EXHAUSTIVE or not supports(tuple(sorted(order))):
+        return ()
+    return _reduced(sorted(order[: _enough(order, supports)]), supports)
+
+
+def _enough(order: Sequence[int], supports: Supports) -> int:
+    """Length of the shortest beginning of `order` that supports the claim, by bisection."""
+    low, high = EXHAUSTIVE, len(order)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if supports(tuple(sorted(order[:middle]))):
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def _reduced(ranks: Sequence[int], supports: Supports) -> tuple[int, ...]:
+    """The ranks without those that are not necessary; the worst-ranked are tried first."""
+    kept = tuple(ranks)
+    for rank in tuple(reversed(ranks))[:MAX_READINGS]:
+        fewer = tuple(other for other in kept if other != rank)
+        if supports(fewer):
+            kept = fewer
+    return kept
+
+
+def support_cells(contexts: int, alone: Sequence[int], together: Sequence[int]) -> tuple[Cell | None, ...]:
+    """Return the cells of a supported claim: of the ranks that support it alone, else of its support set."""
+    marked = set(alone or together)
+    mark = Cell.ALONE if alone or len(marked) == 1 else Cell.JOINTLY
+    return tuple(mark if rank in marked else None for rank in range(contexts))
+
+
+def informed_cells(contexts: int, informed: Sequence[int]) -> tuple[Cell | None, ...]:
+    """Return the cells of a claim that is not supported, and whose specific content comes from these ranks."""
+    return tuple(Cell.INFORMED if rank in informed else None for rank in range(contexts))

@@ -1,4 +1,4 @@
-"""Stores canary runs as JSON, reads them back, and compares a run with the last successful one.
+"""Stores canary runs as JSON and as counters and gauges, reads them back, and compares a run with earlier ones.
 
 The body of a stored run holds `ks`, `reports` (a list of records, see `to_record`) and the judged `answers`.
 
@@ -10,12 +10,13 @@ is below the worst one of before, so by more than their own spread.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from statistics import median
 from typing import Any, NamedTuple
 
-from ragwatch.core.canary.answer import JudgedAnswer
+from ragwatch.core.canary.answer import JudgedAnswer, answer_means
 from ragwatch.core.canary.definition import (
     MAX_STORED_CHARS,
     Canary,
@@ -27,8 +28,13 @@ from ragwatch.core.canary.definition import (
     Hit,
     Retrieved,
 )
+from ragwatch.core.canary.metric import CanaryMetric
 from ragwatch.core.canary.report import CanaryOutcome, CanaryReport, SuiteReport, suite_line
+from ragwatch.core.estimate import Addends
 from ragwatch.core.ranking import Ranking
+from ragwatch.core.snapshot import Gauge
+from ragwatch.core.tally import Tallies, Tally, observe
+from ragwatch.core.trends import BucketKey, TrendKey, TrendKind, add_to
 
 
 def to_record(report: CanaryReport) -> dict[str, Any]:
@@ -274,3 +280,71 @@ def _level(report: CanaryReport) -> ScoreLevel | None:
 def _key(canary: Canary) -> str:
     """A canary with another query is another one. The query itself is not kept."""
     return hashlib.sha256(f"{canary.name}\0{canary.query}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def tallies_of(run: SuiteReport) -> Tallies:
+    """Returns what a run adds to the counters. Durations of failed calls are not observed."""
+    tallies: Tallies = Counter({(Tally.CANARY_RUNS, (run.suite,)): 1})
+    for failure, count in run.failures.items():
+        tallies[Tally.CANARY_FAILURES, (run.suite, str(failure))] += count
+    for report in run.reports:
+        if report.failure is None:
+            observe(tallies, Tally.CANARY_SECONDS, (run.suite,), report.retrieved.seconds)
+    return tallies
+
+
+def gauges_of(
+    run: SuiteReport, *, at: float, last_success: float | None, ks: Collection[int] | None = None
+) -> dict[tuple[Gauge, tuple[str, ...]], float]:
+    """Returns the known gauges of the latest run, at time `at`, for the cut-offs `ks` (all by default).
+
+    `last_success` is the time of the last run in which every canary got a reply.
+    """
+    exported = tuple(k for k in run.ks if ks is None or k in ks)
+    gauges = _ratios(run, None, exported)
+    for category, part in run.by_category.items():
+        gauges |= _ratios(part, category, exported)
+    for report in run.reports:
+        success = None if report.failure else float(report.success)
+        gauges[Gauge.CANARY_SUCCESS, (run.suite, report.canary.name)] = success
+    gauges |= {(Gauge.CANARY_ANSWER, (run.suite, *labels)): mean for labels, mean in answer_means(run.answers).items()}
+    gauges |= {
+        (Gauge.CANARY_LAST_RUN, (run.suite,)): at,
+        (Gauge.CANARY_LAST_SUCCESS, (run.suite,)): last_success,
+    }
+    return {key: value for key, value in gauges.items() if value is not None}
+
+
+def sums_of(run: SuiteReport, at: float) -> dict[BucketKey, Addends]:
+    """Returns what a run at this time adds to the trends: each figure counts once. Unknown figures are left out."""
+    figures = {
+        f"{metric}@{k}" if metric.row.by_k else str(metric): run.mean(metric, k)
+        for metric in CanaryMetric
+        if metric.row.series is not None
+        for k in (run.ks if metric.row.by_k else (run.cutoff,))
+    }
+    figures["degraded"] = len(run.degraded) / run.replies if run.replies else None
+    means = answer_means(run.answers)
+    figures |= {f"{quantity} ({contexts} contexts)": value for (quantity, contexts), value in means.items()}
+    sums: dict[BucketKey, Addends] = {}
+    for name, figure in figures.items():
+        if figure is not None:
+            add_to(sums, TrendKey(TrendKind.CANARY, run.suite, name), at, Addends.one(figure, 1.0))
+    return sums
+
+
+def _ratios(
+    run: SuiteReport, category: Category | None, ks: Sequence[int]
+) -> dict[tuple[Gauge, tuple[str, ...]], float | None]:
+    """Figures of a suite, or of one category of its canaries, by gauge; unknown ones are None."""
+    labels = (run.suite,) if category is None else (run.suite, str(category))
+    gauges: dict[tuple[Gauge, tuple[str, ...]], float | None] = {}
+    for metric in CanaryMetric:
+        if (series := metric.row.series) is not None:
+            gauge = series.gauge if category is None else series.by_category
+            if metric.row.by_k:
+                gauges |= {(gauge, (*labels, str(k))): run.mean(metric, k) for k in ks}
+            else:
+                gauges[gauge, labels] = run.mean(metric)
+    degraded = Gauge.CANARY_DEGRADED if category is None else Gauge.CANARY_CATEGORY_DEGRADED
+    return gauges | {(degraded, labels): len(run.degraded) if run.replies else None}

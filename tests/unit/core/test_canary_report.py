@@ -10,7 +10,7 @@ import pytest
 from support.canaries import a_canary, a_failure, a_reply, a_report, a_text
 
 from ragwatch.core.canary.definition import Category, Expected, Failure, Grade, Hit, Retrieved
-from ragwatch.core.canary.gauges import gauges_of, sums_of
+from ragwatch.core.canary.history import gauges_of, sums_of
 from ragwatch.core.canary.metric import CanaryMetric
 from ragwatch.core.canary.report import CanaryOutcome, CanaryReport, SuiteReport, suite_line
 from ragwatch.core.snapshot import Gauge

@@ -7,10 +7,10 @@ from itertools import chain, combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragwatch.core.evidence import Cell
-from ragwatch.core.support_set import (
+from ragwatch.core.evidence import (
     CANDIDATES,
     EXHAUSTIVE,
+    Cell,
     Supports,
     informed_cells,
     smallest_support_set,

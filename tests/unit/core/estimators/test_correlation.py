@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragwatch.core.estimators.correlation import MIN_PAIRS, PairSums, correlate
+from ragwatch.core.feedback import MIN_PAIRS, PairSums, correlate
 
 SCORE = st.floats(0.0, 1.0, allow_subnormal=False)
 PAIRS = st.lists(st.tuples(SCORE, SCORE, st.sampled_from([0.05, 0.5, 1.0])), min_size=MIN_PAIRS, max_size=70)
