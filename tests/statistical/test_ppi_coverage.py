@@ -75,7 +75,7 @@ def test_a_hundred_labels(name: str) -> None:
 def test_rare_failures_are_covered(rate: float, labelled: int) -> None:
     """Where plain PPI++ misses in 13 to 28 % of runs, a judge that finds 80 % of failures: at least 93.5 % covered."""
     rng, covered, gains = np.random.default_rng(2), 0, []
-    kinds = [(PpiSums.one(2, row, [1.0] * len(row)), row) for row in ([0, 0], [0, 1], [1, 0], [1, 1], [0], [1])]
+    kinds = [(PpiSums.of(2, [(row, [1.0] * len(row))]), row) for row in ([0, 0], [0, 1], [1, 0], [1, 1], [0], [1])]
     for _ in range(2000):
         y = rng.random(2500) < rate
         f = rng.random(2500) < np.where(y, 0.8, 0.1)

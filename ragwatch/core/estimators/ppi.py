@@ -48,16 +48,11 @@ class PpiSums:
         return cls(tiers, (0.0,) * (tiers * _MOMENTS + tiers * (1 + width + width * (width + 1) // 2)))
 
     @classmethod
-    def one(cls, tiers: int, scores: Sequence[float], probabilities: Sequence[float]) -> PpiSums:
-        """Return the sums over one row, of scores by tier up to the last one that it reached.
-
-        Probabilities are those of reaching each tier, given the tier before; the first is that of the draw.
-        """
-        return cls.of(tiers, [(scores, probabilities)])
-
-    @classmethod
     def of(cls, tiers: int, rows: Iterable[tuple[Sequence[float], Sequence[float]]]) -> PpiSums:
-        """Return the sums over many rows of (scores, probabilities), see `one`."""
+        """Return the sums over rows of scores by tier, up to the last one that a row reached, and of probabilities.
+
+        These are those of reaching each tier, given the tier before; the first is that of the draw.
+        """
         numbers = list(cls.none(tiers).numbers)
         for scores, probabilities in rows:
             _add_row(numbers, tiers, scores, probabilities)

@@ -68,6 +68,7 @@ def test_a_line_is_interrupted_at_each_gap(filled: list[bool]) -> None:
 
 def test_a_point_without_a_score_is_no_zero() -> None:
     """It has no estimate; with a score of 0 it has one."""
+    assert merged([(0, Addends.one(1.0, 1.0)), (600, Addends())], 600).keys() == {0}
     first, second = points({600: Addends.one(0.0, 1.0)}, (0, 600), 0.95)
     assert first.estimate is None
     assert (second.estimate.value, second.estimate.n) == (0.0, 1)
