@@ -22,8 +22,7 @@ from accuracy import figures
 from accuracy.readings import LEXICAL, LOCAL, Bench
 from accuracy.rows import DATA, Row, records, row_of, thinned
 
-from ragwatch.core.citation_markers import markers_of
-from ragwatch.core.citations import with_citations
+from ragwatch.core.citations import markers_of, with_citations
 from ragwatch.core.evidence import Evidence
 from ragwatch.core.scores import citation_precision
 from ragwatch.judges.lexical.judge import LexicalJudge

@@ -14,8 +14,7 @@ from pathlib import Path
 from accuracy.readings import LEXICAL, LOCAL, Bench
 from accuracy.rows import DATA, read
 
-from ragwatch.core.labels.agreement import TooFewLabels, share
-from ragwatch.core.labels.length_preference import LengthScore, length_preference
+from ragwatch.core.labels.agreement import LengthScore, TooFewLabels, length_preference, share
 from ragwatch.core.scores import score_all
 from ragwatch.core.self_tests import padded, scores_higher
 from ragwatch.model.quantities import Quantity

@@ -19,7 +19,7 @@ from time import monotonic
 import structlog
 from structlog.typing import FilteringBoundLogger, Processor
 
-from ragwatch.core.rejections import Rejections
+from ragwatch.core.tally import Rejections
 from ragwatch.errors import RagwatchError
 from ragwatch.model.enumerations import Labelled
 

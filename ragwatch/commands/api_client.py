@@ -14,7 +14,7 @@ from typing import Any
 
 from ragwatch.config import Config
 from ragwatch.config.web_file import load_web_file
-from ragwatch.core.labels.questions import LabelTask
+from ragwatch.core.labels.label import LabelTask
 from ragwatch.core.verdict_line import VerdictRecord, parse_verdict_line
 from ragwatch.errors import ConfigError, ExternalError, RagwatchError
 

@@ -17,7 +17,7 @@ from ragwatch.commands.label_client import LabelClient, label_client
 from ragwatch.commands.options.people import CalibrateArguments
 from ragwatch.commands.state_reader import retention_warning
 from ragwatch.config import load
-from ragwatch.core.labels.agreement import Agreement, ShareEstimate, TooFewLabels
+from ragwatch.core.labels.agreement import Agreement, LengthPreference, ShareEstimate, TooFewLabels
 from ragwatch.core.labels.calibration import (
     CLASSES,
     CalibrationReport,
@@ -28,7 +28,6 @@ from ragwatch.core.labels.calibration import (
     report,
 )
 from ragwatch.core.labels.label import Label, from_record
-from ragwatch.core.labels.length_preference import LengthPreference
 from ragwatch.core.verdict_line import VerdictRecord
 from ragwatch.errors import ConfigError
 from ragwatch.model.quantities import Quantity

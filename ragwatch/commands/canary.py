@@ -21,10 +21,9 @@ from ragwatch.commands.terminal import escape_line
 from ragwatch.config import Config, load
 from ragwatch.config.canaries import SuiteConfig
 from ragwatch.core.canary.answer import GOLD, RETRIEVED, answers_line
-from ragwatch.core.canary.history import report_of
+from ragwatch.core.canary.history import levels_of, report_of, with_levels
 from ragwatch.core.canary.metric import CanaryMetric
 from ragwatch.core.canary.report import CanaryOutcome, CanaryReport, SuiteReport, suite_line
-from ragwatch.core.canary.score_level import levels_of, with_levels
 from ragwatch.core.suggest import propose, suite_text, summary_lines
 from ragwatch.daemon.state_secret import readable_secret
 from ragwatch.daemon.suites import answers_of, suite_of

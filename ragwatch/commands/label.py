@@ -22,8 +22,7 @@ from ragwatch.commands.options.people import LabelArguments
 from ragwatch.commands.terminal import file_name_in_errors, printable
 from ragwatch.config import Config, load
 from ragwatch.core.evidence import ClaimVerdict
-from ragwatch.core.labels.label import Label
-from ragwatch.core.labels.questions import CLAIM, LabelTask, TaskClaim, label_questions
+from ragwatch.core.labels.label import CLAIM, Label, LabelTask, TaskClaim, label_questions
 from ragwatch.core.labels.selection import scores_of
 from ragwatch.errors import ConfigError, RagwatchError
 from ragwatch.model.quantities import Quantity

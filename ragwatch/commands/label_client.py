@@ -13,7 +13,7 @@ from typing import Protocol
 from ragwatch import stores
 from ragwatch.commands.api_client import ApiClient, address_of, answer_chars_of, read_token
 from ragwatch.config import Config
-from ragwatch.core.labels.questions import LabelTask
+from ragwatch.core.labels.label import LabelTask
 from ragwatch.core.sampling import SamplingHash
 from ragwatch.core.verdict_line import VerdictRecord
 from ragwatch.daemon.state_secret import state_secret

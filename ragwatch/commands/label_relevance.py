@@ -21,8 +21,7 @@ from ragwatch.commands.relevance_file import RelevanceFile, judgement_record, po
 from ragwatch.commands.terminal import printable
 from ragwatch.config import Config
 from ragwatch.core.labels.agreement import ShareEstimate
-from ragwatch.core.relevance_estimate import RelevanceReport, report
-from ragwatch.core.relevance_pool import Grade, PoolSizes, draw_pool, pairs_to_judge
+from ragwatch.core.relevance_estimate import Grade, PoolSizes, RelevanceReport, draw_pool, pairs_to_judge, report
 from ragwatch.daemon.state_secret import readable_secret
 from ragwatch.daemon.suites import suite_of
 from ragwatch.errors import ConfigError

@@ -64,7 +64,7 @@ def plan(given: PlanArguments) -> int:
             detectors=detectors,
             tolerance=tolerance,
         )
-        answers[rate] = planned(question, past, random.Random(_SEED), runs=_RUNS)  # noqa: S311 - a simulation
+        answers[rate] = planned(question, past, random.Random(_SEED).random, runs=_RUNS)  # noqa: S311 - a simulation
     best = None if limit is None else next((rate for rate, answer in answers.items() if _in_time(answer, limit)), None)
     usd, half_width = REFERENCE_READINGS * given.price, _reference_half_width(past)
     if given.as_json:

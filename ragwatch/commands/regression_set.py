@@ -9,8 +9,16 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from ragwatch.commands.failing_answers import FailingAnswer
-from ragwatch.core.canary.definition import Canary, Category, Expected, Grade, name_of
-from ragwatch.core.canary.suite_text import REDACTED, canary_lines, comment_line
+from ragwatch.core.canary.definition import (
+    REDACTED,
+    Canary,
+    Category,
+    Expected,
+    Grade,
+    canary_lines,
+    comment_line,
+    name_of,
+)
 from ragwatch.core.sample import Role, Sample
 
 TAG = "regression"

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import TypedDict, final
 
 from ragwatch.core.canary.definition import Canary, Category
-from ragwatch.core.relevance_estimate import Grades, consensus
-from ragwatch.core.relevance_pool import Candidate, Grade, QueryPool
+from ragwatch.core.relevance_estimate import Candidate, Grade, Grades, QueryPool, consensus
 from ragwatch.errors import ConfigError
 
 

@@ -31,9 +31,21 @@ from ragwatch.core.compare import key_of
 from ragwatch.core.compare_line import compare_answers, compare_verdicts
 from ragwatch.core.feedback import FIELDS, NAME, feedback_score
 from ragwatch.core.ranking import Ranking
-from ragwatch.core.rollout.definition import Measured, Outcome, RolloutStep, StageReport
-from ragwatch.core.rollout.live import USER_METRIC, LiveAnswer, LiveRules, live_stage
-from ragwatch.core.rollout.stages import JUDGED_METRICS, judged_stage, offline_stage, pick_questions, rankings_of
+from ragwatch.core.rollout import (
+    JUDGED_METRICS,
+    USER_METRIC,
+    LiveAnswer,
+    LiveRules,
+    Measured,
+    Outcome,
+    RolloutStep,
+    StageReport,
+    judged_stage,
+    live_stage,
+    offline_stage,
+    pick_questions,
+    rankings_of,
+)
 from ragwatch.core.sample import Sample, SampleRecord
 from ragwatch.core.verdict import Judged, Verdict
 from ragwatch.daemon.state_secret import readable_secret
@@ -82,7 +94,7 @@ def _metric_line(metric: Measured) -> dict[str, object]:
 def exit_code(reports: Sequence[StageReport]) -> int:
     """Returns 0 if all stages passed; else 10 + the number of the stage that stopped B, 20 + that of an undecided one.
 
-    >>> from ragwatch.core.rollout.definition import RolloutStep
+    >>> from ragwatch.core.rollout import RolloutStep
     >>> passed = StageReport(RolloutStep.OFFLINE, Outcome.PASSED, "")
     >>> exit_code([passed]), exit_code([passed, StageReport(RolloutStep.JUDGED, Outcome.STOPPED, "")])
     (0, 12)

@@ -1,11 +1,11 @@
 """Texts as people see them, and as every version of Python reads them.
 
-Soft hyphens, zero-width spaces and their like are not shown, and stand within words where a page was broken into lines
-or a text was marked. They are moved to the front of their word.
+Soft hyphens, zero-width spaces and their like are not shown. They stand within words where a page was broken into lines
+or a text was marked, and are moved to the front of their word.
 
 Whether a character is a letter, a digit or a space depends on the Unicode tables of the interpreter: 14.0 in Python
-3.11, later in later versions. Characters that are unassigned in Unicode 14.0 are replaced by U+FFFD, which is not a
-letter in any version. The table below contains what `unicodedata` of Python 3.11 calls unassigned (category Cn).
+3.11, later in later versions. What is unassigned in 14.0 (category Cn, the table below) becomes U+FFFD, which is no
+letter in any version.
 """
 
 from __future__ import annotations
@@ -62,8 +62,6 @@ _HIDDEN = re.compile(f"[{_INVISIBLE}]+")
 
 def visible_text(text: str) -> str:
     r"""Return a text of the same length without invisible characters in its words, and in Unicode 14.0.
-
-    Characters that are unassigned in Unicode 14.0 are replaced by U+FFFD.
 
     >>> visible_text("naïve 水 \U0001e4d0"), visible_text("The war\u00adranty.")
     ('naïve 水 \ufffd', 'The \xadwarranty.')

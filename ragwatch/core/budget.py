@@ -1,8 +1,7 @@
 """Enforces spending caps, and lowers sampling probabilities so that a judge stays within its caps.
 
 A cap is never exceeded, because the maximum cost of a call is reserved before it. With caps alone, a day's budget would
-be spent on the answers of the morning; therefore sampling probabilities fall while there is budget left, for all draws
-alike and before the draw.
+be spent on the answers of the morning; so probabilities fall while there is budget left, for all draws alike.
 """
 
 from __future__ import annotations
@@ -26,12 +25,7 @@ MIN_READINGS = 20
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Cost of calls.
-
-    Attributes:
-        usd: US dollars.
-        tokens: Input and output tokens.
-    """
+    """Cost of calls, in US dollars and in input and output tokens."""
 
     usd: float = 0.0
     tokens: int = 0
@@ -42,13 +36,7 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class SpendingCap:
-    """Maximum spending within any span of `seconds`.
-
-    Attributes:
-        seconds: Length of the sliding span.
-        usd: US dollars; None for no limit.
-        tokens: Tokens; None for no limit.
-    """
+    """Maximum spending within any span of `seconds`, in US dollars and in tokens; None for no limit."""
 
     seconds: float
     usd: float | None = None
@@ -56,28 +44,14 @@ class SpendingCap:
 
 
 def fits(cap: SpendingCap, spent: Cost, worst: Cost) -> bool:
-    """Returns whether a call with a maximum cost of `worst` fits into the cap, given what its span has `spent`.
-
-    >>> fits(SpendingCap(60.0, usd=1.0), Cost(0.75, 10), Cost(0.25, 10))
-    True
-    >>> fits(SpendingCap(60.0, tokens=19), Cost(0, 10), Cost(0, 10))
-    False
-    """
+    """Returns whether a call with a maximum cost of `worst` fits into the cap, given what its span has `spent`."""
     return all(used + more <= limit for limit, used, more in _limits(cap, spent, worst))
 
 
 def remaining(caps: Sequence[SpendingCap], spent: Sequence[Cost]) -> float:
-    """Returns the share of the budget that is left, 0 to 1: the minimum over all caps, and over money and tokens.
+    """Returns the share of the budget that is left, 0 to 1: the least over all caps, and over money and tokens.
 
-    Args:
-        caps: The caps.
-        spent: Spending within the span of each cap.
-
-    >>> caps = [SpendingCap(3600.0, usd=1.0, tokens=100), SpendingCap(86400.0, usd=10.0)]
-    >>> remaining(caps, [Cost(0.5, 80), Cost(2.0, 200)])
-    0.2
-    >>> remaining([], []), remaining([SpendingCap(60.0, usd=1.0)], [Cost(1.5)])
-    (1.0, 0.0)
+    `spent` is the spending within the span of each cap.
     """
     shares = [
         max(0.0, (limit - used) / limit) if limit else 0.0
@@ -92,27 +66,11 @@ def pacing_factor(
 ) -> float:
     """Returns the factor, in (0, 1], by which a judge's sampling probability is multiplied so that its budget lasts.
 
-    For each cap, the factor is at most (left - waiting * unit_cost) / (span / HORIZON * rate * unit_cost): the budget
-    that waiting draws will not use, divided by the cost of the draws that arrive within a sixth of the span; and at
-    most BURST * cap / (span * rate * unit_cost), slightly above the constant factor that uses the cap exactly. It is
-    never 0, because an estimate covers only answers that can be drawn.
-
-    Args:
-        caps: The caps.
-        spent: Spending within the span of each cap.
-        unit_cost: Expected cost of one reading.
-        waiting: Draws that wait for the judge.
-        rate: Draws per second that the judge would get at factor 1.
-
-    >>> day = SpendingCap(86400.0, usd=8.64)
-    >>> pacing_factor([day], [Cost()], unit_cost=Cost(0.001), waiting=0, rate=0.1)
-    1.0
-    >>> pacing_factor([day], [Cost()], unit_cost=Cost(0.001), waiting=0, rate=0.5)
-    0.25
-    >>> round(pacing_factor([day], [Cost(7.2)], unit_cost=Cost(0.001), waiting=720, rate=0.5), 6)
-    0.1
-    >>> pacing_factor([day], [Cost(7.2)], unit_cost=Cost(0.001), waiting=5000, rate=0.5) == MIN_FACTOR
-    True
+    For each cap, the factor is at most (left - waiting * unit_cost) / (span / HORIZON * rate * unit_cost): what waiting
+    draws leave, divided by the cost of the draws of a sixth of the span; and at most BURST * cap / (span * rate *
+    unit_cost), slightly above the constant factor that uses the cap exactly. It is never 0, because an estimate covers
+    only answers that can be drawn. `unit_cost` is the expected cost of a reading, `rate` that of draws per second at
+    factor 1.
     """
     factor = 1.0
     for cap, total in zip(caps, spent, strict=True):
@@ -135,10 +93,9 @@ def _limits(cap: SpendingCap, first: Cost, second: Cost) -> Iterator[tuple[float
 
 @dataclass(slots=True)
 class DecayingRate:
-    """Exponentially decaying rate of events: counts weighted by exp(-age / seconds), divided by the weight of the time.
+    """Exponentially decaying rate of events, with a time constant in seconds.
 
-    Attributes:
-        seconds: Time constant.
+    Counts are weighted by exp(-age / seconds), and divided by the weight of the time.
     """
 
     seconds: float = RATE_SECONDS
@@ -147,16 +104,7 @@ class DecayingRate:
     _at: float = 0.0
 
     def add(self, count: float, now: float) -> None:
-        """Adds the number of events since the last call. The first call only starts the clock.
-
-        >>> rate = DecayingRate(60.0)
-        >>> rate.add(5, 0.0), rate.per_second
-        (None, None)
-        >>> rate.add(20, 10.0), round(rate.per_second, 2)
-        (None, 2.17)
-        >>> rate.add(0, 1000.0), round(rate.per_second, 6)
-        (None, 0.0)
-        """
+        """Adds the number of events since the last call. The first call only starts the clock."""
         if self._since is None:
             self._since = self._at = now
             return
@@ -187,14 +135,10 @@ class SpendingForecast:
     _settled: float = 0.0
 
     def update(self, now: float, *, assigned: float, settled: float, spent: Cost, factor: float) -> None:
-        """Updates the estimates from counters.
+        """Updates the estimates from counters: draws assigned to the judge, and read by it, in total.
 
-        Args:
-            now: Seconds since the epoch.
-            assigned: Total number of draws that were assigned to the judge.
-            settled: Total number of draws that the judge has read.
-            spent: Spending since `since`; calls in flight count with their maximum cost.
-            factor: Pacing factor since the last update.
+        `spent` is the spending since `since`, in which calls in flight count with their maximum cost; `factor` is the
+        pacing factor since the last update.
         """
         first = self.since is None
         self._arrivals.add(0.0 if first else (assigned - self._assigned) / factor, now)

@@ -35,11 +35,7 @@ _SEAM_WORDS = 2  # on either side of a cut
 
 
 def begins_inside(text: str) -> bool | None:
-    """Returns whether a chunk begins inside a sentence; None if it has no letter case to tell it by.
-
-    >>> [begins_inside(text) for text in ("of the invoice. It ends.", "It ends.", "- first", "max_len is 3. It ends.")]
-    [True, False, False, False]
-    """
+    """Returns whether a chunk begins inside a sentence; None if it has no letter case to tell it by."""
     head = text.lstrip()[:_EDGE_CHARS]
     first = head.lstrip(_OPENERS)
     if not first or head.startswith(_CONTINUATIONS) or _MARKER.match(head):
@@ -56,9 +52,6 @@ def ends_inside(text: str) -> bool | None:
     """Returns whether a chunk ends inside a sentence; None for an empty text.
 
     A list item, a heading, a table row and code have no stop at their end and count as complete.
-
-    >>> [ends_inside(text) for text in ("It ends. It is cut in the", "It ends (here).", "# Title", "1. an item")]
-    [True, False, False, False]
     """
     tail = text.rstrip()[-_EDGE_CHARS:]
     if not tail:
@@ -79,9 +72,6 @@ def near_duplicates(texts: Sequence[str]) -> list[tuple[int, ...]]:
 
     Texts are compared by the 64 smallest hashes of their word triples, an estimate of the Jaccard similarity. Only
     texts that share one of their 8 smallest hashes are compared.
-
-    >>> near_duplicates(["Refunds take 5 days.", "Cats purr.", "refunds take 7 days"])
-    [(0, 2)]
     """
     sketches = [_sketch(text) for text in texts]
     parent = list(range(len(texts)))
@@ -125,11 +115,7 @@ def _similarity(a: Sequence[int], b: Sequence[int]) -> float:
 
 
 def overlap_words(before: str, after: str) -> int:
-    """Returns the number of words at the end of one text with which the other begins.
-
-    >>> overlap_words("The fee is due in March. Send it to the office", "Send it to the office by post.")
-    5
-    """
+    """Returns the number of words at the end of one text with which the other begins."""
     end, start = before.split()[-_MAX_OVERLAP_WORDS:], after.split(maxsplit=_MAX_OVERLAP_WORDS)[:_MAX_OVERLAP_WORDS]
     row: list[str | None] = [*start, None, *end]
     border = [0] * len(row)  # prefix function of Knuth, Morris and Pratt: the last one is the overlap
@@ -145,9 +131,6 @@ def document_place(name: str) -> tuple[str, int] | None:
     """Returns the document and the position that the id of a chunk names; None if it names no position.
 
     `doc-17` is a document of its own, `doc-17#2`, `guide.md_3` and `guide-chunk-3` are parts of one.
-
-    >>> [document_place(name) for name in ("doc-17", "doc-17#2", "guide.md_3", "guide-chunk-3", "intro")]
-    [None, ('doc-17', 2), ('guide.md', 3), ('guide', 3), None]
     """
     stem = name.rstrip("0123456789")
     number, document = name[len(stem) :], _without_separator(stem)
@@ -172,11 +155,7 @@ def _without_separator(stem: str) -> str:
 
 
 def are_neighbours(a: tuple[str | None, str], b: tuple[str | None, str]) -> bool:
-    """Returns whether two chunks, each as id and text, are next to one another in one document, or overlap.
-
-    >>> are_neighbours(("a.md#1", "One."), ("a.md#2", "Two.")), are_neighbours((None, "One."), (None, "Two."))
-    (True, False)
-    """
+    """Returns whether two chunks, each as id and text, are next to one another in one document, or overlap."""
     places = [None if name is None else document_place(name) for name in (a[0], b[0])]
     if places[0] is not None and places[1] is not None:
         return places[0][0] == places[1][0] and abs(places[0][1] - places[1][1]) == 1
@@ -198,11 +177,7 @@ def splits_sentence(claim: str, before: tuple[str | None, str], after: tuple[str
     """Returns whether a claim tells a sentence that begins at the end of one chunk and ends at the start of another.
 
     Either the claim has the words on both sides of the cut in a row, or the ids place the chunks one after the other
-    and the claim has half of the words of both parts of the sentence. No chunk alone holds the words around the cut.
-
-    >>> first = "It opens in May. The fee for a card is"
-    >>> splits_sentence("The fee for a card is 12 euros.", (None, first), (None, "12 euros a year. Pay in cash."))
-    True
+    and the claim has half of the words of both parts. No chunk alone holds the words around the cut.
     """
     if not ends_inside(before[1]):
         return False

@@ -1,12 +1,12 @@
 """Compares the mean scores of two variants, paired by question if they share enough questions.
 
 Paired, the difference is the mean of B - A over the shared questions. Its interval is Student's t with the adjustment
-of Agresti and Min (2005, 10.1002/sim.2136): half a question each is added where B wins and loses by 1, and one tie.
-Without it, plain t is too narrow where nearly all questions tie. Unpaired, the interval is the square-and-add interval
-of Newcombe (1998, 10.1002/(SICI)1097-0258(19980430)17:8<873::AID-SIM779>3.0.CO;2-I), from those of the two means.
+of Agresti and Min (2005, 10.1002/sim.2136): half a question each is added where B wins and loses by 1, and one tie;
+plain t is too narrow where nearly all questions tie. Unpaired, it is the square-and-add interval of Newcombe (1998,
+10.1002/(SICI)1097-0258(19980430)17:8<873::AID-SIM779>3.0.CO;2-I), from those of the two means.
 
-Answers to one question are correlated, so the unit of both is the question: paired, it counts once; unpaired, it has
-the weight of all its answers, 1 / inclusion probability each, so that the mean is that of live traffic.
+Answers to one question are correlated, so the question is the unit: paired, it counts once; unpaired, it has the weight
+of all its answers, 1 / inclusion probability each, so that the mean is that of live traffic.
 """
 
 from __future__ import annotations
@@ -64,15 +64,9 @@ class Difference:
     """Difference between the variants A and B in one metric.
 
     Attributes:
-        a: Mean of A.
-        b: Mean of B.
         change: B - A with its interval, in [-1, 1].
         n: Pairs; unpaired, scores on the smaller side.
-        paired: Whether A and B are compared question by question.
         wins: Questions in which B is better; None if unpaired.
-        ties: Questions in which both are equal; None if unpaired.
-        losses: Questions in which B is worse; None if unpaired.
-        low_is_good: Whether lower values of the metric are better.
     """
 
     a: float
@@ -103,14 +97,7 @@ class Difference:
 
 
 def paired(pairs: Sequence[PairedScore], *, low_is_good: bool = False, confidence: float = 0.95) -> Difference | None:
-    """Returns the difference over shared questions; None if there are none.
-
-    >>> result = paired([PairedScore(0.0, 1.0)] * 30 + [PairedScore(1.0, 1.0)] * 70)
-    >>> result.change.value, result.wins, result.ties, result.losses, str(result.conclusion)
-    (0.3, 30, 70, 0, 'better')
-    >>> [round(end, 3) for end in paired([PairedScore(1.0, 1.0)] * 100).change]    # all tie: the interval is not 0
-    [0.0, -0.019, 0.019]
-    """
+    """Returns the difference over shared questions; None if there are none."""
     if not pairs:
         return None
     changes = [0.0 if abs(pair.b - pair.a) < _EPSILON else pair.b - pair.a for pair in pairs]
@@ -141,13 +128,7 @@ def _adjusted(changes: Sequence[float], confidence: float) -> Interval:
 def unpaired(
     a: Sequence[WeightedScore], b: Sequence[WeightedScore], *, low_is_good: bool = False, confidence: float = 0.95
 ) -> Difference | None:
-    """Returns the difference of the means of two sets of questions; None if either is empty.
-
-    >>> good, bad = WeightedScore(1.0), WeightedScore(0.0)
-    >>> result = unpaired([good] * 50 + [bad] * 50, [good] * 90 + [bad] * 10)
-    >>> round(result.change.value, 2), str(result.conclusion)
-    (0.4, 'better')
-    """
+    """Returns the difference of the means of two sets of questions; None if either is empty."""
     first, second = (_mean(side, confidence) for side in (a, b))
     if first is None or second is None:
         return None
@@ -167,11 +148,7 @@ def _mean(scores: Iterable[tuple[float, float]], confidence: float) -> Interval 
 
 
 def change(before: Interval, after: Interval) -> Interval:
-    """Returns the difference of two independent values, with the square-and-add interval.
-
-    >>> [round(end, 4) for end in change(Interval(0.8, 0.7, 0.87), Interval(0.6, 0.5, 0.69))]
-    [-0.2, -0.3221, -0.0655]
-    """
+    """Returns the difference of two independent values, with the square-and-add interval."""
     difference = after.value - before.value
     low = math.hypot(after.value - after.low, before.high - before.value)
     high = math.hypot(after.high - after.value, before.value - before.low)
@@ -187,13 +164,7 @@ def by_category(pairs: Iterable[PairedScore]) -> Mapping[str, list[PairedScore]]
 
 
 class MatchedKeys(NamedTuple):
-    """Keys that two variants share.
-
-    Attributes:
-        keys: Shared keys, in the order of A.
-        only_a: Number of keys of A alone.
-        only_b: Number of keys of B alone.
-    """
+    """Keys that two variants share, in the order of A, and the number of those of A and of B alone."""
 
     keys: tuple[str, ...]
     only_a: int
@@ -207,11 +178,7 @@ class MatchedKeys(NamedTuple):
 
 
 def match_keys(a: Iterable[str], b: Iterable[str]) -> MatchedKeys:
-    """Returns the keys that two variants share.
-
-    >>> match_keys(["x", "y"], ["y", "z"])
-    MatchedKeys(keys=('y',), only_a=1, only_b=1)
-    """
+    """Returns the keys that two variants share."""
     first, second = dict.fromkeys(a), dict.fromkeys(b)
     shared = tuple(key for key in first if key in second)
     return MatchedKeys(shared, len(first) - len(shared), len(second) - len(shared))
@@ -231,18 +198,55 @@ def key_of(question: str | None, name: str, user_turns: Iterable[str] = ()) -> s
 
 
 def per_question(answers: Iterable[tuple[str, float | None, float]]) -> dict[str, WeightedScore]:
-    """Aggregates (key, score, weight) of answers to one score a key; answers without a score are left out.
-
-    >>> per_question([("q", 1.0, 1.0), ("q", 0.0, 3.0), ("r", None, 1.0)])
-    {'q': WeightedScore(score=0.25, weight=4.0)}
-    """
+    """Aggregates (key, score, weight) of answers to one score a key; answers without a score are left out."""
     by_key: defaultdict[str, list[tuple[float, float]]] = defaultdict(list)
     for key, score, weight in answers:
         if score is not None:
             by_key[key].append((score, weight))
-    return {key: _weighted_mean(scores) for key, scores in by_key.items()}
+    totals = {key: math.fsum(weight for _, weight in scores) for key, scores in by_key.items()}
+    return {
+        key: WeightedScore(math.fsum(score * weight for score, weight in scores) / totals[key], totals[key])
+        for key, scores in by_key.items()
+    }
 
 
-def _weighted_mean(scores: Sequence[tuple[float, float]]) -> WeightedScore:
-    total = math.fsum(weight for _, weight in scores)
-    return WeightedScore(math.fsum(score * weight for score, weight in scores) / total, total)
+@dataclass(frozen=True, slots=True)
+class JudgeOffset:
+    """Mean of `after - before` over the same answers, in [-1, 1], with its interval; `n` answers have both scores."""
+
+    value: float
+    low: float
+    high: float
+    n: int
+
+    def to_record(self) -> dict[str, float | int]:
+        """Return the offset as JSON values."""
+        return {"value": self.value, "low": self.low, "high": self.high, "n": self.n}
+
+
+def offset(pairs: Iterable[tuple[float, float]], confidence: float = 0.95) -> JudgeOffset | None:
+    """Return the offset of (before, after) scores in [0, 1]; None without a pair.
+
+    Increases and decreases are averaged separately, like scores, each with an interval at half the risk (Bonferroni).
+    Most answers get the same score from both judges, and an interval for the few others is valid only if it includes
+    the zeros.
+
+    >>> change = offset([(1.0, 1.0)] * 90 + [(1.0, 0.5)] * 10)
+    >>> change.value, change.n, round(change.low, 3), round(change.high, 3)
+    (-0.05, 100, -0.097, 0.017)
+    >>> offset([]) is None
+    True
+    """
+    differences = [after - before for before, after in pairs]
+    increase, decrease = (
+        hajek.estimate(
+            Addends.of((max(0.0, sign * difference), 1.0) for difference in differences),
+            confidence=(1.0 + confidence) / 2.0,
+        )
+        for sign in (1.0, -1.0)
+    )
+    if increase is None or decrease is None:
+        return None
+    return JudgeOffset(
+        increase.value - decrease.value, increase.low - decrease.high, increase.high - decrease.low, len(differences)
+    )

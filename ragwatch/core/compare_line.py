@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -38,21 +38,12 @@ from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.model.references import ReferenceQuantity
 
 METRICS: tuple[JudgedMetric, ...] = (*Quantity, *ReferenceQuantity)
-ReportMetric = Callable[[CanaryReport], float | None]
-_Differences = tuple[Difference | None, Mapping[str, Difference | None]]
+_LOW_IS_GOOD: frozenset[str] = frozenset(LOW_IS_GOOD)
 
 
 @dataclass(frozen=True, slots=True)
 class ComparedAnswer:
-    """One judged answer in a comparison.
-
-    Attributes:
-        key: Key that pairs it, see `key_of`.
-        category: Category in its metadata, or its route; empty for none.
-        scores: Score by metric; None if it is undefined or unread.
-        weight: 1 / inclusion probability.
-        question: Its id and question, for reports; None where nothing is known of them.
-    """
+    """One judged answer in a comparison, with its key (see `key_of`), weight, and question where it is known."""
 
     key: str
     category: str
@@ -87,8 +78,6 @@ class Comparison:
     """Comparison of two variants.
 
     Attributes:
-        matched: Keys that they share.
-        rows: One row for each metric with scores on both sides.
         unit: Unit of the comparison: `questions` or `canaries`.
         lost: Shared questions in which B is worse, in a metric whose mean became worse; those that lost most first.
     """
@@ -130,10 +119,9 @@ def compare_reports(
     """Compares one run of the same canaries on two retrievers; a canary that failed on either side is left out."""
     first, second = map(_by_query, (a, b))
     matched = match_keys(first, second)
-    sides = [
-        (name, _report_scores(first, metric), _report_scores(second, metric))
-        for name, metric in _report_metrics(ks).items()
-    ]
+    names = (*(f"{name}@{k}" for name in ("recall", "precision", "f1", "ndcg") for k in ks), f"mrr@{max(ks)}")
+    metrics = (*map(RankingMetric, names), None)
+    sides = [(metric or "success", _report_scores(first, metric), _report_scores(second, metric)) for metric in metrics]
     named = {
         key: QuestionScores(report.canary.name, report.canary.query[:MAX_CHARS], None, key, {})
         for key, report in second.items()
@@ -163,7 +151,7 @@ def _comparison(
     unit: str,
     named: Mapping[str, QuestionScores],
 ) -> Comparison:
-    rows = _rows(sides, matched, frozenset(LOW_IS_GOOD), confidence)
+    rows = _rows(sides, matched, confidence)
     worse = [row.metric for row in rows if row.overall.change.value * (1 if row.overall.low_is_good else -1) > 0.0]
     both: tuple[list[QuestionScores], list[QuestionScores]] = ([], [])
     for key in matched.keys if matched.enough else ():
@@ -205,7 +193,7 @@ def _answer(verdict: Judged) -> ComparedAnswer:
 def answer_of(verdict: VerdictRecord, sample: SampleRecord) -> ComparedAnswer:
     """Returns the answer of a stored verdict, from the verdict and its sample in canonical form."""
     text, name = sample.get("question"), str(sample["id"])
-    key = key_of(text, name, _user_turns(sample))
+    key = key_of(text, name, (turn["text"] for turn in sample.get("history") or () if turn["role"] == Role.USER))
     return ComparedAnswer(
         key,
         _category(sample.get("metadata") or {}, verdict.route),
@@ -216,10 +204,6 @@ def answer_of(verdict: VerdictRecord, sample: SampleRecord) -> ComparedAnswer:
         1.0 / verdict.probability,
         QuestionScores(name, text and text[:MAX_CHARS], None, key, {}),
     )
-
-
-def _user_turns(sample: SampleRecord) -> list[str]:
-    return [turn["text"] for turn in sample.get("history") or () if turn["role"] == Role.USER]
 
 
 def _category(metadata: Mapping[str, object], route: str) -> str:
@@ -234,63 +218,43 @@ def _scores(answers: Sequence[ComparedAnswer], metric: str) -> VariantScores:
     )
 
 
-def _report_metrics(ks: Sequence[int]) -> dict[str, ReportMetric]:
-    """Metrics of a canary's report by name."""
-    names = (f"{name}@{k}" for name in ("recall", "precision", "f1", "ndcg") for k in ks)
-    ranked = {name: partial(_ranking_score, RankingMetric(name)) for name in (*names, f"mrr@{max(ks)}")}
-    return {**ranked, "success": _success}
-
-
-def _ranking_score(metric: RankingMetric, report: CanaryReport) -> float | None:
-    return None if report.ranking is None else metric.of(report.ranking)
-
-
-def _success(report: CanaryReport) -> float | None:
-    return None if report.failure is not None else float(report.success)
-
-
-def _report_scores(reports: Mapping[str, CanaryReport], metric: ReportMetric) -> VariantScores:
-    scores = {key: WeightedScore(score) for key, report in reports.items() if (score := metric(report)) is not None}
+def _report_scores(reports: Mapping[str, CanaryReport], metric: RankingMetric | None) -> VariantScores:
+    """Scores of canaries in a ranking metric, or else their success."""
+    scores = {}
+    for key, report in reports.items():
+        if metric is None:
+            score = None if report.failure is not None else float(report.success)
+        else:
+            score = None if report.ranking is None else metric.of(report.ranking)
+        if score is not None:
+            scores[key] = WeightedScore(score)
     return VariantScores(scores, {key: str(report.canary.category) for key, report in reports.items()})
 
 
 def _rows(
-    sides: Iterable[tuple[str, VariantScores, VariantScores]],
-    matched: MatchedKeys,
-    low_is_good: frozenset[str],
-    confidence: float,
+    sides: Iterable[tuple[str, VariantScores, VariantScores]], matched: MatchedKeys, confidence: float
 ) -> tuple[ComparisonRow, ...]:
     """Rows of (metric, A, B): paired if enough keys are shared, otherwise unpaired."""
     rows = []
     for metric, a, b in sides:
-        low = metric in low_is_good
+        low = metric in _LOW_IS_GOOD
         if matched.enough:
-            overall, by_name = _paired(a, b, matched.keys, low_is_good=low, confidence=confidence)
+            pairs = [
+                PairedScore(a.scores[key].score, b.scores[key].score, a.categories[key])
+                for key in matched.keys
+                if key in a.scores and key in b.scores
+            ]
+            of_pairs = partial(paired, low_is_good=low, confidence=confidence)
+            overall, by_name = of_pairs(pairs), {name: of_pairs(group) for name, group in by_category(pairs).items()}
         else:
-            overall, by_name = _unpaired(a, b, low_is_good=low, confidence=confidence)
+            of_sides = partial(unpaired, low_is_good=low, confidence=confidence)
+            overall = of_sides(list(a.scores.values()), list(b.scores.values()))
+            names = sorted({*a.categories.values(), *b.categories.values()})
+            by_name = {name: of_sides(a.within(name), b.within(name)) for name in (names if len(names) > 1 else ())}
         if overall is not None:
             categories = {name: difference for name, difference in by_name.items() if difference is not None}
             rows.append(ComparisonRow(metric, overall, categories))
     return tuple(rows)
-
-
-def _paired(
-    a: VariantScores, b: VariantScores, keys: Iterable[str], *, low_is_good: bool, confidence: float
-) -> _Differences:
-    pairs = [
-        PairedScore(a.scores[key].score, b.scores[key].score, a.categories[key])
-        for key in keys
-        if key in a.scores and key in b.scores
-    ]
-    difference = partial(paired, low_is_good=low_is_good, confidence=confidence)
-    return difference(pairs), {name: difference(group) for name, group in by_category(pairs).items()}
-
-
-def _unpaired(a: VariantScores, b: VariantScores, *, low_is_good: bool, confidence: float) -> _Differences:
-    difference = partial(unpaired, low_is_good=low_is_good, confidence=confidence)
-    categories = sorted({*a.categories.values(), *b.categories.values()})
-    by_name = {name: difference(a.within(name), b.within(name)) for name in categories} if len(categories) > 1 else {}
-    return difference(list(a.scores.values()), list(b.scores.values())), by_name
 
 
 def compare_line(comparison: Comparison, a: str, b: str) -> dict[str, object]:

@@ -29,8 +29,6 @@ class Criterion:
 
     Attributes:
         name: Name of the quantity; see `core.scores.quantity_of` for its form.
-        question: Asked of the judge; `yes` is the good answer.
-        examples: Texts for which the answer is known.
 
     Raises:
         ValueError: The name is that of another quantity or has another form, or a text is empty, too long or has more
@@ -62,9 +60,5 @@ def _check_text(what: str, text: str, limit: int) -> None:
 
 
 def unread(names: Iterable[str]) -> tuple[CriterionReading, ...]:
-    """Return the readings of a judge that does not read criteria.
-
-    >>> unread(["polite"])
-    (CriterionReading(name='polite', answer=None, quote=None),)
-    """
+    """Return the readings of a judge that does not read criteria."""
     return tuple(CriterionReading(name, None) for name in names)

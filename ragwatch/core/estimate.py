@@ -10,17 +10,10 @@ from operator import add, attrgetter
 
 @dataclass(frozen=True, slots=True)
 class Addends:
-    """Sums for a weighted mean and its interval, which add up over time and replicas.
+    """Sums over n scores x of weight w = 1 / inclusion probability, which add up over time and replicas.
 
-    Attributes:
-        n: Number of scores.
-        w: Sum of weights, w = 1 / inclusion probability.
-        wx: Sum of w * x.
-        w2: Sum of w^2.
-        w2x: Sum of w^2 * x.
-        w2x2: Sum of w^2 * x^2.
-        w3: Sum of w^3, for the skewness of the mean; None if it was not stored.
-        w4: Sum of w^4, for the precision of its variance; None if it was not stored.
+    These are of w, w x, w^2, w^2 x, w^2 x^2, w^3 and w^4; the last two, for skewness and the precision of the variance,
+    are None if they were not stored.
     """
 
     n: int = 0
@@ -34,11 +27,7 @@ class Addends:
 
     @classmethod
     def of(cls, pairs: Iterable[tuple[float, float]]) -> Addends:
-        """Return the sums over (score, inclusion probability) pairs.
-
-        >>> Addends.of([(1.0, 0.5), (0.0, 1.0)])
-        Addends(n=2, w=3.0, wx=2.0, w2=5.0, w2x=4.0, w2x2=4.0, w3=9.0, w4=17.0)
-        """
+        """Return the sums over (score, inclusion probability) pairs."""
         total = cls()
         for score, probability in pairs:
             total = total + cls.one(score, probability)
@@ -46,13 +35,7 @@ class Addends:
 
     @classmethod
     def total(cls, parts: Sequence[Addends]) -> Addends:
-        """Return the total of `parts`, added up in order; empty parts are skipped.
-
-        >>> Addends.total([Addends.one(1.0, 0.5), Addends(), Addends.one(0.0, 1.0)])
-        Addends(n=2, w=3.0, wx=2.0, w2=5.0, w2x=4.0, w2x2=4.0, w3=9.0, w4=17.0)
-        >>> Addends.total([])
-        Addends(n=0, w=0.0, wx=0.0, w2=0.0, w2x=0.0, w2x2=0.0, w3=None, w4=None)
-        """
+        """Return the total of `parts`, added up in order; empty parts are skipped."""
         filled = [part for part in parts if part.n]
         if not filled:
             return cls()
@@ -71,11 +54,7 @@ class Addends:
 
     @classmethod
     def one(cls, score: float, probability: float) -> Addends:
-        """Return the sums over a single score.
-
-        >>> Addends.one(0.5, 0.5)
-        Addends(n=1, w=2.0, wx=1.0, w2=4.0, w2x=2.0, w2x2=1.0, w3=8.0, w4=16.0)
-        """
+        """Return the sums over a single score."""
         weight = 1.0 / probability
         square = weight * weight
         return cls(
@@ -114,18 +93,12 @@ _COLUMNS = attrgetter(*(field.name for field in fields(Addends)))
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """An estimate of the mean score of a population.
+    """An estimate of the mean score of a population in [0, 1], with its interval, from n scores.
 
     Attributes:
-        value: The estimate, in [0, 1].
-        low: Lower end of the confidence interval.
-        high: Upper end of the confidence interval.
-        n: Number of scores.
         n_eff: Kish's effective sample size, (sum w)^2 / sum w^2.
-        coverage: Share of the drawn weight that was judged, in [0, 1].
         bound_low: Worst case (Manski): the mean if every unjudged draw scored 0.
         bound_high: Worst case (Manski): the mean if every unjudged draw scored 1.
-        interval: Name of the interval method.
     """
 
     value: float

@@ -4,15 +4,17 @@ It is a matrix with a row per claim of the answer and a column per context, in t
 validates its shape when it is created. For every judge the words mean the same:
 
 - The *support set* of a claim is the smallest set of contexts that together support it; among equals the one with the
-  better ranks (`support_set.smallest_support_set` computes it).
+  better ranks (`smallest_support_set` computes it).
 - A claim *uses* a context that is in its support set or, if the claim is not supported, from which it has what is
   specific to it: neither words of the question nor common ones. An answer that misquotes a context has used it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import combinations
 
 
 class ClaimVerdict(StrEnum):
@@ -62,15 +64,12 @@ def _check_facts(facts: int) -> None:
 class Claim:
     """One row: a claim of the answer, and what each context is to it.
 
+    Without offsets it is no verbatim part of the answer. Its verdict is given all contexts together.
+
     Attributes:
-        text: The claim, as it stands in the answer.
-        start: Offset of its first character in the answer; None if it is not a verbatim part of the answer.
-        end: Offset after its last character.
-        verdict: Verdict on the claim, given all contexts together.
         cells: For each context, what it is to the claim; None for none. True counts as `alone`, False as None.
         support: Probability that the contexts together support it; None if the judge gives no probability.
         evidence: The sentence that supports or contradicts it, if the judge quotes one.
-        in_reference: Whether the reference contains it; None without a reference, or if not read.
         said_by_user: Whether it is not in the contexts, but repeats what the user stated in an earlier turn. It is no
             invention and no support either: no score counts it.
         sentence: Offsets of the sentence that it is a part of; None if it is a whole one.
@@ -149,14 +148,7 @@ def _check_cells(cells: tuple[Cell | None, ...], verdict: ClaimVerdict) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ContextReading:
-    """One column: the relevance of a context to the answer.
-
-    Attributes:
-        relevant: Whether it is useful for the answer; None if the judge does not decide that.
-        relevance: Probability that it is relevant; None if the judge gives no probability.
-        sentences: Number of sentences in the context; None if the judge does not count them.
-        relevant_sentences: Number of relevant sentences.
-    """
+    """One column: whether a context is useful for the answer and how many of its sentences are; None if not read."""
 
     relevant: bool | None
     relevance: float | None = None
@@ -184,12 +176,7 @@ class ReferenceClaim:
     """A claim of the reference (the known good answer), and where else it is found.
 
     Attributes:
-        text: The claim, as it stands in the reference.
-        start: Offset of its first character in the reference.
-        end: Offset after its last character.
         cells: For each context, whether that context supports the claim.
-        in_answer: Whether the answer contains it; None if not read.
-        facts: Number of facts that it counts for.
         quotes: For each context that supports it, the words there that do; None if the judge quotes none.
         missing: What no context has of it: words of the claim, or the whole of it if the judge compares no words.
     """
@@ -222,9 +209,6 @@ class Citation:
 
     Attributes:
         context: 0-based rank of the context; one that the sample does not have supports nothing.
-        start: Offset, in the answer, of the first character of what cites it.
-        end: Offset after its last character.
-        claims: Rows of the claims that it is cited for.
         supports: Whether it is rightly cited: see `core.citations`.
     """
 
@@ -249,13 +233,7 @@ class CriterionAnswer(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CriterionReading:
-    """What a judge answers to a criterion of the operator.
-
-    Attributes:
-        name: Name of the criterion.
-        answer: None if the judge does not read criteria.
-        quote: Words of the sample that decide, verbatim; None if there are none.
-    """
+    """What a judge answers to a criterion (None if it reads none), and words of the sample that decide, verbatim."""
 
     name: str
     answer: CriterionAnswer | None
@@ -273,18 +251,15 @@ class UnreadReason(StrEnum):
 class Evidence:
     """Everything that a judge read in one sample.
 
+    Rows are empty if the answer has no claims (an abstention, an empty answer).
+
     Attributes:
-        claims: Rows; empty if the answer has no claims (an abstention, an empty answer).
-        contexts: Columns, in the order of the retriever.
-        address: How the answer addresses the question; None if unknown.
-        needs: Sub-questions of the question; None if the judge does not read them.
         reads_contradiction: False if the judge cannot distinguish contradicted claims from unsupported ones.
         reads_claims: False if the judge does not read claims; then their absence does not describe the answer.
         reference: Claims of the reference; empty if it has none, None without a reference, or if not read.
         unread: Why the claims could not be read (with `language` nothing else was read either); None if they were.
         citations: What the answer cites, filled in from its text after the judge has read it.
         instructions: Where a prompt injection is suspected: some of `question`, `context`, `answer`, `history`.
-        criteria: Answers to the criteria of the operator, one for each that is configured.
         language: ISO 639 code of the language that was read, where the judge's accuracy in it is not known: changes of
             such scores are measured, a level is not. None in English, and for judges that do not tell.
         replies: What a model replied, as text, in the order of its replies; empty for a judge that asks none.
@@ -328,3 +303,75 @@ class Evidence:
         """u_j: whether at least one claim uses context j."""
         used = {rank for claim in self.counted for rank in claim.uses}
         return tuple(rank in used for rank in range(len(self.contexts)))
+
+
+EXHAUSTIVE = 3
+"""Sets of up to this many contexts are tried exhaustively."""
+
+CANDIDATES = 8
+"""Number of contexts, the strongest ones, that these sets are taken from: at most 92 readings."""
+
+MAX_READINGS = 64
+"""Maximum number of readings of larger sets."""
+
+Supports = Callable[[tuple[int, ...]], bool]
+"""Whether a set of contexts, by rank in increasing order, supports a claim. More contexts never support it less."""
+
+
+def smallest_support_set(strengths: Sequence[float | None], supports: Supports) -> tuple[int, ...]:
+    """Return the ranks of the smallest set that supports a claim, in increasing order; empty if all together do not.
+
+    Sets of up to `EXHAUSTIVE` of the `CANDIDATES` strongest contexts are tried, small ones and better ranks first; then
+    contexts are added, strongest first, until they suffice, and what is not necessary is removed, worst ranks first.
+    Such a set need not be the smallest, but no member is superfluous, unless that took more than `MAX_READINGS`
+    readings to see. `strengths`: how far each context alone supports the claim; None for one that has nothing of it.
+
+    >>> smallest_support_set([0.2, 0.9, 0.3], lambda ranks: {0, 2} <= set(ranks))
+    (0, 2)
+    >>> smallest_support_set([0.9, 0.9, None], lambda ranks: 0 in ranks or 1 in ranks)
+    (0,)
+    """
+    known = [(-strength, rank) for rank, strength in enumerate(strengths) if strength is not None]
+    order = [rank for _, rank in sorted(known)]
+    candidates = sorted(order[:CANDIDATES])
+    for size in range(1, EXHAUSTIVE + 1):
+        for ranks in combinations(candidates, size):
+            if supports(ranks):
+                return ranks
+    if len(order) <= EXHAUSTIVE or not supports(tuple(sorted(order))):
+        return ()
+    return _reduced(sorted(order[: _enough(order, supports)]), supports)
+
+
+def _enough(order: Sequence[int], supports: Supports) -> int:
+    """Length of the shortest beginning of `order` that supports the claim, by bisection."""
+    low, high = EXHAUSTIVE, len(order)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if supports(tuple(sorted(order[:middle]))):
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def _reduced(ranks: Sequence[int], supports: Supports) -> tuple[int, ...]:
+    """The ranks without those that are not necessary; the worst-ranked are tried first."""
+    kept = tuple(ranks)
+    for rank in tuple(reversed(ranks))[:MAX_READINGS]:
+        fewer = tuple(other for other in kept if other != rank)
+        if supports(fewer):
+            kept = fewer
+    return kept
+
+
+def support_cells(contexts: int, alone: Sequence[int], together: Sequence[int]) -> tuple[Cell | None, ...]:
+    """Return the cells of a supported claim: of the ranks that support it alone, else of its support set."""
+    marked = set(alone or together)
+    mark = Cell.ALONE if alone or len(marked) == 1 else Cell.JOINTLY
+    return tuple(mark if rank in marked else None for rank in range(contexts))
+
+
+def informed_cells(contexts: int, informed: Sequence[int]) -> tuple[Cell | None, ...]:
+    """Return the cells of a claim that is not supported, and whose specific content comes from these ranks."""
+    return tuple(Cell.INFORMED if rank in informed else None for rank in range(contexts))

@@ -1,19 +1,26 @@
 """Feedback of users: reads thumbs, ratings and task outcomes as a score in [0, 1], and defines their figures.
 
-Users choose which answers they rate, so a mean of their scores describes the answers that were rated. How many that are
-(the response rate) belongs beside it; worst-case bounds count every other answer as 0 and as 1.
+Users choose which answers they rate, so a mean of their scores describes these alone. The response rate belongs beside
+it; worst-case bounds count every other answer as 0 and as 1.
+
+How scores of a judge go with those of users is Pearson's r of weighted pairs, w = 1 / inclusion probability. Its
+variance is that of its influence function, z_x z_y - r (z_x^2 + z_y^2) / 2, and at least that of normal pairs. The
+interval is symmetric on Fisher's scale (1915), with the quantile of Student's t. Near -1 and 1, where few pairs show no
+exception, r counts as if 3 of n_eff pairs could be one (the rule of three) at the end that is nearer to 0.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from operator import attrgetter
 from types import MappingProxyType
 
 from ragwatch.core.estimate import Estimate
-from ragwatch.core.estimators.correlation import Correlation
+from ragwatch.core.estimators.interval import quantile
 from ragwatch.model.quantities import Quantity
 
 NAME = "user_score"
@@ -49,13 +56,10 @@ class FeedbackOutcome(StrEnum):
 def joining_outcome(stored: tuple[float, float | None] | None, at: float, score: float) -> FeedbackOutcome:
     """What becomes of feedback on a stored answer, of which the last one counts. Only new or replaced ones are stored.
 
+    `stored` is time and score of what is stored; the score is None after an erasure.
+
     >>> [str(joining_outcome(stored, 5.0, 1.0)) for stored in (None, (4.0, 0.0), (6.0, 0.0), (4.0, 1.0), (0.0, None))]
     ['joined', 'replaced', 'repeated', 'repeated', 'unknown_answer']
-
-    Args:
-        stored: Time and score of the stored feedback on that answer; the score is None after an erasure.
-        at: When the feedback was given.
-        score: Its score.
     """
     if stored is None:
         return FeedbackOutcome.JOINED
@@ -66,12 +70,7 @@ def joining_outcome(stored: tuple[float, float | None] | None, at: float, score:
 
 
 class UnreadFeedbackError(ValueError):
-    """Feedback that cannot be read as a score.
-
-    Attributes:
-        outcome: Reason that is counted.
-        field: Path of the field.
-    """
+    """Feedback that cannot be read as a score: the reason that is counted, and the path of the field."""
 
     def __init__(self, outcome: FeedbackOutcome, field: str, message: str) -> None:
         super().__init__(message)
@@ -87,11 +86,7 @@ class Scale:
     best: float
 
     def score(self, number: float) -> float | None:
-        """Return a rating as a score in [0, 1]; None outside of the scale.
-
-        >>> Scale(1, 5).score(4), Scale(5, 1).score(5), Scale(1, 5).score(0)
-        (0.75, 0.0, None)
-        """
+        """Return a rating as a score in [0, 1]; None outside of the scale."""
         if not abs(number) <= MAX_NUMBER:
             return None
         score = (number - self.worst) / (self.best - self.worst) + 0.0  # no negative zero
@@ -101,15 +96,8 @@ class Scale:
 def feedback_score(value: object, worst: float | None = None, best: float | None = None) -> float | None:
     """Return feedback of a user as a score in [0, 1]; None if it cannot be read.
 
-    Args:
-        value: What the log contains: true, false, a word such as `up` and `down`, or a number.
-        worst: Number that means the worst rating; None for thumbs (1 and 0 or -1) and numbers from 0 to 1.
-        best: Number that means the best rating.
-
-    >>> [feedback_score(value) for value in (True, "down", "👍", -1, 0.5, 4, "maybe")]
-    [1.0, 0.0, 1.0, 0.0, 0.5, None, None]
-    >>> feedback_score(4, worst=1, best=5)
-    0.75
+    It may be true, false, a word such as `up` and `down`, or a number: on the given scale or, without one, a thumb (1
+    and 0 or -1) or a score from 0 to 1.
     """
     if isinstance(value, str):
         word = value.strip().casefold()
@@ -128,9 +116,6 @@ def read_feedback(record: Mapping[str, object], scale: Scale | None = None) -> f
     A rating or number of stars needs a scale: the configured one, or one that the record gives, as text `4/5` or
     as an object `{"rating": 4, "min": 1, "max": 5}`. A scale without its worst number begins at 1.
 
-    >>> read_feedback({"thumbs_down": True}), read_feedback({"rating": "4/5"}), read_feedback({"answer": "so"})
-    (0.0, 0.75, None)
-
     Raises:
         UnreadFeedbackError: There is feedback that cannot be read.
     """
@@ -148,15 +133,7 @@ def read_feedback(record: Mapping[str, object], scale: Scale | None = None) -> f
 
 
 def score_of(value: object, name: str, scale: Scale | None = None) -> float:
-    """Return the score in the value of one field.
-
-    >>> score_of({"score": 4, "max": 5}, "feedback"), score_of(3, "rating", Scale(1, 5))
-    (0.75, 0.5)
-
-    Args:
-        value: What the record contains.
-        name: Name of the field, which says how a number is meant.
-        scale: The configured scale of ratings.
+    """Return the score in the value of one field, whose name says how a number is meant.
 
     Raises:
         UnreadFeedbackError: The value cannot be read.
@@ -223,13 +200,7 @@ def _checked(worst: object, best: object, name: str) -> Scale:
 
 @dataclass(frozen=True, slots=True)
 class UserScoreRow:
-    """The mean score by users of the answers of one route and window.
-
-    Attributes:
-        route: The route.
-        window: Name of the window.
-        estimate: The estimate. Its `coverage` is the share of the drawn answers that have feedback.
-    """
+    """The mean score by users of a route and window; its `coverage` is the share of the drawn answers with feedback."""
 
     route: str
     window: str
@@ -247,14 +218,111 @@ class JudgeCorrelation:
 
 @dataclass(frozen=True, slots=True)
 class UserScores:
-    """All figures of feedback.
+    """All figures of feedback; a mean without feedback, or a correlation of too few answers, has no row.
 
-    Attributes:
-        rows: Means by route and window; one without feedback has no row.
-        correlations: By judge and quantity; one with too few answers has none.
-        last_sample: Time of the newest answer with feedback, by route.
+    `last_sample` is the time of the newest answer with feedback, by route.
     """
 
     rows: tuple[UserScoreRow, ...] = ()
     correlations: tuple[JudgeCorrelation, ...] = ()
     last_sample: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+
+
+MIN_PAIRS = 50
+_MIN_VARIANCE = 1e-9
+_MIN_EFFECTIVE = 10.0
+_POWERS = tuple((i, j) for i in range(5) for j in range(5 - i))
+
+
+_FIRST, _SECOND = attrgetter("first"), attrgetter("second")
+
+
+@dataclass(frozen=True, slots=True)
+class Correlation:
+    """Pearson's r of n pairs, with its interval."""
+
+    value: float
+    low: float
+    high: float
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class PairSums:
+    """Sums over pairs of w x^i y^j (`first`) and w^2 x^i y^j, by the order of `_POWERS`, which add up over time."""
+
+    n: int = 0
+    first: tuple[float, ...] = (0.0,) * len(_POWERS)
+    second: tuple[float, ...] = (0.0,) * len(_POWERS)
+
+    @classmethod
+    def of(cls, pairs: Iterable[tuple[float, float, float]]) -> PairSums:
+        """Return the sums over (x, y, inclusion probability)."""
+        n, first, second = 0, [0.0] * len(_POWERS), [0.0] * len(_POWERS)
+        for x, y, probability in pairs:
+            n += 1
+            w = 1.0 / probability
+            for place, (i, j) in enumerate(_POWERS):
+                term = w * x**i * y**j
+                first[place] += term
+                second[place] += w * term
+        return cls(n, tuple(first), tuple(second))
+
+    @classmethod
+    def total(cls, parts: Sequence[PairSums]) -> PairSums:
+        """Return the total of at least one part, added up column by column."""
+        if len(parts) == 1:
+            return parts[0]
+        first, second = (zip(*(sums(part) for part in parts), strict=True) for sums in (_FIRST, _SECOND))
+        return cls(sum(part.n for part in parts), tuple(map(math.fsum, first)), tuple(map(math.fsum, second)))
+
+    def __add__(self, other: PairSums) -> PairSums:
+        return PairSums(
+            self.n + other.n,
+            tuple(map(float.__add__, self.first, other.first)),
+            tuple(map(float.__add__, self.second, other.second)),
+        )
+
+
+def correlate(sums: PairSums, confidence: float = 0.95, min_pairs: int = MIN_PAIRS) -> Correlation | None:
+    """Return the correlation; None for too few pairs, or if either score is always the same."""
+    if sums.n < min_pairs:
+        return None
+    w = sums.first[0]
+    moment = dict(zip(_POWERS, (total / w for total in sums.first), strict=True))
+    mean_x, mean_y = moment[1, 0], moment[0, 1]
+    var_x, var_y = moment[2, 0] - mean_x**2, moment[0, 2] - mean_y**2
+    if min(var_x, var_y) <= _MIN_VARIANCE:
+        return None
+    r = max(-1.0, min(1.0, (moment[1, 1] - mean_x * mean_y) / math.sqrt(var_x * var_y)))
+    n_eff = w * w / sums.second[0]
+    if n_eff < _MIN_EFFECTIVE:
+        return None
+    variance = _influence(sums, (mean_x, mean_y), (var_x, var_y), r) / (w * w)
+    inner = math.copysign(min(abs(r), 1.0 - 3.0 / n_eff), r)
+    slope = 1.0 - inner * inner
+    error = max(math.sqrt(max(0.0, variance)) / slope, 1.0 / math.sqrt(n_eff - 3.0))
+    half = quantile(confidence, n_eff - 2.0) * error
+    outer = math.copysign(min(abs(r), 1.0 - _MIN_VARIANCE), r)
+    lower, upper = math.atanh(min(inner, outer)) - half, math.atanh(max(inner, outer)) + half
+    return Correlation(r, min(r, math.tanh(lower)), max(r, math.tanh(upper)), sums.n)
+
+
+def _influence(sums: PairSums, means: tuple[float, float], variances: tuple[float, float], r: float) -> float:
+    """Return the sum of the squares of w times the influence of each pair on r."""
+    (mean_x, mean_y), (var_x, var_y) = means, variances
+    total = dict(zip(_POWERS, sums.second, strict=True))
+
+    scale_x, scale_y = math.sqrt(var_x), math.sqrt(var_y)
+
+    def central(i: int, j: int) -> float:
+        """Sum of w^2 z_x^i z_y^j."""
+        terms = (
+            math.comb(i, a) * math.comb(j, b) * (-mean_x) ** (i - a) * (-mean_y) ** (j - b) * total[a, b]
+            for a in range(i + 1)
+            for b in range(j + 1)
+        )
+        return math.fsum(terms) / (math.pow(scale_x, i) * math.pow(scale_y, j))
+
+    fourth = central(4, 0) + 2.0 * central(2, 2) + central(0, 4)
+    return central(2, 2) - r * (central(3, 1) + central(1, 3)) + r * r / 4.0 * fourth

@@ -11,17 +11,15 @@ For each metric the first matching row decides (for a metric that should be low,
 | a level, or `strict`, and the threshold is inside the interval                 | unknown    |
 | otherwise, by the value                                                        | FAIL, PASS |
 
-What is compared is the level (`core.quantity_level`): its interval contains the judge's own error, which could turn any
-other verdict. Where nothing is known of that error, or it is not asked for, the mean of the judge is compared.
+What is compared is the level (`core.quantity_level`), whose interval contains the judge's own error; where nothing is
+known of that error, or it is not asked for, the mean of the judge.
 
 The verdict is FAIL if a blocking metric fails, or a metric fell since the baseline (`core.regression`); otherwise
-NOT_ENOUGH_DATA if one of these is unknown, or there are none; otherwise PASS. Metrics of severity `warn` do not change
-it. Without data the verdict is never PASS.
+NOT_ENOUGH_DATA if one of these is unknown, or there are none; otherwise PASS. Severity `warn` does not change it.
 
 Test cases of retrieval (relevance judgements, no answer) and of generation (an answer to fixed contexts) may lie in one
-file. Ranking metrics are those of the cases with relevance judgements. If there are cases of retrieval, rows without
-relevance judgements are cases of generation: the contexts of these were not retrieved, so that judged metrics of
-retrieval leave them out. If no row has an answer, thresholds of judged metrics do not apply.
+file. If there are cases of retrieval, judged metrics of retrieval leave out rows without relevance judgements, whose
+contexts were not retrieved. If no row has an answer, thresholds of judged metrics do not apply.
 """
 
 from __future__ import annotations
@@ -80,11 +78,7 @@ class GateRules:
     """Rules of a gate.
 
     Attributes:
-        limits: Threshold of each metric.
         minimum_samples: Number of scores that a metric needs to pass.
-        coverage: Share of the samples that must have been read, in [0, 1].
-        strict: Whether the whole interval of a mean must be on the right side of the threshold; that of a level must.
-        confidence: Two-sided level of the intervals.
         tolerated_fall: Fall since a baseline that need not be ruled out where none is seen beyond chance, in [0, 1].
     """
 
@@ -101,10 +95,7 @@ class MetricFinding:
     """Result of one metric.
 
     Attributes:
-        limit: Threshold.
         estimate: Mean score; None without scores.
-        n: Number of scores.
-        passed: Whether the metric passes; None if that is unknown.
         reason: Why it is unknown, or that the decision is close; otherwise empty.
         level: The level, which is compared instead of the mean; None where there is none.
         applies: Whether the verdict depends on it: a judged metric needs rows with an answer.
@@ -139,15 +130,11 @@ class GateReport:
     """Result of a gate.
 
     Attributes:
-        findings: One finding for each limit, in their order.
-        judged: Number of judged samples.
         unread: Number of other samples by reason: rejected rows and unjudged answers.
         stages: Number of judged samples by the stage at fault, or by what is counted in its place
             (`Judged.counted_as`); unknown stages are left out.
         figures: Means of metrics without a threshold: those that need a reference or relevance judgements.
-        kinds: Number of test cases by kind.
         unranked: Number of test cases with relevance judgements whose ranking is unknown, by reason.
-        routes: Means of the ranking metrics by route.
         questions: Scores of each row in all these metrics.
         unsupported: Rows with a statement of the reference that no context supports, with all statements of it.
         held: For each metric that must not fall since the baseline: False if it fell, None if that is unknown.
@@ -195,13 +182,8 @@ def gate(
 ) -> GateReport:
     """Checks judged samples and ranked test cases against the rules.
 
-    Args:
-        verdicts: Verdict of each sample that has an answer.
-        rules: Rules.
-        rejected: Number of rows that are not samples, by reason. They count as unread: a truncated file must not pass.
-        cases: Test cases with relevance judgements, with an answer or without.
-        ks: Cut-offs of the ranking metrics that are reported without a threshold.
-        error: What is known about the error of the judge; None to compare its means.
+    Rejected rows count as unread: a truncated file must not pass. Without `error` the judge's means are compared; `ks`
+    are the cut-offs of ranking metrics without a threshold.
     """
     judged = [verdict for verdict in verdicts if isinstance(verdict, Judged)]
     unread = Counter({str(reason): count for reason, count in (rejected or {}).items()})

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from ragwatch.core.citation_markers import without_markers
+from ragwatch.core.citations import without_markers
 
 _FRAGMENTS = {
     "PAPERS": (
@@ -175,11 +175,7 @@ _MAX_CHARS = 600  # only the head of a sentence is searched
 
 
 def abstains(sentence: str) -> bool:
-    """Returns whether the sentence declines to answer the question.
-
-    >>> [abstains(text) for text in ("I don't know.", "The passages do not mention her age.", "She is 40.")]
-    [True, True, False]
-    """
+    """Returns whether the sentence declines to answer the question."""
     return _any_of(_ABSTENTIONS).search(sentence[:_MAX_CHARS]) is not None
 
 
@@ -189,9 +185,29 @@ def is_meta(sentence: str) -> bool:
 
 
 def without_leads(sentence: str) -> str:
-    """Returns the sentence with leads, citation marks and references to passages blanked.
-
-    >>> without_leads("According to passage 2, tea is green [1].").split()
-    ['tea', 'is', 'green', '.']
-    """
+    """Returns the sentence with leads, citation marks and references to passages blanked."""
     return _any_of(_LEADS).sub(" ", without_markers(sentence))
+
+
+MAX_ABSTENTION_CHARS = 400  # a longer answer with doubts in it is still an answer
+_CUES = re.compile(
+    r"\bn(?:o|ot|one|or|othing|owhere|ever|either)\b|n[’']t\b|cannot|\bun|\bin?(?:m|rr|suff)|sorry|lack|beyond|outside|n/a|silent"
+)
+_STOP = re.compile(r"(?<=[.!?])\s")
+
+
+def is_abstention(answer: str) -> bool:
+    """Returns whether an answer abstains: it is short, and its first sentence declines to answer.
+
+    Cheap enough for every request: most answers are too long, or contain no word of an abstention.
+
+    >>> is_abstention("I could not find that in the documentation.")
+    True
+    >>> is_abstention("The passages do not mention his birthday.")
+    True
+    >>> is_abstention("It returns None. The documents do not say why.")
+    False
+    """
+    if len(answer) > MAX_ABSTENTION_CHARS or not _CUES.search(answer.lower()):
+        return False
+    return abstains(_STOP.split(answer.strip(), maxsplit=1)[0])

@@ -1,16 +1,15 @@
 """Power analysis of a sampling rate: detection delay, cost and interval width for given traffic and a given drop.
 
-A delay is a number of judged scores, so doubling the rate halves the delay in time. Delays are simulated: the drift
-detector runs over resampled past scores with a simulated drop.
+A delay is a number of judged scores, so doubling the rate halves it in time. Delays are simulated: the drift detector
+runs over resampled past scores with a simulated drop.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist, fmean, pstdev
-from typing import Protocol
 
 from ragwatch.core.drift.detect import MAX_DAYS_PER_READING, Score, threshold_for
 from ragwatch.core.drift.detectors.betting import Betting
@@ -20,27 +19,16 @@ _DAY_HOURS = 24.0
 _WARM_UP_SCORES = 200  # after so many scores the evidence no longer depends on its start at zero
 
 
-class Random(Protocol):
-    """A random number generator such as `random.Random`."""
-
-    def random(self) -> float:
-        """Return a random number in [0, 1)."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class PowerQuestion:
     """Parameters of a power analysis.
 
     Attributes:
-        per_day: Requests per day.
-        probability: Sampling probability.
         price: Price of one reading in US dollars.
         drop: Fall of the mean that must be detected.
         false_alarm_days: Days per false alarm of all detectors together.
         detectors: Number of detectors.
         tolerance: Fall of the mean that raises no alarm; less of it near a mean of 1.
-        confidence: Level of the interval.
     """
 
     per_day: float
@@ -55,16 +43,9 @@ class PowerQuestion:
 
 @dataclass(frozen=True, slots=True)
 class PowerAnswer:
-    """Result of a power analysis.
+    """Result of a power analysis: cost in US dollars, delay in scores and hours, half-widths of hour and day.
 
-    Attributes:
-        scores_per_day: Judged answers per day.
-        usd_per_day: Their cost in US dollars.
-        delay_scores: Mean number of judged answers from the drop to the alarm; None if it is not detected.
-        delay_hours: The same delay in hours.
-        half_width_hour: Half-width of the interval over the scores of an hour; None with less than one score per hour,
-            or with a single past score.
-        half_width_day: The same over the scores of a day.
+    Unknown is None: a drop that is not detected, less than one score, or a single past score.
     """
 
     scores_per_day: float
@@ -75,21 +56,17 @@ class PowerAnswer:
     half_width_day: float | None
 
 
-def plan(question: PowerQuestion, scores: Sequence[float], rng: Random, *, runs: int = 200) -> PowerAnswer:
-    """Run the power analysis for traffic with scores like the given ones.
-
-    >>> import random
-    >>> answer = plan(PowerQuestion(1000, 0.5, price=0.01), [1.0] * 9 + [0.5], random.Random(1), runs=20)
-    >>> answer.scores_per_day, answer.usd_per_day, 20 < answer.delay_scores < 200
-    (500.0, 5.0, True)
-    """
+def plan(
+    question: PowerQuestion, scores: Sequence[float], uniform: Callable[[], float], *, runs: int = 200
+) -> PowerAnswer:
+    """Run the power analysis for traffic with scores like these; `uniform` returns random numbers in [0, 1)."""
     rate = question.per_day * question.probability
     detector = Betting(
         baseline=lowest_unchanged(fmean(scores), question.tolerance),
         # The run length is counted in scores here: `rate` per day, and one score adds at most a day.
         threshold=threshold_for(question.false_alarm_days, question.detectors, max(rate, 1.0 / MAX_DAYS_PER_READING)),
     )
-    delay_scores = delay(detector, scores, question.drop, rng, runs=runs)
+    delay_scores = delay(detector, scores, question.drop, uniform, runs=runs)
     return PowerAnswer(
         scores_per_day=rate,
         usd_per_day=rate * question.price,
@@ -101,14 +78,9 @@ def plan(question: PowerQuestion, scores: Sequence[float], rng: Random, *, runs:
 
 
 def half_width(scores: Sequence[float], count: float, confidence: float = 0.95) -> float | None:
-    """Return the half-width of the interval of a mean over `count` scores like these; None below one score.
+    """Return z s / sqrt(count) (Cochran 1977, 2.7), the half-width of the interval of a mean over so many such scores.
 
-    None as well for a single past score, which does not tell how much scores scatter.
-
-    z s / sqrt(count) (Cochran 1977, section 2.7), an approximation for planning.
-
-    >>> round(half_width([0.0, 1.0], 100), 3)           # 1.96 * .5 / 10
-    0.098
+    None below one score, and for a single past score, which does not tell how much scores scatter.
     """
     if count < 1.0 or len(scores) < 2:
         return None
@@ -116,53 +88,41 @@ def half_width(scores: Sequence[float], count: float, confidence: float = 0.95) 
 
 
 def delay(
-    detector: Betting, scores: Sequence[float], drop: float, rng: Random, *, runs: int = 200, max_scores: int = 20_000
+    detector: Betting,
+    scores: Sequence[float],
+    drop: float,
+    uniform: Callable[[], float],
+    *,
+    runs: int = 200,
+    max_scores: int = 20_000,
 ) -> float | None:
-    """Return the mean number of scores from a drop to the alarm over simulated runs; None if it is not detected.
+    """Return the mean number of scores from a drop to the alarm over simulated runs; None if one of them ends without.
 
-    After the drop, a share of the answers gets score 0, so that the mean falls by `drop`. This has the largest variance
-    of all ways to fall by `drop`, and is therefore detected most slowly. The detector has been running before the drop
-    (Pollak 1985). The delay is simulated, because closed forms are first-order approximations only.
-
-    Args:
-        detector: The detector.
-        scores: Scores from before the drop, which are resampled.
-        drop: Fall of the mean.
-        rng: Random number generator.
-        runs: Number of simulated runs.
-        max_scores: Number of scores after which a run ends without a detection.
-
-    >>> import random
-    >>> detector = Betting(0.88, 1000.0)
-    >>> mean_delay = delay(detector, [1.0] * 9 + [0.0], 0.3, random.Random(1), runs=50)
-    >>> 10 < mean_delay < 40, delay(detector, [1.0] * 9 + [0.0], 0.01, random.Random(1)) is None      # .89 is above .88
-    (True, True)
+    After the drop, a share of the answers gets score 0: of all ways to fall by `drop` that has the largest variance,
+    and is detected most slowly. The detector has been running before the drop (Pollak 1985).
     """
     mean = fmean(scores)
     if mean - drop >= detector.baseline:
         return None
     delays = []
     for _ in range(runs):
-        count = _simulated_delay(detector, scores, min(1.0, drop / mean), rng, max_scores)
+        count = _simulated_delay(detector, scores, min(1.0, drop / mean), uniform, max_scores)
         if count is not None:
             delays.append(count)
     return fmean(delays) if len(delays) == runs else None
 
 
 def _simulated_delay(
-    detector: Betting, scores: Sequence[float], failing: float, rng: Random, max_scores: int
+    detector: Betting, scores: Sequence[float], failing: float, uniform: Callable[[], float], max_scores: int
 ) -> int | None:
-    """Simulate one run; return the number of scores from the drop to the alarm, or None.
-
-    After a false alarm before the drop, the evidence restarts at zero.
-    """
+    """Number of scores from the drop to the alarm of one run, or None. An earlier alarm restarts evidence."""
     numbers = detector.start()
     for _ in range(_WARM_UP_SCORES):
-        numbers = detector.step(numbers, Score(scores[int(rng.random() * len(scores))]))
+        numbers = detector.step(numbers, Score(scores[int(uniform() * len(scores))]))
         if detector.evidence(numbers) >= detector.threshold:
             numbers = detector.start()
     for count in range(1, max_scores + 1):
-        score = 0.0 if rng.random() < failing else scores[int(rng.random() * len(scores))]
+        score = 0.0 if uniform() < failing else scores[int(uniform() * len(scores))]
         numbers = detector.step(numbers, Score(score))
         if detector.evidence(numbers) >= detector.threshold:
             return count

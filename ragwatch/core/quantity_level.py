@@ -52,15 +52,9 @@ class PersonsLabel:
 
 @dataclass(frozen=True, slots=True)
 class LevelCounts:
-    """What the level of one quantity is computed from.
+    """What the level of one quantity is computed from; if `low_is_good`, it is the share of bad answers.
 
-    Attributes:
-        families: Rates of this judge on labelled families.
-        yes: Effective number of answers that the judge calls good.
-        no: The same of the others.
-        labels: Labels of these answers.
-        count: Number of labels.
-        low_is_good: Whether the level is the share of bad answers.
+    `yes` and `no` are effective numbers of answers that the judge calls good and bad.
     """
 
     families: tuple[Rates, ...]
@@ -71,7 +65,7 @@ class LevelCounts:
     low_is_good: bool
 
     def level(self, confidence: float = 0.95) -> Level:
-        """Returns the level; of a quantity that should be low, the share of bad answers."""
+        """Returns the level."""
         share = level(self.families, self.yes, self.no, self.labels, count=self.count, confidence=confidence)
         return share.complement if self.low_is_good else share
 
@@ -86,16 +80,16 @@ class LevelCounts:
         numbers = range(_STEP, MOST_LABELS + 1, _STEP)
 
         def deciding(number: int) -> int:
-            return sum(self._decides(number, share, limit, confidence) for share in shares)
+            """Of how many of the shares so many further labels take the limit out of the interval."""
+            of_shares = 0
+            for good in shares:
+                more = self._expected_labels(number, min(max(1.0 - good, _LEAST_SHARE), 1.0 - _LEAST_SHARE))
+                then = level(self.families, self.yes, self.no, more, count=0, confidence=confidence)
+                of_shares += not then.low < limit <= then.high
+            return of_shares
 
         place = bisect_left(numbers, 2, key=deciding)
         return numbers[place] if place < len(numbers) else None
-
-    def _decides(self, number: int, good: float, limit: float, confidence: float) -> bool:
-        """Whether so many further labels take the limit out of the interval, if this share of answers is good."""
-        more = self._expected_labels(number, min(max(1.0 - good, _LEAST_SHARE), 1.0 - _LEAST_SHARE))
-        then = level(self.families, self.yes, self.no, more, count=0, confidence=confidence)
-        return not then.low < limit <= then.high
 
     def _expected_labels(self, number: int, bad: float) -> LabelCounts:
         """Labels with so many further ones: their margins are fixed, the odds ratio is that of labels and families."""
@@ -117,12 +111,7 @@ class LevelCounts:
 
 @dataclass(frozen=True, slots=True)
 class KnownError:
-    """What is known about the error of a judge.
-
-    Attributes:
-        families: Its rates on labelled families, by quantity.
-        labels: What people say of answers, by id of the answer.
-    """
+    """What is known about a judge's error: its rates on labelled families by quantity, labels by id of the answer."""
 
     families: Mapping[Quantity, tuple[Rates, ...]]
     labels: Mapping[str, PersonsLabel]
@@ -131,12 +120,6 @@ class KnownError:
         """Counts answers and their labels; None without answers, or where neither families nor labels say anything.
 
         Families say nothing where more than a few answers are in a language in which the judge was not measured.
-
-        >>> error = KnownError({}, {"b": PersonsLabel({Quantity.FAITHFULNESS: 0.25}, 1.0)})
-        >>> error.counts(Quantity.FAITHFULNESS, [ScoredAnswer("a", 1.0), ScoredAnswer("b", 0.5)]).labels
-        LabelCounts(good_yes=0.0, good_no=0.25, bad_yes=0.0, bad_no=0.75)
-        >>> error.counts(Quantity.FAITHFULNESS, [ScoredAnswer("a", 1.0)]) is None
-        True
         """
         scored, low_is_good = list(answers), quantity in LOW_IS_GOOD
         known = unmeasured_share(scored) <= MOST_UNMEASURED

@@ -62,10 +62,7 @@ class AskedQuestion:
     """One question of live traffic, with what is known of its answers.
 
     Attributes:
-        text: Its most frequent wording.
         weight: Estimated number of requests: sum of 1 / sampling probability.
-        answers: Number of judged answers.
-        abstained: Number of these that decline to answer.
         several: Number of these of which no context alone supports all claims.
         spread: Mean relative spread of the retrieval scores: 0 if all are equal; None without scores.
     """
@@ -81,13 +78,7 @@ class AskedQuestion:
 def kinds_of(questions: Sequence[AskedQuestion], indexed: str | None) -> list[dict[QuestionKind, str]]:
     """Return, for each question, its kinds with the reason for each, as text for people.
 
-    Args:
-        questions: All questions of the traffic.
-        indexed: Date of the last update of the index, as YYYY-MM-DD; None if it is unknown, so that dates tell nothing.
-
-    >>> questions = [AskedQuestion("Who won in 2031?", 8.0, 2, abstained=2), AskedQuestion("?", 1.0, 1)]
-    >>> [list(map(str, kinds)) for kinds in kinds_of(questions, "2030-01-01")]
-    [['head', 'no_good_answer', 'temporal'], []]
+    `indexed` is the date of the last update of the index, as YYYY-MM-DD; without it, dates tell nothing.
     """
     reasons: list[dict[QuestionKind, str]] = [{} for _ in questions]
     total = fsum(question.weight for question in questions)
@@ -203,23 +194,13 @@ def later_date(text: str, indexed: str) -> str | None:
 
 
 def newest_date(texts: Iterable[str]) -> str | None:
-    """Return the latest date that texts name, a year or month by its last day; None if they name none.
-
-    >>> newest_date(["Opened in 1999.", "Repaired on 2030-05-01, or in April 2030."])
-    '2030-05-01'
-    """
+    """Return the latest date that texts name, a year or month by its last day; None if they name none."""
     return max((last for text in texts for _, last, _ in _dates(text)), default=None)
 
 
 @dataclass(frozen=True, slots=True)
 class VocabularyCoverage:
-    """How much of the words of the questions a test set holds.
-
-    Attributes:
-        share: Share of the words in all questions, by occurrence in the traffic; None without words.
-        words: Number of distinct words that the test set holds.
-        of: Number of distinct words.
-    """
+    """How much of the words of the questions a test set holds: `words` of them, and their share of the traffic."""
 
     share: float | None
     words: int
@@ -227,11 +208,7 @@ class VocabularyCoverage:
 
 
 def vocabulary_coverage(questions: Sequence[AskedQuestion], chosen: Iterable[str]) -> VocabularyCoverage:
-    """Return the coverage of the vocabulary of questions by the chosen ones.
-
-    >>> vocabulary_coverage([AskedQuestion("is it open", 3.0, 1), AskedQuestion("is it", 1.0, 1)], ["is it"])
-    VocabularyCoverage(share=0.7272727272727273, words=2, of=3)
-    """
+    """Return the coverage of the vocabulary of questions by the chosen ones."""
     covered = {word for text in chosen for word in words_of(text)}
     weights: dict[bytes, float] = {}
     for question in questions:

@@ -20,11 +20,9 @@ class QuestionScores(NamedTuple):
     """The scores of one row.
 
     Attributes:
-        id: Id of the row.
         question: The question, shortened; None if the row has none.
         link: Address of the row or of its trace; None if it has none.
         key: Digest of question and earlier turns, which tells whether two rows ask the same.
-        scores: Known scores by metric.
     """
 
     id: str
@@ -55,12 +53,6 @@ def pairs_of(before: Sequence[QuestionScores], after: Sequence[QuestionScores]) 
     """Returns the rows that two runs share: by id and question, else by question; none if too few are shared.
 
     Ids alone would pair other questions where they are line numbers.
-
-    >>> row = QuestionScores("1", "why?", None, "k", {})
-    >>> len(pairs_of([row] * 3, [row] * 2)), pairs_of([row] * 3, [row._replace(key="l")] * 3)
-    (2, [])
-    >>> len(pairs_of([row] * 3, [row._replace(id="2")] * 3))
-    3
     """
     for named in (True, False):
         first, second = (by_row(side, named=named) for side in (before, after))
@@ -98,12 +90,7 @@ class LostLine(TypedDict):
 
 
 def lost_questions(pairs: Pairs, metrics: Sequence[str]) -> tuple[LostQuestion, ...]:
-    """Returns the questions that lost in a metric, by their largest loss, then by the sum of their losses.
-
-    >>> row = QuestionScores("1", "why?", None, "k", {"faithfulness": 1.0})
-    >>> lost_questions([(row, row._replace(scores={"faithfulness": 0.5}))], ["faithfulness"])[0].lost
-    {'faithfulness': (1.0, 0.5)}
-    """
+    """Returns the questions that lost in a metric, by their largest loss, then by the sum of their losses."""
     rows: list[tuple[float, float, LostQuestion]] = []
     for before, after in pairs:
         lost: dict[str, tuple[float, float]] = {}

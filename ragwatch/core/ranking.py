@@ -56,8 +56,7 @@ class Ranking:
     def gains(self) -> tuple[int, ...]:
         """For each returned passage, the highest grade among the expected contexts that it is the first to match.
 
-        0 if there is none. Grades are not added up: a passage that matches two expected contexts would otherwise gain
-        more than the ideal ranking.
+        0 if there is none. Grades are not added up: a passage that matches two would gain more than the ideal ranking.
         """
         at: dict[int, int] = {}
         for grade, rank in zip(self.grades, self.ranks, strict=True):
@@ -67,11 +66,7 @@ class Ranking:
 
 
 def recall_at(ranking: Ranking, k: int) -> float | None:
-    """Recall@k: expected contexts that the first k passages match / expected contexts.
-
-    >>> recall_at(Ranking((1, 1), hits=((), (0,), (), (1,))), 3)
-    0.5
-    """
+    """Recall@k: expected contexts that the first k passages match / expected contexts."""
     _check(k)
     if not ranking.grades:
         return None
@@ -79,21 +74,13 @@ def recall_at(ranking: Ranking, k: int) -> float | None:
 
 
 def precision_at(ranking: Ranking, k: int) -> float | None:
-    """Precision@k: relevant passages among the first k / k, even if fewer than k passages were returned.
-
-    >>> round(precision_at(Ranking((1, 1), hits=((), (0,), (), (1,))), 3), 4)
-    0.3333
-    """
+    """Precision@k: relevant passages among the first k / k, even if fewer than k passages were returned."""
     _check(k)
     return sum(ranking.relevant[:k]) / k if ranking.grades else None
 
 
 def f1(precision: float | None, recall: float | None) -> float | None:
-    """Harmonic mean of precision and recall: 0 if both are 0, None if either is None.
-
-    >>> round(f1(1 / 3, 0.5), 4)
-    0.4
-    """
+    """Harmonic mean of precision and recall: 0 if both are 0, None if either is None."""
     if precision is None or recall is None:
         return None
     return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
@@ -105,11 +92,7 @@ def f1_at(ranking: Ranking, k: int) -> float | None:
 
 
 def reciprocal_rank(ranking: Ranking, k: int | None = None) -> float | None:
-    """1 / rank of the first relevant passage; 0 if there is none (among the first k, if k is set).
-
-    >>> reciprocal_rank(Ranking((1, 1), hits=((), (0,), (), (1,))))
-    0.5
-    """
+    """1 / rank of the first relevant passage; 0 if there is none (among the first k, if k is set)."""
     if k is not None:
         _check(k)
     if not ranking.grades:
@@ -127,13 +110,7 @@ def hit_at(ranking: Ranking, k: int) -> float | None:
 def average_precision(ranking: Ranking, k: int | None = None) -> float | None:
     """Average precision: sum of precision@rank over the relevant ranks / expected contexts.
 
-    An expected context that was not returned counts as precision 0. If all were returned, this is the rank-weighted
-    precision `core.scores.average_precision`.
-
-    >>> round(average_precision(Ranking((1, 1, 1), hits=((0,), (1,), (), (2,), ()))), 4)    # [1,1,0,1,0]: 11/12
-    0.9167
-    >>> round(average_precision(Ranking((1, 1, 1), hits=((), (), (0,), (1,), (2,)))), 4)    # [0,0,1,1,1]: 43/90
-    0.4778
+    An expected context that was not returned counts as precision 0; otherwise it is `core.scores.average_precision`.
     """
     if k is not None:
         _check(k)
@@ -150,11 +127,8 @@ def average_precision(ranking: Ranking, k: int | None = None) -> float | None:
 def context_precision(ranking: Ranking, k: int | None = None) -> float | None:
     """Rank-weighted precision of the returned passages, or of the first k: sum_k(precision@k * v_k) / sum_k(v_k).
 
-    v_k is 1 if the passage at rank k is relevant. Expected contexts that were not returned do not count. If passages
-    are matched by similarity of texts, this is the non-LLM context precision.
-
-    >>> round(context_precision(Ranking((1, 1, 1, 1), hits=((0,), (1,), (), (2,), ()))), 3)    # [1,1,0,1,0]: 11/12
-    0.917
+    v_k is 1 if the passage at rank k is relevant. Expected contexts that were not returned do not count. With passages
+    matched by similarity of texts, this is the non-LLM context precision.
     """
     if k is not None:
         _check(k)
@@ -165,9 +139,6 @@ def ndcg_at(ranking: Ranking, k: int) -> float | None:
     """NDCG@k: discounted cumulative gain of the first k passages / that of the ideal order.
 
     The gain is the grade, as in trec_eval and ir-measures. The discount is log2(rank + 1), with ranks from 1.
-
-    >>> round(ndcg_at(Ranking((1, 2), hits=((), (0,), (1,))), 3), 4)    # (1/log2(3) + 2/log2(4)) / (2 + 1/log2(3))
-    0.6199
     """
     _check(k)
     if not ranking.grades:
@@ -180,11 +151,7 @@ def _discounted(grades: Sequence[int]) -> float:
 
 
 def first_relevance(ranking: Ranking) -> float | None:
-    """Grade of the first passage / highest expected grade; 0 if it is not relevant. Its mean is a suite's health.
-
-    >>> first_relevance(Ranking((1, 2), hits=((0,), (1,))))
-    0.5
-    """
+    """Grade of the first passage / highest expected grade; 0 if it is not relevant. Its mean is a suite's health."""
     if not ranking.grades:
         return None
     return max(ranking.gains[:1], default=0) / max(ranking.grades)

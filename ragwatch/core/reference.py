@@ -33,46 +33,22 @@ class StatementLine(TypedDict):
 
 ReferenceScore = Callable[[Evidence], float | None]
 _DIGITS = 6
-_FUNCTIONS: dict[ReferenceQuantity, ReferenceScore] = {}
 
 
-def _score_of(quantity: ReferenceQuantity) -> Callable[[ReferenceScore], ReferenceScore]:
-    def register(function: ReferenceScore) -> ReferenceScore:
-        _FUNCTIONS[quantity] = function
-        return function
-
-    return register
-
-
-@_score_of(ReferenceQuantity.CONTEXT_RECALL)
 def context_recall(evidence: Evidence) -> float | None:
-    """Context recall: claims of the reference that a context supports / claims of the reference; 0.0 without contexts.
-
-    >>> from ragwatch.core.evidence import ContextReading, ReferenceClaim
-    >>> claims = tuple(ReferenceClaim("c", 0, 1, (cell,)) for cell in (True, True, True, False))
-    >>> context_recall(Evidence((), (ContextReading(True),), reference=claims))
-    0.75
-    """
+    """Claims of the reference that a context supports / claims of the reference; 0.0 without contexts."""
     if not evidence.reference:
         return None
     total = sum(claim.facts for claim in evidence.reference)
     return sum(claim.facts for claim in evidence.reference if any(claim.cells)) / total
 
 
-@_score_of(ReferenceQuantity.CORRECTNESS)
 def correctness(evidence: Evidence) -> float | None:
     """Correctness: F1 of the claims that answer and reference share.
 
     Precision is the share of the answer's claims that the reference makes too, recall the share of the reference's
     claims that the answer makes too: 2pr / (p + r), and 0.0 if both are 0. None if either side has no claims or is
     unread, and for an abstention.
-
-    >>> from ragwatch.core.evidence import Claim, ClaimVerdict, ReferenceClaim
-    >>> verdict = ClaimVerdict.NOT_IN_CONTEXT
-    >>> claims = tuple(Claim("c", None, None, verdict, (), in_reference=shared) for shared in (True, False))
-    >>> reference = (ReferenceClaim("c", 0, 1, (), in_answer=True),)
-    >>> round(correctness(Evidence(claims, (), reference=reference)), 4)    # p = 1/2, r = 1
-    0.6667
     """
     if evidence.abstained:
         return None
@@ -88,37 +64,29 @@ def _share(flags: Sequence[tuple[bool | None, int]]) -> float | None:
     return sum(weight for flag, weight in flags if flag) / sum(weight for _, weight in flags)
 
 
-@_score_of(ReferenceQuantity.CONTEXT_PRECISION_WITH_REFERENCE)
 def context_precision_with_reference(evidence: Evidence) -> float | None:
-    """Average precision of the contexts that support a claim of the reference; None without contexts.
-
-    >>> from ragwatch.core.evidence import ContextReading, ReferenceClaim
-    >>> columns = (ContextReading(None), ContextReading(None))
-    >>> context_precision_with_reference(Evidence((), columns, reference=(ReferenceClaim("c", 0, 1, (False, True)),)))
-    0.5
-    """
+    """Average precision of the contexts that support a claim of the reference; None without contexts."""
     if not evidence.reference:
         return None
     ranks = range(len(evidence.contexts))
     return average_precision([any(claim.cells[rank] for claim in evidence.reference) for rank in ranks])
 
 
-@_score_of(ReferenceQuantity.CONTEXT_F1)
 def context_f1(evidence: Evidence) -> float | None:
     """F1 of the contexts: 2pr / (p + r) of context precision with reference (p) and context recall (r).
 
     0.0 if both are 0; None if either is None.
-
-    >>> from ragwatch.core.evidence import ContextReading, ReferenceClaim
-    >>> claims = (ReferenceClaim("c", 0, 1, (True,)), ReferenceClaim("c", 0, 1, (False,)))
-    >>> round(context_f1(Evidence((), (ContextReading(None),), reference=claims)), 4)    # p = 1, r = 1/2
-    0.6667
     """
     return f1(context_precision_with_reference(evidence), context_recall(evidence))
 
 
 REFERENCE_SCORES: Mapping[ReferenceQuantity, ReferenceScore] = MappingProxyType(
-    {quantity: _FUNCTIONS[quantity] for quantity in ReferenceQuantity}
+    {
+        ReferenceQuantity.CONTEXT_RECALL: context_recall,
+        ReferenceQuantity.CORRECTNESS: correctness,
+        ReferenceQuantity.CONTEXT_PRECISION_WITH_REFERENCE: context_precision_with_reference,
+        ReferenceQuantity.CONTEXT_F1: context_f1,
+    }
 )
 
 

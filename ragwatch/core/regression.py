@@ -58,9 +58,7 @@ class MetricChange:
     """Change of one metric since a baseline.
 
     Attributes:
-        metric: The metric.
         difference: The difference; None if the metric is unknown now.
-        watched: Whether a fall fails the gate.
         held: False if it fell; None if the rows are too few to tell, or it is unknown now.
         needed: Number of rows that should tell; None if that is not in question.
     """
@@ -82,10 +80,7 @@ class Attribution:
     """Changes since a baseline.
 
     Attributes:
-        regression: Regression, by the rule in the docstring of the module.
         by: Metric that was used as recall; None if none is known on both sides.
-        changes: Change of every metric of the baseline that is known now or watched.
-        lost: Questions that lost in a watched metric, those that lost most first.
         paired: Number of rows that both runs share.
     """
 

@@ -67,13 +67,9 @@ def rank_passages(
     similar: Similarity | None = None,
     tau: float = TAU,
 ) -> Ranking:
-    """Matches the passages of a retriever, best first, with the relevant contexts.
+    """Matches the passages of a retriever, best first, with the relevant contexts; a repeated passage counts once.
 
-    Args:
-        passages: The passages. One that is returned twice counts once.
-        relevant: Relevant contexts.
-        similar: Similarity of two texts; required if a relevant context has no id.
-        tau: Similarity from which two texts count as the same context.
+    `similar` is the similarity of two texts, which count as the same from `tau` on.
 
     Raises:
         ValueError: `similar` is missing and a relevant context has no id.
@@ -129,11 +125,7 @@ class RankedCase:
     Attributes:
         key: Key that pairs it with the same question of another variant.
         category: Category in its metadata, or its route; empty for none.
-        route: Route; empty for none.
-        ranking: The ranking; None if it is unknown.
         unknown: Why it is unknown; None if it is not.
-        kind: Kind of the test case.
-        metadata: Metadata of its row.
         question: Its row in a comparison by question, without scores.
     """
 
@@ -155,13 +147,9 @@ def kind_of(sample: Sample) -> CaseKind:
 
 
 def rank_sample(sample: Sample, *, route: str = "", similar: Similarity | None = None, tau: float = TAU) -> RankedCase:
-    """Returns where the relevant contexts of a sample were ranked.
+    """Returns where the relevant contexts of a sample with relevance judgements were ranked.
 
-    Args:
-        sample: A sample with relevance judgements.
-        route: Its route.
-        similar: Similarity of two texts; without it, contexts that are known by their text leave the ranking unknown.
-        tau: Similarity from which two texts count as the same context.
+    Without `similar`, contexts that are known by their text alone leave the ranking unknown.
     """
     ranking, unknown = None, None
     if not sample.relevant:
@@ -212,11 +200,7 @@ class RankingMetric(str):
         return metric
 
     def of(self, ranking: Ranking) -> float | None:
-        """Returns the metric of a ranking; None if nothing is relevant.
-
-        >>> RankingMetric("mrr").of(Ranking((1, 1), hits=((), (0,), (), (1,))))
-        0.5
-        """
+        """Returns the metric of a ranking; None if nothing is relevant."""
         if self.k is None:
             return measures.reciprocal_rank(ranking)
         return _MEASURES[self.measure](ranking, self.k)

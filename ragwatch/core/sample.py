@@ -68,10 +68,7 @@ class Context(NamedTuple):
     """One passage that the retriever returned. A named tuple is cheap to create: intake creates about five per request.
 
     Attributes:
-        text: The passage as the generator saw it.
-        id: Identifier of the passage in the retriever, if it was logged.
         score: Score of the retriever, if it was logged. Direction and scale are unknown; only the order is used.
-        step: Name of the retrieval that returned it, where a request has several; None if it was not logged.
         updated_at: When its document was changed last, in seconds since the epoch; None if it was not logged.
     """
 
@@ -83,13 +80,7 @@ class Context(NamedTuple):
 
 
 class RelevantContext(NamedTuple):
-    """A context that is known to be relevant to the question: a relevance judgement.
-
-    Attributes:
-        id: Id of the passage in the retriever; None if the context is known by its text only.
-        text: Text of the passage.
-        grade: Relevance, 1 or more.
-    """
+    """A relevance judgement: a context that is relevant, known by id or else by text; its grade is 1 or more."""
 
     id: str | None = None
     text: str | None = None
@@ -172,13 +163,9 @@ class Sample(NamedTuple):
 
     Attributes:
         id: Request id of the service, or the position of the record if it has none.
-        question: The question; None if the log does not contain it.
         contexts: Passages in the order of the retriever, best first.
-        answer: The answer of the service.
         at: Time of the answer, in seconds since the epoch; None if the log does not contain it.
-        route: Name of the part of the service that answered, as logged.
         metadata: Other fields of the record (`trace_id` becomes the exemplar).
-        reference: A known good answer, if there is one.
         history: The conversation before the question, oldest turn first; empty for the first question.
         relevant: Contexts that are known to be relevant; empty if it is known that none is, None if that is unknown.
     """
@@ -236,8 +223,6 @@ class Draw:
 
     Attributes:
         key: Identity in the store: a hash of source and sample id, in hex.
-        sample: The sample, already redacted.
-        source: Name of the configured source.
         route: One of the configured routes, or `other`.
         probability: Inclusion probability, in (0, 1]; stored with the draw, because later changes of the rate must not
             change its weight.
@@ -258,3 +243,17 @@ class Draw:
     def __post_init__(self) -> None:
         if not 0.0 < self.probability <= 1.0:
             raise ValueError(f"probability must be in (0, 1], not {self.probability}")
+
+
+def value_at(metadata: Mapping[str, object], path: str) -> object:
+    """Return the value under a key, or else under a path of keys; None if there is none.
+
+    >>> [value_at(metadata, "user.id") for metadata in ({"user": {"id": 7}}, {"user.id": 8}, {"user": "x"})]
+    [7, 8, None]
+    """
+    if path in metadata:
+        return metadata[path]
+    value: object = metadata
+    for name in path.split("."):
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value

@@ -1,4 +1,10 @@
-"""Sampling of the answers to judge, by a keyed hash of the id: reading a sample again gives the same result."""
+"""Sampling of the answers to judge, by a keyed hash of the id: reading a sample again gives the same result.
+
+A judge may follow another: it reads a draw with a higher probability if the first one was unsure. Its inclusion
+probability is that of the first times this one, which depends only on the evidence of the first, so weighting by the
+inverse keeps estimates unbiased (two-phase sampling: Saerndal, Swensson and Wretman 1992, chapter 9); sampling more
+where the first is unsure is Neyman allocation.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import blake2b
-from math import ceil
+from math import ceil, fsum, sqrt
 from types import MappingProxyType
 
+from ragwatch.core.evidence import Evidence
 from ragwatch.core.sample import OTHER
 
 _SPAN = 1 << 64
@@ -19,9 +26,6 @@ def key_of(source: str, sample_id: str) -> str:
     """Return the identity of a sample in the store: a hash of source and sample id, as 32 hex digits.
 
     Hex digits are safe in URLs and file names, which ids from outside are not.
-
-    >>> key_of("app", "request-1") == key_of("app", "request-1") != key_of("other", "request-1")
-    True
     """
     digest = _source_hash(source).copy()
     digest.update(sample_id.encode("utf-8", "surrogatepass"))
@@ -37,14 +41,8 @@ def _source_hash(source: str) -> blake2b:
 class SamplingHash:
     """Decides which samples are drawn, by a hash of their keys with a secret.
 
-    Without the secret nobody can choose ids that are never drawn. With the same secret the decision for a sample never
-    changes, and draws are nested as in `is_drawn`.
-
-    Args:
-        secret: Secret of the state. Without one the key itself decides, and whoever chooses ids chooses the draws.
-
-    >>> SamplingHash().draws(32 * "0", 0.01), SamplingHash(b"secret").draws(32 * "0", 0.01)
-    (True, False)
+    Without the secret of the state nobody can choose ids that are never drawn; if there is none, the key itself
+    decides. With the same secret the decision for a sample never changes, and draws are nested as in `is_drawn`.
     """
 
     def __init__(self, secret: bytes = b"") -> None:
@@ -72,9 +70,6 @@ def is_drawn(key: str, probability: float) -> bool:
 
     The key is a hash, so its bits are uniformly distributed, and the result never changes. Draws are nested: a sample
     that is drawn with probability 0.1 is drawn with every higher probability.
-
-    >>> is_drawn("00ff" + 28 * "0", 0.01), is_drawn("ff" + 30 * "0", 0.99), is_drawn("ff" + 30 * "f", 1.0)
-    (True, False, True)
     """
     return key < _key_limit(probability)
 
@@ -84,9 +79,6 @@ def _key_limit(probability: float) -> str:
     """Return the upper limit of the keys that are drawn with this probability, as hex digits.
 
     Keys are longer than 16 digits, so a key that starts with the limit is greater than it and is not drawn.
-
-    >>> _key_limit(0.5), _key_limit(1.0), _key_limit(0.0)
-    ('8000000000000000', 'g', '0000000000000000')
     """
     first = ceil(probability * _SPAN)
     return f"{first:016x}" if first < _SPAN else "g"
@@ -97,8 +89,6 @@ class SamplingPlan:
     """Inclusion probabilities by route, and by stratum where one is configured.
 
     Attributes:
-        probability: For routes and strata without a probability of their own.
-        routes: Probability by route.
         stratum: Metadata key whose value names the stratum; None for no strata.
         strata: Probability by stratum; takes precedence over the route.
         known_routes: Allowed values of the label `route`.
@@ -111,40 +101,26 @@ class SamplingPlan:
     known_routes: frozenset[str] = frozenset()
 
     def label(self, route: str) -> str:
-        """Return the route as a label value: the route if it is configured, else `other`.
-
-        >>> SamplingPlan(known_routes=frozenset({"search"})).label("s3cr3t-user-42")
-        'other'
-        """
+        """Return the route as a label value: the route if it is configured, else `other`."""
         return route if route in self.known_routes else OTHER
 
     def probability_of(self, route: str, stratum: object = None) -> float:
-        """Return the inclusion probability of a sample with this route label and stratum value.
-
-        >>> plan = SamplingPlan(0.1, {"support": 1.0}, "tier", {"gold": 0.5})
-        >>> plan.probability_of("search"), plan.probability_of("support"), plan.probability_of("support", "gold")
-        (0.1, 1.0, 0.5)
-        """
+        """Return the inclusion probability of a sample with this route label and stratum value."""
         if self.strata and isinstance(stratum, str) and stratum in self.strata:
             return self.strata[stratum]
         return self.routes.get(route, self.probability)
 
     @property
     def highest(self) -> float:
-        """The highest inclusion probability of any sample.
-
-        >>> SamplingPlan(0.1, {"support": 0.5}, "tier", {"gold": 0.2}).highest
-        0.5
-        """
+        """The highest inclusion probability of any sample."""
         return max(self.probability, *self.routes.values(), *self.strata.values(), 0.0)
 
 
 def shedding_factor(pending: int, shed_above: int | None) -> float:
     """Return the load shedding factor on inclusion probabilities, given the number of pending draws.
 
-    It is 1 up to `shed_above` draws, and halved for each further `shed_above`.
-    No draw is dropped. Fewer samples are drawn, and the lower probability is stored with each draw, so estimates stay
-    unbiased and only their intervals widen.
+    It is 1 up to `shed_above` draws, and halved for each further `shed_above`. No draw is dropped: fewer are drawn, and
+    the lower probability is stored with each, so that estimates stay unbiased and only their intervals widen.
 
     >>> [shedding_factor(pending, 100) for pending in (0, 100, 101, 200, 201, 500)]
     [1.0, 1.0, 0.5, 0.5, 0.25, 0.0625]
@@ -154,3 +130,39 @@ def shedding_factor(pending: int, shed_above: int | None) -> float:
     if shed_above is None or pending <= shed_above:
         return 1.0
     return 0.5 ** min(_MAX_HALVINGS, -(-pending // shed_above) - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class FollowRule:
+    """Sampling probabilities of a judge that follows another judge.
+
+    Attributes:
+        sure: Probability if the first judge is certain.
+        unsure: Probability if the first judge has the maximum uncertainty, or failed.
+    """
+
+    sure: float
+    unsure: float
+
+
+def uncertainty(evidence: Evidence) -> float | None:
+    """Returns a judge's uncertainty about its claims, 0 to 1: 2 sqrt(mean of s(1 - s)) over their supports s.
+
+    None if the judge gives no probabilities, or there is no claim.
+
+    >>> from ragwatch.core.evidence import Claim, ClaimVerdict
+    >>> claims = tuple(Claim("c", None, None, ClaimVerdict.NOT_IN_CONTEXT, (), support=share) for share in (0.5, 1.0))
+    >>> round(uncertainty(Evidence(claims, ())), 3)
+    0.707
+    """
+    supports = [claim.support for claim in evidence.counted if claim.support is not None]
+    if not supports:
+        return None
+    return 2.0 * sqrt(fsum(support * (1.0 - support) for support in supports) / len(supports))
+
+
+def follow_probability(rule: FollowRule, evidence: Evidence | None) -> float:
+    """Returns the probability that the second judge reads a draw; `evidence` is None if the first judge failed."""
+    if evidence is None:
+        return rule.unsure
+    return rule.sure + (rule.unsure - rule.sure) * (uncertainty(evidence) or 0.0)

@@ -33,13 +33,6 @@ def faithfulness(evidence: Evidence) -> float | None:
 
     Contradicted claims and claims that are not in the context both count as unsupported. Claims that only repeat what
     the user stated earlier in the conversation count as neither.
-
-    >>> from ragwatch.core.evidence import Claim, ContextReading
-    >>> cell = ContextReading(relevant=True)
-    >>> rows = tuple(Claim("c", None, None, ClaimVerdict(v), (v == "supported",))
-    ...              for v in ("supported", "supported", "supported", "contradicted"))
-    >>> faithfulness(Evidence(rows, (cell,)))
-    0.75
     """
     return _share_of_claims(evidence, ClaimVerdict.SUPPORTED)
 
@@ -57,13 +50,7 @@ def _share_of_claims(evidence: Evidence, verdict: ClaimVerdict) -> float | None:
 
 
 def average_precision(relevant: Sequence[bool]) -> float | None:
-    """Return rank-weighted precision, sum_k(precision@k * v_k) / sum_k(v_k); 0.0 if none is relevant, None if empty.
-
-    >>> round(average_precision([True, True, False, True, False]), 4)   # (1 + 1 + 3/4) / 3 = 11/12
-    0.9167
-    >>> round(average_precision([False, False, True, True, True]), 4)   # (1/3 + 2/4 + 3/5) / 3 = 43/90
-    0.4778
-    """
+    """Return rank-weighted precision, sum_k(precision@k * v_k) / sum_k(v_k); 0.0 if none is relevant, None if empty."""
     if not relevant:
         return None
     hits, total = 0, 0.0
@@ -84,13 +71,7 @@ def context_precision(evidence: Evidence) -> float | None:
 
 @_score_of(Quantity.CONTEXT_SENTENCE_PRECISION)
 def context_sentence_precision(evidence: Evidence) -> float | None:
-    """Return relevant context sentences / context sentences; None if there are none, or the judge does not count them.
-
-    >>> from ragwatch.core.evidence import ContextReading
-    >>> columns = (ContextReading(True, None, 4, 2), ContextReading(False, None, 1, 0))
-    >>> context_sentence_precision(Evidence((), columns))
-    0.4
-    """
+    """Return relevant context sentences / context sentences; None if there are none, or they are not counted."""
     total = relevant = 0
     for reading in evidence.contexts:
         if reading.sentences is None or reading.relevant_sentences is None:
@@ -107,22 +88,13 @@ _ADDRESS_SCORE: Mapping[Address, float] = MappingProxyType(
 
 @_score_of(Quantity.ANSWER_RELEVANCY)
 def answer_relevancy(evidence: Evidence) -> float | None:
-    """Return 1 (fully), 0.5 (partially) or 0 (not at all); None for an abstention, or if not read.
-
-    >>> answer_relevancy(Evidence((), (), Address.PARTIALLY))
-    0.5
-    """
+    """Return 1 (fully), 0.5 (partially) or 0 (not at all); None for an abstention, or if not read."""
     return None if evidence.address is None else _ADDRESS_SCORE.get(evidence.address)
 
 
 @_score_of(Quantity.NEED_RECALL)
 def need_recall(evidence: Evidence) -> float | None:
-    """Return sub-questions answerable from the contexts / sub-questions; None if there are none, or not read.
-
-    >>> from ragwatch.core.evidence import Need
-    >>> need_recall(Evidence((), (), needs=(Need("when?", True), Need("why?", False))))
-    0.5
-    """
+    """Return sub-questions answerable from the contexts / sub-questions; None if there are none, or not read."""
     if not evidence.needs:
         return None
     return sum(need.answerable for need in evidence.needs) / len(evidence.needs)
@@ -163,13 +135,7 @@ def context_use(evidence: Evidence) -> float | None:
 def citation_precision(evidence: Evidence) -> float | None:
     """Return citations that are right / citations; None if nothing is cited, or if the answer abstains.
 
-    A citation is a context that a sentence cites; see `core.citations` for when it is right. The number of a context
-    that the sample does not have supports nothing.
-
-    >>> from ragwatch.core.evidence import Citation
-    >>> citations = tuple(Citation(context, 1, 4, (0,), supports=not context) for context in (0, 1, 6))
-    >>> round(citation_precision(Evidence((), (), citations=citations)), 3)
-    0.333
+    See `core.citations` for when one is right. The number of a context that the sample lacks supports nothing.
     """
     if not evidence.citations or evidence.abstained:
         return None
@@ -180,11 +146,7 @@ SCORES: Mapping[Quantity, Score] = MappingProxyType({quantity: _FUNCTIONS[quanti
 
 
 def criterion_score(reading: CriterionReading) -> float | None:
-    """Return 1.0 for yes, 0.0 for no; None if the criterion does not apply, or is not read.
-
-    >>> [criterion_score(CriterionReading("polite", answer)) for answer in (*CriterionAnswer, None)]
-    [1.0, 0.0, None, None]
-    """
+    """Return 1.0 for yes, 0.0 for no; None if the criterion does not apply, or is not read."""
     return {CriterionAnswer.YES: 1.0, CriterionAnswer.NO: 0.0}.get(reading.answer or CriterionAnswer.DOES_NOT_APPLY)
 
 
@@ -209,21 +171,15 @@ _LACKS: Mapping[Need, Callable[[Evidence], UnknownReason | None]] = MappingProxy
 
 
 def why_unknown(evidence: Evidence, quantity: Quantity) -> UnknownReason | None:
-    """Return why `quantity` is None for this evidence; None if it has a value.
-
-    >>> why_unknown(Evidence((), (), Address.ABSTAINED), Quantity.ANSWER_RELEVANCY)
-    <UnknownReason.ABSTAINED: 'abstained'>
-    """
+    """Return why `quantity` is None for this evidence; None if it has a value."""
     if quantity.is_criterion:
-        return _why_criterion_unknown(evidence, quantity)
+        answer = next(
+            (one.answer for one in evidence.criteria if one.name == quantity and one.answer is not None), None
+        )
+        if answer is None:
+            return UnknownReason.NOT_READ
+        return UnknownReason.DOES_NOT_APPLY if answer is CriterionAnswer.DOES_NOT_APPLY else None
     if SCORES[quantity](evidence) is not None:
         return None
     lacks = (lack(evidence) for need, lack in _LACKS.items() if need in quantity.row.needs)
     return next((reason for reason in lacks if reason is not None), UnknownReason.NOT_READ)
-
-
-def _why_criterion_unknown(evidence: Evidence, quantity: Quantity) -> UnknownReason | None:
-    for reading in evidence.criteria:
-        if reading.name == quantity and reading.answer is not None:
-            return UnknownReason.DOES_NOT_APPLY if reading.answer is CriterionAnswer.DOES_NOT_APPLY else None
-    return UnknownReason.NOT_READ

@@ -32,13 +32,9 @@ def words_of(text: str) -> list[str]:
     if not plain.isascii():
         decomposed = unicodedata.normalize("NFKD", plain)
         plain = "".join(one for one in decomposed if not unicodedata.combining(one))
-    words = filter(_is_word, _WORD.findall(plain.casefold()))
+    matches = _WORD.findall(plain.casefold())  # the scripts without spaces have symbols, and vowel signs (M), too
+    words = (match for match in matches if match.isalnum() or unicodedata.category(match[0]).startswith("M"))
     return [word[:MAX_WORD_CHARS] for word in islice(words, MAX_WORDS)]
-
-
-def _is_word(match: str) -> bool:
-    """Whether a match is a word: letters and digits, or a vowel sign; the scripts without spaces have symbols, too."""
-    return match.isalnum() or unicodedata.category(match[0]).startswith("M")
 
 
 def phrases_of(search: str) -> tuple[tuple[str, ...], ...]:

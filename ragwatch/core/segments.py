@@ -12,8 +12,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import NamedTuple
 
-from ragwatch.core.metadata import value_at
-from ragwatch.core.sample import OTHER
+from ragwatch.core.sample import OTHER, value_at
 
 STEP = "step"
 """Key of the segment of retrieval steps: which one returned what was used. Its values come from records."""
@@ -45,12 +44,7 @@ def step_of(span: float) -> float:
 
 
 class Segment(NamedTuple):
-    """A metadata key, and a value of it.
-
-    Attributes:
-        key: Name of the segment: a key of the metadata.
-        value: One of the configured values, or `other`; None if the metadata do not have the key.
-    """
+    """A metadata key, and a configured value of it or `other`; None if the metadata do not have the key."""
 
     key: str
     value: str | None
@@ -58,32 +52,17 @@ class Segment(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Segments:
-    """The configured segments.
-
-    Attributes:
-        values: Allowed values by metadata key; a key may be a path such as `user.tier`.
-    """
+    """The configured values by metadata key; a key may be a path such as `user.tier`."""
 
     values: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
 
     def of(self, metadata: Mapping[str, object]) -> tuple[Segment, ...]:
-        """Return the segment of each key that a sample with these metadata belongs to.
-
-        >>> segments = Segments({"release": ("v1", "v2"), "tier": ("free",), "beta": ("true",)})
-        >>> [segment.value for segment in segments.of({"release": "v2", "tier": "trial", "beta": True})]
-        ['v2', 'other', 'true']
-        >>> segments.of({"release": ["v1"]})[0]
-        Segment(key='release', value=None)
-        """
+        """Return the segment of each key that a sample with these metadata belongs to."""
         return tuple(Segment(key, _value(metadata, key, allowed)) for key, allowed in self.values.items())
 
     @property
     def pairs(self) -> frozenset[tuple[str, str]]:
-        """Every key with each of its values, `other` included.
-
-        >>> sorted(Segments({"tier": ("free",)}).pairs)
-        [('tier', 'free'), ('tier', 'other')]
-        """
+        """Every key with each of its values, `other` included."""
         return frozenset(self._pairs())
 
     def _pairs(self) -> Iterator[tuple[str, str]]:

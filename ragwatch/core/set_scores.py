@@ -22,14 +22,7 @@ JUDGED_RETRIEVAL: frozenset[Metric] = frozenset(
 
 
 def metric_of(name: str, *, criteria: bool = False) -> Metric:
-    """Returns the metric of this name.
-
-    Args:
-        name: Its name.
-        criteria: Whether it may be the name of a criterion.
-
-    >>> metric_of("context_recall")
-    <ReferenceQuantity.CONTEXT_RECALL: 'context_recall'>
+    """Returns the metric of this name; with `criteria`, it may be that of a criterion.
 
     Raises:
         ValueError: There is no such metric.
@@ -47,14 +40,7 @@ def score_of(verdict: Judged, metric: JudgedMetric) -> float | None:
 
 
 class SetScores:
-    """Scores of judged samples and of ranked test cases by metric.
-
-    Args:
-        judged: Judged samples.
-        cases: Test cases with relevance judgements.
-        rejected: Number of rows that are not samples.
-        unjudged: Number of samples that no judge could read.
-    """
+    """Scores of judged samples and of ranked test cases; rejected rows and unjudged samples count as unread."""
 
     def __init__(
         self, judged: Sequence[Judged], cases: Sequence[RankedCase], *, rejected: int = 0, unjudged: int = 0

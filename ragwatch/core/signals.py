@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from functools import reduce
 from operator import add, eq, itemgetter
 
-from ragwatch.core.abstention import MAX_ABSTENTION_CHARS, abstains
-from ragwatch.core.citation_markers import count_citations
+from ragwatch.core.citations import count_citations
+from ragwatch.core.phrases import MAX_ABSTENTION_CHARS, is_abstention
 from ragwatch.core.relevance import rank_sample, ranking_metrics
 from ragwatch.core.repeated import RepeatedAnswers
 from ragwatch.core.sample import Context, Sample
@@ -69,7 +69,7 @@ class SignalCounter:
                 self._add_age(signals, sample)
         if not answer or answer.isspace():
             signals.empty += 1
-        elif len(answer) <= MAX_ABSTENTION_CHARS and abstains(answer):
+        elif len(answer) <= MAX_ABSTENTION_CHARS and is_abstention(answer):
             signals.abstained += 1
         else:
             self._add_answered(route, signals, sample)

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ragwatch.core.estimate import Estimate
+from ragwatch.core.estimators.corrected import AnnotatorShares
 from ragwatch.core.estimators.level import CALIBRATED_LABELS
 from ragwatch.core.feedback import UserScores
-from ragwatch.core.labels.annotators import AnnotatorShares
 from ragwatch.core.tally import Tallies
 from ragwatch.model.enumerations import Labelled
 from ragwatch.model.quantities import Quantity
@@ -23,7 +23,6 @@ class EstimateRow:
     """An estimate with its labels.
 
     Attributes:
-        estimate: The estimate.
         corrected: Whether it is a level: in people's terms, with an interval that contains the error of the judge.
         best: Share of the answers that the judge gives the best score; None in a level.
         unmeasured: Share of the answers in languages in which the judge's accuracy is not known.
@@ -59,12 +58,7 @@ class EstimateRow:
 
 @dataclass(frozen=True, slots=True)
 class SegmentRow:
-    """An estimate of the answers of one segment, with its labels.
-
-    Attributes:
-        segment: The metadata key.
-        value: A configured value of it, or `other`.
-    """
+    """An estimate of the answers of one segment: a metadata key and a configured value of it, or `other`."""
 
     quantity: Quantity
     segment: str
@@ -77,14 +71,7 @@ class SegmentRow:
 
 @dataclass(frozen=True, slots=True)
 class Exemplar:
-    """A sample in a histogram bucket, to which a dashboard can link.
-
-    Attributes:
-        key: Identity of the sample in the store.
-        trace_id: Trace id of the answer, if it was logged.
-        value: The score.
-        at: Time of the answer, in seconds since the epoch.
-    """
+    """A sample in a histogram bucket, to which a dashboard can link; the trace id is that of the answer, if logged."""
 
     key: str
     trace_id: str | None
@@ -192,12 +179,9 @@ class Snapshot:
     """All figures at one instant.
 
     Attributes:
-        at: The instant, in seconds since the epoch.
         estimates: Estimates by quantity, route, judge and window; one without scores has no row.
         corrected: Estimates that are corrected by labels, in addition to `estimates`.
-        segments: Estimates by segment.
         coverage: Share of the drawn weight that was judged, by (route, judge, window).
-        stages: Judged answers by (route, judge, window, stage at fault).
         last_sample: Time of the newest scored answer, never later than `at`, by (quantity, route, judge).
         segment_last: The same by (quantity, segment, value, route, judge).
         exemplars: Newest answer in each bucket, by (quantity, route, judge, bucket label).
@@ -206,10 +190,7 @@ class Snapshot:
         probabilities: Current inclusion probability, by route.
         shares: Current probability that a judge reads a draw, by judge.
         budgets: Remaining share of the budget, by judge that has one.
-        lags: Lag by source.
         judges: Kind and version by judge name.
-        user_scores: Figures of the feedback of users.
-        gauges: All other current values.
         problems: What prevents ragwatch from being ready, one sentence each.
         exported: The part of `tallies` that this worker has counted and exports, if several share a store; None for
             all of them.

@@ -2,9 +2,8 @@
 
 A question is suggested if people or, without labels, the judge found an answer fully supported and relevant, and the
 judge recorded which contexts support it. Nothing is expected if the service declines to answer it, or if it is about a
-time after the last update of the index. Follow-up questions are left out, because a canary is asked without a
-conversation before it. A canary detects when the retriever no longer returns the contexts that it expects. It cannot
-detect contexts that the retriever never returned: a person must review each canary and add what is missing.
+time after the last update of the index. Follow-up questions are left out: a canary is asked without a conversation.
+Contexts that the retriever never returned are in no canary; a person must review each one and add them.
 """
 
 from __future__ import annotations
@@ -15,12 +14,11 @@ from dataclasses import dataclass, replace
 from math import fsum
 from types import MappingProxyType
 
-from ragwatch.core.abstention import abstains
-from ragwatch.core.canary.definition import Canary, Category, Expected, name_of
-from ragwatch.core.canary.suite_text import REDACTED, canary_lines, comment_line
+from ragwatch.core.canary.definition import REDACTED, Canary, Category, Expected, canary_lines, comment_line, name_of
 from ragwatch.core.compare import key_of
 from ragwatch.core.evidence import Address
 from ragwatch.core.labels.label import Label
+from ragwatch.core.phrases import is_abstention
 from ragwatch.core.question_kinds import (
     AskedQuestion,
     QuestionKind,
@@ -57,9 +55,6 @@ class CanarySuggestion:
     """A suggested canary.
 
     Attributes:
-        canary: The canary.
-        weight: Estimated number of requests with this question: sum of 1 / sampling probability.
-        answers: Number of judged answers.
         faithfulness: Mean faithfulness of the answers that were found right; None if there is none.
         kind: The kind that it was chosen for.
         why: Reasons, one for each kind that it has.
@@ -82,8 +77,6 @@ class Proposal:
     Attributes:
         suggestions: By kind, the most frequent question of each first.
         coverage: Coverage of the vocabulary of all questions by these and by the known canaries.
-        questions: Number of distinct questions of the traffic.
-        head: Number of these that make 80 % of the traffic.
         unanswered: Odd, ambiguous or multi-hop questions without an answer that was found right: label their answers.
     """
 
@@ -118,12 +111,8 @@ def propose(
 ) -> Proposal:
     """Suggests canaries from stored verdicts: half of them head questions, the others of every other kind in turn.
 
-    Args:
-        verdicts: Stored verdicts, each with its sample in canonical form (None if it is no longer stored).
-        known: Questions that already have a canary.
-        limit: Maximum number of suggestions.
-        labels: Labels by people, by the key of the sample; where there is one, it counts and not the judge.
-        indexed: Date of the last update of the index, as YYYY-MM-DD; None to take the newest date in the contexts.
+    A sample is None if it is no longer stored. Labels of people, by key of the sample, count and not the judge; `known`
+    questions have a canary already; without `indexed` (YYYY-MM-DD) the newest date in the contexts is taken.
     """
     by_question: defaultdict[str, list[_Answer]] = defaultdict(list)
     newest: str | None = None
@@ -204,14 +193,17 @@ def _answer(verdict: VerdictRecord, sample: SampleRecord, labels: Sequence[Label
     )
     scores = [score for context in contexts if isinstance(score := context.get("score"), int | float)]
     right_by = _right_by(verdict, labels) if used else None
+    supported = [set(claim.contexts) for claim in verdict.claims if claim.contexts]
+    joint = any(claim.joint for claim in verdict.claims)
+    needs_several = joint or (bool(supported) and not set.intersection(*supported))  # no context supports all claims
     return _Answer(
         question=" ".join(question.split()),
         used=tuple(used),
         weight=1.0 / (verdict.probability or 1.0),
         faithfulness=verdict.scores[Quantity.FAITHFULNESS] or 0.0,
         right_by=right_by,
-        abstained=verdict.address == Address.ABSTAINED or abstains(sample.get("answer") or ""),
-        several=right_by is not None and _needs_several(verdict),
+        abstained=verdict.address == Address.ABSTAINED or is_abstention(sample.get("answer") or ""),
+        several=right_by is not None and needs_several,
         spread=relative_spread(scores),
     )
 
@@ -227,13 +219,6 @@ def _right_by(verdict: VerdictRecord, labels: Sequence[Label]) -> str | None:
         if score is None or score < least:
             return None
     return _PEOPLE if by_people else _JUDGE
-
-
-def _needs_several(verdict: VerdictRecord) -> bool:
-    """Whether no context alone supports all supported claims of an answer."""
-    supported = [set(claim.contexts) for claim in verdict.claims if claim.contexts]
-    joint = any(claim.joint for claim in verdict.claims)
-    return joint or (bool(supported) and not set.intersection(*supported))
 
 
 def _asked(answers: Sequence[_Answer]) -> AskedQuestion:

@@ -2,15 +2,20 @@
 
 A tally is addressed by its name and label values. A histogram is a set of tallies: one per bucket (not cumulative; the
 exporter accumulates) and one for the sum.
+
+Invariants, checked after every digest to detect faults of the monitor itself: seen >= drawn, and for each judge:
+assigned = judged + unjudged + pending, exactly.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
+from operator import attrgetter
 from types import MappingProxyType
 
 from ragwatch.core.estimate import Addends
@@ -127,32 +132,20 @@ BUCKETS: Mapping[Tally, tuple[float, ...]] = MappingProxyType(
 
 
 def lines_read(tallies: Mapping[TallyKey, float], source: str) -> float:
-    """Return the number of lines read from a source: records, rejected ones, and lines that are no records.
-
-    >>> lines_read({(Tally.SEEN, ("app",)): 3, (Tally.SKIPPED, ("app", "where")): 2}, "app")
-    5
-    """
+    """Return the number of lines read from a source: records, rejected ones, and lines that are no records."""
     skipped = (tallies.get((Tally.SKIPPED, (source, reason)), 0) for reason in SkipReason)
     return tallies.get((Tally.SEEN, (source,)), 0) + sum(skipped)
 
 
 def bucket_label(histogram: Tally, value: float) -> str:
-    """Return the label of the bucket of `value`: its upper bound, or `+Inf`.
-
-    >>> bucket_label(Tally.SCORE, 0.1), bucket_label(Tally.SCORE, 0.75), bucket_label(Tally.CONTEXTS, 1000)
-    ('0.1', '0.8', '+Inf')
-    """
+    """Return the label of the bucket of `value`: its upper bound, or `+Inf`."""
     bounds = BUCKETS[histogram]
     index = bisect_left(bounds, value)
     return bound_label(bounds[index]) if index < len(bounds) else INF
 
 
 def bound_label(bound: float) -> str:
-    """Return a bucket bound in the text exposition format.
-
-    >>> bound_label(5), bound_label(0.1)
-    ('5.0', '0.1')
-    """
+    """Return a bucket bound in the text exposition format."""
     return repr(float(bound))
 
 
@@ -221,27 +214,94 @@ def _count_segments(tallies: Tallies, verdict: Verdict, route: str, judge: str) 
             tallies[outcome, (key, value, route, judge)] += 1
 
 
+_OF_ROUTE = (Tally.N, Tally.W, Tally.WX, Tally.W2, Tally.W2X, Tally.W2X2)
+_OF_SEGMENT = (Tally.SEGMENT_W, Tally.SEGMENT_WX, Tally.SEGMENT_W2, Tally.SEGMENT_W2X, Tally.SEGMENT_W2X2)
+_SUMS = attrgetter(*_OF_ROUTE)  # named as the fields of `Addends`
+
+
 def segment_tallies(addends: Addends) -> tuple[tuple[Tally, float], ...]:
     """Return the addends as tallies of a segment, in a fixed order."""
-    return (
-        (Tally.SEGMENT_W, addends.w),
-        (Tally.SEGMENT_WX, addends.wx),
-        (Tally.SEGMENT_W2, addends.w2),
-        (Tally.SEGMENT_W2X, addends.w2x),
-        (Tally.SEGMENT_W2X2, addends.w2x2),
-    )
+    return tuple(zip(_OF_SEGMENT, _SUMS(addends)[1:], strict=True))
 
 
 def addend_tallies(addends: Addends) -> tuple[tuple[Tally, float], ...]:
     """Return the addends as tallies, in a fixed order."""
-    return (
-        (Tally.N, addends.n),
-        (Tally.W, addends.w),
-        (Tally.WX, addends.wx),
-        (Tally.W2, addends.w2),
-        (Tally.W2X, addends.w2x),
-        (Tally.W2X2, addends.w2x2),
-    )
+    return tuple(zip(_OF_ROUTE, _SUMS(addends), strict=True))
 
 
 assert all(low < high for bounds in BUCKETS.values() for low, high in pairwise(bounds))  # noqa: S101 - checks a constant
+
+
+SPELL_SECONDS = 3600.0
+"""A spell ends so long after its last rejection."""
+_MAX_CHARS = 120  # of a label value
+
+
+@dataclass(slots=True)
+class _Spell:
+    field: str
+    place: str
+    last: float
+
+
+class Rejections:
+    """The first rejected record of each spell, by source and reason."""
+
+    def __init__(self) -> None:
+        self._spells: dict[tuple[str, str], _Spell] = {}
+
+    def add(self, source: str, reason: str, field: str, place: str, now: float) -> None:
+        """Count a rejected record of a source.
+
+        `field` is the path of what is invalid (empty for all of it), `place` its file and line, `now` seconds of any
+        clock that does not go back.
+        """
+        spell = self._spells.get((source, reason))
+        if spell is None or now - spell.last >= SPELL_SECONDS:
+            self._spells[source, reason] = _Spell(_short(field), _short(place), now)
+        else:
+            spell.last = now
+
+    def first(self, now: float) -> Iterator[tuple[str, str, str, str]]:
+        """Source, reason, field and place of the first record of each spell that lasts."""
+        for key, spell in tuple(self._spells.items()):
+            if now - spell.last < SPELL_SECONDS:
+                yield *key, spell.field, spell.place
+
+
+def _short(text: str) -> str:
+    printable = "".join(char if char.isprintable() else "?" for char in text)
+    return printable if len(printable) <= _MAX_CHARS else f"...{printable[-_MAX_CHARS:]}"
+
+
+class Invariant(StrEnum):
+    """Invariant of the counters. The values are label values of a series."""
+
+    DRAWN_WERE_SEEN = "drawn_were_seen"
+    ASSIGNED_ARE_SETTLED_OR_PENDING = "assigned_are_settled_or_pending"
+
+
+def violations(tallies: Tallies, pending: Mapping[str, int]) -> dict[Invariant, str]:
+    """Returns the violated invariants, with the figures.
+
+    `pending`: unsettled draws by judge, read when the counters were.
+    """
+    violated: dict[Invariant, str] = {}
+    seen, drawn = _total(tallies, Tally.SEEN), _total(tallies, Tally.DRAWN)
+    if drawn > seen:
+        violated[Invariant.DRAWN_WERE_SEEN] = f"{drawn} drawn of {seen} seen"
+    for judge in sorted({labels[0] for tally, labels in tallies if tally is Tally.ASSIGNED} | set(pending)):
+        assigned = int(tallies[Tally.ASSIGNED, (judge,)])
+        judged, unjudged = (_total(tallies, tally, judge) for tally in (Tally.JUDGED, Tally.UNJUDGED))
+        waiting = pending.get(judge, 0)
+        if assigned != judged + unjudged + waiting:
+            figures = f"{assigned} assigned, {judged} judged + {unjudged} unjudged + {waiting} pending"
+            violated[Invariant.ASSIGNED_ARE_SETTLED_OR_PENDING] = f"judge {judge}: {figures}"
+    return violated
+
+
+def _total(tallies: Tallies, tally: Tally, judge: str | None = None) -> int:
+    """Sum of a tally over all label values, or over those of one judge (the second label)."""
+    return int(
+        sum(count for (name, labels), count in tallies.items() if name is tally and judge in (None, *labels[1:2]))
+    )

@@ -14,6 +14,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
 
+from ragwatch.core.compare import Difference, Interval, change
 from ragwatch.core.estimate import Addends, Estimate
 from ragwatch.core.estimators import hajek
 from ragwatch.core.verdict import Judged, Verdict
@@ -39,10 +40,8 @@ class TrendKey(NamedTuple):
     """Identity of a series.
 
     Attributes:
-        kind: What it is about.
         place: Route, or canary suite.
         name: Quantity, canary metric or traffic signal.
-        judge: The judge; empty for none.
         version: Version of the judge; empty for none. Scores of two versions are not comparable.
     """
 
@@ -62,13 +61,7 @@ class BucketKey(NamedTuple):
 
 
 class Range(NamedTuple):
-    """A range of time that a chart can show.
-
-    Attributes:
-        seconds: Its length.
-        step: Seconds of one point.
-        span: Length of the stored buckets that the points are merged from.
-    """
+    """A range of time of a chart: its length, that of a point, and that of the stored buckets, in seconds."""
 
     seconds: int
     step: int
@@ -89,20 +82,12 @@ RANGES: Mapping[str, Range] = MappingProxyType(
 
 
 def start_of(at: float, span: int) -> int:
-    """Return when the bucket of an instant begins.
-
-    >>> start_of(7300.0, 3600), start_of(-1.0, 300)
-    (7200, -300)
-    """
+    """Return when the bucket of an instant begins."""
     return math.floor(at / span) * span
 
 
 def steps_of(shown: Range, now: float) -> range:
-    """Return the starts of the points of a range; the last one contains the present.
-
-    >>> [start // HOUR for start in steps_of(Range(4 * HOUR, 2 * HOUR, HOUR), 9.5 * HOUR)]
-    [6, 8]
-    """
+    """Return the starts of the points of a range; the last one contains the present."""
     last = start_of(now, shown.step)
     return range(last - shown.seconds + shown.step, last + 1, shown.step)
 
@@ -131,11 +116,7 @@ def add_to(sums: dict[BucketKey, Addends], series: TrendKey, at: float, addends:
 
 
 def merged(buckets: Iterable[tuple[int, Addends]], step: int) -> dict[int, Addends]:
-    """Merge buckets, given by their start, into those of `step` seconds. Starts without a score are absent.
-
-    >>> sorted((start, sums.n) for start, sums in merged([(0, Addends.one(1.0, 1.0)), (300, Addends())], 600).items())
-    [(0, 1)]
-    """
+    """Merge buckets, given by their start, into those of `step` seconds. Starts without a score are absent."""
     parts: dict[int, list[Addends]] = {}
     for start, addends in buckets:
         if addends.n:
@@ -151,23 +132,14 @@ def estimate_of(addends: Addends, confidence: float) -> Estimate | None:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A point of a chart.
-
-    Attributes:
-        start: When it begins, in seconds since the epoch.
-        estimate: The estimate over it; None for a gap.
-    """
+    """A point of a chart that begins at `start`; None for a gap."""
 
     start: int
     estimate: Estimate | None
 
 
 def mean_of(addends: Addends) -> Estimate:
-    """Return the mean without an interval, which is cheap: figures of canaries are not a sample of anything.
-
-    >>> mean_of(Addends.of([(1.0, 1.0), (0.5, 1.0)])).value
-    0.75
-    """
+    """Return the mean without an interval, which is cheap: figures of canaries are not a sample of anything."""
     mean = addends.wx / addends.w
     return Estimate(
         value=mean,
@@ -183,12 +155,7 @@ def mean_of(addends: Addends) -> Estimate:
 
 
 def points(sums: Mapping[int, Addends], starts: Iterable[int], confidence: float | None) -> list[Point]:
-    """Return a point for every start, in order; without intervals if `confidence` is None.
-
-    >>> gap, full = points({6: Addends.one(1.0, 1.0)}, (0, 6), 0.95)
-    >>> gap.estimate is None, full.estimate.value
-    (True, 1.0)
-    """
+    """Return a point for every start, in order; without intervals if `confidence` is None."""
 
     def estimated(addends: Addends) -> Estimate | None:
         return mean_of(addends) if confidence is None else estimate_of(addends, confidence)
@@ -197,11 +164,7 @@ def points(sums: Mapping[int, Addends], starts: Iterable[int], confidence: float
 
 
 def stretches(filled: Sequence[bool]) -> Iterator[range]:
-    """Yield the index ranges without a gap: a line is interrupted where there is no data.
-
-    >>> [list(stretch) for stretch in stretches([True, True, False, True])]
-    [[0, 1], [3]]
-    """
+    """Yield the index ranges without a gap: a line is interrupted where there is no data."""
     begin: int | None = None
     for index, is_filled in enumerate([*filled, False]):
         if is_filled and begin is None:
@@ -212,11 +175,7 @@ def stretches(filled: Sequence[bool]) -> Iterator[range]:
 
 
 def log_height(value: float, low: float, high: float) -> float:
-    """Return the height of a value between two limits on a log scale, in [0, 1]; 0 and less are at the bottom.
-
-    >>> log_height(10.0, 1.0, 100.0), log_height(0.0, 1.0, 100.0), log_height(1e9, 1.0, 100.0)
-    (0.5, 0.0, 1.0)
-    """
+    """Return the height of a value between two limits on a log scale, in [0, 1]; 0 and less are at the bottom."""
     if value <= low:
         return 0.0
     return min(1.0, math.log(value / low) / math.log(high / low))
@@ -234,11 +193,8 @@ class EvidenceLevel(StrEnum):
 def evidence_level(evidence: float, threshold: float) -> EvidenceLevel:
     """Return the level of evidence: none up to 1, weak up to the square root of the threshold, strong up to it.
 
-    Up to 1, betting against the baseline has won nothing. Evidence grows by factors, so the square root of the
-    threshold is half of the way.
-
-    >>> [str(evidence_level(evidence, 400.0)) for evidence in (4e-05, 2.0, 30.0, 400.0)]
-    ['none', 'weak', 'strong', 'alarm']
+    Up to 1, betting against the baseline has won nothing; the square root is half of the way, as evidence grows by
+    factors.
     """
     if evidence >= threshold:
         return EvidenceLevel.ALARM
@@ -258,15 +214,7 @@ _WORDS: Mapping[EvidenceLevel, str] = MappingProxyType(
 
 
 def evidence_words(evidence: float, threshold: float) -> str:
-    """Say in words what evidence for a change means.
-
-    >>> evidence_words(4.062e-05, 270.0)
-    'no sign of a change (the alarm needs 270)'
-    >>> evidence_words(30.0, 270.0)
-    'strong signs of a change: the alarm needs 9 times as much (270)'
-    >>> evidence_words(300.0, 270.0)
-    'the alarm is raised: it needs 270, and the evidence is 300'
-    """
+    """Say in words what evidence for a change means."""
     level = evidence_level(evidence, threshold)
     limit = f"{threshold:,.3g}" if threshold < 1000 else f"{threshold:,.0f}"
     if level is EvidenceLevel.ALARM:
@@ -275,3 +223,57 @@ def evidence_words(evidence: float, threshold: float) -> str:
     if level is EvidenceLevel.NONE:
         return f"{_WORDS[level]} (the alarm needs {limit})"
     return f"{_WORDS[level]}: the alarm needs {threshold / evidence:,.3g} times as much ({limit})"
+
+
+class Sides(NamedTuple):
+    """Two stretches of time of whole buckets of length `span`, `before` to `end` and `start` to `after`, in seconds."""
+
+    span: int
+    before: int
+    end: float
+    start: float
+    after: int
+
+    def split(self, buckets: Iterable[tuple[int, Addends]]) -> tuple[Addends, Addends]:
+        """Return the sums of both sides, of buckets given by their start.
+
+        >>> first, second = sides_of(600.0, 300, now=900.0).split((at, Addends.one(1.0, 1.0)) for at in (0, 300, 600))
+        >>> first.n, second.n
+        (1, 1)
+        """
+        before, after = [], []
+        for start, sums in sorted(buckets, key=lambda bucket: bucket[0]):
+            if self.before <= start < self.end:
+                before.append(sums)
+            elif self.start <= start < self.after:
+                after.append(sums)
+        return Addends.total(before), Addends.total(after)
+
+
+def sides_of(at: float, seconds: int, *, now: float) -> Sides:
+    """Return the sides of an instant; a bucket that contains it belongs to neither, because it mixes both.
+
+    >>> sides_of(7200.0, 3600, now=8000.0)
+    Sides(span=300, before=3600, end=7200, start=7200, after=10800)
+    >>> sides_of(7201.0, 3600, now=1e6)
+    Sides(span=3600, before=3600, end=7200, start=10800, after=14400)
+    """
+    span = FINE if at - seconds >= now - FINE_SECONDS + COARSE else COARSE
+    end = start_of(at, span)
+    start = end if end == at else end + span
+    return Sides(span, end - seconds, end, start, start + seconds)
+
+
+def difference(before: Addends, after: Addends, confidence: float, *, low_is_good: bool) -> Difference | None:
+    """Return the difference of two means, after minus before; None where a side has no score.
+
+    >>> good, bad = Addends.of([(1.0, 1.0)] * 90 + [(0.0, 1.0)] * 10), Addends.of([(1.0, 1.0), (0.0, 1.0)] * 50)
+    >>> result = difference(good, bad, 0.95, low_is_good=False)
+    >>> round(result.change.value, 2), str(result.conclusion)
+    (-0.4, 'worse')
+    """
+    first, second = estimate_of(before, confidence), estimate_of(after, confidence)
+    if first is None or second is None:
+        return None
+    a, b = (Interval(one.value, one.low, one.high) for one in (first, second))
+    return Difference(a.value, b.value, change(a, b), min(first.n, second.n), paired=False, low_is_good=low_is_good)

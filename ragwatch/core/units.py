@@ -17,9 +17,6 @@ def size_bytes(value: object) -> object:
 
     A text without a unit is a number of bytes, because a variable of the environment is always a text.
 
-    >>> size_bytes("2GiB"), size_bytes("500 MB"), size_bytes("4096"), size_bytes(10)
-    (2147483648, 500000000, 4096, 10)
-
     Raises:
         ValueError: It is a text but not a size, or a boolean.
     """

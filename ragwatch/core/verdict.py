@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from enum import StrEnum
+from operator import add
 
-from ragwatch.core.abstention import abstains
 from ragwatch.core.citations import with_citations
 from ragwatch.core.evidence import Evidence, ShapeError
+from ragwatch.core.phrases import is_abstention
 from ragwatch.core.sample import Draw
 from ragwatch.core.scores import score_all, top_ranked_fault
-from ragwatch.core.stage import stage
-from ragwatch.core.stage_change import KNOWLEDGE_GAP, counted_stage
+from ragwatch.core.stage import KNOWLEDGE_GAP, counted_stage, stage
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.stages import Fault, Stage
 
@@ -42,15 +42,7 @@ class UnjudgedReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens and cost of one reading.
-
-    Attributes:
-        input_tokens: Tokens sent that are not cached; 0 for an embedded judge.
-        output_tokens: Tokens received.
-        cost_usd: Cost of the calls in US dollars.
-        cache_read_tokens: Tokens sent that the provider read from its cache.
-        cache_write_tokens: Tokens sent that the provider wrote to its cache.
-    """
+    """Tokens and cost of one reading. Input tokens are those that were not cached; 0 for an embedded judge."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -59,18 +51,12 @@ class Usage:
     cache_write_tokens: int = 0
 
     def __add__(self, other: Usage) -> Usage:
-        return Usage(
-            self.input_tokens + other.input_tokens,
-            self.output_tokens + other.output_tokens,
-            self.cost_usd + other.cost_usd,
-            self.cache_read_tokens + other.cache_read_tokens,
-            self.cache_write_tokens + other.cache_write_tokens,
-        )
+        return Usage(*map(add, astuple(self), astuple(other)))
 
     @property
     def tokens(self) -> int:
         """Total number of tokens."""
-        return self.input_tokens + self.output_tokens + self.cache_read_tokens + self.cache_write_tokens
+        return sum(tokens for _, tokens in self.by_direction())
 
     def by_direction(self) -> tuple[tuple[str, int], ...]:
         """Return tokens by direction, a label of a series; directions do not overlap."""
@@ -87,15 +73,7 @@ NO_USAGE = Usage()
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Judge, duration and cost of a reading.
-
-    Attributes:
-        judge: Configured name of the judge.
-        kind: Kind of the judge.
-        version: Identifier of kind, model and prompt (or weights); verdicts of different versions never share a mean.
-        seconds: Duration of the reading.
-        usage: Tokens and cost.
-    """
+    """Judge, duration in seconds and cost of a reading; verdicts of different versions never share a mean."""
 
     judge: str
     kind: str
@@ -106,11 +84,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A draw that was read, with its scores.
-
-    Attributes:
-        scores: By quantity.
-    """
+    """A draw that was read, with its scores."""
 
     draw: Draw
     reading: Reading
@@ -130,7 +104,7 @@ class Judged:
         if self.stage is None:
             return None
         sample = self.draw.sample
-        answerable = bool(sample.relevant) or (bool(sample.reference) and not abstains(str(sample.reference)))
+        answerable = bool(sample.relevant) or (bool(sample.reference) and not is_abstention(str(sample.reference)))
         if self.stage is Stage.RETRIEVAL and self.evidence.abstained and not answerable:
             return KNOWLEDGE_GAP
         return counted_stage(self.stage, self.scores.get(Quantity.TOP_RANKED_IGNORED))

@@ -68,20 +68,14 @@ class VerdictLine(TypedDict):
 
 
 class ClaimRecord(NamedTuple):
-    """A claim in a verdict line.
+    """A claim in a verdict line; without offsets it is no verbatim part of the answer.
 
     Attributes:
-        text: The claim, as it stands in the answer.
-        start: Offset of its first character in the answer; None if it is not a verbatim part of the answer.
-        end: Offset after its last character.
-        verdict: Verdict on the claim, given all contexts together.
         support: Probability that the contexts together support it; None if the judge gives no probability.
         contexts: Positions of the contexts that support it, from 0: each alone or, if `joint`, only together.
-        evidence: The sentence that supports or contradicts it, if the judge quotes one.
         said_by_user: Whether it only repeats what the user stated earlier; no score counts it.
         joint: Whether none of `contexts` supports it alone.
         informed: Positions of the contexts that a claim without support has its specific content from.
-        facts: Number of facts that it counts for.
     """
 
     text: str
@@ -108,8 +102,6 @@ class CitationRecord(NamedTuple):
 
     Attributes:
         context: Position of the context that is cited, from 0; it may be after the last.
-        start: Offset, in the answer, of the first character of what cites it.
-        end: Offset after its last character.
         supports: Whether it is rightly cited: it supports what it is cited for.
     """
 
@@ -123,8 +115,6 @@ class ContextRecord(NamedTuple):
     """A context in a verdict line.
 
     Attributes:
-        id: Its id in the log, if it has one.
-        relevant: Whether it is relevant to the question; None if not read.
         used: Whether a claim uses it (see `core.evidence`); None if not read.
         relevance: Relevance as a number in [0, 1]; None if the judge gives none.
     """
@@ -152,12 +142,7 @@ class VerdictRecord:
 
     Attributes:
         key: Identity of the sample in the store.
-        id: Id of the sample in the log.
         at: When it was answered, in seconds since the epoch.
-        judge: Name of the judge.
-        probability: Inclusion probability.
-        outcome: `judged` or `unjudged`.
-        reason: Why it is unjudged; None for a judged one.
         stage: Stage at fault; None if unknown. A text, because another version of ragwatch may have stored it.
         fault: Why the top-ranked context was not used.
         scores: Score by quantity of this version; None if it is undefined or unread.
@@ -167,9 +152,7 @@ class VerdictRecord:
         read_by: Kind and version of the judge, with cost.
         unread: Why its claims could not be read (`language`, `short_answer`); None where they were.
         language: The language that was read, where the judge's accuracy in it is not known; None for any other.
-        citations: What the answer cites.
         instructions: Where a prompt injection is suspected.
-        criteria: Answers to the criteria of the operator.
         statements: Claims of the reference, and which words of which context support them.
     """
 
@@ -238,7 +221,10 @@ def _verdict_record(line: Mapping[str, Any]) -> VerdictRecord:
         fault=_text(line.get("fault")),
         scores={quantity: _number(scores.get(quantity)) for quantity in (*_QUANTITIES, *map(quantity_of, criteria))},
         claims=tuple(map(_claim_record, line["claims"])),
-        contexts=tuple(map(_context_record, line["contexts"])),
+        contexts=tuple(
+            ContextRecord(_text(one.get("id")), one.get("relevant"), one.get("used"), _number(one.get("relevance")))
+            for one in line["contexts"]
+        ),
         missing=tuple(map(str, line["missing"])),
         address=_text(line.get("address")),
         unread=_text(line.get("unread")),
@@ -256,7 +242,14 @@ def _verdict_record(line: Mapping[str, Any]) -> VerdictRecord:
             for one in line.get("citations") or ()
         ),
         instructions=tuple(map(str, line.get("instructions") or ())),
-        criteria=tuple(map(_criterion_record, criteria.values())),
+        criteria=tuple(
+            CriterionReading(
+                name,
+                None if one.get("answer") is None else CriterionAnswer(one["answer"]),
+                _text(one.get("quote")),
+            )
+            for name, one in criteria.items()
+        ),
         statements=tuple(map(read_statement, reference.get("statements") or ())),
         language=_text(line.get("language")),
     )
@@ -275,22 +268,6 @@ def _claim_record(claim: ClaimLine) -> ClaimRecord:
         joint=claim.get("joint") is True,  # lines of older versions have none: their contexts support alone
         informed=tuple(claim.get("informed") or ()),
         facts=int(claim.get("facts", 1)),
-    )
-
-
-def _criterion_record(reading: Mapping[str, str | None]) -> CriterionReading:
-    answer = reading.get("answer")
-    return CriterionReading(
-        str(reading["name"]), CriterionAnswer(answer) if answer is not None else None, _text(reading.get("quote"))
-    )
-
-
-def _context_record(context: ContextLine) -> ContextRecord:
-    return ContextRecord(
-        id=_text(context.get("id")),
-        relevant=context.get("relevant"),
-        used=context.get("used"),
-        relevance=_number(context.get("relevance")),
     )
 
 

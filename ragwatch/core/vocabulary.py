@@ -1,12 +1,10 @@
 """Novelty of questions: a vocabulary learnt from earlier questions, and how rare the words of a new question are in it.
 
-Words are counted in a fixed number of slots by hash, so a vocabulary has a fixed size and contains no readable word.
-Two words in one slot make the rarer one look more frequent, so novelty is slightly underestimated, before and after a
-change alike.
+Words are counted in a fixed number of slots by hash: the size is fixed, and no word can be read. Two words in one slot
+make the rarer one look more frequent, so novelty is slightly underestimated, before and after a change alike.
 
-A vocabulary is learnt once and then frozen. Novelty is then a fixed function of a question, and a shift of its
-distribution can be detected (see `detectors.shift`); while the vocabulary is being learnt, novelty falls with every
-question.
+A vocabulary is learnt once and then frozen, so that novelty is a fixed function of a question and a shift of its
+distribution can be detected (see `detectors.shift`); while it is learnt, novelty falls with every question.
 """
 
 from __future__ import annotations
@@ -36,12 +34,7 @@ _NOVELTY = tuple(1.0 - math.log1p(count) / math.log1p(_MAX_COUNT) for count in r
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """Word frequencies of questions.
-
-    Attributes:
-        counts: By slot: number of questions with a word in it, capped at 255.
-        questions: Number of questions that it was learnt from.
-    """
+    """Word frequencies: by slot, the number of questions with a word in it, capped at 255, of so many questions."""
 
     counts: bytes = bytes(SLOTS)
     questions: int = 0
@@ -65,11 +58,7 @@ def words_of(question: str) -> list[bytes]:
 
 
 def learn(vocabulary: Vocabulary, questions: Iterable[str]) -> Vocabulary:
-    """Return the vocabulary with more questions added.
-
-    >>> learn(Vocabulary(), ["a b", "b"]).questions
-    2
-    """
+    """Return the vocabulary with more questions added."""
     counts, number = bytearray(vocabulary.counts), vocabulary.questions
     for question in questions:
         number += 1
@@ -80,10 +69,7 @@ def learn(vocabulary: Vocabulary, questions: Iterable[str]) -> Vocabulary:
 
 
 class NoveltyMeter:
-    """Measures the novelty of questions against a learnt vocabulary.
-
-    It caches the novelty of up to 10,000 words, because intake measures every request.
-    """
+    """Measures the novelty of questions; that of up to 10,000 words is cached, for the speed of intake."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary

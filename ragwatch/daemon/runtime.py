@@ -13,10 +13,9 @@ from ragwatch.config import Config, JudgeConfig
 from ragwatch.config.judge_options import JudgeOptions
 from ragwatch.config.model import Settings
 from ragwatch.config.validation import KindConfig
-from ragwatch.core.canary.mark import CanaryMarks
-from ragwatch.core.cascade import FollowRule
+from ragwatch.core.canary.definition import CanaryMarks
 from ragwatch.core.sample import OTHER
-from ragwatch.core.sampling import SamplingHash, SamplingPlan
+from ragwatch.core.sampling import FollowRule, SamplingHash, SamplingPlan
 from ragwatch.core.snapshot import Gauge, Gauges, Lag
 from ragwatch.daemon.changes import RECENT_SECONDS, last_events
 from ragwatch.daemon.figures import digest_loop, export_loops, label_rules, labelling

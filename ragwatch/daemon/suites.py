@@ -8,7 +8,7 @@ from time import time
 from ragwatch import probes
 from ragwatch.config import Config
 from ragwatch.config.canaries import SuiteConfig, SuitePlace
-from ragwatch.core.canary.mark import CanaryMarks
+from ragwatch.core.canary.definition import CanaryMarks
 from ragwatch.daemon.shared import Clock, SharedState
 from ragwatch.daemon.watchers import holder
 from ragwatch.pipeline.canaries import AnswerJudging, CanaryLoop, CanarySuite

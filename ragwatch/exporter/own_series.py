@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from ragwatch.core.invariants import Invariant
 from ragwatch.core.snapshot import Gauge
-from ragwatch.core.tally import Tally
+from ragwatch.core.tally import Invariant, Tally
 from ragwatch.exporter.series import GaugeSource, SeriesDefinition
 from ragwatch.telemetry import EventCount, GaugeLevel
 

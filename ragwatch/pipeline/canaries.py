@@ -11,10 +11,8 @@ from typing import Any
 
 from ragwatch.core.canary.answer import GOLD, RETRIEVED, JudgedAnswer, gold_texts, sample_of
 from ragwatch.core.canary.definition import Canary
-from ragwatch.core.canary.gauges import gauges_of, sums_of, tallies_of
-from ragwatch.core.canary.history import body_of, report_of
+from ragwatch.core.canary.history import body_of, gauges_of, levels_of, report_of, sums_of, tallies_of, with_levels
 from ragwatch.core.canary.report import CanaryReport, SuiteReport, evaluate
-from ragwatch.core.canary.score_level import levels_of, with_levels
 from ragwatch.core.ranking import TAU, Similarity
 from ragwatch.core.reference import score_by_reference
 from ragwatch.core.sample import Sample

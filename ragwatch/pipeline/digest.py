@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 
 from ragwatch.board import Board
 from ragwatch.core.feedback import UserScores
-from ragwatch.core.invariants import violations
 from ragwatch.core.snapshot import Gauge, Gauges, Lag, Snapshot
-from ragwatch.core.tally import Tallies
+from ragwatch.core.tally import Tallies, violations
 from ragwatch.core.trends import SPANS, TrendKey, TrendKind, start_of
 from ragwatch.errors import NotLeadingError, StoreError
 from ragwatch.pipeline.feedback import FeedbackWindows

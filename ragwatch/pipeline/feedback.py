@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 
 from ragwatch.core.estimate import Addends
 from ragwatch.core.estimators import hajek
-from ragwatch.core.estimators.correlation import PairSums, correlate
-from ragwatch.core.feedback import JudgeCorrelation, UnreadFeedbackError, UserScoreRow, UserScores
+from ragwatch.core.feedback import JudgeCorrelation, PairSums, UnreadFeedbackError, UserScoreRow, UserScores, correlate
 from ragwatch.core.sample import Draw
 from ragwatch.core.sampling import key_of
 from ragwatch.core.tally import Tallies, Tally

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, repeat
 
-from ragwatch.core.canary.mark import CanaryMarks
+from ragwatch.core.canary.definition import CanaryMarks
 from ragwatch.core.feedback import FeedbackOutcome
 from ragwatch.core.repeated import RepeatedAnswers
 from ragwatch.core.sample import Draw, RejectReason, Sample, SkipReason

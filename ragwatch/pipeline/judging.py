@@ -9,9 +9,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import count
 
-from ragwatch.core.cascade import FollowRule, follow_probability
 from ragwatch.core.sample import Draw
-from ragwatch.core.sampling import SamplingHash, key_of
+from ragwatch.core.sampling import FollowRule, SamplingHash, follow_probability, key_of
 from ragwatch.core.segments import Segments
 from ragwatch.core.tally import Tallies
 from ragwatch.core.verdict import Judged, Reading, Unjudged, UnjudgedReason, Verdict

@@ -130,7 +130,7 @@ def build(options: Options, *, name: str, mark: Callable[[], str] | None = None)
     Args:
         options: Options of the retriever.
         name: Name of the suite.
-        mark: Returns the mark that requests carry (see `core.canary.mark`); the name if left out.
+        mark: Returns the mark that requests carry (see `core.canary.definition`); the name if left out.
 
     Raises:
         ConfigError: A `ca_file` cannot be read.

@@ -6,8 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from ragwatch.core.metadata import value_at
-from ragwatch.core.sample import Draw, Sample
+from ragwatch.core.sample import Draw, Sample, value_at
 from ragwatch.core.verdict import Reading, Unjudged, UnjudgedReason
 from ragwatch.errors import StoreError
 from ragwatch.ports import Erasure

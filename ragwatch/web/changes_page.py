@@ -13,10 +13,9 @@ from urllib.parse import urlencode
 from starlette.requests import Request
 from starlette.routing import Route
 
-from ragwatch.core.before_after import Sides, difference, sides_of
 from ragwatch.core.compare_line import ComparedAnswer, answer_of, compare_answers, compare_line
 from ragwatch.core.estimate import Addends
-from ragwatch.core.trends import DAY, HOUR, TrendKey, TrendKind, estimate_of, mean_of
+from ragwatch.core.trends import DAY, HOUR, Sides, TrendKey, TrendKind, difference, estimate_of, mean_of, sides_of
 from ragwatch.errors import StoreError
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.ports import Query, RecordedEvent, Store, TrendQuery, TrendSums

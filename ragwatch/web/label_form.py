@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TypedDict, TypeVar
 
 from ragwatch.core.evidence import ClaimVerdict
-from ragwatch.core.labels.label import Label
-from ragwatch.core.labels.questions import CLAIM, HOLDS, NAMES, REPLIES, LabelTask, TaskClaim, label_questions
+from ragwatch.core.labels.label import CLAIM, HOLDS, NAMES, REPLIES, Label, LabelTask, TaskClaim, label_questions
 from ragwatch.core.labels.selection import scores_of
 from ragwatch.core.sample import ContextFields
 from ragwatch.model.quantities import Quantity, quantity_of

@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from ragwatch.core.labels.questions import LabelQueue, LabelTask
+from ragwatch.core.labels.label import LabelQueue, LabelTask
 from ragwatch.errors import ConfigError
 from ragwatch.web.audit_trail import shown
 from ragwatch.web.authentication import USER

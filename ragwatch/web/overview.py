@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from ragwatch import __version__
 from ragwatch.core.estimate import Estimate
-from ragwatch.core.estimators.correlation import Correlation
+from ragwatch.core.feedback import Correlation
 from ragwatch.core.sample import OTHER
 from ragwatch.core.snapshot import EstimateRow, Gauge, Snapshot
 from ragwatch.core.tally import PartOutcome, Tally, lines_read

@@ -14,13 +14,12 @@ from enum import StrEnum
 from itertools import pairwise
 from urllib.parse import urlencode
 
-from ragwatch.core.before_after import difference
 from ragwatch.core.compare import Conclusion
 from ragwatch.core.estimate import Addends
 from ragwatch.core.estimators.shrinkage import Noisy, drawn, noisy, score_variance, shrunk, variance_between
 from ragwatch.core.sample import OTHER
 from ragwatch.core.segments import NO_STEP, STEP, StepMeasure
-from ragwatch.core.trends import estimate_of
+from ragwatch.core.trends import difference, estimate_of
 from ragwatch.model.quantities import LOW_IS_GOOD
 from ragwatch.ports import SegmentQuery, SegmentSums
 from ragwatch.web.samples import METADATA_PREFIX

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from support.kit import AT, JUDGE, a_draw, a_reading, a_verdict, an_admission
 
 from ragwatch.core.budget import Cost
-from ragwatch.core.invariants import Invariant, violations
+from ragwatch.core.tally import Invariant, violations
 from ragwatch.ports import OpenBatch, Query, Retention, Store
 
 NAMES = "abcd"

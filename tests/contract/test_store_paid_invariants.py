@@ -17,9 +17,8 @@ from support.kit import AT, JUDGE, a_draw, a_reading, a_verdict, an_admission, a
 from support.stores import PARAMETERS, open_store
 
 from ragwatch.core.budget import Cost, SpendingCap
-from ragwatch.core.invariants import violations
 from ragwatch.core.sample import Draw
-from ragwatch.core.tally import Tally
+from ragwatch.core.tally import Tally, violations
 from ragwatch.ports import Assignment, FollowUp, Retention, Store
 
 pytestmark = pytest.mark.uncounted

@@ -9,9 +9,8 @@ from dataclasses import replace
 import pytest
 from support.kit import AT, JUDGE, a_draw, a_reading, a_verdict, an_admission, an_unjudged
 
-from ragwatch.core.invariants import Invariant, violations
 from ragwatch.core.sample import Draw
-from ragwatch.core.tally import Tallies, Tally
+from ragwatch.core.tally import Invariant, Tallies, Tally, violations
 from ragwatch.errors import StoreError
 from ragwatch.ports import Assignment, FollowUp, Query, Retention, Store
 

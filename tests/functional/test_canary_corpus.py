@@ -22,8 +22,7 @@ from support.retrievers import serving
 from ragwatch.board import Board
 from ragwatch.config.suites import canaries
 from ragwatch.core.canary.definition import Canary, Retrieved
-from ragwatch.core.canary.gauges import gauges_of
-from ragwatch.core.canary.history import diff
+from ragwatch.core.canary.history import diff, gauges_of
 from ragwatch.core.canary.report import SuiteReport, evaluate, suite_line
 from ragwatch.core.snapshot import Snapshot
 from ragwatch.exporter import Exporter

@@ -30,8 +30,7 @@ from support.postgres import Postgres, new_server
 from support.retrievers import serving
 
 from ragwatch.config.model import DRAW_LEASE_SECONDS
-from ragwatch.core.invariants import violations
-from ragwatch.core.tally import Tally
+from ragwatch.core.tally import Tally, violations
 from ragwatch.pipeline.drift.scores import KIND
 from ragwatch.pipeline.leadership import TERM_SECONDS
 from ragwatch.ports import Query

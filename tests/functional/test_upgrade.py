@@ -14,7 +14,7 @@ from functional.daemon import RagwatchProcess, parse_series
 from support.callers import canned
 from support.patience import DEADLINE
 
-from ragwatch.core.invariants import violations
+from ragwatch.core.tally import violations
 from ragwatch.ports import Query
 from ragwatch.stores.sqlite.store import SqliteStore
 

@@ -19,8 +19,7 @@ from support.patience import DEADLINE
 from support.postgres import Postgres, new_server
 
 from ragwatch.core.budget import Cost
-from ragwatch.core.invariants import violations
-from ragwatch.core.tally import Tally
+from ragwatch.core.tally import Tally, violations
 from ragwatch.errors import StoreError
 from ragwatch.ports import Query, Store
 from ragwatch.stores.postgres import Options, connected

@@ -255,7 +255,6 @@ async def test_the_snapshot_shows_it(tmp_path: Path, seed: int) -> None:
     assert await digest.step()
     snapshot = board.latest()
     store.close()
-    assert snapshot is not None
     (found,) = (row.estimate for row in snapshot.estimates if row.quantity is F)
     assert found.bound_low <= total / weight <= found.bound_high
     assert found.bound_high - found.bound_low == pytest.approx(1.0 - found.coverage)

@@ -57,8 +57,6 @@ def test_a_hundred_labels(name: str) -> None:
         rows = [([f[i], y[i]], [1.0, 1.0]) for i in range(100)] + [([each], [1.0]) for each in f[100:]]
         found = correct(PpiSums.of(2, rows))
         plain = hajek.estimate(Addends.of([(each, 1.0) for each in y[:100]]))
-        assert found.estimate is not None
-        assert plain is not None
         covered += found.estimate.low <= truth <= found.estimate.high
         alone += plain.low <= truth <= plain.high
         widths += (found.estimate.high - found.estimate.low, plain.high - plain.low)
@@ -77,7 +75,7 @@ def test_a_hundred_labels(name: str) -> None:
 def test_rare_failures_are_covered(rate: float, labelled: int) -> None:
     """Where plain PPI++ misses in 13 to 28 % of runs, a judge that finds 80 % of failures: at least 93.5 % covered."""
     rng, covered, gains = np.random.default_rng(2), 0, []
-    kinds = [(PpiSums.one(2, row, [1.0] * len(row)), row) for row in ([0, 0], [0, 1], [1, 0], [1, 1], [0], [1])]
+    kinds = [(PpiSums.of(2, [(row, [1.0] * len(row))]), row) for row in ([0, 0], [0, 1], [1, 0], [1, 1], [0], [1])]
     for _ in range(2000):
         y = rng.random(2500) < rate
         f = rng.random(2500) < np.where(y, 0.8, 0.1)
@@ -89,7 +87,6 @@ def test_rare_failures_are_covered(rate: float, labelled: int) -> None:
         ]
         sums = (np.array([one.numbers for one, _ in kinds]).T @ np.array(counts)).tolist()
         found = correct(PpiSums(2, tuple(sums)))
-        assert found.estimate is not None
         covered += found.estimate.low <= rate <= found.estimate.high
         gains.append(found.gain)
     print(f"rate {rate}, {labelled} labels: covered {covered / 2000:.3f}, gain {np.mean(gains):.2f}")

@@ -42,11 +42,9 @@ class JudgedAnswer:
     """One answer of the service to a canary, judged.
 
     Attributes:
-        canary: Name of the canary.
         contexts: `retrieved`: from its own retriever. `gold`: it got the expected ones.
         answer: The answer; None where there is none, or a context has no text.
         scores: Scores by quantity, including those that need a reference; None where nothing was judged.
-        why: Why nothing was judged.
         abstained: Whether the answer is empty or an abstention.
     """
 
@@ -59,11 +57,7 @@ class JudgedAnswer:
 
     @property
     def wrong(self) -> bool | None:
-        """Whether the answer is wrong; None if that is unknown. Canaries can be answered: no answer is a wrong one.
-
-        >>> JudgedAnswer("c", GOLD, "No.", {"correctness": None, "faithfulness": 0.4}).wrong
-        True
-        """
+        """Whether the answer is wrong; None if that is unknown. Canaries can be answered: no answer is a wrong one."""
         if self.abstained:
             return True
         if self.scores is None:
@@ -79,12 +73,7 @@ class JudgedAnswer:
 
 
 def faults(answers: Sequence[JudgedAnswer]) -> dict[str, AnswerFault]:
-    """Returns the stage at fault by canary, for the canaries whose answers are wrong.
-
-    >>> wrong, right = ({"correctness": 0.0}, {"correctness": 1.0})
-    >>> str(faults([JudgedAnswer("c", RETRIEVED, "No.", wrong), JudgedAnswer("c", GOLD, "Yes.", right)])["c"])
-    'retriever'
-    """
+    """Returns the stage at fault by canary, for the canaries whose answers are wrong."""
     wrong = {(answer.canary, answer.contexts): answer.wrong for answer in answers}
     by_canary: dict[str, AnswerFault] = {}
     for name in dict.fromkeys(answer.canary for answer in answers):
@@ -142,18 +131,8 @@ def sample_of(
 ) -> Sample | None:
     """Builds the sample of an answered canary, with its reference and the metadata keys `canary`, `suite` and `run`.
 
-    The metadata keep it apart from live traffic.
-
-    Args:
-        canary: The canary whose query was sent.
-        retrieved: The reply of the probe.
-        suite: Name of the canary's suite.
-        at: Time of the run, in seconds since the epoch.
-        gold: In an oracle run, the contexts that the service was given; otherwise None, and the retrieved contexts are
-            used.
-
-    Returns:
-        The sample, or None if the reply holds no answer or a context has no text: a judge would misread it.
+    The metadata keep it apart from live traffic. In an oracle run, `gold` are the contexts that the service was given.
+    None if there is no answer or a context has no text: a judge would misread it.
     """
     if retrieved.answer is None:
         return None
@@ -181,10 +160,6 @@ def gold_texts(canary: Canary) -> tuple[str, ...] | None:
     """Returns the texts of the expected contexts for an oracle run.
 
     None if no context is expected, or one of them has an id but no text.
-
-    >>> from ragwatch.core.canary.definition import Expected
-    >>> gold_texts(Canary("c", "why?", (Expected("d1", "Because."),)))
-    ('Because.',)
     """
     texts = tuple(context.text for context in canary.expected if context.text is not None)
     return texts if texts and len(texts) == len(canary.expected) else None

@@ -1,12 +1,18 @@
-"""Defines a canary (a known query with the contexts that retrieval must return) and the reply of a probe to it."""
+"""Defines a canary (a known query with the contexts that retrieval must return) and the reply of a probe to it.
+
+Services log marks of canary queries, so that their answers are not taken for traffic. A mark is a secret of the day:
+`<suite>.<day>.<hash>`. Whoever does not know the secret of the state cannot write one, and one that was seen in a log
+hides nothing but answers of that day.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
+from hashlib import blake2b
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -83,10 +89,7 @@ class Failure(StrEnum):
 class Expected:
     """A context that must be retrieved, matched by its id if it has one, otherwise by similarity to its text.
 
-    Attributes:
-        id: Id of the passage in the retriever.
-        text: Text of the passage. If there is an id, the text is used in oracle runs only.
-        grade: Relevance.
+    Beside an id, the text is used in oracle runs only.
     """
 
     id: str | None = None
@@ -109,16 +112,13 @@ class Canary:
 
     Attributes:
         name: Unique in its suite; the value of the label `canary`.
-        query: The query.
         expected: Contexts that must be retrieved. Empty if the category is `NEGATIVE`, and if it is `TEMPORAL` until
             the answer is indexed.
-        category: Kind of query.
         min_relevance_score: Minimum score of the highest-ranked expected context, or the maximum if the retriever's
             scores are distances. A negative canary ignores passages that do not reach it (`max_relevance_score` in
             the configuration): without one, any passage is wrong.
         min_recall: Share of the expected contexts that must be among the first k, in (0, 1].
         reference: A known good answer.
-        tags: Free-form tags; not used by ragwatch.
     """
 
     name: str
@@ -162,9 +162,6 @@ def name_of(query: str, taken: Collection[str] = ()) -> str:
     """Derives the name of a canary from its query, for a canary without a configured name.
 
     A hash makes the name unique if the query is too long for a label, contains no words, or its name is in `taken`.
-
-    >>> name_of("What is the data-retention policy?")
-    'what-is-the-data-retention-policy'
     """
     slug = "-".join(re.findall(r"\w+", query.lower()))
     if slug and len(slug) <= MAX_NAME_CHARS and slug not in taken:
@@ -193,7 +190,6 @@ class Retrieved:
     Attributes:
         hits: Passages in the order of the reply, best first; empty if the call failed.
         direction: Meaning of the scores; None if it is not configured, in which case scores are not compared.
-        seconds: Wall time of the call.
         failure: Why there is no reply; None if there is one, even an empty one.
         detail: Human-readable description; contains no secret and no text of the reply.
         answer: Answer of the whole service, if the probe requests one.
@@ -205,3 +201,76 @@ class Retrieved:
     failure: Failure | None = None
     detail: str = ""
     answer: str | None = None
+
+
+REDACTED = re.compile(r"\[[A-Z_]+:[0-9a-f]{6}\]")
+"""What redaction leaves of a value. A text with it differs from the original one, and finds nothing."""
+
+
+def canary_lines(canary: Canary) -> Iterator[str]:
+    """Yields the lines of one canary, as an item of `items`."""
+    yield f"  - query: {_quoted(canary.query)}"
+    yield f"    name: {_quoted(canary.name)}"
+    yield f"    category: {canary.category}"
+    yield f"    tags: [{', '.join(map(_quoted, canary.tags))}]"
+    if canary.reference:
+        yield f"    reference: {_quoted(canary.reference)}"
+    if canary.expected:
+        yield "    expected:"
+    for context in canary.expected:
+        yield f"      - id: {_quoted(context.id)}" if context.id else f"      - text: {_quoted(context.text or '')}"
+        if context.grade is Grade.HIGHLY_RELEVANT:
+            yield "        grade: highly_relevant"
+
+
+def comment_line(text: str) -> str:
+    """Returns a comment; what could end its line is replaced, as texts in it may be quoted from questions."""
+    return f"  # {''.join(char if char.isprintable() else '?' for char in text)}"
+
+
+def _quoted(text: str) -> str:
+    """Returns a double-quoted YAML scalar, in which quotes, backslashes and non-printable characters are escaped."""
+    parts = []
+    for char in text:
+        if char in '\\"':
+            parts.append(f"\\{char}")
+        elif char.isprintable():
+            parts.append(char)
+        else:
+            parts.append(f"\\U{ord(char):08x}")
+    return f'"{"".join(parts)}"'
+
+
+_DAY_SECONDS = 86400.0
+_MAX_DAYS_APART = 1  # between the mark and its answer: clocks differ, and an answer may be logged after midnight
+_HASH_BYTES = 16
+_MAX_CHARS = 300
+
+
+class CanaryMarks:
+    """Writes and checks marks; without the secret of the state no mark is valid."""
+
+    def __init__(self, secret: bytes = b"") -> None:
+        self._key = blake2b(secret, digest_size=32, person=b"canary mark").digest() if secret else None
+
+    def mark(self, suite: str, now: float) -> str:
+        """Return the mark of a suite for an instant; without a secret the name of the suite, which is no valid mark."""
+        if self._key is None:
+            return suite
+        text = f"{suite}.{int(now // _DAY_SECONDS)}"
+        return f"{text}.{self._hash(self._key, text)}"
+
+    def is_valid(self, value: object, at: float | None) -> bool:
+        """Return whether a value from a log is a mark of ours for an answer of that time, if one was logged."""
+        if self._key is None or not isinstance(value, str) or len(value) > _MAX_CHARS:
+            return False
+        text, _, given = value.strip().rpartition(".")
+        day = text.rpartition(".")[2]
+        expected = self._hash(self._key, text)
+        if given != expected:  # in whatever time: it is read from a log, and nobody waits for the result
+            return False
+        return at is None or abs(at // _DAY_SECONDS - int(day)) <= _MAX_DAYS_APART
+
+    @staticmethod
+    def _hash(key: bytes, text: str) -> str:
+        return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=_HASH_BYTES, key=key).hexdigest()

@@ -1,16 +1,22 @@
-"""Stores canary runs as JSON, reads them back, and compares a run with the last successful one.
+"""Stores canary runs as JSON and as counters and gauges, reads them back, and compares a run with earlier ones.
 
 The body of a stored run holds `ks`, `reports` (a list of records, see `to_record`) and the judged `answers`.
+
+Scores are compared with those of earlier runs, too. A retriever whose scores all fall, after a change of the embedding
+for example, may still rank the right passages first: recall and MRR stay. The scores of a canary fell if the best one
+is below the worst one of before, so by more than their own spread.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+import hashlib
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from statistics import median
-from typing import Any, NotRequired, TypedDict
+from typing import Any, NamedTuple
 
-from ragwatch.core.canary.answer import JudgedAnswer
+from ragwatch.core.canary.answer import JudgedAnswer, answer_means
 from ragwatch.core.canary.definition import (
     MAX_STORED_CHARS,
     Canary,
@@ -22,119 +28,61 @@ from ragwatch.core.canary.definition import (
     Hit,
     Retrieved,
 )
+from ragwatch.core.canary.metric import CanaryMetric
 from ragwatch.core.canary.report import CanaryOutcome, CanaryReport, SuiteReport, suite_line
+from ragwatch.core.estimate import Addends
 from ragwatch.core.ranking import Ranking
+from ragwatch.core.snapshot import Gauge
+from ragwatch.core.tally import Tallies, Tally, observe
+from ragwatch.core.trends import BucketKey, TrendKey, TrendKind, add_to
 
 
-class CanaryRecord(TypedDict):
-    """A canary as JSON values; JSON has lists for tuples."""
-
-    name: str
-    query: str
-    expected: list[tuple[str | None, str | None, int]]
-    category: str
-    min_relevance_score: float | None
-    min_recall: float
-    reference: str | None
-    tags: list[str]
-
-
-class RetrievedRecord(TypedDict):
-    """A reply as JSON values."""
-
-    hits: list[tuple[str | None, str | None, float | None]]
-    direction: str | None
-    seconds: float
-    failure: str | None
-    detail: str
-    answer: str | None
-
-
-class ReportRecord(TypedDict):
-    """The report of a canary as JSON values."""
-
-    canary: CanaryRecord
-    at: float
-    cutoff: int
-    outcome: str
-    failure: str | None
-    met: list[list[int]] | None
-    retrieved: RetrievedRecord
-    scores_fell: NotRequired[bool]
-
-
-def to_record(report: CanaryReport) -> ReportRecord:
+def to_record(report: CanaryReport) -> dict[str, Any]:
     """Returns the report as JSON values. Texts of passages are cut to `MAX_STORED_CHARS`; answers are not cut."""
+    canary, retrieved = report.canary, report.retrieved
+    expected = [(context.id, context.text, int(context.grade)) for context in canary.expected]
+    hits = [(hit.id, hit.text and hit.text[:MAX_STORED_CHARS], hit.score) for hit in retrieved.hits]
     return {
-        "canary": _canary_record(report.canary),
+        "canary": {**asdict(canary), "expected": expected, "category": str(canary.category), "tags": list(canary.tags)},
         "at": report.at,
         "cutoff": report.cutoff,
         "outcome": str(report.outcome),
         "failure": _optional_text(report.failure),
         "met": None if report.ranking is None else [list(hit) for hit in report.ranking.hits],
         "retrieved": {
-            "hits": [(hit.id, hit.text and hit.text[:MAX_STORED_CHARS], hit.score) for hit in report.retrieved.hits],
-            "direction": _optional_text(report.retrieved.direction),
-            "seconds": report.retrieved.seconds,
-            "failure": _optional_text(report.retrieved.failure),
-            "detail": report.retrieved.detail,
-            "answer": report.retrieved.answer,
+            **asdict(replace(retrieved, hits=())),
+            "hits": hits,
+            "direction": _optional_text(retrieved.direction),
+            "failure": _optional_text(retrieved.failure),
         },
         "scores_fell": report.scores_fell,
     }
 
 
-def from_record(record: ReportRecord) -> CanaryReport:
+def from_record(record: Mapping[str, Any]) -> CanaryReport:
     """Returns the report from a record that `to_record` wrote; long texts of passages stay cut.
 
     Raises:
         KeyError, ValueError, TypeError: `to_record` did not write this record.
     """
-    canary, retrieved = _canary(record["canary"]), record["retrieved"]
+    canary, retrieved = dict(record["canary"]), dict(record["retrieved"])
     hits, direction, failure = record["met"], retrieved["direction"], retrieved["failure"]
-    grades = tuple(int(context.grade) for context in canary.expected)
+    expected = tuple(Expected(name, text, Grade(grade)) for name, text, grade in canary["expected"])
+    canary |= {"expected": expected, "category": Category(canary["category"]), "tags": tuple(canary["tags"])}
+    retrieved |= {
+        "hits": tuple(Hit(*hit) for hit in retrieved["hits"]),
+        "direction": None if direction is None else Direction(direction),
+        "failure": None if failure is None else Failure(failure),
+    }
     return CanaryReport(
-        canary,
+        Canary(**canary),
         record["at"],
         record["cutoff"],
-        Retrieved(
-            tuple(Hit(*hit) for hit in retrieved["hits"]),
-            None if direction is None else Direction(direction),
-            retrieved["seconds"],
-            failure=None if failure is None else Failure(failure),
-            detail=retrieved["detail"],
-            answer=retrieved["answer"],
-        ),
+        Retrieved(**retrieved),
         outcome=CanaryOutcome(record["outcome"]),
         failure=None if record["failure"] is None else Failure(record["failure"]),
-        ranking=None if hits is None else Ranking(grades, tuple(map(tuple, hits))),
+        ranking=None if hits is None else Ranking(tuple(int(one.grade) for one in expected), tuple(map(tuple, hits))),
         scores_fell=record.get("scores_fell", False),
-    )
-
-
-def _canary_record(canary: Canary) -> CanaryRecord:
-    return {
-        "name": canary.name,
-        "query": canary.query,
-        "expected": [(context.id, context.text, int(context.grade)) for context in canary.expected],
-        "category": str(canary.category),
-        "min_relevance_score": canary.min_relevance_score,
-        "min_recall": canary.min_recall,
-        "reference": canary.reference,
-        "tags": list(canary.tags),
-    }
-
-
-def _canary(record: CanaryRecord) -> Canary:
-    return Canary(
-        record["name"],
-        record["query"],
-        tuple(Expected(name, text, Grade(grade)) for name, text, grade in record["expected"]),
-        Category(record["category"]),
-        min_relevance_score=record["min_relevance_score"],
-        min_recall=record["min_recall"],
-        reference=record["reference"],
-        tags=tuple(record["tags"]),
     )
 
 
@@ -172,14 +120,7 @@ def _answers(records: object) -> tuple[JudgedAnswer, ...]:
 
 @dataclass(frozen=True, slots=True)
 class RankChange:
-    """A change of the rank of an expected context between two runs.
-
-    Attributes:
-        label: Its id, or the beginning of its text.
-        before: Rank from 1 in the earlier run; None if it was not among the top k.
-        after: Rank in the later run, likewise.
-        instead: The passage that the later run returned at rank `before`; None if there is none.
-    """
+    """A change of rank (from 1; None below the top k) of an expected context, and what came at its place."""
 
     label: str
     before: int | None
@@ -198,16 +139,7 @@ class ScoreRange:
 
 @dataclass(frozen=True, slots=True)
 class CanaryDiff:
-    """Difference between two runs of a canary.
-
-    Attributes:
-        canary: Name of the canary.
-        vanished: Expected contexts that left the top k; `after` is None.
-        moved: Expected contexts that entered the top k or changed their rank in it.
-        newcomers: Passages that are among the top k of the later run only, with their rank.
-        scores_before: Score range of the earlier run; None if a passage has no score.
-        scores_after: Score range of the later run, likewise.
-    """
+    """Difference between two runs of a canary; newcomers are passages of the later run only, with their rank."""
 
     canary: str
     vanished: tuple[RankChange, ...]
@@ -236,7 +168,7 @@ def diff(before: CanaryReport, after: CanaryReport) -> CanaryDiff | None:
     new_ranks = _ranks_by_context(after)
     hits = after.retrieved.hits
     rank_changes = [
-        RankChange(context.label, old_ranks[key], rank, _hit_at(hits, old_ranks[key]))
+        RankChange(context.label, was := old_ranks[key], rank, hits[was - 1] if was and was <= len(hits) else None)
         for key, (context, rank) in new_ranks.items()
         if key in old_ranks and old_ranks[key] != rank
     ]
@@ -257,10 +189,6 @@ def _ranks_by_context(report: CanaryReport) -> dict[str | None, tuple[Expected, 
     return {context.id or context.text: (context, rank) for context, rank in pairs}
 
 
-def _hit_at(hits: Sequence[Hit], rank: int | None) -> Hit | None:
-    return None if rank is None or rank > len(hits) else hits[rank - 1]
-
-
 def _score_range(hits: Sequence[Hit]) -> ScoreRange | None:
     scores = [hit.score for hit in hits if hit.score is not None]
     if not scores or len(scores) < len(hits):
@@ -269,14 +197,9 @@ def _score_range(hits: Sequence[Hit]) -> ScoreRange | None:
 
 
 def changes(runs: Sequence[SuiteReport]) -> dict[str, CanaryDiff]:
-    """Compares each canary of the newest run with the last earlier run in which that canary succeeded.
+    """Compares each canary of the newest run, the first, with the last earlier run in which that canary succeeded.
 
-    Args:
-        runs: Runs of a suite, newest first.
-
-    Returns:
-        The difference by name of canary. A canary without an earlier success, or with a failure in the newest run, is
-        left out.
+    A canary without an earlier success, or with a failure in the newest run, is left out.
     """
     if not runs:
         return {}
@@ -290,3 +213,138 @@ def changes(runs: Sequence[SuiteReport]) -> dict[str, CanaryDiff]:
         if difference is not None:
             diffs[name] = difference
     return diffs
+
+
+RELEARN_RUNS = 40
+"""Runs after which lower scores count as the new level."""
+
+
+class ScoreLevel(NamedTuple):
+    """Usual scores of a canary (distances with their sign changed), and how many runs in a row were lower."""
+
+    low: float
+    high: float
+    fallen: int = 0
+
+
+Levels = Mapping[str, ScoreLevel]
+
+
+def levels_of(state: object) -> dict[str, ScoreLevel]:
+    """Returns the levels in a saved state; those that are none are left out."""
+    rows = state.items() if isinstance(state, Mapping) else ()
+    return {
+        str(key): ScoreLevel(float(row[0]), float(row[1]), int(row[2]))
+        for key, row in rows
+        if isinstance(row, list | tuple) and len(row) == 3 and all(isinstance(cell, int | float) for cell in row)
+    }
+
+
+def with_levels(run: SuiteReport, before: Levels) -> tuple[SuiteReport, dict[str, ScoreLevel]]:
+    """Returns the run, with `scores_fell` set if the scores of every canary fell, and the levels after it.
+
+    A single canary whose scores fell is no change of the retriever: its passages may have been edited. Where a canary
+    has one score only, its spread is the range of the best scores of the suite.
+    """
+    tops = [level.high for level in before.values()]
+    across = max(tops, default=0.0) - min(tops, default=0.0)
+    after, known, fell = dict(before), 0, set()
+    for report in run.reports:
+        now, key = _level(report), _key(report.canary)
+        if now is None:
+            continue
+        old = before.get(key)
+        spread = 0.0 if old is None else (old.high - old.low) or across
+        known += old is not None
+        if old is None or not spread or now.high >= old.high - spread or old.fallen >= RELEARN_RUNS:
+            after[key] = now
+        else:
+            fell.add(report.canary.name)
+            after[key] = old._replace(fallen=old.fallen + 1)
+    if not fell or len(fell) < known:
+        return run, after
+    reports = (replace(report, scores_fell=report.canary.name in fell) for report in run.reports)
+    return replace(run, reports=tuple(reports)), after
+
+
+def _level(report: CanaryReport) -> ScoreLevel | None:
+    """Scores of a run; None without a direction, or if a passage has no score."""
+    scores = [hit.score for hit in report.retrieved.hits if hit.score is not None]
+    if report.retrieved.direction is None or not scores or len(scores) < len(report.retrieved.hits):
+        return None
+    sign = 1.0 if report.retrieved.direction is Direction.SIMILARITY else -1.0
+    ordered = sorted(sign * score for score in scores)
+    return ScoreLevel(ordered[0], ordered[-1])
+
+
+def _key(canary: Canary) -> str:
+    """A canary with another query is another one. The query itself is not kept."""
+    return hashlib.sha256(f"{canary.name}\0{canary.query}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def tallies_of(run: SuiteReport) -> Tallies:
+    """Returns what a run adds to the counters. Durations of failed calls are not observed."""
+    tallies: Tallies = Counter({(Tally.CANARY_RUNS, (run.suite,)): 1})
+    for failure, count in run.failures.items():
+        tallies[Tally.CANARY_FAILURES, (run.suite, str(failure))] += count
+    for report in run.reports:
+        if report.failure is None:
+            observe(tallies, Tally.CANARY_SECONDS, (run.suite,), report.retrieved.seconds)
+    return tallies
+
+
+def gauges_of(
+    run: SuiteReport, *, at: float, last_success: float | None, ks: Collection[int] | None = None
+) -> dict[tuple[Gauge, tuple[str, ...]], float]:
+    """Returns the known gauges of the latest run, at time `at`, for the cut-offs `ks` (all by default).
+
+    `last_success` is the time of the last run in which every canary got a reply.
+    """
+    exported = tuple(k for k in run.ks if ks is None or k in ks)
+    gauges = _ratios(run, None, exported)
+    for category, part in run.by_category.items():
+        gauges |= _ratios(part, category, exported)
+    for report in run.reports:
+        success = None if report.failure else float(report.success)
+        gauges[Gauge.CANARY_SUCCESS, (run.suite, report.canary.name)] = success
+    gauges |= {(Gauge.CANARY_ANSWER, (run.suite, *labels)): mean for labels, mean in answer_means(run.answers).items()}
+    gauges |= {
+        (Gauge.CANARY_LAST_RUN, (run.suite,)): at,
+        (Gauge.CANARY_LAST_SUCCESS, (run.suite,)): last_success,
+    }
+    return {key: value for key, value in gauges.items() if value is not None}
+
+
+def sums_of(run: SuiteReport, at: float) -> dict[BucketKey, Addends]:
+    """Returns what a run at this time adds to the trends: each figure counts once. Unknown figures are left out."""
+    figures = {
+        f"{metric}@{k}" if metric.row.by_k else str(metric): run.mean(metric, k)
+        for metric in CanaryMetric
+        if metric.row.series is not None
+        for k in (run.ks if metric.row.by_k else (run.cutoff,))
+    }
+    figures["degraded"] = len(run.degraded) / run.replies if run.replies else None
+    means = answer_means(run.answers)
+    figures |= {f"{quantity} ({contexts} contexts)": value for (quantity, contexts), value in means.items()}
+    sums: dict[BucketKey, Addends] = {}
+    for name, figure in figures.items():
+        if figure is not None:
+            add_to(sums, TrendKey(TrendKind.CANARY, run.suite, name), at, Addends.one(figure, 1.0))
+    return sums
+
+
+def _ratios(
+    run: SuiteReport, category: Category | None, ks: Sequence[int]
+) -> dict[tuple[Gauge, tuple[str, ...]], float | None]:
+    """Figures of a suite, or of one category of its canaries, by gauge; unknown ones are None."""
+    labels = (run.suite,) if category is None else (run.suite, str(category))
+    gauges: dict[tuple[Gauge, tuple[str, ...]], float | None] = {}
+    for metric in CanaryMetric:
+        if (series := metric.row.series) is not None:
+            gauge = series.gauge if category is None else series.by_category
+            if metric.row.by_k:
+                gauges |= {(gauge, (*labels, str(k))): run.mean(metric, k) for k in ks}
+            else:
+                gauges[gauge, labels] = run.mean(metric)
+    degraded = Gauge.CANARY_DEGRADED if category is None else Gauge.CANARY_CATEGORY_DEGRADED
+    return gauges | {(degraded, labels): len(run.degraded) if run.replies else None}

@@ -13,23 +13,22 @@ from ragwatch.model.enumerations import RowEnum
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeriesRow:
-    """How a metric is exported and shown.
-
-    Attributes:
-        name: Its part of the names of series, between `ragwatch_canary_` and `_ratio`.
-        gauge: Mean over a suite.
-        by_category: Mean over the canaries of a category.
-        measures: What is measured, for HELP.
-        title: Title of its panel; empty for none.
-        panel: Description of its panel.
-    """
+    """How a metric is exported, as `ragwatch_canary_NAME_ratio`, and shown in a panel if it has a title."""
 
     name: str
-    gauge: Gauge
-    by_category: Gauge
     measures: str
     title: str = ""
     panel: str = ""
+
+    @property
+    def gauge(self) -> Gauge:
+        """Mean over a suite."""
+        return Gauge(f"canary_{self.name}")
+
+    @property
+    def by_category(self) -> Gauge:
+        """Mean over the canaries of a category."""
+        return Gauge(f"canary_category_{self.name}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +36,6 @@ class CanaryMetricRow:
     """All that depends on the metric alone.
 
     Attributes:
-        name: Its name in JSON and trends.
         of: Its value for one canary, from the ranking of the expected contexts and k; None where it is undefined.
         by_k: Whether it is shown for each k; otherwise only for the largest one.
         series: How it is exported; None if it is not.
@@ -60,8 +58,6 @@ class CanaryMetric(RowEnum):
         by_k=True,
         series=SeriesRow(
             name="recall",
-            gauge=Gauge.CANARY_RECALL,
-            by_category=Gauge.CANARY_CATEGORY_RECALL,
             measures="Recall of the expected contexts within the top k",
             title="Recall",
             panel="Share of the expected contexts within the top k.",
@@ -73,8 +69,6 @@ class CanaryMetric(RowEnum):
         by_k=True,
         series=SeriesRow(
             name="precision",
-            gauge=Gauge.CANARY_PRECISION,
-            by_category=Gauge.CANARY_CATEGORY_PRECISION,
             measures="Precision of the top k contexts",
             title="Precision",
             panel="Share of the top k that is expected.",
@@ -86,8 +80,6 @@ class CanaryMetric(RowEnum):
         by_k=True,
         series=SeriesRow(
             name="f1",
-            gauge=Gauge.CANARY_F1,
-            by_category=Gauge.CANARY_CATEGORY_F1,
             measures="F1 of precision and recall of the top k (2pr / (p + r))",
             title="F1",
             panel="2pr / (p + r) of the precision p and the recall r of the top k.",
@@ -99,8 +91,6 @@ class CanaryMetric(RowEnum):
         by_k=True,
         series=SeriesRow(
             name="ndcg",
-            gauge=Gauge.CANARY_NDCG,
-            by_category=Gauge.CANARY_CATEGORY_NDCG,
             measures="Normalized discounted cumulative gain of the top k",
             title="NDCG",
             panel="Normalized discounted cumulative gain of the top k.",
@@ -112,8 +102,6 @@ class CanaryMetric(RowEnum):
         of=lambda ranking, _: measures.reciprocal_rank(ranking),
         series=SeriesRow(
             name="reciprocal_rank",
-            gauge=Gauge.CANARY_RECIPROCAL_RANK,
-            by_category=Gauge.CANARY_CATEGORY_RECIPROCAL_RANK,
             measures="Reciprocal rank of the first expected context (MRR)",
             title="Reciprocal rank",
             panel="Mean of 1 / rank of the first expected context (MRR).",
@@ -128,8 +116,6 @@ class CanaryMetric(RowEnum):
         of=measures.hit_at,
         series=SeriesRow(
             name="coverage",
-            gauge=Gauge.CANARY_COVERAGE,
-            by_category=Gauge.CANARY_CATEGORY_COVERAGE,
             measures="Whether an expected context was retrieved (1) or none (0)",
         ),
     )
@@ -138,8 +124,6 @@ class CanaryMetric(RowEnum):
         of=lambda ranking, _: measures.first_relevance(ranking),
         series=SeriesRow(
             name="health",
-            gauge=Gauge.CANARY_HEALTH,
-            by_category=Gauge.CANARY_CATEGORY_HEALTH,
             measures="Relevance grade of the first context / highest expected grade, 0 once all scores fell",
             title="Health",
             panel="Relevance grade of the first context / highest expected grade; 0 once the scores of all canaries "

@@ -37,14 +37,11 @@ class CanaryReport:
     """Result of one canary in one run.
 
     Attributes:
-        canary: The canary whose query was sent.
         at: Time of the run, in seconds since the epoch.
         cutoff: The k of "top k": the number of passages that count.
         retrieved: The reply, cut to the first `cutoff` passages.
-        outcome: Outcome.
-        failure: Why the run failed; None if it did not.
         ranking: Ranks of the expected contexts; None if they are unknown, and for a negative canary.
-        scores_fell: Whether all scores of the suite fell by more than their own spread, see `score_level`. Health is
+        scores_fell: Whether all scores of the suite fell by more than their own spread, see `history`. Health is
             then 0.
     """
 
@@ -88,15 +85,9 @@ class CanaryReport:
 def evaluate(
     canary: Canary, retrieved: Retrieved, cutoff: int, *, at: float, similar: Similarity | None = None, tau: float = TAU
 ) -> CanaryReport:
-    """Evaluates the reply to a canary.
+    """Evaluates the reply to a canary, of which the first `cutoff` passages count.
 
-    Args:
-        canary: The canary whose query was sent.
-        retrieved: The reply; passages after `cutoff` do not count.
-        cutoff: The k of "top k", 1 or more.
-        at: Time of the run, in seconds since the epoch.
-        similar: Similarity of two texts; required for canaries that expect a text without an id.
-        tau: Similarity from which two texts count as the same context.
+    `similar` is required for canaries that expect a text without an id; texts count as the same from `tau` on.
 
     Raises:
         ValueError: `similar` is missing and the canary expects texts, or `cutoff` is below 1.
@@ -111,7 +102,7 @@ def evaluate(
     if failure is not None:
         return CanaryReport(canary, at, cutoff, top, outcome=CanaryOutcome.FAILED, failure=failure)
     ranking = None if canary.negative else rank_passages(top.hits, canary.expected, similar, tau)
-    outcome = _negative_outcome(canary, top) if ranking is None else _outcome(canary, top, ranking)
+    outcome = _outcome(canary, top, ranking)
     no_scores = Failure.NO_SCORES if outcome is CanaryOutcome.FAILED else None
     return CanaryReport(canary, at, cutoff, top, outcome=outcome, failure=no_scores, ranking=ranking)
 
@@ -122,7 +113,12 @@ def _missing(retrieved: Retrieved, field: MatchField) -> str:
     return f"contexts[{index}].{field}: is missing, and the canary expects contexts by their {field}"
 
 
-def _outcome(canary: Canary, retrieved: Retrieved, ranking: Ranking) -> CanaryOutcome:
+def _outcome(canary: Canary, retrieved: Retrieved, ranking: Ranking | None) -> CanaryOutcome:
+    if ranking is None:  # of a negative canary
+        reached = [_reaches_min_score(canary, retrieved, hit) for hit in retrieved.hits]
+        if True in reached:
+            return CanaryOutcome.FOUND_FOR_NEGATIVE
+        return CanaryOutcome.FAILED if None in reached else CanaryOutcome.FOUND
     ranks = [rank for rank in ranking.ranks if rank is not None]
     if len(ranks) / len(ranking.grades) < canary.min_recall:
         return CanaryOutcome.MISSING_FROM_TOP_K
@@ -130,13 +126,6 @@ def _outcome(canary: Canary, retrieved: Retrieved, ranking: Ranking) -> CanaryOu
     if relevant is None:
         return CanaryOutcome.FAILED
     return CanaryOutcome.FOUND if relevant else CanaryOutcome.BELOW_MIN_SCORE
-
-
-def _negative_outcome(canary: Canary, retrieved: Retrieved) -> CanaryOutcome:
-    relevant = [_reaches_min_score(canary, retrieved, hit) for hit in retrieved.hits]
-    if True in relevant:
-        return CanaryOutcome.FOUND_FOR_NEGATIVE
-    return CanaryOutcome.FAILED if None in relevant else CanaryOutcome.FOUND
 
 
 def _reaches_min_score(canary: Canary, retrieved: Retrieved, hit: Hit) -> bool | None:
@@ -157,9 +146,7 @@ class SuiteReport:
     for want of a score only (`NO_SCORES`), whose ranking is known. A mean over no canary is None.
 
     Attributes:
-        suite: Name of the suite.
         ks: Cut-offs of recall, precision, F1, NDCG and hit rate; the largest is the k of "top k".
-        reports: One report a canary.
         answers: Judged answers of the whole service; empty where only the retriever is tested.
     """
 
@@ -180,14 +167,9 @@ class SuiteReport:
         return max(self.ks)
 
     def mean(self, metric: CanaryMetric, k: int | None = None) -> float | None:
-        """Mean of a metric over the canaries for which it is defined.
+        """Mean of a metric over the canaries for which it is defined; by default of all passages that were evaluated.
 
-        Args:
-            metric: The metric.
-            k: How many passages count; by default all that were evaluated.
-
-        Raises:
-            ValueError: `k` is larger than that.
+        A larger `k` is a ValueError.
         """
         k = self.cutoff if k is None else k
         if k > self.cutoff:

@@ -113,35 +113,24 @@ def _named(slice_: Slice) -> SliceLine:
 
 def sentence(cause: Cause, findings: Findings, clock: Clock) -> str:
     """Say a cause in a few words."""
-    parts = [
-        f"{_verb(cause.slice)} {_percent(cause.of_failing)} of failing answers and {_percent(cause.of_passing)} of"
-    ]
-    parts[0] += " the others"
+    attribute, value = cause.slice.attribute, cause.slice.value
+    if attribute.startswith(METADATA_PREFIX):
+        verb = f"{attribute.removeprefix(METADATA_PREFIX)} {value} is in"
+    else:
+        verb = _VERBS[Attribute(attribute)].format(value)
+    shares = f"{_percent(cause.of_failing)} of failing answers and {_percent(cause.of_passing)} of the others"
+    parts = [f"{verb} {shares}"]
     if findings.begin is not None and findings.end is not None:
-        parts += _period(cause, findings.begin, findings.end, clock)
+        if cause.is_over(findings.end):
+            parts.append(f"from {clock(cause.since)} to {clock(cause.until)} UTC")
+        elif cause.is_new(findings.begin):
+            parts.append(f"since {clock(cause.since)} UTC")
     parts.append(f"explains {_percent(cause.explains)} of the failures")
     return "; ".join(parts)
 
 
-def _period(cause: Cause, begin: float, end: float, clock: Clock) -> list[str]:
-    """When the answers of a slice were given, unless they were given all the time."""
-    if cause.is_over(end):
-        return [f"from {clock(cause.since)} to {clock(cause.until)} UTC"]
-    return [f"since {clock(cause.since)} UTC"] if cause.is_new(begin) else []
-
-
-def _verb(slice_: Slice) -> str:
-    if slice_.attribute.startswith(METADATA_PREFIX):
-        return f"{slice_.attribute.removeprefix(METADATA_PREFIX)} {slice_.value} is in"
-    return _VERBS[Attribute(slice_.attribute)].format(slice_.value)
-
-
 def _percent(share: float) -> str:
-    """A share as people write it.
-
-    >>> _percent(0.714), _percent(0.004), _percent(0.0)
-    ('71 %', '0.4 %', '0 %')
-    """
+    """A share as people write it."""
     percent = share * _PERCENT
     return f"{percent:.0f} %" if percent >= 1.0 or percent == 0.0 else f"{percent:.1g} %"
 

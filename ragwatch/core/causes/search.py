@@ -1,7 +1,17 @@
 """Finds the slices of answers that fail more than the rest: evidence, choice, figures, and one slice for one cause.
 
-Every slice that is looked at is counted. What is shown passes e-BH among the kept slices, with the number of all that
-were looked at (see `evalues.selected`), so at most the stated share of the shown slices is false on average.
+Every slice that is looked at is counted, and what is shown passes e-BH with the number of all of them (see
+`selected`): at most the stated share of the shown slices is false on average.
+
+An e-value is a bet that pays at most 1 on average if the slice fails no more than the rest. These are e-processes: that
+holds at whatever answer somebody stops looking, and for whatever reason (Grünwald, de Heide and Koolen, JRSS B 2024).
+
+In a cell (answers of equal route and inclusion probability), the bet on each answer follows from the earlier ones: the
+failing shares inside and outside are learnt by Beta priors. What they pay together is compared with the greatest
+likelihood of any failing shares of which that inside is not above that outside (universal inference: Wasserman, Ramdas
+and Balakrishnan, PNAS 2020). Half of the stake is kept back in each cell, so that one without the slice costs little,
+and the values of cells are multiplied, as the tests of Turner, Ly and Grünwald (arXiv 2106.02693). Their own e-values
+are of blocks, within which somebody who sees the answers can gain by stopping.
 """
 
 from __future__ import annotations
@@ -11,10 +21,9 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby
+from typing import NamedTuple
 
-from ragwatch.core.causes.evalues import Counts, log_e_value, selected
-from ragwatch.core.causes.missing import missing_documents
-from ragwatch.core.causes.slices import MIN_ANSWERS, Answer, Slice, candidates, places_by_attribute
+from ragwatch.core.causes.slices import MIN_ANSWERS, Answer, Slice, candidates, missing_documents, places_by_attribute
 from ragwatch.core.estimate import Addends
 from ragwatch.core.estimators import score
 
@@ -31,23 +40,16 @@ _BINS_PER_OCTAVE = 8  # inclusion probabilities within a twelfth of an octave or
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """A slice that fails more than the rest.
+    """A slice that fails more than the rest: weighted failing shares inside and outside, and the interval of the first.
+
+    The interval is adjusted for the choice of the shown slices.
 
     Attributes:
-        slice: The slice.
-        log_e: Logarithm of its e-value.
-        failing: Weighted failing share inside.
-        others: Weighted failing share outside.
-        low: Lower end of the interval of `failing`, adjusted for the choice of the shown slices.
-        high: Its upper end.
         explains: Share of all failures that would be missing if the slice failed no more than the others.
         of_failing: Weighted share of the failing answers that are in the slice.
         of_passing: The same of the other answers.
-        since: When the first of its answers was given.
-        until: When the last one was given.
         examples: Keys of its newest failing answers.
         folded: Slices that this one explains, most evidence first.
-        failed_until: When the last failing one was given.
     """
 
     slice: Slice
@@ -89,11 +91,7 @@ class Findings:
     Attributes:
         causes: The shown ones: what goes on, what is over, and symptoms; each with most evidence first.
         looked_at: Number of slices that were looked at.
-        answers: Number of answers.
-        failing: Number of failing ones.
         share: Weighted failing share; None without answers.
-        begin: When the first answer was given; None without answers.
-        end: When the last one was given.
     """
 
     causes: tuple[Cause, ...] = ()
@@ -106,12 +104,9 @@ class Findings:
 
 
 def find_causes(answers: Sequence[Answer], *, rate: float = FALSE_DISCOVERY_RATE, confidence: float = 0.95) -> Findings:
-    """Return the slices that fail more than the rest.
+    """Return the slices of answers (at most one for each sample) that fail more than the rest.
 
-    Args:
-        answers: At most one for each sample, in any order.
-        rate: False discovery rate of the shown slices.
-        confidence: Of their intervals together.
+    `rate` is the false discovery rate of those shown, `confidence` that of their intervals together.
     """
     if not answers:
         return Findings()
@@ -245,6 +240,7 @@ def _cause(table: Table, kept: _Kept, level: float) -> Cause:
     addends = table.addends(places)
     low, high = score.interval(score.SampleMoments.of(addends), level)
     moments = [table.answers[place].at for place in places]
+    newest = sorted((table.answers[place] for place in places if table.failing[place]), key=lambda answer: -answer.at)
     weight, failing = kept.sums
     share, others = failing / weight, (table.failing_weight - failing) / (table.weight - weight)
     passing = table.weight - table.failing_weight
@@ -260,18 +256,70 @@ def _cause(table: Table, kept: _Kept, level: float) -> Cause:
         of_passing=(weight - failing) / passing if passing > 0.0 else 0.0,
         since=min(moments),
         until=max(moments),
-        failed_until=max((table.answers[place].at for place in places if table.failing[place]), default=min(moments)),
-        examples=_examples(table, places),
+        failed_until=newest[0].at if newest else min(moments),
+        examples=tuple(answer.key for answer in newest[:_EXAMPLES]),
         folded=tuple(kept.folded[:_MAX_FOLDED]),
     )
-
-
-def _examples(table: Table, places: Sequence[int]) -> tuple[str, ...]:
-    failing = [table.answers[place] for place in places if table.failing[place]]
-    newest = sorted(failing, key=lambda answer: -answer.at)
-    return tuple(answer.key for answer in newest[:_EXAMPLES])
 
 
 def _cell_of(answer: Answer) -> tuple[str, int]:
     """Cell of an answer: its route and inclusion probability."""
     return answer.route, round(_BINS_PER_OCTAVE * math.log2(answer.probability))
+
+
+_PRIOR_INSIDE, _PRIOR_OUTSIDE = (1.0, 1.0), (1.0, 4.0)  # Beta: of a cause all is possible, and few other answers fail
+
+
+class Counts(NamedTuple):
+    """Answers and failing ones in the slice, and among the others of its cell."""
+
+    inside: int
+    inside_failing: int
+    outside: int
+    outside_failing: int
+
+
+def log_e_value(counts: Counts) -> float:
+    """Logarithm of the e-value of one cell, the mean of 1 and of what its bets pay; those of several cells add up."""
+    inside, inside_failing, outside, outside_failing = counts
+    log = _log_learnt(inside, inside_failing, _PRIOR_INSIDE) + _log_learnt(outside, outside_failing, _PRIOR_OUTSIDE)
+    if inside_failing * outside > outside_failing * inside:
+        log -= _log_greatest(inside + outside, inside_failing + outside_failing)
+    else:
+        log = log - _log_greatest(inside, inside_failing) - _log_greatest(outside, outside_failing)
+    greater = max(log, 0.0)
+    return greater + math.log((math.exp(-greater) + math.exp(log - greater)) / 2.0)
+
+
+def _log_learnt(answers: int, failing: int, prior: tuple[float, float]) -> float:
+    """Log likelihood of predictions that are learnt answer by answer, which is that of the mixture over the prior."""
+    a, b = prior
+    return (
+        math.lgamma(failing + a)
+        + math.lgamma(answers - failing + b)
+        - math.lgamma(answers + a + b)
+        + math.lgamma(a + b)
+        - math.lgamma(a)
+        - math.lgamma(b)
+    )
+
+
+def _log_greatest(answers: int, failing: int) -> float:
+    """Log likelihood at the observed failing share.
+
+    >>> _log_greatest(0, 0), _log_greatest(3, 3), round(_log_greatest(2, 1), 3)
+    (0, 0.0, -1.386)
+    """
+    return sum(count * math.log(count / answers) for count in (failing, answers - failing) if count)
+
+
+def selected(logs: Sequence[float], looked_at: int, rate: float) -> int:
+    """Number of the greatest e-values, given sorted, that e-BH selects (Wang and Ramdas, JRSS B 2022).
+
+    The false discovery rate is at most `rate` whatever the dependence, also if some candidates were left out by any
+    rule, as long as all that were looked at are counted.
+    """
+    return max(
+        (rank for rank, log in enumerate(logs, 1) if log >= math.log(looked_at / (rate * rank))),
+        default=0,
+    )

@@ -1,7 +1,13 @@
-"""Cuts answers into slices by their traits: the candidates, chosen by how often they occur, never by how they fail."""
+"""Cuts answers into slices by their traits: the candidates, chosen by how often they occur, never by how they fail.
+
+A vanished document is in no failing answer, so documents that are no longer retrieved are looked for by time. A time
+counts if of the documents that were retrieved outside of it, and that chance would have brought back, hardly any came
+back. That only depends on what was retrieved, never on how answers failed.
+"""
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
@@ -49,18 +55,7 @@ _ORDER = {
 
 
 class Answer(NamedTuple):
-    """An answer that was judged.
-
-    Attributes:
-        key: Identity of the sample.
-        seq: Number in the order in which answers were judged.
-        at: When it was given, in seconds since the epoch.
-        route: Its route.
-        judge: Name and version of the judge.
-        probability: Inclusion probability.
-        failing: Whether it fails.
-        traits: See `traits.traits_of`.
-    """
+    """An answer that was judged as number `seq`, and given at a time in seconds since the epoch."""
 
     key: str
     seq: int
@@ -77,9 +72,6 @@ class Slice(NamedTuple):
 
     Attributes:
         attribute: An `Attribute`, or `metadata.KEY`.
-        value: The value.
-        places: Of its answers among all, ascending.
-        values: The first of the values that it stands for, where these are several.
     """
 
     attribute: str
@@ -116,12 +108,7 @@ def places_by_attribute(answers: Sequence[Answer]) -> dict[str, Places]:
 
 
 def candidates(by_attribute: Mapping[str, Places], count: int) -> list[Slice]:
-    """Return the slices that hold, and leave out, at least MIN_ANSWERS answers: the most frequent MAX_CANDIDATES.
-
-    Args:
-        by_attribute: See `places_by_attribute`.
-        count: Number of answers.
-    """
+    """Return the slices that hold, and leave out, at least MIN_ANSWERS answers: the most frequent MAX_CANDIDATES."""
     slices = [
         Slice(str(attribute), value, places)
         for attribute, values in by_attribute.items()
@@ -208,11 +195,7 @@ def _text(value: object) -> str | None:
 
 
 def _hour(at: float) -> str:
-    """Hour of the day, in UTC.
-
-    >>> _hour(3600.0), _hour(86_399.0)
-    ('01:00 to 02:00 UTC', '23:00 to 00:00 UTC')
-    """
+    """Hour of the day, in UTC."""
     hour = int(at % _DAY // _HOUR)
     return f"{hour:02}:00 to {(hour + 1) % 24:02}:00 UTC"
 
@@ -239,3 +222,87 @@ def _banded(figures: Sequence[float | None]) -> Places:
 
 def _span(low: float, high: float) -> str:
     return f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}"
+
+
+MAX_NAMED = 20
+_MAX_DOCUMENTS, _MAX_HELD, _GRID = 1000, 20, 24
+_MIN_HELD = 0.5  # share of the answers of a period that have the value
+_MIN_RETRIEVALS = 2  # of a document outside of the period
+_MIN_EXPECTED = 5.0  # documents that chance brings back
+_MAX_SHARE = 0.5  # of them that came back
+_MIN_DEVIATION = 4.0  # standard deviations
+_NAMED_CHANCE = 0.5  # of coming back by chance, from which an absent document is named
+
+Period = tuple[int, int]
+
+
+def missing_documents(answers: Sequence[Answer], by_attribute: Mapping[str, Places]) -> list[Slice]:
+    """Return at most one slice: the answers of the period in which most documents are missing."""
+    order = sorted(range(len(answers)), key=lambda place: answers[place].seq)
+    position = [0] * len(answers)
+    for number, place in enumerate(order):
+        position[place] = number
+    retrieved = by_attribute.get(Attribute.CONTEXT, {})
+    repeated = [(name, places) for name, places in retrieved.items() if len(places) >= _MIN_RETRIEVALS]
+    repeated.sort(key=lambda entry: (-len(entry[1]), entry[0]))
+    documents = [(name, sorted(position[place] for place in places)) for name, places in repeated[:_MAX_DOCUMENTS]]
+    best: tuple[float, Period, tuple[str, ...]] | None = None
+    for period in _periods(len(answers), by_attribute, position):
+        absence = _absence(documents, period, len(answers))
+        if absence is not None and (best is None or absence[0] > best[0]):
+            best = (absence[0], period, absence[1])
+    if best is None:
+        return []
+    _, (begin, end), names = best
+    others = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    places = sorted(order[begin:end])
+    return [Slice(Attribute.MISSING_CONTEXT, f"{names[0]}{others}", places, names[:MAX_NAMED])]
+
+
+def _periods(count: int, by_attribute: Mapping[str, Places], position: Sequence[int]) -> list[Period]:
+    """While a value of metadata held, and from a point of a grid until now."""
+    held = []
+    for attribute, values in by_attribute.items():
+        for places in values.values() if attribute.startswith(METADATA_PREFIX) else ():
+            if len(places) >= MIN_ANSWERS:
+                moments = [position[place] for place in places]
+                begin, end = min(moments), max(moments) + 1
+                if len(moments) >= _MIN_HELD * (end - begin):  # else others held meanwhile
+                    held.append((begin, end))
+    held.sort(key=lambda period: period[0] - period[1])
+    grid = [(count * step // _GRID, count) for step in range(2, _GRID)]
+    return [
+        (begin, end)
+        for begin, end in dict.fromkeys((*held[:_MAX_HELD], *grid))
+        if begin >= MIN_ANSWERS <= end - begin <= count - MIN_ANSWERS
+    ]
+
+
+def _absence(
+    documents: Sequence[tuple[str, list[int]]], period: Period, count: int
+) -> tuple[float, tuple[str, ...]] | None:
+    """How many more documents chance would have brought back in a period; those that did not come, most missed first.
+
+    None if that may be chance.
+    """
+    begin, end = period
+    ratio = (end - begin) / (count - (end - begin))
+    expected = observed = variance = 0.0
+    absent: list[tuple[float, str]] = []
+    for name, moments in documents:
+        inside = bisect_left(moments, end) - bisect_left(moments, begin)
+        outside = len(moments) - inside
+        if outside < _MIN_RETRIEVALS:
+            continue
+        missed = (outside - 1) * ratio  # one less, because it was chosen for having been retrieved
+        chance = -math.expm1(-missed)
+        expected += chance
+        variance += chance * (1.0 - chance)
+        observed += inside > 0
+        if not inside and (chance >= _NAMED_CHANCE or not absent):
+            absent.append((missed, name))
+    surplus = expected - observed
+    if expected < _MIN_EXPECTED or observed > _MAX_SHARE * expected or surplus < _MIN_DEVIATION * math.sqrt(variance):
+        return None
+    absent.sort(key=lambda entry: (-entry[0], entry[1]))
+    return surplus, tuple(name for _, name in absent)

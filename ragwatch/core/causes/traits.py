@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final, TypedDict
 
-from ragwatch.core.citation_markers import markers_of
+from ragwatch.core.citations import markers_of
 from ragwatch.core.sample import Sample
 
 MAX_CONTEXTS, MAX_ID_CHARS = 20, 128
@@ -37,9 +37,7 @@ class Traits(TypedDict):
 
     Attributes:
         contexts: Ids of the first contexts.
-        retrieved: Number of all contexts.
         score: Of the first context.
-        chars: Length of the answer.
         cited: Positions of the contexts that the answer cites.
         metadata: Short values by key.
         words: First words of the question.
@@ -55,21 +53,10 @@ class Traits(TypedDict):
 
 
 def traits_of(sample: Sample, *, texts: bool = True) -> Traits:
-    """Return the traits of a sample as JSON values.
-
-    >>> from ragwatch.core.sample import Context
-    >>> contexts = (Context("Tea is green.", "doc-1", 0.7), Context("So is grass.", "doc-2", 0.5))
-    >>> found_traits = traits_of(Sample("r1", "Is tea green?", contexts, "Yes [2].", metadata={"release": "v2"}))
-    >>> found_traits["contexts"], found_traits["cited"], found_traits["metadata"], found_traits["words"]
-    (['doc-1', 'doc-2'], [1], {'release': 'v2'}, ['is', 'tea', 'green'])
-
-    Args:
-        sample: Redacted.
-        texts: Whether the texts of answers are kept.
-    """
+    """Return the traits of a redacted sample, without `texts` those that describe no person."""
     scores = [context.score for context in sample.contexts[:1] if context.score is not None]
     traits: Traits = {
-        "contexts": [_shortened(context.id) for context in sample.contexts[:MAX_CONTEXTS]],
+        "contexts": [context.id and context.id[:MAX_ID_CHARS] for context in sample.contexts[:MAX_CONTEXTS]],
         "retrieved": len(sample.contexts),
         "score": scores[0] if scores else None,
         "chars": len(sample.answer),
@@ -81,17 +68,9 @@ def traits_of(sample: Sample, *, texts: bool = True) -> Traits:
 
 
 def without_texts(traits: Traits) -> Traits:
-    """Return traits without words of the question and without metadata that may describe a person.
-
-    >>> without_texts({"metadata": {"release": "v2", "user": "anna"}, "words": ["tea"], "chars": 3})
-    {'metadata': {'release': 'v2'}, 'words': [], 'chars': 3}
-    """
+    """Return traits without words of the question and without metadata that may describe a person."""
     metadata = {key: value for key, value in traits[METADATA].items() if key in DEPLOYMENT_KEYS}
     return {**traits, METADATA: metadata, "words": []}
-
-
-def _shortened(identity: str | None) -> str | None:
-    return None if identity is None else identity[:MAX_ID_CHARS]
 
 
 def _cited(sample: Sample) -> Iterator[int]:

@@ -81,14 +81,7 @@ REMEDIES: Mapping[Check, str] = MappingProxyType(
 
 
 class Chunk(NamedTuple):
-    """A chunk that was retrieved for a question.
-
-    Attributes:
-        id: Its id in the retriever; None if it was not logged.
-        text: Its text; None if it is not stored whole.
-        score: Score of the retriever; None if it was not logged.
-        relevant: Whether it is relevant to the question; None if unknown.
-    """
+    """A chunk that was retrieved for a question; what was not logged, not stored whole, or is unknown is None."""
 
     id: str | None
     text: str | None
@@ -103,20 +96,13 @@ class Chunk(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question with its retrieved chunks.
+    """A question with its retrieved chunks, the day of the answer, and dates of the index or its documents.
 
     Attributes:
-        id: Id of the sample, or name of the canary.
-        text: The question; None if the log does not contain it.
-        chunks: Retrieved chunks, best first.
-        relevance: Who says which of them are relevant.
-        direction: Meaning of the scores; None if unknown.
         together: For each supported claim of the answer: positions of the chunks that support it, if none of them does
             alone; otherwise empty.
         claims: The supported claims themselves, in the same order; empty if they are not stored.
         retrieval_failed: Whether the judge names retrieval as the stage at fault; None if it names no stage.
-        day: Day of the answer as `YYYY-MM-DD`; empty if unknown.
-        dates: Dates in the metadata of the sample that are about the index or its documents.
     """
 
     id: str
@@ -133,17 +119,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Result of one check.
-
-    Attributes:
-        check: The check.
-        status: Its outcome.
-        share: Share that is affected, in [0, 1]; None if not measurable.
-        summary: The result in one sentence; if not measurable, the reason.
-        evidence: Further facts, one sentence each.
-        figures: Counts and shares by name.
-        examples: Ids of samples, or names of canaries, to look at.
-    """
+    """Result of one check: the affected share in [0, 1], if measurable, and samples or canaries to look at."""
 
     check: Check
     status: Status
@@ -196,9 +172,5 @@ def distinct(questions: Sequence[Question]) -> dict[str, tuple[Chunk, str]]:
 
 
 def percent(share: float) -> str:
-    """Returns a share as text.
-
-    >>> percent(0.125), percent(0.002)
-    ('12 %', '0.2 %')
-    """
+    """Returns a share as text."""
     return f"{share:.0%}".replace("%", " %") if share == 0.0 or share >= 0.01 else f"{share:.1%}".replace("%", " %")

@@ -89,7 +89,9 @@ def scores(questions: Sequence[Question]) -> Finding:
     overlap, cutoff = overlap_of(pair)
     above = sum(score >= cutoff for score in pair.irrelevant) / len(pair.irrelevant)
     below = sum(score < cutoff for score in pair.relevant) / len(pair.relevant)
-    wins = _wins(pair)
+    ordered = sorted(pair.irrelevant)  # the area under the curve; ties count half
+    won = sum(bisect_left(ordered, score) + bisect_right(ordered, score) for score in pair.relevant)
+    wins = won / (2 * len(ordered) * len(pair.relevant))
     return measured(
         Check.SCORES,
         overlap,
@@ -134,9 +136,6 @@ def overlap_of(pair: Pair) -> tuple[float, float]:
 
     The overlap is the smallest possible sum of both error rates, 1 - the Kolmogorov-Smirnov distance: 0 if a cut-off
     separates them, 1 if none is better than chance.
-
-    >>> overlap_of(Pair([0.9, 0.8, 0.4, 0.7], [0.5, 0.3, 0.2]))
-    (0.25, 0.7)
     """
     relevant, irrelevant = sorted(pair.relevant), sorted(pair.irrelevant)
     errors = [
@@ -145,13 +144,6 @@ def overlap_of(pair: Pair) -> tuple[float, float]:
     ]
     best, cut = min(errors)
     return min(1.0, best), -cut
-
-
-def _wins(pair: Pair) -> float:
-    """Returns the probability that a relevant chunk scores better than an irrelevant one (AUC); ties count half."""
-    irrelevant = sorted(pair.irrelevant)
-    wins = sum(bisect_left(irrelevant, score) + bisect_right(irrelevant, score) for score in pair.relevant)
-    return wins / (2 * len(irrelevant) * len(pair.relevant))
 
 
 def ranking(questions: Sequence[Question]) -> Finding:
@@ -166,8 +158,8 @@ def ranking(questions: Sequence[Question]) -> Finding:
         return not_measurable(
             Check.RANKING, f"fewer than {MIN_QUESTIONS} questions have both relevant and irrelevant chunks"
         )
-    outranked = [question for question in mixed if _first_known(question.chunks) is False]
     flags = [[chunk.relevant for chunk in question.chunks if chunk.relevant is not None] for question in mixed]
+    outranked = [question for question, known in zip(mixed, flags, strict=True) if not known[0]]
     worst = sum(flag.index(True) for flag in flags) / len(flags)
     share = len(outranked) / len(mixed)
     return measured(
@@ -182,21 +174,18 @@ def ranking(questions: Sequence[Question]) -> Finding:
     )
 
 
-def _first_known(chunks: Sequence[Chunk]) -> bool | None:
-    return next((chunk.relevant for chunk in chunks if chunk.relevant is not None), None)
-
-
 def embedding(questions: Sequence[Question], known: Collection[frozenset[str]] = frozenset()) -> Finding:
     """Checks that similar chunks have similar scores for one question.
 
-    Args:
-        questions: Questions with their chunks.
-        known: Pairs of ids of chunks that people know to be similar, beside the near-duplicates. If only one chunk of a
-            pair was retrieved, the other one counts as no better than the last.
+    `known` are pairs of ids that people know to be similar, beside near-duplicates. If only one chunk of a pair was
+    retrieved, the other counts as no better than the last.
     """
     similar: list[tuple[float, str]] = []
     other: list[float] = []
-    partners = _partners(known)
+    partners: dict[str, set[str]] = {}  # the ids that are known to be similar to each id
+    for names in known:
+        for name in names:
+            partners.setdefault(name, set()).update(names - {name})
     for question in [question for question in questions if len(question.chunks) > 1][:_MAX_COMPARED]:
         scored = [
             chunk for chunk in question.chunks if chunk.score is not None and (chunk.text or chunk.id in partners)
@@ -234,15 +223,6 @@ def embedding(questions: Sequence[Question], known: Collection[frozenset[str]] =
         figures={"pairs": len(similar), "apart": len(apart), "typical": typical},
         examples=apart,
     )
-
-
-def _partners(known: Iterable[frozenset[str]]) -> dict[str, set[str]]:
-    """Returns the ids that are known to be similar to each id."""
-    partners: dict[str, set[str]] = {}
-    for pair in known:
-        for name in pair:
-            partners.setdefault(name, set()).update(pair - {name})
-    return partners
 
 
 def _lone(chunks: Sequence[Chunk], partners: Mapping[str, set[str]]) -> Iterator[float]:

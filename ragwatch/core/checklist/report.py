@@ -9,7 +9,7 @@ from ragwatch.core.canary.definition import MAX_STORED_CHARS
 from ragwatch.core.canary.report import CanaryReport, SuiteReport
 from ragwatch.core.checklist import ranks, texts
 from ragwatch.core.checklist.definition import Check, Chunk, Finding, Question, RelevanceSource, Status
-from ragwatch.core.checklist.terms import Terms, freshness, vocabulary
+from ragwatch.core.checklist.texts import Terms, freshness, vocabulary
 
 _STATUSES = tuple(Status)
 
@@ -21,13 +21,9 @@ def diagnose(
     terms: Terms,
     similar: Collection[frozenset[str]] = frozenset(),
 ) -> list[Finding]:
-    """Makes all checks, and returns the findings, the most important problem first.
+    """Makes all checks over questions and the last run of each suite; returns the most important problem first.
 
-    Args:
-        questions: Answered questions with their retrieved chunks.
-        suites: The last run of each canary suite.
-        terms: Splits a text into content terms.
-        similar: Pairs of ids of chunks that are known to be similar.
+    `terms` splits a text into content terms; `similar` are pairs of ids of chunks that are known to be similar.
     """
     everything = [*questions, *(question_of(report) for suite in suites for report in suite.reports)]
     everything = [question for question in everything if question.chunks or question.text]

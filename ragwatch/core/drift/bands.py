@@ -8,12 +8,16 @@ With m the mean of the traffic and w = 1 / inclusion probability, z = (w / w_max
 0. A weight above `max_weight` counts as `max_weight`. The size l of the bet on a score depends only on earlier scores:
 l = sqrt(2 ln(2/a) / (v t ln(1 + t))), where v is the running variance of z, cut off at 1/2 of what m allows. A
 confidence sequence assumes a constant mean: start a new one for every period.
+
+The band of a day: a confidence sequence restarts with each day (UTC), and when the mean of its own scores has left the
+band: then the current scores do not come from what narrowed it. Answers that are judged late count to the day of
+judging: which are late does not depend on their scores, and dropping them would be a selection.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypedDict
 
 _MAX_BET = 0.5
@@ -26,7 +30,6 @@ class RunningVariance:
     """Running variance of z, from which the size of the next bet is computed.
 
     Attributes:
-        n: Number of scores.
         w: Sum of w / max_weight.
         wx: Sum of w / max_weight * x.
         squares: Sum of squared z, each about the running mean at that score.
@@ -38,21 +41,13 @@ class RunningVariance:
     squares: float = 0.0
 
     def bet(self, risk: float) -> float:
-        """Return the size of the next bet, before it is cut off.
-
-        >>> round(RunningVariance().bet(0.05), 4)                             # sqrt(2 ln 40 / (1/4 ln 2))
-        6.525
-        """
+        """Return the size of the next bet, before it is cut off."""
         variance = (0.25 + self.squares) / (self.n + 1)
         turn = self.n + 1
         return math.sqrt(2.0 * math.log(2.0 / risk) / (variance * turn * math.log1p(turn)))
 
     def after(self, share: float, score: float) -> RunningVariance:
-        """Return the variance with one more score added; it starts with a prior score of 1/2.
-
-        >>> RunningVariance().after(1.0, 1.0)                            # mean (.5 + 1) / 2 = .75, square (1 - .75)^2
-        RunningVariance(n=1, w=1.0, wx=1.0, squares=0.0625)
-        """
+        """Return the variance with one more score added; it starts with a prior score of 1/2."""
         w, wx = self.w + share, self.wx + share * score
         mean = (0.5 + wx) / (1.0 + w)
         return RunningVariance(self.n + 1, w, wx, self.squares + (share * (score - mean)) ** 2)
@@ -68,12 +63,8 @@ class HedgedBand:
     band narrows.
 
     Attributes:
-        risk: 1 - confidence.
-        max_weight: Largest weight.
-        first: Lowest grid point still possible.
         up: Log capital of the bets on a higher mean, for the points still possible, lowest first.
         down: Log capital of the bets on a lower mean.
-        spread: Running variance, for the size of the next bet.
     """
 
     risk: float = 0.05
@@ -145,12 +136,7 @@ class BandRecord(TypedDict):
 
 
 def to_dict(band: HedgedBand) -> BandRecord:
-    """Return the band as plain values for JSON.
-
-    >>> band = HedgedBand().after(1.0).after(0.5)
-    >>> from_dict(to_dict(band)) == band
-    True
-    """
+    """Return the band as plain values for JSON."""
     return {
         "risk": band.risk,
         "heaviest": band.max_weight,
@@ -165,10 +151,7 @@ def to_dict(band: HedgedBand) -> BandRecord:
 def from_dict(stored: BandRecord) -> HedgedBand:
     """Return the band that `to_dict` stored.
 
-    Raises:
-        KeyError: A key is missing.
-        TypeError: A value has the wrong type.
-        ValueError: A value is not a number, or the band is of another kind.
+    KeyError, TypeError and ValueError tell that it is none, or is of another kind.
     """
     if stored["kind"] != _KIND:
         raise ValueError(f"a band of kind {stored['kind']!r} instead of {_KIND!r}")
@@ -181,3 +164,56 @@ def from_dict(stored: BandRecord) -> HedgedBand:
         down=tuple(map(float, stored["down"])),
         spread=RunningVariance(int(n), w, wx, squares),
     )
+
+
+DAY = 86400.0
+
+
+@dataclass(frozen=True, slots=True)
+class DayBand:
+    """The band of the current day."""
+
+    band: HedgedBand
+    since: float | None = None
+
+    @property
+    def mean(self) -> float | None:
+        """Weighted mean of its scores; None before the first."""
+        spread = self.band.spread
+        return spread.wx / spread.w if spread.n else None
+
+    def after(self, at: float, score: float, weight: float = 1.0) -> DayBand:
+        """Return the band after one more score."""
+        if self.since is None or at // DAY > self.since // DAY:
+            return DayBand(self._fresh.after(score, weight), at)
+        extended = replace(self, band=self.band.after(score, weight))
+        mean = extended.mean
+        moved = mean is not None and not extended.band.low <= mean <= extended.band.high
+        return DayBand(self._fresh) if moved else extended
+
+    @property
+    def _fresh(self) -> HedgedBand:
+        return HedgedBand(self.band.risk, self.band.max_weight)
+
+
+class DayBandRecord(TypedDict):
+    """The band of a day as JSON values."""
+
+    since: float | None
+    band: BandRecord
+
+
+def day_to_dict(day_band: DayBand) -> DayBandRecord:
+    """Return the band as plain values for JSON."""
+    return {"since": day_band.since, "band": to_dict(day_band.band)}
+
+
+def day_from_dict(fresh: DayBand, stored: DayBandRecord) -> DayBand:
+    """Return the band that `day_to_dict` stored, or `fresh` if it was for another confidence or largest weight.
+
+    KeyError, TypeError and ValueError tell that it is none, or is of another kind.
+    """
+    band = from_dict(stored["band"])
+    if (band.risk, band.max_weight) != (fresh.band.risk, fresh.band.max_weight):
+        return fresh
+    return DayBand(band, None if stored["since"] is None else float(stored["since"]))

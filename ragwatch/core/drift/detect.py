@@ -1,9 +1,8 @@
 """Sequential change detection: a stream of readings in, an Alarm out, with a stated false alarm rate.
 
-A `Scheme` defines what a reading is, how a reference is learnt from readings and which `Detector` follows from it. A
-`DetectorState` is the complete state of one stream: a daemon that is killed between two readings raises the same alarm
-at the same reading. All values are immutable, and every change is a pure function. An alarm latches: it stays active
-until it is acknowledged, by a person or by a test of its end (`recovery`), or the baseline is renewed.
+A `Scheme` defines what a reading is, how a reference is learnt and which `Detector` follows from it. A `DetectorState`
+is the complete state of one stream: a daemon that is killed between two readings raises the same alarm at the same
+reading. An alarm latches until a person or a test of its end (`recovery`) acknowledges it, or the baseline is renewed.
 
 Detection starts with a small reference, which grows during detection. The null hypothesis is composite (the mean is at
 least the lower bound that the reference allows) and tightens whenever the reference has doubled; evidence then restarts
@@ -99,21 +98,24 @@ class Scheme(Protocol[Reading_contra]):
         ...
 
     def size(self, reading: Reading_contra) -> float:
-        """Return the number of scores in one reading."""
-        ...
+        """Return the number of scores in one reading: one."""
+        del reading
+        return 1.0
 
     @property
     def looks(self) -> int:
         """Number of sizes at which a detector follows from the reference; it is complete at the last of them."""
-        ...
+        return 0
 
     def look(self, reference: Numbers) -> int:
         """Return how many of these sizes a reference has reached; one more if it is twice a complete one."""
-        ...
+        del reference
+        return 0
 
-    def learn(self, reference: Numbers, reading: Reading_contra, at: float) -> Numbers:
+    def learn(self, reference: Numbers, reading: Reading_contra, at: float = 0.0) -> Numbers:
         """Return the reference with one more reading of time `at` added; the first reference is empty."""
-        ...
+        del reading, at
+        return reference
 
     def detector(self, reference: Numbers) -> Detector[Reading_contra] | None:
         """Return the detector, or None while the reference is too small or too noisy."""
@@ -149,15 +151,7 @@ class DetectorRecord(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """The moment at which the evidence reached the threshold.
-
-    Attributes:
-        at: Time of the reading that raised it, in seconds since the epoch.
-        seq: Sequence number of that reading in the stream.
-        evidence: The evidence at that reading.
-        threshold: The threshold that it reached.
-        scores: Number of scores since the detector started or was last reset.
-    """
+    """The moment at which the evidence reached the threshold, so many scores after the start or the last reset."""
 
     at: float
     seq: int
@@ -181,15 +175,12 @@ class DetectorState(Generic[_R]):
     """State of one monitored stream.
 
     Attributes:
-        unit: Unit of the run length.
         reference: What the detector follows from.
         detector: The detector that follows from the reference; None while learning.
-        numbers: State of the detector.
         seq: Sequence number of the last reading; a reading with a number up to it is a replay.
         at: Latest time of a reading, in seconds since the epoch; None before the first.
         learnt: Learning time so far in seconds; long gaps are cut off.
         scores: Number of scores since the detector started or was last reset.
-        alarm: The active alarm, if any.
         growing: The reference with the readings since; empty if there are none, or once it is complete.
         credit: Run length that a score adds, on average over about the newest 100; 0 before the first.
     """
@@ -237,19 +228,11 @@ def step(
     *,
     learn: bool = True,
 ) -> DetectorState[_R]:
-    """Return the state after one more reading.
+    """Return the state after one more reading, numbered in increasing order, of a time in seconds since the epoch.
 
-    A replayed reading (`seq` not above the last) and a failed judgement (reading is None) change nothing: the guarantee
-    counts judged scores, and a failure is not a low score.
-
-    Args:
-        scheme: How the stream is monitored.
-        watch: The state before.
-        seq: Sequence number of the reading, increasing along the stream.
-        at: Its time, in seconds since the epoch. A late reading adds no run length, and one after a long gap at most
-            `MAX_DAYS_PER_READING`.
-        reading: The reading, or None.
-        learn: Whether the reference may be learnt from it. If not, a stream without a detector leaves it out.
+    A replayed reading (`seq` not above the last) and a failed judgement (None) change nothing: the guarantee counts
+    judged scores. A late reading adds no run length, one after a long gap at most `MAX_DAYS_PER_READING`. Without
+    `learn` the reference stays, and a stream without a detector leaves the reading out.
     """
     if reading is None or seq <= watch.seq or (watch.detector is None and not learn):
         return watch
@@ -271,7 +254,11 @@ def step(
     if watch.alarm is not None or not learn or scheme.look(watch.reference) >= scheme.looks:
         return updated
     grown = replace(updated, growing=scheme.learn(watch.growing or watch.reference, reading, at))
-    return _looked(scheme, grown, suspected=evidence >= SUSPICION * watch.detector.threshold)
+    suspected = evidence >= SUSPICION * watch.detector.threshold
+    if scheme.look(grown.growing) - scheme.look(grown.reference) <= suspected:
+        return grown
+    detector = scheme.detector(grown.growing)  # against the larger reference, which has reached the next size
+    return grown if detector is None else _restarted(replace(grown, reference=grown.growing), detector)
 
 
 def cap_time(watch: DetectorState[_R], now: float) -> DetectorState[_R]:
@@ -317,11 +304,6 @@ def from_dict(scheme: Scheme[_R], stored: DetectorRecord) -> DetectorState[_R]:
     The reference is always restored, the evidence only if the detector has the same design. A changed tolerance or kind
     gives another detector of the same reference: its evidence starts at zero, and an active alarm stays active. A
     changed false alarm rate only moves the threshold.
-
-    Raises:
-        KeyError: A key is missing.
-        TypeError: A value has the wrong type.
-        ValueError: A value is not a number.
     """
     reference = tuple(map(float, stored["reference"]))
     at = None if stored["at"] is None else float(stored["at"])
@@ -347,9 +329,6 @@ def threshold_for(days: float, detectors: int, scores_per_day: float = 1.0) -> f
 
     The unit is scores if `scores_per_day` is given, and days (`Unit.DAYS`) if it is left at 1. The sum of J false alarm
     rates of at most 1 / (J days) each is at most 1 / days, however the detectors depend on each other.
-
-    >>> threshold_for(30, 1, 1440), threshold_for(30, 10, 1440), threshold_for(30, 3)
-    (43200, 432000, 90.0)
     """
     return days * detectors * scores_per_day
 
@@ -359,20 +338,8 @@ def _restarted(watch: DetectorState[_R], detector: Detector[_R] | None) -> Detec
     return replace(watch, detector=detector, numbers=numbers, scores=0.0, alarm=None, growing=())
 
 
-def _looked(scheme: Scheme[_R], watch: DetectorState[_R], *, suspected: bool) -> DetectorState[_R]:
-    """Return the state against the larger reference, if that has reached the next size and no change is suspected."""
-    if scheme.look(watch.growing) - scheme.look(watch.reference) <= suspected:
-        return watch
-    detector = scheme.detector(watch.growing)
-    return watch if detector is None else _restarted(replace(watch, reference=watch.growing), detector)
-
-
 def look_sizes(first: int, complete: int) -> Numbers:
-    """Return the sizes at which a detector follows from a reference, and twice the last: doubled until it is complete.
-
-    >>> look_sizes(100, 500), look_sizes(100, 60)
-    ((100.0, 200.0, 400.0, 500.0, 1000.0), (60.0, 120.0))
-    """
+    """Return the sizes at which a detector follows from a reference, and twice the last: doubled until complete."""
     sizes: list[float] = []
     while (size := max(first, 1) * 2.0 ** len(sizes)) < complete:
         sizes.append(size)

@@ -62,11 +62,7 @@ class Rhythm:
 
     Attributes:
         hours: Observed time by hour of the week, in hours; earlier weeks count less.
-        answers: Minutes with an answer, by hour of the week, likewise.
         gaps: Number of gaps above `PEAK`, of the last weeks, by octave of the rate.
-        excess: By how much they exceeded it, in total.
-        days: Days in which they were observed.
-        at: Time of the last observation, in seconds since the epoch; None before the first.
         last: Time of the last answer, or of the start of observation after it; None before the first observation.
         missed: Answers that were to be expected since.
         silent: Whether an alarm is active: `missed` has reached the limit, and no answer has come since.
@@ -83,11 +79,7 @@ class Rhythm:
     silent: bool = False
 
     def rate(self, at: float) -> float:
-        """Return the minutes with an answer that an hour usually has at this time: the least of it and its neighbours.
-
-        >>> Rhythm().rate(0.0)
-        0.0
-        """
+        """Return the minutes with an answer that an hour usually has: the least of it and its neighbours."""
         hour = int(at // _HOUR)
         return min(self._rate((hour + offset) % HOURS) for offset in (-1, 0, 1))
 
@@ -120,13 +112,9 @@ class Rhythm:
 
 
 def observe(rhythm: Rhythm, now: float, *, answered: bool, days: float) -> Rhythm:
-    """Return the rhythm after one more observation.
+    """Return the rhythm after one more observation, with or without answers since the last one.
 
-    Args:
-        rhythm: The rhythm before.
-        now: Seconds since the epoch.
-        answered: Whether there were answers since the last observation.
-        days: One false alarm in so many days is allowed.
+    One false alarm in so many days is allowed.
     """
     if rhythm.at is None or rhythm.last is None:
         return replace(rhythm, at=now, last=now)
@@ -197,13 +185,7 @@ def to_dict(rhythm: Rhythm) -> RhythmRecord:
 
 
 def from_dict(stored: RhythmRecord) -> Rhythm:
-    """Return the rhythm that `to_dict` stored.
-
-    Raises:
-        KeyError: A key is missing.
-        TypeError: A value has the wrong type.
-        ValueError: A value is not a number, or the hours are not those of a week.
-    """
+    """Return the rhythm that `to_dict` stored."""
     parts = (stored["hours"], stored["answers"], stored["gaps"], stored["excess"])
     hours, answers, gaps, excess = columns = [tuple(map(float, part)) for part in parts]
     if [len(column) for column in columns] != [HOURS, HOURS, _OCTAVES, _OCTAVES]:

@@ -4,14 +4,20 @@ The interval is Wilson's (1927) for m = value (1 - value) / variance trials, wit
 approximation behind the variance does not hold for rare failures (plain PPI++ misses in 13 to 28 % at rates of 2 to
 3 %): with fewer than MIN_MINORITY_LABELS effective labels in the smaller class, the estimate uses the labels alone. If
 the judge agrees with every label, the variance is at least that of 3 disagreements in n^2 (the rule of three).
+
+How far it depends on one annotator: with labels of several people the interval spans those of the estimates without
+each of them, so that whoever is hostile or mistaken, one of these does without. Where too few labels remain without
+somebody, the figure stands on that person, and its interval reaches to what the judge says by itself, unless that
+person is trusted.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from ragwatch.core.estimate import Estimate
+from ragwatch.core.estimate import Addends, Estimate
 from ragwatch.core.estimators import hajek
 from ragwatch.core.estimators.interval import clip, quantile, wilson
 from ragwatch.core.estimators.ppi import PpiSums, solve
@@ -40,9 +46,6 @@ class CorrectedEstimate:
 
     Attributes:
         estimate: The estimate; `n` counts labels, and `n_eff` the labels that alone would give the same precision.
-        reason: Why there is no estimate.
-        missing: Number of labels missing for an estimate.
-        method: Method of the estimate.
         gain: Variance of the labels alone / variance of the estimate: 2 is worth twice the labels. None without one.
         tuning: PPI++ tuning parameter of each judge, first tier first; empty if the labels were used alone.
     """
@@ -58,26 +61,22 @@ class CorrectedEstimate:
 def correct(
     sums: PpiSums, *, unjudged_weight: float = 0.0, confidence: float = 0.95, min_labels: int = MIN_LABELS
 ) -> CorrectedEstimate:
-    """Compute the corrected estimate of one population.
+    """Compute the corrected estimate of one population; below `min_labels` labels (at least 3) there is none.
 
-    Args:
-        sums: Sums over judged and labelled rows.
-        unjudged_weight: Weight of draws that the first judge could not score.
-        confidence: Two-sided level of the interval.
-        min_labels: Number of labels below which there is no estimate; at least 3.
-
-    >>> correct(PpiSums.one(2, [0.5, 1.0], [0.1, 0.1])).missing
-    29
+    `unjudged_weight` is the weight of draws that the first judge could not score.
     """
     labels = sums.rows(sums.tiers - 1)
     required = max(3, min_labels)
     if labels < required:
         reason = UncorrectedReason.TOO_FEW_LABELS if labels else UncorrectedReason.NO_LABELS
         return CorrectedEstimate(None, reason, missing=required - labels)
-    coverage = _coverage(sums, unjudged_weight)
-    if _is_rare(sums):
-        return _by_labels(sums, coverage, confidence)
-    return _by_ppi(sums, coverage, confidence)
+    judged, people = sums.moments(0)[1], sums.addends()
+    coverage, mean = judged / (judged + unjudged_weight), clip(people.wx / people.w)
+    if min(mean, 1.0 - mean) * _effective(people) >= MIN_MINORITY_LABELS:
+        return _by_ppi(sums, coverage, confidence)
+    value, low, high, effective = hajek.interval(people, confidence)
+    estimate = _estimate((value, low, high), labels, effective, coverage, Method.LABELS)
+    return CorrectedEstimate(estimate, method=Method.LABELS, gain=1.0)
 
 
 def judge_interval(sums: PpiSums, confidence: float = 0.95) -> tuple[float, float]:
@@ -95,7 +94,7 @@ def judge_interval(sums: PpiSums, confidence: float = 0.95) -> tuple[float, floa
 
 
 def _by_ppi(sums: PpiSums, coverage: float, confidence: float) -> CorrectedEstimate:
-    ppi, labels, effective = solve(sums), sums.rows(sums.tiers - 1), _effective(sums)
+    ppi, labels, effective = solve(sums), sums.rows(sums.tiers - 1), _effective(sums.addends())
     value = clip(ppi.value)
     # Two parameters, a mean and a tuning, were estimated from the labels.
     min_variance, factor = 3.0 / effective**2, labels / (labels - 2)
@@ -107,12 +106,6 @@ def _by_ppi(sums: PpiSums, coverage: float, confidence: float) -> CorrectedEstim
     ends = wilson(value, spread / variance, quantile(confidence, effective - 2.0))
     estimate = _estimate((value, *ends), labels, effective * gain, coverage, Method.PPI)
     return CorrectedEstimate(estimate, method=Method.PPI, gain=gain, tuning=ppi.tuning)
-
-
-def _by_labels(sums: PpiSums, coverage: float, confidence: float) -> CorrectedEstimate:
-    value, low, high, effective = hajek.interval(sums.addends(), confidence)
-    estimate = _estimate((value, low, high), sums.rows(sums.tiers - 1), effective, coverage, Method.LABELS)
-    return CorrectedEstimate(estimate, method=Method.LABELS, gain=1.0)
 
 
 def _estimate(figures: tuple[float, float, float], n: int, n_eff: float, coverage: float, method: Method) -> Estimate:
@@ -131,18 +124,54 @@ def _estimate(figures: tuple[float, float, float], n: int, n_eff: float, coverag
     )
 
 
-def _coverage(sums: PpiSums, unjudged_weight: float) -> float:
-    judged = sums.moments(0)[1]
-    return judged / (judged + unjudged_weight)
-
-
-def _effective(sums: PpiSums) -> float:
+def _effective(labels: Addends) -> float:
     """Return the effective number of labels (Kish)."""
-    labels = sums.addends()
     return labels.w * labels.w / labels.w2
 
 
-def _is_rare(sums: PpiSums) -> bool:
-    labels = sums.addends()
-    mean = clip(labels.wx / labels.w)
-    return min(mean, 1.0 - mean) * _effective(sums) < MIN_MINORITY_LABELS
+@dataclass(frozen=True, slots=True)
+class WithoutAnnotator:
+    """What a corrected estimate would be without so many labels of one annotator; None if the others are too few."""
+
+    annotator: str
+    labels: int
+    estimate: Estimate | None
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotatorShares:
+    """The annotators behind a corrected estimate.
+
+    Attributes:
+        without: The estimate without each of those with most labels, most first.
+        stands_on: The annotator without whose labels there is no estimate; None if there is none.
+        change: Greatest change of the mean without one annotator; None if no estimate remains without any.
+    """
+
+    count: int
+    without: tuple[WithoutAnnotator, ...]
+    stands_on: str | None
+    change: float | None
+
+
+def shares_of(estimate: Estimate, count: int, without: Sequence[WithoutAnnotator]) -> AnnotatorShares:
+    """Return the annotators behind an estimate, given those without each of them."""
+    ordered = tuple(sorted(without, key=lambda one: (-one.labels, one.annotator)))
+    changes = [abs(one.estimate.value - estimate.value) for one in ordered if one.estimate is not None]
+    alone = next((one.annotator for one in ordered if one.estimate is None), None)
+    return AnnotatorShares(count, ordered, alone, max(changes, default=None))
+
+
+def widened(
+    estimate: Estimate, shares: AnnotatorShares, by_judge: tuple[float, float] | None, trusted: Collection[str] = ()
+) -> Estimate:
+    """Return the estimate with an interval that no single annotator can move away from the truth.
+
+    `by_judge` is the interval of the judge by itself, if known. Because of trusted annotators nothing is widened.
+    """
+    others = [one.estimate for one in shares.without if one.estimate is not None and one.annotator not in trusted]
+    low = min((estimate.low, *(other.low for other in others)))
+    high = max((estimate.high, *(other.high for other in others)))
+    if shares.stands_on is not None and shares.stands_on not in trusted and by_judge is not None:
+        low, high = min(low, by_judge[0]), max(high, by_judge[1])
+    return replace(estimate, low=low, high=high)

@@ -19,17 +19,7 @@ Interval = tuple[float, float, float, float]
 def estimate(addends: Addends, *, unjudged_weight: float = 0.0, confidence: float = 0.95) -> Estimate | None:
     """Return the weighted mean of the scores in `addends`, or None if there is no score.
 
-    Args:
-        addends: Sums over judged scores.
-        unjudged_weight: Sum of weights of draws that should have been scored and were not.
-        confidence: Two-sided level of the interval, in (0, 1).
-
-    >>> mean = estimate(Addends.of([(1.0, 1.0), (1.0, 1.0), (0.0, 1.0), (1.0, 1.0)]))
-    >>> mean.value, mean.n, mean.n_eff, mean.coverage
-    (0.75, 4, 4.0, 1.0)
-    >>> mean = estimate(Addends.of([(1.0, 0.5), (0.0, 1.0)]), unjudged_weight=1.0)
-    >>> round(mean.value, 4), mean.bound_low, mean.bound_high    # 2/3; (2 + 0)/4; (2 + 1)/4
-    (0.6667, 0.5, 0.75)
+    `unjudged_weight` is that of draws that should have been scored and were not.
     """
     return None if addends.n == 0 else from_interval(interval(addends, confidence), addends, unjudged_weight)
 
@@ -38,10 +28,6 @@ def from_interval(figures: Interval, addends: Addends, unjudged_weight: float) -
     """Return the estimate with a given interval.
 
     The interval is by far the most expensive part and does not depend on the unjudged weight, so callers may cache it.
-
-    >>> addends = Addends.of([(1.0, 1.0), (0.0, 1.0)])
-    >>> from_interval(interval(addends), addends, 2.0) == estimate(addends, unjudged_weight=2.0)
-    True
     """
     mean, low, high, n_eff = figures
     drawn = addends.w + unjudged_weight
@@ -59,11 +45,7 @@ def from_interval(figures: Interval, addends: Addends, unjudged_weight: float) -
 
 
 def interval(addends: Addends, confidence: float = 0.95) -> Interval:
-    """Return mean, lower end, upper end and n_eff of the scores in `addends`, of which there must be at least one.
-
-    >>> [round(figure, 3) for figure in interval(Addends.of([(1.0, 0.5)] * 20))]        # Clopper-Pearson: .832
-    [1.0, 0.849, 1.0, 20.0]
-    """
+    """Return mean, lower end, upper end and n_eff of the scores in `addends`, of which there must be at least one."""
     moments = score.SampleMoments.of(addends)
     low, high = score.interval(moments, confidence)
     return moments.mean, low, high, moments.n_eff

@@ -58,14 +58,7 @@ HALF_LIFE = 30 * 86400.0
 
 @dataclass(frozen=True, slots=True)
 class LabelCounts:
-    """Labels by what people and the judge say; fractions of a label are allowed.
-
-    Attributes:
-        good_yes: People call the answer good, and the judge says yes.
-        good_no: Good, and the judge says no.
-        bad_yes: Bad, and the judge says yes.
-        bad_no: Bad, and the judge says no.
-    """
+    """Labels by what people (good or bad) and the judge (yes or no) say; fractions of a label are allowed."""
 
     good_yes: float = 0.0
     good_no: float = 0.0
@@ -92,20 +85,12 @@ class LabelCounts:
         )
 
     def times(self, share: float) -> LabelCounts:
-        """The counts of which only a share still counts.
-
-        >>> LabelCounts(2.0, 1.0, 0.0, 4.0).times(0.5)
-        LabelCounts(good_yes=1.0, good_no=0.5, bad_yes=0.0, bad_no=2.0)
-        """
+        """The counts of which only a share still counts."""
         return LabelCounts(self.good_yes * share, self.good_no * share, self.bad_yes * share, self.bad_no * share)
 
     @classmethod
     def of(cls, labels: Iterable[tuple[float, bool, float]]) -> LabelCounts:
-        """Count labels: people's score in [0, 1], whether the judge says yes, and the probability of being labelled.
-
-        >>> LabelCounts.of([(1.0, True, 0.1), (0.25, True, 0.1), (0.0, False, 0.5)])
-        LabelCounts(good_yes=1.25, good_no=0.0, bad_yes=0.75, bad_no=1.0)
-        """
+        """Count labels: people's score in [0, 1], whether the judge says yes, and the probability of being labelled."""
         rows = list(labels)
         good_yes, bad_yes = _effective([(score, 1.0 / probability) for score, yes, probability in rows if yes])
         good_no, bad_no = _effective([(score, 1.0 / probability) for score, yes, probability in rows if not yes])
@@ -127,14 +112,7 @@ def _effective(labels: Sequence[tuple[float, float]]) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """A share of good answers in people's terms.
-
-    Attributes:
-        value: Median of what the share may be.
-        low: Lower end of its interval.
-        high: Upper end.
-        labels: Number of labels that it rests on.
-    """
+    """A share of good answers in people's terms: its median, its interval, and the number of labels."""
 
     value: float
     low: float
@@ -185,20 +163,8 @@ def level(
 ) -> Level:
     """Compute the level of a population of answers.
 
-    Args:
-        families: Rates of this judge on labelled families; with fewer than three nothing is expected of it.
-        yes: Effective number of answers to which the judge says yes, with or without a label.
-        no: The same for no.
-        labels: Labels of answers of this population.
-        count: Number of labels.
-        confidence: Probability that the interval holds the share.
-        elsewhere: Labels of other answers of the service.
-
-    >>> good = [(0.95, 0.4), (0.97, 0.5), (0.9, 0.35), (0.93, 0.6)]
-    >>> wide = level(good, 450, 50, LabelCounts(), count=0)
-    >>> narrow = level(good, 450, 50, LabelCounts(46, 1, 1, 2), count=50)
-    >>> wide.high - wide.low > 1.5 * (narrow.high - narrow.low), narrow.calibrated
-    (True, True)
+    With fewer than three families nothing is expected of the judge. `yes` and `no` are effective numbers of answers by
+    what it says, with or without a label; `count` labels are of these, others are `elsewhere`.
     """
     bad = _posterior(tuple(families), yes, no, labels, elsewhere)
     order = sorted(range(_SHARES), key=lambda i: bad[i] / (_EDGES[i + 1] - _EDGES[i]), reverse=True)
@@ -329,8 +295,7 @@ def _inverse_covariance(centres: Sequence[Rates]) -> tuple[float, float, float]:
 
 @lru_cache(maxsize=1)
 def _prior_of_shares() -> list[float]:
-    cumulated = [beta_cdf(edge, *_PRIOR) for edge in _EDGES]
-    return [high - low for low, high in itertools.pairwise(cumulated)]
+    return [high - low for low, high in itertools.pairwise(beta_cdf(edge, *_PRIOR) for edge in _EDGES)]
 
 
 def _logit(p: float) -> float:

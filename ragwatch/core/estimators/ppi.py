@@ -11,11 +11,9 @@ cov(f_(k+1), f_k) / var(f_k), the covariance over rows of both tiers and the var
 tiers and equal weights that is PPI++, in its form where the judged rows include the labelled ones.
 
 Weights are 1 / inclusion probability of each tier, self-normalised (Hajek), as in Datta and Polson (arXiv 2508.10149)
-and active inference (arXiv 2403.03208): labels may be
-requested more often where judges disagree. The variance is that of the linearised sum over rows, centred within rows
-that reached the same tier.
-
-Everything is a sum over rows, so sums over hours or replicas add up.
+and active inference (arXiv 2403.03208): labels may be requested more often where judges disagree. The variance is that
+of the linearised sum over rows, centred within rows that reached the same tier. All are sums over rows, which add up
+over hours and replicas.
 """
 
 from __future__ import annotations
@@ -50,25 +48,11 @@ class PpiSums:
         return cls(tiers, (0.0,) * (tiers * _MOMENTS + tiers * (1 + width + width * (width + 1) // 2)))
 
     @classmethod
-    def one(cls, tiers: int, scores: Sequence[float], probabilities: Sequence[float]) -> PpiSums:
-        """Return the sums over one row.
-
-        Args:
-            tiers: Length of the chain.
-            scores: Scores by tier, up to the last tier of the row: (embedded,), (embedded, llm) or
-                (embedded, llm, label).
-            probabilities: Probability of reaching each tier, given the tier before; the first is the inclusion
-                probability of the draw.
-
-        >>> sums = PpiSums.one(2, [0.8], [0.1]) + PpiSums.one(2, [0.6, 1.0], [0.1, 0.5])
-        >>> sums.rows(0), sums.rows(1), round(sums.mean(0), 4), sums.mean(1)
-        (2, 1, 0.7, 1.0)
-        """
-        return cls.of(tiers, [(scores, probabilities)])
-
-    @classmethod
     def of(cls, tiers: int, rows: Iterable[tuple[Sequence[float], Sequence[float]]]) -> PpiSums:
-        """Return the sums over many rows of (scores, probabilities), see `one`."""
+        """Return the sums over rows of scores by tier, up to the last one that a row reached, and of probabilities.
+
+        These are those of reaching each tier, given the tier before; the first is that of the draw.
+        """
         numbers = list(cls.none(tiers).numbers)
         for scores, probabilities in rows:
             _add_row(numbers, tiers, scores, probabilities)
@@ -112,24 +96,14 @@ class PpiSums:
         return PpiSums(tiers, tuple(numbers))
 
     def addends(self) -> Addends:
-        """Return the addends of the last tier, the labels, without sums of w^3 and w^4.
-
-        >>> labels = PpiSums.of(2, [([0.6, 1.0], [0.1, 0.5]), ([0.3, 0.5], [0.1, 1.0]), ([0.9], [0.1])]).addends()
-        >>> labels.n, labels.w, labels.wx, round(labels.w2, 6), round(labels.w2x, 6), round(labels.w2x2, 6)
-        (2, 30.0, 25.0, 500.0, 450.0, 425.0)
-        """
+        """Return the addends of the last tier, the labels, without sums of w^3 and w^4."""
         n, w, _, wy, _, _ = self.moments(self.tiers - 1)
         # The last triangle ends with the products of w with w, w f, w y; of w f with w f, w y; of w y with w y.
         numbers = self.numbers
         return Addends(n=round(n), w=w, wx=wy, w2=numbers[-6], w2x=numbers[-4], w2x2=numbers[-1])
 
     def product(self, left: Sequence[float], right: Sequence[float]) -> float:
-        """Return the sum over rows of the product of two linear forms, centred within rows that end at the same tier.
-
-        >>> sums, score = PpiSums.of(1, [([0.2], [1.0]), ([0.8], [1.0])]), (0.0, 0.0, 1.0)
-        >>> round(sums.product(score, score), 6)                                    # (.2 - .5)^2 + (.8 - .5)^2
-        0.18
-        """
+        """Return the sum over rows of the product of two linear forms, centred within rows that end at one tier."""
         width = _PARTS * self.tiers
         size = 1 + width + width * (width + 1) // 2
         total = 0.0
@@ -181,14 +155,7 @@ class PpiEstimate:
 
 
 def solve(sums: PpiSums) -> PpiEstimate:
-    """Compute the corrected mean and its variance from at least two labels.
-
-    >>> rows = [([f, y], [1.0, 1.0]) for f, y in ((0.9, 1.0), (0.8, 1.0), (0.3, 0.0), (0.6, 0.0))]
-    >>> judged = [([f], [1.0]) for f in (0.2, 0.4, 0.4, 0.6)]
-    >>> ppi = solve(PpiSums.of(2, rows + judged))       # cov = .1, var = .415/7, l = .7/.415; .5 + l (.525 - .65)
-    >>> [round(number, 4) for number in (*ppi.tuning, ppi.value)]
-    [1.6867, 0.2892]
-    """
+    """Compute the corrected mean and its variance from at least two labels."""
     last = sums.tiers - 1
     tuning = [0.0] * last + [1.0]
     for tier in reversed(range(last)):

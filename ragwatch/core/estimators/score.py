@@ -59,14 +59,10 @@ class SampleMoments:
     """What sums tell about the distribution of a weighted mean.
 
     Attributes:
-        mean: The weighted mean.
-        n_eff: Kish's effective sample size.
-        heavy: Mean over w^2.
         dispersion: c, variance of a score over mean (1 - mean), in (0, 1].
         cubes: sum(w^3) / sum(w^2)^(3/2): skewness of the sum over that of one score.
         pull: Regression coefficient of the deviation of `heavy` on that of `mean`.
         rest: Residual variance of `heavy`, over the variance of one score.
-        degrees: Degrees of freedom of the variance.
     """
 
     mean: float
@@ -83,12 +79,6 @@ class SampleMoments:
         """Compute the moments from sums over at least one score.
 
         If the sums of w^3 and w^4 are missing, those of gamma distributed weights are used.
-
-        >>> moments = SampleMoments.of(Addends.of([(1.0, 0.5), (0.0, 1.0), (1.0, 1.0)]))      # w = 2, 1, 1: w^2 = 6
-        >>> round(moments.mean, 2), round(moments.heavy, 3), round(moments.n_eff, 3), round(moments.pull, 3)
-        (0.75, 0.833, 2.667, 1.111)
-        >>> round(moments.dispersion, 6)
-        1.0
         """
         n, w, w2 = addends.n, addends.w, addends.w2
         n_eff = w * w / w2
@@ -111,11 +101,7 @@ class SampleMoments:
         )
 
     def at(self, p: float) -> MeanMoments:
-        """Return the moments of the mean if the true mean were p.
-
-        >>> SampleMoments.of(Addends.of([(1.0, 1.0)] * 5 + [(0.0, 1.0)] * 5)).at(0.5).variance
-        0.025
-        """
+        """Return the moments of the mean if the true mean were p."""
         c, heavy = self.dispersion, p + self._excess(p)
         spread = heavy * (1.0 - heavy)
         variance = (c * spread + (heavy - p) ** 2) / self.n_eff
@@ -159,12 +145,7 @@ def _dispersion(mean: float, square: float, n: int, n_eff: float) -> float:
 
 
 def interval(moments: SampleMoments, confidence: float = 0.95) -> tuple[float, float]:
-    """Return the lower and the upper end of the interval.
-
-    >>> nine_of_ten = SampleMoments.of(Addends.of([(1.0, 1.0)] * 90 + [(0.0, 1.0)] * 10))
-    >>> [round(end, 3) for end in interval(nine_of_ten)]
-    [0.827, 0.946]
-    """
+    """Return the lower and the upper end of the interval."""
     mean, n_eff = moments.mean, moments.n_eff
     if n_eff < MIN_EFFECTIVE * (1.0 - _ROUNDING):  # too few to show the dispersion of scores: as wide as for yes/no
         return clopper_pearson(mean, n_eff, confidence)
@@ -181,8 +162,6 @@ class _ScoreTest:
     """Score test of a mean.
 
     Attributes:
-        moments: Moments of the sample.
-        confidence: Two-sided level.
         lump: By how much one more failure typically moves the estimate: sum(v^3) / sum(v^2), times dispersion, with v
             the weights normalised to a sum of 1.
         by_distance: Share of the error that is assigned by distance; the rest is split evenly between both tails.
@@ -245,30 +224,18 @@ class _ScoreTest:
 
 
 def _shrunk(mean: float, place: float) -> float:
-    """Map a place in [0, 1) to a mean between `mean` (at 0) and 0: the p with (mean - p) / (p (1 - p)) = slope.
-
-    >>> _shrunk(0.8, 0.0), round(_shrunk(0.8, 0.5), 3), round(_shrunk(0.8, 0.9), 3)
-    (0.8, 0.553, 0.087)
-    """
+    """Map a place in [0, 1) to a mean between `mean` (at 0) and 0: the p with (mean - p) / (p (1 - p)) = slope."""
     slope = place / (1.0 - place)
     return 2.0 * mean / (1.0 + slope + math.sqrt(max(0.0, (1.0 + slope) ** 2 - 4.0 * slope * mean)))
 
 
 def _tail(z: float) -> float:
-    """Return the probability that a normal variable is below z.
-
-    >>> round(_tail(-1.96), 3)
-    0.025
-    """
+    """Return the probability that a normal variable is below z."""
     return 0.5 * math.erfc(-z / math.sqrt(2.0))
 
 
 def _normal_score(x: float, skewness: float) -> float:
-    """Return the normal score of a Pearson III variable of mean 0 and variance 1 (Wilson and Hilferty 1931).
-
-    >>> round(_normal_score(1.96, 0.0), 2), round(_normal_score(2.0, 0.5), 2), _normal_score(-2.0, 1.5)
-    (1.96, 1.82, -inf)
-    """
+    """Return the normal score of a Pearson III variable of mean 0 and variance 1 (Wilson and Hilferty 1931)."""
     if abs(skewness) < 1e-5:
         return x
     inner = 1.0 + skewness * x / 2.0
@@ -278,17 +245,11 @@ def _normal_score(x: float, skewness: float) -> float:
 
 
 def crossing(height: Callable[[float], float], start: float) -> float:
-    """Return the largest evaluated place with height >= 0 before the crossing, at most WIDTH below it.
+    """Return the largest evaluated place with height >= 0 before the crossing in (0, 1), at most WIDTH below it.
 
     Illinois variant of regula falsi (Dowell and Jarratt 1971), with a bisection step whenever two steps have not halved
-    the bracket; so a step or a flat stretch costs no more than bisection, and others about a third of its evaluations.
-
-    Args:
-        height: Function on (0, 1); it is not evaluated at the ends.
-        start: Height at 0, above 0. The height at 1 is taken to be below 0.
-
-    >>> round(crossing(lambda x: 0.3 - x, 0.3), 9), crossing(lambda x: 1.0, 1.0) > 1.0 - 1e-9
-    (0.3, True)
+    the bracket: a step or a flat stretch costs no more than bisection, others about a third. The height at 0 is
+    `start`, above 0; that at 1 is taken to be below 0.
     """
     inside, outside, above, below = 0.0, 1.0, start, -math.inf
     slow, side = 0, 0.0

@@ -31,13 +31,7 @@ class Noisy(NamedTuple):
 
 
 class Shrunk(NamedTuple):
-    """A mean that is drawn toward the centre, with its interval.
-
-    Attributes:
-        value: The mean.
-        low: Lower end of the interval.
-        high: Upper end of the interval.
-    """
+    """A mean that is drawn toward the centre, with its interval."""
 
     value: float
     low: float
@@ -45,24 +39,15 @@ class Shrunk(NamedTuple):
 
 
 def score_variance(addends: Addends) -> float:
-    """Return the variance of one score, from sums over at least one.
-
-    >>> score_variance(Addends.of([(1.0, 1.0), (0.0, 1.0)]))
-    0.25
-    """
+    """Return the variance of one score, from sums over at least one."""
     mean = addends.w2x / addends.w2
     return max(0.0, addends.w2x2 / addends.w2 - mean * mean)
 
 
 def noisy(addends: Addends, least: float) -> Noisy:
-    """Return the mean of scores with its sampling variance.
+    """Return the mean of at least one score with its sampling variance.
 
-    Args:
-        addends: Sums over at least one score.
-        least: The variance of one score over all groups: a few scores that happen to be alike say too little of theirs.
-
-    >>> noisy(Addends.of([(1.0, 1.0)] * 4), 0.2)
-    Noisy(value=1.0, variance=0.05)
+    The variance of one score is at least that over all groups: a few that happen to be alike say too little of theirs.
     """
     n_eff = addends.w * addends.w / addends.w2
     return Noisy(addends.wx / addends.w, max(least, score_variance(addends)) / n_eff)
@@ -71,14 +56,10 @@ def noisy(addends: Addends, least: float) -> Noisy:
 def variance_between(groups: Sequence[Noisy], centre: float) -> float | None:
     """Return the variance of the true means around the centre; None for fewer than MIN_GROUPS.
 
-    It is the greater of the moment estimates with weights 1 / v and with equal weights, because groups with much
-    traffic may differ less than the others, and at least 2 / sum(1 / v), because groups never show that they do not
-    differ at all (Armstrong, Kolesar and Plagborg-Moller 2022, section 4.2). One standard error is added: of few groups
-    it is known badly, and one that is too small makes intervals too narrow. Measured coverage: docs/statistics.md.
-
-    >>> variance_between([Noisy(0.5, 0.01)] * 4, 0.5)
-    >>> round(variance_between([Noisy(0.5, 0.01), Noisy(0.9, 0.01)] * 50, 0.7), 3)   # 0.2^2 - 0.01, and its error
-    0.036
+    It is the greatest of the moment estimates with weights 1 / v and with equal weights, because groups with much
+    traffic may differ less, and of 2 / sum(1 / v), because groups never show that they do not differ at all (Armstrong,
+    Kolesar and Plagborg-Moller 2022, section 4.2). One standard error is added, since one that is too small makes
+    intervals too narrow. Measured coverage: docs/statistics.md.
     """
     if len(groups) < MIN_GROUPS:
         return None
@@ -91,26 +72,12 @@ def variance_between(groups: Sequence[Noisy], centre: float) -> float | None:
 
 
 def drawn(group: Noisy, centre: float, between: float) -> float:
-    """Return the mean of a group, drawn toward the centre.
-
-    >>> drawn(Noisy(0.5, 0.03), 0.9, 0.01)
-    0.8
-    """
+    """Return the mean of a group, drawn toward the centre."""
     return centre + between / (between + group.variance) * (group.value - centre)
 
 
 def shrunk(group: Noisy, centre: float, between: float, confidence: float) -> Shrunk:
-    """Return the mean of a group, drawn toward the centre, with its interval.
-
-    Args:
-        group: Mean of its own answers.
-        centre: The common mean.
-        between: See `variance_between`.
-        confidence: Share of the groups whose true mean lies in its interval.
-
-    >>> [round(figure, 2) for figure in shrunk(Noisy(0.5, 0.03), 0.9, 0.01, 0.95)]
-    [0.8, 0.54, 1.06]
-    """
+    """Return the mean of a group, drawn toward the common mean, with an interval that so many of the groups hold."""
     share = between / (between + group.variance)
     value = drawn(group, centre, between)
     ratio = math.exp(math.ceil(math.log(group.variance / between) / _DIGITS) * _DIGITS)
@@ -120,11 +87,7 @@ def shrunk(group: Noisy, centre: float, between: float, confidence: float) -> Sh
 
 @lru_cache(1 << 10)
 def critical_value(bias: float, alpha: float) -> float:
-    """Return the least x with P(|Z + b| > x) <= alpha for a normal Z and every distribution of b with E b^2 = `bias`.
-
-    >>> round(critical_value(0.0, 0.05), 2), round(critical_value(1.0, 0.05), 2), round(critical_value(9.0, 0.05), 2)
-    (1.96, 3.26, 11.46)
-    """
+    """Return the least x with P(|Z + b| > x) <= alpha for a normal Z and any distribution of b with E b^2 = `bias`."""
     low, high = 0.0, math.sqrt((1.0 + bias) / alpha)  # the latter by Chebyshev
     for _ in range(_STEPS):
         middle = (low + high) / 2.0

@@ -1,7 +1,12 @@
 """Computes the agreement of a judge with people, and of a judge with an earlier version of itself, from counts.
 
-Every figure has a confidence interval. With fewer labels than the requested width of the interval needs, the result is
-`TooFewLabels`, which contains the number of missing labels.
+Every figure has a confidence interval. With fewer labels than its requested width needs, the result is `TooFewLabels`.
+
+Preference for long answers: answers to which people gave the same score form a stratum, among which a judge has no
+reason to score long ones higher. Scores and lengths are replaced by their ranks within the stratum (Spearman 1904; ties
+get their mean rank), centred, scaled by its size, and pooled into one correlation. Strata in which all scores or all
+lengths are equal show nothing. The interval is Fisher's z with the standard error of Bonett and Wright (2000); each
+stratum costs one degree of freedom, because its mean is estimated.
 """
 
 from __future__ import annotations
@@ -9,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from statistics import NormalDist
 
 from ragwatch.core.estimators.interval import clip, wilson
@@ -30,12 +36,7 @@ class ShareEstimate:
 
 @dataclass(frozen=True, slots=True)
 class TooFewLabels:
-    """There are not enough labels for a conclusion.
-
-    Attributes:
-        labels: Labels so far.
-        missing: Labels still needed, if the agreement stays as it is.
-    """
+    """There are not enough labels for a conclusion; so many are missing, if the agreement stays as it is."""
 
     labels: int
     missing: int
@@ -61,12 +62,7 @@ class Agreement:
 
 
 def share(count: int, n: int, confidence: float = 0.95) -> ShareEstimate | None:
-    """Returns `count` / `n` with Wilson's (1927) interval; None if `n` is 0.
-
-    >>> estimate = share(9, 10)
-    >>> estimate.value, round(estimate.low, 3), round(estimate.high, 3)
-    (0.9, 0.596, 0.982)
-    """
+    """Returns `count` / `n` with Wilson's (1927) interval; None if `n` is 0."""
     return None if n == 0 else _share(count, n, confidence)
 
 
@@ -94,16 +90,7 @@ def labels_needed(half_width: float, value: float = 0.5, confidence: float = 0.9
 def compare(matrix: Matrix, *, half_width: float = 0.1, confidence: float = 0.95) -> Agreement | TooFewLabels:
     """Computes all figures of a confusion matrix, or the number of labels that are missing.
 
-    Args:
-        matrix: Counts by class of people (rows) and judge (columns).
-        half_width: Maximum half-width of the interval of the agreement.
-        confidence: Two-sided level of all intervals.
-
-    >>> compare([[5, 1], [1, 3]])
-    TooFewLabels(labels=10, missing=50)
-    >>> result = compare([[40, 9], [6, 45]])
-    >>> result.agreement.value, round(result.kappa.value, 4)             # pe = .5008; (.85 - .5008) / .4992
-    (0.85, 0.6995)
+    Labels are enough if the interval of the agreement is at most `half_width` on either side.
     """
     n = sum(map(sum, matrix))
     agreeing = sum(row[index] for index, row in enumerate(matrix))
@@ -125,10 +112,6 @@ def kappa(matrix: Matrix, confidence: float = 0.95) -> ShareEstimate | None:
     """Computes Cohen's kappa, with the standard error of Fleiss, Cohen and Everitt (1969).
 
     None without labels, or if the agreement by chance is 1.
-
-    >>> estimate = kappa([[40, 9], [6, 45]])
-    >>> round(estimate.value, 4), round(estimate.low, 4), round(estimate.high, 4)
-    (0.6995, 0.5596, 0.8394)
     """
     n = sum(map(sum, matrix))
     if n == 0:
@@ -162,10 +145,6 @@ def reliability(
     """Computes the reliability curve of pairs (score of the judge in [0, 1], yes or no of people).
 
     Bins have equal width; empty bins are left out. Murphy and Winkler (1977); the interval of each bin is Wilson's.
-
-    >>> curve = reliability([(0.91, True), (0.95, False), (0.1, False)])
-    >>> [(round(point.mean_score, 2), point.said.value) for point in curve]
-    [(0.1, 0.0), (0.93, 0.5)]
     """
     cells: dict[int, list[tuple[float, bool]]] = {}
     for score, label in pairs:
@@ -181,9 +160,6 @@ def calibration_error(curve: Sequence[CalibrationBin]) -> float | None:
     """Computes the expected calibration error: the mean distance between judge and people, weighted by bin size.
 
     None for an empty curve. Naeini, Cooper and Hauskrecht (2015), with the bins of `reliability`.
-
-    >>> calibration_error(reliability([(0.75, True), (0.75, False)])), calibration_error(())
-    (0.25, None)
     """
     n = sum(point.said.n for point in curve)
     return math.fsum(point.said.n * abs(point.mean_score - point.said.value) for point in curve) / n if n else None
@@ -205,12 +181,7 @@ class VerdictFlips:
 
 
 def flips(pairs: Mapping[tuple[bool, bool], int], confidence: float = 0.95) -> VerdictFlips | None:
-    """Computes the flip rate and McNemar's (1947) exact test of (before, after) counts; None without counts.
-
-    >>> change = flips({(True, True): 80, (False, False): 10, (True, False): 9, (False, True): 1})
-    >>> change.rate.value, round(change.net, 2), round(change.p, 4)                # 2 (1 + 10) / 2^10
-    (0.1, -0.08, 0.0215)
-    """
+    """Computes the flip rate and McNemar's (1947) exact test of (before, after) counts; None without counts."""
     lost, gained = pairs.get((True, False), 0), pairs.get((False, True), 0)
     n = sum(pairs.values())
     rate = share(lost + gained, n, confidence)
@@ -221,9 +192,6 @@ def mcnemar(lost: int, gained: int) -> float:
     """Returns the two-sided p-value of McNemar's (1947) exact test.
 
     It is twice the smaller tail of a binomial distribution with `lost + gained` trials of probability 1/2.
-
-    >>> mcnemar(0, 0), mcnemar(5, 5), mcnemar(0, 10)
-    (1.0, 1.0, 0.001953125)
     """
     n = lost + gained
     tail = sum(math.comb(n, count) for count in range(min(lost, gained) + 1))
@@ -245,3 +213,82 @@ def _half_width(value: float, n: int, confidence: float) -> float:
 
 def _z(confidence: float) -> float:
     return NormalDist().inv_cdf(0.5 + confidence / 2.0)
+
+
+MATTERS = 0.2
+"""Size from which a correlation whose interval excludes 0 is reported as a warning."""
+_DIGITS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class LengthScore:
+    """One answer: the score of the judge, the score of people, and its length in characters."""
+
+    judge: float
+    people: float
+    chars: int
+
+
+@dataclass(frozen=True, slots=True)
+class LengthPreference:
+    """Preference of a judge for long answers: their rank correlation with its scores at equal label.
+
+    It is positive if long answers get higher scores; answers of strata that show nothing are counted.
+    """
+
+    correlation: ShareEstimate
+    strata: int
+    answers: int
+
+    @property
+    def matters(self) -> bool:
+        """Whether the interval excludes 0 and the correlation is at least `MATTERS` in size."""
+        excludes_zero = self.correlation.low > 0.0 or self.correlation.high < 0.0
+        return excludes_zero and abs(self.correlation.value) >= MATTERS
+
+
+def length_preference(
+    rows: Iterable[LengthScore], *, minimum: int = MIN_LABELS, confidence: float = 0.95
+) -> LengthPreference | TooFewLabels:
+    """Computes the rank correlation of score and length at equal label, or the number of labels that are missing.
+
+    Below `minimum` answers, in strata whose scores and lengths differ, nothing is concluded.
+    """
+    answers = list(rows)
+    ordered = sorted(answers, key=lambda row: round(row.people, _DIGITS))
+    strata = [list(members) for _, members in groupby(ordered, key=lambda row: round(row.people, _DIGITS))]
+    pairs = [pair for members in strata if (pair := _centred_ranks(members)) is not None]
+    n = sum(len(scores) for scores, _ in pairs)
+    degrees = n - len(pairs) - 2
+    if n < minimum or degrees < 1:
+        return TooFewLabels(n, max(minimum - n, 1))
+    first, second = [score for scores, _ in pairs for score in scores], [rank for _, own in pairs for rank in own]
+    product = math.fsum(a * b for a, b in zip(first, second, strict=True))
+    value = product / math.sqrt(math.fsum(a * a for a in first) * math.fsum(b * b for b in second))
+    value = max(-1.0, min(1.0, value))
+    half = _z(confidence) * math.sqrt((1.0 + value * value / 2.0) / degrees)
+    centre = math.atanh(max(-1.0 + 1e-12, min(1.0 - 1e-12, value)))
+    correlation = ShareEstimate(value, math.tanh(centre - half), math.tanh(centre + half), n)
+    return LengthPreference(correlation, len(pairs), len(answers))
+
+
+def _centred_ranks(members: Sequence[LengthScore]) -> tuple[list[float], list[float]] | None:
+    """Ranks of scores and lengths within a stratum, less their mean and divided by its size; None if all are equal."""
+    scores = ranks([round(row.judge, _DIGITS) for row in members])
+    lengths = ranks([row.chars for row in members])
+    if len(set(scores)) < 2 or len(set(lengths)) < 2:
+        return None
+    mean, size = (len(members) + 1) / 2.0, len(members)
+    return [(rank - mean) / size for rank in scores], [(rank - mean) / size for rank in lengths]
+
+
+def ranks(values: Sequence[float]) -> list[float]:
+    """Returns the rank of each value, from 1; equal values get the mean of their ranks."""
+    order = sorted(range(len(values)), key=values.__getitem__)
+    result, below = [0.0] * len(values), 0
+    for _, group in groupby(order, key=values.__getitem__):
+        tied = list(group)
+        for index in tied:
+            result[index] = below + (len(tied) + 1) / 2.0
+        below += len(tied)
+    return result

@@ -18,13 +18,15 @@ from ragwatch.core.labels.agreement import (
     MIN_LABELS,
     Agreement,
     CalibrationBin,
+    LengthPreference,
+    LengthScore,
     ShareEstimate,
     TooFewLabels,
     calibration_error,
     compare,
+    length_preference,
     reliability,
 )
-from ragwatch.core.labels.length_preference import LengthPreference, LengthScore, length_preference
 from ragwatch.model.quantities import Quantity
 
 CLASSES = tuple(ClaimVerdict)
@@ -39,11 +41,7 @@ class LabelScale(IntEnum):
 
 
 def level(score: float) -> LabelScale:
-    """Returns the level of a score.
-
-    >>> [level(score).name for score in (0.0, 0.4, 1.0)]
-    ['NONE', 'PARTLY', 'ALL']
-    """
+    """Returns the level of a score."""
     return LabelScale.NONE if score <= 0.0 else LabelScale.ALL if score >= 1.0 else LabelScale.PARTLY
 
 
@@ -52,9 +50,6 @@ class LabelledScore:
     """The score of a judge and the score of people for one answer.
 
     Attributes:
-        key: Identity of the sample in the store.
-        judge: Score of the judge, in [0, 1].
-        people: Mean score of the annotators, in [0, 1].
         probability: Probability with which the answer was drawn and selected for labelling; None if it is unknown.
         chars: Length of the answer in characters; None if its text is not stored any more.
     """
@@ -93,10 +88,6 @@ def traffic_agreement(
     Answers with a known probability are weighted by its inverse. If there are fewer than `minimum` of them, all answers
     have the same weight: the agreement is then underestimated if people label more answers of which the judge is
     unsure.
-
-    >>> pairs = [LabelledScore("a", 1.0, 1.0, 0.1), LabelledScore("b", 0.0, 1.0, 0.4)]
-    >>> round(traffic_agreement(pairs, minimum=2).value, 4), traffic_agreement(pairs, minimum=3)     # 10 / (10 + 2.5)
-    (0.8, None)
     """
     pairs = list(pairs)
     weighted = [(float(pair.agree), pair.probability) for pair in pairs if pair.probability is not None]
@@ -109,15 +100,7 @@ def traffic_agreement(
 
 @dataclass(frozen=True, slots=True)
 class QuantityReport:
-    """Agreement of a judge with people on one quantity.
-
-    Attributes:
-        labels: Number of answers that both have scored.
-        labelled: Agreement on these answers by level (none, partly, all), or the number of missing labels.
-        traffic: Estimated agreement in all traffic; None with too few labels.
-        worst: Answers with the largest differences, largest first.
-        length: Preference of the judge for long answers at equal label, or the number of missing labels.
-    """
+    """Agreement of a judge with people on one quantity, and the answers with the largest differences, largest first."""
 
     labels: int
     labelled: Agreement | TooFewLabels
@@ -128,12 +111,9 @@ class QuantityReport:
 
 @dataclass(frozen=True, slots=True)
 class ClaimReport:
-    """Agreement of a judge with people on the verdicts of claims.
+    """Agreement of a judge with people on the verdicts of claims, by class in the order of `ClaimVerdict`.
 
-    Attributes:
-        labelled: Agreement by class, in the order of `ClaimVerdict`.
-        curve: Reliability curve of the probabilities of support; empty if the judge gives none.
-        error: Expected calibration error; None if the judge gives no probabilities.
+    Without probabilities of support, the reliability curve is empty and its error unknown.
     """
 
     labelled: Agreement | TooFewLabels
@@ -147,7 +127,6 @@ class CalibrationReport:
 
     Attributes:
         quantities: Agreement by quantity; quantities without labels are left out.
-        claims: Agreement on claims; None if no claim is labelled.
         people: Agreement of two people on the same answers, an upper bound for judges; None if no answer is labelled
             twice.
     """
@@ -182,16 +161,8 @@ def report(
 ) -> CalibrationReport:
     """Computes the agreement of a judge with people.
 
-    Args:
-        pairs: By quantity, answers that the judge and people have scored.
-        claims: Claims with a verdict of both.
-        twice: Pairs of scores that two people gave the same answer.
-        minimum: Labels below which the agreement in traffic is unknown.
-        confidence: Two-sided level of all intervals.
-        worst: Number of answers with the largest differences to list.
-
-    >>> report({}, [], []).missing
-    30
+    `twice` are pairs of scores that two people gave one answer. Below `minimum` labels the agreement in traffic is
+    unknown; `worst` answers with the largest differences are listed.
     """
     quantities = {
         quantity: QuantityReport(
@@ -208,21 +179,16 @@ def report(
         if rows
     }
     people = compare(_matrix(((level(first), level(second)) for first, second in twice), 3), confidence=confidence)
-    return CalibrationReport(
-        quantities, _claim_report(claims, confidence) if claims else None, people if twice else None
-    )
+    cells = ((CLASSES.index(claim.people), CLASSES.index(claim.judge)) for claim in claims)
+    graded = [(claim.support, claim.people is ClaimVerdict.SUPPORTED) for claim in claims if claim.support is not None]
+    curve = reliability(graded, confidence=confidence)
+    of_claims = ClaimReport(compare(_matrix(cells, 3), confidence=confidence), curve, calibration_error(curve))
+    return CalibrationReport(quantities, of_claims if claims else None, people if twice else None)
 
 
 def _worst(rows: Sequence[LabelledScore], limit: int) -> tuple[LabelledScore, ...]:
     different = [pair for pair in rows if pair.difference > 0.0]
     return tuple(sorted(different, key=lambda pair: (-pair.difference, pair.key))[:limit])
-
-
-def _claim_report(claims: Sequence[LabelledClaim], confidence: float) -> ClaimReport:
-    cells = ((CLASSES.index(claim.people), CLASSES.index(claim.judge)) for claim in claims)
-    graded = [(claim.support, claim.people is ClaimVerdict.SUPPORTED) for claim in claims if claim.support is not None]
-    curve = reliability(graded, confidence=confidence)
-    return ClaimReport(compare(_matrix(cells, 3), confidence=confidence), curve, calibration_error(curve))
 
 
 def _matrix(cells: Iterable[tuple[int, int]], size: int) -> list[list[int]]:

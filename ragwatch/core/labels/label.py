@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 from ragwatch.core.evidence import ClaimVerdict
+from ragwatch.core.sample import SampleRecord
 from ragwatch.model.quantities import Quantity, quantity_of
+from ragwatch.model.quantity_row import LabelQuestionRow, Reply
 
 MIN_PROBABILITY = 1e-12
 """Keeps sums of squared weights within the range of floats; sampling probabilities are never as low."""
@@ -21,16 +23,12 @@ class Label:
     """The judgement of one person on one sample.
 
     Attributes:
-        key: Identity of the sample in the store.
-        annotator: Name of the person.
-        at: Time of the label, in seconds since the epoch.
         scores: Score by quantity, each in [0, 1]; quantities without a score are absent.
         claims: Verdict on each claim that was shown, in the order of the claims; None for a skipped claim. Empty if the
             answer was labelled as a whole.
         probability: Probability with which the sample was both drawn and selected for labelling, in (0, 1]. None if it
             is unknown, as for an imported label: the label then counts in the agreement with the judge, but corrects
             no estimate.
-        note: Free text.
         owner: To whom the sample was given first; None where that is not known.
         without: The probability if a person had labelled nothing, by the name of each other person who did.
         revoked: Since when it is taken back, in seconds since the epoch; None while it counts.
@@ -75,12 +73,7 @@ class Label:
         }
 
     def after(self, old: Label) -> Label:
-        """Returns this label as the successor of an older one, whose record is kept if they differ.
-
-        >>> old = Label("k", "ann", 1.0, {}, note="first")
-        >>> Label("k", "ann", 2.0, {}, note="second").after(old).earlier[0]["note"]
-        'first'
-        """
+        """Returns this label as the successor of an older one, whose record is kept if they differ."""
         if (self.scores, self.claims, self.note) == (old.scores, old.claims, old.note) and old.revoked is None:
             return replace(self, earlier=old.earlier)
         record = {name: value for name, value in old.to_record().items() if name not in ("key", "annotator", "earlier")}
@@ -134,3 +127,102 @@ def _times(label: Label) -> Iterator[tuple[str, float]]:
         for name in ("at", "revoked"):
             if record.get(name) is not None:
                 yield name, float(record[name])
+
+
+SKIP = "-"
+CLAIM: Mapping[str, ClaimVerdict | None] = MappingProxyType(
+    {"s": ClaimVerdict.SUPPORTED, "c": ClaimVerdict.CONTRADICTED, "n": ClaimVerdict.NOT_IN_CONTEXT, SKIP: None}
+)
+DEGREE: Mapping[str, float | None] = MappingProxyType({"f": 1.0, "p": 0.5, "n": 0.0, SKIP: None})
+HOLDS: Mapping[str, float | None] = MappingProxyType({"y": 1.0, "n": 0.0, SKIP: None})
+NOT_HOLDS: Mapping[str, float | None] = MappingProxyType({"y": 0.0, "n": 1.0, SKIP: None})
+NAMES: Mapping[str, Mapping[str, str]] = MappingProxyType(
+    {
+        "claim": MappingProxyType({"s": "supported", "c": "contradicted", "n": "not in the contexts", SKIP: "skip"}),
+        "degree": MappingProxyType({"f": "fully", "p": "partly", "n": "not at all", SKIP: "skip"}),
+        "yes": MappingProxyType({"y": "yes", "n": "no", SKIP: "skip"}),
+    }
+)
+"""Replies in words, by kind of question."""
+
+
+class TaskClaim(TypedDict):
+    """A claim of a sample that is labelled, without a verdict, and its place if it is a part of the answer."""
+
+    text: str
+    start: int | None
+    end: int | None
+
+
+class TaskCriterion(TypedDict):
+    """A criterion of the operator that people are asked about, too."""
+
+    name: str
+    question: str
+
+
+class LabelTask(TypedDict):
+    """A sample that a person labels."""
+
+    key: str
+    route: str
+    at: float
+    sample: SampleRecord
+    claims: list[TaskClaim]
+    criteria: NotRequired[list[TaskCriterion]]
+
+
+class LabelQueue(TypedDict):
+    """What was given to a person, and how far they are.
+
+    Attributes:
+        given: Keys of all samples that were given to the person.
+        done: How many have been labelled lately.
+        twice: How many of the open and the done ones two people are given.
+        last: The sample that was labelled last, lately.
+    """
+
+    given: list[str]
+    open: list[str]
+    done: int
+    twice: int
+    last: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class LabelQuestion:
+    """A question about an answer as a whole, with the score by reply (None to skip) and their kind in `NAMES`."""
+
+    quantity: Quantity
+    text: str
+    replies: Mapping[str, float | None]
+    kind: str
+
+
+def label_questions(
+    *, has_claims: bool, has_contexts: bool, criteria: Sequence[tuple[str, str]] = ()
+) -> list[LabelQuestion]:
+    """Returns the questions about an answer as a whole, in order.
+
+    With `has_claims` these are asked about one by one; criteria are name and question.
+    """
+    questions = [
+        LabelQuestion(quantity, row.text, _replies(row), str(row.reply))
+        for quantity in Quantity
+        if (row := quantity.row.question) is not None
+        and not (row.unless_claims and has_claims)
+        and not (row.about_contexts and not has_contexts)
+    ]
+    return questions + [LabelQuestion(quantity_of(name), text, HOLDS, "yes") for name, text in criteria]
+
+
+def _replies(row: LabelQuestionRow) -> Mapping[str, float | None]:
+    if row.reply is Reply.DEGREE:
+        return DEGREE
+    return HOLDS if row.yes else NOT_HOLDS
+
+
+REPLIES: Mapping[str, Mapping[str, float | None]] = MappingProxyType(
+    {quantity: _replies(row) for quantity in Quantity if (row := quantity.row.question) is not None}
+)
+"""Score by reply, of each quantity that people are asked about."""

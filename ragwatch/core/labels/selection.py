@@ -26,12 +26,9 @@ from ragwatch.model.quantities import Quantity
 
 @dataclass(frozen=True, slots=True)
 class LabelCandidate:
-    """A sample that can be selected for labelling.
+    """A sample that can be selected for labelling, with the uncertainty of its judges in [0, 1].
 
-    Attributes:
-        key: Identity of the sample in the store.
-        probability: Probability with which it was drawn and read by the last judge, in (0, 1].
-        unsure: Uncertainty of its judges, in [0, 1].
+    The probability is that with which it was drawn and read by the last judge.
     """
 
     key: str
@@ -41,14 +38,7 @@ class LabelCandidate:
 
 @dataclass(frozen=True, slots=True)
 class LabelPosition:
-    """Position of a candidate in the order of labelling.
-
-    Attributes:
-        key: Identity of the sample in the store.
-        rank: u / size.
-        size: Size; the mean over all candidates is 1.
-        probability: Probability with which it became a candidate.
-    """
+    """Position of a candidate in the order of labelling, by rank = u / size; the mean size over all candidates is 1."""
 
     key: str
     rank: float
@@ -58,12 +48,7 @@ class LabelPosition:
 
 @dataclass(frozen=True, slots=True)
 class LabelPool:
-    """Ordered candidates of one time range of traffic. No sample is in two pools.
-
-    Attributes:
-        places: Positions by rising rank.
-        beyond: Rank of the first candidate that was cut off; infinite if none was.
-    """
+    """Ordered candidates of one time range of traffic, cut off at rank `beyond`. No sample is in two pools."""
 
     places: tuple[LabelPosition, ...]
     beyond: float = math.inf
@@ -76,12 +61,7 @@ class LabelPool:
         return [LabelPool(tuple(places), self.beyond) for places in groups]
 
     def threshold(self, shown: Collection[str]) -> float:
-        """Returns the rank of the first candidate that was not shown to people.
-
-        >>> pool = LabelPool((LabelPosition("a", 0.1, 1.0, 1.0), LabelPosition("b", 0.4, 1.0, 1.0)))
-        >>> pool.threshold({"a"}), pool.threshold({"a", "b"})
-        (0.4, inf)
-        """
+        """Returns the rank of the first candidate that was not shown to people."""
         return next((position.rank for position in self.places if position.key not in shown), self.beyond)
 
 
@@ -90,10 +70,7 @@ def joint_probabilities(
 ) -> dict[str, float]:
     """Returns the joint probability of each candidate that was shown to people, for a pool in random groups.
 
-    Args:
-        groups: The groups; together they are the pool.
-        shown: Keys of the candidates that were shown to people.
-        counted: Indices of the groups whose labels count; the others are taken as not shown. None for all.
+    Groups other than the `counted` ones (by index; None for all) are taken as not shown.
 
     >>> first, second = (LabelPool((LabelPosition(key, 0.1, 1.0, 1.0),), beyond=0.5) for key in "ab")
     >>> joint_probabilities((first, second), {"a"}), joint_probabilities((first, second), {"a", "b"}, [1])
@@ -113,18 +90,9 @@ def joint_probabilities(
 def pool(
     candidates: Iterable[LabelCandidate], share_unsure: float, uniform: Callable[[], float], limit: int
 ) -> LabelPool:
-    """Orders candidates by rank and keeps the first `limit`.
+    """Orders candidates of a time range of traffic by rank and keeps the first `limit`.
 
-    Args:
-        candidates: All candidates of a time range of traffic.
-        share_unsure: Share of the selections that depends on the uncertainty of the judges, in [0, 1).
-        uniform: Returns a new random number between 0 and 1 at each call.
-        limit: Maximum number of positions.
-
-    >>> candidates = [LabelCandidate("a", 0.1, 0.0), LabelCandidate("b", 0.1, 0.4)]
-    >>> positions = pool(candidates, 0.5, lambda: 0.3, limit=2).places
-    >>> sorted((position.key, round(position.size, 9)) for position in positions)      # .5 + .5 * 0 and .5 + .5 * .4/.2
-    [('a', 0.5), ('b', 1.5)]
+    A share `share_unsure` of the selections, in [0, 1), depends on the uncertainty of the judges.
     """
     candidates = list(candidates)
     total_weight = math.fsum(1.0 / candidate.probability for candidate in candidates)
@@ -140,12 +108,7 @@ def pool(
 
 
 class JudgeScores(NamedTuple):
-    """What one judge read of a sample.
-
-    Attributes:
-        scores: Score by quantity; None if it is undefined or unread.
-        supports: Probability of support of each claim that has one.
-    """
+    """What one judge read of a sample: scores, and the probability of support of each claim that has one."""
 
     scores: Mapping[Quantity, float | None]
     supports: Sequence[float]
@@ -155,22 +118,15 @@ def unsure(readings: Sequence[JudgeScores]) -> float:
     """Returns the uncertainty of the judges about a sample, in [0, 1].
 
     It is the maximum of the uncertainty of each judge and of the difference between any two judges.
-
-    >>> first = JudgeScores({Quantity.FAITHFULNESS: 1.0}, [0.9])
-    >>> second = JudgeScores({Quantity.FAITHFULNESS: 0.25}, [])
-    >>> round(unsure([first]), 2), unsure([first, second])                                        # 2 sqrt(.9 * .1)
-    (0.6, 0.75)
     """
-    values = [_claim_uncertainty(reading.supports) for reading in readings]
+    values = [
+        2.0 * math.sqrt(math.fsum(share * (1.0 - share) for share in reading.supports) / len(reading.supports))
+        for reading in readings
+        if reading.supports
+    ]
     for index, first in enumerate(readings):
         values += [_difference(first.scores, second.scores) for second in readings[index + 1 :]]
     return max(values, default=0.0)
-
-
-def _claim_uncertainty(supports: Sequence[float]) -> float:
-    if not supports:
-        return 0.0
-    return 2.0 * math.sqrt(math.fsum(support * (1.0 - support) for support in supports) / len(supports))
 
 
 def _difference(first: Mapping[Quantity, float | None], second: Mapping[Quantity, float | None]) -> float:
@@ -179,11 +135,7 @@ def _difference(first: Mapping[Quantity, float | None], second: Mapping[Quantity
 
 
 def is_double(key: str, share: float, sampling: SamplingHash) -> bool:
-    """Returns whether a second person labels this sample too, by a hash of its key.
-
-    >>> is_double("a", 0.0, SamplingHash()), is_double("a", 1.0, SamplingHash())
-    (False, True)
-    """
+    """Returns whether a second person labels this sample too, by a hash of its key."""
     return sampling.draws(key_of("second annotator", key), share)
 
 
@@ -191,12 +143,6 @@ def scores_of(claims: Sequence[ClaimVerdict | None], scores: Mapping[Quantity, f
     """Returns a person's scores: those of the answer as a whole, and those that follow from verdicts on its claims.
 
     If a claim was skipped, the verdicts give no score.
-
-    >>> verdicts = ClaimVerdict("supported"), ClaimVerdict("contradicted")
-    >>> {str(quantity): score for quantity, score in scores_of(verdicts, {}).items()}
-    {'faithfulness': 0.5, 'contradiction': 0.5}
-    >>> scores_of((*verdicts, None), {})
-    {}
     """
     all_scores = dict(scores)
     if claims and None not in claims:

@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from ragwatch.core.alphabet import visible_text
-from ragwatch.core.evidence import Cell, ClaimVerdict
+from ragwatch.core.evidence import Cell, ClaimVerdict, informed_cells, support_cells
 from ragwatch.core.sample import Sample
-from ragwatch.core.support_set import informed_cells, support_cells
 from ragwatch.judges.claims.atomic_facts import combine, weakest
 from ragwatch.judges.claims.claims import AnswerClaims, ClaimText
 from ragwatch.judges.claims.clauses import is_fragment

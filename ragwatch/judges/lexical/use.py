@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 
-from ragwatch.core.support_set import smallest_support_set
+from ragwatch.core.evidence import smallest_support_set
 from ragwatch.judges.lexical.features import ClaimWords, PassageMatch
 
 COMMON = 0.3

@@ -18,8 +18,8 @@ from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from typing import NamedTuple, TypedDict
 
+from ragwatch.core.compare import offset
 from ragwatch.core.labels.agreement import VerdictFlips, flips, share
-from ragwatch.core.offset import offset
 from ragwatch.core.sample import OTHER, Draw, Sample
 from ragwatch.core.snapshot import Gauge, Gauges
 from ragwatch.core.tally import Tallies

@@ -19,7 +19,7 @@ from typing import TypedDict
 
 from ragwatch.core.drift.detect import Score
 from ragwatch.core.snapshot import Gauge
-from ragwatch.core.stage_change import IGNORED, StageChange, changed_stage, counted_stage, stage_shares
+from ragwatch.core.stage import IGNORED, StageChange, changed_stage, counted_stage, stage_shares
 from ragwatch.model.quantities import Quantity, quantity_of
 from ragwatch.model.stages import Stage
 from ragwatch.pipeline.drift.loop import Cell, Figures, is_segment, name_of

@@ -6,12 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from ragwatch.core.drift.bands import HedgedBand
-from ragwatch.core.drift.day_band import DayBand
+from ragwatch.core.drift.bands import DayBand, HedgedBand
 from ragwatch.core.drift.detect import Direction, Unit, threshold_for
 from ragwatch.core.drift.detectors import KINDS
-from ragwatch.core.drift.detectors.betting import TwoSample
-from ragwatch.core.drift.detectors.control import ControlScheme
+from ragwatch.core.drift.detectors.betting import ControlScheme, TwoSample
 from ragwatch.core.drift.detectors.reference import ReferenceScheme
 from ragwatch.core.drift.recovery import EndTest
 from ragwatch.core.segments import Segments

@@ -12,8 +12,7 @@ from contextlib import suppress
 from typing import NotRequired, TypedDict
 from urllib.parse import unquote
 
-from ragwatch.core.drift import day_band
-from ragwatch.core.drift.day_band import DAY, DayBand, DayBandRecord
+from ragwatch.core.drift.bands import DAY, DayBand, DayBandRecord, day_from_dict, day_to_dict
 from ragwatch.core.drift.detect import Alarm, AlarmRecord, Score
 from ragwatch.core.drift.recovery import Mend
 from ragwatch.core.snapshot import Gauge
@@ -118,7 +117,7 @@ class ScoreDriftLoop(DriftLoop[ScoreStream]):
                     self._streams[cell] = self._fresh(cell)
             if same_judge and cell in self._bands and name in state.get("bands", {}):
                 with suppress(KeyError, TypeError, ValueError):  # as above; no more than the current day is lost
-                    self._bands[cell] = day_band.from_dict(self._bands[cell], state["bands"][name])
+                    self._bands[cell] = day_from_dict(self._bands[cell], state["bands"][name])
         if same_judge:
             with suppress(KeyError, TypeError, ValueError):  # not stored by earlier versions
                 self._stages.load(state["stages"])
@@ -186,7 +185,7 @@ class ScoreDriftLoop(DriftLoop[ScoreStream]):
             "judge": self.rules.judge,
             "version": self.rules.version,
             "streams": {name_of(cell): stream.to_dict() for cell, stream in self._streams.items()},
-            "bands": {name_of(cell): day_band.to_dict(band) for cell, band in self._bands.items()},
+            "bands": {name_of(cell): day_to_dict(band) for cell, band in self._bands.items()},
             "alarms": {name_of(cell): alarm.to_record() for cell, alarm in self._alarms.items()},
             "told": {name_of(cell): seq for cell, seq in self._recorded.items()},
             "stages": self._stages.to_dict(),

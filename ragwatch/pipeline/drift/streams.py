@@ -6,10 +6,10 @@ from typing import Generic, NotRequired, TypeVar
 
 from ragwatch.core.drift import detect
 from ragwatch.core.drift.detect import Alarm, DetectorRecord, DetectorState, Numbers, Scheme, Score
-from ragwatch.core.drift.detectors.betting import ScorePair
-from ragwatch.core.drift.detectors.control import (
+from ragwatch.core.drift.detectors.betting import (
     ControlScheme,
     QueueRecord,
+    ScorePair,
     ScoreQueue,
     pair,
     queue_from_dict,

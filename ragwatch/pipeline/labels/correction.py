@@ -12,9 +12,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, islice
 
-from ragwatch.core.estimators.corrected import CorrectedEstimate, correct, judge_interval
+from ragwatch.core.estimators.corrected import (
+    CorrectedEstimate,
+    WithoutAnnotator,
+    correct,
+    judge_interval,
+    shares_of,
+    widened,
+)
 from ragwatch.core.estimators.ppi import PpiSums
-from ragwatch.core.labels.annotators import WithoutAnnotator, shares_of, widened
 from ragwatch.core.labels.calibration import traffic_agreement
 from ragwatch.core.labels.label import Label
 from ragwatch.core.snapshot import EstimateRow, Gauge, Gauges

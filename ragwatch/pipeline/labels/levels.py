@@ -15,8 +15,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ragwatch.core.estimate import Estimate
+from ragwatch.core.estimators.corrected import WithoutAnnotator, shares_of, widened
 from ragwatch.core.estimators.level import MOST_UNMEASURED, LabelCounts, Level, Rates, ageing, is_best, level
-from ragwatch.core.labels.annotators import WithoutAnnotator, shares_of, widened
 from ragwatch.core.snapshot import EstimateRow, Place
 from ragwatch.model.quantities import LOW_IS_GOOD
 from ragwatch.pipeline.labels.verdicts import DAY, AnswerLabel, LabelRules, annotators_of

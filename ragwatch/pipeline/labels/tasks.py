@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from threading import Lock
 
-from ragwatch.core.labels.label import Label, parse_label
-from ragwatch.core.labels.questions import LabelQueue, LabelTask
+from ragwatch.core.labels.label import Label, LabelQueue, LabelTask, parse_label
 from ragwatch.core.labels.selection import (
     JudgeScores,
     LabelCandidate,

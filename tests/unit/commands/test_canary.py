@@ -15,8 +15,8 @@ from support.ports import free_port
 from support.retrievers import FaultyRetriever, serving
 
 from ragwatch.commands import cli
+from ragwatch.core.canary.history import with_levels
 from ragwatch.core.canary.report import SuiteReport
-from ragwatch.core.canary.score_level import with_levels
 from ragwatch.errors import ConfigError
 from ragwatch.pipeline.canaries import levels_name
 from ragwatch.stores.sqlite.store import SqliteStore

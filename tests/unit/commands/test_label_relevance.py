@@ -15,7 +15,7 @@ from ragwatch.commands import cli
 from ragwatch.commands.relevance_file import RelevanceFile, pool_record, qrels, suite_lines
 from ragwatch.config.suites import read_suite
 from ragwatch.core.canary.definition import Canary, Expected
-from ragwatch.core.relevance_pool import Grade, PoolSizes, draw_pool
+from ragwatch.core.relevance_estimate import Grade, PoolSizes, draw_pool
 from ragwatch.errors import ConfigError
 from ragwatch.formats.relevance import parse_qrels
 

@@ -2,16 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
-from support.canaries import a_canary, a_text
+from hypothesis import given
+from hypothesis import strategies as st
+from support.canaries import a_canary, a_failure, a_reply, a_text
+from support.kit import AT
 
-from ragwatch.core.canary.definition import MAX_NAME_CHARS, Canary, Category, Expected, Grade, name_of
+from ragwatch.core.canary.answer import GOLD, RETRIEVED, JudgedAnswer, answers_line, faults, gold_texts, sample_of
+from ragwatch.core.canary.definition import (
+    MAX_NAME_CHARS,
+    CanaryMarks,
+    Category,
+    Expected,
+    Grade,
+    Hit,
+    Retrieved,
+    name_of,
+)
+from ragwatch.core.sample import Context
 
 
-def test_a_context_is_known_by_something() -> None:
-    """Without id and text nothing could ever meet it."""
-    with pytest.raises(ValueError, match="needs an id or a text"):
-        Expected(grade=Grade.HIGHLY_RELEVANT)
+@pytest.mark.parametrize(
+    ("mistake", "message"),
+    [
+        (lambda: Expected(grade=Grade.HIGHLY_RELEVANT), "needs an id or a text"),
+        (lambda: a_canary("d1", category=Category.NEGATIVE), "a negative canary expects nothing"),
+        (a_canary, "expects nothing; give `expected`"),
+        (lambda: a_canary("d1", "d1"), "expects one context twice"),
+        (lambda: a_canary(a_text("One."), a_text("One.", 2)), "expects one context twice"),
+        (lambda: a_canary("d1", min_recall=0.0), "min_recall must be above 0 and at most 1"),
+        (lambda: a_canary("d1", min_recall=1.01), "min_recall must be above 0 and at most 1"),
+    ],
+)
+def test_what_no_canary_may_expect(mistake: Callable[[], object], message: str) -> None:
+    """What nothing can meet, what contradicts itself, what never fails, and what weighs double."""
+    with pytest.raises(ValueError, match=message):
+        mistake()
 
 
 def test_labels_are_short() -> None:
@@ -22,54 +51,15 @@ def test_labels_are_short() -> None:
     ]
 
 
-def test_a_negative_canary_expects_nothing() -> None:
-    """It would contradict itself."""
-    with pytest.raises(ValueError, match="a negative canary expects nothing"):
-        a_canary("d1", category=Category.NEGATIVE)
-
-
-def test_any_other_canary_expects_something() -> None:
-    """Else it could not fail."""
-    with pytest.raises(ValueError, match="expects nothing; give `expected`"):
-        a_canary()
-
-
-@pytest.mark.parametrize("expected", [("d1", "d1"), (a_text("One."), a_text("One.", 2))])
-def test_a_context_is_expected_once(expected: tuple[object, ...]) -> None:
-    """Twice, it would weigh double in recall and never reach the ideal NDCG."""
-    with pytest.raises(ValueError, match="expects one context twice"):
-        a_canary(*expected)
-
-
-@pytest.mark.parametrize("share", [0.0, -1.0, 1.01])
-def test_min_recall_is_a_share(share: float) -> None:
-    """0 would never fail, more than 1 always."""
-    with pytest.raises(ValueError, match="min_recall must be above 0 and at most 1"):
-        a_canary("d1", min_recall=share)
-
-
 def test_names_are_labels() -> None:
     """Short whatever the question, readable where it can be, different for different long questions."""
     long = [name_of("why is the sky " * 30 + end) for end in ("blue?", "red?")]
     assert name_of("  What's   up? ") == "what-s-up"
     assert len(set(long)) == 2
     assert all(len(name) <= MAX_NAME_CHARS and name.startswith("why-is-the-sky") for name in long)
-
-
-@pytest.mark.parametrize("query", ["?!", "", "\ud800"])
-def test_a_question_without_words_has_a_name(query: str) -> None:
-    """A hash stands in."""
-    assert name_of(query).startswith("canary-")
-
-
-def test_names_are_stable() -> None:
-    """A series must not change its label with a restart."""
-    assert name_of("?!") == name_of("?!") != name_of("!?")
-
-
-def test_a_canary_is_a_value() -> None:
-    """Equal by content, and usable as a key."""
-    assert {Canary("a", "a?", (Expected("d"),))} == {Canary("a", "a?", (Expected("d"),))}
+    for query in ("?!", "", "\ud800"):  # without words: a hash, which is the same after a restart
+        assert name_of(query).startswith("canary-")
+        assert name_of(query) == name_of(query) != name_of("!?")
 
 
 @pytest.mark.parametrize(
@@ -105,3 +95,120 @@ def test_a_temporal_canary_expects_nothing_until_its_answer_is_indexed() -> None
     indexed = a_canary("d1", category=Category.TEMPORAL)
     assert not indexed.negative
     assert indexed.unusual_number == "expects 1, temporal queries none: their answers are not indexed yet"
+
+
+DAY = 86400.0
+NOON = 20_000.5 * DAY
+MARKS = CanaryMarks(b"secret")
+
+
+@given(st.text(max_size=40).map(lambda name: name.strip() or "docs"), st.floats(0.0, 4e9))
+def test_our_marks_are_valid(suite: str, now: float) -> None:
+    """Whatever the suite is called, and whenever it is asked; blanks around it do not matter."""
+    mark = MARKS.mark(suite, now)
+    assert MARKS.is_valid(mark, now)
+    assert MARKS.is_valid(f" {mark} ", None)
+    assert not CanaryMarks(b"other").is_valid(mark, now)
+    assert not CanaryMarks().is_valid(mark, now)
+
+
+@given(st.one_of(st.text(), st.booleans(), st.integers(), st.none(), st.lists(st.text()), st.just("docs.20000.")))
+def test_nothing_else_is(value: object) -> None:
+    """No text, number or flag that was not made with the secret."""
+    assert not MARKS.is_valid(value, None)
+
+
+def test_a_mark_that_was_seen_hides_the_answers_of_its_day_alone() -> None:
+    """One day before and after are allowed for clocks; the day cannot be rewritten."""
+    mark = MARKS.mark("docs", NOON)
+    assert [MARKS.is_valid(mark, NOON + days * DAY) for days in (-2, -1, 0, 1, 2)] == [False, True, True, True, False]
+    suite, day, digest = mark.split(".")
+    assert not MARKS.is_valid(f"{suite}.{int(day) + 2}.{digest}", NOON + 2 * DAY)
+    assert not MARKS.is_valid(f"other.{day}.{digest}", NOON)
+    assert not MARKS.is_valid(f"{'d' * 400}{mark}", NOON)
+
+
+def test_without_a_secret_the_name_is_sent() -> None:
+    """A run beside a state that cannot be read is named, and its answers count as traffic."""
+    assert CanaryMarks().mark("docs", NOON) == "docs"
+
+
+CANARY = a_canary(Expected("a", "Text of a."), reference="A good answer.")
+
+
+def test_an_answer_is_a_sample_with_its_reference() -> None:
+    """Contexts in the order of the reply, and a mark that keeps it apart from live traffic."""
+    sample = sample_of(CANARY, a_reply("a", answer="Yes."), suite="docs", at=AT)
+    assert (sample.question, sample.answer, sample.reference, sample.at) == (
+        "What about refunds?",
+        "Yes.",
+        "A good answer.",
+        AT,
+    )
+    assert sample.contexts == (Context("Text of a.", "a", 0.9),)
+    assert sample.metadata == {"canary": "refunds", "suite": "docs", "run": "canary"}
+
+
+def test_an_oracle_run_has_the_contexts_it_was_given() -> None:
+    """And an id of its own, so that both answers to one canary can be kept."""
+    gold = gold_texts(CANARY)
+    oracle = sample_of(CANARY, Retrieved(answer="No."), suite="docs", at=AT, gold=gold)
+    plain = sample_of(CANARY, a_reply("x", answer="Yes."), suite="docs", at=AT)
+    assert (oracle.contexts, oracle.metadata["run"]) == ((Context("Text of a."),), "oracle")
+    assert oracle.id != plain.id
+
+
+@pytest.mark.parametrize("retrieved", [a_reply("a"), a_failure(), Retrieved((Hit("a", None),), answer="Yes.")])
+def test_half_a_sample_is_none(retrieved: Retrieved) -> None:
+    """No answer, or a context without its text: a judge would misread it."""
+    assert sample_of(CANARY, retrieved, suite="docs", at=AT) is None
+
+
+def test_gold_is_whole_or_none() -> None:
+    """An id alone is no context that a generator could be given."""
+    assert gold_texts(a_canary(Expected("a", "One."), a_text("Two."))) == ("One.", "Two.")
+    assert gold_texts(a_canary(Expected("a", "One."), "b")) is None
+    assert gold_texts(a_canary(category=Category.NEGATIVE)) is None
+
+
+def judged(contexts: str, correctness: float | None, **parts: Any) -> JudgedAnswer:
+    """An answer to one canary; None: not judged."""
+    scores = None if correctness is None else {"correctness": correctness}
+    return JudgedAnswer("c", contexts, "Yes.", scores, **parts)
+
+
+@pytest.mark.parametrize(
+    ("gold", "retrieved", "fault"),
+    [
+        (0.0, 0.0, "generator"),
+        (0.49, 1.0, "generator"),
+        (1.0, 0.0, "retriever"),
+        (None, 0.0, "unknown"),
+        (1.0, 1.0, None),
+        (0.0, None, "generator"),
+        (None, None, None),
+    ],
+)
+def test_the_stage_at_fault(gold: float | None, retrieved: float | None, fault: str | None) -> None:
+    """Wrong with the right contexts: the generator. Right with them alone: the retriever. Not asked: unknown."""
+    answers = judged(GOLD, gold), judged(RETRIEVED, retrieved)
+    assert faults(answers) == ({} if fault is None else {"c": fault})
+    line = answers_line(answers)
+    assert line is not None
+    assert line["correctness"] == {"gold": gold, "retrieved": retrieved}
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (JudgedAnswer("c", GOLD, "I do not know.", {"correctness": None}, abstained=True), True),
+        (JudgedAnswer("c", GOLD, "Bees.", {"faithfulness": 0.0}), True),
+        (JudgedAnswer("c", GOLD, "Bees.", {"faithfulness": 0.0, "correctness": 1.0}), False),
+        (JudgedAnswer("c", GOLD, "Bees.", {"faithfulness": None}), None),
+        (JudgedAnswer("c", GOLD, "Bees.", None, "timeout"), None),
+    ],
+)
+def test_what_is_a_wrong_answer(answer: JudgedAnswer, expected: object) -> None:
+    """An abstention is one. Without a reference faithfulness decides, and nothing does where no judge has read it."""
+    assert answer.wrong is expected
+    assert answer.unread is (answer.why == "timeout")

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from difflib import SequenceMatcher
 from typing import Any
 
 import pytest
 from support.canaries import a_canary, a_failure, a_reply, a_report, a_text
 
-from ragwatch.core.canary.definition import Category, Expected, Failure, Hit, Retrieved
-from ragwatch.core.canary.report import CanaryOutcome
+from ragwatch.core.canary.definition import Category, Expected, Failure, Grade, Hit, Retrieved
+from ragwatch.core.canary.history import gauges_of, sums_of
+from ragwatch.core.canary.metric import CanaryMetric
+from ragwatch.core.canary.report import CanaryOutcome, CanaryReport, SuiteReport, suite_line
+from ragwatch.core.snapshot import Gauge
 
 NEGATIVE = a_canary(category=Category.NEGATIVE, name="cooking")
 
@@ -106,7 +110,6 @@ def test_texts_may_match_across() -> None:
     canary = a_canary(a_text("a"), a_text("b", 2))
     retrieved = Retrieved((Hit("x", "ab"), Hit("y", "b")))
     report = a_report(canary, retrieved, similar=lambda one, other: float(other in one))
-    assert report.ranking is not None
     assert (report.ranking.hits, report.ranks) == (((0, 1), (1,)), (1, 1))
 
 
@@ -130,8 +133,6 @@ def test_a_repeated_id_is_found_once_and_a_repeated_text_twice() -> None:
     retrieved = Retrieved((Hit("a", "Cats sleep."), Hit("a", "Cats sleep.")))
     by_id = a_report(a_canary("a"), retrieved)
     by_text = a_report(a_canary(a_text("Cats sleep.")), retrieved, similar=alike)
-    assert by_id.ranking is not None
-    assert by_text.ranking is not None
     assert (by_id.ranking.relevant, by_text.ranking.relevant) == ((True, False), (True, True))
 
 
@@ -169,13 +170,146 @@ def test_an_empty_reply_can_be_compared() -> None:
     assert a_report(a_canary(a_text("Cats.")), Retrieved(), similar=alike).reason == "missing_from_top_k"
 
 
-def test_texts_need_a_way_to_compare_them() -> None:
-    """A wiring mistake is told, not counted as a miss."""
-    with pytest.raises(ValueError, match="needs a way to compare"):
-        a_report(a_canary(a_text("Cats.")), Retrieved((Hit("a", "Cats."),)))
+GOOD = a_report(a_canary("a", name="good"), a_reply("a", "x"))
+HALF = a_report(a_canary("b", Expected("c", None, Grade.HIGHLY_RELEVANT), name="half"), a_reply("x", "b"))
+DOWN = a_report(a_canary("a", name="down"), a_failure("connect"))
+NOT_ASKED = a_report(a_canary(category=Category.NEGATIVE, name="negative"), a_reply("x"))
+MIXED = SuiteReport("docs", (1, 2, 5), (GOOD, HALF, DOWN, NOT_ASKED))
 
 
-def test_the_cutoff_begins_at_one() -> None:
-    """Top 0 is nothing."""
-    with pytest.raises(ValueError, match="cutoff must be 1 or more"):
-        a_report(a_canary("a"), a_reply("a"), 0)
+def test_means_are_over_known_rankings() -> None:
+    """Negative canaries and failed ones leave no trace in them."""
+    assert [MIXED.mean(CanaryMetric.RECALL, k) for k in (1, 2, 5)] == [0.5, 0.75, 0.75]
+    assert [MIXED.mean(CanaryMetric.PRECISION, k) for k in (1, 2, 5)] == [0.5, 0.5, 0.2]
+    assert (
+        MIXED.mean(CanaryMetric.MRR),
+        MIXED.mean(CanaryMetric.COVERAGE),
+        MIXED.mean(CanaryMetric.HIT_RATE, 1),
+        MIXED.mean(CanaryMetric.HEALTH),
+    ) == (0.75, 1.0, 0.5, 0.5)
+    assert MIXED.mean(CanaryMetric.MAP) == (1.0 + 0.25) / 2
+    assert MIXED.mean(CanaryMetric.CONTEXT_PRECISION) == (1.0 + 0.5) / 2
+    assert MIXED.mean(CanaryMetric.F1, 2) == pytest.approx((2 / 3 + 0.5) / 2)
+    assert MIXED.mean(CanaryMetric.NDCG, 1) == 0.5
+
+
+def test_a_suite_without_answers_knows_nothing() -> None:
+    """Every endpoint down: no figure, only reasons."""
+    down = SuiteReport("docs", (5,), (DOWN, DOWN))
+    assert {down.mean(metric) for metric in CanaryMetric} == {None}
+    assert suite_line(down).items() >= {"recall": {"5": None}, "mrr": None, "health": None}.items()
+    assert down.failures == {Failure.CONNECT: 2}
+    assert (down.success, down.degraded) == (False, ())
+
+
+@pytest.mark.parametrize(
+    ("mistake", "message"),
+    [
+        (lambda: a_report(a_canary(a_text("Cats.")), Retrieved((Hit("a", "Cats."),))), "needs a way to compare"),
+        (lambda: a_report(a_canary("a"), a_reply("a"), 0), "cutoff must be 1 or more"),
+        (lambda: MIXED.mean(CanaryMetric.RECALL, 10), "only the first 5"),
+        (lambda: SuiteReport("docs", (), ()), "ks must be numbers from 1"),
+        (lambda: SuiteReport("docs", (0, 5), ()), "ks must be numbers from 1"),
+        (lambda: SuiteReport("docs", (1, 10), (GOOD,)), "cut off at the largest k, 10"),
+    ],
+)
+def test_mistakes_of_wiring_are_refused(mistake: Callable[[], object], message: str) -> None:
+    """None is counted as a miss of the retriever; what was cut off cannot be counted."""
+    with pytest.raises(ValueError, match=message):
+        mistake()
+
+
+def test_who_is_degraded() -> None:
+    """Those whose retriever answered, and wrongly."""
+    assert [report.canary.name for report in MIXED.degraded] == ["half", "negative"]
+    assert (MIXED.success, SuiteReport("docs", (5,), (GOOD,)).success, SuiteReport("docs", (5,), ()).success) == (
+        False,
+        True,
+        False,
+    )
+
+
+def test_line() -> None:
+    """The shape of the contract, with figures unrounded and unknown ones null."""
+    line = suite_line(SuiteReport("docs", (1, 5), (HALF, DOWN)))
+    items = line.pop("items")
+    ndcg, categories = line.pop("ndcg"), line.pop("categories")
+    assert line == {
+        "suite": "docs",
+        "recall": {"1": 0.0, "5": 0.5},
+        "precision": {"1": 0.0, "5": 0.2},
+        "f1": {"1": 0.0, "5": pytest.approx(2 / 7)},
+        "mrr": 0.5,
+        "hit_rate": {"1": 0.0, "5": 1.0},
+        "map": 0.25,
+        "context_precision": 0.5,
+        "coverage": 1.0,
+        "health": 0.0,
+        "degraded": ["What about half?"],
+        "failures": {"connect": 1},
+        "answers": None,
+    }
+    assert ndcg == {"1": 0.0, "5": pytest.approx(0.6309297535714574 / 2.6309297535714573)}
+    figures = {name: line[name] for name in ("recall", "precision", "f1", "mrr", "map", "coverage", "health")}
+    assert categories["simple_factual"].items() >= {"canaries": 2, "degraded": 1, "failed": 1, **figures}.items()
+    assert items[1] == {
+        "canary": "down",
+        "query": "What about down?",
+        "category": "simple_factual",
+        "success": False,
+        "reason": "failed:connect",
+        "detail": "no reply",
+        "ranks": [],
+        "grades": [],
+        "scores": [],
+        "scores_fell": False,
+        "seconds": 10.0,
+    }
+    assert (items[0]["reason"], items[0]["ranks"], items[0]["scores"]) == ("missing_from_top_k", [2, None], [0.8, None])
+
+
+def test_figures_by_category() -> None:
+    """Each category has the figures of its canaries alone; the suite's are over all of them."""
+    steps = a_report(a_canary("s1", "s2", name="steps", category=Category.PROCEDURAL), a_reply("s1", "x"))
+    run = SuiteReport("docs", (1, 2, 5), (GOOD, NOT_ASKED, steps))
+    categories = suite_line(run)["categories"]
+    assert list(categories) == ["simple_factual", "procedural", "negative"]
+    assert [categories[name]["recall"]["5"] for name in categories] == [1.0, 0.5, None]
+    assert categories["procedural"]["f1"]["2"] == 0.5
+    assert (categories["negative"]["degraded"], categories["negative"]["mrr"]) == (1, None)
+    gauges = gauges_of(run, at=1.0, last_success=None, ks=(5,))
+    assert gauges[Gauge.CANARY_F1, ("docs", "5")] == pytest.approx((1 / 3 + 2 * 0.2 * 0.5 / 0.7) / 2)
+    assert gauges[Gauge.CANARY_CATEGORY_RECALL, ("docs", "procedural", "5")] == 0.5
+    assert gauges[Gauge.CANARY_CATEGORY_F1, ("docs", "procedural", "5")] == pytest.approx(2 * 0.2 * 0.5 / 0.7)
+    assert gauges[Gauge.CANARY_CATEGORY_RECIPROCAL_RANK, ("docs", "simple_factual")] == 1.0
+    assert gauges[Gauge.CANARY_CATEGORY_DEGRADED, ("docs", "negative")] == 1
+    assert (Gauge.CANARY_CATEGORY_RECALL, ("docs", "negative", "5")) not in gauges
+    assert (Gauge.CANARY_RECALL, ("docs", "1")) not in gauges
+
+
+def test_a_category_without_a_reply_has_no_figure() -> None:
+    """Neither a number of degraded canaries nor a ratio: nothing is known."""
+    gauges = gauges_of(SuiteReport("docs", (5,), (GOOD, DOWN)), at=1.0, last_success=None)
+    assert gauges[Gauge.CANARY_CATEGORY_DEGRADED, ("docs", "simple_factual")] == 0
+    down = gauges_of(SuiteReport("docs", (5,), (DOWN,)), at=1.0, last_success=2.0)
+    assert {gauge for gauge, _ in down} == {Gauge.CANARY_LAST_RUN, Gauge.CANARY_LAST_SUCCESS}
+
+
+@pytest.mark.parametrize(
+    ("reports", "share"),
+    [
+        ((HALF, *[DOWN] * 9), 1.0),
+        ((GOOD, HALF, NOT_ASKED, NOT_ASKED, DOWN), 0.75),
+        ((GOOD, DOWN), 0.0),
+        ((DOWN, DOWN), None),
+        ((), None),
+    ],
+)
+def test_the_trend_of_degraded_canaries_is_over_those_that_got_a_reply(
+    reports: tuple[CanaryReport, ...], share: float | None
+) -> None:
+    """Nine that failed say nothing of the tenth; the mean of a category and of the suite leave them out too."""
+    sums = sums_of(SuiteReport("docs", (5,), reports), 0.0)
+    assert {addends.wx for bucket, addends in sums.items() if bucket.series.name == "degraded"} == (
+        set() if share is None else {share}
+    )

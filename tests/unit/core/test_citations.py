@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.kit import a_claim, a_draw, a_judge_context, a_reading, an_evidence
 
-from ragwatch.core import citation_markers
-from ragwatch.core.citation_markers import markers_of, without_markers
-from ragwatch.core.citations import MAX_CITATIONS, with_citations
+from ragwatch.core import citations
+from ragwatch.core.citations import MAX_CITATIONS, markers_of, with_citations, without_markers
 from ragwatch.core.evidence import Citation, Claim, ClaimVerdict, ContextReading, Evidence, ShapeError
 from ragwatch.core.phrases import without_leads
 from ragwatch.core.scores import citation_precision, why_unknown
@@ -304,5 +303,5 @@ _PIECES = st.sampled_from([*"[]()【】†^#.,:;–-&\n _\\x12İ", *_NAMING.spli
 @given(st.lists(_PIECES, max_size=30).map("".join))
 def test_every_marker_begins_where_markers_may_begin(text: str) -> None:
     """Trying only at brackets and at the first letters of the nouns finds what trying at every character does."""
-    expected = [match.span() for match in citation_markers.MARKER.finditer(text)]
-    assert [match.span() for match in citation_markers.matches(text)] == expected
+    expected = [match.span() for match in citations.MARKER.finditer(text)]
+    assert [match.span() for match in citations.matches(text)] == expected

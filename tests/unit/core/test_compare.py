@@ -13,6 +13,7 @@ from ragwatch.core.compare import (
     MIN_QUESTIONS,
     Conclusion,
     Interval,
+    JudgeOffset,
     PairedScore,
     WeightedScore,
     by_category,
@@ -20,6 +21,7 @@ from ragwatch.core.compare import (
     key_of,
     match_keys,
     mean,
+    offset,
     paired,
     per_question,
     unpaired,
@@ -33,8 +35,6 @@ def test_the_interval_holds_the_figure_and_the_games_add_up(scores: list[tuple[f
     """-1 <= low <= B - A <= high <= 1; wins, ties and losses are all questions; swapping the sides mirrors it."""
     result = paired([PairedScore(a, b) for a, b in scores])
     mirrored = paired([PairedScore(b, a) for a, b in scores])
-    assert result is not None
-    assert mirrored is not None
     assert -1.0 <= result.change.low <= result.change.value <= result.change.high <= 1.0
     assert (result.wins or 0) + (result.ties or 0) + (result.losses or 0) == result.n == len(scores)
     assert (result.wins, result.losses) == (mirrored.losses, mirrored.wins)
@@ -45,8 +45,6 @@ def test_few_differences_among_many_ties_prove_nothing() -> None:
     """Two wins of 472 are noise, though plain t would leave 0 outside; twenty are not."""
     two = paired([PairedScore(0.0, 1.0)] * 2 + [PairedScore(1.0, 1.0)] * 470)
     twenty = paired([PairedScore(0.0, 1.0)] * 20 + [PairedScore(1.0, 1.0)] * 452)
-    assert two is not None
-    assert twenty is not None
     assert (two.conclusion, two.warning) == (Conclusion.NOISE, "the interval contains 0")
     assert (twenty.conclusion, twenty.warning) == (Conclusion.BETTER, None)
 
@@ -70,7 +68,6 @@ def test_the_interval_covers_as_it_says(rise: float, fall: float, n: int, trials
             for x in draws
         ]
         result = paired(pairs)
-        assert result is not None
         inside += result.change.low <= 0.5 * (rise - fall) <= result.change.high
     assert inside / trials >= least
 
@@ -78,11 +75,9 @@ def test_the_interval_covers_as_it_says(rise: float, fall: float, n: int, trials
 def test_small_is_good_for_some() -> None:
     """A falling rate of contradictions is a win for B."""
     result = paired([PairedScore(1.0, 0.0)] * MIN_QUESTIONS, low_is_good=True)
-    assert result is not None
     assert (result.wins, result.losses, result.conclusion) == (MIN_QUESTIONS, 0, Conclusion.BETTER)
     assert result.change.value == -1.0
     rising = unpaired([WeightedScore(0.0)] * 50, [WeightedScore(1.0)] * 50, low_is_good=True)
-    assert rising is not None
     assert rising.conclusion is Conclusion.WORSE
 
 
@@ -90,8 +85,6 @@ def test_too_few_questions_are_noise_whatever_they_say() -> None:
     """One question fewer than enough, all won: still only a hint, and it says so."""
     result = paired([PairedScore(0.0, 1.0)] * (MIN_QUESTIONS - 1))
     apart = unpaired([WeightedScore(0.0)] * 5, [WeightedScore(1.0)] * 500)
-    assert result is not None
-    assert apart is not None
     assert result.conclusion is apart.conclusion is Conclusion.NOISE
     assert result.warning == "only 29 questions, fewer than 30"
     assert apart.warning == "only 5 scores on one side, fewer than 30"
@@ -110,8 +103,6 @@ def test_pairing_is_sharper() -> None:
     hard = [(0.0, 0.1), (0.3, 0.4), (0.6, 0.7), (0.9, 1.0)] * 20
     together = paired([PairedScore(a, b) for a, b in hard])
     apart = unpaired([WeightedScore(a) for a, _ in hard], [WeightedScore(b) for _, b in hard])
-    assert together is not None
-    assert apart is not None
     assert together.change.value == pytest.approx(apart.change.value)
     assert together.change.high - together.change.low < 0.5 * (apart.change.high - apart.change.low)
     assert (apart.wins, apart.ties, apart.losses) == (None, None, None)
@@ -157,7 +148,6 @@ def test_unpaired_means_are_those_of_all_traffic() -> None:
     """An answer drawn with probability 1/10 stands for ten; a question asked twice stands for two answers."""
     a = per_question([("x", 1.0, 10.0), ("y", 0.0, 1.0), ("y", 1.0, 1.0)])
     result = unpaired(list(a.values()), [WeightedScore(0.5)] * 40)
-    assert result is not None
     assert result.a == pytest.approx(11 / 12)
     assert result.n == 2
 
@@ -185,6 +175,36 @@ def test_the_unpaired_interval_covers_as_it_says(good: float, better: float, tri
     for _ in range(trials // 2):
         (a, before), (b, after) = side(good), side(better)
         result = unpaired(a, b)
-        assert result is not None
         inside += result.change.low <= after - before <= result.change.high
     assert inside / (trials // 2) >= least
+
+
+RATIOS = st.sampled_from([0.0, 0.25, 0.5, 1.0])
+PAIRS = st.lists(st.tuples(RATIOS, RATIOS), min_size=1, max_size=60)
+
+
+@given(PAIRS)
+def test_turned_around_it_changes_its_sign(pairs: list[tuple[float, float]]) -> None:
+    """After minus before is the opposite of before minus after; the value is the mean, inside its interval."""
+    change, turned = offset(pairs), offset([(after, before) for before, after in pairs])
+    assert turned == JudgeOffset(-change.value, -change.high, -change.low, change.n)
+    assert abs(change.value - sum(after - before for before, after in pairs) / len(pairs)) < 1e-9
+    assert -1.0 <= change.low <= change.value <= change.high <= 1.0
+
+
+@pytest.mark.costly
+def test_the_interval_holds_where_few_answers_differ() -> None:
+    """Five in a hundred answers lose half their score, one gains all: the interval misses in at most 5 % of runs."""
+    rng, missed = random.Random(4), 0
+    for _ in range(400):
+        draws = [rng.random() for _ in range(100)]
+        change = offset([(0.5, 0.0) if each < 0.05 else (0.0, 1.0) if each < 0.06 else (1.0, 1.0) for each in draws])
+        missed += not change.low <= -0.015 <= change.high
+    assert missed <= 20
+
+
+def test_no_difference_leaves_little_doubt() -> None:
+    """Two hundred answers alike: the offset is within three hundredths of nothing."""
+    change = offset([(0.7, 0.7)] * 200)
+    assert (change.value, change.to_record()["n"]) == (0.0, 200)
+    assert -0.03 < change.low < 0.0 < change.high < 0.03

@@ -45,15 +45,8 @@ def test_two_logs_over_the_same_questions_are_paired() -> None:
     b = [answered(q.upper(), good=kind == "hard") for q, kind in asked]
     comparison = compare_verdicts([*a, an_unjudged(a_draw(question="Only A?"))], [*b, b[0]])
     line = json.loads(json.dumps(compare_line(comparison, "a.jsonl", "b.jsonl")))
-    assert (line["a"], line["b"], line["paired"], line["shared"], line["only_a"], line["only_b"], line["unit"]) == (
-        "a.jsonl",
-        "b.jsonl",
-        True,
-        40,
-        1,
-        0,
-        "questions",
-    )
+    assert line.items() >= {"a": "a.jsonl", "b": "b.jsonl", "paired": True, "unit": "questions"}.items()
+    assert (line["shared"], line["only_a"], line["only_b"]) == (40, 1, 0)
     faithful = by_metric(line)["faithfulness"]
     assert (faithful["difference"], faithful["n"], faithful["conclusion"]) == (0.75, 40, "better")
     assert (faithful["wins"], faithful["ties"], faithful["losses"]) == (30, 10, 0)

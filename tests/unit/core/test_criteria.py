@@ -11,8 +11,8 @@ from support.kit import a_draw, a_record, a_sample, a_verdict, an_evidence
 
 from ragwatch.core.compare_line import answer_of, compare_verdicts
 from ragwatch.core.criteria import MAX_EXAMPLES, MAX_QUESTION_CHARS, Criterion, Example
-from ragwatch.core.diagnosis import stage_of
 from ragwatch.core.evidence import CriterionAnswer, CriterionReading
+from ragwatch.core.gate_line import stage_of
 from ragwatch.core.labels.label import Label, from_record
 from ragwatch.core.labels.selection import JudgeScores, unsure
 from ragwatch.core.scores import score_all, why_unknown

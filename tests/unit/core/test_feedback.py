@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
+from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragwatch.core.feedback import FIELDS, FeedbackOutcome, Scale, UnreadFeedbackError, read_feedback, score_of
+from ragwatch.core.feedback import (
+    FIELDS,
+    MIN_PAIRS,
+    FeedbackOutcome,
+    PairSums,
+    Scale,
+    UnreadFeedbackError,
+    correlate,
+    read_feedback,
+    score_of,
+)
 
 FIVE = Scale(1, 5)
 JSON = st.recursive(
@@ -97,3 +108,81 @@ def test_a_scale_turns_round(worst: int, best: int, share: float) -> None:
     rating = worst + share * (best - worst)
     score, other = scale.score(rating), turned.score(rating)
     assert score is None or other is None or score == pytest.approx(1.0 - other)
+
+
+SCORE = st.floats(0.0, 1.0, allow_subnormal=False)
+PAIRS = st.lists(st.tuples(SCORE, SCORE, st.sampled_from([0.05, 0.5, 1.0])), min_size=MIN_PAIRS, max_size=70)
+
+
+@given(PAIRS)
+def test_laws(pairs: list[tuple[float, float, float]]) -> None:
+    """A correlation lies in its interval, and this in [-1, 1]; it is symmetric, and changes sign with 1 - y."""
+    one = correlate(PairSums.of(pairs))
+    other = correlate(PairSums.of([(y, x, p) for x, y, p in pairs]))
+    turned = correlate(PairSums.of([(x, 1.0 - y, p) for x, y, p in pairs]))
+    if one is None or other is None or turned is None:
+        return
+    assert -1.0 <= one.low <= one.value <= one.high <= 1.0
+    for mine, theirs in ((one.value, other.value), (one.low, other.low), (one.value, -turned.value)):
+        assert mine == pytest.approx(theirs, abs=1e-5)
+
+
+@given(PAIRS, st.integers(1, 40))
+def test_sums_add_up(pairs: list[tuple[float, float, float]], place: int) -> None:
+    """The sums of two halves are those of the whole, however they are added."""
+    halves = [PairSums.of(pairs[:place]), PairSums.of(pairs[place:])]
+    whole = PairSums.of(pairs)
+    for added in (halves[0] + halves[1], PairSums.total(halves)):
+        assert added.n == whole.n
+        assert added.first == pytest.approx(whole.first)
+        assert added.second == pytest.approx(whole.second)
+    assert PairSums.total([whole]) is whole
+
+
+def test_value_of_weighted_pairs() -> None:
+    """The value is that of the pairs repeated by their weights."""
+    rng = Random(1)
+    pairs = [(rng.random(), rng.random(), 1.0 / rng.randrange(1, 4)) for _ in range(60)]
+    repeated = [(x, y) for x, y, p in pairs for _ in range(round(1.0 / p))]
+    mean_x, mean_y = (math.fsum(column) / len(repeated) for column in zip(*repeated, strict=True))
+    products = math.fsum((x - mean_x) * (y - mean_y) for x, y in repeated)
+    squares = [math.fsum((x - mean_x) ** 2 for x, _ in repeated), math.fsum((y - mean_y) ** 2 for _, y in repeated)]
+    correlation = correlate(PairSums.of(pairs))
+    assert correlation.value == pytest.approx(products / math.sqrt(squares[0] * squares[1]))
+
+
+def test_too_little_is_unknown() -> None:
+    """Few pairs, a score that never varies, or one heavy pair give no correlation, and never a zero."""
+    varied = [(place / 60, place / 60, 1.0) for place in range(60)]
+    assert correlate(PairSums.of(varied[: MIN_PAIRS - 1])) is None
+    assert correlate(PairSums.of([(1.0, y, p) for _, y, p in varied])) is None
+    assert correlate(PairSums.of([*varied, (0.5, 0.5, 1e-6)])) is None
+    assert correlate(PairSums()) is None
+
+
+def test_agreement_without_exception_is_not_certain() -> None:
+    """Scores that always agree have correlation 1, and an interval that allows for exceptions not met yet."""
+    correlation = correlate(PairSums.of([(float(place % 2), float(place % 2), 1.0) for place in range(60)]))
+    assert (correlation.value, correlation.high) == (pytest.approx(1.0), pytest.approx(1.0))
+    assert 0.7 < correlation.low < 0.95
+
+
+@pytest.mark.costly
+@pytest.mark.parametrize("cut", [None, -0.8])
+def test_the_interval_covers(cut: float | None) -> None:
+    """Over many samples, the interval holds the true correlation about as often as it promises, also of thumbs."""
+    rng = Random(7)
+
+    def pairs(count: int) -> list[tuple[float, float, float]]:
+        drawn = []
+        for _ in range(count):
+            shared = rng.gauss(0.0, 0.8)
+            x, y = (shared + rng.gauss(0.0, 0.6) for _ in range(2))
+            score = min(1.0, max(0.0, 0.6 + 0.2 * x))
+            drawn.append((score, float(y > cut) if cut is not None else min(1.0, max(0.0, 0.5 + 0.2 * y)), 1.0))
+        return drawn
+
+    true = correlate(PairSums.of(pairs(20_000)))
+    intervals = [correlate(PairSums.of(pairs(80))) for _ in range(150)]
+    covered = sum(one.low <= true.value <= one.high for one in intervals if one is not None)
+    assert covered >= 0.9 * len(intervals)

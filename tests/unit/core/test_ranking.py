@@ -40,13 +40,6 @@ def pattern(*relevant: int) -> Ranking:
     return by_ids(names, {name: 1 for name, one in zip(names, relevant, strict=True) if one})
 
 
-def test_example_of_the_second_text() -> None:
-    """recall@3 .50, precision@3 1/3, MRR .50."""
-    assert ranking.recall_at(SEED_2, 3) == 0.5
-    assert ranking.precision_at(SEED_2, 3) == pytest.approx(1 / 3)
-    assert ranking.reciprocal_rank(SEED_2) == 0.5
-
-
 @pytest.mark.parametrize(("relevant", "expected"), [((1, 1, 0, 1, 0), 11 / 12), ((0, 0, 1, 1, 1), 43 / 90)])
 def test_examples_of_the_first_text(relevant: tuple[int, ...], expected: float) -> None:
     """Rank-weighted precision, exact; the text rounds its terms first. Alike while nothing expected is missing."""
@@ -78,11 +71,6 @@ def test_a_share_of_nothing_returned_is_unknown() -> None:
     assert ranking.context_precision(NOTHING_RETURNED) is None
 
 
-def test_precision_names_its_denominator() -> None:
-    """k, also when fewer passages come back."""
-    assert ranking.precision_at(by_ids(["a", "x"], {"a": 1}), 5) == 0.2
-
-
 @pytest.mark.parametrize(
     ("precision", "recall", "expected"),
     [(0.5, 1.0, 2 / 3), (0.0, 0.0, 0.0), (0.0, 1.0, 0.0), (None, 1.0, None), (1.0, None, None)],
@@ -90,11 +78,6 @@ def test_precision_names_its_denominator() -> None:
 def test_f1(precision: float | None, recall: float | None, expected: float | None) -> None:
     """Harmonic; zero where both are, unknown where one is."""
     assert ranking.f1(precision, recall) == (None if expected is None else pytest.approx(expected))
-
-
-def test_f1_at() -> None:
-    """Precision@3 1/3 and recall@3 1/2 make 0.4."""
-    assert ranking.f1_at(SEED_2, 3) == pytest.approx(0.4)
 
 
 def test_a_cutoff_hides_what_is_behind_it() -> None:
@@ -105,38 +88,31 @@ def test_a_cutoff_hides_what_is_behind_it() -> None:
     assert [ranking.hit_at(third, k) for k in (2, 3)] == [0.0, 1.0]
     assert [ranking.recall_at(third, k) for k in (2, 3)] == [0.0, 1.0]
     assert [ranking.ndcg_at(third, k) for k in (2, 3)] == [0.0, pytest.approx(0.5)]
+    assert ranking.precision_at(third, 5) == 0.2  # of k, also when fewer passages come back
 
 
 @pytest.mark.parametrize(
-    "measure",
+    ("mistake", "message"),
     [
-        ranking.recall_at,
-        ranking.precision_at,
-        ranking.f1_at,
-        ranking.hit_at,
-        ranking.ndcg_at,
-        ranking.reciprocal_rank,
-        ranking.average_precision,
+        *(
+            (lambda measure=measure: measure(SEED_2, 0), "k must be 1 or more, not 0")
+            for measure in (
+                ranking.recall_at,
+                ranking.precision_at,
+                ranking.f1_at,
+                ranking.hit_at,
+                ranking.ndcg_at,
+                ranking.reciprocal_rank,
+                ranking.average_precision,
+            )
+        ),
+        *((lambda grades=grades: Ranking(grades, ()), "grades must be 1 or more") for grades in ((0,), (1, -1))),
     ],
 )
-def test_k_begins_at_one(measure: Callable[[Ranking, int], float | None]) -> None:
-    """A k of 0 is a mistake, not a division by zero."""
-    with pytest.raises(ValueError, match="k must be 1 or more, not 0"):
-        measure(SEED_2, 0)
-
-
-def test_passages_and_contexts_match_across() -> None:
-    """One passage covers two expected contexts, two passages one: recall counts contexts, precision passages."""
-    both = Ranking((1, 2), ((0, 1), (1,)))
-    assert (both.ranks, both.gains) == ((1, 1), (2, 0))
-    assert (ranking.recall_at(both, 1), ranking.precision_at(both, 2)) == (1.0, 1.0)
-
-
-@pytest.mark.parametrize("grades", [(0,), (1, -1)])
-def test_grades_begin_at_one(grades: tuple[int, ...]) -> None:
-    """What is not relevant is not expected."""
-    with pytest.raises(ValueError, match="grades must be 1 or more"):
-        Ranking(grades, ())
+def test_mistakes_are_refused(mistake: Callable[[], object], message: str) -> None:
+    """A k of 0 is no division by zero, and what is not relevant is not expected."""
+    with pytest.raises(ValueError, match=message):
+        mistake()
 
 
 @pytest.mark.parametrize("hits", [((1,),), ((-1,),)])
@@ -144,6 +120,13 @@ def test_x26_hits_are_expected_contexts(hits: tuple[tuple[int, ...], ...]) -> No
     """An index that names no expected context is a mistake."""
     with pytest.raises(ValueError, match="names none of the 1"):
         Ranking((1,), hits)
+
+
+def test_passages_and_contexts_match_across() -> None:
+    """One passage covers two expected contexts, two passages one: recall counts contexts, precision passages."""
+    both = Ranking((1, 2), ((0, 1), (1,)))
+    assert (both.ranks, both.gains) == ((1, 1), (2, 0))
+    assert (ranking.recall_at(both, 1), ranking.precision_at(both, 2)) == (1.0, 1.0)
 
 
 RANKINGS = st.builds(

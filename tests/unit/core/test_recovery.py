@@ -33,7 +33,6 @@ def test_a_mend_ends_the_alarm(direction: Direction) -> None:
     assert mend is None
     assert Recovery.from_record(state.to_record()) == state
     _, mend = followed(test, state, 0.95, 300, start=200)
-    assert mend is not None
     assert STEP * 190 <= mend.since <= STEP * 230
     assert (mend.mean > 0.8) == (direction is Direction.FALL)
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.kit import a_claim, an_evidence
 
-from ragwatch.core.evidence import Evidence, ReferenceClaim, ShapeError
+from ragwatch.core.evidence import Evidence, ReferenceClaim
 from ragwatch.core.reference import (
     context_f1,
     context_precision_with_reference,
@@ -115,19 +115,6 @@ def test_every_score_is_a_ratio_or_none(rows: list[tuple[bool, bool, bool]], sai
         more = replace(evidence, reference=(*known, a_known(1, 0, in_answer=True)))
         assert (context_recall(more) or 0.0) >= (context_recall(evidence) or 0.0)
         assert (correctness(evidence) is None) == (not said)
-
-
-@pytest.mark.parametrize(("start", "end"), [(-1, 3), (3, 3), (4, 3)])
-def test_offsets_enclose_text(start: int, end: int) -> None:
-    """A claim of the reference is a part of it."""
-    with pytest.raises(ShapeError, match="do not enclose text"):
-        ReferenceClaim("c", start, end, ())
-
-
-def test_cells_fit_the_contexts() -> None:
-    """A cell for each context, as in every row."""
-    with pytest.raises(ShapeError, match="reference claim 1 has 1 cells for 2 contexts"):
-        an_evidence_with(a_known(1, 0), a_known(1))
 
 
 def test_claims_of_several_facts_count_for_these() -> None:

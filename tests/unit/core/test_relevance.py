@@ -6,12 +6,8 @@ from math import log2
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from support.kit import a_sample
 
-from ragwatch.core import ranking
-from ragwatch.core.ranking import Ranking
 from ragwatch.core.relevance import CaseKind, NoRanking, RankingMetric, kind_of, rank_sample, ranking_metrics
 from ragwatch.core.sample import Context, RelevantContext, Sample
 
@@ -56,7 +52,6 @@ def test_texts_are_compared_where_there_is_no_id() -> None:
     """By the similarity given; an empty text cannot be compared, and is unknown, not irrelevant."""
     relevant = (RelevantContext(None, "Text of c1."),)
     case = rank_sample(a_case(relevant=relevant), similar=lambda one, other: float(one == other))
-    assert case.ranking is not None
     assert case.ranking.ranks == (2,)
     bare = a_case(relevant=relevant)._replace(contexts=(Context("", "c1"),))
     assert rank_sample(bare).unknown is NoRanking.NO_TEXTS
@@ -93,15 +88,3 @@ def test_a_metric_is_its_name() -> None:
     assert (metric, str(metric), metric.k, metric.measure) == ("ndcg@5", "ndcg@5", 5, "ndcg")
     assert {metric: 1}["ndcg@5"] == 1
     assert ranking_metrics((5, 1, 5))[:2] == ("recall@1", "recall@5")
-
-
-@given(st.integers(1, 12), st.lists(st.booleans(), max_size=12))
-def test_f1_is_the_harmonic_mean_at_every_k(k: int, hits: list[bool]) -> None:
-    """2pr / (p + r) of precision@k and recall@k, 0 where both are 0; never above either's maximum."""
-    many = Ranking((1,) * max(sum(hits), 1), tuple((sum(hits[:at]),) if hit else () for at, hit in enumerate(hits)))
-    precision, recall = (RankingMetric(f"{name}@{k}").of(many) for name in ("precision", "recall"))
-    assert precision is not None
-    assert recall is not None
-    expected = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
-    assert RankingMetric(f"f1@{k}").of(many) == pytest.approx(expected)
-    assert RankingMetric(f"mrr@{k}").of(many) == ranking.reciprocal_rank(many, k)

@@ -9,8 +9,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.draws import draws
 
-from ragwatch.core.relevance_estimate import _pairs, alpha, consensus, ordinal_alpha, report
-from ragwatch.core.relevance_pool import TOP, UNRETRIEVED, Candidate, Grade, PoolSizes, QueryPool, draw_pool
+from ragwatch.core.relevance_estimate import (
+    TOP,
+    UNRETRIEVED,
+    Candidate,
+    Grade,
+    PoolSizes,
+    QueryPool,
+    _pairs,
+    alpha,
+    consensus,
+    draw_pool,
+    ordinal_alpha,
+    report,
+)
 
 NOT, RELEVANT, HIGHLY = Grade
 KRIPPENDORFF = ("123321412...", "1233224125.3", ".3332342251.", "12332441251.")
@@ -29,10 +41,8 @@ def test_agreement_is_unknown_without_a_second_annotator_or_a_second_grade() -> 
     assert alpha([[NOT], [RELEVANT]]) is None
     assert alpha([[NOT, NOT], [NOT, NOT]]) is None
     perfect = alpha([[NOT, NOT], [HIGHLY, HIGHLY], [NOT, NOT]])
-    assert perfect is not None
     assert (perfect.value, perfect.n) == (1.0, 3)
     alone = alpha([[NOT, HIGHLY]])
-    assert alone is not None
     assert alone.low == alone.value == alone.high
 
 
@@ -90,8 +100,6 @@ def test_the_interval_covers_the_true_recall(seed: int, annotators: int) -> None
     """Over simulated annotators, intervals of 99.9 % contain the recall of all pairs, most of which nobody judged."""
     pools, grades, recall = simulated(Random(seed), str(seed), annotators)
     found = report(pools, grades, confidence=0.999)
-    assert found.recall is not None
-    assert found.outside is not None
     assert found.recall.low <= recall <= found.recall.high
     assert found.outside.value == pytest.approx(1.0 - found.recall.value)
     assert found.queries == 25
@@ -105,7 +113,6 @@ def test_the_interval_covers_at_its_level() -> None:
     for seed in range(60):
         pools, grades, recall = simulated(Random(seed), str(seed), 1)
         found = report(pools, grades).recall
-        assert found is not None
         covered += found.low <= recall <= found.high
         widths.append(found.high - found.low)
     assert covered >= 54
@@ -119,7 +126,6 @@ def test_only_complete_queries_count() -> None:
     grades = {("a", "d1"): {"ann": RELEVANT}, ("a", "d2"): {"ann": HIGHLY}, ("b", "d1"): {"ann": RELEVANT}}
     found = report([first, second], grades)
     assert found.queries == 1
-    assert found.recall is not None
     assert (found.recall.low, found.recall.value, found.recall.high) == (0.5, 0.5, 0.5)
 
 
@@ -131,7 +137,6 @@ def test_unknown_where_nothing_is_relevant() -> None:
     assert [stratum.total is None for stratum in empty.strata] == [False, True, True]
     below = draw_pool("a", [("d1", ""), ("d2", "")], [], PoolSizes(1, 1, 0), "s")
     found = report([below], {("a", "d1"): {"ann": NOT}, ("a", "d2"): {"ann": RELEVANT}}).recall
-    assert found is not None
     assert (found.low, found.value, found.high) == (0.0, 0.0, 0.0)
 
 

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.kit import a_claim, an_evidence
 
-from ragwatch.core.sampling import SamplingHash, SamplingPlan, is_drawn, key_of
+from ragwatch.core.evidence import Evidence
+from ragwatch.core.sampling import (
+    FollowRule,
+    SamplingHash,
+    SamplingPlan,
+    follow_probability,
+    is_drawn,
+    key_of,
+    uncertainty,
+)
 
 KEYS = [key_of("app", f"request-{index}") for index in range(20_000)]
 
@@ -35,11 +46,11 @@ def test_draws_are_nested(name: str, one: float, other: float) -> None:
     assert is_drawn(key, high) or not is_drawn(key, low)
 
 
-@pytest.mark.parametrize("probability", [0.01, 0.1, 0.5, 0.9])
+@pytest.mark.parametrize("probability", [0.0, 0.01, 0.1, 0.5, 0.9, 1.0])
 def test_frequency_is_the_probability(probability: float) -> None:
     """Over 20,000 ids the drawn share is within four standard errors of p."""
     share = sum(is_drawn(key, probability) for key in KEYS) / len(KEYS)
-    assert abs(share - probability) < 4 * math.sqrt(probability * (1 - probability) / len(KEYS))
+    assert abs(share - probability) <= 4 * math.sqrt(probability * (1 - probability) / len(KEYS))
 
 
 @given(st.integers(0, 2**64 - 1), st.floats(0, 1))
@@ -48,12 +59,6 @@ def test_the_first_digits_decide(first: int, probability: float) -> None:
     for digits in {first, max(0, int(probability * 2**64) - 1), min(int(probability * 2**64), 2**64 - 1)}:
         for rest in ("0" * 16, "f" * 16):
             assert is_drawn(f"{digits:016x}{rest}", probability) == (digits < probability * 2**64)
-
-
-def test_ends() -> None:
-    """Everything is drawn at 1, nothing at 0."""
-    assert all(is_drawn(key, 1.0) for key in KEYS)
-    assert not any(is_drawn(key, 0.0) for key in KEYS)
 
 
 def test_x15_ids_that_dodge_one_secret_do_not_dodge_another() -> None:
@@ -104,12 +109,6 @@ def test_plan(route: str, stratum: object, expected: float) -> None:
     assert plan.probability_of(route, stratum) == expected
 
 
-def test_routes_have_probabilities_of_their_own() -> None:
-    """A route's probability changes nothing for another route."""
-    plan, other = SamplingPlan(0.1, {"support": 1.0}), SamplingPlan(0.1, {"support": 0.2})
-    assert plan.probability_of("search") == other.probability_of("search") == 0.1
-
-
 def test_labels_come_from_configuration() -> None:
     """A route that configuration does not name is `other`: logs cannot make series."""
     plan = SamplingPlan(known_routes=frozenset({"search"}))
@@ -119,3 +118,36 @@ def test_labels_come_from_configuration() -> None:
         "other",
         "other",
     ]
+
+
+RULE = FollowRule(sure=0.1, unsure=0.6)
+
+
+def evidence_of(*supports: float | None) -> Evidence:
+    """Evidence of claims with these probabilities of support."""
+    return an_evidence(*(replace(a_claim(), support=support) for support in supports))
+
+
+def test_a_judge_without_probabilities_is_taken_as_sure() -> None:
+    """Where nothing is known of its doubts, the plain probability holds."""
+    assert uncertainty(evidence_of(None)) is None
+    assert follow_probability(RULE, evidence_of(None)) == RULE.sure
+
+
+def test_what_the_first_could_not_read_counts_as_unsure() -> None:
+    """No evidence at all is the greatest doubt."""
+    assert follow_probability(RULE, None) == RULE.unsure
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
+def test_the_probability_lies_between_the_two(supports: list[float]) -> None:
+    """Whatever was read, it is between sure and unsure: never 0, or the estimate would lose part of the traffic."""
+    assert RULE.sure <= follow_probability(RULE, evidence_of(*supports)) <= RULE.unsure + 1e-12
+
+
+def test_more_doubt_more_readings() -> None:
+    """Certainty on either side gives the lowest, an even chance the highest probability."""
+    probabilities = [follow_probability(RULE, evidence_of(support)) for support in (0.0, 0.1, 0.3, 0.5)]
+    assert probabilities == sorted(probabilities)
+    assert (probabilities[0], probabilities[-1]) == (RULE.sure, RULE.unsure)
+    assert follow_probability(RULE, evidence_of(1.0)) == RULE.sure

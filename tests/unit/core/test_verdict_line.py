@@ -121,20 +121,12 @@ def test_unjudged_line() -> None:
     assert set(line) == set(verdict_line(a_verdict()))
 
 
-def test_a_reference_is_told_with_what_is_missing() -> None:
-    """Scores beside a known good answer, and its claims that no context supports."""
-    said = ReferenceClaim("Cats purr.", 0, 10, (True, False), in_answer=True)
-    claims = (said, ReferenceClaim("Cats nap.", 11, 20, (False, False)))
-    line = verdict_line(a_verdict(evidence=an_evidence((1, 0), reference=claims)))
-    assert line["reference"]["context_recall"] == 0.5
-    assert line["reference"]["missing"] == ["Cats nap."]
-
-
 def test_statements_of_a_reference_go_out_and_come_back_and_go_with_the_texts() -> None:
     """Which contexts support each, by which words, and what is missing; without texts the places remain."""
     quoted = ReferenceClaim("Cats purr.", 0, 10, (True, False), in_answer=True, quotes=("A cat purrs.", None))
     absent = ReferenceClaim("Cats nap.", 11, 20, (False, False), missing=("nap",))
     line: Any = verdict_line(a_verdict(evidence=an_evidence((1, 0), reference=(quoted, absent))))
+    assert (line["reference"]["context_recall"], line["reference"]["missing"]) == (0.5, ["Cats nap."])
     first, second = line["reference"]["statements"]
     assert (first["contexts"], first["quotes"], first["supported"]) == ([0], ["A cat purrs."], True)
     assert (second["contexts"], second["missing"], second["supported"]) == ([], ["nap"], False)

@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from ragwatch.core.abstention import abstains
+from ragwatch.core.phrases import is_abstention
 from ragwatch.demo.answerer import Quote
 from ragwatch.demo.questions import ROUTES
 from ragwatch.demo.talk import ABSTENTION, CLOSINGS, OFFERS, OPENINGS, declined, spoken
@@ -58,4 +58,4 @@ def test_an_abstention_has_an_offer() -> None:
     assert answers == {f"{ABSTENTION} {offer}" for offer in OFFERS}
     for answer in answers:
         assert claims_of(answer).abstained
-        assert abstains(answer)
+        assert is_abstention(answer)

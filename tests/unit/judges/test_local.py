@@ -13,9 +13,9 @@ import pytest
 from pydantic import ValidationError
 from support.kit import a_judge_context
 
-from ragwatch.core.cascade import uncertainty
 from ragwatch.core.evidence import ClaimVerdict, Evidence
 from ragwatch.core.sample import Context, Sample
+from ragwatch.core.sampling import uncertainty
 from ragwatch.core.scores import score_all
 from ragwatch.judges.claims.claims import claims_of
 from ragwatch.judges.claims.limits import unlimited

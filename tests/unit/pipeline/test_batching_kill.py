@@ -17,8 +17,7 @@ from support.draws import draws
 from support.kit import JUDGE
 from support.mortal import KilledError
 
-from ragwatch.core.invariants import Invariant, violations
-from ragwatch.core.tally import Tally
+from ragwatch.core.tally import Invariant, Tally, violations
 
 pytestmark = pytest.mark.uncounted
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support.kit import AT, JUDGE, Clock, ListSource, a_batch, a_line
 
-from ragwatch.core.canary.mark import CanaryMarks
+from ragwatch.core.canary.definition import CanaryMarks
 from ragwatch.core.sampling import SamplingPlan
 from ragwatch.core.tally import Tally
 from ragwatch.formats import canonical

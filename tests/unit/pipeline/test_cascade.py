@@ -7,9 +7,8 @@ from typing import Any
 
 from support.kit import AT, Clock, ScriptedJudge, a_claim, a_draw, an_admission, an_evidence
 
-from ragwatch.core.cascade import FollowRule
-from ragwatch.core.invariants import Invariant, violations
-from ragwatch.core.tally import Tally
+from ragwatch.core.sampling import FollowRule
+from ragwatch.core.tally import Invariant, Tally, violations
 from ragwatch.errors import JudgeError
 from ragwatch.pipeline.judging import Follower, JudgingLoop, JudgingRules, give_up
 from ragwatch.stores.sqlite.store import SqliteStore

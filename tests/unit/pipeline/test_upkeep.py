@@ -15,9 +15,8 @@ from structlog.testing import LogCapture
 from support.kit import AT, JUDGE, Clock, ListSource, a_draw, a_verdict, an_admission
 from support.snapshots import estimate, large, small
 
-from ragwatch.core.estimators.correlation import Correlation
-from ragwatch.core.feedback import JudgeCorrelation, UserScoreRow, UserScores
-from ragwatch.core.labels.annotators import AnnotatorShares, WithoutAnnotator
+from ragwatch.core.estimators.corrected import AnnotatorShares, WithoutAnnotator
+from ragwatch.core.feedback import Correlation, JudgeCorrelation, UserScoreRow, UserScores
 from ragwatch.core.sampling import SamplingPlan
 from ragwatch.core.snapshot import EstimateRow, Gauge, Lag, SegmentRow, Snapshot
 from ragwatch.core.tally import Tally

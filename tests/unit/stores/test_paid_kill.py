@@ -10,7 +10,7 @@ from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission
 from support.mortal import Fate, KilledError, MortalConnection
 
 from ragwatch.core.budget import Cost, SpendingCap
-from ragwatch.core.invariants import Invariant, violations
+from ragwatch.core.tally import Invariant, violations
 from ragwatch.ports import Query
 from ragwatch.stores.sqlite.store import SqliteStore
 

@@ -15,8 +15,7 @@ import pytest
 from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission
 
 from ragwatch.core.estimate import Addends
-from ragwatch.core.invariants import violations
-from ragwatch.core.tally import Tally
+from ragwatch.core.tally import Tally, violations
 from ragwatch.core.trends import SPANS, TrendKind, start_of
 from ragwatch.errors import StoreError
 from ragwatch.model.quantities import Quantity

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from support.snapshots import small
 
-from ragwatch.core.labels.annotators import AnnotatorShares, WithoutAnnotator
+from ragwatch.core.estimators.corrected import AnnotatorShares, WithoutAnnotator
 from ragwatch.core.snapshot import EstimateRow
 from ragwatch.web.overview import overview
 from ragwatch.web.route_page import END_TO_END, route_levels

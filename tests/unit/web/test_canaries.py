@@ -16,8 +16,7 @@ from support.snapshots import AT, small
 from ragwatch.board import Board
 from ragwatch.core.canary.answer import GOLD, RETRIEVED, JudgedAnswer
 from ragwatch.core.canary.definition import Category, Hit, Retrieved
-from ragwatch.core.canary.gauges import tallies_of
-from ragwatch.core.canary.history import body_of
+from ragwatch.core.canary.history import body_of, tallies_of
 from ragwatch.core.canary.report import CanaryReport, SuiteReport
 from ragwatch.core.snapshot import Snapshot
 from ragwatch.errors import StoreError

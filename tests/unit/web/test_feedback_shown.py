@@ -8,8 +8,7 @@ from support.asked import get
 from support.kit import a_draw, a_verdict, an_admission
 from support.snapshots import AT, JUDGE, estimate, small
 
-from ragwatch.core.estimators.correlation import Correlation
-from ragwatch.core.feedback import JudgeCorrelation, UserScoreRow, UserScores
+from ragwatch.core.feedback import Correlation, JudgeCorrelation, UserScoreRow, UserScores
 from ragwatch.exporter.allowed_labels import AllowedLabels
 from ragwatch.exporter.families import of_snapshot
 from ragwatch.model.quantities import Quantity

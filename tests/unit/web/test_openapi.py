@@ -20,8 +20,7 @@ from support.snapshots import small
 
 from ragwatch.board import Board
 from ragwatch.core.canary.answer import JudgedAnswer
-from ragwatch.core.canary.gauges import tallies_of
-from ragwatch.core.canary.history import body_of
+from ragwatch.core.canary.history import body_of, tallies_of
 from ragwatch.core.canary.report import SuiteReport
 from ragwatch.core.labels.label import Label
 from ragwatch.core.snapshot import Gauge

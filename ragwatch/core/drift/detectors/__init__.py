@@ -12,13 +12,10 @@ from ragwatch.core.drift.detectors.cusum import Cusum, PageHinkley
 Kind = Callable[[float, float, Direction, float], Detector[Score]]
 
 
-def _page_hinkley(baseline: float, threshold: float, direction: Direction, max_weight: float) -> PageHinkley:
-    """Build a Page-Hinkley test, which compares with its own running mean instead of a baseline."""
-    del baseline
-    return PageHinkley(threshold, direction, max_weight)
-
-
 KINDS: MappingProxyType[str, Kind] = MappingProxyType(
-    {"betting": Betting, "cusum": Cusum, "page_hinkley": _page_hinkley}
+    {"betting": Betting, "cusum": Cusum, "page_hinkley": lambda _, *settings: PageHinkley(*settings)}
 )
-"""Builders by kind, called with baseline, threshold, direction and largest weight."""
+"""Builders by kind, called with baseline, threshold, direction and largest weight.
+
+A Page-Hinkley test compares with its own running mean instead of a baseline.
+"""

@@ -8,15 +8,19 @@ mean over several sizes of bet b = f / (1 - m0). The run length counts scores if
 
 Sampled scores, weighted by 1 / inclusion probability, have the mean of the traffic, which the null hypothesis is about.
 A weight above `max_weight` counts as `max_weight`. A rise is a fall of 1 - x.
+
+Against a concurrent control (previous release, frozen canaries) nothing is learnt. A change that affects both, such as
+another time of day or other questions, raises no alarm.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from math import fsum
+from typing import TypedDict
 
-from ragwatch.core.drift.detect import Direction, Numbers, Score
+from ragwatch.core.drift.detect import Detector, Direction, Numbers, Scheme, Score, Unit
 
 FRACTIONS = (0.025, 0.05, 0.1, 0.2, 0.4, 0.8)
 MIN_MARGIN = 0.01
@@ -31,8 +35,6 @@ class Betting:
 
     Attributes:
         baseline: The worst mean that is still good, in [0, 1].
-        threshold: 1 / alpha.
-        direction: Direction in which quality gets worse.
         max_weight: Largest weight, 1 / the lowest inclusion probability configured.
         fractions: Sizes of bet as fractions of the largest allowed one; each in (0, 1).
     """
@@ -61,14 +63,7 @@ class Betting:
         return (0.0,) * len(self._bets)
 
     def step(self, numbers: Numbers, reading: Score, credit: float = 1.0) -> Numbers:
-        """Return the evidence for each size of bet after one more score.
-
-        >>> detector = Betting(baseline=0.9, threshold=10_000, fractions=(0.5,))
-        >>> [round(number, 4) for number in detector.step((1.0,), Score(0.7))]     # b = 5: (1 + 5 * 0.2) * (1 + 1)
-        [4.0]
-        >>> [round(number, 4) for number in detector.step((1.0,), Score(1.0))]     # (1 - 5 * 0.1) * (1 + 1)
-        [1.0]
-        """
+        """Return the evidence for each size of bet after one more score."""
         value = reading.value if self.direction is Direction.FALL else 1.0 - reading.value
         gain = (self._floor - value) * min(1.0, reading.weight / self.max_weight)
         return tuple(
@@ -96,12 +91,6 @@ class TwoSample:
     It needs no baseline, and detects two to three times more slowly. L = 1 + b (w v / max_weight^2) (control - score)
     with 0 <= b < 1. The two weights are multiplied, because under equal means the difference of two weighted scores has
     mean 0 only if both carry both weights.
-
-    Attributes:
-        threshold: 1 / alpha.
-        direction: Direction in which quality gets worse.
-        max_weight: Largest weight of a score or a control score.
-        fractions: Sizes of bet, each in (0, 1).
     """
 
     threshold: float
@@ -119,11 +108,7 @@ class TwoSample:
         return (0.0,) * len(self.fractions)
 
     def step(self, numbers: Numbers, reading: ScorePair, credit: float = 1.0) -> Numbers:
-        """Return the evidence for each size of bet after one more pair.
-
-        >>> TwoSample(threshold=100, fractions=(0.5,)).step((1.0,), ScorePair(Score(0.25), Score(0.75)))   # 1.25 * 2
-        (2.5,)
-        """
+        """Return the evidence for each size of bet after one more pair."""
         worse = reading.control.value - reading.score.value
         share = min(1.0, reading.score.weight / self.max_weight) * min(1.0, reading.control.weight / self.max_weight)
         gain = share * (worse if self.direction is Direction.FALL else -worse)
@@ -135,3 +120,57 @@ class TwoSample:
     def evidence(self, numbers: Numbers) -> float:
         """Return the mean over all sizes of bet."""
         return fsum(numbers) / len(numbers)
+
+
+_MAX_WAITING = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class ControlScheme(Scheme[ScorePair]):
+    """Scheme that compares with a concurrent control and needs no reference."""
+
+    test: TwoSample
+    unit: Unit = Unit.SCORES
+    span: float = 0.0
+
+    def detector(self, reference: Numbers) -> Detector[ScorePair]:
+        """Return the detector, which is available from the start."""
+        del reference
+        return self.test
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreQueue:
+    """Scores of one side that wait for a score of the other side."""
+
+    scores: tuple[Score, ...] = ()
+    control: bool = False
+
+
+def pair(queue: ScoreQueue, score: Score, *, control: bool) -> tuple[ScoreQueue, ScorePair | None]:
+    """Add a score of either side; return the queue after it, and the pair it forms with the oldest of the other side.
+
+    Pairs are formed in the order of arrival, independently of the scores. If one side is ahead by more than 1000
+    scores, its oldest ones are dropped, which does not depend on their values either.
+    """
+    if not queue.scores or queue.control == control:
+        return ScoreQueue((*queue.scores, score)[-_MAX_WAITING:], control), None
+    first, rest = queue.scores[0], queue.scores[1:]
+    return replace(queue, scores=rest), ScorePair(first, score) if control else ScorePair(score, first)
+
+
+class QueueRecord(TypedDict):
+    """A queue as JSON values."""
+
+    control: bool
+    scores: list[dict[str, float]]
+
+
+def queue_to_dict(queue: ScoreQueue) -> QueueRecord:
+    """Return the queue as plain values for JSON."""
+    return {"control": queue.control, "scores": [asdict(score) for score in queue.scores]}
+
+
+def queue_from_dict(stored: QueueRecord) -> ScoreQueue:
+    """Return the queue that `queue_to_dict` stored."""
+    return ScoreQueue(tuple(Score(**score) for score in stored["scores"]), bool(stored["control"]))

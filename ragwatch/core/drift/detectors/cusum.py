@@ -22,7 +22,6 @@ class PageHinkley:
 
     Attributes:
         threshold: Distance of the sum from its minimum that raises an alarm.
-        direction: Direction in which quality gets worse.
         max_weight: Largest weight; a score of weight w counts w / max_weight, in the mean as in the sum.
         slack: Difference of a score from the mean that adds nothing.
         fading: Factor by which the sum decays with each score.
@@ -52,11 +51,7 @@ class PageHinkley:
         return (0.0, 0.0, 0.0, 0.0, 0.0)
 
     def step(self, numbers: Numbers, reading: Score, credit: float = 1.0) -> Numbers:
-        """Return count, total share, mean, sum and minimum of the sum after one more score; `credit` is unused.
-
-        >>> PageHinkley(slack=0.0, fading=1.0).step((1.0, 1.0, 1.0, 0.0, 0.0), Score(0.5))    # mean .75, .25 below it
-        (2.0, 2.0, 0.75, 0.25, 0.0)
-        """
+        """Return count, total share, mean, sum and minimum of the sum after one more score; `credit` is unused."""
         del credit
         count, total, mean, drop, minimum = numbers
         share = min(1.0, reading.weight / self.max_weight)
@@ -74,15 +69,7 @@ class PageHinkley:
 
 @dataclass(frozen=True, slots=True)
 class Cusum:
-    """One-sided CUSUM.
-
-    Attributes:
-        baseline: The worst mean that is still good.
-        threshold: The sum that raises an alarm.
-        direction: Direction in which quality gets worse.
-        max_weight: Largest weight; a score of weight w counts w / max_weight.
-        slack: Shortfall of a score that adds nothing.
-    """
+    """One-sided CUSUM. A score of weight w counts w / max_weight; a shortfall up to the slack adds nothing."""
 
     baseline: float
     threshold: float = 1.0
@@ -100,12 +87,7 @@ class Cusum:
         return (0.0,)
 
     def step(self, numbers: Numbers, reading: Score, credit: float = 1.0) -> Numbers:
-        """Return the sum after one more score. A CUSUM has no run length: `credit` is unused.
-
-        >>> detector = Cusum(baseline=0.75, slack=0.125)
-        >>> detector.step((0.5,), Score(0.25)), detector.step((0.5,), Score(1.0)), detector.step((0.0,), Score(1.0))
-        ((0.875,), (0.125,), (0.0,))
-        """
+        """Return the sum after one more score. A CUSUM has no run length: `credit` is unused."""
         del credit
         worse = self.baseline - reading.value if self.direction is Direction.FALL else reading.value - self.baseline
         share = min(1.0, reading.weight / self.max_weight)

@@ -31,13 +31,7 @@ def part_of_day(at: float) -> int:
 
 
 def lowest_unchanged(mean: float, tolerance: float) -> float:
-    """Return the lowest mean that the tolerance allows.
-
-    >>> [round(lowest_unchanged(mean, 0.02), 4) for mean in (0.5, 0.9, 0.99, 1.0)]     # odds 99 / (9 / (.88 / .12))
-    [0.48, 0.88, 0.9878, 1.0]
-    >>> lowest_unchanged(0.95, 0.95), lowest_unchanged(0.5, 0.6)
-    (0.0, 0.0)
-    """
+    """Return the lowest mean that the tolerance allows."""
     lowest = max(0.0, mean - tolerance)
     if mean <= _ODDS_FROM or tolerance >= _ODDS_FROM:
         return lowest
@@ -47,11 +41,9 @@ def lowest_unchanged(mean: float, tolerance: float) -> float:
 
 
 def worst_part(parts: Iterable[tuple[float, float, float]], variance: float) -> float:
-    """Return the mean of the worst part of the day, drawn towards the mean of all; 1 if all are alike or none is there.
+    """Return the mean of the worst part of the day, drawn towards that of all; 1 if all are alike or none is there.
 
-    Args:
-        parts: For each part, the sum of weights w, the sum of w x and the sum of w^2. Parts without scores are skipped.
-        variance: Variance of one score.
+    Each part is given by its sums of w, w x and w^2, and is skipped without scores; `variance` is that of one score.
 
     >>> parts = [(100.0, 50.0, 100.0), (100.0, 90.0, 100.0), (0.0, 0.0, 0.0)]
     >>> round(worst_part(parts, 0.25), 4)                 # .7 - .2 (1 - s^2 / d^2), where s^2 = .0025, d^2 = .2^2 * 2

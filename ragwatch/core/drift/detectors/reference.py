@@ -25,7 +25,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from ragwatch.core.drift.detect import Detector, Direction, Numbers, Score, Unit, look_sizes
+from ragwatch.core.drift.detect import Detector, Direction, Numbers, Scheme, Score, Unit, look_sizes
 from ragwatch.core.drift.detectors.betting import MIN_MARGIN
 from ragwatch.core.drift.detectors.normal_range import PARTS, lowest_unchanged, part_of_day, worst_part
 from ragwatch.core.estimate import Addends
@@ -39,17 +39,12 @@ _NO_PARTS = (0.0,) * (3 * PARTS)
 
 
 @dataclass(frozen=True, slots=True)
-class ReferenceScheme:
+class ReferenceScheme(Scheme[Score]):
     """Scheme that learns the mean of the first scores, and then detects one that is worse.
 
     Attributes:
-        build: Builds the detector for a baseline.
-        direction: Direction in which quality gets worse.
-        scores: Number of scores of a complete reference. Below 2,000 the interval costs delay.
         tolerance: How much worse than that of the reference the mean may be without an alarm.
         odds: Whether the tolerance of a mean near its good end is one on the scale of odds; see `normal_range`.
-        max_weight: Largest weight; a larger one counts as this one.
-        unit: Unit of the run length.
         risk: Probability that the lower end of a complete reference is above the true mean, so that the run length is
             not guaranteed.
         span: Minimum learning time in seconds. With a reference of only the best hours, every night counts as a fall.
@@ -71,23 +66,13 @@ class ReferenceScheme:
     def __post_init__(self) -> None:
         object.__setattr__(self, "_sizes", look_sizes(self.first, self.scores))
 
-    def size(self, reading: Score) -> float:
-        """Return 1: a reading is one score."""
-        del reading
-        return 1.0
-
     @property
     def looks(self) -> int:
         """Number of sizes of the reference at which the baseline is computed."""
         return len(self._sizes) - 1
 
     def look(self, reference: Numbers) -> int:
-        """Return how many of these sizes a reference has reached; one more if it is twice a complete one.
-
-        >>> scheme = ReferenceScheme(lambda baseline: None)                     # sizes 100, 200, 400, 800, 1600, 2000
-        >>> scheme.looks, scheme.look(()), [scheme.look((n,)) for n in (99.0, 100.0, 399.0, 2000.0, 4000.0)]
-        (6, 0, [0, 1, 2, 6, 7])
-        """
+        """Return how many of these sizes a reference has reached; one more if it is twice a complete one."""
         return bisect_right(self._sizes, reference[0]) if reference else 0
 
     def learn(self, reference: Numbers, reading: Score, at: float = 0.0) -> Numbers:
@@ -100,7 +85,9 @@ class ReferenceScheme:
         for index, addend in enumerate((one.w, one.wx, one.w2), start=first):
             parts[index] += addend
         sums = (total.w, total.wx, total.w2, total.w2x, total.w2x2)
-        return (float(total.n), *sums, self._max_weight(reference), *parts)
+        # Inclusion probabilities may have been lower while the reference was learnt.
+        heaviest = max(self.max_weight, reference[_SUMS - 1]) if reference else self.max_weight
+        return (float(total.n), *sums, heaviest, *parts)
 
     def baseline(self, reference: Numbers) -> float | None:
         """Return the mean to compare with; None while scores are too few, or if none is above 0."""
@@ -128,10 +115,6 @@ class ReferenceScheme:
         """Return the detector for the baseline; None while there is no baseline."""
         baseline = self.baseline(reference)
         return None if baseline is None else self.build(baseline)
-
-    def _max_weight(self, reference: Numbers) -> float:
-        # Inclusion probabilities may have been lower while the reference was learnt.
-        return max(self.max_weight, reference[_SUMS - 1]) if reference else self.max_weight
 
 
 def _addends(reference: Numbers) -> Addends:

@@ -9,8 +9,7 @@ from functools import cached_property
 from types import MappingProxyType
 
 from ragwatch.core.alphabet import visible_text
-from ragwatch.core.evidence import Cell
-from ragwatch.core.support_set import informed_cells, support_cells
+from ragwatch.core.evidence import Cell, informed_cells, support_cells
 from ragwatch.judges.claims.words import identifiers, terms
 from ragwatch.judges.lexical.features import ClaimWords, claim_words
 from ragwatch.judges.lexical.tables import shipped

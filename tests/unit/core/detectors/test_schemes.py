@@ -11,8 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragwatch.core.drift.detect import Direction, Score
-from ragwatch.core.drift.detectors.betting import Betting, ScorePair, TwoSample
-from ragwatch.core.drift.detectors.control import ControlScheme, ScoreQueue, pair, queue_from_dict, queue_to_dict
+from ragwatch.core.drift.detectors.betting import (
+    Betting,
+    ControlScheme,
+    ScorePair,
+    ScoreQueue,
+    TwoSample,
+    pair,
+    queue_from_dict,
+    queue_to_dict,
+)
 from ragwatch.core.drift.detectors.normal_range import lowest_unchanged
 from ragwatch.core.drift.detectors.reference import ReferenceScheme
 

@@ -50,7 +50,6 @@ def test_learns_then_watches() -> None:
         assert scheme.detector(reference) is None
     assert scheme.detector(()) is None
     result = scheme.detector(scheme.learn(reference, (50, 30, 2500 - 49 * 100 + 2500)))
-    assert result is not None
     assert len(result.design) == 4
     assert (scheme.size((1, 2, 3)), scheme.unit) == (6.0, Unit.SCORES)
 
@@ -59,7 +58,6 @@ def test_values_that_grow_may_double() -> None:
     """Shares above a bound are compared with those above its half, from a bound on; smaller values are no change."""
     scheme = CountScheme(100, buckets=5, requests=1000, doubles_from=1)
     watching = scheme.detector(scheme.learn((), (0, 0, 1000, 0, 0)))
-    assert watching is not None
 
     def evidence(*counts: int) -> float:
         return watching.evidence(watching.step(watching.start(), counts, 1.0))
@@ -68,7 +66,6 @@ def test_values_that_grow_may_double() -> None:
         assert evidence(*usual) <= 1.0
     assert evidence(0, 0, 0, 0, 50) > 1e6
     young = scheme.detector(scheme.learn((), (1000, 0, 0, 0, 0)))
-    assert young is not None
     assert young.evidence(young.step(young.start(), (0, 0, 50, 0, 0), 1.0)) <= 1.0
 
 
@@ -94,7 +91,6 @@ def test_a_rate_is_two_buckets() -> None:
     rng = random.Random(9)
     scheme = CountScheme(10_000)
     watching = scheme.detector(scheme.learn((), (4900, 100)))
-    assert watching is not None
     numbers = watching.start()
     for _ in range(500):
         numbers = watching.step(numbers, batch(rng, [0.98, 0.02], 40), 40)

@@ -6,10 +6,13 @@ from random import Random
 
 import pytest
 
+from ragwatch.commands.estimate import known_error
 from ragwatch.core.estimators.corrected import correct
 from ragwatch.core.estimators.level import LabelCounts, level
 from ragwatch.core.estimators.ppi import PpiSums
+from ragwatch.core.quantity_level import LevelCounts, PersonsLabel, ScoredAnswer
 from ragwatch.judges.error_rates import families
+from ragwatch.model.quantities import Quantity
 
 KNOWN = tuple(family.rates for family in families("lexical", "faithfulness"))
 
@@ -53,7 +56,6 @@ def test_with_many_labels_it_becomes_ppi(bad: float) -> None:
         for index, (good, says) in enumerate(every)
     ]
     corrected = correct(PpiSums.of(2, rows)).estimate
-    assert corrected is not None
     near = 0.05 * (corrected.high - corrected.low) + 0.004
     assert found.low == pytest.approx(corrected.low, abs=near)
     assert found.high == pytest.approx(corrected.high, abs=near)
@@ -98,3 +100,53 @@ def test_equal_families_and_no_answers() -> None:
     """Families that agree by chance, and a population of which every answer is labelled, are no division by zero."""
     assert level([(0.9, 0.3)] * 5, 100, 10, LabelCounts(), count=0).high <= 1.0
     assert level(KNOWN, 46, 4, LabelCounts(45, 2, 1, 2), count=50).low > 0.7
+
+
+def counts_of(
+    yes: int, no: int, *, good: int = 0, bad: int = 0, quantity: Quantity = Quantity.FAITHFULNESS
+) -> LevelCounts:
+    """Answers that the judge calls good, then bad, and labels of some of them, evenly spaced and in the same order."""
+    best = 0.0 if quantity is Quantity.TOP_RANKED_IGNORED else 1.0
+    answers = [ScoredAnswer(str(number), best if number < yes else 1.0 - best) for number in range(yes + no)]
+    labels = {
+        str(number * (yes + no) // (good + bad)): PersonsLabel({quantity: best if number < good else 1.0 - best}, 1.0)
+        for number in range(good + bad)
+    }
+    counts = known_error("lexical", "lexical-1", labels).counts(quantity, answers)
+    assert counts is not None
+    return counts
+
+
+@pytest.mark.parametrize(("german", "known"), [(5, True), (6, False)])
+def test_families_of_english_say_nothing_of_other_languages(german: int, known: bool) -> None:  # noqa: FBT001
+    """Of a hundred answers, a few in a language without a measured accuracy do not matter."""
+    answers = [ScoredAnswer(str(number), 1.0, language="de" if number < german else None) for number in range(100)]
+    assert (known_error("lexical", "lexical-1", {}).counts(Quantity.FAITHFULNESS, answers) is not None) is known
+
+
+@pytest.mark.parametrize("threshold", [0.7, 0.85])
+def test_the_further_labels_do_it(threshold: float) -> None:
+    """With as many labels as it says, where people call as many good as the level expects, the threshold is outside."""
+    counts = counts_of(480, 20)
+    assert counts.level().low < threshold < counts.level().high
+    number = counts.further_labels(threshold)
+    assert number is not None
+    assert number in range(10, 100, 10)
+    good = round(number * counts.level().value)
+    labelled = counts_of(480, 20, good=good, bad=number - good).level()
+    assert labelled.low > threshold
+
+
+def test_a_threshold_at_the_level_needs_too_many() -> None:
+    """After a hundred labels a threshold at the level itself is out of reach; one far away needs few."""
+    counts = counts_of(450, 50, good=90, bad=10)
+    assert counts.further_labels(counts.level().value) is None
+    assert counts.further_labels(0.5) == 10
+
+
+def test_an_upper_limit_is_the_mirror_of_a_lower_one() -> None:
+    """Shares that should be low need as many labels as their complement, from a prior that expects nothing."""
+    low = counts_of(450, 50, good=18, bad=2, quantity=Quantity.TOP_RANKED_IGNORED)
+    high = counts_of(450, 50, good=18, bad=2, quantity=Quantity.CONTEXT_USE)
+    assert low.level().high == pytest.approx(1.0 - high.level().low)
+    assert low.further_labels(0.2) == high.further_labels(0.8)

@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from statistics import NormalDist
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragwatch.core.estimators.corrected import MIN_MINORITY_LABELS, Method, UncorrectedReason, correct
+from ragwatch.core.estimate import Estimate
+from ragwatch.core.estimators.corrected import (
+    MIN_MINORITY_LABELS,
+    Method,
+    UncorrectedReason,
+    WithoutAnnotator,
+    correct,
+    shares_of,
+    widened,
+)
 from ragwatch.core.estimators.ppi import PpiSums, solve
+from ragwatch.core.labels.label import MAX_EARLIER, Label, from_record
+from ragwatch.model.quantities import Quantity
 
 Row = tuple[list[float], list[float]]
 
@@ -90,7 +102,6 @@ def test_a_useless_judge_costs_nothing() -> None:
     result = correct(total(rows))
     assert result.tuning == (0.0,)
     assert result.gain == pytest.approx(1.0)
-    assert result.estimate is not None
     assert result.estimate.value == pytest.approx(1 / 3)
 
 
@@ -147,7 +158,6 @@ def test_three_tiers() -> None:
     for _ in range(40):
         rows = three_tiers(rng, 1200)
         result = correct(total(rows, 3))
-        assert result.estimate is not None
         without_embedded = solve(total([(row[0][1:], row[1][1:]) for row in rows if len(row[0]) > 1]))
         assert result.gain is not None
         solution = solve(total(rows, 3))
@@ -172,7 +182,6 @@ def test_rare_failures_are_left_to_labels() -> None:
     rows: list[Row] = [([0.9, float(index >= MIN_MINORITY_LABELS - 1)], [1.0, 1.0]) for index in range(100)]
     result = correct(total(rows + [([0.9], [1.0])] * 900), unjudged_weight=250.0)
     assert (result.method, result.gain) == (Method.LABELS, 1.0)
-    assert result.estimate is not None
     assert result.estimate.interval == "labels"
     assert result.estimate.value == pytest.approx(0.96)
     assert result.estimate.coverage == pytest.approx(0.8)
@@ -183,7 +192,6 @@ def test_a_judge_that_never_erred_may_err_next() -> None:
     """A hundred agreements do not prove a perfect judge: the interval keeps the width of the rule of three."""
     rows = [([float(index % 2)] * 2, [1.0, 1.0]) for index in range(100)] + [([1.0], [1.0]), ([0.0], [1.0])] * 5000
     result = correct(total(rows))
-    assert result.estimate is not None
     assert result.estimate.value == pytest.approx(0.5)
     assert result.estimate.high - result.estimate.low > 2 * 1.9 * 3**0.5 / 100 * 0.99
 
@@ -192,5 +200,48 @@ def test_beyond_the_end() -> None:
     """An estimate that correction carries beyond 1 stays at 1, with an interval below it."""
     rows = [([float(index % 10 > 0), float(index % 10 > 0)], [1.0, 1.0]) for index in range(60)]
     result = correct(total(rows + [([1.0], [1.0])] * 600))
-    assert result.estimate is not None
     assert result.estimate.low < result.estimate.value <= result.estimate.high <= 1.0
+
+
+ALL = Estimate(0.3, 0.2, 0.4, n=90, n_eff=80.0, coverage=1.0, bound_low=0.3, bound_high=0.3, interval="ppi++")
+
+
+def without(name: str, labels: int, value: float | None) -> WithoutAnnotator:
+    """The estimate without somebody; None where too little is left."""
+    left = None if value is None else replace(ALL, value=value, low=value - 0.15, high=value + 0.15)
+    return WithoutAnnotator(name, labels, left)
+
+
+def test_the_interval_spans_those_without_each() -> None:
+    """One of several is hostile: the interval without that one is inside; trusted people widen nothing."""
+    shares = shares_of(ALL, 3, [without("bob", 20, 0.28), without("mallory", 50, 0.6), without("ann", 20, 0.27)])
+    assert [one.annotator for one in shares.without] == ["mallory", "ann", "bob"]
+    assert (shares.count, shares.stands_on, round(shares.change or 0.0, 6)) == (3, None, 0.3)
+    wide = widened(ALL, shares, (0.0, 1.0))
+    assert (wide.value, round(wide.low, 6), round(wide.high, 6)) == (0.3, 0.12, 0.75)
+    trusting = widened(ALL, shares, (0.0, 1.0), {"mallory"})
+    assert (round(trusting.low, 6), round(trusting.high, 6)) == (0.12, 0.43)
+
+
+def test_a_figure_that_stands_on_one_reaches_to_the_judge() -> None:
+    """Unless that one is trusted, or the judge is not known."""
+    shares = shares_of(ALL, 1, [without("ann", 90, None)])
+    assert (shares.stands_on, shares.change) == ("ann", None)
+    wide = widened(ALL, shares, (0.5, 0.7))
+    assert (wide.low, wide.high) == (0.2, 0.7)
+    assert widened(ALL, shares, None) == widened(ALL, shares, (0.5, 0.7), ["ann"]) == ALL
+
+
+def test_a_label_keeps_what_it_replaces() -> None:
+    """The same again keeps nothing; something else, or what was taken back, is kept, the newest few."""
+    first = Label("k", "ann", 1.0, {Quantity.FAITHFULNESS: 0.0})
+    assert replace(first, at=2.0).after(first).earlier == ()
+    second = Label("k", "ann", 2.0, {Quantity.FAITHFULNESS: 1.0}).after(first)
+    assert [record["scores"] for record in second.earlier] == [{"faithfulness": 0.0}]
+    again = Label("k", "ann", 3.0, {Quantity.FAITHFULNESS: 1.0}).after(replace(second, revoked=2.5))
+    assert [record.get("revoked") for record in again.earlier] == [None, 2.5]
+    for turn in range(9):
+        again = Label("k", "ann", 4.0, {}, note=str(turn)).after(again)
+    assert len(again.earlier) == MAX_EARLIER
+    whole = replace(again, owner="bob", without={"bob": 0.5}, revoked=5.0)
+    assert from_record(whole.to_record()) == whole

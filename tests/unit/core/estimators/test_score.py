@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -11,8 +12,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from ragwatch.core.estimate import Addends
-from ragwatch.core.estimators.interval import clopper_pearson
-from ragwatch.core.estimators.score import SampleMoments, interval
+from ragwatch.core.estimators.interval import beta_cdf, clopper_pearson, quantile, wilson
+from ragwatch.core.estimators.score import WIDTH, SampleMoments, crossing, interval
 
 pairs = st.lists(st.tuples(st.floats(0, 1), st.floats(0.01, 1)), min_size=1, max_size=30)
 
@@ -90,16 +91,89 @@ def test_sums_that_were_not_kept() -> None:
     assert ends[0] == pytest.approx(ends[1], abs=0.02)
 
 
-@given(pairs)
-def test_ends_enclose_the_mean(scores: list[tuple[float, float]]) -> None:
-    """The interval contains the estimate and lies in [0, 1]."""
-    moments = SampleMoments.of(Addends.of(scores))
-    low, high = interval(moments)
-    assert 0.0 <= low <= moments.mean <= high <= 1.0
-
-
 @pytest.mark.parametrize("scores", [[(0.3, 0.01), (0.31, 1.0)], [(0.8, 1.0)] * 4, [(0.7, 1.0), (0.9, 0.2), (0.8, 1.0)]])
 def test_below_five_effective_answers_no_scatter_is_believed(scores: list[tuple[float, float]]) -> None:
     """Two scores that happen to be near each other do not tell that all are: the interval is that of yes and no."""
     moments = SampleMoments.of(Addends.of(scores))
     assert interval(moments) == clopper_pearson(moments.mean, moments.n_eff)
+
+
+@pytest.mark.parametrize(
+    ("confidence", "degrees", "expected"), [(0.95, 10, 2.2281), (0.99, 30, 2.7500), (0.95, 1e9, 1.95996)]
+)
+def test_quantile(confidence: float, degrees: float, expected: float) -> None:
+    """Student's t of the tables, to 1e-3 from ten degrees on."""
+    assert quantile(confidence, degrees) == pytest.approx(expected, abs=1e-3)
+
+
+@pytest.mark.costly
+@given(st.floats(0, 1), st.floats(0.01, 1e5), st.floats(0.01, 1e5))
+def test_incomplete_beta(x: float, a: float, b: float) -> None:
+    """The regularised incomplete beta function is scipy's."""
+    assert beta_cdf(x, a, b) == pytest.approx(float(stats.beta.cdf(x, a, b)), abs=1e-8)
+
+
+def test_incomplete_beta_at_its_ends() -> None:
+    """Nothing lies below 0, and nothing above 1."""
+    assert (beta_cdf(0.0, 2.0, 5.0), beta_cdf(1.0, 2.0, 5.0)) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize(("ones", "trials"), [(0, 1), (1, 1), (0, 20), (3, 20), (20, 20), (1.7, 20.4), (15, 1000)])
+def test_exact(ones: float, trials: float) -> None:
+    """Quantiles of the two beta distributions of Clopper and Pearson; 0 and 1 where nothing was seen."""
+    ends = clopper_pearson(ones / trials, trials)
+    low = float(stats.beta.ppf(0.025, ones, trials - ones + 1)) if ones else 0.0
+    high = float(stats.beta.ppf(0.975, ones + 1, trials - ones)) if ones < trials else 1.0
+    assert ends == pytest.approx((low, high), abs=1e-8)
+
+
+@given(st.floats(0, 1), st.floats(0.5, 1e4), st.floats(0.5, 3))
+def test_wilson_inverts_the_score_test(mean: float, trials: float, z: float) -> None:
+    """At either end the estimate is z standard errors away, by the variance of that end."""
+    for end in wilson(mean, trials, z):
+        assert 0.0 <= end <= 1.0
+        assert (mean - end) ** 2 <= z * z * end * (1.0 - end) / trials * (1 + 1e-6) + 1e-12
+
+
+def looked(height: Callable[[float], float], start: float) -> tuple[float, list[float]]:
+    """What was found, and the places that were looked at."""
+    places: list[float] = []
+
+    def noted(place: float) -> float:
+        places.append(place)
+        return height(place)
+
+    return crossing(noted, start), places
+
+
+CURVES: dict[str, Callable[[float], float]] = {
+    "a line": lambda away: -away,
+    "steep": lambda away: -math.expm1(30.0 * away),
+    "flat at the crossing": lambda away: -(away**3),
+    "a step": lambda away: 1.0 if away < 0.0 else -26.0,
+    "a small step": lambda away: 1e-9 if away < 0.0 else -26.0,
+    "a step, then a slope": lambda away: 3.0 if away < 0.0 else -1e-9 - away,
+}
+
+
+@pytest.mark.parametrize("curve", CURVES)
+@given(st.floats(0.001, 0.999))
+def test_the_crossing_is_behind_it(curve: str, place: float) -> None:
+    """It is at most WIDTH behind what is found, no place is looked at outside (0, 1), and a step costs little more."""
+    result, places = looked(lambda x: CURVES[curve](x - place), CURVES[curve](-place))
+    assert result - 1e-15 <= place <= result + WIDTH + 1e-15
+    assert all(0.0 < each < 1.0 for each in places)
+    assert len(places) <= 3 * 32
+
+
+@given(st.floats(0.01, 0.99))
+def test_smooth_curves_take_few_looks(place: float) -> None:
+    """On a smooth curve, half of what halving takes."""
+    _, places = looked(lambda x: math.tanh(2.0 * (place - x)), math.tanh(2.0 * place))
+    assert len(places) <= 16
+
+
+@pytest.mark.parametrize(("height", "end"), [(1.0, 1.0), (-1.0, 0.0)])
+def test_no_crossing_inside(height: float, end: float) -> None:
+    """A curve that stays on one side crosses at an end."""
+    assert crossing(lambda _: height, 1.0) == pytest.approx(end, abs=2 * WIDTH)
