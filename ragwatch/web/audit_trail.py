@@ -49,12 +49,7 @@ def shown(keys: Iterable[str]) -> None:
 
 
 class AuditTrail:
-    """Middleware that writes the audit log. It belongs inside the authentication.
-
-    Args:
-        app: The application.
-        record: Writes one line; None for no audit log.
-    """
+    """Middleware that writes the audit log. It belongs inside the authentication."""
 
     def __init__(self, app: ASGIApp, record: AuditRecord | None = None) -> None:
         self._app = app

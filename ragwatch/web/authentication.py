@@ -18,12 +18,7 @@ CERTIFICATE = "ragwatch.certificate"
 
 
 class Authentication:
-    """Middleware that lets requests pass whose client has the rights that they need.
-
-    Args:
-        app: The application.
-        policy: Who may do what, and what is called at refusals.
-    """
+    """Middleware that lets requests pass whose client has the rights that they need."""
 
     def __init__(self, app: ASGIApp, policy: RequestPolicy) -> None:
         self._app = app

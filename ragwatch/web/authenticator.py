@@ -53,11 +53,7 @@ class Decision:
 
 
 class RequestRate:
-    """Counts requests in a token bucket.
-
-    Args:
-        clock: Returns seconds.
-    """
+    """Counts requests in a token bucket."""
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._clock = clock
@@ -80,12 +76,7 @@ class RequestRate:
 
 
 class Authenticator:
-    """Decides about the requests that arrive at one address.
-
-    Args:
-        access: Returns who may do what.
-        refused: Called with the reason of each refusal: `credentials`, `right` or `rate`.
-    """
+    """Decides about the requests that arrive at one address."""
 
     def __init__(self, access: Callable[[], Access], refused: Callable[[str], None]) -> None:
         self._access = access

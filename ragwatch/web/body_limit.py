@@ -18,11 +18,7 @@ _CLOSE = {"Connection": "close"}  # the rest of the body is not received
 
 
 class RequestBodyLimit:
-    """Middleware that responds with 408 if a body arrives too slowly, and with 503 if too many are received.
-
-    Args:
-        app: The application that reads the bodies.
-    """
+    """Middleware that responds with 408 if a body arrives too slowly, and with 503 if too many are received."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

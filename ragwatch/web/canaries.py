@@ -49,16 +49,7 @@ def suites_of(scope: PageScope, snapshot: Snapshot | None) -> tuple[str, ...]:
 
 
 def canaries(store: NoteStore | None, suites: Iterable[str], *, now: float) -> Canaries:
-    """Builds the data of the canary page.
-
-    Args:
-        store: Store of the runs; None for no runs.
-        suites: Names of the suites.
-        now: Seconds since the epoch.
-
-    Raises:
-        StoreError: The runs cannot be read.
-    """
+    """Builds the data of the canary page. Raises StoreError: the runs cannot be read."""
     views = [_without_runs(suite) if store is None else _suite(store, suite, now) for suite in suites]
     states = [view["state"] for view in views]
     state = next((state for state in ("bad", "unsure", "good") if state in states), "silent")

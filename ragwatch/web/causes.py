@@ -191,10 +191,7 @@ def _answer(row: ScoreRow, traits: Traits, *, fails: bool) -> Answer:
 def _known(traits: Traits | None, scope: PageScope, shared: dict[str, str]) -> Traits | None:
     """Traits of all answers alike: where texts of some are not kept, words of none are looked at.
 
-    Args:
-        traits: As they are stored; None if there are none, or they are damaged.
-        scope: Says which texts are kept.
-        shared: Texts of other answers: a text is held once in memory.
+    A text is held once in memory: `shared` has those of other answers.
     """
     if traits is None or any(not isinstance(traits.get(name), kind) for name, kind in _KINDS.items()):
         return None
@@ -209,11 +206,7 @@ def _known(traits: Traits | None, scope: PageScope, shared: dict[str, str]) -> T
 
 
 def causes_view(page: Page, question: CauseQuestion, scope: PageScope, *, confidence: float = 0.95) -> CausesLine:
-    """Finds the causes.
-
-    Raises:
-        StoreError: The store cannot be read.
-    """
+    """Finds the causes. Raises StoreError: the store cannot be read."""
     read = read_answers(page, question, scope)
     findings = find_causes(read.answers, confidence=confidence)
     return {

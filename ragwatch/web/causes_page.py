@@ -30,11 +30,7 @@ Pairs = Sequence[tuple[str, str]]
 
 
 class CauseCache:
-    """What was found last, by question. One thread at a time.
-
-    Args:
-        clock: Seconds since the epoch.
-    """
+    """What was found last, by question. One thread at a time."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock

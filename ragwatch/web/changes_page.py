@@ -38,14 +38,6 @@ def same_questions(
 
     Answers by another version of the judge than the newest one are left out.
 
-    Args:
-        store: Store of the verdicts.
-        route: The route.
-        judge: The judge.
-        at: The instant, in seconds since the epoch.
-        seconds: Length of either side.
-        confidence: Level at which all intervals hold together.
-
     Raises:
         StoreError: The verdicts cannot be read.
     """
@@ -136,11 +128,7 @@ class ChangeRequest:
 
     @classmethod
     def of(cls, parameters: Mapping[str, str], now: float) -> ChangeRequest:
-        """Parses the parameters of a request.
-
-        Raises:
-            ParameterError: A parameter is unknown, missing or invalid.
-        """
+        """Parses the parameters of a request. Raises ParameterError: a parameter is unknown, missing or invalid."""
         if unknown := set(parameters) - set(cls.__slots__):
             raise ParameterError(f"{min(unknown)}: is not known; use {', '.join(cls.__slots__)}")
         at = moment(parameters, "at", now)
@@ -174,15 +162,7 @@ def change_routes(site: Site) -> list[Route]:
 def changes(
     wanted: ChangeRequest, store: Store | None, scope: PageScope, *, now: float, seconds: int | None = None
 ) -> tuple[Changes, int]:
-    """Builds the data of the page, and the status of the response.
-
-    Args:
-        wanted: What to compare.
-        store: Store of the trends; None for none.
-        scope: Names in the configuration.
-        now: Seconds since the epoch.
-        seconds: Length of either side; None for that of the request.
-    """
+    """Builds the data of the page, and the status of the response."""
     length = SPANS[wanted.span] if seconds is None else seconds
     sides = sides_of(wanted.at, length, now=now)
     judge = "" if wanted.suite else wanted.judge or next(iter(scope.judges), "")

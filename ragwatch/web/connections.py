@@ -25,11 +25,7 @@ MONITORING_PATHS = frozenset({"/metrics", "/-/healthy", "/-/ready"})
 
 
 class Connection(Protocol):
-    """An open connection.
-
-    Attributes:
-        host: Address of the client, without its port.
-    """
+    """An open connection; `host` is the address of the client, without its port."""
 
     host: str
 
@@ -43,12 +39,7 @@ class Connection(Protocol):
 
 
 class Connections:
-    """Registers the connections of a server and enforces the limits.
-
-    Args:
-        limit: Maximum number; health checks and scrapes get `RESERVED` more.
-        clock: The time of the idle times.
-    """
+    """Registers the connections of a server and enforces the limits."""
 
     def __init__(self, limit: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

@@ -87,10 +87,7 @@ def rows(
 ) -> Iterator[Row]:
     """Yields rows of a download. `error` says what cannot be read; in the last row, why the download is not complete.
 
-    Args:
-        entries: Verdicts with their texts.
-        max_rows: Rows with a verdict; one more entry is a download that is not complete.
-        examined_since: Back to when answers were searched, in seconds since the epoch; None if all were.
+    With `examined_since`, older answers were not searched. It is in seconds since the epoch.
     """
     try:
         for number, entry in enumerate(entries):

@@ -58,14 +58,7 @@ def drift_routes(site: Site) -> list[Route]:
 
 
 def drift(snapshot: Snapshot | None, store: Store | None, *, now: float, address: str) -> Drift:
-    """Builds the data of the drift page. If the store cannot be read, past alarms and events are left out, see `error`.
-
-    Args:
-        snapshot: The latest, None before the first digest.
-        store: Store of past alarms and events; None for none.
-        now: Seconds since the epoch.
-        address: Base URL of the request, for commands.
-    """
+    """Builds the data of the page; without past alarms and events if the store cannot be read, see `error`."""
     gauges: Gauges = {} if snapshot is None else snapshot.gauges
     past: dict[tuple[str, str], list[StoredRun]] = {}
     events: list[RecordedEvent] = []

@@ -19,11 +19,7 @@ _NOT_MODIFIED = 304
 
 
 class EntityTags:
-    """Middleware that tags complete responses. Streamed ones and errors have no tag.
-
-    Args:
-        app: The application.
-    """
+    """Middleware that tags complete responses. Streamed ones and errors have no tag."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -29,11 +29,7 @@ _COOKIE = re.compile(r"[A-Za-z0-9_-]{32}")
 
 
 class FormGuard:
-    """Middleware that refuses forms without a valid token, and gives pages theirs.
-
-    Args:
-        app: The application.
-    """
+    """Middleware that refuses forms without a valid token, and gives pages theirs."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -88,11 +88,7 @@ class GrpcServer:
         self._server: grpc.aio.Server | None = None
 
     async def bind(self) -> str:
-        """Binds the address. Returns it, with the port.
-
-        Raises:
-            AddressError: It is not available.
-        """
+        """Binds the address. Returns it, with the port. Raises AddressError: it is not available."""
         address, grpc = self._listener.address, self._grpc
         port = int(address.rpartition(":")[2])
         if port:
@@ -210,11 +206,7 @@ class GrpcServer:
 
 
 def grpc_library(source: str) -> ModuleType:
-    """Imports the library for a source.
-
-    Raises:
-        ConfigError: It is not installed.
-    """
+    """Imports the library for a source. Raises ConfigError: it is not installed."""
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # else every failed handshake is a line that is no JSON
     os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
     try:

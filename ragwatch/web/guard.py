@@ -59,12 +59,7 @@ def _name_of(address: str) -> str:
 
 
 class RequestGuard:
-    """Middleware that refuses requests with a foreign Host or Origin header.
-
-    Args:
-        app: The application.
-        policy: The allowed names, the external URL, and the configured headers.
-    """
+    """Middleware that refuses requests with a foreign Host or Origin header."""
 
     def __init__(self, app: ASGIApp, policy: RequestPolicy) -> None:
         self._app = app

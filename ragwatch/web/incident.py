@@ -108,19 +108,7 @@ def incident(
     now: float,
     address: str,
 ) -> str:
-    """Returns the file.
-
-    Args:
-        wanted: Which time.
-        store: Store of the verdicts, alarms and events; None for none.
-        snapshot: The latest, None before the first digest.
-        scope: Names in the configuration.
-        now: Seconds since the epoch.
-        address: Base URL of the pages.
-
-    Raises:
-        StoreError: The store cannot be read.
-    """
+    """Returns the file. Raises StoreError: the store cannot be read."""
     built = _Incident(wanted, store, snapshot or Snapshot(at=now), scope, now=now, address=address)
     sections = (built.head, built.figures, built.alarms, built.causes, built.answers, built.canaries, built.events)
     return "\n\n".join([part for section in sections for part in section()] + list(built.links())) + "\n"

@@ -44,9 +44,7 @@ class AnswerPart(TypedDict):
 def task_view(task: LabelTask, *, calibrating: bool = False) -> dict[str, object]:
     """Builds the data of the page for one sample: its texts, with the claims marked, and the questions.
 
-    Args:
-        task: A sample with its claims and criteria, as `LabelTasks.task` returns it. No verdict is part of it.
-        calibrating: Whether only the questions of `CALIBRATING` are asked, about the answer as a whole.
+    When calibrating, only the questions of `CALIBRATING` are asked, about the answer as a whole.
     """
     sample = task["sample"]
     claims = [] if calibrating else task["claims"]
@@ -122,12 +120,6 @@ def _questions(
 
 def label_record(values: Mapping[str, str], *, key: str, annotator: str, at: float) -> dict[str, object]:
     """Reads the label in the fields of a form, as a record. A question without a reply is skipped.
-
-    Args:
-        values: Field values by name.
-        key: Key of the sample.
-        annotator: Name of the person.
-        at: When it is said, in seconds since the epoch.
 
     Raises:
         ParameterError: A field has a value that the form does not offer.

@@ -72,11 +72,7 @@ class _Form:
         return name
 
     def key(self) -> str:
-        """Key of the sample.
-
-        Raises:
-            ParameterError: It is missing or invalid.
-        """
+        """Key of the sample. Raises ParameterError: it is missing or invalid."""
         key = self.values.get("key", "")
         if not KEY.fullmatch(key):
             raise ParameterError("key: not the key of a sample")
@@ -89,13 +85,7 @@ Handler = Callable[[LabelService, _Form], Response]
 def label_page_routes(
     site: Site, annotation: Callable[[], LabelService] | None, refused: Callable[[str], None]
 ) -> list[Route]:
-    """`/label` for the page and its forms, and the routes of the API for labels; none without a label service.
-
-    Args:
-        site: Its board holds the levels that labels narrow.
-        annotation: Returns the label service.
-        refused: Called with the reason of each refusal.
-    """
+    """`/label` for the page and its forms, and the routes of the API for labels; none without a label service."""
     if annotation is None:
         return []
     rate = LabelRate(refused)

@@ -77,11 +77,7 @@ def author(request: Request) -> str | None:
 
 
 def check_author(name: str, user: str | None) -> None:
-    """Refuses a label under the name of another person.
-
-    Raises:
-        HTTPException: 403.
-    """
+    """Refuses a label under the name of another person. Raises HTTPException: 403."""
     if user is not None and name != user:
         raise HTTPException(
             403,
@@ -90,12 +86,7 @@ def check_author(name: str, user: str | None) -> None:
 
 
 class LabelRate:
-    """Counts the labels of each authenticated annotator in the last hour.
-
-    Args:
-        refused: Called with the reason of each refusal.
-        clock: Returns seconds.
-    """
+    """Counts the labels of each authenticated annotator in the last hour."""
 
     def __init__(self, refused: Callable[[str], None], clock: Callable[[], float] = monotonic) -> None:
         self._refused = refused
@@ -103,11 +94,7 @@ class LabelRate:
         self._sent: dict[str, deque[tuple[float, int]]] = {}
 
     def take(self, user: str | None, labels: int, per_hour: int) -> None:
-        """Counts labels, or refuses all of them.
-
-        Raises:
-            HTTPException: 429, with `Retry-After`.
-        """
+        """Counts labels, or refuses all of them. Raises HTTPException: 429, with `Retry-After`."""
         if user is None:
             return
         now, sent = self._clock(), self._sent.setdefault(user, deque())
@@ -128,13 +115,7 @@ class LabelRate:
 
 
 def label_routes(annotation: Callable[[], LabelService], limit: RequestLimit, rate: LabelRate) -> list[Route]:
-    """`POST /v1/labels/tasks`, `/v1/labels`, `/v1/labels/revoke`, `GET /api/v1/labels`.
-
-    Args:
-        annotation: Returns the label service.
-        limit: Limits concurrent requests.
-        rate: Counts the labels of each authenticated annotator.
-    """
+    """`POST /v1/labels/tasks`, `/v1/labels`, `/v1/labels/revoke`, `GET /api/v1/labels`."""
 
     async def tasks(request: Request) -> ASGIApp:
         body, user = await read_body(request), author(request)
@@ -213,11 +194,7 @@ def _put(annotation: LabelService, body: Mapping[str, object], user: str | None,
 
 
 def annotator_name(name: object) -> str:
-    """Checks the name of an annotator.
-
-    Raises:
-        ParameterError: It is not one.
-    """
+    """Checks the name of an annotator. Raises ParameterError: it is not one."""
     if not isinstance(name, str) or not 0 < len(name.strip()) <= MAX_NAME_CHARS or not name.isprintable():
         raise ParameterError(f"annotator: not a name of 1 to {MAX_NAME_CHARS} characters")
     return name

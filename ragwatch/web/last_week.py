@@ -20,10 +20,6 @@ def changes_since_last_week(site: Site, requested: str | None) -> Changes:
     """Returns the means of a window less those of the same hours a week ago, where there were answers then.
 
     Only scores by the version of the judge in force are compared. A store that cannot be read says nothing.
-
-    Args:
-        site: Has the latest Snapshot, and the store with the sums of scores by hour.
-        requested: The window that is asked for; None for the default one.
     """
     snapshot, scope = site.board.latest(), site.scope()
     if site.store is None or snapshot is None:

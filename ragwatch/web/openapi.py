@@ -91,11 +91,7 @@ class Operation:
 
 
 def operations(criteria: Sequence[str] = ()) -> dict[str, Operation]:
-    """Returns the endpoints by path below `/api/v1`.
-
-    Args:
-        criteria: Names of the configured criteria, which are quantities too.
-    """
+    """Returns the endpoints by path below `/api/v1`."""
     search = _search_schemas(criteria)
     json_search = {name: search[name] for name in samples.JSON_PARAMETERS}
     json_search["sort"] = one_of([samples.Order.NEWEST])

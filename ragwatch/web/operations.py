@@ -111,11 +111,7 @@ def _counts(erased: Erased) -> dict[str, object]:
 
 
 def _rejudge_fields(body: Mapping[str, object]) -> RejudgeFields:
-    """Check the fields of a request.
-
-    Raises:
-        ParameterError: One is unknown, missing or invalid.
-    """
+    """Check the fields of a request. Raises ParameterError: one is unknown, missing or invalid."""
     _check_names(body, ("judge", "of", "share", "keys", "charted_before"))
     judge, other = _judge_name(body, "judge"), _judge_name(body, "of")
     keys, share, before = body.get("keys"), body.get("share", 1.0), body.get("charted_before")

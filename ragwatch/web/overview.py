@@ -85,17 +85,7 @@ def overview(
     failing: Sequence[FailingAnswer] = (),
     changes: Changes = NO_CHANGES,
 ) -> figure_replies.Snapshot:
-    """Builds the data of the overview page.
-
-    Args:
-        snapshot: The latest, None before the first digest.
-        scope: Names in the configuration.
-        now: Seconds since the epoch.
-        window: Selected window; None or an unknown one selects the shortest with an estimate.
-        problems: Reasons why the process is not ready.
-        failing: The newest samples with a stage at fault.
-        changes: What has changed since last week.
-    """
+    """Builds the data of the page; a window that is None or unknown selects the shortest with an estimate."""
     shown = snapshot or Snapshot(at=now)
     windows = windows_of(snapshot, scope)
     builder = _OverviewBuilder(shown, scope, now, window_of(snapshot, scope, window), changes)

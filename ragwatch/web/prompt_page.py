@@ -44,12 +44,7 @@ Prompts = Callable[[str, SampleRecord], RebuiltPrompts | None]
 
 
 def prompt_routes(site: Site, prompts: Prompts | None) -> list[Route]:
-    """Routes `/samples/KEY/prompt?judge=NAME`, and the same data as JSON below `/api/v1`.
-
-    Args:
-        site: Has the store of the samples.
-        prompts: Builds prompts again; None if no judge has prompts.
-    """
+    """Routes `/samples/KEY/prompt?judge=NAME`, and the same data as JSON below `/api/v1`."""
 
     def view_of(request: Request) -> Prompt | None:
         key, judge = request.path_params["key"], request.query_params.get("judge", "")

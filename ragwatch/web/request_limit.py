@@ -27,12 +27,7 @@ JSON_HEADERS: Mapping[str, str] = MappingProxyType({"content-type": JSON})
 
 
 class BusyError(RagwatchError):
-    """The requested action is already running.
-
-    Args:
-        message: What happened.
-        seconds: When to retry (`Retry-After`).
-    """
+    """The requested action is already running; `seconds` is when to retry (`Retry-After`)."""
 
     def __init__(self, message: str, seconds: int) -> None:
         super().__init__(message)

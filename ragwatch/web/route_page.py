@@ -33,13 +33,6 @@ def segment_tables(snapshot: Snapshot, scope: PageScope, *, route: str, judge: s
     """Builds a table for each segment that has estimates: a row for each quantity and value, in the configured order.
 
     A row is `bad` if its whole interval lies on the wrong side of the threshold of the route.
-
-    Args:
-        snapshot: The latest.
-        scope: Names in the configuration.
-        route: The route.
-        judge: The judge of the figures.
-        window: The selected window.
     """
     by_segment: dict[str, list[SegmentRow]] = {}
     for row in snapshot.segments:
@@ -133,14 +126,6 @@ def route_levels(
     """Builds the data of the page.
 
     A figure is worse if a drift alarm stands, or if its whole interval lies on the worse side of its baseline.
-
-    Args:
-        snapshot: The latest, None before the first digest.
-        scope: Names in the configuration.
-        route: The route. `known` is false if there is none of this name.
-        now: Seconds since the epoch.
-        window: Selected window; None or an unknown one selects the shortest with an estimate.
-        changes: What has changed since last week.
     """
     view = overview(snapshot, scope, now=now, window=window, changes=changes)
     shown = snapshot or Snapshot(at=now)

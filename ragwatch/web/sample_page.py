@@ -102,12 +102,6 @@ class VerdictOnPage:
 def sample(store: Store, key: str, scope: PageScope, *, judge: str | None) -> dict[str, object] | None:
     """Reads everything that is stored of a sample; None if there is nothing.
 
-    Args:
-        store: Store of the samples.
-        key: Key of the sample.
-        scope: Order of the judges.
-        judge: Judge whose verdict marks the answer; the default judge if it has no verdict.
-
     Raises:
         StoreError: The store cannot be read.
     """

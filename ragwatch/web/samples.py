@@ -70,11 +70,6 @@ class ParameterError(ValueError):
 def query_of(parameters: Iterable[tuple[str, str]], *, now: float, criteria: Sequence[str] = ()) -> Query:
     """Parses the search of a request. Scores are strictly below and above; times are from `since`, before `until`.
 
-    Args:
-        parameters: Names and values of the query string.
-        now: Seconds since the epoch; `since` and `until` may be ages such as `2h`.
-        criteria: Names of the configured criteria, which are quantities too.
-
     >>> query = query_of([("quantity", "faithfulness"), ("below", "0.5"), ("since", "1h")], now=10_000.0)
     >>> query.below, query.since
     (0.5, 6400.0)

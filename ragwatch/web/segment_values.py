@@ -104,19 +104,7 @@ class _Common:
 
 
 class Values:
-    """The values of a segment, and their figures.
-
-    Args:
-        rows: Sums by value and step of time.
-        query: What was read.
-        threshold: The threshold of the score on the route; None for none.
-        confidence: Level of the intervals.
-
-    Attributes:
-        values: In no order.
-        threshold: As above.
-        low_is_good: Whether lower is better; None where neither is.
-    """
+    """The values of a segment, in no order, and their figures; `low_is_good` is None where neither is."""
 
     def __init__(
         self, rows: Iterable[SegmentSums], query: SegmentQuery, threshold: float | None, confidence: float

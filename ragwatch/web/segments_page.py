@@ -34,16 +34,7 @@ _NOT_FOUND, _SERVICE_UNAVAILABLE = 404, 503
 
 @dataclass(frozen=True, slots=True)
 class SegmentRequest:
-    """What to show; empty selects the first one.
-
-    Attributes:
-        route: The route.
-        judge: The judge.
-        window: Name of the window.
-        quantity: The score; of retrieval steps a `StepMeasure`.
-        sort: Order of the values.
-        page: Number of the page, from 1.
-    """
+    """What to show; empty selects the first one. The quantity of retrieval steps is a `StepMeasure`."""
 
     route: str = ""
     judge: str = ""
@@ -54,11 +45,7 @@ class SegmentRequest:
 
     @classmethod
     def of(cls, parameters: Mapping[str, str]) -> SegmentRequest:
-        """Parses the parameters of a request.
-
-        Raises:
-            ParameterError: A parameter is unknown or invalid.
-        """
+        """Parses the parameters of a request. Raises ParameterError: a parameter is unknown or invalid."""
         given = {name: value for name, value in parameters.items() if value and name != REFRESH}
         if unknown := set(given) - set(cls.__slots__):
             raise ParameterError(f"{min(unknown)}: is not known; use {', '.join(cls.__slots__)}")
@@ -163,14 +150,6 @@ def segment(
     wanted: SegmentRequest, key: str, store: Store | None, snapshot: Snapshot | None, scope: PageScope, *, now: float
 ) -> tuple[Segment, int]:
     """Builds the data of the page, and the status of the response.
-
-    Args:
-        wanted: What to show.
-        key: Key of the segment, or `step`.
-        store: Store of the verdicts; None for none.
-        snapshot: The latest, None before the first digest.
-        scope: Names in the configuration.
-        now: Seconds since the epoch.
 
     Raises:
         ParameterError: There is no such route, judge, window or quantity.

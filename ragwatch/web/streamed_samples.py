@@ -31,11 +31,6 @@ def samples_json(
     A row that is larger than a response is truncated to figures and excerpts, with `"truncated": true`; a damaged one
     has `error`.
 
-    Args:
-        entries: The newest first.
-        next_address: Builds the address of the next page from the last entry and the number of entries sent.
-        examined: Fields about what was searched.
-
     Raises:
         StoreError: The store cannot be read. A response in progress ends with `error` instead.
     """

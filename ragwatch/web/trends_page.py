@@ -51,14 +51,7 @@ _EVIDENCE_GAUGES = {
 
 @dataclass(frozen=True, slots=True)
 class TrendRequest:
-    """What to show; None selects the first one.
-
-    Attributes:
-        route: The route.
-        suite: The canary suite, instead of a route.
-        judge: The judge.
-        range: Name of the range.
-    """
+    """What to show; None selects the first one."""
 
     route: str | None = None
     suite: str | None = None
@@ -67,11 +60,7 @@ class TrendRequest:
 
     @classmethod
     def of(cls, parameters: Mapping[str, str]) -> TrendRequest:
-        """Parses the parameters of a request.
-
-        Raises:
-            ParameterError: A parameter is unknown or invalid.
-        """
+        """Parses the parameters of a request. Raises ParameterError: a parameter is unknown or invalid."""
         if unknown := set(parameters) - set(cls.__slots__):
             raise ParameterError(f"{min(unknown)}: is not known; use {', '.join(cls.__slots__)}")
         wanted = cls(**{name: value for name, value in parameters.items() if value})
@@ -126,15 +115,7 @@ def _without_shapes(chart: Chart) -> Chart:
 def trends(
     wanted: TrendRequest, store: Store | None, snapshot: Snapshot | None, scope: PageScope, *, now: float
 ) -> tuple[Trends, int]:
-    """Builds the data of the page, and the status of the response.
-
-    Args:
-        wanted: What to show.
-        store: Store of the trends; None for none.
-        snapshot: The latest, None before the first digest.
-        scope: Names in the configuration.
-        now: Seconds since the epoch.
-    """
+    """Builds the data of the page, and the status of the response."""
     shown = snapshot or Snapshot(at=now)
     routes, suites = routes_of(shown, scope), list(suites_of(scope, snapshot))
     route = None if wanted.suite is not None else wanted.route or next(iter(routes), "other")
@@ -220,15 +201,7 @@ class _Trends:
     def _scores(
         self, name: str, versions: dict[str, dict[int, Addends]], current: str, threshold: float | None, *, band: bool
     ) -> DrawnChart:
-        """The chart of one quantity or figure.
-
-        Args:
-            name: Its name.
-            versions: Sums by start of the point, by version of the judge.
-            current: The version in force.
-            threshold: The threshold; None for none.
-            band: Whether there are intervals.
-        """
+        """The chart of one quantity or figure, from sums by start, by version of the judge; a `band` is intervals."""
         confidence = self._scope.confidence if band else None
         newest = current if current in versions else max(versions, key=lambda one: max(versions[one]), default="")
         lines = [

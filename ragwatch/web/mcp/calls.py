@@ -85,27 +85,13 @@ class Call:
         return wanted
 
     async def route(self) -> str | None:
-        """Return the route that is asked for; None for all.
-
-        Raises:
-            RefusedCallError: There is none of this name.
-        """
+        """Return the route that is asked for; None for all. Raises RefusedCallError: there is none of this name."""
         return await self.known("route", lambda view: (route["route"] for route in view["routes"]))
 
     def reply(
         self, head: Mapping[str, object], lists: Sequence[str], rows: Rows, most: int | None = None
     ) -> dict[str, object]:
-        """Return a reply within its budget.
-
-        Args:
-            head: Fields beside the lists.
-            lists: Names of the lists.
-            rows: What is in them.
-            most: Rows at most; None for as many as fit.
-
-        Raises:
-            RefusedCallError: There is nothing at the cursor.
-        """
+        """Return a reply within its budget. Raises RefusedCallError: there is nothing at the cursor."""
         start = int(self.arguments.get("more", "0"))
         if start and start >= len(rows):
             raise RefusedCallError("more: there is nothing behind this cursor; leave it out to begin again")

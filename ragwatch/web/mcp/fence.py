@@ -26,11 +26,7 @@ When paged begin with status, then alarms, causes of the alarmed route, and wors
 
 
 class Fence:
-    """The marks of one reply.
-
-    Attributes:
-        mark: Name of both marks.
-    """
+    """The marks of one reply."""
 
     def __init__(self) -> None:
         self.mark = f"data-{secrets.token_hex(4)}"

@@ -49,12 +49,7 @@ _Context = ServerRequestContext[Any, Any]
 
 
 def build_server(read: Read, address: str) -> Server[Any]:
-    """Build a server whose tools read an API.
-
-    Args:
-        read: Reads the API with the rights of the client.
-        address: Address of the pages, for links.
-    """
+    """Build a server whose tools read an API."""
 
     async def call_tool(_: _Context, params: CallToolRequestParams) -> CallToolResult:
         try:

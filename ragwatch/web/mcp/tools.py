@@ -50,15 +50,7 @@ _ARGUMENTS: Mapping[str, Schema] = MappingProxyType(
 
 
 class Tool(NamedTuple):
-    """A tool.
-
-    Attributes:
-        run: Answers a call.
-        description: What it answers, for assistants.
-        arguments: Names of its arguments beside `more`.
-        reply: Type of its reply.
-        required: Arguments without which it cannot be called.
-    """
+    """A tool. `arguments` are those beside `more`; without the `required` ones it cannot be called."""
 
     run: Callable[[Call], Awaitable[Mapping[str, Any]]]
     description: str
@@ -143,17 +135,7 @@ TOOLS: Mapping[str, Tool] = MappingProxyType(
 
 
 async def answer_call(name: str, arguments: Mapping[str, object], read: Read, address: str) -> Mapping[str, Any]:
-    """Answer a call of a tool.
-
-    Args:
-        name: Name of the tool.
-        arguments: As the client sent them.
-        read: Reads the API.
-        address: Address of the pages.
-
-    Raises:
-        RefusedCallError: It cannot be answered.
-    """
+    """Answer a call of a tool. Raises RefusedCallError: it cannot be answered."""
     tool = TOOLS.get(name)
     if tool is None:
         raise RefusedCallError(f"there is no tool of this name; call one of {', '.join(TOOLS)}")
