@@ -13,8 +13,7 @@ from ragwatch.model.stages import Stage
 from ragwatch.web.changes_page import SPANS
 from ragwatch.web.json_schema import Schema, one_of
 from ragwatch.web.mcp import answers, figures, replies
-from ragwatch.web.mcp.calls import Call, Read, RefusedCallError
-from ragwatch.web.mcp.fence import Fence
+from ragwatch.web.mcp.calls import Call, Fence, Read, RefusedCallError
 
 MAX_CHARS = 500  # of one argument
 _CURSOR = re.compile("[0-9]{1,6}")

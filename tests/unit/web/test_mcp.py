@@ -27,8 +27,8 @@ from ragwatch.core.snapshot import Gauge, Snapshot
 from ragwatch.ports import RecordedEvent, Store, StoredRun
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.web import Access, PageScope, RequestPolicy, Right, Token, allowed_hosts, build_app
-from ragwatch.web.mcp.calls import BUDGET_CHARS, Call, RefusedCallError
-from ragwatch.web.mcp.fence import Fence
+from ragwatch.web.mcp.calls import BUDGET_CHARS, Call, Fence, RefusedCallError
+from ragwatch.web.mcp.replies import Reply
 from ragwatch.web.mcp.server import build_server
 from ragwatch.web.mcp.tools import TOOLS
 
@@ -326,8 +326,8 @@ async def test_a_row_that_is_too_large_is_a_reply_of_its_own() -> None:
         return {}
 
     rows = [("rows", {"text": "x" * 2 * BUDGET_CHARS}), ("rows", {"text": "y"})]
-    first = Call({}, nothing, "", Fence()).reply({}, ("rows",), rows)
-    second = Call({"more": str(first["more"])}, nothing, "", Fence()).reply({}, ("rows",), rows)
+    first = Call({}, nothing, "", Fence()).reply(Reply, {}, rows, "rows")
+    second = Call({"more": str(first["more"])}, nothing, "", Fence()).reply(Reply, {}, rows, "rows")
     assert (first["more"], second["more"], second["rows"]) == ("1", None, [{"text": "y"}])
     with pytest.raises(RefusedCallError):
-        Call({"more": "2"}, nothing, "", Fence()).reply({}, ("rows",), rows)
+        Call({"more": "2"}, nothing, "", Fence()).reply(Reply, {}, rows, "rows")
