@@ -39,11 +39,10 @@ from ragwatch.web.incident import incident_routes
 from ragwatch.web.json_body import json_reply
 from ragwatch.web.label_page import label_page_routes
 from ragwatch.web.labels import LabelService
-from ragwatch.web.last_week import changes_since_last_week
 from ragwatch.web.mcp.endpoint import mcp_routes
 from ragwatch.web.openapi import openapi_routes
 from ragwatch.web.operations import Forget, Rejudge, operation_routes
-from ragwatch.web.overview import overview
+from ragwatch.web.overview import changes_since_last_week, overview
 from ragwatch.web.pages import Site, page
 from ragwatch.web.prompt_page import Prompts, prompt_routes
 from ragwatch.web.request_limit import MIB, BusyError, RequestLimit

@@ -99,8 +99,10 @@ def question_of(parameters: Iterable[tuple[str, str]], scope: PageScope, *, now:
         raise ParameterError(
             f"{query.quantity}: is bad {'above' if query.quantity in LOW_IS_GOOD else 'below'} a limit"
         )
-    if query.quantity is not None and limit is None and not _has_threshold(query.quantity, query.route, scope):
-        raise ParameterError(f"quantity: {query.quantity} has no threshold; add one, or give below or above")
+    if query.quantity is not None and limit is None:
+        routes = {*scope.route_thresholds, ""} if query.route is None else {query.route}
+        if all(scope.threshold(query.quantity, name) is None for name in routes):
+            raise ParameterError(f"quantity: {query.quantity} has no threshold; add one, or give below or above")
     since = query.since if age is None else _begin(now - age, age)
     return CauseQuestion(
         since=0.0 if since is None else since,
@@ -115,11 +117,6 @@ def question_of(parameters: Iterable[tuple[str, str]], scope: PageScope, *, now:
 def _begin(since: float, age: float) -> float:
     """Begin of the full window that contains an instant."""
     return floor(since / age) * age if age >= 1.0 else since
-
-
-def _has_threshold(quantity: Quantity, route: str | None, scope: PageScope) -> bool:
-    routes = {*scope.route_thresholds, ""} if route is None else {route}
-    return any(scope.threshold(quantity, name) is not None for name in routes)
 
 
 class ReadAnswers(NamedTuple):
@@ -163,7 +160,9 @@ def read_answers(
                 unknown += fails is None
                 without_traits += fails is not None
                 continue
-            by_judge.setdefault(row.judge, {})[row.key] = _answer(row, known, fails=fails)
+            judge = f"{row.judge} {row.version}"
+            answer = Answer(row.key, row.seq, row.at, row.route, judge, row.probability, failing=fails, traits=known)
+            by_judge.setdefault(row.judge, {})[row.key] = answer
         rows += len(stored)
         if complete := len(stored) < query.limit:
             break
@@ -173,19 +172,6 @@ def read_answers(
     for judge in reversed(order):  # the first one has the last word
         answers |= by_judge[judge]
     return ReadAnswers(tuple(answers.values()), order[0] if order else None, unknown, without_traits, complete)
-
-
-def _answer(row: ScoreRow, traits: Traits, *, fails: bool) -> Answer:
-    return Answer(
-        key=row.key,
-        seq=row.seq,
-        at=row.at,
-        route=row.route,
-        judge=f"{row.judge} {row.version}",
-        probability=row.probability,
-        failing=fails,
-        traits=traits,
-    )
 
 
 def _known(traits: Traits | None, scope: PageScope, shared: dict[str, str]) -> Traits | None:
@@ -226,7 +212,7 @@ def causes_view(page: Page, question: CauseQuestion, scope: PageScope, *, confid
     }
 
 
-def short_clock(at: float, *, now: float) -> str:
+def short_clock(at: float, now: float) -> str:
     """A time of the day of `now` as `14:10`, another one with its date.
 
     >>> short_clock(86400.0, now=90000.0), short_clock(0.0, now=90000.0)

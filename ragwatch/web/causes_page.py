@@ -65,15 +65,17 @@ def cause_routes(site: Site) -> list[Route]:
         return causes, 200
 
     def context(request: Request, causes: Causes | None, error: str | None) -> dict[str, object]:
-        fields = form(_pairs(request), site.scope())
+        pairs, scope = _pairs(request), site.scope()
+        route = dict(pairs).get("route")
+        query = urlencode({"route": route} if route else {}, errors="replace")
         return {
             "now": site.clock(),
-            "form": fields,
+            "form": form(pairs, scope),
             "view": causes,
             "error": error,
             "slice_filter": slice_filter,
-            "segments": _segments(site.scope(), dict(_pairs(request)).get("route")),
-            "short": _short,
+            "segments": {f"{METADATA_PREFIX}{key}": f"segments/{quote(key)}?{query}" for key in scope.segments},
+            "short": short_clock,
         }
 
     return [
@@ -89,18 +91,8 @@ def cause_routes(site: Site) -> list[Route]:
     ]
 
 
-def _segments(scope: PageScope, route: str | None) -> dict[str, str]:
-    """Addresses of the pages of segments by attribute of a cause."""
-    query = urlencode({"route": route} if route else {}, errors="replace")
-    return {f"{METADATA_PREFIX}{key}": f"segments/{quote(key)}?{query}" for key in scope.segments}
-
-
 def _pairs(request: Request) -> Pairs:
     return [pair for pair in request.query_params.multi_items() if pair[0] != REFRESH]
-
-
-def _short(at: float, now: float) -> str:
-    return short_clock(at, now=now)
 
 
 def slice_filter(cause: Mapping[str, object]) -> str:
@@ -121,15 +113,12 @@ def form(pairs: Pairs, scope: PageScope) -> dict[str, object]:
     current = {name: value for name, value in pairs if value}
     window = "" if "since" in current else current.get("window", DEFAULT_WINDOW)
     kept = [(name, value) for name, value in pairs if value and name not in ("window", "since", "until")]
+    limited = set(scope.thresholds).union(*scope.route_thresholds.values())
     return {
         "current": {"route": current.get("route", ""), "quantity": current.get("quantity", ""), "window": window},
         "routes": list(dict.fromkeys((*scope.routes, OTHER))),
-        "quantities": [name for name in (*map(str, Quantity), *scope.criteria) if _is_limited(name, scope)],
+        "quantities": [name for name in (*map(str, Quantity), *scope.criteria) if name in limited],
         "windows": [
             {"name": name, "address": f"?{urlencode([*kept, ('window', name)], errors='replace')}"} for name in WINDOWS
         ],
     }
-
-
-def _is_limited(quantity: str, scope: PageScope) -> bool:
-    return quantity in scope.thresholds or any(quantity in limits for limits in scope.route_thresholds.values())

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import cast
 from urllib.parse import urlencode
 
 from starlette.requests import Request
@@ -20,8 +20,9 @@ from ragwatch.core.trends import DAY, HOUR, TrendKey, TrendKind, estimate_of, me
 from ragwatch.errors import StoreError
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.ports import Query, RecordedEvent, Store, TrendQuery, TrendSums
-from ragwatch.web.figure_replies import Alarm, ChangeRow, Changes, ChangeSides, ComparedMeans, SideMean
+from ragwatch.web.figure_replies import Alarm, ChangeRow, Changes, ChangeSides, ComparedMeans, Difference, SideMean
 from ragwatch.web.headline import active_alarms
+from ragwatch.web.overview import interval_of
 from ragwatch.web.pages import Site, event_line
 from ragwatch.web.request_limit import MIB
 from ragwatch.web.samples import MAX_LIMIT, ParameterError, moment
@@ -97,7 +98,6 @@ SAME = "same"
 _SAME_SECONDS = 0.01  # addresses hold times to the millisecond
 _LOW_IS_GOOD = frozenset({*map(str, LOW_IS_GOOD), "degraded"})
 _ORDER = {str(quantity): place for place, quantity in enumerate(Quantity)}
-_SERVICE_UNAVAILABLE = 503
 _HEADLINES = {
     "bad": "Worse than before",
     "good": "Better than before",
@@ -178,7 +178,7 @@ def changes(
                 place = {"route": wanted.route, "judge": judge}
                 same = same_questions(store, **place, at=wanted.at, seconds=length, confidence=scope.confidence)
     except StoreError as failure:
-        error, status = f"the store cannot be read: {failure}", _SERVICE_UNAVAILABLE
+        error, status = f"the store cannot be read: {failure}", 503
     state = _state(rows)
     causes = [event for event in events if abs(event.at - wanted.at) < _SAME_SECONDS]
     return {
@@ -191,7 +191,7 @@ def changes(
         "span": wanted.span,
         "questions": wanted.questions,
         "spans": list(SPANS),
-        "sides": _sides_line(sides),
+        "sides": cast("ChangeSides", sides._asdict()),
         "partial": sides.after > now,
         "state": state,
         "headline": _HEADLINES[state],
@@ -202,25 +202,11 @@ def changes(
     }, status
 
 
-def _sides_line(sides: Sides) -> ChangeSides:
-    return {
-        "span": sides.span,
-        "before": sides.before,
-        "end": sides.end,
-        "start": sides.start,
-        "after": sides.after,
-    }
-
-
-def _sums(store: Store, wanted: ChangeRequest, judge: str, sides: Sides) -> list[TrendSums]:
-    kind, place = (TrendKind.CANARY, wanted.suite) if wanted.suite else (TrendKind.SCORE, wanted.route)
-    rows = store.trends(TrendQuery(kind, place, sides.span, sides.span, since=sides.before, until=sides.after))
-    return [row for row in rows if row.series.judge == judge]
-
-
 def _split_sums(store: Store, wanted: ChangeRequest, judge: str, sides: Sides) -> tuple[list[TrendSums], Sides]:
     """The sums of both sides, which meet at the instant if its bucket can be split."""
-    sums, parts = _sums(store, wanted, judge, sides), _parts_of_bucket(store, wanted, judge, sides)
+    kind, place = (TrendKind.CANARY, wanted.suite) if wanted.suite else (TrendKind.SCORE, wanted.route)
+    rows = store.trends(TrendQuery(kind, place, sides.span, sides.span, since=sides.before, until=sides.after))
+    sums, parts = [row for row in rows if row.series.judge == judge], _parts_of_bucket(store, wanted, judge, sides)
     if parts is None:
         return sums, sides
     whole = [row for row in sums if row.start != sides.end]
@@ -248,21 +234,18 @@ def _parts_of_bucket(store: Store, wanted: ChangeRequest, judge: str, sides: Sid
     return parts
 
 
-class _NewestVersion(NamedTuple):
-    """Sums of both sides by the newest version of the judge, and another version that read before in its place."""
+def _newest_version(
+    by_version: Mapping[str, Sequence[tuple[int, Addends]]], sides: Sides
+) -> tuple[Addends, Addends, str | None]:
+    """Sums of both sides by the version of the judge that read last: scores of two versions are not comparable.
 
-    before: Addends
-    after: Addends
-    other: str | None
-
-    @classmethod
-    def of(cls, by_version: Mapping[str, Sequence[tuple[int, Addends]]], sides: Sides) -> _NewestVersion:
-        """Choose the version that read last: scores of two versions are not comparable."""
-        newest = max(by_version, key=lambda version: max(start for start, _ in by_version[version]))
-        split = {version: sides.split(buckets) for version, buckets in by_version.items()}
-        before, after = split[newest]
-        others = [version for version, (first, _) in split.items() if version != newest and first.n]
-        return cls(before, after, others[0] if others and not before.n else None)
+    And another version that read before in its place.
+    """
+    newest = max(by_version, key=lambda version: max(start for start, _ in by_version[version]))
+    split = {version: sides.split(buckets) for version, buckets in by_version.items()}
+    before, after = split[newest]
+    others = [version for version, (first, _) in split.items() if version != newest and first.n]
+    return before, after, others[0] if others and not before.n else None
 
 
 def _rows(
@@ -272,8 +255,8 @@ def _rows(
     for series, start, sums in stored:
         by_name.setdefault(series.name, {}).setdefault(series.version, []).append((start, sums))
     names = sorted(by_name, key=lambda name: (_ORDER.get(name, len(_ORDER)), name))
-    compared = {name: _NewestVersion.of(by_name[name], sides) for name in names}
-    together = sum(bool(one.before.n and one.after.n) for one in compared.values())
+    compared = {name: _newest_version(by_name[name], sides) for name in names}
+    together = sum(bool(before.n and after.n) for before, after, _ in compared.values())
     rows: list[ChangeRow] = []
     for name, (before, after, other) in compared.items():
         samples = {"route": wanted.route, "judge": judge, "quantity": name, "since": f"{sides.start}", "sort": "worst"}
@@ -299,13 +282,9 @@ def _compared(name: str, before: Addends, after: Addends, confidence: float, tog
     compared = difference(before, after, level, low_is_good=name in _LOW_IS_GOOD)
     first, second = estimate_of(before, confidence), estimate_of(after, confidence)
     return {
-        "before": None if first is None else {"value": first.value, "low": first.low, "high": first.high, "n": first.n},
-        "after": None
-        if second is None
-        else {"value": second.value, "low": second.low, "high": second.high, "n": second.n},
-        "difference": None
-        if compared is None
-        else {"value": compared.change.value, "low": compared.change.low, "high": compared.change.high},
+        "before": None if first is None else cast("SideMean", interval_of(first)),
+        "after": None if second is None else cast("SideMean", interval_of(second)),
+        "difference": None if compared is None else cast("Difference", compared.change._asdict()),
         "conclusion": None if compared is None else str(compared.conclusion),
         "why": None if compared is None else compared.warning,
     }

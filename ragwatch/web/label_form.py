@@ -9,21 +9,19 @@ from ragwatch.core.evidence import ClaimVerdict
 from ragwatch.core.labels.label import Label
 from ragwatch.core.labels.questions import CLAIM, HOLDS, NAMES, REPLIES, LabelTask, TaskClaim, label_questions
 from ragwatch.core.labels.selection import scores_of
-from ragwatch.core.sample import ContextFields
 from ragwatch.model.quantities import Quantity, quantity_of
 from ragwatch.web.sample_page import (
     ANSWER_CHARS,
     CONTEXT_CHARS,
     MAX_CLAIMS,
     MAX_CONTEXTS,
-    MAX_TURNS,
-    QUESTION_CHARS,
     QUOTE_CHARS,
     MarkedClaim,
+    asked,
     cut,
     segments,
 )
-from ragwatch.web.samples import ParameterError
+from ragwatch.web.samples import ParameterError, shortened
 
 Meaning = TypeVar("Meaning")
 MAX_NOTE_CHARS = 1000  # in a form, whose length is limited
@@ -48,19 +46,17 @@ def task_view(task: LabelTask, *, calibrating: bool = False) -> dict[str, object
     """
     sample = task["sample"]
     claims = [] if calibrating else task["claims"]
-    question, answer, history = sample.get("question"), sample["answer"], sample.get("history") or []
     return {
         "key": task["key"],
         "route": task["route"],
-        "history": [
-            {"role": str(turn.get("role")), "body": cut(turn.get("text") or "", QUESTION_CHARS)}
-            for turn in history[-MAX_TURNS:]
-        ],
-        "question": None if question is None else cut(question, QUESTION_CHARS),
-        "answer": list(_marked(answer[:ANSWER_CHARS], claims[:MAX_CLAIMS])),
-        "answer_of": len(answer) if len(answer) > ANSWER_CHARS else None,
+        **asked(sample),
+        "answer": list(_marked(sample["answer"][:ANSWER_CHARS], claims[:MAX_CLAIMS])),
         "contexts": [
-            {"rank": rank, "id": _name(context), "body": cut(context["text"], CONTEXT_CHARS)}
+            {
+                "rank": rank,
+                "id": None if context.get("id") is None else shortened(str(context["id"]), QUOTE_CHARS),
+                "body": cut(context["text"], CONTEXT_CHARS),
+            }
             for rank, context in enumerate(sample["contexts"][:MAX_CONTEXTS], start=1)
         ],
         "contexts_left_out": max(0, len(sample["contexts"]) - MAX_CONTEXTS),
@@ -80,18 +76,14 @@ def _marked(answer: str, claims: Sequence[TaskClaim]) -> Iterator[AnswerPart]:
     start = 0
     for part in segments(answer, alike):
         end = start + len(part["text"])
-        inside = [claim["number"] for claim in alike if _covers(claim, start, end)]
+        places = ((claim["number"], claim["start"], claim["end"]) for claim in alike)
+        inside = [
+            number
+            for number, first, last in places
+            if first is not None and last is not None and first <= start and end <= last
+        ]
         yield {"text": part["text"], "claims": inside, "ends": [claim["number"] for claim in part["ends"]]}
         start = end
-
-
-def _covers(claim: MarkedClaim, start: int, end: int) -> bool:
-    first, last = claim["start"], claim["end"]
-    return first is not None and last is not None and first <= start and end <= last
-
-
-def _name(context: ContextFields) -> str | None:
-    return None if context.get("id") is None else cut(str(context["id"]), QUOTE_CHARS)["text"]
 
 
 def _questions(
@@ -101,7 +93,7 @@ def _questions(
         yield {
             "name": f"c{number}",
             "claim": number,
-            "text": cut(claim["text"], QUOTE_CHARS)["text"],
+            "text": shortened(claim["text"], QUOTE_CHARS),
             "replies": NAMES["claim"],
         }
     criteria = [(one["name"], one["question"]) for one in task.get("criteria", ())]

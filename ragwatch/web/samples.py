@@ -90,6 +90,9 @@ def query_of(parameters: Iterable[tuple[str, str]], *, now: float, criteria: Seq
     if values.get("sort") == Order.WORST and "quantity" not in values:
         raise ParameterError("sort: worst needs a quantity")
     quantity = _one_of(values, "quantity", (*Quantity, *criteria))
+    limit = values.get("limit", str(DEFAULT_LIMIT))
+    if not re.fullmatch(r"[0-9]{1,4}", limit) or not 1 <= int(limit) <= MAX_LIMIT:
+        raise ParameterError(f"limit: not a whole number from 1 to {MAX_LIMIT}")
     return Query(
         route=values.get("route"),
         judge=values.get("judge"),
@@ -107,7 +110,7 @@ def query_of(parameters: Iterable[tuple[str, str]], *, now: float, criteria: Seq
         top_context=values.get("top_context"),
         words=_words(values),
         worst=_one_of(values, "sort", Order) == Order.WORST,
-        limit=_limit(values.get("limit", str(DEFAULT_LIMIT))),
+        limit=int(limit),
     )
 
 
@@ -117,12 +120,12 @@ def canonical(parameters: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     >>> canonical([("metadata", "release=v2"), ("route", "search")])
     [('metadata.release', 'v2'), ('route', 'search')]
     """
-    return [_metadata_pair(value) if name == "metadata" else (name, value) for name, value in parameters]
-
-
-def _metadata_pair(text: str) -> tuple[str, str]:
-    key, separator, value = text.partition("=")
-    return (f"{METADATA_PREFIX}{key.strip()}", value.strip()) if separator else ("metadata", text)
+    pairs = []
+    for name, text in parameters:
+        key, separator, value = text.partition("=")
+        written = name == "metadata" and separator
+        pairs.append((f"{METADATA_PREFIX}{key.strip()}", value.strip()) if written else (name, text))
+    return pairs
 
 
 def _metadata(values: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
@@ -196,12 +199,6 @@ def span_of(text: str) -> float | None:
     return None if match is None else float(match[1]) * _SECONDS[match[2]]
 
 
-def _limit(text: str) -> int:
-    if not re.fullmatch(r"[0-9]{1,4}", text) or not 1 <= int(text) <= MAX_LIMIT:
-        raise ParameterError(f"limit: not a whole number from 1 to {MAX_LIMIT}")
-    return int(text)
-
-
 def line(stored: StoredVerdict) -> dict[str, object]:
     """Formats a stored verdict for JSON lists: `sample` is an excerpt; `error` is set if it cannot be read."""
     shown([stored.verdict.key])
@@ -209,17 +206,19 @@ def line(stored: StoredVerdict) -> dict[str, object]:
     return row if stored.damage is None else row | {"error": stored.damage}
 
 
-def short(sample: Mapping[str, object]) -> dict[str, object]:
-    """Truncates id, question and answer of a sample; omits missing ones.
+def shortened(text: str, limit: int) -> str:
+    """Truncates a text to so many characters.
 
-    >>> short({"id": "r1", "answer": "x" * 1000})["answer"][-2:]
-    'x…'
+    >>> shortened("abcdef", 4), shortened("abc", 4)
+    ('abc…', 'abc')
     """
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def short(sample: Mapping[str, object]) -> dict[str, object]:
+    """Truncates id, question and answer of a sample; omits missing ones."""
     texts = {name: sample[name] for name in _EXCERPTS if name in sample}
-    return {
-        name: f"{text[: EXCERPT_CHARS - 1]}…" if isinstance(text, str) and len(text) > EXCERPT_CHARS else text
-        for name, text in texts.items()
-    }
+    return {name: shortened(text, EXCERPT_CHARS) if isinstance(text, str) else text for name, text in texts.items()}
 
 
 def json_query_of(
@@ -241,16 +240,11 @@ def json_query_of(
         raise ParameterError(f"{min(more)}: given twice")
     if more.get("texts", "false") not in ("true", "false"):
         raise ParameterError("texts: not true or false")
-    after = None if "after" not in more else _cursor(more["after"])
-    return replace(query, after=after), more.get("texts") == "true"
-
-
-def _cursor(text: str) -> tuple[float, int]:
-    at, _, seq = text.partition(",")
+    at, _, seq = more.get("after", "").partition(",")
     value = _finite(at)
-    if value is None or not re.fullmatch(r"[0-9]{1,18}", seq):
+    if "after" in more and (value is None or not re.fullmatch(r"[0-9]{1,18}", seq)):
         raise ParameterError("after: not a cursor; use the whole address from `next`")
-    return value, int(seq)
+    return replace(query, after=None if value is None else (value, int(seq))), more.get("texts") == "true"
 
 
 def examined(store: Store, query: Query) -> dict[str, float]:
@@ -287,15 +281,11 @@ def failing(store: Store) -> list[FailingAnswer]:
     return [_failing_row(stored) for stored in newest]
 
 
-def _begin(text: object) -> str | None:
-    """The beginning of a text; None if there is none."""
-    if not isinstance(text, str):
-        return None
-    return text if len(text) <= QUESTION_CHARS else f"{text[: QUESTION_CHARS - 1]}…"
-
-
 def _failing_row(stored: StoredVerdict) -> FailingAnswer:
     verdict, sample = stored.verdict, stored.sample or {}
+    question, answer = (
+        shortened(text, QUESTION_CHARS) if isinstance(text := sample.get(name), str) else None for name in _EXCERPTS[1:]
+    )
     scores = {quantity: score for quantity, score in verdict.scores.items() if score is not None}
     of_stage = [quantity for quantity in scores if quantity.row.stage == verdict.stage] or list(scores)
     worst = min(of_stage, key=lambda one: 1.0 - scores[one] if one in LOW_IS_GOOD else scores[one], default=None)
@@ -307,7 +297,7 @@ def _failing_row(stored: StoredVerdict) -> FailingAnswer:
         "stage": verdict.stage,
         "quantity": None if worst is None else str(worst),
         "score": None if worst is None else scores[worst],
-        "question": _begin(sample.get("question")),
-        "answer": _begin(sample.get("answer")),
+        "question": question,
+        "answer": answer,
     }
     return row if stored.damage is None else {**row, "error": stored.damage}

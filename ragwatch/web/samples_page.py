@@ -20,7 +20,7 @@ from ragwatch.web.audit_trail import shown
 from ragwatch.web.pages import Site
 from ragwatch.web.pages import clock as instant
 from ragwatch.web.request_limit import MIB
-from ragwatch.web.sample_page import cut, sample
+from ragwatch.web.sample_page import sample
 from ragwatch.web.scope import PageScope
 
 FIELDS = samples.PARAMETERS
@@ -142,7 +142,7 @@ def row(stored: StoredVerdict) -> dict[str, object]:
         "stage": verdict.stage,
         "scores": verdict.scores,
         "kept": stored.sample is not None,
-        "question": None if question is None else cut(question, QUESTION_CHARS)["text"],
+        "question": None if question is None else samples.shortened(question, QUESTION_CHARS),
         "damage": stored.damage,
     }
 
