@@ -146,8 +146,16 @@ def build_app(  # noqa: PLR0913 - dependencies, by keyword
             *prompt_routes(site, prompts),
             *(route for routes in _SITE_ROUTES for route in routes(site)),
         ],
-        middleware=_middleware(policy, audit),
-        exception_handlers=_exception_handlers(),
+        # From the outside in: what is refused there is not recorded, and no body is read before the rights are known.
+        middleware=[
+            Middleware(RequestGuard, policy),
+            Middleware(Authentication, policy),
+            Middleware(AuditTrail, audit),
+            Middleware(RequestBodyLimit),
+            Middleware(FormGuard),
+            Middleware(EntityTags),
+        ],
+        exception_handlers={StoreError: _refused, samples.ParameterError: _refused, Exception: _internal_error},
     )
 
 
@@ -234,12 +242,11 @@ def _search_routes(site: Site) -> list[Route]:
         key = request.path_params["key"]
 
         def answer() -> ASGIApp:
-            chunks = None
             if store is not None and samples.KEY.fullmatch(key):
-                chunks = sample_json(key, store.entries(Query(key=key, limit=MAX_JUDGES)), store.feedback_of(key))
-            return (
-                json_reply({"error": "there is no sample with this key"}, 404) if not chunks else limit.stream(chunks)
-            )
+                entries = store.entries(Query(key=key, limit=MAX_JUDGES))
+                if chunks := sample_json(key, entries, store.feedback_of(key)):
+                    return limit.stream(chunks)
+            return json_reply({"error": "there is no sample with this key"}, 404)
 
         return await limit.answer(answer, PAGE_SIZE)
 
@@ -250,18 +257,6 @@ _SITE_ROUTES = (
     *(_search_routes, sample_routes, download_routes, drift_routes, acknowledge_routes, route_routes),
     *(segment_routes, incident_routes, trend_routes, change_routes, cause_routes, openapi_routes),
 )
-
-
-def _middleware(policy: RequestPolicy, audit: AuditRecord | None) -> list[Middleware]:
-    """From the outside in: what is refused there is not recorded, and no body is read before the rights are known."""
-    return [
-        Middleware(RequestGuard, policy),
-        Middleware(Authentication, policy),
-        Middleware(AuditTrail, audit),
-        Middleware(RequestBodyLimit),
-        Middleware(FormGuard),
-        Middleware(EntityTags),
-    ]
 
 
 def _post_routes(
@@ -304,22 +299,9 @@ def _accepts_gzip(header: str) -> bool:
     return False
 
 
-def _exception_handlers() -> dict[type[Exception], Callable[[Request, Exception], Awaitable[Response]]]:
-    """What answers when a request fails."""
-    return {
-        StoreError: _store_error,
-        samples.ParameterError: _bad_request,
-        UnsearchableError: _bad_request,
-        Exception: _internal_error,
-    }
-
-
-async def _bad_request(_: Request, error: Exception) -> Response:
-    return json_reply({"error": str(error)}, 400)
-
-
-async def _store_error(_: Request, error: Exception) -> Response:
-    return json_reply({"error": str(error)}, 503)
+async def _refused(_: Request, error: Exception) -> Response:
+    unread = isinstance(error, StoreError) and not isinstance(error, UnsearchableError)
+    return json_reply({"error": str(error)}, 503 if unread else 400)
 
 
 async def _internal_error(_: Request, __: Exception) -> Response:

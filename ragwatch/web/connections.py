@@ -31,11 +31,9 @@ class Connection(Protocol):
 
     def idle(self) -> tuple[int, float] | None:
         """Rank and start of the idle time; the smallest is closed first. None while a request is in progress."""
-        ...
 
     def abort(self) -> None:
         """Closes the connection at once and discards unsent data."""
-        ...
 
 
 class Connections:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NoReturn
 from ragwatch.errors import AddressError, ConfigError
 from ragwatch.ports.receiving import GrpcListener, Handler, IncomingRequest, Reply, host_of
 from ragwatch.web.access import Right
-from ragwatch.web.authenticator import Authenticator, Refusal
+from ragwatch.web.authentication import Authenticator, Refusal
 from ragwatch.web.connections import max_connections
 from ragwatch.web.handshake import HANDSHAKE_SECONDS
 from ragwatch.web.serve import DRAIN_SECONDS, listen

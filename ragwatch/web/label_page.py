@@ -27,6 +27,7 @@ from ragwatch.web.forms import FIELD, FORM_TOKEN
 from ragwatch.web.json_body import read_body
 from ragwatch.web.label_form import CALIBRATING, label_record, task_view
 from ragwatch.web.labels import MAX_TASKS, LabelRate, LabelService, annotator_name, author, check_author, label_routes
+from ragwatch.web.overview import interval_of
 from ragwatch.web.pages import Site, page
 from ragwatch.web.request_limit import MIB
 from ragwatch.web.samples import KEY, ParameterError
@@ -97,8 +98,12 @@ def label_page_routes(
         return await answer(partial(_show, site.board), _form_of(request, dict(request.query_params)))
 
     async def act(request: Request) -> ASGIApp:
-        form = _form_of(request, _fields(await read_body(request)))
-        return await answer(actions.get(form.values.get("do", ""), _unknown), form)
+        body = (await read_body(request)).decode("utf-8", "replace")
+        try:  # as browsers encode the fields of a form
+            fields = dict(parse_qsl(body, keep_blank_values=True, max_num_fields=MAX_FIELDS))
+        except ValueError as error:
+            raise ParameterError(f"form: {error}") from error
+        return await answer(actions.get(fields.get("do", ""), _unknown), _form_of(request, fields))
 
     def save(service: LabelService, form: _Form) -> Response:
         key = form.key()
@@ -118,14 +123,6 @@ def label_page_routes(
 
 def _form_of(request: Request, values: Mapping[str, str]) -> _Form:
     return _Form(values, author(request), request.scope.get(FORM_TOKEN))
-
-
-def _fields(body: bytes) -> dict[str, str]:
-    """The fields of a form, as browsers encode it."""
-    try:
-        return dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=MAX_FIELDS))
-    except ValueError as error:
-        raise ParameterError(f"form: {error}") from error
 
 
 def _handled(handler: Handler, service: LabelService, form: _Form) -> Response:
@@ -164,24 +161,12 @@ def _show(board: Board, service: LabelService, form: _Form) -> Response:
 def _levels(board: Board, route: str) -> list[dict[str, object]]:
     """Levels of a route that labels narrow: of each quantity that calibration asks about, in its longest window."""
     snapshot = board.latest()
-    rows = (
-        {}
-        if snapshot is None
-        else {
-            row.quantity: row
-            for row in snapshot.corrected
-            if row.route == route and row.quantity in CALIBRATING and not row.reference
-        }
-    )
+    corrected = () if snapshot is None else snapshot.corrected
+    rows = (row for row in corrected if row.route == route and row.quantity in CALIBRATING and not row.reference)
+    newest = {row.quantity: row for row in rows}
     return [
-        {
-            "quantity": str(quantity),
-            "value": row.estimate.value,
-            "low": row.estimate.low,
-            "high": row.estimate.high,
-            "labels": row.labels,
-        }
-        for quantity, row in rows.items()
+        {"quantity": str(quantity), "labels": row.labels, **interval_of(row.estimate)}
+        for quantity, row in newest.items()
     ]
 
 

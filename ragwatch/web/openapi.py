@@ -14,7 +14,7 @@ from ragwatch import __version__
 from ragwatch.core.trends import RANGES
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.stages import Stage
-from ragwatch.web import answer_replies, drift_replies, figure_replies, samples, segment_replies
+from ragwatch.web import answer_replies, drift_replies, figure_replies, samples
 from ragwatch.web.causes import PARAMETERS as CAUSE_PARAMETERS
 from ragwatch.web.changes_page import SAME, SPANS, ChangeRequest
 from ragwatch.web.json_body import json_reply
@@ -54,7 +54,7 @@ _REFUSALS: Mapping[int, str] = MappingProxyType(
 
 _REPLIES = (
     *(figure_replies.Error, figure_replies.Figure, figure_replies.StageShare, figure_replies.Snapshot),
-    *(figure_replies.Route, segment_replies.Segment, figure_replies.Trends, figure_replies.Changes),
+    *(figure_replies.Route, drift_replies.Segment, figure_replies.Trends, figure_replies.Changes),
     *(drift_replies.Drift, drift_replies.Canaries, drift_replies.Causes, answer_replies.Verdict),
     *(answer_replies.Samples, answer_replies.SampleInFull, answer_replies.Prompt, answer_replies.Labels),
 )

@@ -17,19 +17,18 @@ from ragwatch.errors import StoreError
 from ragwatch.model.quantities import Quantity
 from ragwatch.ports import SegmentQuery, SegmentSums, Store
 from ragwatch.web.charts import Scale, TimeAxis, step_path
+from ragwatch.web.drift_replies import Segment, SegmentNames, SegmentPoint
 from ragwatch.web.overview import routes_of, window_of, windows_of
 from ragwatch.web.pages import REFRESH, Site
 from ragwatch.web.request_limit import MIB, RequestLimit
 from ragwatch.web.samples import ParameterError, span_of
 from ragwatch.web.scope import PageScope
-from ragwatch.web.segment_replies import Segment, SegmentNames, SegmentPoint
 from ragwatch.web.segment_values import SIDE, Sort, Values
 
 RESPONSE_SIZE = 8 * MIB  # approximate memory for one response
 MAX_ANSWERS, MAX_STEP_ANSWERS = 100_000, 20_000
 """The newest answers that are added up, by the database and one by one."""
 PAGE_ROWS = 50
-_NOT_FOUND, _SERVICE_UNAVAILABLE = 404, 503
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +119,8 @@ class _Chosen:
         judges = list(dict.fromkeys((*scope.judges, *latest.judges)))
         route, judge = _one_of("route", wanted.route, routes) or OTHER, _one_of("judge", wanted.judge, judges)
         window = _one_of("window", wanted.window, windows) or window_of(snapshot, scope, None)
-        alarms = [labels for labels in _alarms(latest) if labels[1:3] == (route, key)]
+        active = (labels for (gauge, labels), on in latest.gauges.items() if gauge is Gauge.SEGMENT_DRIFT_ALARM and on)
+        alarms = sorted(labels for labels in active if labels[1:3] == (route, key))
         first = alarms[0][0] if alarms else ""
         begin, until = period_of(latest.at, span_of(window) or 3600.0)
         query = SegmentQuery(
@@ -134,16 +134,8 @@ class _Chosen:
             steps=2 * SIDE,
             limit=MAX_STEP_ANSWERS if is_step else MAX_ANSWERS,
         )
-        return cls(
-            is_step or key in scope.segments,
-            routes,
-            windows,
-            judges,
-            quantities,
-            window=window,
-            query=query,
-            alarms=alarms,
-        )
+        known = is_step or key in scope.segments
+        return cls(known, routes, windows, judges, quantities, window=window, query=query, alarms=alarms)
 
 
 def segment(
@@ -157,11 +149,11 @@ def segment(
     chosen = _Chosen.of(wanted, key, snapshot, scope, now)
     query = chosen.query
     rows: list[SegmentSums] = []
-    error, status = None, 200 if chosen.known else _NOT_FOUND
+    error, status = None, 200 if chosen.known else 404
     try:
         rows = store.segments(query) if store is not None and chosen.known else []
     except StoreError as failure:
-        error, status = f"the store cannot be read: {failure}", _SERVICE_UNAVAILABLE
+        error, status = f"the store cannot be read: {failure}", 503
     limit = None if key == STEP else scope.threshold(query.quantity, query.route)
     values = Values(rows, query, limit, scope.confidence)
     pages = max(1, -(-len(values.values) // PAGE_ROWS))
@@ -211,9 +203,3 @@ def _one_of(name: str, wanted: str, names: Sequence[str]) -> str:
     if wanted and wanted not in names:
         raise ParameterError(f"{name}: {wanted!r:.100} is not known; use one of: {', '.join(names)}")
     return wanted or next(iter(names), "")
-
-
-def _alarms(snapshot: Snapshot) -> list[tuple[str, ...]]:
-    """Labels of the active alarms about segments."""
-    gauges = snapshot.gauges.items()
-    return sorted(labels for (gauge, labels), value in gauges if gauge is Gauge.SEGMENT_DRIFT_ALARM and value)

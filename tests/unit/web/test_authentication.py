@@ -19,8 +19,7 @@ from support.snapshots import small
 from ragwatch.board import Board
 from ragwatch.web import EVERYTHING, Access, RateLimit, RequestPolicy, Right, Token, build_app
 from ragwatch.web.access import INGEST_PATHS, required_rights
-from ragwatch.web.authentication import CERTIFICATE, USER, Authentication
-from ragwatch.web.authenticator import RequestRate
+from ragwatch.web.authentication import CERTIFICATE, USER, Authentication, RequestRate
 from ragwatch.web.forms import FormGuard
 
 METRICS, PAGES, WRITE, INGEST = Right
