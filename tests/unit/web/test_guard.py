@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Callable
 
 import pytest
-from starlette.types import Message, Receive, Scope, Send
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from support.asked import asking
 
-from ragwatch.web.access import RequestPolicy
+from ragwatch.web.access import Access, RequestPolicy
+from ragwatch.web.authentication import Authentication
+from ragwatch.web.body_limit import RequestBodyLimit
+from ragwatch.web.entity_tags import EntityTags
+from ragwatch.web.forms import FormGuard
 from ragwatch.web.guard import RequestGuard, _is_allowed, allowed_hosts
 
 HOSTNAME = socket.gethostname().lower()
@@ -52,8 +59,18 @@ def test_allowed_names_follow_the_configuration(listen: str, external: str | Non
     assert allowed_hosts(listen, external) == expected
 
 
-async def test_what_is_not_http_passes() -> None:
-    """A server's own life-cycle messages are none of the guard's business."""
+@pytest.mark.parametrize(
+    "guard",
+    [
+        lambda app: RequestGuard(app, RequestPolicy(frozenset)),
+        lambda app: Authentication(app, RequestPolicy(access=lambda: Access(anonymous=frozenset()))),
+        RequestBodyLimit,
+        FormGuard,
+        EntityTags,
+    ],
+)
+async def test_what_is_not_http_passes(guard: Callable[[ASGIApp], ASGIApp]) -> None:
+    """A server's own life-cycle messages are no requests."""
     seen: list[str] = []
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
@@ -66,28 +83,8 @@ async def test_what_is_not_http_passes() -> None:
     async def send(message: Message) -> None:
         seen.append(message["type"])
 
-    await RequestGuard(app, RequestPolicy(frozenset))({"type": "lifespan"}, receive, send)
+    await guard(app)({"type": "lifespan"}, receive, send)
     assert seen == ["lifespan", "lifespan.startup"]
-
-
-async def refused(origin: str, scheme: str, external: str | None = None) -> bool:
-    """Whether a POST to localhost with this origin is refused."""
-    statuses: list[int] = []
-
-    async def app(_: Scope, __: Receive, send: Send) -> None:
-        await send({"type": "http.response.start", "status": 200, "headers": []})
-
-    async def receive() -> Message:
-        return {"type": "http.request"}
-
-    async def send(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            statuses.append(message["status"])
-
-    headers = [(b"host", b"localhost:10477"), (b"origin", origin.encode())]
-    scope = {"type": "http", "method": "POST", "path": "/-/reload", "scheme": scheme, "headers": headers}
-    await RequestGuard(app, RequestPolicy(external=lambda: external))(scope, receive, send)
-    return statuses == [403]
 
 
 @pytest.mark.parametrize(
@@ -113,4 +110,7 @@ async def test_an_origin_is_scheme_and_host(
     wanted: bool,  # noqa: FBT001 - a parameter of the table
 ) -> None:
     """A page of the same host over another scheme is another site, unless people use that address."""
-    assert await refused(origin, scheme, external) is wanted
+    guard = RequestGuard(PlainTextResponse("done"), RequestPolicy(external=lambda: external))
+    async with asking(guard, f"{scheme}://localhost:10477") as client:
+        reply = await client.post("/-/reload", headers={"Origin": origin})
+    assert reply.status_code == (403 if wanted else 200)
