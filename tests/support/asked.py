@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from html.parser import HTMLParser
@@ -13,8 +14,11 @@ from starlette.applications import Starlette
 from starlette.types import ASGIApp
 
 from ragwatch.board import Board
+from ragwatch.core.evidence import Evidence
 from ragwatch.core.labels.label import from_record
+from ragwatch.core.sample import Draw
 from ragwatch.core.snapshot import Snapshot
+from ragwatch.core.verdict import Reading as JudgeReading
 from ragwatch.ports import Store
 from ragwatch.web import PageScope, Server, Tls, build_app
 from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission
@@ -126,6 +130,24 @@ async def get(
     """A page or a reply of the application over a store and the latest Snapshot."""
     async with asking(application(snapshot, store=store, scope=lambda: scope), base) as client:
         return await client.get(path)
+
+
+def judged(store: Store, draw: Draw, evidence: Evidence | None = None, reading: JudgeReading | None = None) -> Draw:
+    """A verdict on an answer."""
+    store.admit(an_admission(draw))
+    store.settle([a_verdict(draw, evidence, reading)])
+    return draw
+
+
+def stays_text(page: Reading, model: Reading, text: str) -> None:
+    """Check that a page has the elements of a harmless one, no script and only our links; and the text can be read."""
+    assert page.tags == model.tags
+    assert [name for name, _ in page.attributes] == [name for name, _ in model.attributes]
+    assert [name for name, _ in page.attributes if name == "style" or name.startswith("on")] == []
+    links = [value for name, value in page.attributes if name in ("href", "src", "action")]
+    assert [link for link in links if re.match(r"(?!data:,$)([a-z]+:|/)", link, re.IGNORECASE)] == []
+    seen = text.encode("utf-8", "replace").decode()
+    assert " ".join(seen[:60].split()) in " ".join(page.text.split())
 
 
 def settle(store: Store, names: Sequence[str], ages: Sequence[float] | None = None, **parts: Any) -> None:

@@ -14,6 +14,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from starlette.applications import Starlette
 from starlette.routing import Route
+from support.asked import judged
 from support.canaries import a_canary, a_failure, a_reply, a_report
 from support.kit import AT, JUDGE, a_claim, a_draw, a_verdict, an_admission, an_evidence, an_unjudged
 from support.snapshots import small
@@ -264,8 +265,7 @@ async def test_what_is_unchanged_is_not_sent_again(store: SqliteStore) -> None:
         assert (other.status_code, other.content) == (200, first.content)
     tag = (await get(app, "/api/v1/samples")).headers["etag"]
     late = a_draw("late")
-    store.admit(an_admission(late))
-    store.settle([a_verdict(late)])
+    judged(store, late)
     assert (await get(app, "/api/v1/samples", **{"If-None-Match": tag})).status_code == 200
 
 

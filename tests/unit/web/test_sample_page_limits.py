@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support.asked import get
+from support.asked import get, judged
 from support.kit import AT, a_claim, a_draw, a_reading, a_verdict, an_admission, an_evidence
 
 from ragwatch.core.labels.label import Label
@@ -34,8 +34,7 @@ async def test_a_verdict_larger_than_a_page_reads_is_cut(store: SqliteStore) -> 
     """Claims as far as they were read; the page does not stumble over the one that is cut."""
     draw = a_draw("a")
     claims = [a_claim((1, 0), text=f"claim {number} " + "x" * (LINE_BYTES // 100)) for number in range(150)]
-    store.admit(an_admission(draw))
-    store.settle([a_verdict(draw, an_evidence(*claims))])
+    judged(store, draw, an_evidence(*claims))
     response = await get(store, f"/samples/{draw.key}")
     assert response.status_code == 200
     assert "claim 90 " in response.text
