@@ -108,16 +108,6 @@ async def test_a_connection_is_not_kept_for_ever_after_a_late_body(monkeypatch: 
 
 
 @pytest.mark.costly
-async def test_whoever_takes_nothing_is_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A client that asks and does not read loses its connection; what it did not take is not kept for it."""
-    monkeypatch.setattr(protocol, "CHECK_SECONDS", 0.02)
-    monkeypatch.setattr(protocol, "STALL_SECONDS", 0.1)
-    async with connected(REQUEST + b"\r\n", large, 1024) as (reader, _):
-        await asyncio.sleep(1.0)
-        assert await is_hung_up_on(reader)
-
-
-@pytest.mark.costly
 async def test_whoever_takes_too_little_is_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """A client that takes some, but far less than the slowest rate, is hung up on once its grace is over."""
     monkeypatch.setattr(protocol, "CHECK_SECONDS", 0.02)
