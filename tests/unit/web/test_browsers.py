@@ -79,22 +79,9 @@ async def test_x21_a_rebound_name_reads_nothing(listen: str, external: str | Non
             return (await client.get(path, headers={"Host": host})).status_code
 
         for path in ("/", "/metrics", "/api/v1/samples", "/-/healthy"):
-            for host in (
-                "evil.example",
-                "evil.example:10477",
-                "localhost.evil.example",
-                "10.1.2.3.evil.example",
-                "[::1",
-            ):
+            for host in foreign:
                 assert await status(path, host) == 403
-            for host in (
-                "localhost:10477",
-                "LOCALHOST",
-                "10.1.2.3:10477",
-                "[::1]:10477",
-                "rag.monitoring.svc:10477",
-                "",
-            ):
+            for host in ours:
                 assert await status(path, host) == 200
         assert await status("/", "rag.example.org") == (403 if external is None else 200)
 

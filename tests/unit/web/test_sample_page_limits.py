@@ -41,9 +41,7 @@ async def test_a_verdict_larger_than_a_page_reads_is_cut(store: SqliteStore) -> 
     assert "claim 120 " not in response.text
 
 
-@pytest.mark.parametrize(
-    "places", [("samples SET body",), ("verdicts SET line",), ("samples SET body", "verdicts SET line")]
-)
+@pytest.mark.parametrize("places", [PLACES[:1], PLACES[1:], PLACES])
 async def test_damage_is_told_on_the_page(store: SqliteStore, places: tuple[str, ...]) -> None:
     """What can be read is shown, with one line on what cannot."""
     key = settle(store)
