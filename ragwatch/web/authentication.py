@@ -210,9 +210,6 @@ class Authentication:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handles one request."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
         needed = required_rights(scope["method"], scope["path"])
         given = Headers(scope=scope).get("authorization")
         decision = await self._authenticator.decide(needed, given, certificate_names(scope.get(CERTIFICATE)))

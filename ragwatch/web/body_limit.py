@@ -26,9 +26,6 @@ class RequestBodyLimit:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handles one request."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
         deadline: float | None = None  # starts when the application reads the body
         incomplete = True
 

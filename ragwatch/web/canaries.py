@@ -22,6 +22,15 @@ MAX_RUNS, MIN_RUNS = 40, 5
 MAX_REPORTS = 2000  # per suite, at about 0.2 ms each: large suites show fewer runs
 MAX_LISTED, MAX_HITS = 50, 5
 MAX_LABEL_CHARS = 60
+_NO_RUN: Suite = {
+    "suite": "",
+    "state": "silent",
+    "at": None,
+    "canaries": 0,
+    "degraded": (),
+    "failed": (),
+    "history": (),
+}
 _HEADLINES = {
     "bad": "Retrieval has degraded",
     "wrong": "Answers to canaries are wrong",
@@ -58,16 +67,7 @@ def canaries(store: NoteStore | None, suites: Iterable[str], *, now: float) -> C
 def _suite(store: NoteStore | None, suite: str, now: float) -> Suite:
     runs = [] if store is None else _runs(store, suite)
     if not runs:
-        none: tuple[()] = ()
-        return {
-            "suite": suite,
-            "state": "silent",
-            "at": None,
-            "canaries": 0,
-            "degraded": none,
-            "failed": none,
-            "history": none,
-        }
+        return _NO_RUN | {"suite": suite}
     at, latest = runs[0]
     changed = changes([report for _, report in runs])
     return {

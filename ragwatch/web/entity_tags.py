@@ -26,7 +26,7 @@ class EntityTags:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handles one request."""
-        if scope["type"] != "http" or scope["method"] not in _METHODS:
+        if scope["method"] not in _METHODS:
             await self._app(scope, receive, send)
             return
         known = Headers(scope=scope).get("if-none-match", "")

@@ -37,9 +37,6 @@ class FormGuard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handles one request."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
         given = Request(scope).cookies.get(COOKIE, "")
         cookie = given if _COOKIE.fullmatch(given) else secrets.token_urlsafe(24)
         token = self._token(cookie, scope.get(USER, ""))

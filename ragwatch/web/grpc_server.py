@@ -10,7 +10,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
-from types import MappingProxyType, ModuleType
+from types import ModuleType
 from typing import TYPE_CHECKING, NoReturn
 
 from ragwatch.errors import AddressError, ConfigError
@@ -34,17 +34,15 @@ DETAILS = "grpc-status-details-bin"
 _PROTOBUF = "application/x-protobuf"
 _NEEDED = frozenset({Right.INGEST})
 _MARKS = ((b"\x1f\x8b", "gzip"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"\x78", "deflate"))
-_CODES: Mapping[int, str] = MappingProxyType(
-    {
-        400: "INVALID_ARGUMENT",
-        401: "UNAUTHENTICATED",
-        403: "PERMISSION_DENIED",
-        413: "RESOURCE_EXHAUSTED",
-        415: "INVALID_ARGUMENT",
-        429: "RESOURCE_EXHAUSTED",
-        503: "UNAVAILABLE",
-    }
-)
+_CODES: Mapping[int, str] = {
+    400: "INVALID_ARGUMENT",
+    401: "UNAUTHENTICATED",
+    403: "PERMISSION_DENIED",
+    413: "RESOURCE_EXHAUSTED",
+    415: "INVALID_ARGUMENT",
+    429: "RESOURCE_EXHAUSTED",
+    503: "UNAVAILABLE",
+}
 """Status codes of gRPC by HTTP status."""
 
 

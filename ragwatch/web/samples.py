@@ -16,6 +16,7 @@ from ragwatch.model.stages import FAULTS, Stage
 from ragwatch.ports import PackedVerdict, Query, Store, StoredVerdict
 from ragwatch.web.audit_trail import shown
 from ragwatch.web.figure_replies import FailingAnswer
+from ragwatch.web.json_schema import TEXT, Schema, one_of
 
 KEY = re.compile(r"[0-9a-f]{32}")
 MAX_LIMIT, DEFAULT_LIMIT = 500, 50
@@ -24,28 +25,17 @@ FLAGS = ("yes", "no")
 QUESTION_CHARS = 140
 EXCERPT_CHARS = 300
 _EXCERPTS = ("id", "question", "answer")
-PARAMETERS = (
-    "route",
-    "stage",
-    "judge",
-    "outcome",
-    "quantity",
-    "below",
-    "above",
-    "since",
-    "until",
-    "sort",
-    "limit",
-    "labelled",
-    "disputed",
-    "context",
-    "top_context",
-    "metadata",
-    "text",
-)
 METADATA_PREFIX = "metadata."  # of parameters: metadata.release=v2 is the same as metadata=release=v2
-JSON_PARAMETERS = (*PARAMETERS, "texts", "after")
 SPAN = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)([smhdw])")
+AGE: Schema = {"type": "string", "pattern": f"^{SPAN.pattern}$", "description": "a duration such as 15m or 7d"}
+TIME: Schema = {
+    "anyOf": [AGE, {"type": "number"}, {"type": "string", "format": "date-time"}],
+    "description": "an age such as 15m, 2h or 3d; seconds since the epoch; or ISO 8601, UTC by default",
+}
+CURSOR: Schema = {
+    "type": "string",
+    "description": "place to continue from; it is part of `next`, the address of the following page",
+}
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 
@@ -61,6 +51,43 @@ class Order(StrEnum):
 
     NEWEST = "newest"
     WORST = "worst"
+
+
+def schemas(criteria: Sequence[str] = ()) -> dict[str, Schema]:
+    """Schemas of the parameters of a search."""
+    number: Schema = {"type": "number"}
+    return {
+        "route": TEXT,
+        "stage": one_of(Stage),
+        "judge": TEXT,
+        "outcome": one_of(Outcome),
+        "quantity": one_of((*Quantity, *criteria)),
+        "below": {**number, "description": "scores below; needs `quantity`"},
+        "above": {**number, "description": "scores above; needs `quantity`"},
+        "since": TIME,
+        "until": TIME,
+        "sort": one_of(Order),
+        "limit": {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": DEFAULT_LIMIT},
+        "labelled": {**one_of(FLAGS), "description": "whether a person has labelled the sample"},
+        "disputed": {**one_of(FLAGS), "description": "whether another judge names another stage"},
+        "context": {**TEXT, "description": "id of a context that was retrieved"},
+        "top_context": {**TEXT, "description": "id of the context that was ranked first"},
+        "metadata": {
+            "type": "string",
+            "pattern": "^[^=]*[^=\\s][^=]*=.*",
+            "description": "KEY=VALUE, such as release=v2; for several keys write metadata.KEY=VALUE for each",
+        },
+        "text": {
+            **TEXT,
+            "description": 'words that question or answer contain; quotes make a phrase, such as "gift card"',
+        },
+        "texts": {"type": "boolean", "default": False},
+        "after": CURSOR,
+    }
+
+
+JSON_PARAMETERS = tuple(schemas())
+PARAMETERS = JSON_PARAMETERS[:-2]  # without `texts` and `after`
 
 
 class ParameterError(ValueError):

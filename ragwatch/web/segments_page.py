@@ -97,45 +97,50 @@ def page_of(shown: Segment) -> dict[str, object]:
     return {**shown, "line": line, "scale": scale, "address": address, "root": "../" * depth, "side": SIDE}
 
 
-@dataclass(frozen=True, slots=True)
-class _Chosen:
-    """What a request selects, and what there is to select from."""
-
-    known: bool
-    routes: Sequence[str]
-    windows: Sequence[str]
-    judges: Sequence[str]
-    quantities: Sequence[str]
-    window: str
-    query: SegmentQuery
-    alarms: Sequence[tuple[str, ...]]
-
-    @classmethod
-    def of(cls, wanted: SegmentRequest, key: str, snapshot: Snapshot | None, scope: PageScope, now: float) -> _Chosen:
-        latest = snapshot or Snapshot(at=now)
-        is_step = key == STEP
-        quantities = list(map(str, StepMeasure)) if is_step else [*map(str, Quantity), *scope.criteria]
-        routes, windows = routes_of(latest, scope), list(windows_of(snapshot, scope))
-        judges = list(dict.fromkeys((*scope.judges, *latest.judges)))
-        route, judge = _one_of("route", wanted.route, routes) or OTHER, _one_of("judge", wanted.judge, judges)
-        window = _one_of("window", wanted.window, windows) or window_of(snapshot, scope, None)
-        active = (labels for (gauge, labels), on in latest.gauges.items() if gauge is Gauge.SEGMENT_DRIFT_ALARM and on)
-        alarms = sorted(labels for labels in active if labels[1:3] == (route, key))
-        first = alarms[0][0] if alarms else ""
-        begin, until = period_of(latest.at, span_of(window) or 3600.0)
-        query = SegmentQuery(
-            key=key,
-            quantity=_one_of("quantity", wanted.quantity or first, quantities),
-            route=route,
-            judge=judge,
-            version=latest.judges.get(judge, ("", ""))[1],
-            since=2 * begin - until,
-            until=until,
-            steps=2 * SIDE,
-            limit=MAX_STEP_ANSWERS if is_step else MAX_ANSWERS,
-        )
-        known = is_step or key in scope.segments
-        return cls(known, routes, windows, judges, quantities, window=window, query=query, alarms=alarms)
+def _chosen(
+    wanted: SegmentRequest, key: str, snapshot: Snapshot | None, scope: PageScope, now: float
+) -> tuple[SegmentNames, SegmentQuery]:
+    """What a request selects, with what there is to select from; and what to read."""
+    latest = snapshot or Snapshot(at=now)
+    is_step = key == STEP
+    quantities = list(map(str, StepMeasure)) if is_step else [*map(str, Quantity), *scope.criteria]
+    routes, windows = routes_of(latest, scope), list(windows_of(snapshot, scope))
+    judges = list(dict.fromkeys((*scope.judges, *latest.judges)))
+    route, judge = _one_of("route", wanted.route, routes) or OTHER, _one_of("judge", wanted.judge, judges)
+    window = _one_of("window", wanted.window, windows) or window_of(snapshot, scope, None)
+    active = (labels for (gauge, labels), on in latest.gauges.items() if gauge is Gauge.SEGMENT_DRIFT_ALARM and on)
+    alarms = sorted(labels for labels in active if labels[1:3] == (route, key))
+    quantity = _one_of("quantity", wanted.quantity or (alarms[0][0] if alarms else ""), quantities)
+    begin, until = period_of(latest.at, span_of(window) or 3600.0)
+    query = SegmentQuery(
+        key=key,
+        quantity=quantity,
+        route=route,
+        judge=judge,
+        version=latest.judges.get(judge, ("", ""))[1],
+        since=2 * begin - until,
+        until=until,
+        steps=2 * SIDE,
+        limit=MAX_STEP_ANSWERS if is_step else MAX_ANSWERS,
+    )
+    return {
+        "version": __version__,
+        "known": is_step or key in scope.segments,
+        "segment": key,
+        "segments": list(dict.fromkeys((*scope.segments, STEP))),
+        "route": route,
+        "routes": routes,
+        "window": window,
+        "windows": windows,
+        "judge": judge,
+        "judges": judges,
+        "quantity": quantity,
+        "quantities": quantities,
+        "since": query.since,
+        "begin": begin,
+        "until": until,
+        "alarms": [{"quantity": labels[0], "value": labels[3]} for labels in alarms],
+    }, query
 
 
 def segment(
@@ -146,12 +151,11 @@ def segment(
     Raises:
         ParameterError: There is no such route, judge, window or quantity.
     """
-    chosen = _Chosen.of(wanted, key, snapshot, scope, now)
-    query = chosen.query
+    names, query = _chosen(wanted, key, snapshot, scope, now)
     rows: list[SegmentSums] = []
-    error, status = None, 200 if chosen.known else 404
+    error, status = None, 200 if names["known"] else 404
     try:
-        rows = store.segments(query) if store is not None and chosen.known else []
+        rows = store.segments(query) if store is not None and names["known"] else []
     except StoreError as failure:
         error, status = f"the store cannot be read: {failure}", 503
     limit = None if key == STEP else scope.threshold(query.quantity, query.route)
@@ -159,9 +163,9 @@ def segment(
     pages = max(1, -(-len(values.values) // PAGE_ROWS))
     page = min(wanted.page, pages)
     shown = values.sorted(wanted.sort)[(page - 1) * PAGE_ROWS : page * PAGE_ROWS]
-    alarmed = {labels[3] for labels in chosen.alarms}
+    alarmed = {alarm["value"] for alarm in names["alarms"]}
     return {
-        **_names(chosen, scope),
+        **names,
         "error": error,
         "at": None if snapshot is None else snapshot.at,
         "now": now,
@@ -175,28 +179,6 @@ def segment(
         "pages": pages,
         "values": [values.line(one, alarmed=alarmed) for one in shown],
     }, status
-
-
-def _names(chosen: _Chosen, scope: PageScope) -> SegmentNames:
-    query = chosen.query
-    return {
-        "version": __version__,
-        "known": chosen.known,
-        "segment": query.key,
-        "segments": list(dict.fromkeys((*scope.segments, STEP))),
-        "route": query.route,
-        "routes": chosen.routes,
-        "window": chosen.window,
-        "windows": chosen.windows,
-        "judge": query.judge,
-        "judges": chosen.judges,
-        "quantity": query.quantity,
-        "quantities": chosen.quantities,
-        "since": query.since,
-        "begin": (query.since + query.until) / 2,
-        "until": query.until,
-        "alarms": [{"quantity": labels[0], "value": labels[3]} for labels in chosen.alarms],
-    }
 
 
 def _one_of(name: str, wanted: str, names: Sequence[str]) -> str:

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable
 
 import pytest
 from starlette.responses import PlainTextResponse
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from support.asked import asking
 
-from ragwatch.web.access import Access, RequestPolicy
-from ragwatch.web.authentication import Authentication
-from ragwatch.web.body_limit import RequestBodyLimit
-from ragwatch.web.entity_tags import EntityTags
-from ragwatch.web.forms import FormGuard
+from ragwatch.web.access import RequestPolicy
 from ragwatch.web.guard import RequestGuard, allowed_hosts
 
 HOSTNAME = socket.gethostname().lower()
@@ -35,34 +29,6 @@ HOSTNAME = socket.gethostname().lower()
 def test_allowed_names_follow_the_configuration(listen: str, external: str | None, expected: set[str]) -> None:
     """Loopback names, the name we listen on and the name people use; at every address also that of the machine."""
     assert allowed_hosts(listen, external) == expected
-
-
-@pytest.mark.parametrize(
-    "guard",
-    [
-        lambda app: RequestGuard(app, RequestPolicy(frozenset)),
-        lambda app: Authentication(app, RequestPolicy(access=lambda: Access(anonymous=frozenset()))),
-        RequestBodyLimit,
-        FormGuard,
-        EntityTags,
-    ],
-)
-async def test_what_is_not_http_passes(guard: Callable[[ASGIApp], ASGIApp]) -> None:
-    """A server's own life-cycle messages are no requests."""
-    seen: list[str] = []
-
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        seen.append(scope["type"])
-        await send(await receive())
-
-    async def receive() -> Message:
-        return {"type": "lifespan.startup"}
-
-    async def send(message: Message) -> None:
-        seen.append(message["type"])
-
-    await guard(app)({"type": "lifespan"}, receive, send)
-    assert seen == ["lifespan", "lifespan.startup"]
 
 
 @pytest.mark.parametrize(
