@@ -146,15 +146,7 @@ def build_app(  # noqa: PLR0913 - dependencies, by keyword
             *prompt_routes(site, prompts),
             *(route for routes in _SITE_ROUTES for route in routes(site)),
         ],
-        # From the outside in: what is refused there is not recorded, and no body is read before the rights are known.
-        middleware=[
-            Middleware(RequestGuard, policy),
-            Middleware(Authentication, policy),
-            Middleware(AuditTrail, audit),
-            Middleware(RequestBodyLimit),
-            Middleware(FormGuard),
-            Middleware(EntityTags),
-        ],
+        middleware=_middleware(policy, audit),
         exception_handlers={StoreError: _refused, samples.ParameterError: _refused, Exception: _internal_error},
     )
 
@@ -257,6 +249,12 @@ _SITE_ROUTES = (
     *(_search_routes, sample_routes, download_routes, drift_routes, acknowledge_routes, route_routes),
     *(segment_routes, incident_routes, trend_routes, change_routes, cause_routes, openapi_routes),
 )
+
+
+def _middleware(policy: RequestPolicy, audit: AuditRecord | None) -> list[Middleware]:
+    """From the outside in: what is refused there is not recorded, and no body is read before the rights are known."""
+    outer = [Middleware(RequestGuard, policy), Middleware(Authentication, policy), Middleware(AuditTrail, audit)]
+    return [*outer, *map(Middleware, (RequestBodyLimit, FormGuard, EntityTags))]
 
 
 def _post_routes(
