@@ -24,9 +24,8 @@ from ragwatch.web import samples
 from ragwatch.web.access import INGEST_PATHS, RequestPolicy
 from ragwatch.web.audit_trail import AuditRecord, AuditTrail
 from ragwatch.web.authentication import USER, Authentication
-from ragwatch.web.body_limit import RequestBodyLimit
 from ragwatch.web.canaries import canaries, suites_of
-from ragwatch.web.causes_page import cause_routes
+from ragwatch.web.causes import cause_routes
 from ragwatch.web.changes_page import acknowledge_routes, change_routes
 from ragwatch.web.downloads import download_routes
 from ragwatch.web.drift_page import drift_routes
@@ -45,7 +44,7 @@ from ragwatch.web.operations import Forget, Rejudge, operation_routes
 from ragwatch.web.overview import changes_since_last_week, overview
 from ragwatch.web.pages import Site, page
 from ragwatch.web.prompt_page import Prompts, prompt_routes
-from ragwatch.web.request_limit import MIB, BusyError, RequestLimit
+from ragwatch.web.request_limit import MIB, BusyError, RequestBodyLimit, RequestLimit
 from ragwatch.web.route_page import route_routes
 from ragwatch.web.samples_page import sample_routes
 from ragwatch.web.scope import PageScope
@@ -253,8 +252,14 @@ _SITE_ROUTES = (
 
 def _middleware(policy: RequestPolicy, audit: AuditRecord | None) -> list[Middleware]:
     """From the outside in: what is refused there is not recorded, and no body is read before the rights are known."""
-    outer = [Middleware(RequestGuard, policy), Middleware(Authentication, policy), Middleware(AuditTrail, audit)]
-    return [*outer, *map(Middleware, (RequestBodyLimit, FormGuard, EntityTags))]
+    return [
+        Middleware(RequestGuard, policy),
+        Middleware(Authentication, policy),
+        Middleware(AuditTrail, audit),
+        Middleware(RequestBodyLimit),
+        Middleware(FormGuard),
+        Middleware(EntityTags),
+    ]
 
 
 def _post_routes(

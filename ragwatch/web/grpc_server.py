@@ -17,8 +17,7 @@ from ragwatch.errors import AddressError, ConfigError
 from ragwatch.ports.receiving import GrpcListener, Handler, IncomingRequest, Reply, host_of
 from ragwatch.web.access import Right
 from ragwatch.web.authentication import Authenticator, Refusal
-from ragwatch.web.connections import max_connections
-from ragwatch.web.handshake import HANDSHAKE_SECONDS
+from ragwatch.web.connections import HANDSHAKE_SECONDS, max_connections
 from ragwatch.web.serve import DRAIN_SECONDS, listen
 from ragwatch.web.tls import GrpcTls
 

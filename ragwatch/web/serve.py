@@ -18,8 +18,7 @@ from starlette.types import ASGIApp
 from uvicorn.server import ServerState
 
 from ragwatch.errors import AddressError
-from ragwatch.web.connections import Connections, max_connections
-from ragwatch.web.handshake import TlsHandshake
+from ragwatch.web.connections import Connections, TlsHandshake, max_connections
 from ragwatch.web.protocol import Protocol
 from ragwatch.web.tls import Tls
 

@@ -29,7 +29,7 @@ async def causes(call: Call) -> Line:
             why = "no judged answer of this time is stored: give an earlier since or a longer window"
     more = {"page": call.link("causes", query), "slices": view["looked_at"], "why": why}
     rows = [("causes", _cause(call, cause)) for cause in view["causes"]]
-    return call.reply(replies.Causes, {**view, **more}, rows, "causes")
+    return call.reply(replies.Causes, {**view, **more}, rows, ("causes",))
 
 
 def _cause(call: Call, cause: Line) -> Line:
@@ -57,7 +57,7 @@ async def worst_answers(call: Call) -> Line:
         score = (verdict["scores"] or {}).get(quantity)
         rows.append(("answers", call.line(replies.AnswerLine, _place(call, verdict), **texts, score=score)))
     head, most = {"page": call.link("samples", query), "quantity": quantity}, call.arguments.get("limit")
-    return call.reply(replies.WorstAnswers, head, rows, "answers", most=int(most or DEFAULT_LIMIT))
+    return call.reply(replies.WorstAnswers, head, rows, ("answers",), most=int(most or DEFAULT_LIMIT))
 
 
 def _place(call: Call, verdict: Line) -> Line:
@@ -91,7 +91,7 @@ async def answer(call: Call) -> Line:
         "missing": verdict.get("missing", ())[:MOST] if first else (),
     }
     parts = list(_parts(call, verdict, sample))
-    return call.reply(replies.AnswerInFull, head, parts, "metadata", "claims", "contexts")
+    return call.reply(replies.AnswerInFull, head, parts, ("metadata", "claims", "contexts"))
 
 
 def _parts(call: Call, verdict: Line, sample: Line) -> Iterator[tuple[str, Line]]:
@@ -126,7 +126,7 @@ async def canaries(call: Call) -> Line:
         *(("suites", _suite(call, suite)) for suite in suites),
         *(("canaries", line) for suite in suites for line in _canaries(call, suite)),
     ]
-    return call.reply(replies.Canaries, {**view, "page": call.link("canaries")}, rows, "suites", "canaries")
+    return call.reply(replies.Canaries, {**view, "page": call.link("canaries")}, rows, ("suites", "canaries"))
 
 
 def _suite(call: Call, suite: Line) -> Line:

@@ -134,7 +134,9 @@ class Call:
             return [self._shown(get_args(hint)[0], one) for one in value]
         return value
 
-    def reply(self, kind: type, source: Line, rows: Rows, *lists: str, most: int | None = None) -> dict[str, object]:
+    def reply(
+        self, kind: type, source: Line, rows: Rows, lists: Sequence[str], most: int | None = None
+    ) -> dict[str, object]:
         """Return a reply of a type within its budget: fields as `line` has them, and rows in its lists.
 
         Raises:

@@ -36,7 +36,7 @@ async def status(call: Call) -> Line:
     ]
     page, problems = call.link("", {"window": window}), view["problems"][:MOST]
     head = {**view, "page": page, "alarms": len(view["drift"]), "problems": problems}
-    return call.reply(replies.Status, head, rows, "routes", "judges", "sources", "figures")
+    return call.reply(replies.Status, head, rows, ("routes", "judges", "sources", "figures"))
 
 
 def _figures(call: Call, route: Line) -> Iterator[Line]:
@@ -68,7 +68,7 @@ async def alarms(call: Call) -> Line:
         *_events(call, drift["events"]),
     ]
     head = {"page": call.link("drift"), "at": drift["at"], "headline": view["headline"]}
-    return call.reply(replies.Alarms, head, rows, "alarms", "events")
+    return call.reply(replies.Alarms, head, rows, ("alarms", "events"))
 
 
 Alarm = tuple[str, str, str | None, Line]
@@ -141,7 +141,7 @@ async def trend(call: Call) -> Line:
         *_events(call, view["events"]),
     ]
     head = {**view, "page": call.link("trends", query), "step_seconds": view["step"]}
-    return call.reply(replies.Trend, head, rows, "trends", "points", "events")
+    return call.reply(replies.Trend, head, rows, ("trends", "points", "events"))
 
 
 async def compare_windows(call: Call) -> Line:
@@ -156,7 +156,9 @@ async def compare_windows(call: Call) -> Line:
         *_events(call, (*view["events"], *reversed(view["others"]))),
     ]
     sides = {"begin": view["sides"]["before"], "end": view["sides"]["after"]}
-    return call.reply(replies.Compared, {**view, **sides, "page": call.link("changes", query)}, rows, "rows", "events")
+    return call.reply(
+        replies.Compared, {**view, **sides, "page": call.link("changes", query)}, rows, ("rows", "events")
+    )
 
 
 async def what_cannot_page(call: Call) -> Line:
@@ -173,4 +175,4 @@ async def what_cannot_page(call: Call) -> Line:
             for name, row in silent
         ),
     ]
-    return call.reply(replies.CannotPage, {"page": call.link("")}, rows, "failures", "unwatched")
+    return call.reply(replies.CannotPage, {"page": call.link("")}, rows, ("failures", "unwatched"))

@@ -12,8 +12,8 @@ from starlette.types import Message, Receive, Scope, Send
 from support.asked import Words, application, serving
 from support.patience import DEADLINE
 
-from ragwatch.web import body_limit
-from ragwatch.web.body_limit import RequestBodyLimit
+from ragwatch.web import request_limit
+from ragwatch.web.request_limit import RequestBodyLimit
 
 POST = b"POST /v1/labels/tasks HTTP/1.1\r\nHost: localhost\r\nContent-Length: 30\r\n\r\n"
 BODY = b'{"annotator": "ann","count":3}'
@@ -34,7 +34,7 @@ async def begun(port: int, sent: bytes = POST + BODY[:5]) -> tuple[asyncio.Strea
 
 async def test_a_body_that_does_not_come_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     """Headers and five bytes, then nothing: 408 and a closed connection."""
-    monkeypatch.setattr(body_limit, "BODY_SECONDS", 0.05)
+    monkeypatch.setattr(request_limit, "BODY_SECONDS", 0.05)
     async with door() as port:
         reader, writer = await begun(port)
         text = await asyncio.wait_for(reader.read(), DEADLINE)
@@ -46,7 +46,7 @@ async def test_a_body_that_does_not_come_is_ended(monkeypatch: pytest.MonkeyPatc
 
 async def test_dripping_does_not_renew_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
     """A byte now and then keeps nothing alive: the deadline is for the whole."""
-    monkeypatch.setattr(body_limit, "BODY_SECONDS", 0.05)
+    monkeypatch.setattr(request_limit, "BODY_SECONDS", 0.05)
     text: list[Message] = []
 
     async def app(_: Scope, receive: Receive, __: Send) -> None:
@@ -67,7 +67,7 @@ async def test_dripping_does_not_renew_the_deadline(monkeypatch: pytest.MonkeyPa
 
 async def test_one_too_many_is_refused_and_scrapes_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """A body more than may be open is refused at once; what has no body is answered; a free place is a place."""
-    monkeypatch.setattr(body_limit, "MAX_BODIES", 2)
+    monkeypatch.setattr(request_limit, "MAX_BODIES", 2)
     async with door() as port:
         first, second = await begun(port), await begun(port)
         scrape, scraper = await begun(port, b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
@@ -89,7 +89,7 @@ async def test_whoever_leaves_gives_the_place_back(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A client that hangs up in the middle of its body is no fault of ours, and holds no place."""
-    monkeypatch.setattr(body_limit, "MAX_BODIES", 1)
+    monkeypatch.setattr(request_limit, "MAX_BODIES", 1)
     async with door() as port:
         with caplog.at_level(logging.ERROR):
             for _ in range(3):

@@ -22,8 +22,16 @@ from ragwatch.model.stages import Stage
 from ragwatch.ports import AnswerQuery, ScoreRow, Store
 from ragwatch.rules import alerts
 from ragwatch.stores.sqlite.store import SqliteStore
-from ragwatch.web.causes import CauseQuestion, causes_view, question_of, read_answers
-from ragwatch.web.causes_page import LEAST_SECONDS, CauseCache, form, slice_filter
+from ragwatch.web.causes import (
+    LEAST_SECONDS,
+    CauseCache,
+    CauseQuestion,
+    causes_view,
+    form,
+    question_of,
+    read_answers,
+    slice_filter,
+)
 from ragwatch.web.pages import page
 from ragwatch.web.samples import ParameterError
 from ragwatch.web.scope import PageScope

@@ -27,7 +27,7 @@ from ragwatch.pipeline.labels.verdicts import LabelRules
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.web import Access, RequestPolicy, Right
 from ragwatch.web.guard import SCRIPT_POLICY
-from ragwatch.web.label_form import MAX_NOTE_CHARS, label_record
+from ragwatch.web.label_page import MAX_NOTE_CHARS, label_record
 from ragwatch.web.sample_page import ANSWER_CHARS, MAX_CLAIMS, MAX_CONTEXTS
 from ragwatch.web.samples import ParameterError
 

@@ -316,8 +316,8 @@ async def test_a_row_that_is_too_large_is_a_reply_of_its_own() -> None:
         return {}
 
     rows = [("rows", {"text": "x" * 2 * BUDGET_CHARS}), ("rows", {"text": "y"})]
-    first = Call({}, nothing, "", Fence()).reply(Reply, {}, rows, "rows")
-    second = Call({"more": str(first["more"])}, nothing, "", Fence()).reply(Reply, {}, rows, "rows")
+    first = Call({}, nothing, "", Fence()).reply(Reply, {}, rows, ("rows",))
+    second = Call({"more": str(first["more"])}, nothing, "", Fence()).reply(Reply, {}, rows, ("rows",))
     assert (first["more"], second["more"], second["rows"]) == ("1", None, [{"text": "y"}])
     with pytest.raises(RefusedCallError):
-        Call({"more": "2"}, nothing, "", Fence()).reply(Reply, {}, rows, "rows")
+        Call({"more": "2"}, nothing, "", Fence()).reply(Reply, {}, rows, ("rows",))
