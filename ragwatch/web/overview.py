@@ -93,7 +93,7 @@ def changes_since_last_week(site: Site, requested: str | None) -> Changes:
         for route in sorted({row.route for row in rows}):
             sums: dict[tuple[str, str], Addends] = {}
             for series, _, addends in site.store.trends(
-                TrendQuery(TrendKind.SCORE, route, COARSE, COARSE, since, until)
+                TrendQuery(TrendKind.SCORE, route, COARSE, COARSE, since=since, until=until)
             ):
                 if series.version == snapshot.judges.get(series.judge, ("", None))[1]:
                     place = series.name, series.judge
