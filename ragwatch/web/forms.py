@@ -39,7 +39,7 @@ class FormGuard:
         """Handles one request."""
         given = Request(scope).cookies.get(COOKIE, "")
         cookie = given if _COOKIE.fullmatch(given) else secrets.token_urlsafe(24)
-        token = self._token(cookie, scope.get(USER, ""))
+        token = hmac.digest(self._secret, f"{cookie}\0{scope.get(USER, '')}".encode(), hashlib.sha256).hex()
         if Right.WRITE in scope.get(RIGHTS, ()):
             scope[FORM_TOKEN] = token
         if scope["method"] not in SAFE_METHODS and _is_form(Headers(scope=scope)):
@@ -59,9 +59,6 @@ class FormGuard:
             await send(message)
 
         await self._app(scope, receive, send_with_cookie)
-
-    def _token(self, cookie: str, user: str) -> str:
-        return hmac.digest(self._secret, f"{cookie}\0{user}".encode(), hashlib.sha256).hex()
 
 
 _REFUSED = PlainTextResponse("The form is not valid any more. Reload the page, and send it again.\n", 403)

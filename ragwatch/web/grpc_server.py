@@ -11,10 +11,10 @@ import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from types import ModuleType
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, cast
 
 from ragwatch.errors import AddressError, ConfigError
-from ragwatch.ports.receiving import GrpcListener, Handler, IncomingRequest, Reply, host_of
+from ragwatch.ports.receiving import GrpcListener, Handler, IncomingRequest, host_of
 from ragwatch.web.access import Right
 from ragwatch.web.authentication import Authenticator, Refusal
 from ragwatch.web.connections import HANDSHAKE_SECONDS, max_connections
@@ -129,10 +129,8 @@ class GrpcServer:
         library, in_use = self._grpc, first
 
         def configuration(one: GrpcTls) -> grpc.ServerCertificateConfiguration:
-            built: grpc.ServerCertificateConfiguration = library.ssl_server_certificate_configuration(
-                [(one.key, one.chain)], one.authorities
-            )
-            return built
+            built = library.ssl_server_certificate_configuration([(one.key, one.chain)], one.authorities)
+            return cast("grpc.ServerCertificateConfiguration", built)
 
         def changed() -> grpc.ServerCertificateConfiguration | None:
             nonlocal in_use
@@ -142,10 +140,10 @@ class GrpcServer:
             in_use = current
             return configuration(current)
 
-        credentials: grpc.ServerCredentials = library.dynamic_ssl_server_credentials(
+        built = library.dynamic_ssl_server_credentials(
             configuration(first), changed, require_client_authentication=first.asks_clients
         )
-        return credentials
+        return cast("grpc.ServerCredentials", built)
 
     async def _answer(self, path: str, handler: Handler, context: grpc.aio.ServicerContext[object, bytes]) -> bytes:
         """Answers one call. Ends with an exception of the library if it is refused."""
@@ -155,8 +153,9 @@ class GrpcServer:
                 await self._refuse(context, Refusal(503, "too many calls are under way; send it again"))
             client = await self._client(context)
             reply = await handler(await self._request(path, client, context))
-            if reply.status != 200:
-                await self._refuse_as(reply, context)
+            if reply.status != 200:  # as the source does: the body of its reply is a google.rpc.Status
+                code = self._grpc.StatusCode[_CODES.get(reply.status, "UNKNOWN")]
+                await context.abort(code, reply.problem, ((DETAILS, reply.body),))
             return reply.body
         finally:
             self._calls -= 1
@@ -195,11 +194,6 @@ class GrpcServer:
         """Refuses a call before its message was read. Where it may be sent again the code says so by itself."""
         code = "UNAVAILABLE" if refusal.status == 429 else _CODES[refusal.status]
         await context.abort(self._grpc.StatusCode[code], refusal.text)
-
-    async def _refuse_as(self, reply: Reply, context: grpc.aio.ServicerContext[object, bytes]) -> None:
-        """Refuses a call as the source does: the body of its reply is a google.rpc.Status."""
-        code = self._grpc.StatusCode[_CODES.get(reply.status, "UNKNOWN")]
-        await context.abort(code, reply.problem, ((DETAILS, reply.body),))
 
 
 def grpc_library(source: str) -> ModuleType:

@@ -119,7 +119,12 @@ def label_routes(annotation: Callable[[], LabelService], limit: RequestLimit, ra
         return Route(path, serve, methods=["POST"])
 
     async def export(request: Request) -> ASGIApp:
-        after = _cursor(request.query_params.get("after"))
+        text = request.query_params.get("after")
+        try:
+            at, key, annotator = ("", "", "") if text is None else orjson.loads(text)
+            after = None if text is None else (float(at), str(key), str(annotator))
+        except (ValueError, TypeError) as error:
+            raise ParameterError("after: not a cursor; use the whole address from `next`") from error
         return await limit.answer(lambda: json_reply(_page(annotation(), after)), PAGE_BYTES)
 
     return [
@@ -194,11 +199,3 @@ def _page(annotation: LabelService, after: tuple[float, str, str] | None) -> dic
             return page | {"next": f"/api/v1/labels?{urlencode({'after': cursor})}"}
         labels.append(label)
     return page
-
-
-def _cursor(text: str | None) -> tuple[float, str, str] | None:
-    try:
-        at, key, annotator = ("", "", "") if text is None else orjson.loads(text)
-        return None if text is None else (float(at), str(key), str(annotator))
-    except (ValueError, TypeError) as error:
-        raise ParameterError("after: not a cursor; use the whole address from `next`") from error

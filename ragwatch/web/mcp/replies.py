@@ -270,8 +270,8 @@ class Causes(Reply):
     causes: Sequence[CauseLine]
 
 
-class AnswerLine(TypedDict):
-    """A judged answer and the beginning of its texts."""
+class Place(TypedDict):
+    """Where a judged answer stands, and what is wrong with it."""
 
     key: str
     at: Instant
@@ -279,10 +279,15 @@ class AnswerLine(TypedDict):
     judge: Foreign
     stage: str | None
     fault: str | None
+    page: str | None
+
+
+class AnswerLine(Place):
+    """A judged answer and the beginning of its texts."""
+
     score: float | None
     question: Excerpt
     answer: Excerpt
-    page: str | None
 
 
 class WorstAnswers(Reply):
@@ -319,17 +324,11 @@ class PairLine(TypedDict):
     value: Foreign
 
 
-class AnswerInFull(Reply):
+class AnswerInFull(Reply, Place):
     """One answer; its texts are on the first page of the reply alone."""
 
-    key: str
-    at: Instant
-    route: Foreign
-    judge: Foreign
     outcome: str
     reason: str | None
-    stage: str | None
-    fault: str | None
     user_score: float | None
     scores: Mapping[str, float | None]
     question: Annotated[str | None, Fenced(400)]
