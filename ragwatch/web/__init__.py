@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ragwatch.web.access import EVERYTHING, OPEN, Access, RateLimit, RequestPolicy, Right, Token
 from ragwatch.web.app import Action, build_app
-from ragwatch.web.authenticator import Authenticator
+from ragwatch.web.authentication import Authenticator
 from ragwatch.web.grpc_server import GrpcServer, grpc_library
 from ragwatch.web.guard import allowed_hosts
 from ragwatch.web.operations import Rejudge, RejudgeFields

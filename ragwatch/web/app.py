@@ -24,9 +24,8 @@ from ragwatch.web import samples
 from ragwatch.web.access import INGEST_PATHS, RequestPolicy
 from ragwatch.web.audit_trail import AuditRecord, AuditTrail
 from ragwatch.web.authentication import USER, Authentication
-from ragwatch.web.body_limit import RequestBodyLimit
 from ragwatch.web.canaries import canaries, suites_of
-from ragwatch.web.causes_page import cause_routes
+from ragwatch.web.causes import cause_routes
 from ragwatch.web.changes_page import acknowledge_routes, change_routes
 from ragwatch.web.downloads import download_routes
 from ragwatch.web.drift_page import drift_routes
@@ -39,14 +38,13 @@ from ragwatch.web.incident import incident_routes
 from ragwatch.web.json_body import json_reply
 from ragwatch.web.label_page import label_page_routes
 from ragwatch.web.labels import LabelService
-from ragwatch.web.last_week import changes_since_last_week
 from ragwatch.web.mcp.endpoint import mcp_routes
 from ragwatch.web.openapi import openapi_routes
 from ragwatch.web.operations import Forget, Rejudge, operation_routes
-from ragwatch.web.overview import overview
+from ragwatch.web.overview import changes_since_last_week, overview
 from ragwatch.web.pages import Site, page
 from ragwatch.web.prompt_page import Prompts, prompt_routes
-from ragwatch.web.request_limit import MIB, BusyError, RequestLimit
+from ragwatch.web.request_limit import MIB, BusyError, RequestBodyLimit, RequestLimit
 from ragwatch.web.route_page import route_routes
 from ragwatch.web.samples_page import sample_routes
 from ragwatch.web.scope import PageScope
@@ -148,7 +146,7 @@ def build_app(  # noqa: PLR0913 - dependencies, by keyword
             *(route for routes in _SITE_ROUTES for route in routes(site)),
         ],
         middleware=_middleware(policy, audit),
-        exception_handlers=_exception_handlers(),
+        exception_handlers={StoreError: _refused, samples.ParameterError: _refused, Exception: _internal_error},
     )
 
 
@@ -235,12 +233,11 @@ def _search_routes(site: Site) -> list[Route]:
         key = request.path_params["key"]
 
         def answer() -> ASGIApp:
-            chunks = None
             if store is not None and samples.KEY.fullmatch(key):
-                chunks = sample_json(key, store.entries(Query(key=key, limit=MAX_JUDGES)), store.feedback_of(key))
-            return (
-                json_reply({"error": "there is no sample with this key"}, 404) if not chunks else limit.stream(chunks)
-            )
+                entries = store.entries(Query(key=key, limit=MAX_JUDGES))
+                if chunks := sample_json(key, entries, store.feedback_of(key)):
+                    return limit.stream(chunks)
+            return json_reply({"error": "there is no sample with this key"}, 404)
 
         return await limit.answer(answer, PAGE_SIZE)
 
@@ -305,22 +302,9 @@ def _accepts_gzip(header: str) -> bool:
     return False
 
 
-def _exception_handlers() -> dict[type[Exception], Callable[[Request, Exception], Awaitable[Response]]]:
-    """What answers when a request fails."""
-    return {
-        StoreError: _store_error,
-        samples.ParameterError: _bad_request,
-        UnsearchableError: _bad_request,
-        Exception: _internal_error,
-    }
-
-
-async def _bad_request(_: Request, error: Exception) -> Response:
-    return json_reply({"error": str(error)}, 400)
-
-
-async def _store_error(_: Request, error: Exception) -> Response:
-    return json_reply({"error": str(error)}, 503)
+async def _refused(_: Request, error: Exception) -> Response:
+    unread = isinstance(error, StoreError) and not isinstance(error, UnsearchableError)
+    return json_reply({"error": str(error)}, 503 if unread else 400)
 
 
 async def _internal_error(_: Request, __: Exception) -> Response:

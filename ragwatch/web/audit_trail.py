@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ragwatch.audit import known_fields
 from ragwatch.errors import StoreError
-from ragwatch.web.access import INGEST_PATHS, MCP_PATH, TASKS_PATH
+from ragwatch.web.access import INGEST_PATHS, MCP_PATH, SAFE_METHODS, TASKS_PATH
 from ragwatch.web.authentication import USER
 
 ANONYMOUS = "anonymous"
@@ -34,7 +34,6 @@ _SAMPLE = re.compile(r"(?:/api/v1)?/samples/([0-9a-f]{32})(?:/prompt)?")
 _OWN_PATHS = re.compile(
     r"/(-/[a-z/]{1,40}|v1/[a-z/]{1,40}|api/v1/[a-z]{1,20}|[a-z]{0,20}|samples\.(csv|jsonl)|incident\.md)"
 )
-_SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 _shown: ContextVar[list[str] | None] = ContextVar("shown", default=None)
 
 AuditRecord = Callable[..., None]
@@ -49,12 +48,7 @@ def shown(keys: Iterable[str]) -> None:
 
 
 class AuditTrail:
-    """Middleware that writes the audit log. It belongs inside the authentication.
-
-    Args:
-        app: The application.
-        record: Writes one line; None for no audit log.
-    """
+    """Middleware that writes the audit log. It belongs inside the authentication."""
 
     def __init__(self, app: ASGIApp, record: AuditRecord | None = None) -> None:
         self._app = app
@@ -62,7 +56,7 @@ class AuditTrail:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handles one request."""
-        if scope["type"] != "http" or self._record is None:
+        if (record := self._record) is None:
             await self._app(scope, receive, send)
             return
         keys: list[str] = []
@@ -78,7 +72,7 @@ class AuditTrail:
             if (starts and _is_recorded(scope)) or len(keys) > recorded:
                 new, recorded = keys[recorded:], len(keys)
                 try:
-                    await asyncio.to_thread(self._write, scope, status, new)
+                    await asyncio.to_thread(_write, record, scope, status, new)
                 except StoreError as error:
                     refused = True
                     if not starts:
@@ -92,21 +86,24 @@ class AuditTrail:
         finally:
             _shown.reset(token)
 
-    def _write(self, scope: Scope, status: int, keys: list[str]) -> None:
-        path, client = scope["path"], scope.get("client")
-        record = self._record
-        if record is None:
-            return
-        record(
-            actor=scope.get(USER, ANONYMOUS),
-            address=None if client is None else client[0],
-            action="read" if scope["method"] in _SAFE_METHODS or path in (TASKS_PATH, MCP_PATH) else "write",
-            keys=list(dict.fromkeys([*([sample[1]] if (sample := _SAMPLE.fullmatch(path)) else []), *keys])),
-            method=scope["method"],
-            path=path if _OWN_PATHS.fullmatch(path) else "/samples" if _SAMPLE.fullmatch(path) else "other",
-            parameters=_parameters(scope) or None,
-            status=status,
-        )
+
+def _write(record: AuditRecord, scope: Scope, status: int, keys: list[str]) -> None:
+    path, client, sample = scope["path"], scope.get("client"), _SAMPLE.fullmatch(scope["path"])
+    query = scope.get("query_string", b"").decode("ascii", "replace")
+    try:
+        parameters = known_fields(parse_qsl(query, max_num_fields=50), PARAMETERS)
+    except ValueError:  # more parameters than there are
+        parameters = {}
+    record(
+        actor=scope.get(USER, ANONYMOUS),
+        address=None if client is None else client[0],
+        action="read" if scope["method"] in SAFE_METHODS or path in (TASKS_PATH, MCP_PATH) else "write",
+        keys=list(dict.fromkeys([*([sample[1]] if sample else []), *keys])),
+        method=scope["method"],
+        path=path if _OWN_PATHS.fullmatch(path) else "/samples" if sample else "other",
+        parameters=parameters or None,
+        status=status,
+    )
 
 
 def _is_recorded(scope: Scope) -> bool:
@@ -117,12 +114,4 @@ def _is_recorded(scope: Scope) -> bool:
     path = scope["path"]
     if path in INGEST_PATHS:
         return False
-    return scope["method"] not in _SAFE_METHODS or path in READS or _SAMPLE.fullmatch(path) is not None
-
-
-def _parameters(scope: Scope) -> dict[str, str]:
-    query = scope.get("query_string", b"").decode("ascii", "replace")
-    try:
-        return known_fields(parse_qsl(query, max_num_fields=50), PARAMETERS)
-    except ValueError:  # more parameters than there are
-        return {}
+    return scope["method"] not in SAFE_METHODS or path in READS or _SAMPLE.fullmatch(path) is not None

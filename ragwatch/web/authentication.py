@@ -1,13 +1,22 @@
-"""Asks clients who they are, and refuses what they may not do: 401 without credentials, 403 without the right."""
+"""Decides who a client is and whether it may do what it asks for: 401 without credentials, 403 without the right."""
 
 from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from time import monotonic
+from typing import TypedDict
 
 from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ragwatch.web.access import RequestPolicy, required_rights
-from ragwatch.web.authenticator import Authenticator, Refusal, certificate_names
+from ragwatch.web.access import NOTHING, Access, RateLimit, RequestPolicy, Right, Token, required_rights
+from ragwatch.web.passwords import PasswordChecker, TooManyChecksError
 
 USER = "ragwatch.user"
 """Key of the ASGI scope that holds the name of the user or token; absent for clients that did not say who they are."""
@@ -15,15 +24,185 @@ RIGHTS = "ragwatch.rights"
 """Key of the ASGI scope that holds the rights of the client, where a request needs any."""
 CERTIFICATE = "ragwatch.certificate"
 """Key of the ASGI scope that holds the verified client certificate, as `SSLSocket.getpeercert` returns it."""
+RETRY_SECONDS = 5
+_BASIC, _BEARER = 'Basic realm="ragwatch", charset="UTF-8"', 'Bearer realm="ragwatch"'
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """Who sent a request: a name, and what it may do."""
+
+    name: str
+    rights: frozenset[Right]
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a request is not answered.
+
+    Attributes:
+        status: HTTP status: 401, 403, 429 or 503.
+        text: For people.
+        challenges: Ways in which the client may say who it is.
+        retry_seconds: After how many seconds it may try again; None if that is of no use.
+    """
+
+    status: int
+    text: str
+    challenges: tuple[str, ...] = ()
+    retry_seconds: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Who sent a request, its rights, and why it is refused; None if it is not."""
+
+    user: User | None = None
+    rights: frozenset[Right] = NOTHING
+    refusal: Refusal | None = None
+
+
+class RequestRate:
+    """Counts requests in a token bucket."""
+
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        self._clock = clock
+        self._limit: RateLimit | None = None
+        self._left, self._at = 0.0, 0.0
+
+    def allows(self, limit: RateLimit | None) -> bool:
+        """Whether one more request may be answered now."""
+        if limit is None:
+            return True
+        now = self._clock()
+        if limit != self._limit:
+            self._limit, self._left, self._at = limit, float(limit.burst), now
+        self._left = min(float(limit.burst), self._left + (now - self._at) / limit.interval)
+        self._at = now
+        if self._left < 1.0:
+            return False
+        self._left -= 1.0
+        return True
+
+
+class Authenticator:
+    """Decides about the requests that arrive at one address."""
+
+    def __init__(self, access: Callable[[], Access], refused: Callable[[str], None]) -> None:
+        self._access = access
+        self._refused = refused
+        self._passwords = PasswordChecker()
+        self._rate = RequestRate()
+
+    async def decide(self, needed: frozenset[Right], given: str | None, names: Sequence[str]) -> Decision:
+        """Decides about one request.
+
+        Args:
+            needed: Rights that it needs.
+            given: The value of the header `Authorization`; None without it.
+            names: Names in the verified certificate of the client.
+        """
+        access = self._access()
+        if not self._rate.allows(access.rate):
+            self._refused("rate")
+            return Decision(refusal=Refusal(429, "Too many requests; see rate_limit in web.config_file."))
+        if not needed:
+            return Decision()
+        given = given if access.has_credentials else None
+        try:
+            user = await self._user(given, names, access)
+        except TooManyChecksError:
+            self._refused("rate")
+            text = "Too many passwords wait to be checked; retry later."
+            return Decision(refusal=Refusal(503, text, retry_seconds=RETRY_SECONDS))
+        if user is None and given is not None:
+            self._refused("credentials")
+            return Decision(refusal=_challenge(access, "The user, the password or the token is wrong."))
+        rights = access.anonymous | (user.rights if user is not None else NOTHING)
+        return Decision(user, rights, self._missing(needed - rights, user, access))
+
+    def _missing(self, missing: frozenset[Right], user: User | None, access: Access) -> Refusal | None:
+        if not missing:
+            return None
+        self._refused("right" if user is not None else "credentials")
+        if user is None and (access.users or access.tokens):
+            return _challenge(access, "This address needs a user with a password, or a token.")
+        return Refusal(403, _explanation(user, missing, access))
+
+    async def _user(self, given: str | None, names: Sequence[str], access: Access) -> User | None:
+        if given is None:
+            if not access.certificates or access.users or not names:
+                return None
+            return User(names[0], access.rights_of(names))
+        scheme, _, value = given.partition(" ")
+        match scheme.lower():
+            case "bearer":
+                return _token_user(value.strip(), access.tokens)
+            case "basic":
+                return await self._password_user(value.strip(), access)
+            case _:
+                return None
+
+    async def _password_user(self, encoded: str, access: Access) -> User | None:
+        try:
+            name, colon, password = base64.b64decode(encoded, validate=True).partition(b":")
+            user = name.decode()
+        except (binascii.Error, ValueError):
+            return None
+        if not colon or not access.users or not await self._passwords.check(access.users, user, password):
+            return None
+        return User(user, access.rights_of([user]))
+
+
+def _token_user(value: str, tokens: Iterable[Token]) -> User | None:
+    """The token that equals a value. Hashes of all are compared, in a time that does not depend on the value."""
+    digest = hashlib.sha256(value.encode()).digest()
+    matching = [token for token in tokens if hmac.compare_digest(token.digest, digest)]
+    return User(matching[0].name, matching[0].rights) if matching else None
+
+
+class Certificate(TypedDict, total=False):
+    """The part of a verified certificate, as `ssl` decodes it, that names its owner."""
+
+    subject: tuple[tuple[tuple[str, str], ...], ...]
+    subjectAltName: tuple[tuple[str, str], ...]
+
+
+def certificate_names(certificate: Certificate | None) -> list[str]:
+    """Alternative names of a certificate, then its common name.
+
+    >>> certificate_names({"subjectAltName": (("DNS", "prom"),), "subject": ((("commonName", "scraper"),),)})
+    ['prom', 'scraper']
+    """
+    if not certificate:
+        return []
+    subject = [value for part in certificate.get("subject", ()) for key, value in part if key == "commonName"]
+    return [*alternative_names(certificate), *subject]
+
+
+def alternative_names(certificate: Certificate) -> list[str]:
+    """Alternative names of a certificate: DNS names, addresses, e-mail addresses and URIs."""
+    kinds = {"DNS", "IP Address", "email", "URI"}
+    return [value for kind, value in certificate.get("subjectAltName", ()) if kind in kinds]
+
+
+def _explanation(user: User | None, missing: frozenset[Right], access: Access) -> str:
+    rights = ", ".join(sorted(missing))
+    if user is not None:
+        return f"{user.name} does not have the right: {rights}. See web.users and web.tokens."
+    if access.certificates:
+        return f"This address needs a client certificate with the right: {rights}."
+    return f"Nobody has the right: {rights}. Add users (web.config_file) or web.tokens, or write it under web.open."
+
+
+def _challenge(access: Access, text: str) -> Refusal:
+    """Builds a refusal with every scheme that clients can use."""
+    schemes = (_BASIC if access.users else "", _BEARER if access.tokens else "")
+    return Refusal(401, text, tuple(filter(None, schemes)))
 
 
 class Authentication:
-    """Middleware that lets requests pass whose client has the rights that they need.
-
-    Args:
-        app: The application.
-        policy: Who may do what, and what is called at refusals.
-    """
+    """Middleware that lets requests pass whose client has the rights that they need."""
 
     def __init__(self, app: ASGIApp, policy: RequestPolicy) -> None:
         self._app = app
@@ -31,9 +210,6 @@ class Authentication:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handles one request."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
         needed = required_rights(scope["method"], scope["path"])
         given = Headers(scope=scope).get("authorization")
         decision = await self._authenticator.decide(needed, given, certificate_names(scope.get(CERTIFICATE)))

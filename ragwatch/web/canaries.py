@@ -13,18 +13,8 @@ from ragwatch.core.canary.report import CanaryReport, SuiteReport, category_line
 from ragwatch.core.snapshot import Snapshot
 from ragwatch.core.tally import Tally
 from ragwatch.ports import NoteStore
-from ragwatch.web.drift_replies import (
-    Canaries,
-    CanaryChange,
-    DegradedCanary,
-    FailedCanary,
-    PastRun,
-    RankedHit,
-    RankingAtK,
-    RankMove,
-    Suite,
-    WrongAnswer,
-)
+from ragwatch.web.drift_replies import Canaries, DegradedCanary, PastRun, RankedHit, RankMove, Suite, WrongAnswer
+from ragwatch.web.samples import shortened
 from ragwatch.web.scope import PageScope
 
 KIND = "canary"
@@ -32,6 +22,15 @@ MAX_RUNS, MIN_RUNS = 40, 5
 MAX_REPORTS = 2000  # per suite, at about 0.2 ms each: large suites show fewer runs
 MAX_LISTED, MAX_HITS = 50, 5
 MAX_LABEL_CHARS = 60
+_NO_RUN: Suite = {
+    "suite": "",
+    "state": "silent",
+    "at": None,
+    "canaries": 0,
+    "degraded": (),
+    "failed": (),
+    "history": (),
+}
 _HEADLINES = {
     "bad": "Retrieval has degraded",
     "wrong": "Answers to canaries are wrong",
@@ -49,17 +48,8 @@ def suites_of(scope: PageScope, snapshot: Snapshot | None) -> tuple[str, ...]:
 
 
 def canaries(store: NoteStore | None, suites: Iterable[str], *, now: float) -> Canaries:
-    """Builds the data of the canary page.
-
-    Args:
-        store: Store of the runs; None for no runs.
-        suites: Names of the suites.
-        now: Seconds since the epoch.
-
-    Raises:
-        StoreError: The runs cannot be read.
-    """
-    views = [_without_runs(suite) if store is None else _suite(store, suite, now) for suite in suites]
+    """Builds the data of the canary page. Raises StoreError: the runs cannot be read."""
+    views = [_suite(store, suite, now) for suite in suites]
     states = [view["state"] for view in views]
     state = next((state for state in ("bad", "unsure", "good") if state in states), "silent")
     degraded = sum(len(view["degraded"]) for view in views)
@@ -74,14 +64,10 @@ def canaries(store: NoteStore | None, suites: Iterable[str], *, now: float) -> C
     }
 
 
-def _without_runs(suite: str) -> Suite:
-    return {"suite": suite, "state": "silent", "at": None, "canaries": 0, "degraded": [], "failed": [], "history": []}
-
-
-def _suite(store: NoteStore, suite: str, now: float) -> Suite:
-    runs = _runs(store, suite)
+def _suite(store: NoteStore | None, suite: str, now: float) -> Suite:
+    runs = [] if store is None else _runs(store, suite)
     if not runs:
-        return _without_runs(suite)
+        return _NO_RUN | {"suite": suite}
     at, latest = runs[0]
     changed = changes([report for _, report in runs])
     return {
@@ -95,12 +81,25 @@ def _suite(store: NoteStore, suite: str, now: float) -> Suite:
         "mrr": latest.mean(CanaryMetric.MRR),
         "coverage": latest.mean(CanaryMetric.COVERAGE),
         "health": latest.mean(CanaryMetric.HEALTH),
-        "by_k": [_at_k(latest, k) for k in latest.ks],
+        "by_k": [
+            {
+                "k": k,
+                "recall": latest.mean(CanaryMetric.RECALL, k),
+                "precision": latest.mean(CanaryMetric.PRECISION, k),
+                "f1": latest.mean(CanaryMetric.F1, k),
+                "ndcg": latest.mean(CanaryMetric.NDCG, k),
+            }
+            for k in latest.ks
+        ],
         "categories": [
             {"category": str(category), **category_line(part)} for category, part in latest.by_category.items()
         ],
         "degraded": [_degraded(report, changed.get(report.canary.name)) for report in latest.degraded],
-        "failed": [_failed(report) for report in latest.reports if report.failure is not None],
+        "failed": [
+            {"canary": report.canary.name, "reason": str(report.failure), "detail": report.retrieved.detail}
+            for report in latest.reports
+            if report.failure is not None
+        ],
         "scores_fell": latest.scores_fell,
         "answers": answers_line(latest.answers),
         "wrong": list(_wrong(latest)),
@@ -129,16 +128,6 @@ def _state(report: SuiteReport) -> str:
     return "good" if report.reports else "silent"
 
 
-def _at_k(report: SuiteReport, k: int) -> RankingAtK:
-    return {
-        "k": k,
-        "recall": report.mean(CanaryMetric.RECALL, k),
-        "precision": report.mean(CanaryMetric.PRECISION, k),
-        "f1": report.mean(CanaryMetric.F1, k),
-        "ndcg": report.mean(CanaryMetric.NDCG, k),
-    }
-
-
 def _past(at: float, report: SuiteReport) -> PastRun:
     return {
         "at": at,
@@ -149,10 +138,6 @@ def _past(at: float, report: SuiteReport) -> PastRun:
         "recall": report.mean(CanaryMetric.RECALL),
         "mrr": report.mean(CanaryMetric.MRR),
     }
-
-
-def _failed(report: CanaryReport) -> FailedCanary:
-    return {"canary": report.canary.name, "reason": str(report.failure), "detail": report.retrieved.detail}
 
 
 def _wrong(run: SuiteReport) -> Iterator[WrongAnswer]:
@@ -179,24 +164,22 @@ def _degraded(report: CanaryReport, change: CanaryDiff | None) -> DegradedCanary
         "category": str(report.canary.category),
         "reason": report.reason,
         "wanted_score": report.canary.min_relevance_score,
-        "missing": [_cut(context.label) for context, rank in expected if rank is None],
+        "missing": [shortened(context.label, MAX_LABEL_CHARS) for context, rank in expected if rank is None],
         "came": [_hit(rank, hit) for rank, hit in enumerate(report.retrieved.hits[:MAX_HITS], start=1)],
-        "change": None if change is None else _change(change),
-    }
-
-
-def _change(diff: CanaryDiff) -> CanaryChange:
-    return {
-        "vanished": [_move(rank_change) for rank_change in diff.vanished],
-        "moved": [_move(rank_change) for rank_change in diff.moved],
-        "newcomers": [_hit(rank, hit) for rank, hit in diff.newcomers[:MAX_HITS]],
-        "score_shift": diff.shift,
+        "change": None
+        if change is None
+        else {
+            "vanished": [_move(rank_change) for rank_change in change.vanished],
+            "moved": [_move(rank_change) for rank_change in change.moved],
+            "newcomers": [_hit(rank, hit) for rank, hit in change.newcomers[:MAX_HITS]],
+            "score_shift": change.shift,
+        },
     }
 
 
 def _move(rank_change: RankChange) -> RankMove:
     return {
-        "context": _cut(rank_change.label),
+        "context": shortened(rank_change.label, MAX_LABEL_CHARS),
         "before": rank_change.before,
         "after": rank_change.after,
         "instead": None if rank_change.instead is None else _name(rank_change.instead),
@@ -208,8 +191,4 @@ def _hit(rank: int, hit: Hit) -> RankedHit:
 
 
 def _name(hit: Hit) -> str:
-    return _cut(hit.id or hit.text or "a passage without id and text")
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= MAX_LABEL_CHARS else text[: MAX_LABEL_CHARS - 1] + "…"
+    return shortened(hit.id or hit.text or "a passage without id and text", MAX_LABEL_CHARS)

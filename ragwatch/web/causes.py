@@ -1,27 +1,38 @@
-"""Reads judged answers and finds what failing ones have in common, for the page, the API and the command."""
+"""Reads judged answers and finds what failing ones have in common, for the page, the API and the command.
+
+The page keeps what was found for a while, because it takes time to find.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import floor
-from time import monotonic
+from time import monotonic, thread_time
 from typing import NamedTuple
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
+from starlette.requests import Request
+from starlette.routing import Route
+
+from ragwatch import __version__
 from ragwatch.core.causes.line import findings_line
 from ragwatch.core.causes.search import FALSE_DISCOVERY_RATE, find_causes
 from ragwatch.core.causes.slices import Answer
 from ragwatch.core.causes.traits import Traits, without_texts
+from ragwatch.core.sample import OTHER
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.model.stages import Stage
 from ragwatch.ports import AnswerQuery, ScoreRow
 from ragwatch.web import samples
-from ragwatch.web.drift_replies import CausesLine
+from ragwatch.web.audit_trail import shown
+from ragwatch.web.drift_replies import Causes, CausesLine
+from ragwatch.web.pages import REFRESH, Site
 from ragwatch.web.pages import clock as instant
-from ragwatch.web.samples import ParameterError
+from ragwatch.web.request_limit import MIB, RequestLimit
+from ragwatch.web.samples import METADATA_PREFIX, ParameterError
 from ragwatch.web.scope import PageScope
 
 MAX_ANSWERS = 20_000
@@ -99,8 +110,10 @@ def question_of(parameters: Iterable[tuple[str, str]], scope: PageScope, *, now:
         raise ParameterError(
             f"{query.quantity}: is bad {'above' if query.quantity in LOW_IS_GOOD else 'below'} a limit"
         )
-    if query.quantity is not None and limit is None and not _has_threshold(query.quantity, query.route, scope):
-        raise ParameterError(f"quantity: {query.quantity} has no threshold; add one, or give below or above")
+    if query.quantity is not None and limit is None:
+        routes = {*scope.route_thresholds, ""} if query.route is None else {query.route}
+        if all(scope.threshold(query.quantity, name) is None for name in routes):
+            raise ParameterError(f"quantity: {query.quantity} has no threshold; add one, or give below or above")
     since = query.since if age is None else _begin(now - age, age)
     return CauseQuestion(
         since=0.0 if since is None else since,
@@ -115,11 +128,6 @@ def question_of(parameters: Iterable[tuple[str, str]], scope: PageScope, *, now:
 def _begin(since: float, age: float) -> float:
     """Begin of the full window that contains an instant."""
     return floor(since / age) * age if age >= 1.0 else since
-
-
-def _has_threshold(quantity: Quantity, route: str | None, scope: PageScope) -> bool:
-    routes = {*scope.route_thresholds, ""} if route is None else {route}
-    return any(scope.threshold(quantity, name) is not None for name in routes)
 
 
 class ReadAnswers(NamedTuple):
@@ -163,7 +171,16 @@ def read_answers(
                 unknown += fails is None
                 without_traits += fails is not None
                 continue
-            by_judge.setdefault(row.judge, {})[row.key] = _answer(row, known, fails=fails)
+            by_judge.setdefault(row.judge, {})[row.key] = Answer(
+                key=row.key,
+                seq=row.seq,
+                at=row.at,
+                route=row.route,
+                judge=f"{row.judge} {row.version}",
+                probability=row.probability,
+                failing=fails,
+                traits=known,
+            )
         rows += len(stored)
         if complete := len(stored) < query.limit:
             break
@@ -175,26 +192,10 @@ def read_answers(
     return ReadAnswers(tuple(answers.values()), order[0] if order else None, unknown, without_traits, complete)
 
 
-def _answer(row: ScoreRow, traits: Traits, *, fails: bool) -> Answer:
-    return Answer(
-        key=row.key,
-        seq=row.seq,
-        at=row.at,
-        route=row.route,
-        judge=f"{row.judge} {row.version}",
-        probability=row.probability,
-        failing=fails,
-        traits=traits,
-    )
-
-
 def _known(traits: Traits | None, scope: PageScope, shared: dict[str, str]) -> Traits | None:
     """Traits of all answers alike: where texts of some are not kept, words of none are looked at.
 
-    Args:
-        traits: As they are stored; None if there are none, or they are damaged.
-        scope: Says which texts are kept.
-        shared: Texts of other answers: a text is held once in memory.
+    A text is held once in memory: `shared` has those of other answers.
     """
     if traits is None or any(not isinstance(traits.get(name), kind) for name, kind in _KINDS.items()):
         return None
@@ -209,11 +210,7 @@ def _known(traits: Traits | None, scope: PageScope, shared: dict[str, str]) -> T
 
 
 def causes_view(page: Page, question: CauseQuestion, scope: PageScope, *, confidence: float = 0.95) -> CausesLine:
-    """Finds the causes.
-
-    Raises:
-        StoreError: The store cannot be read.
-    """
+    """Finds the causes. Raises StoreError: the store cannot be read."""
     read = read_answers(page, question, scope)
     findings = find_causes(read.answers, confidence=confidence)
     return {
@@ -233,7 +230,7 @@ def causes_view(page: Page, question: CauseQuestion, scope: PageScope, *, confid
     }
 
 
-def short_clock(at: float, *, now: float) -> str:
+def short_clock(at: float, now: float) -> str:
     """A time of the day of `now` as `14:10`, another one with its date.
 
     >>> short_clock(86400.0, now=90000.0), short_clock(0.0, now=90000.0)
@@ -256,3 +253,107 @@ def _samples_address(question: CauseQuestion, scope: PageScope) -> str:
         pairs.append(("sort", "worst"))
     pairs.append(("since", f"{question.since:.0f}"))
     return f"samples?{urlencode([(name, value) for name, value in pairs if value is not None], errors='replace')}"
+
+
+RESPONSE_SIZE = 4 * MIB  # approximate memory for one response
+LEAST_SECONDS, SHARE = 5.0, 60.0  # what was found is kept so long, or so many times as long as it took
+MAX_KEPT = 32
+WINDOWS = ("15m", "1h", "6h", "24h", "7d")
+
+
+Pairs = Sequence[tuple[str, str]]
+
+
+class CauseCache:
+    """What was found last, by question. One thread at a time."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._kept: dict[tuple[CauseQuestion, str], tuple[float, Causes]] = {}
+
+    def get(self, question: CauseQuestion, scope: PageScope, find: Callable[[], CausesLine]) -> Causes:
+        """Return what was found a short while ago, or find it now."""
+        now, key = self._clock(), (question, str(scope))
+        kept = self._kept.get(key)
+        if kept is None or not now < kept[0] <= now + LEAST_SECONDS * SHARE:  # too old, or the clock was set back
+            begin = thread_time()
+            view: Causes = {**find(), "version": __version__, "error": None, "at": now}
+            kept = (now + max(LEAST_SECONDS, SHARE * (thread_time() - begin)), view)
+            self._kept.pop(key, None)
+            self._kept[key] = kept
+            while len(self._kept) > MAX_KEPT:
+                del self._kept[next(iter(self._kept))]
+        return kept[1]
+
+
+def cause_routes(site: Site) -> list[Route]:
+    """Routes of the page of causes and of its data as JSON. They have a thread of their own."""
+    own = replace(site, limit=RequestLimit(threads=1, total=8 * RESPONSE_SIZE, seconds=10.0))
+    cache = CauseCache(site.clock)
+
+    def view(request: Request) -> tuple[Causes, int]:
+        scope = site.scope()
+        question = question_of(_pairs(request), scope, now=site.clock())
+        answers = (lambda _: []) if site.store is None else site.store.answers
+        causes = cache.get(question, scope, lambda: causes_view(answers, question, scope))
+        shown(key for cause in causes["causes"] for key in cause["examples"])
+        return causes, 200
+
+    def context(request: Request, causes: Causes | None, error: str | None) -> dict[str, object]:
+        pairs, scope = _pairs(request), site.scope()
+        route = dict(pairs).get("route")
+        query = urlencode({"route": route} if route else {}, errors="replace")
+        return {
+            "now": site.clock(),
+            "form": form(pairs, scope),
+            "view": causes,
+            "error": error,
+            "slice_filter": slice_filter,
+            "segments": {f"{METADATA_PREFIX}{key}": f"segments/{quote(key)}?{query}" for key in scope.segments},
+            "short": short_clock,
+        }
+
+    return [
+        own.page(
+            "/causes",
+            "causes.html",
+            lambda request: (context(request, view(request)[0], None), 200),
+            RESPONSE_SIZE,
+            invalid=lambda request, why: context(request, None, why),
+            refreshes=True,
+        ),
+        own.reply("/api/v1/causes", view, RESPONSE_SIZE),
+    ]
+
+
+def _pairs(request: Request) -> Pairs:
+    return [pair for pair in request.query_params.multi_items() if pair[0] != REFRESH]
+
+
+def slice_filter(cause: Mapping[str, object]) -> str:
+    """The parameter of a search for the answers of a slice; empty if a search has none for its attribute.
+
+    >>> slice_filter({"attribute": "metadata.release", "value": "v2"})
+    'metadata.release=v2'
+    >>> slice_filter({"attribute": "hour", "value": "3"})
+    ''
+    """
+    name = str(cause["attribute"])
+    known = name in ("context", "top_context") or name.startswith(METADATA_PREFIX)
+    return urlencode([(name, cause["value"])], errors="replace") if known else ""
+
+
+def form(pairs: Pairs, scope: PageScope) -> dict[str, object]:
+    """Fields of the form: options, current values, and the windows as links."""
+    current = {name: value for name, value in pairs if value}
+    window = "" if "since" in current else current.get("window", DEFAULT_WINDOW)
+    kept = [(name, value) for name, value in pairs if value and name not in ("window", "since", "until")]
+    limited = set(scope.thresholds).union(*scope.route_thresholds.values())
+    return {
+        "current": {"route": current.get("route", ""), "quantity": current.get("quantity", ""), "window": window},
+        "routes": list(dict.fromkeys((*scope.routes, OTHER))),
+        "quantities": [name for name in (*map(str, Quantity), *scope.criteria) if name in limited],
+        "windows": [
+            {"name": name, "address": f"?{urlencode([*kept, ('window', name)], errors='replace')}"} for name in WINDOWS
+        ],
+    }

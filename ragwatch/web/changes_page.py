@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import cast
 from urllib.parse import urlencode
 
 from starlette.requests import Request
@@ -19,8 +19,9 @@ from ragwatch.core.trends import DAY, HOUR, Sides, TrendKey, TrendKind, differen
 from ragwatch.errors import StoreError
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.ports import Query, RecordedEvent, Store, TrendQuery, TrendSums
-from ragwatch.web.figure_replies import Alarm, ChangeRow, Changes, ChangeSides, ComparedMeans, SideMean
+from ragwatch.web.figure_replies import Alarm, ChangeRow, Changes, ChangeSides, ComparedMeans, Difference, SideMean
 from ragwatch.web.headline import active_alarms
+from ragwatch.web.overview import interval_of
 from ragwatch.web.pages import Site, event_line
 from ragwatch.web.request_limit import MIB
 from ragwatch.web.samples import MAX_LIMIT, ParameterError, moment
@@ -36,14 +37,6 @@ def same_questions(
     """Compare the newest answers of both sides by question.
 
     Answers by another version of the judge than the newest one are left out.
-
-    Args:
-        store: Store of the verdicts.
-        route: The route.
-        judge: The judge.
-        at: The instant, in seconds since the epoch.
-        seconds: Length of either side.
-        confidence: Level at which all intervals hold together.
 
     Raises:
         StoreError: The verdicts cannot be read.
@@ -104,7 +97,6 @@ SAME = "same"
 _SAME_SECONDS = 0.01  # addresses hold times to the millisecond
 _LOW_IS_GOOD = frozenset({*map(str, LOW_IS_GOOD), "degraded"})
 _ORDER = {str(quantity): place for place, quantity in enumerate(Quantity)}
-_SERVICE_UNAVAILABLE = 503
 _HEADLINES = {
     "bad": "Worse than before",
     "good": "Better than before",
@@ -135,11 +127,7 @@ class ChangeRequest:
 
     @classmethod
     def of(cls, parameters: Mapping[str, str], now: float) -> ChangeRequest:
-        """Parses the parameters of a request.
-
-        Raises:
-            ParameterError: A parameter is unknown, missing or invalid.
-        """
+        """Parses the parameters of a request. Raises ParameterError: a parameter is unknown, missing or invalid."""
         if unknown := set(parameters) - set(cls.__slots__):
             raise ParameterError(f"{min(unknown)}: is not known; use {', '.join(cls.__slots__)}")
         at = moment(parameters, "at", now)
@@ -173,15 +161,7 @@ def change_routes(site: Site) -> list[Route]:
 def changes(
     wanted: ChangeRequest, store: Store | None, scope: PageScope, *, now: float, seconds: int | None = None
 ) -> tuple[Changes, int]:
-    """Builds the data of the page, and the status of the response.
-
-    Args:
-        wanted: What to compare.
-        store: Store of the trends; None for none.
-        scope: Names in the configuration.
-        now: Seconds since the epoch.
-        seconds: Length of either side; None for that of the request.
-    """
+    """Builds the data of the page, and the status of the response."""
     length = SPANS[wanted.span] if seconds is None else seconds
     sides = sides_of(wanted.at, length, now=now)
     judge = "" if wanted.suite else wanted.judge or next(iter(scope.judges), "")
@@ -197,7 +177,7 @@ def changes(
                 place = {"route": wanted.route, "judge": judge}
                 same = same_questions(store, **place, at=wanted.at, seconds=length, confidence=scope.confidence)
     except StoreError as failure:
-        error, status = f"the store cannot be read: {failure}", _SERVICE_UNAVAILABLE
+        error, status = f"the store cannot be read: {failure}", 503
     state = _state(rows)
     causes = [event for event in events if abs(event.at - wanted.at) < _SAME_SECONDS]
     return {
@@ -210,7 +190,7 @@ def changes(
         "span": wanted.span,
         "questions": wanted.questions,
         "spans": list(SPANS),
-        "sides": _sides_line(sides),
+        "sides": cast("ChangeSides", sides._asdict()),
         "partial": sides.after > now,
         "state": state,
         "headline": _HEADLINES[state],
@@ -221,25 +201,11 @@ def changes(
     }, status
 
 
-def _sides_line(sides: Sides) -> ChangeSides:
-    return {
-        "span": sides.span,
-        "before": sides.before,
-        "end": sides.end,
-        "start": sides.start,
-        "after": sides.after,
-    }
-
-
-def _sums(store: Store, wanted: ChangeRequest, judge: str, sides: Sides) -> list[TrendSums]:
-    kind, place = (TrendKind.CANARY, wanted.suite) if wanted.suite else (TrendKind.SCORE, wanted.route)
-    rows = store.trends(TrendQuery(kind, place, sides.span, sides.span, since=sides.before, until=sides.after))
-    return [row for row in rows if row.series.judge == judge]
-
-
 def _split_sums(store: Store, wanted: ChangeRequest, judge: str, sides: Sides) -> tuple[list[TrendSums], Sides]:
     """The sums of both sides, which meet at the instant if its bucket can be split."""
-    sums, parts = _sums(store, wanted, judge, sides), _parts_of_bucket(store, wanted, judge, sides)
+    kind, place = (TrendKind.CANARY, wanted.suite) if wanted.suite else (TrendKind.SCORE, wanted.route)
+    rows = store.trends(TrendQuery(kind, place, sides.span, sides.span, since=sides.before, until=sides.after))
+    sums, parts = [row for row in rows if row.series.judge == judge], _parts_of_bucket(store, wanted, judge, sides)
     if parts is None:
         return sums, sides
     whole = [row for row in sums if row.start != sides.end]
@@ -267,21 +233,18 @@ def _parts_of_bucket(store: Store, wanted: ChangeRequest, judge: str, sides: Sid
     return parts
 
 
-class _NewestVersion(NamedTuple):
-    """Sums of both sides by the newest version of the judge, and another version that read before in its place."""
+def _newest_version(
+    by_version: Mapping[str, Sequence[tuple[int, Addends]]], sides: Sides
+) -> tuple[Addends, Addends, str | None]:
+    """Sums of both sides by the version of the judge that read last: scores of two versions are not comparable.
 
-    before: Addends
-    after: Addends
-    other: str | None
-
-    @classmethod
-    def of(cls, by_version: Mapping[str, Sequence[tuple[int, Addends]]], sides: Sides) -> _NewestVersion:
-        """Choose the version that read last: scores of two versions are not comparable."""
-        newest = max(by_version, key=lambda version: max(start for start, _ in by_version[version]))
-        split = {version: sides.split(buckets) for version, buckets in by_version.items()}
-        before, after = split[newest]
-        others = [version for version, (first, _) in split.items() if version != newest and first.n]
-        return cls(before, after, others[0] if others and not before.n else None)
+    And another version that read before in its place.
+    """
+    newest = max(by_version, key=lambda version: max(start for start, _ in by_version[version]))
+    split = {version: sides.split(buckets) for version, buckets in by_version.items()}
+    before, after = split[newest]
+    others = [version for version, (first, _) in split.items() if version != newest and first.n]
+    return before, after, others[0] if others and not before.n else None
 
 
 def _rows(
@@ -291,8 +254,8 @@ def _rows(
     for series, start, sums in stored:
         by_name.setdefault(series.name, {}).setdefault(series.version, []).append((start, sums))
     names = sorted(by_name, key=lambda name: (_ORDER.get(name, len(_ORDER)), name))
-    compared = {name: _NewestVersion.of(by_name[name], sides) for name in names}
-    together = sum(bool(one.before.n and one.after.n) for one in compared.values())
+    compared = {name: _newest_version(by_name[name], sides) for name in names}
+    together = sum(bool(before.n and after.n) for before, after, _ in compared.values())
     rows: list[ChangeRow] = []
     for name, (before, after, other) in compared.items():
         samples = {"route": wanted.route, "judge": judge, "quantity": name, "since": f"{sides.start}", "sort": "worst"}
@@ -318,13 +281,9 @@ def _compared(name: str, before: Addends, after: Addends, confidence: float, tog
     compared = difference(before, after, level, low_is_good=name in _LOW_IS_GOOD)
     first, second = estimate_of(before, confidence), estimate_of(after, confidence)
     return {
-        "before": None if first is None else {"value": first.value, "low": first.low, "high": first.high, "n": first.n},
-        "after": None
-        if second is None
-        else {"value": second.value, "low": second.low, "high": second.high, "n": second.n},
-        "difference": None
-        if compared is None
-        else {"value": compared.change.value, "low": compared.change.low, "high": compared.change.high},
+        "before": None if first is None else cast("SideMean", interval_of(first)),
+        "after": None if second is None else cast("SideMean", interval_of(second)),
+        "difference": None if compared is None else cast("Difference", compared.change._asdict()),
         "conclusion": None if compared is None else str(compared.conclusion),
         "why": None if compared is None else compared.warning,
     }

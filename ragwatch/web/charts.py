@@ -24,13 +24,7 @@ NO_EVIDENCE, ABOVE_ALARM = 1.0, 10.0  # ends of the scale of evidence; the upper
 
 @dataclass(frozen=True, slots=True)
 class TimeAxis:
-    """The time that a chart shows, in seconds since the epoch.
-
-    Attributes:
-        since: Where it begins.
-        until: Where it ends.
-        step: Length of a bucket.
-    """
+    """The time that a chart shows, in seconds since the epoch."""
 
     since: int
     until: int
@@ -140,13 +134,7 @@ def marks(axis: TimeAxis, events: Iterable[RecordedEvent], parameters: Mapping[s
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of a chart: estimates under one version of a judge.
-
-    Attributes:
-        name: The version; empty for none.
-        points: One for each start of the chart.
-        is_current: Whether the version is in force.
-    """
+    """A line of a chart: estimates under one version of a judge, a point for each start of the chart."""
 
     name: str
     points: Sequence[Point]
@@ -154,14 +142,7 @@ class Line:
 
 
 def score_chart(axis: TimeAxis, lines: Sequence[Line], threshold: float | None, *, band: bool) -> dict[str, object]:
-    """Returns the shapes of scores in [0, 1].
-
-    Args:
-        axis: The time.
-        lines: The lines.
-        threshold: The threshold; None for none.
-        band: Whether intervals are drawn: figures of canary runs have none.
-    """
+    """Returns the shapes of scores in [0, 1]. Figures of canary runs have no intervals, and no band."""
     estimates = [point.estimate for line in lines for point in line.points if point.estimate is not None]
     ends = [end for one in estimates for end in ((one.low, one.high) if band else (one.value,))]
     scale = Scale.around([*ends, *([] if threshold is None else [threshold])])

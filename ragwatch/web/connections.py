@@ -4,15 +4,21 @@ A new connection is never refused because of idle ones: the one that has been id
 those that have sent no request. A client with more than its part loses none that was opened just now, until the total
 is reached: its request may have arrived unread, and gets a response that says when to retry. Health checks and scrapes
 are always answered; other requests are refused while too many are in progress.
+
+A connection counts from its first byte on, and its TLS handshake has a deadline: clients that connect and never
+complete the handshake would otherwise hold file descriptors that no limit sees.
 """
 
 from __future__ import annotations
 
+import asyncio
 import resource
 import time
 from collections import Counter
 from collections.abc import Callable
-from typing import Protocol
+from typing import Protocol, cast
+
+from ragwatch.web.tls import Tls
 
 MAX_CONNECTIONS = 256
 MIN_CONNECTIONS = 16
@@ -25,30 +31,19 @@ MONITORING_PATHS = frozenset({"/metrics", "/-/healthy", "/-/ready"})
 
 
 class Connection(Protocol):
-    """An open connection.
-
-    Attributes:
-        host: Address of the client, without its port.
-    """
+    """An open connection; `host` is the address of the client, without its port."""
 
     host: str
 
     def idle(self) -> tuple[int, float] | None:
         """Rank and start of the idle time; the smallest is closed first. None while a request is in progress."""
-        ...
 
     def abort(self) -> None:
         """Closes the connection at once and discards unsent data."""
-        ...
 
 
 class Connections:
-    """Registers the connections of a server and enforces the limits.
-
-    Args:
-        limit: Maximum number; health checks and scrapes get `RESERVED` more.
-        clock: The time of the idle times.
-    """
+    """Registers the connections of a server and enforces the limits."""
 
     def __init__(self, limit: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -119,3 +114,99 @@ def max_connections() -> int:
     if soft == resource.RLIM_INFINITY:
         return MAX_CONNECTIONS
     return max(MIN_CONNECTIONS, min(MAX_CONNECTIONS, soft // DESCRIPTOR_DIVISOR))
+
+
+HANDSHAKE_SECONDS = 10.0
+SHUTDOWN_SECONDS = 3.0  # for the client to confirm the end of a connection
+
+
+class TlsHandshake(asyncio.Protocol):
+    """Protocol that upgrades a connection to TLS, and then hands it over to HTTP.
+
+    Args:
+        make: Builds the protocol that takes over.
+        tls: The context, which later changes do not affect.
+        connections: All connections of the server.
+        active: Connections that uvicorn closes when it stops.
+    """
+
+    def __init__(
+        self, make: Callable[[], asyncio.Protocol], tls: Tls, connections: Connections, active: set[object]
+    ) -> None:
+        self._make = make
+        self._tls = tls
+        self._connections = connections
+        self._active = active
+        self._received = bytearray()  # decrypted bytes that arrive before the event loop resumes the upgrade
+        self._ended = False
+        self._lost: Exception | None = None
+        self._is_lost = False
+        self.host = ""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Starts the handshake. Called by asyncio."""
+        loop = asyncio.get_running_loop()
+        address = transport.get_extra_info("peername")
+        self._transport = cast("asyncio.Transport", transport)  # of a stream
+        self.host = str(address[0]) if address else ""
+        self._since = loop.time()
+        self._connections.opened(self)
+        self._active.add(self)
+        self._task = loop.create_task(self._upgrade())
+
+    def data_received(self, data: bytes) -> None:
+        """Keeps bytes for the protocol that takes over. Called by asyncio."""
+        self._received += data
+
+    def eof_received(self) -> None:
+        """Keeps the end of the stream for the protocol that takes over. Called by asyncio."""
+        self._ended = True
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Keeps the end of the connection for the protocol that takes over. Called by asyncio."""
+        self._is_lost, self._lost = True, exc
+
+    def idle(self) -> tuple[int, float]:
+        """See `Connection`."""
+        return UNUSED, self._since
+
+    def abort(self) -> None:
+        """See `Connection`."""
+        self._transport.abort()
+
+    def shutdown(self) -> None:
+        """Ends the handshake because the server stops. Called by uvicorn."""
+        self.abort()
+
+    async def _upgrade(self) -> None:
+        try:
+            transport = await asyncio.get_running_loop().start_tls(
+                self._transport,
+                self,
+                self._tls.context,
+                server_side=True,
+                ssl_handshake_timeout=HANDSHAKE_SECONDS,
+                ssl_shutdown_timeout=SHUTDOWN_SECONDS,
+            )
+        except OSError:  # no TLS, no common version, no certificate, a deadline: asyncio closes the connection
+            transport = None
+        finally:
+            self._connections.closed(self)
+            self._active.discard(self)
+        if transport is None:
+            self._transport.abort()
+        elif not self._tls.allows(transport.get_extra_info("peercert")):
+            transport.abort()
+        else:
+            self._hand_over(transport)
+
+    def _hand_over(self, transport: asyncio.Transport) -> None:
+        http = self._make()
+        transport.set_protocol(http)
+        http.connection_made(transport)
+        if self._received:
+            http.data_received(bytes(self._received))
+        if self._ended:
+            http.eof_received()
+        if self._is_lost:
+            http.connection_lost(self._lost)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from itertools import chain
-from typing import TypedDict
+from typing import cast
 
 from starlette.requests import Request
 from starlette.routing import Route
@@ -36,24 +36,8 @@ _FORMULA = re.compile(r"(?:^|[,;|\t\r\n])[,;|\s\"\x00-\x1f\xad\u200b-\u200f\u206
 _NARROW = "narrow the search, or download it in parts with `since` and `until`"
 
 
-class Row(TypedDict, total=False):
-    """A row of a download; the one that says why the download is not complete has nothing but `error`."""
-
-    key: str
-    answered: str | None
-    route: str
-    judge: str
-    version: str
-    outcome: str
-    reason: str | None
-    stage: str | None
-    scores: Mapping[str, float | None]
-    probability: float
-    trace_id: str | None
-    question: object
-    answer: object
-    truncated: bool
-    error: str | None
+Row = Mapping[str, object]
+"""A row of a download; the one that says why the download is not complete has nothing but `error`."""
 
 
 def download_routes(site: Site) -> list[Route]:
@@ -70,7 +54,7 @@ def download_routes(site: Site) -> list[Route]:
         whole = entries if first is None else chain([first], entries)
         quantities = (*map(str, Quantity), *criteria)
         as_csv, lines = name == CSV_PATH, rows(whole, examined_since=since)
-        chunks = csv_chunks(lines, quantities) if as_csv else jsonl_chunks(lines)
+        chunks = csv_chunks(lines, quantities) if as_csv else (dumps(line) + b"\n" for line in lines)
         disposition = f'attachment; filename="{name.strip("/")}"'
         content_type = "text/csv; charset=utf-8" if as_csv else "application/x-ndjson"
         return site.limit.stream(chunks, {"content-type": content_type, "content-disposition": disposition})
@@ -87,10 +71,7 @@ def rows(
 ) -> Iterator[Row]:
     """Yields rows of a download. `error` says what cannot be read; in the last row, why the download is not complete.
 
-    Args:
-        entries: Verdicts with their texts.
-        max_rows: Rows with a verdict; one more entry is a download that is not complete.
-        examined_since: Back to when answers were searched, in seconds since the epoch; None if all were.
+    With `examined_since`, older answers were not searched. It is in seconds since the epoch.
     """
     try:
         for number, entry in enumerate(entries):
@@ -145,18 +126,12 @@ def _instant(at: float) -> str | None:
         return None
 
 
-def jsonl_chunks(lines: Iterable[Row]) -> Iterator[bytes]:
-    """Yields rows as lines of JSON."""
-    for line in lines:
-        yield dumps(line) + b"\n"
-
-
 def csv_chunks(lines: Iterable[Row], quantities: Sequence[str]) -> Iterator[bytes]:
     """Yields a header and rows as CSV (RFC 4180), a column for each quantity; what is unknown is empty."""
     yield _encoded((*_PLACE, *quantities, *_END))
     for line in lines:
-        scores = line.get("scores", {})
-        cells = [*(line.get(name) for name in _PLACE), *map(scores.get, quantities), *(line.get(name) for name in _END)]
+        scores = cast("Mapping[str, float | None]", line.get("scores", {}))
+        cells = [*map(line.get, _PLACE), *map(scores.get, quantities), *map(line.get, _END)]
         yield _encoded(cells)
 
 

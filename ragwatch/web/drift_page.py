@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
 from shlex import quote
 from urllib.parse import urlencode
 
@@ -39,7 +40,6 @@ _HEADLINES = {
     "silent": "No drift data yet",
     "learning": "Learning baselines",
 }
-_SERVICE_UNAVAILABLE = 503
 _ANSWER_GAUGES = (Gauge.DRIFT_ALARM, Gauge.DRIFT_EVIDENCE, Gauge.BAND_MEAN)
 _JUDGE_GAUGES = (Gauge.JUDGE_DRIFT_FLIPS, Gauge.JUDGE_DRIFT_ALARM)
 
@@ -49,7 +49,7 @@ def drift_routes(site: Site) -> list[Route]:
 
     def view(request: Request) -> tuple[Drift, int]:
         shown = drift(site.board.latest(), site.store, now=site.clock(), address=str(request.base_url).rstrip("/"))
-        return shown, 200 if shown["error"] is None else _SERVICE_UNAVAILABLE
+        return shown, 200 if shown["error"] is None else 503
 
     return [
         site.page("/drift", "drift.html", view, RESPONSE_SIZE, refreshes=True),
@@ -58,14 +58,7 @@ def drift_routes(site: Site) -> list[Route]:
 
 
 def drift(snapshot: Snapshot | None, store: Store | None, *, now: float, address: str) -> Drift:
-    """Builds the data of the drift page. If the store cannot be read, past alarms and events are left out, see `error`.
-
-    Args:
-        snapshot: The latest, None before the first digest.
-        store: Store of past alarms and events; None for none.
-        now: Seconds since the epoch.
-        address: Base URL of the request, for commands.
-    """
+    """Builds the data of the page; without past alarms and events if the store cannot be read, see `error`."""
     gauges: Gauges = {} if snapshot is None else snapshot.gauges
     past: dict[tuple[str, str], list[StoredRun]] = {}
     events: list[RecordedEvent] = []
@@ -81,7 +74,12 @@ def drift(snapshot: Snapshot | None, store: Store | None, *, now: float, address
     traffic = [rows.traffic(*labels) for labels in _labels_of(gauges, Gauge.TRAFFIC_DRIFT_EVIDENCE)]
     segments = _labels_of(gauges, Gauge.SEGMENT_DRIFT_ALARM)
     judges = [rows.judge(*labels) for labels in _labels_of(gauges, *_JUDGE_GAUGES)]
-    state = _state(answers, [*traffic, *judges])
+    others: list[Alarmed] = [*traffic, *judges]
+    state = "good" if others or not all(row["learning"] for row in answers) else "silent"
+    if any(row["alarm"] for row in answers):
+        state = "bad"
+    elif any(row["alarm"] for row in others):
+        state = "unsure"
     return {
         "at": None if snapshot is None else snapshot.at,
         "now": now,
@@ -102,14 +100,6 @@ def drift(snapshot: Snapshot | None, store: Store | None, *, now: float, address
         "events": [event_line(event) for event in reversed(events[-MAX_EVENTS:])],
         "event_routes": sorted({row["route"] for row in answers})[:MAX_EVENT_ROUTES],
     }
-
-
-def _state(answers: Sequence[AnswerDrift], others: Sequence[Alarmed]) -> str:
-    if any(row["alarm"] for row in answers):
-        return "bad"
-    if any(row["alarm"] for row in others):
-        return "unsure"
-    return "good" if others or not all(row["learning"] for row in answers) else "silent"
 
 
 def _without_alarm(row: Alarmed) -> bool:
@@ -134,16 +124,14 @@ def _past(gauges: Gauges, store: Store | None) -> dict[tuple[str, str], list[Sto
     return {(kind, name): store.runs(kind, name, 2 * PAST_ALARMS) for kind, name in names}
 
 
+@dataclass(frozen=True, slots=True)
 class _DriftRows:
     """Builds rows from gauges and past alarms."""
 
-    def __init__(
-        self, gauges: Gauges, past: Mapping[tuple[str, str], list[StoredRun]], now: float, address: str
-    ) -> None:
-        self._gauges = gauges
-        self._past = past
-        self._now = now
-        self._address = address
+    _gauges: Gauges
+    _past: Mapping[tuple[str, str], list[StoredRun]]
+    _now: float
+    _address: str
 
     def answer(self, quantity: str, route: str) -> AnswerDrift:
         """Row of a quantity on a route."""
@@ -154,6 +142,7 @@ class _DriftRows:
         runs = [run for run in newest if run.failing][:PAST_ALARMS]
         back = {run.body.get("seq"): run.body.get("since") for run in newest if not run.failing}
         baseline = self._value(Gauge.DRIFT_BASELINE, labels)
+        paused = (place[2] for gauge, place in self._gauges if gauge is Gauge.DRIFT_PAUSED and place[:2] == labels)
         since = runs[0].at if alarm and runs else None
         return {
             "quantity": quantity,
@@ -165,7 +154,7 @@ class _DriftRows:
             "words": None if evidence is None or not threshold else evidence_words(evidence, threshold),
             "baseline": baseline,
             "learning": evidence is None and not alarm,
-            "paused": self._paused(labels),
+            "paused": next(paused, None),
             "changed_stage": runs[0].body.get("changed_stage") if alarm and runs else None,
             "band": self._band(labels),
             "alarm": alarm,
@@ -198,12 +187,13 @@ class _DriftRows:
 
     def traffic(self, signal: str, route: str) -> TrafficDrift:
         """Row of a traffic signal on a route."""
-        alarm = bool(self._value(Gauge.TRAFFIC_DRIFT_ALARM, (signal, route)))
-        runs = self._past.get((TRAFFIC_KIND, f"{signal}/{route}"), [])
+        labels = (signal, route)
+        alarm = bool(self._value(Gauge.TRAFFIC_DRIFT_ALARM, labels))
+        runs = self._past.get((TRAFFIC_KIND, "/".join(labels)), [])
         body = runs[0].body if alarm and runs else {}
         since = runs[0].at if alarm and runs else None
-        evidence = self._value(Gauge.TRAFFIC_DRIFT_EVIDENCE, (signal, route))
-        limit = self._value(Gauge.TRAFFIC_DRIFT_THRESHOLD, (signal, route)) or body.get("threshold")
+        evidence = self._value(Gauge.TRAFFIC_DRIFT_EVIDENCE, labels)
+        limit = self._value(Gauge.TRAFFIC_DRIFT_THRESHOLD, labels) or body.get("threshold")
         return {
             "signal": signal,
             "route": route,
@@ -241,11 +231,6 @@ class _DriftRows:
         if mean is None or low is None or high is None or scores is None or since is None:
             return None
         return {"value": mean, "low": low, "high": high, "scores": scores, "since": since}
-
-    def _paused(self, labels: tuple[str, ...]) -> str | None:
-        """Why the baseline is not learnt at present."""
-        paused = (place[2] for gauge, place in self._gauges if gauge is Gauge.DRIFT_PAUSED and place[:2] == labels)
-        return next(paused, None)
 
     def _value(self, gauge: Gauge, labels: tuple[str, ...]) -> float | None:
         return self._gauges.get((gauge, labels))

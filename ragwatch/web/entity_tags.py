@@ -19,18 +19,14 @@ _NOT_MODIFIED = 304
 
 
 class EntityTags:
-    """Middleware that tags complete responses. Streamed ones and errors have no tag.
-
-    Args:
-        app: The application.
-    """
+    """Middleware that tags complete responses. Streamed ones and errors have no tag."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handles one request."""
-        if scope["type"] != "http" or scope["method"] not in _METHODS:
+        if scope["method"] not in _METHODS:
             await self._app(scope, receive, send)
             return
         known = Headers(scope=scope).get("if-none-match", "")

@@ -105,12 +105,17 @@ class StageShare(TypedDict):
     usual: Share | None
 
 
-class UserScore(Interval):
-    """The mean score by users; `response` is the share of the answers that were rated."""
+class Bounded(Interval):
+    """A mean with its worst case."""
 
     bound_low: float
     bound_high: float
     n_eff: float
+
+
+class UserScore(Bounded):
+    """The mean score by users; `response` is the share of the answers that were rated."""
+
     response: Share
     last_sample_at: Time | None
 
@@ -334,12 +339,9 @@ class Trends(TypedDict):
     events: Sequence[Event]
 
 
-class SideMean(TypedDict):
+class SideMean(Difference):
     """The mean of one side."""
 
-    value: float
-    low: float | None
-    high: float | None
     n: Count
 
 

@@ -29,11 +29,7 @@ _COOKIE = re.compile(r"[A-Za-z0-9_-]{32}")
 
 
 class FormGuard:
-    """Middleware that refuses forms without a valid token, and gives pages theirs.
-
-    Args:
-        app: The application.
-    """
+    """Middleware that refuses forms without a valid token, and gives pages theirs."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -41,12 +37,9 @@ class FormGuard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handles one request."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
         given = Request(scope).cookies.get(COOKIE, "")
         cookie = given if _COOKIE.fullmatch(given) else secrets.token_urlsafe(24)
-        token = self._token(cookie, scope.get(USER, ""))
+        token = hmac.digest(self._secret, f"{cookie}\0{scope.get(USER, '')}".encode(), hashlib.sha256).hex()
         if Right.WRITE in scope.get(RIGHTS, ()):
             scope[FORM_TOKEN] = token
         if scope["method"] not in SAFE_METHODS and _is_form(Headers(scope=scope)):
@@ -66,9 +59,6 @@ class FormGuard:
             await send(message)
 
         await self._app(scope, receive, send_with_cookie)
-
-    def _token(self, cookie: str, user: str) -> str:
-        return hmac.digest(self._secret, f"{cookie}\0{user}".encode(), hashlib.sha256).hex()
 
 
 _REFUSED = PlainTextResponse("The form is not valid any more. Reload the page, and send it again.\n", 403)

@@ -10,15 +10,14 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
-from types import MappingProxyType, ModuleType
-from typing import TYPE_CHECKING, NoReturn
+from types import ModuleType
+from typing import TYPE_CHECKING, NoReturn, cast
 
 from ragwatch.errors import AddressError, ConfigError
-from ragwatch.ports.receiving import GrpcListener, Handler, IncomingRequest, Reply, host_of
+from ragwatch.ports.receiving import GrpcListener, Handler, IncomingRequest, host_of
 from ragwatch.web.access import Right
-from ragwatch.web.authenticator import Authenticator, Refusal
-from ragwatch.web.connections import max_connections
-from ragwatch.web.handshake import HANDSHAKE_SECONDS
+from ragwatch.web.authentication import Authenticator, Refusal
+from ragwatch.web.connections import HANDSHAKE_SECONDS, max_connections
 from ragwatch.web.serve import DRAIN_SECONDS, listen
 from ragwatch.web.tls import GrpcTls
 
@@ -34,17 +33,15 @@ DETAILS = "grpc-status-details-bin"
 _PROTOBUF = "application/x-protobuf"
 _NEEDED = frozenset({Right.INGEST})
 _MARKS = ((b"\x1f\x8b", "gzip"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"\x78", "deflate"))
-_CODES: Mapping[int, str] = MappingProxyType(
-    {
-        400: "INVALID_ARGUMENT",
-        401: "UNAUTHENTICATED",
-        403: "PERMISSION_DENIED",
-        413: "RESOURCE_EXHAUSTED",
-        415: "INVALID_ARGUMENT",
-        429: "RESOURCE_EXHAUSTED",
-        503: "UNAVAILABLE",
-    }
-)
+_CODES: Mapping[int, str] = {
+    400: "INVALID_ARGUMENT",
+    401: "UNAUTHENTICATED",
+    403: "PERMISSION_DENIED",
+    413: "RESOURCE_EXHAUSTED",
+    415: "INVALID_ARGUMENT",
+    429: "RESOURCE_EXHAUSTED",
+    503: "UNAVAILABLE",
+}
 """Status codes of gRPC by HTTP status."""
 
 
@@ -88,11 +85,7 @@ class GrpcServer:
         self._server: grpc.aio.Server | None = None
 
     async def bind(self) -> str:
-        """Binds the address. Returns it, with the port.
-
-        Raises:
-            AddressError: It is not available.
-        """
+        """Binds the address. Returns it, with the port. Raises AddressError: it is not available."""
         address, grpc = self._listener.address, self._grpc
         port = int(address.rpartition(":")[2])
         if port:
@@ -136,10 +129,8 @@ class GrpcServer:
         library, in_use = self._grpc, first
 
         def configuration(one: GrpcTls) -> grpc.ServerCertificateConfiguration:
-            built: grpc.ServerCertificateConfiguration = library.ssl_server_certificate_configuration(
-                [(one.key, one.chain)], one.authorities
-            )
-            return built
+            built = library.ssl_server_certificate_configuration([(one.key, one.chain)], one.authorities)
+            return cast("grpc.ServerCertificateConfiguration", built)
 
         def changed() -> grpc.ServerCertificateConfiguration | None:
             nonlocal in_use
@@ -149,10 +140,10 @@ class GrpcServer:
             in_use = current
             return configuration(current)
 
-        credentials: grpc.ServerCredentials = library.dynamic_ssl_server_credentials(
+        built = library.dynamic_ssl_server_credentials(
             configuration(first), changed, require_client_authentication=first.asks_clients
         )
-        return credentials
+        return cast("grpc.ServerCredentials", built)
 
     async def _answer(self, path: str, handler: Handler, context: grpc.aio.ServicerContext[object, bytes]) -> bytes:
         """Answers one call. Ends with an exception of the library if it is refused."""
@@ -162,8 +153,9 @@ class GrpcServer:
                 await self._refuse(context, Refusal(503, "too many calls are under way; send it again"))
             client = await self._client(context)
             reply = await handler(await self._request(path, client, context))
-            if reply.status != 200:
-                await self._refuse_as(reply, context)
+            if reply.status != 200:  # as the source does: the body of its reply is a google.rpc.Status
+                code = self._grpc.StatusCode[_CODES.get(reply.status, "UNKNOWN")]
+                await context.abort(code, reply.problem, ((DETAILS, reply.body),))
             return reply.body
         finally:
             self._calls -= 1
@@ -203,18 +195,9 @@ class GrpcServer:
         code = "UNAVAILABLE" if refusal.status == 429 else _CODES[refusal.status]
         await context.abort(self._grpc.StatusCode[code], refusal.text)
 
-    async def _refuse_as(self, reply: Reply, context: grpc.aio.ServicerContext[object, bytes]) -> None:
-        """Refuses a call as the source does: the body of its reply is a google.rpc.Status."""
-        code = self._grpc.StatusCode[_CODES.get(reply.status, "UNKNOWN")]
-        await context.abort(code, reply.problem, ((DETAILS, reply.body),))
-
 
 def grpc_library(source: str) -> ModuleType:
-    """Imports the library for a source.
-
-    Raises:
-        ConfigError: It is not installed.
-    """
+    """Imports the library for a source. Raises ConfigError: it is not installed."""
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # else every failed handshake is a line that is no JSON
     os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
     try:

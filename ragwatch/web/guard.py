@@ -10,7 +10,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterable, Mapping
 from ipaddress import ip_address
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
@@ -46,25 +46,19 @@ def allowed_hosts(listen: str, external_url: str | None, names: Iterable[str] = 
     allowed = {*_LOOPBACK, listen.lower(), *(name.lower() for name in names)} - set(_WILDCARDS)
     if listen in _WILDCARDS:
         allowed.add(socket.gethostname().lower())
-    if external_url is not None:
-        allowed.add(_name_of(external_url))
-    return frozenset(allowed - {""})
+    external = None if external_url is None else _parts(external_url)
+    return frozenset((allowed | {external.hostname or "" if external else ""}) - {""})
 
 
-def _name_of(address: str) -> str:
+def _parts(address: str) -> SplitResult | None:
     try:
-        return urlsplit(address).hostname or ""
+        return urlsplit(address)
     except ValueError:  # an unclosed bracket
-        return ""
+        return None
 
 
 class RequestGuard:
-    """Middleware that refuses requests with a foreign Host or Origin header.
-
-    Args:
-        app: The application.
-        policy: The allowed names, the external URL, and the configured headers.
-    """
+    """Middleware that refuses requests with a foreign Host or Origin header."""
 
     def __init__(self, app: ASGIApp, policy: RequestPolicy) -> None:
         self._app = app
@@ -72,9 +66,6 @@ class RequestGuard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handles one request."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -121,18 +112,15 @@ def response_headers(path: str, configured: Mapping[str, str]) -> dict[str, str]
 
 def _origin(address: str) -> tuple[str, str] | None:
     """Scheme, and host with port, of a URL; None if it has none."""
-    try:
-        parts = urlsplit(address)
-    except ValueError:  # an unclosed bracket
-        return None
-    return (parts.scheme, parts.netloc) if parts.scheme and parts.netloc else None
+    parts = _parts(address)
+    return (parts.scheme, parts.netloc) if parts and parts.scheme and parts.netloc else None
 
 
 def _is_allowed(host: str, names: frozenset[str]) -> bool:
-    try:
-        name = urlsplit(f"//{host}").hostname or ""
-    except ValueError:
+    parts = _parts(f"//{host}")
+    if parts is None:
         return False
+    name = parts.hostname or ""
     if name in names or not name:
         return True
     try:

@@ -24,7 +24,7 @@ from ragwatch.web.causes import CauseQuestion, causes_view
 from ragwatch.web.changes_page import ChangeRequest, changes
 from ragwatch.web.drift_page import drift
 from ragwatch.web.drift_replies import Drift, Suite
-from ragwatch.web.figure_replies import ChangeRow, Figure, Interval, RouteFigures
+from ragwatch.web.figure_replies import ChangeRow, Figure, RouteFigures
 from ragwatch.web.markdown import block, code, link, table
 from ragwatch.web.overview import overview
 from ragwatch.web.pages import Site, clock
@@ -108,19 +108,7 @@ def incident(
     now: float,
     address: str,
 ) -> str:
-    """Returns the file.
-
-    Args:
-        wanted: Which time.
-        store: Store of the verdicts, alarms and events; None for none.
-        snapshot: The latest, None before the first digest.
-        scope: Names in the configuration.
-        now: Seconds since the epoch.
-        address: Base URL of the pages.
-
-    Raises:
-        StoreError: The store cannot be read.
-    """
+    """Returns the file. Raises StoreError: the store cannot be read."""
     built = _Incident(wanted, store, snapshot or Snapshot(at=now), scope, now=now, address=address)
     sections = (built.head, built.figures, built.alarms, built.causes, built.answers, built.canaries, built.events)
     return "\n\n".join([part for section in sections for part in section()] + list(built.links())) + "\n"
@@ -166,7 +154,10 @@ class _Incident:
     def _changes(self, route: str) -> Iterator[str]:
         """As on the page that compares before and after."""
         asked = ChangeRequest(self.wanted.since, route=route)
-        view, _ = changes(asked, self.store, self.scope, now=self.now, seconds=self._seconds())
+        length = self.wanted.until - self.wanted.since
+        bucket = FINE if self.wanted.since - length >= self.now - FINE_SECONDS + COARSE else COARSE
+        seconds = max(1, int(length // bucket)) * bucket  # in whole buckets as they are stored
+        view, _ = changes(asked, self.store, self.scope, now=self.now, seconds=seconds)
         rows = [[_words(row["name"]), *_compared(row)] for row in view["rows"]]
         sides = view["sides"]
         after = min(sides["after"], self.now)
@@ -174,12 +165,6 @@ class _Incident:
         yield f"Judge's mean, {period} {_time(sides['end'])}:"
         head = ["quantity", "before", "since", "change", "n before", "n since", "conclusion"]
         yield table(head, rows) if rows else f"{UNKNOWN.capitalize()}: no answer of either time is judged."
-
-    def _seconds(self) -> int:
-        """Length of the compared times, in whole buckets as they are stored."""
-        length = self.wanted.until - self.wanted.since
-        bucket = FINE if self.wanted.since - length >= self.now - FINE_SECONDS + COARSE else COARSE
-        return max(1, int(length // bucket)) * bucket
 
     def alarms(self) -> Iterator[str]:
         """Those that stood at some time of the incident."""
@@ -199,15 +184,8 @@ class _Incident:
                 ended = active if standing else _time(end) if end is not None else "acknowledged, or unknown"
                 stage = row["changed_stage"]
                 named = code(stage["stage"]) if standing and stage else UNKNOWN
-                yield [
-                    "answers",
-                    _words(row["quantity"]),
-                    code(row["route"]),
-                    _time(began),
-                    _time(past["at"]),
-                    ended,
-                    named,
-                ]
+                place = [_words(row["quantity"]), code(row["route"])]
+                yield ["answers", *place, _time(began), _time(past["at"]), ended, named]
         for one in view["segments"]:
             if self._concerns(one["route"], one["began"], self.now):
                 what = f"{_words(one['quantity'])} of {code(one['segment'])} {code(one['value'])}"
@@ -335,7 +313,10 @@ def _levels(route: RouteFigures, window: str) -> Iterator[str]:
 
 def _figure(figure: Figure) -> list[str]:
     level, limit = figure.get("corrected"), figure["threshold"]
-    shown = UNKNOWN if level is None else _interval(level) + ("" if level["calibrated"] else ", not calibrated")
+    shown = UNKNOWN
+    if level is not None:
+        shown = f"{level['value']:.2f} ({level['low']:.2f} to {level['high']:.2f})"
+        shown += "" if level["calibrated"] else ", not calibrated"
     mean = f"{figure['value']:.3f} ({figure['low']:.3f} to {figure['high']:.3f})"
     sign = "at most" if figure["lower_is_better"] else "at least"
     threshold = "none" if limit is None else f"{sign} {limit:g}"
@@ -361,10 +342,6 @@ def _suite(suite: Suite) -> list[str]:
     asked = suite["canaries"]
     counts = [f"{len(suite['degraded'])} of {asked}", f"{len(suite['failed'])} of {asked}"]
     return [code(suite["suite"]), _time(suite["at"]), *(counts if suite["at"] else [UNKNOWN] * 2), *figures]
-
-
-def _interval(figure: Interval) -> str:
-    return f"{figure['value']:.2f} ({figure['low']:.2f} to {figure['high']:.2f})"
 
 
 def _words(name: str) -> str:

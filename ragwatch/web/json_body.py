@@ -16,11 +16,7 @@ JSON = "application/json"
 
 
 async def read_body(request: Request) -> bytes:
-    """Reads the body of a request, up to `MAX_BODY_BYTES`.
-
-    Raises:
-        ParameterError: The body is too large.
-    """
+    """Reads the body of a request, up to `MAX_BODY_BYTES`. Raises ParameterError: the body is too large."""
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
@@ -32,9 +28,7 @@ async def read_body(request: Request) -> bytes:
 def json_object(body: bytes, what: str) -> dict[str, object]:
     """Parses a body as a JSON object. Counts the values first, because each takes many times the memory of its text.
 
-    Args:
-        body: The body.
-        what: What to send fewer of, if there are too many.
+    Of `what` a client with too many is asked to send fewer.
 
     Raises:
         ParameterError: The body is no JSON object, or has too many values.

@@ -6,10 +6,11 @@ lead back to the page, which then shows the next answer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
+from typing import TypedDict, TypeVar
 from urllib.parse import parse_qsl, urlencode
 
 from starlette.exceptions import HTTPException
@@ -20,16 +21,150 @@ from starlette.types import ASGIApp
 
 from ragwatch.board import Board
 from ragwatch.core.estimators.level import CALIBRATED_LABELS
+from ragwatch.core.evidence import ClaimVerdict
+from ragwatch.core.labels.label import CLAIM, HOLDS, NAMES, REPLIES, Label, LabelTask, TaskClaim, label_questions
+from ragwatch.core.labels.selection import scores_of
 from ragwatch.errors import ConfigError, StoreError
+from ragwatch.model.quantities import Quantity, quantity_of
 from ragwatch.web.access import LABEL_PATH
 from ragwatch.web.audit_trail import shown
 from ragwatch.web.forms import FIELD, FORM_TOKEN
 from ragwatch.web.json_body import read_body
-from ragwatch.web.label_form import CALIBRATING, label_record, task_view
 from ragwatch.web.labels import MAX_TASKS, LabelRate, LabelService, annotator_name, author, check_author, label_routes
+from ragwatch.web.overview import interval_of
 from ragwatch.web.pages import Site, page
 from ragwatch.web.request_limit import MIB
-from ragwatch.web.samples import KEY, ParameterError
+from ragwatch.web.sample_page import (
+    ANSWER_CHARS,
+    CONTEXT_CHARS,
+    MAX_CLAIMS,
+    MAX_CONTEXTS,
+    QUOTE_CHARS,
+    MarkedClaim,
+    asked,
+    cut,
+    segments,
+)
+from ragwatch.web.samples import KEY, ParameterError, shortened
+
+Meaning = TypeVar("Meaning")
+MAX_NOTE_CHARS = 1000  # in a form, whose length is limited
+_COUNTED = 10_000  # claims of one answer
+CRITERION = "criterion."  # prefix of the names of fields
+CALIBRATING = (Quantity.FAITHFULNESS, Quantity.TOP_RANKED_IGNORED)
+"""What is asked about an answer to calibrate levels: two questions, so that fifty answers take a quarter of an hour."""
+
+
+class AnswerPart(TypedDict):
+    """A part of an answer, with the numbers of the claims that it belongs to and of those that end with it."""
+
+    text: str
+    claims: list[int]
+    ends: list[int]
+
+
+def task_view(task: LabelTask, *, calibrating: bool = False) -> dict[str, object]:
+    """Builds the data of the page for one sample: its texts, with the claims marked, and the questions.
+
+    When calibrating, only the questions of `CALIBRATING` are asked, about the answer as a whole.
+    """
+    sample = task["sample"]
+    claims = [] if calibrating else task["claims"]
+    return {
+        "key": task["key"],
+        "route": task["route"],
+        **asked(sample),
+        "answer": list(_marked(sample["answer"][:ANSWER_CHARS], claims[:MAX_CLAIMS])),
+        "contexts": [
+            {
+                "rank": rank,
+                "id": None if context.get("id") is None else shortened(str(context["id"]), QUOTE_CHARS),
+                "body": cut(context["text"], CONTEXT_CHARS),
+            }
+            for rank, context in enumerate(sample["contexts"][:MAX_CONTEXTS], start=1)
+        ],
+        "contexts_left_out": max(0, len(sample["contexts"]) - MAX_CONTEXTS),
+        "claims": len(claims),
+        "claims_left_out": max(0, len(claims) - MAX_CLAIMS),
+        "questions": list(_questions(task, claims, CALIBRATING if calibrating else None)),
+        "note_chars": MAX_NOTE_CHARS,
+    }
+
+
+def _marked(answer: str, claims: Sequence[TaskClaim]) -> Iterator[AnswerPart]:
+    """Parts of an answer, each with the numbers of the claims that it belongs to; all claims are marked alike."""
+    alike: list[MarkedClaim] = [
+        {"number": number, "start": claim["start"], "end": claim["end"], "verdict": ClaimVerdict.SUPPORTED}
+        for number, claim in enumerate(claims, start=1)
+    ]
+    start = 0
+    for part in segments(answer, alike):
+        end = start + len(part["text"])
+        places = ((claim["number"], claim["start"], claim["end"]) for claim in alike)
+        inside = [
+            number
+            for number, first, last in places
+            if first is not None and last is not None and first <= start and end <= last
+        ]
+        yield {"text": part["text"], "claims": inside, "ends": [claim["number"] for claim in part["ends"]]}
+        start = end
+
+
+def _questions(
+    task: LabelTask, claims: Sequence[TaskClaim], quantities: Sequence[Quantity] | None
+) -> Iterator[dict[str, object]]:
+    for number, claim in enumerate(claims[:MAX_CLAIMS], start=1):
+        yield {
+            "name": f"c{number}",
+            "claim": number,
+            "text": shortened(claim["text"], QUOTE_CHARS),
+            "replies": NAMES["claim"],
+        }
+    criteria = [(one["name"], one["question"]) for one in task.get("criteria", ())]
+    has_contexts = bool(task["sample"]["contexts"])
+    for question in label_questions(has_claims=bool(claims), has_contexts=has_contexts, criteria=criteria):
+        if quantities is not None and question.quantity not in quantities:
+            continue
+        prefix = CRITERION if question.quantity.is_criterion else ""
+        yield {
+            "name": f"{prefix}{question.quantity}",
+            "claim": None,
+            "text": question.text,
+            "replies": NAMES[question.kind],
+        }
+
+
+def label_record(values: Mapping[str, str], *, key: str, annotator: str, at: float) -> dict[str, object]:
+    """Reads the label in the fields of a form, as a record. A question without a reply is skipped.
+
+    Raises:
+        ParameterError: A field has a value that the form does not offer.
+    """
+    count = values.get("claims", "0")
+    if not (count.isascii() and count.isdigit() and int(count) <= _COUNTED):
+        raise ParameterError("claims: not the number of claims of an answer; reload the page")
+    claims = tuple(_reply(values, f"c{number}", CLAIM) for number in range(1, int(count) + 1))
+    scores: dict[Quantity, float] = {}
+    for name in values:
+        is_criterion = name.startswith(CRITERION)
+        if is_criterion or name in REPLIES:
+            score = _reply(values, name, HOLDS if is_criterion else REPLIES[name])
+            if score is not None:
+                scores[quantity_of(name.removeprefix(CRITERION))] = score
+    note = values.get("note", "").replace("\r\n", "\n")
+    if len(note) > MAX_NOTE_CHARS:
+        raise ParameterError(f"note: more than {MAX_NOTE_CHARS} characters")
+    return Label(key, annotator, at, scores_of(claims, scores), claims, note=note).to_record()
+
+
+def _reply(values: Mapping[str, str], name: str, meanings: Mapping[str, Meaning | None]) -> Meaning | None:
+    reply = values.get(name)
+    if reply is None:
+        return None
+    if reply not in meanings:
+        raise ParameterError(f"{name[:50]}: not one of {', '.join(meanings)}; reload the page")
+    return meanings[reply]
+
 
 DEFAULT_COUNT = 20
 CALIBRATION = "calibration"
@@ -72,11 +207,7 @@ class _Form:
         return name
 
     def key(self) -> str:
-        """Key of the sample.
-
-        Raises:
-            ParameterError: It is missing or invalid.
-        """
+        """Key of the sample. Raises ParameterError: it is missing or invalid."""
         key = self.values.get("key", "")
         if not KEY.fullmatch(key):
             raise ParameterError("key: not the key of a sample")
@@ -89,13 +220,7 @@ Handler = Callable[[LabelService, _Form], Response]
 def label_page_routes(
     site: Site, annotation: Callable[[], LabelService] | None, refused: Callable[[str], None]
 ) -> list[Route]:
-    """`/label` for the page and its forms, and the routes of the API for labels; none without a label service.
-
-    Args:
-        site: Its board holds the levels that labels narrow.
-        annotation: Returns the label service.
-        refused: Called with the reason of each refusal.
-    """
+    """`/label` for the page and its forms, and the routes of the API for labels; none without a label service."""
     if annotation is None:
         return []
     rate = LabelRate(refused)
@@ -107,8 +232,12 @@ def label_page_routes(
         return await answer(partial(_show, site.board), _form_of(request, dict(request.query_params)))
 
     async def act(request: Request) -> ASGIApp:
-        form = _form_of(request, _fields(await read_body(request)))
-        return await answer(actions.get(form.values.get("do", ""), _unknown), form)
+        body = (await read_body(request)).decode("utf-8", "replace")
+        try:  # as browsers encode the fields of a form
+            fields = dict(parse_qsl(body, keep_blank_values=True, max_num_fields=MAX_FIELDS))
+        except ValueError as error:
+            raise ParameterError(f"form: {error}") from error
+        return await answer(actions.get(fields.get("do", ""), _unknown), _form_of(request, fields))
 
     def save(service: LabelService, form: _Form) -> Response:
         key = form.key()
@@ -128,14 +257,6 @@ def label_page_routes(
 
 def _form_of(request: Request, values: Mapping[str, str]) -> _Form:
     return _Form(values, author(request), request.scope.get(FORM_TOKEN))
-
-
-def _fields(body: bytes) -> dict[str, str]:
-    """The fields of a form, as browsers encode it."""
-    try:
-        return dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=MAX_FIELDS))
-    except ValueError as error:
-        raise ParameterError(f"form: {error}") from error
 
 
 def _handled(handler: Handler, service: LabelService, form: _Form) -> Response:
@@ -174,24 +295,12 @@ def _show(board: Board, service: LabelService, form: _Form) -> Response:
 def _levels(board: Board, route: str) -> list[dict[str, object]]:
     """Levels of a route that labels narrow: of each quantity that calibration asks about, in its longest window."""
     snapshot = board.latest()
-    rows = (
-        {}
-        if snapshot is None
-        else {
-            row.quantity: row
-            for row in snapshot.corrected
-            if row.route == route and row.quantity in CALIBRATING and not row.reference
-        }
-    )
+    corrected = () if snapshot is None else snapshot.corrected
+    rows = (row for row in corrected if row.route == route and row.quantity in CALIBRATING and not row.reference)
+    newest = {row.quantity: row for row in rows}
     return [
-        {
-            "quantity": str(quantity),
-            "value": row.estimate.value,
-            "low": row.estimate.low,
-            "high": row.estimate.high,
-            "labels": row.labels,
-        }
-        for quantity, row in rows.items()
+        {"quantity": str(quantity), "labels": row.labels, **interval_of(row.estimate)}
+        for quantity, row in newest.items()
     ]
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from time import monotonic
 from typing import Protocol
 from urllib.parse import urlencode
@@ -31,6 +32,7 @@ MAX_NOTE_CHARS = 10_000
 _FROM_CLIENTS = ("key", "annotator", "at", "scores", "claims", "note")
 PAGE_BYTES = 4 << 20  # of labels per response
 TASKS_SIZE, PUT_SIZE = 16 << 20, 8 << 20  # approximate memory for one response
+Body = Mapping[str, object]
 
 
 class LabelService(Protocol):
@@ -38,36 +40,28 @@ class LabelService(Protocol):
 
     def tasks(self, annotator: str, count: int) -> list[LabelTask]:
         """Samples for an annotator, sorted as they are to be shown."""
-        ...
 
     def queue(self, annotator: str) -> LabelQueue:
         """Samples that were given to an annotator: `given`, `open`, and how many are `done` and labelled `twice`."""
-        ...
 
     def task(self, key: str) -> LabelTask | None:
         """A sample with its texts and claims, without a verdict; None if it cannot be labelled."""
-        ...
 
     def put(self, records: Iterable[Mapping[str, object]]) -> dict[str, int]:
         """Stores labels; returns how many are new, replaced and unmatched. Raises ValueError for invalid ones."""
-        ...
 
     def revoke(self, key: str, annotator: str | None = None) -> int:
         """Takes labels on a sample back, of one annotator or of all; returns how many."""
-        ...
 
     @property
     def per_hour(self) -> int:
         """Labels that an authenticated annotator may send per hour."""
-        ...
 
     def labels(self, after: tuple[float, str, str] | None = None, /) -> Iterable[dict[str, object]]:
         """All labels, oldest first; with `after`, those after this (at, key, annotator)."""
-        ...
 
     def pruned_until(self) -> float | None:
         """Unix time up to which retention has deleted some answers and kept others; None if it has deleted none."""
-        ...
 
 
 def author(request: Request) -> str | None:
@@ -77,11 +71,7 @@ def author(request: Request) -> str | None:
 
 
 def check_author(name: str, user: str | None) -> None:
-    """Refuses a label under the name of another person.
-
-    Raises:
-        HTTPException: 403.
-    """
+    """Refuses a label under the name of another person. Raises HTTPException: 403."""
     if user is not None and name != user:
         raise HTTPException(
             403,
@@ -90,12 +80,7 @@ def check_author(name: str, user: str | None) -> None:
 
 
 class LabelRate:
-    """Counts the labels of each authenticated annotator in the last hour.
-
-    Args:
-        refused: Called with the reason of each refusal.
-        clock: Returns seconds.
-    """
+    """Counts the labels of each authenticated annotator in the last hour."""
 
     def __init__(self, refused: Callable[[str], None], clock: Callable[[], float] = monotonic) -> None:
         self._refused = refused
@@ -103,11 +88,7 @@ class LabelRate:
         self._sent: dict[str, deque[tuple[float, int]]] = {}
 
     def take(self, user: str | None, labels: int, per_hour: int) -> None:
-        """Counts labels, or refuses all of them.
-
-        Raises:
-            HTTPException: 429, with `Retry-After`.
-        """
+        """Counts labels, or refuses all of them. Raises HTTPException: 429, with `Retry-After`."""
         if user is None:
             return
         now, sent = self._clock(), self._sent.setdefault(user, deque())
@@ -128,60 +109,46 @@ class LabelRate:
 
 
 def label_routes(annotation: Callable[[], LabelService], limit: RequestLimit, rate: LabelRate) -> list[Route]:
-    """`POST /v1/labels/tasks`, `/v1/labels`, `/v1/labels/revoke`, `GET /api/v1/labels`.
+    """`POST /v1/labels/tasks`, `/v1/labels`, `/v1/labels/revoke`, `GET /api/v1/labels`."""
 
-    Args:
-        annotation: Returns the label service.
-        limit: Limits concurrent requests.
-        rate: Counts the labels of each authenticated annotator.
-    """
+    def post(path: str, made: Callable[[LabelService, Body, str | None], object], size: int) -> Route:
+        async def serve(request: Request) -> ASGIApp:
+            body, user = await read_body(request), author(request)
+            return await limit.answer(lambda: json_reply(made(annotation(), json_object(body, "labels"), user)), size)
 
-    async def tasks(request: Request) -> ASGIApp:
-        body, user = await read_body(request), author(request)
-        return await limit.answer(
-            lambda: json_reply({"tasks": _tasks(annotation(), json_object(body, "labels"), user)}), TASKS_SIZE
-        )
-
-    async def put(request: Request) -> ASGIApp:
-        body, user = await read_body(request), author(request)
-        return await limit.answer(
-            lambda: json_reply(_put(annotation(), json_object(body, "labels"), user, rate)), PUT_SIZE
-        )
-
-    async def revoke(request: Request) -> ASGIApp:
-        body, user = await read_body(request), author(request)
-        return await limit.answer(
-            lambda: json_reply(_revoke(annotation(), json_object(body, "labels"), user)), PUT_SIZE
-        )
+        return Route(path, serve, methods=["POST"])
 
     async def export(request: Request) -> ASGIApp:
-        after = _cursor(request.query_params.get("after"))
+        text = request.query_params.get("after")
+        try:
+            at, key, annotator = ("", "", "") if text is None else orjson.loads(text)
+            after = None if text is None else (float(at), str(key), str(annotator))
+        except (ValueError, TypeError) as error:
+            raise ParameterError("after: not a cursor; use the whole address from `next`") from error
         return await limit.answer(lambda: json_reply(_page(annotation(), after)), PAGE_BYTES)
 
     return [
-        _post("/v1/labels/tasks", tasks),
-        _post("/v1/labels", put),
-        _post("/v1/labels/revoke", revoke),
+        post("/v1/labels/tasks", _tasks, TASKS_SIZE),
+        post("/v1/labels", partial(_put, rate), PUT_SIZE),
+        post("/v1/labels/revoke", _revoke, PUT_SIZE),
         Route("/api/v1/labels", export),
     ]
 
 
-def _post(path: str, endpoint: Callable[[Request], Awaitable[ASGIApp]]) -> Route:
-    return Route(path, endpoint, methods=["POST"])
-
-
-def _tasks(annotation: LabelService, body: Mapping[str, object], user: str | None) -> list[LabelTask]:
-    name, count = annotator_name(body.get("annotator")), _count(body.get("count"))
+def _tasks(annotation: LabelService, body: Body, user: str | None) -> dict[str, list[LabelTask]]:
+    name, count = annotator_name(body.get("annotator")), body.get("count")
+    if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= MAX_TASKS:
+        raise ParameterError(f"count: not a whole number from 1 to {MAX_TASKS}")
     check_author(name, user)
     try:
         tasks = annotation.tasks(name, count)
     except ConfigError as error:  # texts are not kept
         raise ParameterError(str(error)) from error
     shown(task["key"] for task in tasks)
-    return tasks
+    return {"tasks": tasks}
 
 
-def _revoke(annotation: LabelService, body: Mapping[str, object], user: str | None) -> dict[str, int]:
+def _revoke(annotation: LabelService, body: Body, user: str | None) -> dict[str, int]:
     key, name = body.get("key"), body.get("annotator", user)
     if not isinstance(key, str) or not KEY.fullmatch(key):
         raise ParameterError("key: not the key of a sample")
@@ -192,7 +159,7 @@ def _revoke(annotation: LabelService, body: Mapping[str, object], user: str | No
     return {"revoked": annotation.revoke(key, annotator)}
 
 
-def _put(annotation: LabelService, body: Mapping[str, object], user: str | None, rate: LabelRate) -> dict[str, int]:
+def _put(rate: LabelRate, annotation: LabelService, body: Body, user: str | None) -> dict[str, int]:
     records = body.get("labels")
     if not isinstance(records, list) or not 0 < len(records) <= MAX_LABELS:
         raise ParameterError(f"labels: not a list of 1 to {MAX_LABELS}")
@@ -213,43 +180,22 @@ def _put(annotation: LabelService, body: Mapping[str, object], user: str | None,
 
 
 def annotator_name(name: object) -> str:
-    """Checks the name of an annotator.
-
-    Raises:
-        ParameterError: It is not one.
-    """
+    """Checks the name of an annotator. Raises ParameterError: it is not one."""
     if not isinstance(name, str) or not 0 < len(name.strip()) <= MAX_NAME_CHARS or not name.isprintable():
         raise ParameterError(f"annotator: not a name of 1 to {MAX_NAME_CHARS} characters")
     return name
 
 
-def _count(count: object) -> int:
-    if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= MAX_TASKS:
-        raise ParameterError(f"count: not a whole number from 1 to {MAX_TASKS}")
-    return count
-
-
 def _page(annotation: LabelService, after: tuple[float, str, str] | None) -> dict[str, object]:
     """Builds a page of labels; `next` is the address of the following page, if there is one."""
     labels: list[dict[str, object]] = []
+    page: dict[str, object] = {"labels": labels, "picked_until": annotation.pruned_until()}
     size = 0
     for label in annotation.labels() if after is None else annotation.labels(after):
         size += len(dumps(label))
         if labels and size > PAGE_BYTES:
             last = labels[-1]
             cursor = dumps([last["at"], last["key"], last["annotator"]]).decode()
-            return _response(annotation, labels) | {"next": f"/api/v1/labels?{urlencode({'after': cursor})}"}
+            return page | {"next": f"/api/v1/labels?{urlencode({'after': cursor})}"}
         labels.append(label)
-    return _response(annotation, labels)
-
-
-def _response(annotation: LabelService, labels: list[dict[str, object]]) -> dict[str, object]:
-    return {"labels": labels, "picked_until": annotation.pruned_until()}
-
-
-def _cursor(text: str | None) -> tuple[float, str, str] | None:
-    try:
-        at, key, annotator = ("", "", "") if text is None else orjson.loads(text)
-        return None if text is None else (float(at), str(key), str(annotator))
-    except (ValueError, TypeError) as error:
-        raise ParameterError("after: not a cursor; use the whole address from `next`") from error
+    return page

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -12,9 +11,7 @@ from starlette.routing import Route
 
 from ragwatch import __version__
 from ragwatch.core.trends import RANGES
-from ragwatch.model.quantities import Quantity
-from ragwatch.model.stages import Stage
-from ragwatch.web import answer_replies, drift_replies, figure_replies, samples, segment_replies
+from ragwatch.web import answer_replies, drift_replies, figure_replies, samples
 from ragwatch.web.causes import PARAMETERS as CAUSE_PARAMETERS
 from ragwatch.web.changes_page import SAME, SPANS, ChangeRequest
 from ragwatch.web.json_body import json_reply
@@ -26,45 +23,26 @@ from ragwatch.web.trends_page import TrendRequest
 
 PREFIX = "/api/v1"
 PATH = f"{PREFIX}/openapi.json"
-_AGE: Schema = {"type": "string", "pattern": f"^{samples.SPAN.pattern}$", "description": "a duration such as 15m or 7d"}
-_TIME: Schema = {
-    "anyOf": [_AGE, {"type": "number"}, {"type": "string", "format": "date-time"}],
-    "description": "an age such as 15m, 2h or 3d; seconds since the epoch; or ISO 8601, UTC by default",
+_STATUSES: Mapping[int, str] = {
+    400: "a parameter is unknown, repeated or invalid; `error` names it",
+    404: "there is none of this name or key",
+    503: "the store cannot be read, or too many requests are in progress: then the body is a text",
 }
-_CURSOR: Schema = {
-    "type": "string",
-    "description": "place to continue from; it is part of `next`, the address of the following page",
+_REFUSALS: Mapping[int, str] = {
+    401: "the client does not say who it is",
+    403: "the client lacks the right `pages`, or the Host header is not allowed",
+    405: "only GET and HEAD are answered",
+    429: "too many requests; `Retry-After` says when to ask again",
 }
-_STATUSES: Mapping[int, str] = MappingProxyType(
-    {
-        400: "a parameter is unknown, repeated or invalid; `error` names it",
-        404: "there is none of this name or key",
-        503: "the store cannot be read, or too many requests are in progress: then the body is a text",
-    }
-)
-_REFUSALS: Mapping[int, str] = MappingProxyType(
-    {
-        401: "the client does not say who it is",
-        403: "the client lacks the right `pages`, or the Host header is not allowed",
-        405: "only GET and HEAD are answered",
-        429: "too many requests; `Retry-After` says when to ask again",
-    }
-)
 
 
 _REPLIES = (
     *(figure_replies.Error, figure_replies.Figure, figure_replies.StageShare, figure_replies.Snapshot),
-    *(figure_replies.Route, segment_replies.Segment, figure_replies.Trends, figure_replies.Changes),
+    *(figure_replies.Route, drift_replies.Segment, figure_replies.Trends, figure_replies.Changes),
     *(drift_replies.Drift, drift_replies.Canaries, drift_replies.Causes, answer_replies.Verdict),
     *(answer_replies.Samples, answer_replies.SampleInFull, answer_replies.Prompt, answer_replies.Labels),
 )
 """Replies that have a name in the document."""
-
-
-def _components() -> dict[str, Schema]:
-    """Schemas of the replies by name."""
-    replies = {reply.__name__: record_of(reply, _REPLIES) for reply in _REPLIES}
-    return {**replies, "Document": {"type": "object"}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,18 +69,13 @@ class Operation:
 
 
 def operations(criteria: Sequence[str] = ()) -> dict[str, Operation]:
-    """Returns the endpoints by path below `/api/v1`.
-
-    Args:
-        criteria: Names of the configured criteria, which are quantities too.
-    """
-    search = _search_schemas(criteria)
-    json_search = {name: search[name] for name in samples.JSON_PARAMETERS}
-    json_search["sort"] = one_of([samples.Order.NEWEST])
-    causes = {name: {"window": _AGE, **search}[name] for name in CAUSE_PARAMETERS}
+    """Returns the endpoints by path below `/api/v1`."""
+    search = samples.schemas(criteria)
+    json_search = {**search, "sort": one_of([samples.Order.NEWEST])}
+    causes = {name: {"window": samples.AGE, **search}[name] for name in CAUSE_PARAMETERS}
     trends = dict.fromkeys(TrendRequest.__slots__, TEXT) | {"range": one_of(("", *RANGES))}
     changes = dict.fromkeys(ChangeRequest.__slots__, TEXT)
-    changes |= {"at": _TIME, "span": one_of(("", *SPANS)), "questions": one_of(("", SAME))}
+    changes |= {"at": samples.TIME, "span": one_of(("", *SPANS)), "questions": one_of(("", SAME))}
     segment = dict.fromkeys(SegmentRequest.__slots__, TEXT)
     segment |= {"sort": one_of(("", *Sort)), "page": {"type": "integer", "minimum": 1}}
     window = {"window": TEXT}
@@ -120,7 +93,7 @@ def operations(criteria: Sequence[str] = ()) -> dict[str, Operation]:
             "What an LLM judge is asked about one answer, built again", "Prompt", {"judge": TEXT}, ("judge",), (404,)
         ),
         "/labels": Operation(
-            "Labels by people, oldest first, a page at a time", "Labels", {"after": _CURSOR}, (), (400,)
+            "Labels by people, oldest first, a page at a time", "Labels", {"after": samples.CURSOR}, (), (400,)
         ),
         "/drift": Operation("Drift evidence and alarms", "Drift", unlike=(503,)),
         "/routes": Operation(
@@ -142,45 +115,13 @@ def operations(criteria: Sequence[str] = ()) -> dict[str, Operation]:
     }
 
 
-def _search_schemas(criteria: Sequence[str]) -> dict[str, Schema]:
-    """Schemas of the parameters of a search."""
-    number: Schema = {"type": "number"}
-    return {
-        "route": TEXT,
-        "judge": TEXT,
-        "stage": one_of(Stage),
-        "outcome": one_of(samples.Outcome),
-        "quantity": one_of((*Quantity, *criteria)),
-        "below": {**number, "description": "scores below; needs `quantity`"},
-        "above": {**number, "description": "scores above; needs `quantity`"},
-        "since": _TIME,
-        "until": _TIME,
-        "sort": one_of(samples.Order),
-        "limit": {"type": "integer", "minimum": 1, "maximum": samples.MAX_LIMIT, "default": samples.DEFAULT_LIMIT},
-        "labelled": {**one_of(samples.FLAGS), "description": "whether a person has labelled the sample"},
-        "disputed": {**one_of(samples.FLAGS), "description": "whether another judge names another stage"},
-        "text": {
-            **TEXT,
-            "description": 'words that question or answer contain; quotes make a phrase, such as "gift card"',
-        },
-        "context": {**TEXT, "description": "id of a context that was retrieved"},
-        "top_context": {**TEXT, "description": "id of the context that was ranked first"},
-        "metadata": {
-            "type": "string",
-            "pattern": "^[^=]*[^=\\s][^=]*=.*",
-            "description": "KEY=VALUE, such as release=v2; for several keys write metadata.KEY=VALUE for each",
-        },
-        "texts": {"type": "boolean", "default": False},
-        "after": _CURSOR,
-    }
-
-
 def document(criteria: Sequence[str] = ()) -> dict[str, object]:
     """Builds the OpenAPI document.
 
     >>> document()["openapi"]
     '3.1.0'
     """
+    replies = {reply.__name__: record_of(reply, _REPLIES) for reply in _REPLIES}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -195,7 +136,7 @@ def document(criteria: Sequence[str] = ()) -> dict[str, object]:
         },
         "paths": {f"{PREFIX}{path}": {"get": _operation(path, one)} for path, one in operations(criteria).items()},
         "components": {
-            "schemas": _components(),
+            "schemas": {**replies, "Document": {"type": "object"}},
             "securitySchemes": {
                 "basic": {"type": "http", "scheme": "basic"},
                 "bearer": {"type": "http", "scheme": "bearer"},

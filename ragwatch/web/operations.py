@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import asdict
 from typing import TypedDict, TypeGuard
 
 from starlette.requests import Request
@@ -51,7 +52,8 @@ def operation_routes(forget: Forget | None, rejudge: Rejudge | None) -> list[Rou
                 return json_reply({"error": str(error)}, 503)
             if not dry_run:
                 shown(erased.keys)
-            return json_reply(_counts(erased))
+            counts = {name: value for name, value in asdict(erased).items() if name not in ("keys", "texts")}
+            return json_reply({"answers": len(erased.keys), **counts})
 
         routes.append(Route(FORGET_PATH, erase, methods=["POST"]))
     if rejudge is not None:
@@ -69,6 +71,10 @@ def operation_routes(forget: Forget | None, rejudge: Rejudge | None) -> list[Rou
     return routes
 
 
+def _are_texts(value: object) -> TypeGuard[list[str]]:
+    return isinstance(value, list) and all(isinstance(text, str) and text for text in value)
+
+
 def _check_names(body: Mapping[str, object], names: Sequence[str]) -> None:
     if unknown := sorted(set(body) - set(names)):
         raise ParameterError(f"{unknown[0]}: is not known; use {', '.join(names)}")
@@ -77,17 +83,13 @@ def _check_names(body: Mapping[str, object], names: Sequence[str]) -> None:
 def _erasure(body: Mapping[str, object]) -> Erasure:
     _check_names(body, ("ids", "metadata", "with_scores", "dry_run"))
     ids, pairs = body.get("ids", []), body.get("metadata", [])
-    if not isinstance(ids, list) or not all(isinstance(name, str) and name for name in ids):
+    if not _are_texts(ids):
         raise ParameterError("ids: not a list of texts that are not empty")
-    if not isinstance(pairs, list) or not all(map(_is_pair, pairs)):
+    if not isinstance(pairs, list) or not all(_are_texts(pair) and len(pair) == 2 for pair in pairs):
         raise ParameterError("metadata: not a list of pairs of key and value, each a text that is not empty")
     if not ids and not pairs:
         raise ParameterError("ids: is missing; give ids, or metadata")
     return Erasure(frozenset(ids), frozenset((key, value) for key, value in pairs), _flag(body, "with_scores"))
-
-
-def _is_pair(pair: object) -> bool:
-    return isinstance(pair, list) and len(pair) == 2 and all(isinstance(text, str) and text for text in pair)
 
 
 def _flag(body: Mapping[str, object], name: str) -> bool:
@@ -97,25 +99,8 @@ def _flag(body: Mapping[str, object], name: str) -> bool:
     return value
 
 
-def _counts(erased: Erased) -> dict[str, object]:
-    return {
-        "answers": len(erased.keys),
-        "verdicts": erased.verdicts,
-        "labels": erased.labels,
-        "feedback": erased.feedback,
-        "pending": erased.pending,
-        "batched": erased.batched,
-        "others": erased.others,
-        "complete": erased.complete,
-    }
-
-
 def _rejudge_fields(body: Mapping[str, object]) -> RejudgeFields:
-    """Check the fields of a request.
-
-    Raises:
-        ParameterError: One is unknown, missing or invalid.
-    """
+    """Check the fields of a request. Raises ParameterError: one is unknown, missing or invalid."""
     _check_names(body, ("judge", "of", "share", "keys", "charted_before"))
     judge, other = _judge_name(body, "judge"), _judge_name(body, "of")
     keys, share, before = body.get("keys"), body.get("share", 1.0), body.get("charted_before")

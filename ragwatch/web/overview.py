@@ -1,4 +1,4 @@
-"""Builds the data of the overview page from a Snapshot. Pure: the current time is an argument."""
+"""Builds the data of the overview page from a Snapshot, and what has changed since last week from the store."""
 
 from __future__ import annotations
 
@@ -7,18 +7,24 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from types import MappingProxyType
+from typing import cast
 
 from ragwatch import __version__
-from ragwatch.core.estimate import Estimate
+from ragwatch.core import compare
+from ragwatch.core.estimate import Addends, Estimate
 from ragwatch.core.feedback import Correlation
 from ragwatch.core.sample import OTHER
 from ragwatch.core.snapshot import EstimateRow, Gauge, Snapshot
 from ragwatch.core.tally import PartOutcome, Tally, lines_read
+from ragwatch.core.trends import COARSE, DAY, HOUR, TrendKind, estimate_of, start_of
+from ragwatch.errors import StoreError
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity, quantity_of
 from ragwatch.model.reasons import UnknownReason
 from ragwatch.model.stages import Stage
+from ragwatch.ports import TrendQuery
 from ragwatch.web import figure_replies
 from ragwatch.web.figure_replies import (
+    Bounded,
     Difference,
     FailingAnswer,
     Figure,
@@ -32,6 +38,8 @@ from ragwatch.web.figure_replies import (
     UserScore,
 )
 from ragwatch.web.headline import STATES, active_alarms, overall, state_of
+from ragwatch.web.pages import Site
+from ragwatch.web.samples import span_of
 from ragwatch.web.scope import PageScope
 
 Changes = Mapping[tuple[str, str, str], Difference]
@@ -68,6 +76,39 @@ class _OverviewBuilder:
         return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
+def changes_since_last_week(site: Site, requested: str | None) -> Changes:
+    """Returns the means of a window less those of the same hours a week ago, where there were answers then.
+
+    Only scores by the version of the judge in force are compared. A store that cannot be read says nothing.
+    """
+    snapshot, scope = site.board.latest(), site.scope()
+    if site.store is None or snapshot is None:
+        return NO_CHANGES
+    window = window_of(snapshot, scope, requested)
+    end = site.clock() - 7 * DAY
+    since, until = start_of(end - (span_of(window) or HOUR), COARSE), start_of(end, COARSE) + COARSE
+    rows = [row for row in snapshot.estimates if row.window == window]
+    changes: dict[tuple[str, str, str], Difference] = {}
+    try:
+        for route in sorted({row.route for row in rows}):
+            sums: dict[tuple[str, str], Addends] = {}
+            for series, _, addends in site.store.trends(
+                TrendQuery(TrendKind.SCORE, route, COARSE, COARSE, since=since, until=until)
+            ):
+                if series.version == snapshot.judges.get(series.judge, ("", None))[1]:
+                    place = series.name, series.judge
+                    sums[place] = sums.get(place, Addends()) + addends
+            for row in rows:
+                then = estimate_of(sums.get((str(row.quantity), row.judge), Addends()), scope.confidence)
+                if row.route == route and then is not None:
+                    old, new = (compare.Interval(one.value, one.low, one.high) for one in (then, row.estimate))
+                    moved = compare.change(old, new)
+                    changes[str(row.quantity), route, row.judge] = cast("Difference", moved._asdict())
+    except StoreError:
+        return NO_CHANGES
+    return changes
+
+
 def windows_of(snapshot: Snapshot | None, scope: PageScope) -> tuple[str, ...]:
     """Windows to select from: the configured ones, or else those with an estimate."""
     if scope.windows or snapshot is None:
@@ -85,17 +126,7 @@ def overview(
     failing: Sequence[FailingAnswer] = (),
     changes: Changes = NO_CHANGES,
 ) -> figure_replies.Snapshot:
-    """Builds the data of the overview page.
-
-    Args:
-        snapshot: The latest, None before the first digest.
-        scope: Names in the configuration.
-        now: Seconds since the epoch.
-        window: Selected window; None or an unknown one selects the shortest with an estimate.
-        problems: Reasons why the process is not ready.
-        failing: The newest samples with a stage at fault.
-        changes: What has changed since last week.
-    """
+    """Builds the data of the page; a window that is None or unknown selects the shortest with an estimate."""
     shown = snapshot or Snapshot(at=now)
     windows = windows_of(snapshot, scope)
     builder = _OverviewBuilder(shown, scope, now, window_of(snapshot, scope, window), changes)
@@ -153,11 +184,8 @@ def _route(builder: _OverviewBuilder, route: str) -> RouteFigures:
         if judge and (judge == first or judge in with_estimates)
     ]
     states = [figure["state"] for judge in judges for figure in judge["figures"]]
-    drift = [
-        alarm["name"]
-        for alarm in active_alarms(builder.snapshot)
-        if (alarm["kind"], alarm["route"]) == ("answers", route)
-    ]
+    alarms = active_alarms(builder.snapshot)
+    drift = [alarm["name"] for alarm in alarms if (alarm["kind"], alarm["route"]) == ("answers", route)]
     state = next((state for state in STATES if state in states), "silent")
     return {
         "route": route,
@@ -177,15 +205,21 @@ def interval_of(estimate: Estimate | Correlation) -> Interval:
     return {"value": estimate.value, "low": estimate.low, "high": estimate.high, "n": estimate.n}
 
 
+def _bounded(estimate: Estimate) -> Bounded:
+    return {
+        **interval_of(estimate),
+        "bound_low": estimate.bound_low,
+        "bound_high": estimate.bound_high,
+        "n_eff": estimate.n_eff,
+    }
+
+
 def _user_score(builder: _OverviewBuilder, route: str) -> UserScore | None:
     """Mean score by users of the rated answers; `response` is the share that was rated. None without feedback."""
     for row in builder.snapshot.user_scores.rows:
         if (row.route, row.window) == (route, builder.window):
             return {
-                **interval_of(row.estimate),
-                "bound_low": row.estimate.bound_low,
-                "bound_high": row.estimate.bound_high,
-                "n_eff": row.estimate.n_eff,
+                **_bounded(row.estimate),
                 "response": row.estimate.coverage,
                 "last_sample_at": builder.snapshot.user_scores.last_sample.get(route),
             }
@@ -227,7 +261,9 @@ def _figures_of(builder: _OverviewBuilder, route: str, judge: str) -> JudgeFigur
 def _figure(builder: _OverviewBuilder, quantity: Quantity, route: str, judge: str, row: EstimateRow | None) -> Figure:
     lower_is_better, threshold = quantity in LOW_IS_GOOD, builder.scope.threshold(quantity, route)
     last = builder.snapshot.last_sample.get((quantity, route, judge))
-    level_row = None if row is None else _level(builder, row)
+    corrected = () if row is None else builder.snapshot.corrected
+    levels = (one for one in corrected if row is not None and one.place == row.place and not one.reference)
+    level_row = next(levels, None)
     figure: Figure = {
         "quantity": str(quantity),
         "lower_is_better": lower_is_better,
@@ -241,35 +277,23 @@ def _figure(builder: _OverviewBuilder, quantity: Quantity, route: str, judge: st
         return figure
     if row.unmeasured:
         figure["unmeasured"] = row.unmeasured
-    estimate = row.estimate
     return {
         **figure,
-        "value": estimate.value,
-        "low": estimate.low,
-        "high": estimate.high,
-        "n": estimate.n,
-        "bound_low": estimate.bound_low,
-        "bound_high": estimate.bound_high,
-        "n_eff": estimate.n_eff,
-        "interval": estimate.interval,
+        **_bounded(row.estimate),
+        "interval": row.estimate.interval,
         "corrected": None if level_row is None else _corrected(level_row),
         "change": builder.changes.get((str(quantity), route, judge)),
     }
 
 
-def _level(builder: _OverviewBuilder, row: EstimateRow) -> EstimateRow | None:
-    """The level beside a mean of the judge; None without one."""
-    return next((one for one in builder.snapshot.corrected if one.place == row.place and not one.reference), None)
-
-
 def _corrected(level: EstimateRow) -> Level:
     """The figures of a level, with the annotators behind it."""
-    estimate, shares = level.estimate, level.annotators
+    shares = level.annotators
     figures: Level = {
-        "value": estimate.value,
-        "low": estimate.low,
-        "high": estimate.high,
-        "n": estimate.n,
+        "value": level.estimate.value,
+        "low": level.estimate.low,
+        "high": level.estimate.high,
+        "n": level.estimate.n,
         "labels": level.labels,
         "labels_given": level.labels_given,
         "calibrated": level.calibrated,
@@ -306,12 +330,13 @@ def _why(builder: _OverviewBuilder, quantity: Quantity, route: str, judge: str) 
 
 
 def _source(builder: _OverviewBuilder, source: str) -> SourceLine:
-    lag = builder.snapshot.lags.get(source)
+    lag, parts = builder.snapshot.lags.get(source), builder.counts(Tally.PARTS, source)
+    lost = {f"{outcome} parts": number for outcome, number in parts.items() if outcome != PartOutcome.JOINED}
     return {
         "source": source,
         "seen": builder.count(Tally.SEEN, source),
         "rejected": builder.counts(Tally.REJECTED, source),
-        "left_out": builder.counts(Tally.SKIPPED, source) | _lost_parts(builder, source),
+        "left_out": builder.counts(Tally.SKIPPED, source) | lost,
         "repaired": builder.count(Tally.REPAIRED, source),
         "resets": builder.counts(Tally.RESETS, source),
         "lag_bytes": None if lag is None else lag.size,
@@ -321,12 +346,6 @@ def _source(builder: _OverviewBuilder, source: str) -> SourceLine:
         "skipped": lag.skipped if lag is not None and not lines_read(builder.snapshot.tallies, source) else "",
         "unreadable_files": None if lag is None else len(lag.unreadable),
     }
-
-
-def _lost_parts(builder: _OverviewBuilder, source: str) -> dict[str, float]:
-    """Parts of requests that are in no record, by outcome."""
-    parts = builder.counts(Tally.PARTS, source)
-    return {f"{outcome} parts": number for outcome, number in parts.items() if outcome != PartOutcome.JOINED}
 
 
 def _judge(builder: _OverviewBuilder, judge: str) -> JudgeCounts:

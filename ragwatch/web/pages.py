@@ -146,10 +146,7 @@ def ago(seconds: float | None) -> str:
     """
     if seconds is None:
         return "never"
-    for span, unit in ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "min")):
-        if seconds >= span:
-            return f"{int(seconds // span)} {unit} ago"
-    return "just now"
+    return "just now" if seconds < _MINUTE else f"{duration(seconds)} ago"
 
 
 def duration(seconds: float) -> str:
@@ -170,13 +167,10 @@ def size(count: float) -> str:
     >>> size(17), size(2048), size(5 * 1024**3)
     ('17 B', '2.0 KiB', '5.0 GiB')
     """
-    if count < _KIBI:
-        return f"{count:.0f} B"
-    for unit in ("KiB", "MiB", "GiB"):
-        count /= _KIBI
-        if count < _KIBI:
-            return f"{count:.1f} {unit}"
-    return f"{count / _KIBI:.1f} TiB"
+    power = 0
+    while count >= _KIBI and power < 4:
+        count, power = count / _KIBI, power + 1
+    return f"{count:.{min(power, 1)}f} {('B', 'KiB', 'MiB', 'GiB', 'TiB')[power]}"
 
 
 def clock(at: float) -> str:
@@ -211,20 +205,12 @@ def stale(figure: Figure, window: str) -> bool:
 
 
 def humanize(name: str) -> str:
-    """Replaces underscores by spaces.
-
-    >>> humanize("top_ranked_ignored")
-    'top ranked ignored'
-    """
+    """Replaces underscores by spaces."""
     return name.replace("_", " ")
 
 
 def thousands(count: float) -> str:
-    """Formats a count with thousands separators.
-
-    >>> thousands(1234567.0)
-    '1,234,567'
-    """
+    """Formats a count with thousands separators."""
     return f"{count:,.0f}"
 
 

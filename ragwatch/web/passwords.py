@@ -38,11 +38,6 @@ class PasswordChecker:
     async def check(self, users: Mapping[str, bytes], user: str, password: bytes) -> bool:
         """Whether the password is that of the user.
 
-        Args:
-            users: bcrypt hashes by user name; not empty.
-            user: Name of the user.
-            password: The password.
-
         Raises:
             TooManyChecksError: Too many passwords wait to be checked.
         """

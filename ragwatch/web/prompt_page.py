@@ -11,7 +11,7 @@ from starlette.routing import Route
 
 from ragwatch.core.sample import SampleRecord
 from ragwatch.errors import StoreError
-from ragwatch.ports import PackedVerdict, Query, Store
+from ragwatch.ports import Query, Store, StoredText
 from ragwatch.web.answer_replies import Prompt
 from ragwatch.web.pages import Site
 from ragwatch.web.request_limit import MIB
@@ -20,7 +20,6 @@ from ragwatch.web.samples import KEY
 
 MAX_CHARS = 200_000  # of a prompt or a verdict on the page
 RESPONSE_SIZE = 16 * MIB  # approximate memory for one response
-_NOT_FOUND = 404
 _NO_REPLY = (
     "No raw reply of a model is stored: the judge asks none, its texts are not kept, or the verdict is of an earlier "
     "version of ragwatch."
@@ -44,12 +43,7 @@ Prompts = Callable[[str, SampleRecord], RebuiltPrompts | None]
 
 
 def prompt_routes(site: Site, prompts: Prompts | None) -> list[Route]:
-    """Routes `/samples/KEY/prompt?judge=NAME`, and the same data as JSON below `/api/v1`.
-
-    Args:
-        site: Has the store of the samples.
-        prompts: Builds prompts again; None if no judge has prompts.
-    """
+    """Routes `/samples/KEY/prompt?judge=NAME`, and the same data as JSON below `/api/v1`."""
 
     def view_of(request: Request) -> Prompt | None:
         key, judge = request.path_params["key"], request.query_params.get("judge", "")
@@ -61,13 +55,13 @@ def prompt_routes(site: Site, prompts: Prompts | None) -> list[Route]:
     def html(request: Request) -> tuple[dict[str, object], int]:
         view = view_of(request)
         if view is None:
-            return context(request, "No verdict of this judge on such an answer is stored."), _NOT_FOUND
+            return context(request, "No verdict of this judge on such an answer is stored."), 404
         return context(request, None, view), 200
 
     def data(request: Request) -> tuple[Mapping[str, object], int]:
         view = view_of(request)
         missing = {"error": "there is no verdict of this judge on a sample with this key"}
-        return (missing, _NOT_FOUND) if view is None else (view, 200)
+        return (missing, 404) if view is None else (view, 200)
 
     return [
         site.page("/samples/{key}/prompt", "prompt.html", html, RESPONSE_SIZE, invalid=context),
@@ -83,13 +77,13 @@ def prompt_view(store: Store, prompts: Prompts | None, key: str, judge: str) -> 
     """
     entry, record = None, None
     for one in store.entries(Query(key=key, limit=MAX_JUDGES)):  # one of them has the text
-        record = record or _record(one)
+        record = record or _whole(one.sample, TEXT_BYTES)
         entry = one if one.verdict.judge == judge else entry
     if entry is None:
         return None
     built = None if prompts is None or record is None else prompts(judge, record)
     version = entry.verdict.judge_version
-    replies = store.replies(entry.seq)
+    replies, line = store.replies(entry.seq), _whole(entry.line, LINE_BYTES)
     notes = list(_notes(version, built, has_text=record is not None))
     return {
         "key": key,
@@ -99,7 +93,7 @@ def prompt_view(store: Store, prompts: Prompts | None, key: str, judge: str) -> 
         "prompts": []
         if built is None
         else [{"system": one["system"], "user": one["user"]} for one in built["prompts"]],
-        "verdict": _verdict(entry),
+        "verdict": None if line is None else {**entry.bare, **line, **entry.place},
         "reply": "\n\n".join(replies) if replies else None,
         "notes": [*notes, *(() if replies else (_NO_REPLY,))],
     }
@@ -119,29 +113,22 @@ def _notes(version: str, built: RebuiltPrompts | None, *, has_text: bool) -> lis
     return [*notes, _IDS, _FIRST] if built["prompts"] else notes
 
 
-def _record(entry: PackedVerdict) -> SampleRecord | None:
-    """The stored sample, if it is readable and whole."""
+def _whole(text: StoredText | None, most: int) -> SampleRecord | None:
+    """The fields of a stored text, if it is readable and not larger than so many bytes."""
     try:
-        fields, whole = (None, False) if entry.sample is None else entry.sample.beginning(TEXT_BYTES)
+        fields, whole = (None, False) if text is None else text.beginning(most)
     except StoreError:
         return None
     return fields if whole else None
 
 
-def _verdict(entry: PackedVerdict) -> Mapping[str, object] | None:
-    try:
-        fields, whole = entry.line.beginning(LINE_BYTES)
-    except StoreError:
-        return None
-    return {**entry.bare, **fields, **entry.place} if whole else None
-
-
 def _shown(view: Prompt) -> dict[str, object]:
     """The data with texts of bounded length."""
     verdict = None if view["verdict"] is None else json.dumps(view["verdict"], indent=1, default=dict)
+    texts = {"reply": view["reply"], "verdict": verdict}
+    shown = {name: None if text is None else cut(text, MAX_CHARS) for name, text in texts.items()}
     prompts = [
         {"system": cut(prompt["system"], MAX_CHARS), "user": cut(prompt["user"], MAX_CHARS)}
         for prompt in view["prompts"]
     ]
-    reply = None if view["reply"] is None else cut(view["reply"], MAX_CHARS)
-    return {**view, "prompts": prompts, "reply": reply, "verdict": None if verdict is None else cut(verdict, MAX_CHARS)}
+    return {**view, **shown, "prompts": prompts}

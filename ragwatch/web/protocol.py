@@ -32,9 +32,6 @@ class Protocol(H11Protocol):
     of a body that was answered before its end, or for the next request. The deadline of a body that is being read is
     in `RequestBodyLimit`. A response that the client does not receive has a deadline as well. Responses are written in
     chunks; the next chunk is written after the client has received most of the previous ones.
-
-    Args:
-        connections: All connections of the server.
     """
 
     _deadline: asyncio.TimerHandle | None = None

@@ -1,7 +1,8 @@
-"""Limits the number of requests in progress and the memory of their responses.
+"""Limits the number of requests in progress, the memory of their responses, and the time in which bodies must arrive.
 
 Pages and searches build responses of megabytes. Without a limit, many clients at once, or clients that do not read,
-would exhaust the memory. Scrapes have a limit of their own.
+would exhaust the memory. Scrapes have a limit of their own. A client that sends one byte of a body a minute (slowloris)
+would hold a connection and memory forever; deadlines for headers and for idle connections are in `protocol`.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from types import MappingProxyType
 
 from anyio import CapacityLimiter, to_thread
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ragwatch.errors import RagwatchError
 from ragwatch.web.json_body import JSON
@@ -27,12 +29,7 @@ JSON_HEADERS: Mapping[str, str] = MappingProxyType({"content-type": JSON})
 
 
 class BusyError(RagwatchError):
-    """The requested action is already running.
-
-    Args:
-        message: What happened.
-        seconds: When to retry (`Retry-After`).
-    """
+    """The requested action is already running; `seconds` is when to retry (`Retry-After`)."""
 
     def __init__(self, message: str, seconds: int) -> None:
         super().__init__(message)
@@ -157,3 +154,58 @@ def _next(chunks: Iterator[bytes]) -> bytes:
         if size >= CHUNK_BYTES:
             break
     return b"".join(parts)
+
+
+BODY_SECONDS = 30.0  # for the whole body
+MAX_BODIES = 8
+_CLOSE = {"Connection": "close"}  # the rest of the body is not received
+
+
+class RequestBodyLimit:
+    """Middleware that responds with 408 if a body arrives too slowly, and with 503 if too many are received."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self._open = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handles one request."""
+        deadline: float | None = None  # starts when the application reads the body
+        incomplete = True
+
+        async def receive_in_time() -> Message:
+            nonlocal deadline, incomplete
+            if not incomplete:
+                return await receive()
+            if deadline is None:
+                deadline = self._admit()
+            message = await _receive_before(deadline, receive)
+            if not message.get("more_body", False):
+                incomplete = False
+                self._open -= 1
+            return message
+
+        try:
+            await self._app(scope, receive_in_time, send)
+        except ClientDisconnect:  # the client closed the connection: no response, no error
+            return
+        finally:
+            if deadline is not None and incomplete:
+                self._open -= 1
+
+    def _admit(self) -> float:
+        if self._open >= MAX_BODIES:
+            headers = {"Retry-After": f"{BODY_SECONDS:.0f}", **_CLOSE}
+            raise HTTPException(503, "Too many request bodies are being received; retry later.\n", headers)
+        self._open += 1
+        return asyncio.get_running_loop().time() + BODY_SECONDS
+
+
+async def _receive_before(deadline: float, receive: Receive) -> Message:
+    try:
+        async with asyncio.timeout_at(deadline):
+            return await receive()
+    except TimeoutError:
+        raise HTTPException(
+            408, f"The request body was not received within {BODY_SECONDS:g} seconds.\n", _CLOSE
+        ) from None

@@ -6,22 +6,24 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, zip_longest
-from typing import NotRequired, TypedDict
+from typing import TypedDict
 
 from ragwatch.core.evidence import ClaimVerdict
 from ragwatch.core.labels.label import Label
 from ragwatch.core.reference import StatementLine
+from ragwatch.core.sample import SampleRecord
 from ragwatch.core.verdict_line import ClaimRecord, ContextRecord, VerdictRecord, parse_verdict_line
 from ragwatch.errors import StoreError
 from ragwatch.model.quantities import LOW_IS_GOOD
 from ragwatch.model.stages import Fault, Stage
 from ragwatch.ports import PackedVerdict, Query, Store, StoredText
+from ragwatch.web.samples import shortened
 from ragwatch.web.scope import PageScope
 
 ANSWER_CHARS, CONTEXT_CHARS, QUESTION_CHARS, QUOTE_CHARS = 20_000, 6_000, 4_000, 1_000
 MAX_CLAIMS, MAX_CONTEXTS, MAX_METADATA, MAX_JUDGES, MAX_LABELS, MAX_TURNS = 200, 50, 30, 12, 50, 20
 LINE_BYTES, TEXT_BYTES = 2 << 20, 8 << 20  # limits on stored JSON that is read for a page
-_BY_SEVERITY = (ClaimVerdict.SUPPORTED, ClaimVerdict.NOT_IN_CONTEXT, ClaimVerdict.CONTRADICTED)
+_BY_SEVERITY: Sequence[str] = (ClaimVerdict.SUPPORTED, ClaimVerdict.NOT_IN_CONTEXT, ClaimVerdict.CONTRADICTED)
 _UNREAD = ContextRecord(None, None, None, None)
 
 _STAGE_UNKNOWN = "The judge read too little to determine the stage at fault."
@@ -33,27 +35,6 @@ class Cut(TypedDict):
 
     text: str
     of: int | None
-
-
-class KeptContext(TypedDict, total=False):
-    """A context of a stored sample, as far as it is shown."""
-
-    id: object
-    text: str
-    score: object
-    step: str
-    updated_at: float
-
-
-class KeptSample(TypedDict):
-    """A stored sample, as far as it is shown."""
-
-    answer: str
-    contexts: Sequence[KeptContext]
-    question: NotRequired[str | None]
-    reference: NotRequired[str | None]
-    metadata: NotRequired[Mapping[str, object] | None]
-    history: NotRequired[Sequence[Mapping[str, str | None]] | None]
 
 
 class MarkedClaim(TypedDict):
@@ -95,18 +76,12 @@ class VerdictOnPage:
     """A verdict on the sample; one of them has the sample, see `StoredVerdict`."""
 
     verdict: VerdictRecord
-    sample: KeptSample | None = None
+    sample: SampleRecord | None = None
     damage: str | None = None
 
 
 def sample(store: Store, key: str, scope: PageScope, *, judge: str | None) -> dict[str, object] | None:
     """Reads everything that is stored of a sample; None if there is nothing.
-
-    Args:
-        store: Store of the samples.
-        key: Key of the sample.
-        scope: Order of the judges.
-        judge: Judge whose verdict marks the answer; the default judge if it has no verdict.
 
     Raises:
         StoreError: The store cannot be read.
@@ -143,15 +118,7 @@ def _with_text(stored: VerdictOnPage, text: StoredText | None) -> VerdictOnPage:
     except StoreError as error:
         return replace(stored, damage=stored.damage or str(error))
     note = None if whole else f"The texts are larger than {TEXT_BYTES >> 20} MiB; only their beginning is shown."
-    sample: KeptSample = {
-        "answer": fields.get("answer", ""),
-        "contexts": fields.get("contexts", []),
-        "question": fields.get("question"),
-        "reference": fields.get("reference"),
-        "metadata": fields.get("metadata"),
-        "history": fields.get("history"),
-    }
-    return replace(stored, sample=sample, damage=stored.damage or note)
+    return replace(stored, sample=fields, damage=stored.damage or note)
 
 
 def view(
@@ -164,15 +131,17 @@ def view(
     )
     chosen = next((verdict for verdict in verdicts if verdict.judge == judge), verdicts[0])
     kept = next((stored.sample for stored in stored_verdicts if stored.sample is not None), None)
+    missing = [shortened(text, QUOTE_CHARS) for text in chosen.missing[:MAX_CLAIMS]]
+    count = max(len(chosen.contexts), 0 if kept is None else len(kept.get("contexts", ())))
     claims = [_claim(number, claim) for number, claim in enumerate(chosen.claims[:MAX_CLAIMS], start=1)]
     return {
         "key": chosen.key,
         "at": chosen.at,
-        "id": cut(chosen.id, QUOTE_CHARS)["text"],
+        "id": shortened(chosen.id, QUOTE_CHARS),
         "route": chosen.route,
         "trace_id": chosen.trace_id,
         "trace_url": scope.trace_link(chosen.trace_id),
-        "verdict": {**_judge(chosen), **_meaning(chosen), "missing": _cuts(chosen.missing)},
+        "verdict": {**_judge(chosen), **_meaning(chosen), "missing": missing},
         "judges": [_judge(verdict) for verdict in verdicts],
         "quantities": [
             {"quantity": str(quantity), "low_is_good": quantity in LOW_IS_GOOD} for quantity in chosen.scores
@@ -187,8 +156,8 @@ def view(
         "claims_left_out": max(0, len(chosen.claims) - MAX_CLAIMS),
         "contexts": _contexts(chosen, kept, claims),
         "citations_out_of_range": sum(one.context >= len(chosen.contexts) for one in chosen.citations),
-        "contexts_left_out": max(0, _context_count(chosen, kept) - MAX_CONTEXTS),
-        "text": None if kept is None else _text(kept, claims, _others(chosen, kept, scope)),
+        "contexts_left_out": max(0, count - MAX_CONTEXTS),
+        "text": None if kept is None else _text(chosen, kept, claims, scope),
         "texts_kept": scope.texts,
         "labels": [_label(label) for label in labels[-MAX_LABELS:]],
         "damage": next((stored.damage for stored in stored_verdicts if stored.damage is not None), None),
@@ -196,12 +165,8 @@ def view(
 
 
 def cut(text: str, limit: int) -> Cut:
-    """Truncates a text; `of` is its length if it was longer.
-
-    >>> cut("abcdef", 4), cut("abc", 4)
-    ({'text': 'abc…', 'of': 6}, {'text': 'abc', 'of': None})
-    """
-    return {"text": text, "of": None} if len(text) <= limit else {"text": f"{text[: limit - 1]}…", "of": len(text)}
+    """Truncates a text; `of` is its length if it was longer."""
+    return {"text": shortened(text, limit), "of": None if len(text) <= limit else len(text)}
 
 
 def segments(
@@ -228,14 +193,10 @@ def segments(
         covering = [claim["verdict"] for first, last, claim in placed if first <= start and end <= last]
         yield {
             "text": answer[start:end],
-            "verdict": max(covering, key=_severity, default=None),
+            "verdict": max(covering, key=_BY_SEVERITY.index, default=None),
             "ends": [claim for _, last, claim in placed if last == end],
             "other": kinds[start][1] if start in kinds and not covering else None,
         }
-
-
-def _severity(verdict: str) -> int:
-    return _BY_SEVERITY.index(ClaimVerdict(verdict))
 
 
 def _judge(verdict: VerdictRecord) -> dict[str, object]:
@@ -269,7 +230,7 @@ def _meaning(verdict: VerdictRecord) -> dict[str, str | None]:
 def _claim(number: int, claim: ClaimRecord) -> ClaimView:
     return {
         "number": number,
-        "text": cut(claim.text, QUOTE_CHARS)["text"],
+        "text": shortened(claim.text, QUOTE_CHARS),
         "start": claim.start,
         "end": claim.end,
         "verdict": str(claim.verdict),
@@ -277,7 +238,7 @@ def _claim(number: int, claim: ClaimRecord) -> ClaimView:
         "contexts": [place + 1 for place in claim.contexts],
         "joint": claim.joint,
         "informed": [place + 1 for place in claim.informed],
-        "evidence": None if claim.evidence is None else cut(claim.evidence, QUOTE_CHARS)["text"],
+        "evidence": None if claim.evidence is None else shortened(claim.evidence, QUOTE_CHARS),
         "said_by_user": claim.said_by_user,
         "facts": claim.facts,
     }
@@ -285,41 +246,39 @@ def _claim(number: int, claim: ClaimRecord) -> ClaimView:
 
 def _statement(one: StatementLine) -> dict[str, object]:
     """A claim of the reference: which contexts support it, by which words, and what no context has."""
-    quotes = [None if quote is None else cut(quote, QUOTE_CHARS)["text"] for quote in one["quotes"]]
+    quotes = [None if quote is None else shortened(quote, QUOTE_CHARS) for quote in one["quotes"]]
     contexts = [
         {"rank": rank + 1, "quote": quote} for rank, quote in zip_longest(one["contexts"], quotes) if rank is not None
     ]
     return {
-        "text": cut(one["text"], QUOTE_CHARS)["text"],
+        "text": shortened(one["text"], QUOTE_CHARS),
         "supported": one["supported"],
         "contexts": contexts,
-        "missing": [cut(part, QUOTE_CHARS)["text"] for part in one["missing"]],
+        "missing": [shortened(part, QUOTE_CHARS) for part in one["missing"]],
     }
 
 
-def _context_count(verdict: VerdictRecord, kept: KeptSample | None) -> int:
-    return max(len(verdict.contexts), 0 if kept is None else len(kept["contexts"]))
-
-
-def _contexts(verdict: VerdictRecord, kept: KeptSample | None, claims: Sequence[ClaimView]) -> list[dict[str, object]]:
+def _contexts(
+    verdict: VerdictRecord, kept: SampleRecord | None, claims: Sequence[ClaimView]
+) -> list[dict[str, object]]:
     """Contexts in the order of the retriever, with the readings of the judge."""
-    texts = [] if kept is None else kept["contexts"][:MAX_CONTEXTS]
+    texts = [] if kept is None else kept.get("contexts", [])[:MAX_CONTEXTS]
     cited = Counter(citation.context + 1 for citation in verdict.citations)
     cited_rightly = Counter(citation.context + 1 for citation in verdict.citations if citation.supports)
     contexts = []
     pairs = zip_longest(texts, verdict.contexts[:MAX_CONTEXTS])
     for rank, (stored_text, stored_reading) in enumerate(pairs, start=1):
-        text: KeptContext = stored_text or {}
+        text: Mapping[str, object] = stored_text or {}
         reading = stored_reading or _UNREAD
         name = text.get("id") or reading.id
         contexts.append(
             {
                 "rank": rank,
-                "id": None if name is None else cut(str(name), QUOTE_CHARS)["text"],
+                "id": None if name is None else shortened(str(name), QUOTE_CHARS),
                 "score": text.get("score"),
                 "updated_at": text.get("updated_at"),
-                "step": cut(text["step"], QUOTE_CHARS)["text"] if "step" in text else None,
-                "body": cut(text["text"], CONTEXT_CHARS) if "text" in text else None,
+                "step": shortened(str(text["step"]), QUOTE_CHARS) if "step" in text else None,
+                "body": cut(str(text["text"]), CONTEXT_CHARS) if "text" in text else None,
                 "relevant": reading.relevant,
                 "relevance": reading.relevance,
                 "used": reading.used,
@@ -336,17 +295,9 @@ def _contexts(verdict: VerdictRecord, kept: KeptSample | None, claims: Sequence[
     return contexts
 
 
-def _others(verdict: VerdictRecord, kept: KeptSample, scope: PageScope) -> Iterable[tuple[int, int, str]]:
-    """The sentences that are no claims; none where the judge could not read the claims."""
-    places = [(claim.start, claim.end) for claim in verdict.claims if claim.start is not None and claim.end is not None]
-    is_read = verdict.judged and verdict.unread is None
-    return scope.other_sentences(kept["answer"][:ANSWER_CHARS], places) if is_read else ()
-
-
-def _text(kept: KeptSample, claims: Sequence[ClaimView], others: Iterable[tuple[int, int, str]]) -> dict[str, object]:
-    answer, question, reference = kept["answer"], kept.get("question"), kept.get("reference")
-    metadata = list((kept.get("metadata") or {}).items())
-    history = kept.get("history") or []
+def asked(kept: SampleRecord) -> dict[str, object]:
+    """What was asked: the newest turns before, the question, and how long the answer is if it is cut."""
+    question, history, length = kept.get("question"), kept.get("history") or [], len(kept.get("answer", ""))
     return {
         "history": [
             {"role": str(turn.get("role")), "body": cut(turn.get("text") or "", QUESTION_CHARS)}
@@ -354,16 +305,24 @@ def _text(kept: KeptSample, claims: Sequence[ClaimView], others: Iterable[tuple[
         ],
         "history_left_out": max(0, len(history) - MAX_TURNS),
         "question": None if question is None else cut(question, QUESTION_CHARS),
-        "answer": list(segments(answer[:ANSWER_CHARS], claims, others)),
-        "answer_of": len(answer) if len(answer) > ANSWER_CHARS else None,
-        "reference": None if reference is None else cut(reference, QUESTION_CHARS),
-        "metadata": [(name, cut(str(value), QUOTE_CHARS)["text"]) for name, value in metadata[:MAX_METADATA]],
-        "metadata_left_out": max(0, len(metadata) - MAX_METADATA),
+        "answer_of": length if length > ANSWER_CHARS else None,
     }
 
 
-def _cuts(texts: Sequence[str]) -> list[str]:
-    return [cut(text, QUOTE_CHARS)["text"] for text in texts[:MAX_CLAIMS]]
+def _text(
+    verdict: VerdictRecord, kept: SampleRecord, claims: Sequence[ClaimView], scope: PageScope
+) -> dict[str, object]:
+    answer, reference = kept.get("answer", "")[:ANSWER_CHARS], kept.get("reference")
+    metadata = list((kept.get("metadata") or {}).items())
+    places = [(claim.start, claim.end) for claim in verdict.claims if claim.start is not None and claim.end is not None]
+    is_read = verdict.judged and verdict.unread is None  # else no sentence is known to be no claim
+    return {
+        **asked(kept),
+        "answer": list(segments(answer, claims, scope.other_sentences(answer, places) if is_read else ())),
+        "reference": None if reference is None else cut(reference, QUESTION_CHARS),
+        "metadata": [(name, shortened(str(value), QUOTE_CHARS)) for name, value in metadata[:MAX_METADATA]],
+        "metadata_left_out": max(0, len(metadata) - MAX_METADATA),
+    }
 
 
 def _label(label: Label) -> dict[str, object]:
@@ -372,6 +331,6 @@ def _label(label: Label) -> dict[str, object]:
         "at": label.at,
         "scores": {str(quantity): score for quantity, score in label.scores.items()},
         "claims": [None if verdict is None else str(verdict) for verdict in label.claims[:MAX_CLAIMS]],
-        "note": cut(label.note, QUOTE_CHARS)["text"],
+        "note": shortened(label.note, QUOTE_CHARS),
         "revoked": label.revoked,
     }

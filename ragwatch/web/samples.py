@@ -16,6 +16,7 @@ from ragwatch.model.stages import FAULTS, Stage
 from ragwatch.ports import PackedVerdict, Query, Store, StoredVerdict
 from ragwatch.web.audit_trail import shown
 from ragwatch.web.figure_replies import FailingAnswer
+from ragwatch.web.json_schema import TEXT, Schema, one_of
 
 KEY = re.compile(r"[0-9a-f]{32}")
 MAX_LIMIT, DEFAULT_LIMIT = 500, 50
@@ -24,28 +25,17 @@ FLAGS = ("yes", "no")
 QUESTION_CHARS = 140
 EXCERPT_CHARS = 300
 _EXCERPTS = ("id", "question", "answer")
-PARAMETERS = (
-    "route",
-    "stage",
-    "judge",
-    "outcome",
-    "quantity",
-    "below",
-    "above",
-    "since",
-    "until",
-    "sort",
-    "limit",
-    "labelled",
-    "disputed",
-    "context",
-    "top_context",
-    "metadata",
-    "text",
-)
 METADATA_PREFIX = "metadata."  # of parameters: metadata.release=v2 is the same as metadata=release=v2
-JSON_PARAMETERS = (*PARAMETERS, "texts", "after")
 SPAN = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)([smhdw])")
+AGE: Schema = {"type": "string", "pattern": f"^{SPAN.pattern}$", "description": "a duration such as 15m or 7d"}
+TIME: Schema = {
+    "anyOf": [AGE, {"type": "number"}, {"type": "string", "format": "date-time"}],
+    "description": "an age such as 15m, 2h or 3d; seconds since the epoch; or ISO 8601, UTC by default",
+}
+CURSOR: Schema = {
+    "type": "string",
+    "description": "place to continue from; it is part of `next`, the address of the following page",
+}
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 
@@ -63,17 +53,49 @@ class Order(StrEnum):
     WORST = "worst"
 
 
+def schemas(criteria: Sequence[str] = ()) -> dict[str, Schema]:
+    """Schemas of the parameters of a search."""
+    number: Schema = {"type": "number"}
+    return {
+        "route": TEXT,
+        "stage": one_of(Stage),
+        "judge": TEXT,
+        "outcome": one_of(Outcome),
+        "quantity": one_of((*Quantity, *criteria)),
+        "below": {**number, "description": "scores below; needs `quantity`"},
+        "above": {**number, "description": "scores above; needs `quantity`"},
+        "since": TIME,
+        "until": TIME,
+        "sort": one_of(Order),
+        "limit": {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": DEFAULT_LIMIT},
+        "labelled": {**one_of(FLAGS), "description": "whether a person has labelled the sample"},
+        "disputed": {**one_of(FLAGS), "description": "whether another judge names another stage"},
+        "context": {**TEXT, "description": "id of a context that was retrieved"},
+        "top_context": {**TEXT, "description": "id of the context that was ranked first"},
+        "metadata": {
+            "type": "string",
+            "pattern": "^[^=]*[^=\\s][^=]*=.*",
+            "description": "KEY=VALUE, such as release=v2; for several keys write metadata.KEY=VALUE for each",
+        },
+        "text": {
+            **TEXT,
+            "description": 'words that question or answer contain; quotes make a phrase, such as "gift card"',
+        },
+        "texts": {"type": "boolean", "default": False},
+        "after": CURSOR,
+    }
+
+
+JSON_PARAMETERS = tuple(schemas())
+PARAMETERS = JSON_PARAMETERS[:-2]  # without `texts` and `after`
+
+
 class ParameterError(ValueError):
     """A parameter of a request is invalid; the message names it and the allowed values."""
 
 
 def query_of(parameters: Iterable[tuple[str, str]], *, now: float, criteria: Sequence[str] = ()) -> Query:
     """Parses the search of a request. Scores are strictly below and above; times are from `since`, before `until`.
-
-    Args:
-        parameters: Names and values of the query string.
-        now: Seconds since the epoch; `since` and `until` may be ages such as `2h`.
-        criteria: Names of the configured criteria, which are quantities too.
 
     >>> query = query_of([("quantity", "faithfulness"), ("below", "0.5"), ("since", "1h")], now=10_000.0)
     >>> query.below, query.since
@@ -95,6 +117,9 @@ def query_of(parameters: Iterable[tuple[str, str]], *, now: float, criteria: Seq
     if values.get("sort") == Order.WORST and "quantity" not in values:
         raise ParameterError("sort: worst needs a quantity")
     quantity = _one_of(values, "quantity", (*Quantity, *criteria))
+    limit = values.get("limit", str(DEFAULT_LIMIT))
+    if not re.fullmatch(r"[0-9]{1,4}", limit) or not 1 <= int(limit) <= MAX_LIMIT:
+        raise ParameterError(f"limit: not a whole number from 1 to {MAX_LIMIT}")
     return Query(
         route=values.get("route"),
         judge=values.get("judge"),
@@ -112,7 +137,7 @@ def query_of(parameters: Iterable[tuple[str, str]], *, now: float, criteria: Seq
         top_context=values.get("top_context"),
         words=_words(values),
         worst=_one_of(values, "sort", Order) == Order.WORST,
-        limit=_limit(values.get("limit", str(DEFAULT_LIMIT))),
+        limit=int(limit),
     )
 
 
@@ -122,12 +147,12 @@ def canonical(parameters: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     >>> canonical([("metadata", "release=v2"), ("route", "search")])
     [('metadata.release', 'v2'), ('route', 'search')]
     """
-    return [_metadata_pair(value) if name == "metadata" else (name, value) for name, value in parameters]
-
-
-def _metadata_pair(text: str) -> tuple[str, str]:
-    key, separator, value = text.partition("=")
-    return (f"{METADATA_PREFIX}{key.strip()}", value.strip()) if separator else ("metadata", text)
+    pairs = []
+    for name, text in parameters:
+        key, separator, value = text.partition("=")
+        written = name == "metadata" and separator
+        pairs.append((f"{METADATA_PREFIX}{key.strip()}", value.strip()) if written else (name, text))
+    return pairs
 
 
 def _metadata(values: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
@@ -201,12 +226,6 @@ def span_of(text: str) -> float | None:
     return None if match is None else float(match[1]) * _SECONDS[match[2]]
 
 
-def _limit(text: str) -> int:
-    if not re.fullmatch(r"[0-9]{1,4}", text) or not 1 <= int(text) <= MAX_LIMIT:
-        raise ParameterError(f"limit: not a whole number from 1 to {MAX_LIMIT}")
-    return int(text)
-
-
 def line(stored: StoredVerdict) -> dict[str, object]:
     """Formats a stored verdict for JSON lists: `sample` is an excerpt; `error` is set if it cannot be read."""
     shown([stored.verdict.key])
@@ -214,17 +233,19 @@ def line(stored: StoredVerdict) -> dict[str, object]:
     return row if stored.damage is None else row | {"error": stored.damage}
 
 
-def short(sample: Mapping[str, object]) -> dict[str, object]:
-    """Truncates id, question and answer of a sample; omits missing ones.
+def shortened(text: str, limit: int) -> str:
+    """Truncates a text to so many characters.
 
-    >>> short({"id": "r1", "answer": "x" * 1000})["answer"][-2:]
-    'x…'
+    >>> shortened("abcdef", 4), shortened("abc", 4)
+    ('abc…', 'abc')
     """
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def short(sample: Mapping[str, object]) -> dict[str, object]:
+    """Truncates id, question and answer of a sample; omits missing ones."""
     texts = {name: sample[name] for name in _EXCERPTS if name in sample}
-    return {
-        name: f"{text[: EXCERPT_CHARS - 1]}…" if isinstance(text, str) and len(text) > EXCERPT_CHARS else text
-        for name, text in texts.items()
-    }
+    return {name: shortened(text, EXCERPT_CHARS) if isinstance(text, str) else text for name, text in texts.items()}
 
 
 def json_query_of(
@@ -246,16 +267,11 @@ def json_query_of(
         raise ParameterError(f"{min(more)}: given twice")
     if more.get("texts", "false") not in ("true", "false"):
         raise ParameterError("texts: not true or false")
-    after = None if "after" not in more else _cursor(more["after"])
-    return replace(query, after=after), more.get("texts") == "true"
-
-
-def _cursor(text: str) -> tuple[float, int]:
-    at, _, seq = text.partition(",")
+    at, _, seq = more.get("after", "").partition(",")
     value = _finite(at)
-    if value is None or not re.fullmatch(r"[0-9]{1,18}", seq):
+    if "after" in more and (value is None or not re.fullmatch(r"[0-9]{1,18}", seq)):
         raise ParameterError("after: not a cursor; use the whole address from `next`")
-    return value, int(seq)
+    return replace(query, after=None if value is None else (value, int(seq))), more.get("texts") == "true"
 
 
 def examined(store: Store, query: Query) -> dict[str, float]:
@@ -292,15 +308,11 @@ def failing(store: Store) -> list[FailingAnswer]:
     return [_failing_row(stored) for stored in newest]
 
 
-def _begin(text: object) -> str | None:
-    """The beginning of a text; None if there is none."""
-    if not isinstance(text, str):
-        return None
-    return text if len(text) <= QUESTION_CHARS else f"{text[: QUESTION_CHARS - 1]}…"
-
-
 def _failing_row(stored: StoredVerdict) -> FailingAnswer:
     verdict, sample = stored.verdict, stored.sample or {}
+    question, answer = (
+        shortened(text, QUESTION_CHARS) if isinstance(text := sample.get(name), str) else None for name in _EXCERPTS[1:]
+    )
     scores = {quantity: score for quantity, score in verdict.scores.items() if score is not None}
     of_stage = [quantity for quantity in scores if quantity.row.stage == verdict.stage] or list(scores)
     worst = min(of_stage, key=lambda one: 1.0 - scores[one] if one in LOW_IS_GOOD else scores[one], default=None)
@@ -312,7 +324,7 @@ def _failing_row(stored: StoredVerdict) -> FailingAnswer:
         "stage": verdict.stage,
         "quantity": None if worst is None else str(worst),
         "score": None if worst is None else scores[worst],
-        "question": _begin(sample.get("question")),
-        "answer": _begin(sample.get("answer")),
+        "question": question,
+        "answer": answer,
     }
     return row if stored.damage is None else {**row, "error": stored.damage}

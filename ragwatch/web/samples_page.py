@@ -20,7 +20,7 @@ from ragwatch.web.audit_trail import shown
 from ragwatch.web.pages import Site
 from ragwatch.web.pages import clock as instant
 from ragwatch.web.request_limit import MIB
-from ragwatch.web.sample_page import cut, sample
+from ragwatch.web.sample_page import sample
 from ragwatch.web.scope import PageScope
 
 FIELDS = samples.PARAMETERS
@@ -28,7 +28,6 @@ LIMITS = ("25", "50", "100", "250", "500")
 COLUMNS = tuple(quantity for quantity in Quantity if quantity.row.listed)
 QUESTION_CHARS = 240
 LIST_SIZE, SAMPLE_SIZE = 8 * MIB, 16 * MIB  # approximate memory for one response
-_NOT_FOUND = 404
 
 Pairs = Sequence[tuple[str, str]]
 
@@ -52,7 +51,7 @@ def sample_routes(site: Site) -> list[Route]:
         key, judge, store = request.path_params["key"], request.query_params.get("judge"), site.store
         view = sample(store, key, site.scope(), judge=judge) if store and samples.KEY.fullmatch(key) else None
         missing = "There is no sample with this key, or retention has deleted it."
-        error, status = (missing, _NOT_FOUND) if view is None else (None, 200)
+        error, status = (missing, 404) if view is None else (None, 200)
         return {"root": "../", "error": error, "sample": view}, status
 
     def unread(_: Request, why: str) -> dict[str, object]:
@@ -142,7 +141,7 @@ def row(stored: StoredVerdict) -> dict[str, object]:
         "stage": verdict.stage,
         "scores": verdict.scores,
         "kept": stored.sample is not None,
-        "question": None if question is None else cut(question, QUESTION_CHARS)["text"],
+        "question": None if question is None else samples.shortened(question, QUESTION_CHARS),
         "damage": stored.damage,
     }
 
@@ -190,16 +189,13 @@ def form(filters: Pairs, scope: PageScope) -> dict[str, object]:
     }
     values["limit"] = values["limit"] or "50"
     values["sort"] = values["sort"] or str(samples.Order.NEWEST)
+    # with the current value, which may be a route that is no longer configured
+    choices = {name: list(dict.fromkeys(filter(None, (*known, values[name])))) for name, known in options.items()}
     return {
         "current": values,
-        "choices": {name: _with_current(choices, values[name]) for name, choices in options.items()},
+        "choices": choices,
         "metadata": [pair for pair in filters if pair[0].startswith(samples.METADATA_PREFIX)],
     }
-
-
-def _with_current(options: Iterable[str], value: str) -> list[str]:
-    """Options with the current value, which may be a route that is no longer configured."""
-    return list(dict.fromkeys(option for option in (*options, value) if option))
 
 
 def chips(filters: Pairs) -> list[dict[str, str]]:

@@ -22,8 +22,8 @@ from ragwatch.core.segments import NO_STEP, STEP, StepMeasure
 from ragwatch.core.trends import difference, estimate_of
 from ragwatch.model.quantities import LOW_IS_GOOD
 from ragwatch.ports import SegmentQuery, SegmentSums
+from ragwatch.web.drift_replies import SegmentFigure, SegmentValue
 from ragwatch.web.samples import METADATA_PREFIX
-from ragwatch.web.segment_replies import SegmentFigure, SegmentPoint, SegmentValue
 
 LITTLE = 50.0
 """Effective number of answers below which a value is drawn toward the mean of its route."""
@@ -103,19 +103,7 @@ class _Common:
 
 
 class Values:
-    """The values of a segment, and their figures.
-
-    Args:
-        rows: Sums by value and step of time.
-        query: What was read.
-        threshold: The threshold of the score on the route; None for none.
-        confidence: Level of the intervals.
-
-    Attributes:
-        values: In no order.
-        threshold: As above.
-        low_is_good: Whether lower is better; None where neither is.
-    """
+    """The values of a segment, in no order, and their figures; `low_is_good` is None where neither is."""
 
     def __init__(
         self, rows: Iterable[SegmentSums], query: SegmentQuery, threshold: float | None, confidence: float
@@ -153,9 +141,6 @@ class Values:
         own = estimate_of(sums, self._confidence)
         return None if own is None else {"value": own.value, "low": own.low, "high": own.high, "own": None}
 
-    def _level_of(self, one: _Value) -> float | None:
-        return self._level.mean(one.level, little=_is_little(one.now))
-
     def _change_of(self, one: _Value) -> float | None:
         """The change, for the order; of a value that is new, such as a release, against all of the route before."""
         if one.moved is None and one.level is not None and self._before is not None:
@@ -166,7 +151,7 @@ class Values:
         """The values in an order; those of which it is not known come last."""
         numbers: Mapping[Sort, Callable[[_Value], float | None]] = {
             Sort.CHANGE: self._change_of,
-            Sort.LEVEL: self._level_of,
+            Sort.LEVEL: lambda one: self._level.mean(one.level, little=_is_little(one.now)),
             Sort.FAILING: lambda one: one.share,
             Sort.ANSWERS: lambda one: one.weight,
         }
@@ -188,8 +173,11 @@ class Values:
         """A value as JSON values."""
         level, (change, moved) = self._level_figure(one), self._change_figure(one)
         stage, number = max(one.faults.items(), key=lambda fault: (fault[1], fault[0]), default=(None, 0))
-        limit = self.threshold
-        bad = level is not None and limit is not None and _is_worse(level, limit, low_is_good=bool(self.low_is_good))
+        limit, since, length = self.threshold, self._query.since, self._query.until - self._query.since
+        steps = [(since + step * length / (2 * SIDE), one.steps.get(step, Addends())) for step in range(2 * SIDE)]
+        bad = False
+        if level is not None and limit is not None:
+            bad = level["low"] > limit if self.low_is_good else level["high"] < limit
         return {
             "value": one.value,
             "level": level,
@@ -206,7 +194,7 @@ class Values:
             "of_stage": number,
             "alarm": one.value in alarmed,
             "samples": self._samples(one.value),
-            "points": [self._point(step, one.steps.get(step, Addends())) for step in range(2 * SIDE)],
+            "points": [{"start": start, "mean": _mean(sums) if sums.n else None, "n": sums.n} for start, sums in steps],
         }
 
     def _level_figure(self, one: _Value) -> SegmentFigure | None:
@@ -242,10 +230,6 @@ class Values:
         names = {"route": query.route, "judge": query.judge, "quantity": query.quantity, "sort": "worst"}
         return f"samples?{urlencode({**names, METADATA_PREFIX + query.key: value}, errors='replace')}"
 
-    def _point(self, step: int, sums: Addends) -> SegmentPoint:
-        start = self._query.since + step * (self._query.until - self._query.since) / (2 * SIDE)
-        return {"start": start, "mean": _mean(sums) if sums.n else None, "n": sums.n}
-
 
 def _is_little(*sums: Addends) -> bool:
     return any(not one.n or one.w * one.w < LITTLE * one.w2 for one in sums)
@@ -253,10 +237,6 @@ def _is_little(*sums: Addends) -> bool:
 
 def _mean(sums: Addends) -> float:
     return sums.wx / sums.w if sums.n else 0.0
-
-
-def _is_worse(figure: SegmentFigure, limit: float, *, low_is_good: bool) -> bool:
-    return figure["low"] > limit if low_is_good else figure["high"] < limit
 
 
 def _clipped(value: float, low: float, high: float, *, own: float, least: float) -> SegmentFigure:

@@ -17,33 +17,23 @@ from ragwatch.errors import StoreError
 from ragwatch.model.quantities import Quantity
 from ragwatch.ports import SegmentQuery, SegmentSums, Store
 from ragwatch.web.charts import Scale, TimeAxis, step_path
+from ragwatch.web.drift_replies import Segment, SegmentNames, SegmentPoint
 from ragwatch.web.overview import routes_of, window_of, windows_of
 from ragwatch.web.pages import REFRESH, Site
 from ragwatch.web.request_limit import MIB, RequestLimit
 from ragwatch.web.samples import ParameterError, span_of
 from ragwatch.web.scope import PageScope
-from ragwatch.web.segment_replies import Segment, SegmentNames, SegmentPoint
 from ragwatch.web.segment_values import SIDE, Sort, Values
 
 RESPONSE_SIZE = 8 * MIB  # approximate memory for one response
 MAX_ANSWERS, MAX_STEP_ANSWERS = 100_000, 20_000
 """The newest answers that are added up, by the database and one by one."""
 PAGE_ROWS = 50
-_NOT_FOUND, _SERVICE_UNAVAILABLE = 404, 503
 
 
 @dataclass(frozen=True, slots=True)
 class SegmentRequest:
-    """What to show; empty selects the first one.
-
-    Attributes:
-        route: The route.
-        judge: The judge.
-        window: Name of the window.
-        quantity: The score; of retrieval steps a `StepMeasure`.
-        sort: Order of the values.
-        page: Number of the page, from 1.
-    """
+    """What to show; empty selects the first one. The quantity of retrieval steps is a `StepMeasure`."""
 
     route: str = ""
     judge: str = ""
@@ -54,11 +44,7 @@ class SegmentRequest:
 
     @classmethod
     def of(cls, parameters: Mapping[str, str]) -> SegmentRequest:
-        """Parses the parameters of a request.
-
-        Raises:
-            ParameterError: A parameter is unknown or invalid.
-        """
+        """Parses the parameters of a request. Raises ParameterError: a parameter is unknown or invalid."""
         given = {name: value for name, value in parameters.items() if value and name != REFRESH}
         if unknown := set(given) - set(cls.__slots__):
             raise ParameterError(f"{min(unknown)}: is not known; use {', '.join(cls.__slots__)}")
@@ -111,52 +97,50 @@ def page_of(shown: Segment) -> dict[str, object]:
     return {**shown, "line": line, "scale": scale, "address": address, "root": "../" * depth, "side": SIDE}
 
 
-@dataclass(frozen=True, slots=True)
-class _Chosen:
-    """What a request selects, and what there is to select from."""
-
-    known: bool
-    routes: Sequence[str]
-    windows: Sequence[str]
-    judges: Sequence[str]
-    quantities: Sequence[str]
-    window: str
-    query: SegmentQuery
-    alarms: Sequence[tuple[str, ...]]
-
-    @classmethod
-    def of(cls, wanted: SegmentRequest, key: str, snapshot: Snapshot | None, scope: PageScope, now: float) -> _Chosen:
-        latest = snapshot or Snapshot(at=now)
-        is_step = key == STEP
-        quantities = list(map(str, StepMeasure)) if is_step else [*map(str, Quantity), *scope.criteria]
-        routes, windows = routes_of(latest, scope), list(windows_of(snapshot, scope))
-        judges = list(dict.fromkeys((*scope.judges, *latest.judges)))
-        route, judge = _one_of("route", wanted.route, routes) or OTHER, _one_of("judge", wanted.judge, judges)
-        window = _one_of("window", wanted.window, windows) or window_of(snapshot, scope, None)
-        alarms = [labels for labels in _alarms(latest) if labels[1:3] == (route, key)]
-        first = alarms[0][0] if alarms else ""
-        begin, until = period_of(latest.at, span_of(window) or 3600.0)
-        query = SegmentQuery(
-            key=key,
-            quantity=_one_of("quantity", wanted.quantity or first, quantities),
-            route=route,
-            judge=judge,
-            version=latest.judges.get(judge, ("", ""))[1],
-            since=2 * begin - until,
-            until=until,
-            steps=2 * SIDE,
-            limit=MAX_STEP_ANSWERS if is_step else MAX_ANSWERS,
-        )
-        return cls(
-            is_step or key in scope.segments,
-            routes,
-            windows,
-            judges,
-            quantities,
-            window=window,
-            query=query,
-            alarms=alarms,
-        )
+def _chosen(
+    wanted: SegmentRequest, key: str, snapshot: Snapshot | None, scope: PageScope, now: float
+) -> tuple[SegmentNames, SegmentQuery]:
+    """What a request selects, with what there is to select from; and what to read."""
+    latest = snapshot or Snapshot(at=now)
+    is_step = key == STEP
+    quantities = list(map(str, StepMeasure)) if is_step else [*map(str, Quantity), *scope.criteria]
+    routes, windows = routes_of(latest, scope), list(windows_of(snapshot, scope))
+    judges = list(dict.fromkeys((*scope.judges, *latest.judges)))
+    route, judge = _one_of("route", wanted.route, routes) or OTHER, _one_of("judge", wanted.judge, judges)
+    window = _one_of("window", wanted.window, windows) or window_of(snapshot, scope, None)
+    active = (labels for (gauge, labels), on in latest.gauges.items() if gauge is Gauge.SEGMENT_DRIFT_ALARM and on)
+    alarms = sorted(labels for labels in active if labels[1:3] == (route, key))
+    quantity = _one_of("quantity", wanted.quantity or (alarms[0][0] if alarms else ""), quantities)
+    begin, until = period_of(latest.at, span_of(window) or 3600.0)
+    query = SegmentQuery(
+        key=key,
+        quantity=quantity,
+        route=route,
+        judge=judge,
+        version=latest.judges.get(judge, ("", ""))[1],
+        since=2 * begin - until,
+        until=until,
+        steps=2 * SIDE,
+        limit=MAX_STEP_ANSWERS if is_step else MAX_ANSWERS,
+    )
+    return {
+        "version": __version__,
+        "known": is_step or key in scope.segments,
+        "segment": key,
+        "segments": list(dict.fromkeys((*scope.segments, STEP))),
+        "route": route,
+        "routes": routes,
+        "window": window,
+        "windows": windows,
+        "judge": judge,
+        "judges": judges,
+        "quantity": quantity,
+        "quantities": quantities,
+        "since": query.since,
+        "begin": begin,
+        "until": until,
+        "alarms": [{"quantity": labels[0], "value": labels[3]} for labels in alarms],
+    }, query
 
 
 def segment(
@@ -164,33 +148,24 @@ def segment(
 ) -> tuple[Segment, int]:
     """Builds the data of the page, and the status of the response.
 
-    Args:
-        wanted: What to show.
-        key: Key of the segment, or `step`.
-        store: Store of the verdicts; None for none.
-        snapshot: The latest, None before the first digest.
-        scope: Names in the configuration.
-        now: Seconds since the epoch.
-
     Raises:
         ParameterError: There is no such route, judge, window or quantity.
     """
-    chosen = _Chosen.of(wanted, key, snapshot, scope, now)
-    query = chosen.query
+    names, query = _chosen(wanted, key, snapshot, scope, now)
     rows: list[SegmentSums] = []
-    error, status = None, 200 if chosen.known else _NOT_FOUND
+    error, status = None, 200 if names["known"] else 404
     try:
-        rows = store.segments(query) if store is not None and chosen.known else []
+        rows = store.segments(query) if store is not None and names["known"] else []
     except StoreError as failure:
-        error, status = f"the store cannot be read: {failure}", _SERVICE_UNAVAILABLE
+        error, status = f"the store cannot be read: {failure}", 503
     limit = None if key == STEP else scope.threshold(query.quantity, query.route)
     values = Values(rows, query, limit, scope.confidence)
     pages = max(1, -(-len(values.values) // PAGE_ROWS))
     page = min(wanted.page, pages)
     shown = values.sorted(wanted.sort)[(page - 1) * PAGE_ROWS : page * PAGE_ROWS]
-    alarmed = {labels[3] for labels in chosen.alarms}
+    alarmed = {alarm["value"] for alarm in names["alarms"]}
     return {
-        **_names(chosen, scope),
+        **names,
         "error": error,
         "at": None if snapshot is None else snapshot.at,
         "now": now,
@@ -206,35 +181,7 @@ def segment(
     }, status
 
 
-def _names(chosen: _Chosen, scope: PageScope) -> SegmentNames:
-    query = chosen.query
-    return {
-        "version": __version__,
-        "known": chosen.known,
-        "segment": query.key,
-        "segments": list(dict.fromkeys((*scope.segments, STEP))),
-        "route": query.route,
-        "routes": chosen.routes,
-        "window": chosen.window,
-        "windows": chosen.windows,
-        "judge": query.judge,
-        "judges": chosen.judges,
-        "quantity": query.quantity,
-        "quantities": chosen.quantities,
-        "since": query.since,
-        "begin": (query.since + query.until) / 2,
-        "until": query.until,
-        "alarms": [{"quantity": labels[0], "value": labels[3]} for labels in chosen.alarms],
-    }
-
-
 def _one_of(name: str, wanted: str, names: Sequence[str]) -> str:
     if wanted and wanted not in names:
         raise ParameterError(f"{name}: {wanted!r:.100} is not known; use one of: {', '.join(names)}")
     return wanted or next(iter(names), "")
-
-
-def _alarms(snapshot: Snapshot) -> list[tuple[str, ...]]:
-    """Labels of the active alarms about segments."""
-    gauges = snapshot.gauges.items()
-    return sorted(labels for (gauge, labels), value in gauges if gauge is Gauge.SEGMENT_DRIFT_ALARM and value)

@@ -18,8 +18,7 @@ from starlette.types import ASGIApp
 from uvicorn.server import ServerState
 
 from ragwatch.errors import AddressError
-from ragwatch.web.connections import Connections, max_connections
-from ragwatch.web.handshake import TlsHandshake
+from ragwatch.web.connections import Connections, TlsHandshake, max_connections
 from ragwatch.web.protocol import Protocol
 from ragwatch.web.tls import Tls
 
@@ -48,14 +47,7 @@ class _Uvicorn(uvicorn.Server):
 
 
 class Server:
-    """Serves one application on one address, once.
-
-    Args:
-        app: The application.
-        host: Name or address to listen on.
-        port: Port, 0 for any free one.
-        tls: Returns the context for a new connection; None for no TLS.
-    """
+    """Serves one application on one address, once. Port 0 is any free one; `tls` is asked at each new connection."""
 
     def __init__(self, app: ASGIApp, host: str, port: int, tls: Callable[[], Tls | None] = lambda: None) -> None:
         self._app = app
@@ -77,9 +69,6 @@ class Server:
 
     async def serve(self, *, started: Callable[[int], None] = lambda _: None) -> None:
         """Serves until `stop` or cancellation; completes requests in progress first.
-
-        Args:
-            started: Called with the port once requests are accepted.
 
         Raises:
             AddressError: The address is not available.
@@ -142,15 +131,7 @@ def _config(app: ASGIApp, tls: Callable[[], Tls | None]) -> uvicorn.Config:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Opens a listening socket.
-
-    Args:
-        host: Name or address.
-        port: Port, 0 for any free one.
-
-    Raises:
-        AddressError: The address is not available.
-    """
+    """Opens a listening socket; port 0 is any free one. Raises AddressError: the address is not available."""
     try:
         family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
         listener = socket.create_server(address[:2], family=family)

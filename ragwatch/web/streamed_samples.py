@@ -31,11 +31,6 @@ def samples_json(
     A row that is larger than a response is truncated to figures and excerpts, with `"truncated": true`; a damaged one
     has `error`.
 
-    Args:
-        entries: The newest first.
-        next_address: Builds the address of the next page from the last entry and the number of entries sent.
-        examined: Fields about what was searched.
-
     Raises:
         StoreError: The store cannot be read. A response in progress ends with `error` instead.
     """
@@ -72,7 +67,7 @@ def _row(entry: PackedVerdict, error: str | None, *, cut: bool) -> Iterator[byte
     if error is not None:
         yield dumps({"verdict": entry.bare, "sample": None, "error": error})
     elif cut:
-        sample = None if entry.sample is None else _excerpt(entry.sample)
+        sample = None if entry.sample is None else short(entry.sample.beginning(MAX_BYTES)[0])
         yield dumps({"verdict": entry.bare, "sample": sample, "truncated": True})
     else:
         yield b'{"verdict":'
@@ -87,11 +82,6 @@ def _line(entry: PackedVerdict) -> Iterator[bytes]:
     pieces = entry.line.pieces()
     yield dumps(entry.place)[:-1] + b"," + next(pieces)[1:]
     yield from pieces
-
-
-def _excerpt(text: StoredText) -> dict[str, object]:
-    fields, _ = text.beginning(MAX_BYTES)
-    return short(fields)
 
 
 def sample_json(
@@ -150,14 +140,10 @@ def _whole_sample(sample: StoredText | None, truncated: list[str], errors: list[
     elif size <= available:
         yield from sample.pieces()
     else:
-        yield _reencoded(sample, available, truncated)
-
-
-def _reencoded(sample: StoredText, available: int, truncated: list[str]) -> bytes:
-    """Encodes a large sample in UTF-8, which is smaller than with escapes; truncates it if it is still too large."""
-    fields, complete = sample.beginning(ESCAPE_FACTOR * available)
-    text = dumps(fields)
-    if complete and len(text) <= available:
-        return text
-    truncated.append("sample")
-    return dumps(sample.beginning(available - _ROW_OVERHEAD)[0])
+        # In UTF-8 it is smaller than with escapes; it is truncated if it is still too large.
+        fields, complete = sample.beginning(ESCAPE_FACTOR * available)
+        text = dumps(fields)
+        if not complete or len(text) > available:
+            truncated.append("sample")
+            text = dumps(sample.beginning(available - _ROW_OVERHEAD)[0])
+        yield text

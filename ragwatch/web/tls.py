@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from ragwatch.errors import ConfigError
-from ragwatch.web.authenticator import Certificate, alternative_names
+from ragwatch.web.authentication import Certificate, alternative_names
 
 _CIPHERS = {
     "AES_128_CBC_SHA": "AES128-SHA",
@@ -105,18 +105,15 @@ def _restrict(context: ssl.SSLContext, settings: TlsSettings) -> None:
             context.minimum_version = ssl.TLSVersion.TLSv1_3
     except (ssl.SSLError, ValueError) as error:
         raise ConfigError(f"{_WHERE}.cipher_suites: OpenSSL has none of them; write others, or leave it out") from error
-    if len(settings.curves) == 1:
-        _set_curve(context, settings.curves[0])
-
-
-def _set_curve(context: ssl.SSLContext, curve: str) -> None:
-    try:
-        context.set_ecdh_curve(_CURVES[curve])
-    except (ssl.SSLError, ValueError) as error:  # X25519 in Debian 12
-        raise ConfigError(
-            f"{_WHERE}.curve_preferences: the ssl module of Python {platform.python_version()} cannot offer {curve} "
-            "alone; write CurveP256, or leave it out, which offers X25519 first"
-        ) from error
+    for curve in settings.curves if len(settings.curves) == 1 else ():
+        try:
+            context.set_ecdh_curve(_CURVES[curve])
+        except (ssl.SSLError, ValueError) as error:  # X25519 in Debian 12
+            version = platform.python_version()
+            raise ConfigError(
+                f"{_WHERE}.curve_preferences: the ssl module of Python {version} cannot offer {curve} alone; "
+                "write CurveP256, or leave it out, which offers X25519 first"
+            ) from error
 
 
 def _cipher(suite: str) -> str | None:

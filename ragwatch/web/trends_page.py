@@ -15,7 +15,6 @@ from ragwatch.core.estimate import Addends, Estimate
 from ragwatch.core.snapshot import Gauge, Snapshot
 from ragwatch.core.trends import (
     RANGES,
-    Point,
     Range,
     TrendKind,
     estimate_of,
@@ -42,7 +41,7 @@ RESPONSE_SIZE = 4 * MIB  # approximate memory for one response
 DEFAULT_RANGE = "7d"
 MAX_LISTED_EVENTS = 50
 _LOW_IS_GOOD = frozenset({*map(str, LOW_IS_GOOD), "degraded"})
-_NOT_FOUND, _SERVICE_UNAVAILABLE = 404, 503
+_NO_EVIDENCE = "no evidence is stored"
 _EVIDENCE_GAUGES = {
     TrendKind.DRIFT: (Gauge.DRIFT_EVIDENCE, Gauge.DRIFT_THRESHOLD),
     TrendKind.TRAFFIC_DRIFT: (Gauge.TRAFFIC_DRIFT_EVIDENCE, Gauge.TRAFFIC_DRIFT_THRESHOLD),
@@ -51,14 +50,7 @@ _EVIDENCE_GAUGES = {
 
 @dataclass(frozen=True, slots=True)
 class TrendRequest:
-    """What to show; None selects the first one.
-
-    Attributes:
-        route: The route.
-        suite: The canary suite, instead of a route.
-        judge: The judge.
-        range: Name of the range.
-    """
+    """What to show; None selects the first one."""
 
     route: str | None = None
     suite: str | None = None
@@ -67,11 +59,7 @@ class TrendRequest:
 
     @classmethod
     def of(cls, parameters: Mapping[str, str]) -> TrendRequest:
-        """Parses the parameters of a request.
-
-        Raises:
-            ParameterError: A parameter is unknown or invalid.
-        """
+        """Parses the parameters of a request. Raises ParameterError: a parameter is unknown or invalid."""
         if unknown := set(parameters) - set(cls.__slots__):
             raise ParameterError(f"{min(unknown)}: is not known; use {', '.join(cls.__slots__)}")
         wanted = cls(**{name: value for name, value in parameters.items() if value})
@@ -89,7 +77,9 @@ def trend_routes(site: Site) -> list[Route]:
 
     def data(request: Request) -> tuple[Trends, int]:
         shown, status = view(request)
-        return {**shown, "charts": [_without_shapes(chart) for chart in shown["charts"]]}, status
+        fields = Chart.__annotations__
+        charts = [{name: value for name, value in chart.items() if name in fields} for chart in shown["charts"]]
+        return {**shown, "charts": cast("list[Chart]", charts)}, status
 
     def drawn(request: Request) -> tuple[Mapping[str, object], int]:
         shown, status = view(request)
@@ -119,22 +109,10 @@ def _with_begin(shown: Trends) -> dict[str, object]:
     return {**shown, "begin": min(starts, default=None)}
 
 
-def _without_shapes(chart: Chart) -> Chart:
-    return cast("Chart", {name: value for name, value in chart.items() if name in Chart.__annotations__})
-
-
 def trends(
     wanted: TrendRequest, store: Store | None, snapshot: Snapshot | None, scope: PageScope, *, now: float
 ) -> tuple[Trends, int]:
-    """Builds the data of the page, and the status of the response.
-
-    Args:
-        wanted: What to show.
-        store: Store of the trends; None for none.
-        snapshot: The latest, None before the first digest.
-        scope: Names in the configuration.
-        now: Seconds since the epoch.
-    """
+    """Builds the data of the page, and the status of the response."""
     shown = snapshot or Snapshot(at=now)
     routes, suites = routes_of(shown, scope), list(suites_of(scope, snapshot))
     route = None if wanted.suite is not None else wanted.route or next(iter(routes), "other")
@@ -142,15 +120,16 @@ def trends(
     builder = _Trends(store, shown, scope, RANGES[wanted.range], now)
     charts: list[DrawnChart] = []
     events: list[RecordedEvent] = []
-    error, status = None, 200 if wanted.suite in (None, *suites) and route in (None, *routes) else _NOT_FOUND
+    error, status = None, 200 if wanted.suite in (None, *suites) and route in (None, *routes) else 404
     judge = wanted.judge or next(iter(judges), "")
     try:
         events = builder.events()
         charts = builder.of_suite(wanted.suite) if wanted.suite is not None else builder.of_route(route or "", judge)
     except StoreError as failure:
-        error, status = f"the store cannot be read: {failure}", _SERVICE_UNAVAILABLE
+        error, status = f"the store cannot be read: {failure}", 503
     for chart in charts:
-        chart["marks"] = marks(builder.axis, events, builder.link_of(wanted.suite, route, judge))
+        place = {"suite": wanted.suite} if wanted.suite is not None else {"route": route or "", "judge": judge}
+        chart["marks"] = marks(builder.axis, events, place)
     return {
         "version": __version__,
         "now": now,
@@ -187,11 +166,6 @@ class _Trends:
         """Events of the time that is shown, oldest first."""
         return [] if self._store is None else self._store.events(self.axis.since)
 
-    @staticmethod
-    def link_of(suite: str | None, route: str | None, judge: str) -> dict[str, str]:
-        """Parameters of the comparison that an event leads to."""
-        return {"suite": suite} if suite is not None else {"route": route or "", "judge": judge}
-
     def of_route(self, route: str, judge: str) -> list[DrawnChart]:
         """Charts of the quantities of a route by one judge, each followed by its drift evidence; then of traffic."""
         by_name = _by_name(row for row in self._sums(TrendKind.SCORE, route) if row.series.judge == judge)
@@ -220,15 +194,7 @@ class _Trends:
     def _scores(
         self, name: str, versions: dict[str, dict[int, Addends]], current: str, threshold: float | None, *, band: bool
     ) -> DrawnChart:
-        """The chart of one quantity or figure.
-
-        Args:
-            name: Its name.
-            versions: Sums by start of the point, by version of the judge.
-            current: The version in force.
-            threshold: The threshold; None for none.
-            band: Whether there are intervals.
-        """
+        """The chart of one quantity or figure, from sums by start, by version of the judge; a `band` is intervals."""
         confidence = self._scope.confidence if band else None
         newest = current if current in versions else max(versions, key=lambda one: max(versions[one]), default="")
         lines = [
@@ -248,7 +214,7 @@ class _Trends:
             "mean": _figures(whole, band=band),
             "versions": [line.name for line in lines],
             "points": [
-                _point(point, line.name, band=band)
+                cast("TrendPoint", {"start": point.start, "version": line.name, **_figures(point.estimate, band=band)})
                 for line in lines
                 for point in line.points
                 if point.estimate is not None
@@ -299,9 +265,8 @@ class _Trends:
         self, name: str, kind: TrendKind, values: dict[int, float], threshold: float, present: float | None
     ) -> DrawnChart:
         highest = max(values.values())
-        texts = [
-            (start, 0, f"{instant(start)}: {_evidence_text(values.get(start), threshold)}") for start in self._starts
-        ]
+        words = {start: evidence_words(value, threshold) for start, value in values.items()}
+        texts = [(start, 0, f"{instant(start)}: {words.get(start, _NO_EVIDENCE)}") for start in self._starts]
         return {
             "kind": str(kind),
             "name": f"{name} drift evidence",
@@ -320,28 +285,12 @@ class _Trends:
         }
 
 
-def _evidence_text(value: float | None, threshold: float) -> str:
-    return "no evidence is stored" if value is None else evidence_words(value, threshold)
-
-
 def _by_name(rows: Iterable[TrendSums]) -> dict[str, dict[str, dict[int, Addends]]]:
     """Sums by start, by version of the judge, by name of the series."""
     by_name: dict[str, dict[str, dict[int, Addends]]] = {}
     for (_, _, name, _, version), start, sums in rows:
         by_name.setdefault(name, {}).setdefault(version, {})[start] = sums
     return by_name
-
-
-def _point(point: Point, version: str, *, band: bool) -> TrendPoint:
-    figures = _figures(point.estimate, band=band)
-    return {
-        "start": point.start,
-        "version": version,
-        "value": figures["value"],
-        "low": figures["low"],
-        "high": figures["high"],
-        "n": figures["n"],
-    }
 
 
 def _figures(estimate: Estimate | None, *, band: bool) -> Mean:

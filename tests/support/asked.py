@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+import re
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from html.parser import HTMLParser
 from typing import Any
 
 import httpx
+from starlette.applications import Starlette
+from starlette.types import ASGIApp
 
 from ragwatch.board import Board
+from ragwatch.core.evidence import Evidence
+from ragwatch.core.labels.label import from_record
+from ragwatch.core.sample import Draw
 from ragwatch.core.snapshot import Snapshot
+from ragwatch.core.verdict import Reading as JudgeReading
 from ragwatch.ports import Store
-from ragwatch.web import PageScope, build_app
+from ragwatch.web import PageScope, Server, Tls, build_app
 from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission
+from support.patience import DEADLINE
 
 SCOPE = PageScope(("app",), ("search", "support"), (JUDGE, "claude"), ("1h",))
 XSS = "</td></textarea><script>alert(1)</script><img src=x onerror=alert(1)><a href='javascript:1'>x</a> \" ' &"
@@ -38,6 +48,77 @@ class Reading(HTMLParser):
         self.text += data
 
 
+def application(snapshot: Snapshot | None = None, **parts: Any) -> Starlette:
+    """The application over the latest Snapshot; its series are empty, and its clock stands still."""
+    board = Board()
+    if snapshot is not None:
+        board.publish(snapshot)
+    return build_app(board=board, **{"render": lambda *_: (b"x 1\n", "text/plain"), "clock": lambda: AT, **parts})
+
+
+@asynccontextmanager
+async def asking(app: ASGIApp, base: str = "http://localhost", **options: Any) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of an application; what breaks inside comes back as a 500."""
+    transport = httpx.ASGITransport(app=app, raise_app_exceptions=False)
+    async with httpx.AsyncClient(transport=transport, base_url=base, **options) as client:
+        yield client
+
+
+@asynccontextmanager
+async def serving(app: ASGIApp, tls: Callable[[], Tls | None] = lambda: None) -> AsyncIterator[int]:
+    """The real server of an application; its port."""
+    server = Server(app, "127.0.0.1", 0, tls)
+    port: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    task = asyncio.create_task(server.serve(started=port.set_result))
+    try:
+        yield await asyncio.wait_for(port, DEADLINE)
+    finally:
+        server.stop()
+        await asyncio.wait_for(task, DEADLINE)
+
+
+class Words:
+    """A label service that keeps labels in a list, and gives each annotator one task."""
+
+    per_hour = 3
+
+    def __init__(self, error: Exception | None = None) -> None:
+        self.kept: list[Mapping[str, Any]] = []
+        self.error = error
+        self.asked: list[str] = []
+        self.revoked: list[tuple[str, str | None]] = []
+
+    def tasks(self, annotator: str, count: int) -> list[dict[str, Any]]:
+        """One task, whose key is the name of who asked."""
+        self.asked.append(annotator)
+        if self.error is not None:
+            raise self.error
+        return [{"key": annotator, "count": count}]
+
+    def queue(self, _: str) -> dict[str, Any]:
+        """Nothing was given to anybody."""
+        return {"given": [], "open": [], "done": 0, "twice": 0, "last": None}
+
+    def put(self, records: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+        """Keep what is a label."""
+        labels = [from_record(record).to_record() for record in records]
+        self.kept += labels
+        return {"new": len(labels), "replaced": 0, "unmatched": 0}
+
+    def revoke(self, key: str, annotator: str | None = None) -> int:
+        """Note what is taken back."""
+        self.revoked.append((key, annotator))
+        return 1
+
+    def labels(self, *_: object) -> list[dict[str, Any]]:
+        """What was kept."""
+        return [dict(label) for label in self.kept]
+
+    def pruned_until(self) -> float | None:
+        """Nothing was deleted."""
+        return None
+
+
 async def get(
     store: Store | None,
     path: str,
@@ -47,12 +128,26 @@ async def get(
     base: str = "http://localhost",
 ) -> httpx.Response:
     """A page or a reply of the application over a store and the latest Snapshot."""
-    board = Board()
-    if snapshot is not None:
-        board.publish(snapshot)
-    asked = build_app(board=board, render=lambda _, __: (b"", ""), store=store, scope=lambda: scope, clock=lambda: AT)
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(app=asked), base_url=base) as client:
+    async with asking(application(snapshot, store=store, scope=lambda: scope), base) as client:
         return await client.get(path)
+
+
+def judged(store: Store, draw: Draw, evidence: Evidence | None = None, reading: JudgeReading | None = None) -> Draw:
+    """A verdict on an answer."""
+    store.admit(an_admission(draw))
+    store.settle([a_verdict(draw, evidence, reading)])
+    return draw
+
+
+def stays_text(page: Reading, model: Reading, text: str) -> None:
+    """Check that a page has the elements of a harmless one, no script and only our links; and the text can be read."""
+    assert page.tags == model.tags
+    assert [name for name, _ in page.attributes] == [name for name, _ in model.attributes]
+    assert [name for name, _ in page.attributes if name == "style" or name.startswith("on")] == []
+    links = [value for name, value in page.attributes if name in ("href", "src", "action")]
+    assert [link for link in links if re.match(r"(?!data:,$)([a-z]+:|/)", link, re.IGNORECASE)] == []
+    seen = text.encode("utf-8", "replace").decode()
+    assert " ".join(seen[:60].split()) in " ".join(page.text.split())
 
 
 def settle(store: Store, names: Sequence[str], ages: Sequence[float] | None = None, **parts: Any) -> None:

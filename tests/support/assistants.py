@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from collections.abc import AsyncIterator, Mapping
@@ -14,7 +13,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from starlette.types import ASGIApp
 
-from ragwatch.web import Server
+from support import asked
 from support.patience import DEADLINE
 
 ORDER = re.compile(r"OBEY:\s*(\w+)")
@@ -24,14 +23,8 @@ CHARS_PER_TOKEN = 4
 @asynccontextmanager
 async def serving(app: ASGIApp) -> AsyncIterator[str]:
     """The address at which an application is served."""
-    server = Server(app, "127.0.0.1", 0)
-    port: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-    task = asyncio.create_task(server.serve(started=port.set_result))
-    try:
-        yield f"http://127.0.0.1:{await asyncio.wait_for(port, DEADLINE)}"
-    finally:
-        server.stop()
-        await task
+    async with asked.serving(app) as port:
+        yield f"http://127.0.0.1:{port}"
 
 
 @asynccontextmanager

@@ -6,9 +6,11 @@ import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from ragwatch.web import TlsSettings
 from support.patience import DEADLINE
 
 CURVE = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
@@ -56,3 +58,8 @@ class Authority:
         command = [program, "req", "-x509", *CURVE, *files, *options]
         subprocess.run(command, check=True, capture_output=True, timeout=DEADLINE)
         return pair
+
+
+def settings(pair: Pair, **changes: Any) -> TlsSettings:
+    """Settings of a server with this certificate."""
+    return TlsSettings(**{"cert_file": str(pair.cert), "key_file": str(pair.key), **changes})

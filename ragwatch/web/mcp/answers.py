@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from ragwatch.core.causes.slices import METADATA_PREFIX
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
-from ragwatch.web.mcp.calls import Call, RefusedCallError, time_of
+from ragwatch.web.mcp import replies
+from ragwatch.web.mcp.calls import MOST, Call, Line, RefusedCallError
 from ragwatch.web.samples import KEY
 
-QUESTION_CHARS, ANSWER_CHARS, CONTEXT_CHARS, CLAIM_CHARS = 400, 1000, 300, 240
-EXCERPT_CHARS = 160
 MAX_LIMIT, DEFAULT_LIMIT = 20, 5
 ASKED = ("route", "quantity", "judge", "window", "since", "until")
 FILTERS = ("route", "judge", "stage", "until", "metadata", "context", "top_context", "text")
 _SEARCHED = 100  # answers that are searched for: pages of the reply are parts of these
 _LOW_IS_GOOD = frozenset(map(str, LOW_IS_GOOD))
-
-Line = Mapping[str, Any]
 
 
 async def causes(call: Call) -> Line:
@@ -26,37 +22,24 @@ async def causes(call: Call) -> Line:
     await call.route()
     query = call.given(*ASKED)
     view = await call.read("/causes", query)
-    head = {
-        "page": call.link("causes", query),
-        **{name: call.fence(view[name]) for name in ("route", "judge")},
-        "quantity": None if view["quantity"] is None else call.name(view["quantity"]),
-        **{name: time_of(view[name]) for name in ("since", "until")},
-        **{name: view[name] for name in ("answers", "failing", "share", "complete")},
-        "slices": view["looked_at"],
-        "why": _why_no_cause(view),
-    }
-    return call.reply(head, ("causes",), [("causes", _cause(call, cause)) for cause in view["causes"]])
-
-
-def _why_no_cause(view: Line) -> str | None:
-    if view["causes"]:
-        return None
-    if not view["answers"]:
-        return "no judged answer of this time is stored: give an earlier since or a longer window"
-    return "no slice of the answers fails more than the rest, beyond chance"
+    why = None
+    if not view["causes"]:
+        why = "no slice of the answers fails more than the rest, beyond chance"
+        if not view["answers"]:
+            why = "no judged answer of this time is stored: give an earlier since or a longer window"
+    more = {"page": call.link("causes", query), "slices": view["looked_at"], "why": why}
+    rows = [("causes", _cause(call, cause)) for cause in view["causes"]]
+    return call.reply(replies.Causes, {**view, **more}, rows, ("causes",))
 
 
 def _cause(call: Call, cause: Line) -> Line:
     attribute = cause["attribute"]
-    return {
+    more = {
         "attribute": call.fence(attribute) if attribute.startswith(METADATA_PREFIX) else attribute,
-        "value": call.fence(cause["value"]),
-        "text": call.fence(cause["text"], 300),
-        **{name: cause[name] for name in ("failing", "low", "high", "others", "n", "explains")},
-        **{name: time_of(cause[name]) for name in ("since", "until", "ended")},
         "examples": cause["examples"][:3],
-        "explains_too": call.texts(f"{one['attribute']} {one['value']}" for one in cause["folded"]),
+        "explains_too": [f"{one['attribute']} {one['value']}" for one in cause["folded"][:MOST]],
     }
+    return call.line(replies.CauseLine, cause, **more)
 
 
 async def worst_answers(call: Call) -> Line:
@@ -67,34 +50,22 @@ async def worst_answers(call: Call) -> Line:
     filters = call.given(*FILTERS)
     query = {**filters, **bound, "quantity": quantity, "sort": "worst", "since": call.arguments.get("since", "24h")}
     view = await call.read("/samples", {**query, "limit": str(_SEARCHED)})
-    rows = [("answers", _answer(call, row, quantity)) for row in view["samples"]]
-    head = {"page": call.link("samples", query), "quantity": call.name(quantity)}
-    return call.reply(head, ("answers",), rows, int(call.arguments.get("limit", DEFAULT_LIMIT)))
-
-
-def _answer(call: Call, row: Line, quantity: str) -> Line:
-    verdict, sample = row["verdict"], row["sample"] or {}
-    return {
-        **_place(call, verdict),
-        **{name: verdict[name] for name in ("stage", "fault")},
-        "score": (verdict["scores"] or {}).get(quantity),
-        **{name: call.fence(sample.get(name), EXCERPT_CHARS) for name in ("question", "answer")},
-        "page": _page(call, verdict["key"]),
-    }
+    rows = []
+    for row in view["samples"]:
+        sample, verdict = row["sample"] or {}, row["verdict"]
+        texts = {name: sample.get(name) for name in ("question", "answer")}
+        score = (verdict["scores"] or {}).get(quantity)
+        rows.append(("answers", call.line(replies.AnswerLine, _place(call, verdict), **texts, score=score)))
+    head, most = {"page": call.link("samples", query), "quantity": quantity}, call.arguments.get("limit")
+    return call.reply(replies.WorstAnswers, head, rows, ("answers",), most=int(most or DEFAULT_LIMIT))
 
 
 def _place(call: Call, verdict: Line) -> Line:
+    """A verdict with what leads to its answer."""
     key = verdict["key"]
-    return {
-        "key": key if KEY.fullmatch(key) else call.fence(key),
-        "at": time_of(verdict["at"]),
-        "route": call.fence(verdict["route"]),
-        "judge": call.fence(verdict["judge_name"]),
-    }
-
-
-def _page(call: Call, key: str) -> str | None:
-    return call.link(f"samples/{key}") if KEY.fullmatch(key) else None
+    is_key = KEY.fullmatch(key) is not None
+    page = call.link(f"samples/{key}") if is_key else None
+    return {**verdict, "key": key if is_key else call.fence(key), "judge": verdict["judge_name"], "page": page}
 
 
 async def answer(call: Call) -> Line:
@@ -109,46 +80,37 @@ async def answer(call: Call) -> Line:
         raise RefusedCallError("judge: has not read this answer; write one of these:", ", ".join(judges))
     verdict = view["verdicts"][judges.index(judge)]
     sample = view["sample"] or {}
-    feedback = view["feedback"] or {}
     first = "more" not in call.arguments
+    scores = verdict["scores"] if first else None
     head = {
-        "page": _page(call, key),
         **_place(call, verdict),
-        **{name: verdict[name] for name in ("outcome", "reason", "stage", "fault")},
-        "user_score": feedback.get("user_score"),
-        "scores": {name: score for name, score in (verdict["scores"] or {}).items() if first},
-        "question": call.fence(sample.get("question"), QUESTION_CHARS) if first else None,
-        "answer": call.fence(sample.get("answer"), ANSWER_CHARS) if first else None,
+        "user_score": (view["feedback"] or {}).get("user_score"),
+        "scores": {str(call.name(name)): score for name, score in (scores or {}).items()},
+        **{name: sample.get(name) if first else None for name in ("question", "answer")},
         "why": None if sample else "its texts are not kept, or cannot be read",
-        "missing": call.texts(verdict.get("missing", ()), limit=EXCERPT_CHARS) if first else [],
+        "missing": verdict.get("missing", ())[:MOST] if first else (),
     }
-    head["scores"] = {str(call.name(name)): score for name, score in head["scores"].items()}
-    return call.reply(head, ("metadata", "claims", "contexts"), list(_parts(call, verdict, sample)))
+    parts = list(_parts(call, verdict, sample))
+    return call.reply(replies.AnswerInFull, head, parts, ("metadata", "claims", "contexts"))
 
 
 def _parts(call: Call, verdict: Line, sample: Line) -> Iterator[tuple[str, Line]]:
     metadata = sample.get("metadata")
     for name, value in metadata.items() if isinstance(metadata, Mapping) else ():
-        yield "metadata", {"name": call.fence(name), "value": call.fence(value)}
+        yield "metadata", call.line(replies.PairLine, {"name": name, "value": value})
     for claim in verdict.get("claims", ()):
-        kept = {name: claim[name] for name in ("verdict", "support", "contexts")}
-        yield "claims", {"text": call.fence(claim["text"], CLAIM_CHARS), **kept}
+        yield "claims", call.line(replies.ClaimLine, claim)
     lines = verdict.get("contexts", ())
     for rank, context in enumerate(sample.get("contexts", ())):
         read = lines[rank] if rank < len(lines) else {}
         given = context if isinstance(context, Mapping) else {"text": context}
         score = given.get("score")
-        yield (
-            "contexts",
-            {
-                "rank": rank,
-                "id": call.fence(given.get("id")),
-                "text": call.fence(given.get("text"), CONTEXT_CHARS),
-                "score": score if isinstance(score, int | float) else None,
-                "relevant": read.get("relevant"),
-                "used": read.get("used"),
-            },
-        )
+        more = {
+            "rank": rank,
+            "score": score if isinstance(score, int | float) else None,
+            **{name: read.get(name) for name in ("relevant", "used")},
+        }
+        yield "contexts", call.line(replies.ContextLine, given, **more)
 
 
 async def canaries(call: Call) -> Line:
@@ -160,44 +122,29 @@ async def canaries(call: Call) -> Line:
             "suite: there is none of this name; write one of these, or leave it out:", ", ".join(names)
         )
     suites = [suite for suite in view["suites"] if wanted in (None, suite["suite"])]
-    head = {"page": call.link("canaries"), **{name: view[name] for name in ("state", "headline")}}
     rows = [
         *(("suites", _suite(call, suite)) for suite in suites),
         *(("canaries", line) for suite in suites for line in _canaries(call, suite)),
     ]
-    return call.reply(head, ("suites", "canaries"), rows)
+    return call.reply(replies.Canaries, {**view, "page": call.link("canaries")}, rows, ("suites", "canaries"))
 
 
 def _suite(call: Call, suite: Line) -> Line:
-    return {
-        "suite": call.fence(suite["suite"]),
-        "state": suite["state"],
-        "at": time_of(suite["at"]),
-        "n": suite["canaries"],
-        **{name: len(suite.get(name, ())) for name in ("degraded", "failed", "wrong")},
-        **{name: suite.get(name) for name in ("recall", "mrr", "health")},
-    }
+    counts = {name: len(suite.get(name, ())) for name in ("degraded", "failed", "wrong")}
+    return call.line(replies.SuiteLine, suite, n=suite["canaries"], **counts)
 
 
 def _canaries(call: Call, suite: Line) -> Iterator[Line]:
+    """Yield the canaries with a problem, what it is, and in how many characters that is said."""
+
+    def line(canary: Line, problem: str, detail: str | None, limit: int, **more: object) -> Line:
+        more = {"missing": (), "came": (), **more, "suite": suite["suite"], "detail": call.fence(detail, limit)}
+        return call.line(replies.CanaryLine, {**canary, **more}, problem=problem)
+
     for one in suite["degraded"]:
-        more = {"detail": call.fence(one["reason"], 200), "missing": call.texts(one["missing"])}
-        came = call.texts(hit["context"] for hit in one["came"])
-        yield {**_canary(call, suite, one, "degraded"), **more, "came": came}
+        came = [hit["context"] for hit in one["came"][:MOST]]
+        yield line(one, "degraded", one["reason"], 200, missing=one["missing"][:MOST], came=came)
     for one in suite.get("wrong", ()):
-        detail = f"{one['fault']}: {one['retrieved']} instead of {one['reference']}"
-        yield {**_canary(call, suite, one, "wrong answer"), "detail": call.fence(detail, 400)}
+        yield line(one, "wrong answer", f"{one['fault']}: {one['retrieved']} instead of {one['reference']}", 400)
     for one in suite["failed"]:
-        yield {**_canary(call, suite, one, "failed"), "detail": call.fence(f"{one['reason']}: {one['detail']}", 200)}
-
-
-def _canary(call: Call, suite: Line, canary: Line, problem: str) -> Line:
-    return {
-        "suite": call.fence(suite["suite"]),
-        "canary": call.fence(canary["canary"]),
-        "problem": problem,
-        "query": call.fence(canary.get("query"), EXCERPT_CHARS),
-        "detail": None,
-        "missing": [],
-        "came": [],
-    }
+        yield line(one, "failed", f"{one['reason']}: {one['detail']}", 200)

@@ -1,30 +1,59 @@
-"""One call of a tool: its arguments, where it reads, and how its reply is kept small."""
+"""One call of a tool: its arguments, where it reads, the fence of its reply, and how the reply is kept small.
+
+Who writes a question or a document may write instructions for an assistant into it. Such a text, and every name that
+others choose, stands between two marks that are drawn for each reply, and cannot hold them itself.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+import secrets
+import unicodedata
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cache
+from types import NoneType, UnionType
+from typing import Annotated, Any, get_args, get_origin, get_type_hints, is_typeddict
 from urllib.parse import urlencode
 
 from ragwatch.core.canary.metric import CanaryMetric
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.signals import Signal
 from ragwatch.web.json_body import dumps
-from ragwatch.web.mcp.fence import NAME_CHARS, Fence
+from ragwatch.web.mcp.replies import NAME_CHARS, Dated, Fenced, Named
 from ragwatch.web.pages import iso
 
 BUDGET_CHARS = 6000
 """Of one reply as JSON: 1,500 tokens of about 4 characters."""
+MOST = 5  # foreign texts in one list of a row
 _OWN_NAMES = frozenset({*map(str, Quantity), *map(str, Signal), *map(str, CanaryMetric), "degraded"})
+_REMOVED = frozenset({"Cc", "Cf", "Cs", "Co"})  # also invisible characters, which people who check would not see
+_KEPT = "\n\u200c\u200d"  # joiners, without which some scripts cannot be written
 
-Read = Callable[[str, Mapping[str, str | None]], Awaitable[Mapping[str, Any]]]
+Line = Mapping[str, Any]
+Read = Callable[[str, Mapping[str, str | None]], Awaitable[Line]]
 """Returns the reply at a path below `/api/v1`, with a query; an empty one where there is none of this name.
 
 It raises `RagwatchError` if the query is refused, or ragwatch cannot be asked.
 """
 Rows = Sequence[tuple[str, object]]
 """Rows of a reply with the name of their list, the most important first."""
+
+
+class Fence:
+    """The marks of one reply; `mark` is the name of both."""
+
+    def __init__(self) -> None:
+        self.mark = f"data-{secrets.token_hex(4)}"
+
+    def __call__(self, text: object, limit: int = NAME_CHARS) -> str | None:
+        """Return a text between the marks, cut to so many characters; None for None."""
+        if text is None:
+            return None
+        kept = "".join(
+            one for one in str(text)[: 4 * limit] if one in _KEPT or unicodedata.category(one) not in _REMOVED
+        ).replace(self.mark, "…")
+        shown = kept if len(kept) <= limit and len(str(text)) <= 4 * limit else f"{kept[: limit - 1]}…"
+        return f"<{self.mark}>{shown}</{self.mark}>"
 
 
 class RefusedCallError(Exception):
@@ -66,42 +95,49 @@ class Call:
         address = f"{self.address}/{page}"
         return self.fence(f"{address}?{urlencode(given, errors='replace')}", 400) if given else address
 
-    def name(self, text: str) -> str | None:
+    def name(self, text: str | None) -> str | None:
         """Return the name of a quantity: our own ones as they are, those of configured criteria in the fence."""
         return text if text in _OWN_NAMES else self.fence(text)
 
-    async def known(self, argument: str, names: Callable[[Mapping[str, Any]], Iterable[str]]) -> str | None:
-        """Return an argument that names something of the overview; None if it is not given.
-
-        Raises:
-            RefusedCallError: There is none of this name.
-        """
-        wanted = self.arguments.get(argument)
-        if wanted is None:
-            return None
-        choices = list(dict.fromkeys(names(await self.read("/snapshot", {}))))
-        if wanted not in choices:
-            raise RefusedCallError(f"{argument}: there is none of this name; write one of these:", ", ".join(choices))
+    async def route(self) -> str | None:
+        """Return the route that is asked for; None for all. Raises RefusedCallError: there is none of this name."""
+        wanted = self.arguments.get("route")
+        if wanted is not None:
+            routes = [route["route"] for route in (await self.read("/snapshot", {}))["routes"]]
+            if wanted not in routes:
+                raise RefusedCallError("route: there is none of this name; write one of these:", ", ".join(routes))
         return wanted
 
-    async def route(self) -> str | None:
-        """Return the route that is asked for; None for all.
+    def line(self, kind: type, source: Line, *left_out: str, **more: object) -> dict[str, Any]:
+        """Return the fields of a type, from a reply of the API and what is added to it; what may be None may be absent.
 
         Raises:
-            RefusedCallError: There is none of this name.
+            KeyError: A field is missing.
         """
-        return await self.known("route", lambda view: (route["route"] for route in view["routes"]))
+        fields = {name: None for name, hint in _hints(kind).items() if _may_be_none(hint)} | {**source, **more}
+        return {name: self._shown(hint, fields[name]) for name, hint in _hints(kind).items() if name not in left_out}
+
+    def _shown(self, hint: object, value: Any) -> object:  # noqa: ANN401 - any value of JSON
+        """What an assistant sees of a value, as its type says."""
+        match get_args(hint)[1:] if get_origin(hint) is Annotated else ():
+            case (Fenced(limit=limit),):
+                return self.fence(value, limit)
+            case (Named(),):
+                return self.name(value)
+            case (Dated(),):
+                return None if value is None else iso(value)
+        if isinstance(hint, UnionType) and value is not None:
+            hint = get_args(hint)[0]
+        if is_typeddict(hint) and value is not None:
+            return self.line(hint, value)  # type: ignore[arg-type]
+        if get_origin(hint) is Sequence:
+            return [self._shown(get_args(hint)[0], one) for one in value]
+        return value
 
     def reply(
-        self, head: Mapping[str, object], lists: Sequence[str], rows: Rows, most: int | None = None
+        self, kind: type, source: Line, rows: Rows, lists: Sequence[str], most: int | None = None
     ) -> dict[str, object]:
-        """Return a reply within its budget.
-
-        Args:
-            head: Fields beside the lists.
-            lists: Names of the lists.
-            rows: What is in them.
-            most: Rows at most; None for as many as fit.
+        """Return a reply of a type within its budget: fields as `line` has them, and rows in its lists.
 
         Raises:
             RefusedCallError: There is nothing at the cursor.
@@ -109,6 +145,7 @@ class Call:
         start = int(self.arguments.get("more", "0"))
         if start and start >= len(rows):
             raise RefusedCallError("more: there is nothing behind this cursor; leave it out to begin again")
+        head = self.line(kind, source, "fence", "more", *lists)
         reply: dict[str, Any] = {"fence": self.fence.mark, **_rounded(head), **{name: [] for name in lists}}
         left = BUDGET_CHARS - len(dumps(reply).decode()) - len(',"more":"000000"')
         end = start
@@ -121,14 +158,14 @@ class Call:
             end += 1
         return {**reply, "more": str(end) if end < len(rows) else None}
 
-    def texts(self, texts: Iterable[object], most: int = 5, limit: int = NAME_CHARS) -> list[str | None]:
-        """Return the first of several foreign texts, each in the fence."""
-        return [self.fence(text, limit) for _, text in zip(range(most), texts, strict=False)]
+
+@cache
+def _hints(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind, include_extras=True)
 
 
-def time_of(at: float | None) -> str | None:
-    """Return an instant in UTC as ISO 8601."""
-    return None if at is None else iso(at)
+def _may_be_none(hint: Any) -> bool:  # noqa: ANN401 - any type
+    return NoneType in get_args(get_args(hint)[0] if get_origin(hint) is Annotated else hint)
 
 
 def _rounded(value: Any) -> Any:  # noqa: ANN401 - any value of JSON

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from ragwatch.web.mcp.calls import Read
 
 _SAMPLE = "/samples/"
-_OK, _NOT_FOUND = 200, 404
 _KEPT_HEADERS = frozenset({b"host"})
 
 
@@ -69,29 +68,13 @@ def reader(request: Request) -> Read:
             status = message.get("status", status)
             body += message.get("body", b"")
 
-        await request.app.router(scope, _nothing, send)
-        return _reply(status, bytes(body))
+        await request.app.router(scope, replay(b"", request.receive), send)
+        try:
+            view: Mapping[str, Any] = orjson.loads(body)
+        except ValueError:
+            view = {"error": body.decode("utf-8", "replace").strip()}
+        if status not in (200, 404):  # the request is refused, or the store cannot be read
+            raise ExternalError(str(view.get("error") or status))
+        return view if status == 200 else {}
 
     return read
-
-
-def _reply(status: int, body: bytes) -> Mapping[str, Any]:
-    """Return the reply; an empty one for 404.
-
-    Raises:
-        ExternalError: The request is refused, or the store cannot be read.
-    """
-    try:
-        view = orjson.loads(body)
-    except ValueError:
-        view = {"error": body.decode("utf-8", "replace").strip()}
-    if status == _NOT_FOUND:
-        return {}
-    if status != _OK:
-        raise ExternalError(str(view.get("error") or status))
-    reply: Mapping[str, Any] = view
-    return reply
-
-
-async def _nothing() -> Message:
-    return {"type": "http.request", "body": b"", "more_body": False}

@@ -1,14 +1,39 @@
-"""Types of what tools return; their schemas are derived from them. Texts that others wrote stand in the fence."""
+"""Types of what tools return. Their schemas and rows are derived from them: a type says what stands in the fence."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TypedDict
+from typing import Annotated, TypedDict
 
 from ragwatch.web.drift_replies import ChangedStage
 from ragwatch.web.figure_replies import Difference, Interval, Mean, SideMean
+from ragwatch.web.json_schema import Also
 
-Foreign = str | None
+NAME_CHARS, EXCERPT_CHARS = 80, 160
+
+
+class Fenced(Also):
+    """A text that others wrote: it stands in the fence, cut to so many characters."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__()
+        self.limit = limit
+
+
+class Named(Also):
+    """A name of a quantity: our own ones stand as they are, those of configured criteria in the fence."""
+
+
+class Dated(Also):
+    """An instant in UTC as ISO 8601, of seconds since the epoch."""
+
+
+Foreign = Annotated[str | None, Fenced(NAME_CHARS)]
+Sentence = Annotated[str | None, Fenced(200)]
+Excerpt = Annotated[str | None, Fenced(EXCERPT_CHARS)]
+Passage = Annotated[str | None, Fenced(300)]
+Name = Annotated[str | None, Named()]
+Instant = Annotated[str | None, Dated()]
 
 
 class Reply(TypedDict):
@@ -31,7 +56,7 @@ class FigureLine(TypedDict):
 
     route: Foreign
     judge: Foreign
-    quantity: Foreign
+    quantity: Name
     state: str
     value: float | None
     low: float | None
@@ -57,7 +82,7 @@ class RouteLine(TypedDict):
 
     route: Foreign
     state: str
-    drift: Sequence[Foreign]
+    drift: Sequence[Name]
     sampled: float
     stages: Sequence[StageLine]
 
@@ -84,13 +109,13 @@ class SourceLine(TypedDict):
 class Status(Reply):
     """How answers are now."""
 
-    at: str | None
+    at: Instant
     window: str
     windows: Sequence[str]
     state: str
-    headline: Foreign
+    headline: Sentence
     alarms: int
-    problems: Sequence[Foreign]
+    problems: Sequence[Sentence]
     routes: Sequence[RouteLine]
     judges: Sequence[JudgeLine]
     sources: Sequence[SourceLine]
@@ -101,11 +126,11 @@ class AlarmLine(TypedDict):
     """Something that alarms: what it was before, what it is since, and which stage became more frequent."""
 
     kind: str
-    name: Foreign
+    name: Name
     route: Foreign
     segment: Foreign
     value: Foreign
-    since: str | None
+    since: Instant
     before: float | None
     now: float | None
     low: float | None
@@ -119,16 +144,16 @@ class AlarmLine(TypedDict):
 class EventLine(TypedDict):
     """A deployment, an index update, or what ragwatch recorded itself."""
 
-    at: str | None
+    at: Instant
     kind: Foreign
-    detail: Foreign
+    detail: Sentence
 
 
 class Alarms(Reply):
     """What alarms now, and events of the last week, the newest first."""
 
-    at: str | None
-    headline: Foreign
+    at: Instant
+    headline: Sentence
     alarms: Sequence[AlarmLine]
     events: Sequence[EventLine]
 
@@ -136,7 +161,7 @@ class Alarms(Reply):
 class PointLine(TypedDict):
     """A step of a trend."""
 
-    at: str | None
+    at: Instant
     value: float | None
     low: float | None
     high: float | None
@@ -146,7 +171,7 @@ class PointLine(TypedDict):
 class TrendLine(TypedDict):
     """A quantity over the range, and its last step."""
 
-    name: Foreign
+    name: Name
     kind: str
     mean: Mean | None
     threshold: float | None
@@ -160,8 +185,8 @@ class Trend(Reply):
     route: Foreign
     suite: Foreign
     range: str
-    since: str | None
-    until: str | None
+    since: Instant
+    until: Instant
     step_seconds: int
     trends: Sequence[TrendLine]
     points: Sequence[PointLine]
@@ -171,7 +196,7 @@ class Trend(Reply):
 class ComparedLine(TypedDict):
     """A quantity before and after an instant."""
 
-    name: Foreign
+    name: Name
     lower_is_better: bool
     before: SideMean | None
     after: SideMean | None
@@ -183,11 +208,11 @@ class ComparedLine(TypedDict):
 class Compared(Reply):
     """Before and after an instant."""
 
-    at: str | None
+    at: Instant
     route: Foreign
     span: str
-    begin: str | None
-    end: str | None
+    begin: Instant
+    end: Instant
     state: str
     headline: str
     rows: Sequence[ComparedLine]
@@ -197,7 +222,7 @@ class Compared(Reply):
 class SilentLine(TypedDict):
     """A quantity or a signal that cannot alarm yet, and why."""
 
-    name: Foreign
+    name: Name
     route: Foreign
     why: str
 
@@ -212,18 +237,18 @@ class CannotPage(Reply):
 class CauseLine(TypedDict):
     """A slice of answers that fails more than the rest: its failing share with the interval, and that of the others."""
 
-    attribute: Foreign
+    attribute: str | None
     value: Foreign
-    text: Foreign
+    text: Passage
     failing: float | None
     low: float | None
     high: float | None
     others: float | None
     n: int
     explains: float | None
-    since: str | None
-    until: str | None
-    ended: str | None
+    since: Instant
+    until: Instant
+    ended: Instant
     examples: Sequence[str]
     explains_too: Sequence[Foreign]
 
@@ -232,10 +257,10 @@ class Causes(Reply):
     """What failing answers have in common, at a false discovery rate of 5 %."""
 
     route: Foreign
-    quantity: Foreign
+    quantity: Name
     judge: Foreign
-    since: str | None
-    until: str | None
+    since: Instant
+    until: Instant
     answers: int
     failing: int
     share: float | None
@@ -245,32 +270,37 @@ class Causes(Reply):
     causes: Sequence[CauseLine]
 
 
-class AnswerLine(TypedDict):
-    """A judged answer and the beginning of its texts."""
+class Place(TypedDict):
+    """Where a judged answer stands, and what is wrong with it."""
 
     key: str
-    at: str | None
+    at: Instant
     route: Foreign
     judge: Foreign
     stage: str | None
     fault: str | None
-    score: float | None
-    question: Foreign
-    answer: Foreign
     page: str | None
+
+
+class AnswerLine(Place):
+    """A judged answer and the beginning of its texts."""
+
+    score: float | None
+    question: Excerpt
+    answer: Excerpt
 
 
 class WorstAnswers(Reply):
     """The answers with the worst scores of a quantity."""
 
-    quantity: Foreign
+    quantity: Name
     answers: Sequence[AnswerLine]
 
 
 class ClaimLine(TypedDict):
     """A claim of the answer, the verdict on it, and the contexts that support it, from 0."""
 
-    text: Foreign
+    text: Annotated[str | None, Fenced(240)]
     verdict: str
     support: float | None
     contexts: Sequence[int]
@@ -281,7 +311,7 @@ class ContextLine(TypedDict):
 
     rank: int
     id: Foreign
-    text: Foreign
+    text: Passage
     score: float | None
     relevant: bool | None
     used: bool | None
@@ -294,23 +324,17 @@ class PairLine(TypedDict):
     value: Foreign
 
 
-class AnswerInFull(Reply):
+class AnswerInFull(Reply, Place):
     """One answer; its texts are on the first page of the reply alone."""
 
-    key: str
-    at: str | None
-    route: Foreign
-    judge: Foreign
     outcome: str
     reason: str | None
-    stage: str | None
-    fault: str | None
     user_score: float | None
     scores: Mapping[str, float | None]
-    question: Foreign
-    answer: Foreign
+    question: Annotated[str | None, Fenced(400)]
+    answer: Annotated[str | None, Fenced(1000)]
     why: str | None
-    missing: Sequence[Foreign]
+    missing: Sequence[Excerpt]
     metadata: Sequence[PairLine]
     claims: Sequence[ClaimLine]
     contexts: Sequence[ContextLine]
@@ -321,7 +345,7 @@ class SuiteLine(TypedDict):
 
     suite: Foreign
     state: str
-    at: str | None
+    at: Instant
     n: int
     degraded: int
     failed: int
@@ -337,8 +361,8 @@ class CanaryLine(TypedDict):
     suite: Foreign
     canary: Foreign
     problem: str
-    query: Foreign
-    detail: Foreign
+    query: Excerpt
+    detail: str | None
     missing: Sequence[Foreign]
     came: Sequence[Foreign]
 

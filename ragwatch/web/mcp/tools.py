@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ragwatch.core.trends import RANGES
@@ -13,8 +12,7 @@ from ragwatch.model.stages import Stage
 from ragwatch.web.changes_page import SPANS
 from ragwatch.web.json_schema import Schema, one_of
 from ragwatch.web.mcp import answers, figures, replies
-from ragwatch.web.mcp.calls import Call, Read, RefusedCallError
-from ragwatch.web.mcp.fence import Fence
+from ragwatch.web.mcp.calls import Call, Fence, Read, RefusedCallError
 
 MAX_CHARS = 500  # of one argument
 _CURSOR = re.compile("[0-9]{1,6}")
@@ -25,40 +23,30 @@ def _text(description: str) -> Schema:
 
 
 _TIME = "an age such as 2h or 3d, or ISO 8601 in UTC"
-_ARGUMENTS: Mapping[str, Schema] = MappingProxyType(
-    {
-        "route": _text("a route that status names; all routes without it"),
-        "judge": _text("a judge that status names; the default one without it"),
-        "window": _text("a window that status names, such as 1h; for causes any duration"),
-        "quantity": _text("such as faithfulness or context_precision: a name of status or alarms"),
-        "since": _text(f"answers since then: {_TIME}"),
-        "until": _text(f"answers before then: {_TIME}"),
-        "at": _text(f"the instant between both sides, such as the start of an alarm: {_TIME}"),
-        "span": one_of(SPANS),
-        "range": one_of(RANGES),
-        "suite": _text("a suite of canaries"),
-        "stage": one_of(Stage),
-        "metadata": _text("KEY=VALUE of answers, as causes names them, such as release=v2"),
-        "context": _text("id of a document that was retrieved"),
-        "top_context": _text("id of the document that was ranked first"),
-        "text": _text("words that question or answer contain"),
-        "key": {"type": "string", "pattern": "^[0-9a-f]{32}$", "description": "key of an answer"},
-        "limit": {"type": "integer", "minimum": 1, "maximum": answers.MAX_LIMIT, "default": answers.DEFAULT_LIMIT},
-        "more": {"type": "string", "pattern": "^[0-9]{1,6}$", "description": "cursor of an earlier reply"},
-    }
-)
+_ARGUMENTS: Mapping[str, Schema] = {
+    "route": _text("a route that status names; all routes without it"),
+    "judge": _text("a judge that status names; the default one without it"),
+    "window": _text("a window that status names, such as 1h; for causes any duration"),
+    "quantity": _text("such as faithfulness or context_precision: a name of status or alarms"),
+    "since": _text(f"answers since then: {_TIME}"),
+    "until": _text(f"answers before then: {_TIME}"),
+    "at": _text(f"the instant between both sides, such as the start of an alarm: {_TIME}"),
+    "span": one_of(SPANS),
+    "range": one_of(RANGES),
+    "suite": _text("a suite of canaries"),
+    "stage": one_of(Stage),
+    "metadata": _text("KEY=VALUE of answers, as causes names them, such as release=v2"),
+    "context": _text("id of a document that was retrieved"),
+    "top_context": _text("id of the document that was ranked first"),
+    "text": _text("words that question or answer contain"),
+    "key": {"type": "string", "pattern": "^[0-9a-f]{32}$", "description": "key of an answer"},
+    "limit": {"type": "integer", "minimum": 1, "maximum": answers.MAX_LIMIT, "default": answers.DEFAULT_LIMIT},
+    "more": {"type": "string", "pattern": "^[0-9]{1,6}$", "description": "cursor of an earlier reply"},
+}
 
 
 class Tool(NamedTuple):
-    """A tool.
-
-    Attributes:
-        run: Answers a call.
-        description: What it answers, for assistants.
-        arguments: Names of its arguments beside `more`.
-        reply: Type of its reply.
-        required: Arguments without which it cannot be called.
-    """
+    """A tool. `arguments` are those beside `more`; without the `required` ones it cannot be called."""
 
     run: Callable[[Call], Awaitable[Mapping[str, Any]]]
     description: str
@@ -76,84 +64,72 @@ class Tool(NamedTuple):
         }
 
 
-TOOLS: Mapping[str, Tool] = MappingProxyType(
-    {
-        "status": Tool(
-            figures.status,
-            "How answers are now: state, stage at fault by route, judges, sources, and each figure with level, change "
-            "and n, the worst first.",
-            ("route", "window"),
-            replies.Status,
-        ),
-        "alarms": Tool(
-            figures.alarms,
-            "What alarms now: drift of answers, segments, traffic and judges, crossed thresholds, canaries; and the "
-            "deployments and index updates of the last week.",
-            ("route",),
-            replies.Alarms,
-        ),
-        "causes": Tool(
-            answers.causes,
-            "What failing answers have in common: values of metadata, documents, words of questions, times; beyond "
-            "chance. Without quantity, failing is any stage at fault.",
-            answers.ASKED,
-            replies.Causes,
-        ),
-        "trend": Tool(
-            figures.trend,
-            "Figures of a route, or of a suite of canaries, over time. With quantity its steps, the newest first.",
-            ("route", "suite", "quantity", "judge", "range"),
-            replies.Trend,
-        ),
-        "compare_windows": Tool(
-            figures.compare_windows,
-            "Every quantity of a route before and after an instant, with the difference and its interval.",
-            ("route", "at", "span", "judge"),
-            replies.Compared,
-            ("route", "at"),
-        ),
-        "worst_answers": Tool(
-            answers.worst_answers,
-            "The answers with the worst scores of a quantity (faithfulness without one) of the last 24h, or since.",
-            (*answers.FILTERS, "quantity", "since", "limit"),
-            replies.WorstAnswers,
-        ),
-        "answer": Tool(
-            answers.answer,
-            "One answer: question, answer, scores, metadata, claims with their verdicts, contexts.",
-            ("key", "judge"),
-            replies.AnswerInFull,
-            ("key",),
-        ),
-        "canaries": Tool(
-            answers.canaries,
-            "The last run of each suite of known queries, and the queries that are degraded, wrong or failed.",
-            ("suite",),
-            replies.Canaries,
-        ),
-        "what_cannot_page": Tool(
-            figures.what_cannot_page,
-            "Failures of answers that would page nobody under this configuration, each with the key that changes it, "
-            "and quantities without a baseline.",
-            (),
-            replies.CannotPage,
-        ),
-    }
-)
+TOOLS: Mapping[str, Tool] = {
+    "status": Tool(
+        figures.status,
+        "How answers are now: state, stage at fault by route, judges, sources, and each figure with level, change "
+        "and n, the worst first.",
+        ("route", "window"),
+        replies.Status,
+    ),
+    "alarms": Tool(
+        figures.alarms,
+        "What alarms now: drift of answers, segments, traffic and judges, crossed thresholds, canaries; and the "
+        "deployments and index updates of the last week.",
+        ("route",),
+        replies.Alarms,
+    ),
+    "causes": Tool(
+        answers.causes,
+        "What failing answers have in common: values of metadata, documents, words of questions, times; beyond "
+        "chance. Without quantity, failing is any stage at fault.",
+        answers.ASKED,
+        replies.Causes,
+    ),
+    "trend": Tool(
+        figures.trend,
+        "Figures of a route, or of a suite of canaries, over time. With quantity its steps, the newest first.",
+        ("route", "suite", "quantity", "judge", "range"),
+        replies.Trend,
+    ),
+    "compare_windows": Tool(
+        figures.compare_windows,
+        "Every quantity of a route before and after an instant, with the difference and its interval.",
+        ("route", "at", "span", "judge"),
+        replies.Compared,
+        ("route", "at"),
+    ),
+    "worst_answers": Tool(
+        answers.worst_answers,
+        "The answers with the worst scores of a quantity (faithfulness without one) of the last 24h, or since.",
+        (*answers.FILTERS, "quantity", "since", "limit"),
+        replies.WorstAnswers,
+    ),
+    "answer": Tool(
+        answers.answer,
+        "One answer: question, answer, scores, metadata, claims with their verdicts, contexts.",
+        ("key", "judge"),
+        replies.AnswerInFull,
+        ("key",),
+    ),
+    "canaries": Tool(
+        answers.canaries,
+        "The last run of each suite of known queries, and the queries that are degraded, wrong or failed.",
+        ("suite",),
+        replies.Canaries,
+    ),
+    "what_cannot_page": Tool(
+        figures.what_cannot_page,
+        "Failures of answers that would page nobody under this configuration, each with the key that changes it, "
+        "and quantities without a baseline.",
+        (),
+        replies.CannotPage,
+    ),
+}
 
 
 async def answer_call(name: str, arguments: Mapping[str, object], read: Read, address: str) -> Mapping[str, Any]:
-    """Answer a call of a tool.
-
-    Args:
-        name: Name of the tool.
-        arguments: As the client sent them.
-        read: Reads the API.
-        address: Address of the pages.
-
-    Raises:
-        RefusedCallError: It cannot be answered.
-    """
+    """Answer a call of a tool. Raises RefusedCallError: it cannot be answered."""
     tool = TOOLS.get(name)
     if tool is None:
         raise RefusedCallError(f"there is no tool of this name; call one of {', '.join(TOOLS)}")

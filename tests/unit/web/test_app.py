@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import gzip
 import threading
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import httpx
 import pytest
 from starlette.applications import Starlette
+from support.asked import application, asking
 from support.kit import a_stored_line
 from support.patience import DEADLINE
 from support.snapshots import AT, JUDGE, KEY, ROUTES, small
@@ -24,7 +23,7 @@ from ragwatch.ports import PackedVerdict, Query, StoredVerdict
 from ragwatch.stores.rows import pack
 from ragwatch.stores.texts import PackedText
 from ragwatch.telemetry import Telemetry
-from ragwatch.web import PageScope, ParameterError, RequestPolicy, allowed_hosts, build_app
+from ragwatch.web import PageScope, ParameterError
 
 SCOPE = PageScope(("app",), ROUTES, (JUDGE,), ("1h",), {"faithfulness": 0.7})
 
@@ -77,16 +76,7 @@ def app(shelf: Shelf | None = None, **parts: Any) -> Starlette:
     board = Board()
     board.publish(small())
     render = Exporter(board, Telemetry(), sources=["app"], routes=ROUTES, judges=[JUDGE]).render
-    given: dict[str, Any] = {"render": render, "scope": lambda: SCOPE, "clock": lambda: AT, **parts}
-    return build_app(board=board, store=shelf, **given)  # type: ignore[arg-type]  # the web only finds
-
-
-@asynccontextmanager
-async def asking(asked: Starlette, base: str = "http://localhost") -> AsyncIterator[httpx.AsyncClient]:
-    """A client of the application; what breaks inside comes back as a 500."""
-    transport = httpx.ASGITransport(app=asked, raise_app_exceptions=False)
-    async with httpx.AsyncClient(transport=transport, base_url=base) as client:
-        yield client
+    return application(small(), **{"store": shelf, "render": render, "scope": lambda: SCOPE, **parts})
 
 
 async def test_metrics_negotiates_and_filters() -> None:
@@ -174,71 +164,19 @@ async def test_reload_is_a_post() -> None:
     assert (done.status_code, done.text, times) == (200, "done {}\n", 1)
 
 
-async def test_a_refused_configuration_is_told() -> None:
-    """The error's text reaches whoever asked for the reload."""
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [(ConfigError("web.listen: bad"), 500), (ParameterError("suite: 'x' is not known"), 400)],
+)
+async def test_why_an_action_fails_is_told(error: Exception, status: int) -> None:
+    """A refused configuration, and parameters that are the caller's fault."""
 
-    async def reload(_: Mapping[str, str]) -> str:
-        raise ConfigError("web.listen: not an address")
-
-    async with asking(app(actions={"/-/reload": reload})) as client:
-        response = await client.post("/-/reload")
-    assert (response.status_code, response.text) == (500, "web.listen: not an address\n")
-
-
-async def test_parameters_that_an_action_cannot_take_are_the_callers_fault() -> None:
-    """They are answered with 400 and the reason."""
-
-    async def act(parameters: Mapping[str, str]) -> str:
-        raise ParameterError(f"suite: {parameters['suite']!r} is not known")
+    async def act(_: Mapping[str, str]) -> str:
+        raise error
 
     async with asking(app(actions={"/-/act": act})) as client:
         response = await client.post("/-/act?suite=x")
-    assert (response.status_code, "'x' is not known" in response.text) == (400, True)
-
-
-@pytest.mark.parametrize(
-    ("origin", "status"),
-    [("http://localhost", 200), ("http://attacker.example", 403), ("null", 403), ("http://[", 403)],
-)
-async def test_other_sites_change_nothing(origin: str, status: int) -> None:
-    """A request that a page of another site makes a browser send is refused."""
-
-    async def reload(_: Mapping[str, str]) -> str:
-        return "done"
-
-    async with asking(app(actions={"/-/reload": reload})) as client:
-        assert (await client.post("/-/reload", headers={"Origin": origin})).status_code == status
-
-
-async def test_foreign_names_are_refused() -> None:
-    """A rebound name reads nothing."""
-    guarded = app(policy=RequestPolicy(lambda: allowed_hosts("127.0.0.1", None)))
-    async with asking(guarded, "http://attacker.example") as client:
-        assert (await client.get("/")).status_code == 403
-    async with asking(guarded, "http://127.0.0.1:10477") as client:
-        assert (await client.get("/")).status_code == 200
-
-
-@pytest.mark.parametrize(
-    "path", ["/", "/metrics", "/nowhere", "/-/reload", "/api/v1/samples?limit=x", "/static/ragwatch.css", "/broken"]
-)
-async def test_every_answer_carries_the_headers(path: str) -> None:
-    """Pages, errors and files alike."""
-    broken = app()
-    broken.add_route("/broken", lambda _: 1 / 0)  # type: ignore[arg-type, return-value]  # broken on purpose
-    async with asking(broken) as client:
-        headers = (await client.get(path)).headers
-    assert headers["content-security-policy"].startswith("default-src 'none'; style-src 'self'; img-src 'self' data:;")
-    assert headers["x-content-type-options"] == "nosniff"
-    assert headers["x-frame-options"] == "DENY"
-    assert headers["referrer-policy"] == "same-origin"
-
-
-@pytest.mark.parametrize("path", ["/static/../app.py", "/static/%2e%2e/app.py", "/static/..%2fapp.py", "/static/"])
-async def test_only_static_files_are_served(path: str) -> None:
-    """No path leads out of the folder."""
-    async with asking(app()) as client:
-        assert (await client.get(path)).status_code == 404
+    assert (response.status_code, str(error) in response.text) == (status, True)
 
 
 async def test_the_page_and_its_json_agree() -> None:
@@ -297,13 +235,3 @@ async def test_a_broken_store_is_named() -> None:
         assert "the store cannot be read: disk is gone" in (await client.get("/")).text
         response = await client.get("/api/v1/samples")
     assert (response.status_code, response.json()) == (503, {"error": "disk is gone"})
-
-
-@pytest.mark.parametrize(
-    ("path", "kept"),
-    [("/", "no-store"), ("/samples", "no-store"), ("/api/v1/samples", "no-store"), ("/static/ragwatch.css", None)],
-)
-async def test_texts_stay_out_of_caches(path: str, kept: str | None) -> None:
-    """Pages and API hold texts of users and must not be kept by a browser or a proxy; a stylesheet may."""
-    async with asking(app(Shelf([verdict()]))) as client:
-        assert (await client.get(path)).headers.get("cache-control") == kept

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 from starlette.types import ASGIApp, Receive, Scope, Send
-from unit.web.test_app import Shelf, app, asking, verdict
+from support.asked import Words, asking
+from unit.web.test_app import Shelf, app, verdict
 
 from ragwatch.errors import ConfigError, StoreError
 from ragwatch.web.access import INGEST_PATHS
@@ -41,30 +42,6 @@ class Samples(Shelf):
         return []
 
 
-class Labels:
-    """Hands out one task, and takes every label."""
-
-    error: Exception | None = None
-    per_hour = 100
-
-    def tasks(self, *_: object) -> list[dict[str, Any]]:
-        """One task."""
-        if self.error is not None:
-            raise self.error
-        return [{"key": KEYS[1], "sample": {}}]
-
-    def put(self, *_: object) -> dict[str, int]:
-        """Takes all."""
-        return {"new": 1, "replaced": 0, "unmatched": 0}
-
-    def labels(self, *_: object) -> Iterator[dict[str, Any]]:
-        """None."""
-        yield from ()
-
-    def pruned_until(self) -> None:
-        """Nothing."""
-
-
 def as_user(inner: ASGIApp, name: str) -> ASGIApp:
     """An application whose client has been authenticated."""
 
@@ -90,8 +67,8 @@ def as_user(inner: ASGIApp, name: str) -> ASGIApp:
 async def test_reading_is_recorded(path: str, keys: list[str]) -> None:
     """Every page and address with texts records the samples that it shows, before they are sent."""
     lines = Lines()
-    made = app(Samples([verdict(0), verdict(1)]), audit=lines.record, labels=Labels)
-    async with asking(as_user(made, "anna")) as client:  # type: ignore[arg-type]  # any application
+    made = app(Samples([verdict(0), verdict(1)]), audit=lines.record, labels=Words)
+    async with asking(as_user(made, "anna")) as client:
         assert (await client.get(path)).status_code == 200
     assert sorted({key for line in lines.kept for key in line["keys"]}) == keys
     assert {(line["actor"], line["action"], line["address"]) for line in lines.kept} == {("anna", "read", "127.0.0.1")}
@@ -125,13 +102,13 @@ async def test_changes_are_recorded_without_texts() -> None:
         return "done"
 
     lines = Lines()
-    made = app(Shelf([]), audit=lines.record, labels=Labels, actions={"/-/events": act})
+    made = app(Shelf([]), audit=lines.record, labels=Words, actions={"/-/events": act})
     label = {"key": KEYS[0], "annotator": "a", "at": 1.0, "scores": {}, "note": "SECRET"}
     async with asking(made) as client:
         await client.post("/-/events?kind=deploy&detail=SECRET")
         await client.post("/-/events")
         await client.post("/v1/labels", json={"labels": [label, {**label, "key": "SECRET"}]})
-        await client.post("/v1/labels/tasks", json={"annotator": "a", "count": 1})
+        await client.post("/v1/labels/tasks", json={"annotator": KEYS[1], "count": 1})
         await client.put("/SECRET")
         await client.post("/-/events?" + "&".join("a=b" for _ in range(60)))
     seen = [(line["action"], line["path"], line["status"], line["keys"], line["parameters"]) for line in lines.kept]
@@ -171,10 +148,7 @@ async def test_a_stream_ends_where_the_log_does() -> None:
 
 async def test_labelling_says_where_texts_are_not_kept() -> None:
     """The API refuses tasks with the reason, instead of handing out none."""
-
-    class Refusing(Labels):
-        error = ConfigError("store.texts: is none, and labelling needs the texts of all judged answers")
-
-    async with asking(app(Shelf([]), labels=Refusing)) as client:
+    words = Words(ConfigError("store.texts: is none, and labelling needs the texts of all judged answers"))
+    async with asking(app(Shelf([]), labels=lambda: words)) as client:
         response = await client.post("/v1/labels/tasks", json={"annotator": "a", "count": 1})
     assert (response.status_code, response.json()["error"].startswith("store.texts: is none")) == (400, True)

@@ -4,53 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterable, Mapping
-from contextlib import asynccontextmanager
-from typing import Any
+from contextlib import AbstractAsyncContextManager
 
 import pytest
 from starlette.exceptions import HTTPException
 from starlette.types import Message, Receive, Scope, Send
+from support.asked import Words, application, serving
 from support.patience import DEADLINE
 
-from ragwatch.board import Board
-from ragwatch.web import Server, body_limit, build_app
-from ragwatch.web.body_limit import RequestBodyLimit
+from ragwatch.web import request_limit
+from ragwatch.web.request_limit import RequestBodyLimit
 
 POST = b"POST /v1/labels/tasks HTTP/1.1\r\nHost: localhost\r\nContent-Length: 30\r\n\r\n"
 BODY = b'{"annotator": "ann","count":3}'
 assert len(BODY) == 30
 
 
-class Words:
-    """Gives one task to everybody, and keeps nothing."""
-
-    def tasks(self, annotator: str, count: int) -> list[dict[str, Any]]:
-        """One task, which says who asked for how many."""
-        return [{"key": annotator, "count": count}]
-
-    def put(self, records: Iterable[Mapping[str, Any]]) -> dict[str, int]:
-        """Nothing is kept."""
-        return {"new": len(list(records))}
-
-    def labels(self) -> list[dict[str, Any]]:
-        """There are none."""
-        return []
-
-    def pruned_until(self) -> None:
-        """Nothing was taken."""
-
-
-@asynccontextmanager
-async def door() -> AsyncIterator[int]:
+def door() -> AbstractAsyncContextManager[int]:
     """The port of a server that takes words."""
-    words = Words()
-    one = Server(build_app(board=Board(), render=lambda *_: (b"figures", ""), labels=lambda: words), "127.0.0.1", 0)
-    port: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-    task = asyncio.create_task(one.serve(started=port.set_result))
-    yield await asyncio.wait_for(port, DEADLINE)
-    one.stop()
-    await task
+    return serving(application(render=lambda *_: (b"figures", ""), labels=Words))
 
 
 async def begun(port: int, sent: bytes = POST + BODY[:5]) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -62,7 +34,7 @@ async def begun(port: int, sent: bytes = POST + BODY[:5]) -> tuple[asyncio.Strea
 
 async def test_a_body_that_does_not_come_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     """Headers and five bytes, then nothing: 408 and a closed connection."""
-    monkeypatch.setattr(body_limit, "BODY_SECONDS", 0.05)
+    monkeypatch.setattr(request_limit, "BODY_SECONDS", 0.05)
     async with door() as port:
         reader, writer = await begun(port)
         text = await asyncio.wait_for(reader.read(), DEADLINE)
@@ -74,7 +46,7 @@ async def test_a_body_that_does_not_come_is_ended(monkeypatch: pytest.MonkeyPatc
 
 async def test_dripping_does_not_renew_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
     """A byte now and then keeps nothing alive: the deadline is for the whole."""
-    monkeypatch.setattr(body_limit, "BODY_SECONDS", 0.05)
+    monkeypatch.setattr(request_limit, "BODY_SECONDS", 0.05)
     text: list[Message] = []
 
     async def app(_: Scope, receive: Receive, __: Send) -> None:
@@ -95,7 +67,7 @@ async def test_dripping_does_not_renew_the_deadline(monkeypatch: pytest.MonkeyPa
 
 async def test_one_too_many_is_refused_and_scrapes_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """A body more than may be open is refused at once; what has no body is answered; a free place is a place."""
-    monkeypatch.setattr(body_limit, "MAX_BODIES", 2)
+    monkeypatch.setattr(request_limit, "MAX_BODIES", 2)
     async with door() as port:
         first, second = await begun(port), await begun(port)
         scrape, scraper = await begun(port, b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
@@ -117,7 +89,7 @@ async def test_whoever_leaves_gives_the_place_back(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A client that hangs up in the middle of its body is no fault of ours, and holds no place."""
-    monkeypatch.setattr(body_limit, "MAX_BODIES", 1)
+    monkeypatch.setattr(request_limit, "MAX_BODIES", 1)
     async with door() as port:
         with caplog.at_level(logging.ERROR):
             for _ in range(3):
@@ -132,21 +104,3 @@ async def test_whoever_leaves_gives_the_place_back(
                         break
                     assert text.startswith(b"HTTP/1.1 503")
     assert caplog.records == []
-
-
-async def test_what_is_not_http_passes() -> None:
-    """A server's own life-cycle messages are no bodies."""
-    seen: list[str] = []
-
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        seen.append(scope["type"])
-        await send(await receive())
-
-    async def receive() -> Message:
-        return {"type": "lifespan.startup"}
-
-    async def send(message: Message) -> None:
-        seen.append(message["type"])
-
-    await RequestBodyLimit(app)({"type": "lifespan"}, receive, send)
-    assert seen == ["lifespan", "lifespan.startup"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from support.asked import XSS, Reading, get
-from support.kit import AT, a_draw, a_verdict, an_admission, an_evidence
+from support.asked import XSS, Reading, get, judged
+from support.kit import AT, a_draw, an_evidence
 from support.snapshots import JUDGE, estimate, small
 
 from ragwatch.core.evidence import CriterionAnswer, CriterionReading
@@ -49,8 +49,7 @@ async def test_answers_of_a_sample_and_searches(store: SqliteStore) -> None:
         CriterionReading("kind", None),
     )
     draw = a_draw("a")
-    store.admit(an_admission(draw))
-    store.settle([a_verdict(draw, an_evidence((1, 0), criteria=readings))])
+    judged(store, draw, an_evidence((1, 0), criteria=readings))
     page = await get(store, f"/samples/{draw.key}", scope=SCOPE)
     seen = Reading(page.text)
     assert "polite: no" in " ".join(seen.text.split())

@@ -7,11 +7,11 @@ from typing import Any
 
 import httpx
 import pytest
+from support.asked import application, asking
 
-from ragwatch.board import Board
 from ragwatch.errors import StoreError
 from ragwatch.ports import Erased, Erasure
-from ragwatch.web import Access, RequestPolicy, Right, Token, build_app
+from ragwatch.web import Access, RequestPolicy, Right, Token
 from ragwatch.web.access import NOTHING
 
 ERASED = Erased(("0" * 32,), frozenset({"a text of hers"}), pending=1, verdicts=2, labels=3, others=4, batched=5)
@@ -34,9 +34,7 @@ class Eraser:
 
 async def sent(eraser: Eraser, body: Any, **parts: Any) -> httpx.Response:
     """The response to a request."""
-    app = build_app(board=Board(), render=lambda *_: (b"", ""), forget=eraser.forget, **parts)
-    transport = httpx.ASGITransport(app=app)
-    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+    async with asking(application(forget=eraser.forget, **parts)) as client:
         return await client.post("/v1/forget", json=body, headers={"Authorization": "Bearer t"})
 
 

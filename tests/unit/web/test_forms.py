@@ -9,11 +9,11 @@ from dataclasses import replace
 
 import httpx
 import pytest
+from support.asked import application, asking
 from support.snapshots import small
 
-from ragwatch.board import Board
 from ragwatch.core.snapshot import Gauge
-from ragwatch.web import Access, RequestPolicy, Right, build_app
+from ragwatch.web import Access, RequestPolicy, Right
 
 ORIGIN = {"Origin": "http://localhost"}
 ALARM = {
@@ -34,15 +34,9 @@ async def browser(
         done.append(parameters)
         return "acknowledged"
 
-    board = Board()
-    board.publish(replace(small(), gauges=ALARM))
-    app = build_app(
-        board=board,
-        render=lambda *_: (b"", ""),
-        actions={"/-/drift/acknowledge": acknowledge},
-        policy=RequestPolicy(access=lambda: access or Access()),
-    )
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=base) as client:
+    policy = RequestPolicy(access=lambda: access or Access())
+    actions = {"/-/drift/acknowledge": acknowledge}
+    async with asking(application(replace(small(), gauges=ALARM), actions=actions, policy=policy), base) as client:
         yield client
 
 

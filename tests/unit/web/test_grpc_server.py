@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.certificates import Authority, Pair
+from support.certificates import Authority, Pair, settings
 from support.patience import DEADLINE
 
 from ragwatch.errors import AddressError, ConfigError
@@ -203,29 +203,6 @@ async def test_x22_connections_are_limited() -> None:
             code, _ = await call(address)
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder for certificates."""
-    return tmp_path_factory.mktemp("certificates")
-
-
-@pytest.fixture(scope="module")
-def authority(folder: Path) -> Authority:
-    """Who signs the certificates of the server and of its clients."""
-    return Authority(folder)
-
-
-@pytest.fixture(scope="module")
-def pair(authority: Authority) -> Pair:
-    """The server's certificate."""
-    return authority.issue("server", "server")
-
-
-def settings(pair: Pair, **changes: Any) -> TlsSettings:
-    """Settings of a server."""
-    return TlsSettings(**{"cert_file": str(pair.cert), "key_file": str(pair.key), **changes})
-
-
 def trusting(authority: Authority, pair: Pair | None = None) -> Any:
     """Credentials of a client that trusts the authority, with a certificate of its own."""
     own = (None, None) if pair is None else (pair.key.read_bytes(), pair.cert.read_bytes())
@@ -262,10 +239,9 @@ async def test_client_certificates(authority: Authority, pair: Pair) -> None:
     assert [client for client, _, _ in receiver.received] == ["shop"]
 
 
-async def test_certificates_rotate(folder: Path, authority: Authority, pair: Pair) -> None:
+async def test_certificates_rotate(tmp_path: Path, authority: Authority, pair: Pair) -> None:
     """A connection that begins after the certificate was replaced has the new one."""
-    (folder / "new").mkdir()
-    new = Authority(folder / "new", "another")
+    new = Authority(tmp_path, "another")
     inside = [build_grpc_tls(settings(pair))]
     async with serving(Receiver(), tls=lambda: inside[0]) as address:
         assert (await call(address, credentials=trusting(authority)))[0] == "OK"

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from markdown_it import MarkdownIt
-from support.asked import XSS, get
+from support.asked import XSS, get, judged
 from support.hostile import HOSTILE
 from support.kit import AT, JUDGE, a_claim, a_draw, a_reading, a_verdict, an_admission, an_evidence
 from support.snapshots import small
@@ -159,8 +159,7 @@ def widths(text: str) -> set[int]:
 def fill_hostile(store: Store, text: str) -> None:
     """An answer whose texts, and an event whose detail, are hostile."""
     draw = a_draw("hostile", at=AT - 5, route="search", question=text, answer=text * 50, metadata={"release": text})
-    store.admit(an_admission(draw))
-    store.settle([a_verdict(draw, an_evidence(a_claim((0, 0))))])
+    judged(store, draw, an_evidence(a_claim((0, 0))))
     store.record(RecordedEvent(AT - 4, "release", text))
 
 

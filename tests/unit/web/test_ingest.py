@@ -6,12 +6,9 @@ from typing import Any
 
 import httpx
 import pytest
+from support.asked import application, asking
 
-from ragwatch.board import Board
-from ragwatch.exporter import Exporter
 from ragwatch.ports.receiving import IncomingRequest, Reply
-from ragwatch.telemetry import Telemetry
-from ragwatch.web import build_app
 from ragwatch.web.app import Receivers
 
 
@@ -27,11 +24,7 @@ def receiver(name: str) -> Any:
 
 async def answer(receivers: Receivers, path: str, **request: Any) -> httpx.Response:
     """The answer to a POST."""
-    board = Board()
-    exporter = Exporter(board, Telemetry(), sources=[], routes=[], judges=[], suites=[])
-    app = build_app(board=board, render=exporter.render, receivers=lambda: receivers)
-    transport = httpx.ASGITransport(app, client=("127.0.0.1", 1))
-    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+    async with asking(application(receivers=lambda: receivers)) as client:
         return await client.post(path, **request)
 
 

@@ -12,12 +12,11 @@ from random import Random
 
 import httpx
 import pytest
-from support.asked import XSS, Reading
+from support.asked import XSS, Reading, application, asking
 from support.kit import AT, JUDGE, a_claim, a_draw, a_verdict, an_admission, an_evidence
 from support.snapshots import estimate, small
 from unit.web.test_labels import ACCESS, named
 
-from ragwatch.board import Board
 from ragwatch.core.criteria import Criterion
 from ragwatch.core.sample import Role, Turn
 from ragwatch.core.snapshot import EstimateRow
@@ -26,9 +25,9 @@ from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.labels.tasks import STATE, LabelTasks
 from ragwatch.pipeline.labels.verdicts import LabelRules
 from ragwatch.stores.sqlite.store import SqliteStore
-from ragwatch.web import Access, RequestPolicy, Right, build_app
+from ragwatch.web import Access, RequestPolicy, Right
 from ragwatch.web.guard import SCRIPT_POLICY
-from ragwatch.web.label_form import MAX_NOTE_CHARS, label_record
+from ragwatch.web.label_page import MAX_NOTE_CHARS, label_record
 from ragwatch.web.sample_page import ANSWER_CHARS, MAX_CLAIMS, MAX_CONTEXTS
 from ragwatch.web.samples import ParameterError
 
@@ -60,21 +59,12 @@ async def browser(
     service: LabelTasks, access: Access | None = None, headers: dict[str, str] | None = None
 ) -> AsyncIterator[httpx.AsyncClient]:
     """A client with cookies that goes where it is led."""
-    board = Board()
     level = EstimateRow(Quantity.FAITHFULNESS, "search", JUDGE, "1h", estimate(0.9), corrected=True, labels=12)
     narrow = replace(level.estimate, low=0.8, high=0.97)
-    board.publish(replace(small(), corrected=(replace(level, estimate=narrow),)))
-    app = build_app(
-        board=board,
-        render=lambda *_: (b"", ""),
-        labels=lambda: service,
-        clock=lambda: AT + 1.0,
-        policy=RequestPolicy(access=lambda: access or Access()),
-    )
-    async with httpx.AsyncClient(
-        transport=httpx.ASGITransport(app), base_url="http://localhost", follow_redirects=True
-    ) as client:
-        client.headers.update({**ORIGIN, **(headers or {})})
+    snapshot = replace(small(), corrected=(replace(level, estimate=narrow),))
+    policy = RequestPolicy(access=lambda: access or Access())
+    app = application(snapshot, labels=lambda: service, clock=lambda: AT + 1.0, policy=policy)
+    async with asking(app, follow_redirects=True, headers={**ORIGIN, **(headers or {})}) as client:
         yield client
 
 

@@ -14,6 +14,7 @@ import httpx
 import jsonschema
 import pytest
 from mcp import Client
+from support import asked
 from support.assistants import Assistant, asking, outside, serving, words
 from support.canaries import a_canary, a_failure, a_reply, a_report
 from support.kit import AT, JUDGE, a_claim, a_draw, a_verdict, an_admission, an_evidence
@@ -21,14 +22,13 @@ from support.snapshots import small
 from unit.web.test_canaries import keep
 from unit.web.test_drift_page import watched
 
-from ragwatch.board import Board
 from ragwatch.core.sample import Context, Draw
 from ragwatch.core.snapshot import Gauge, Snapshot
 from ragwatch.ports import RecordedEvent, Store, StoredRun
 from ragwatch.stores.sqlite.store import SqliteStore
-from ragwatch.web import Access, PageScope, RequestPolicy, Right, Token, allowed_hosts, build_app
-from ragwatch.web.mcp.calls import BUDGET_CHARS, Call, RefusedCallError
-from ragwatch.web.mcp.fence import Fence
+from ragwatch.web import Access, PageScope, RequestPolicy, Right, Token, allowed_hosts
+from ragwatch.web.mcp.calls import BUDGET_CHARS, Call, Fence, RefusedCallError
+from ragwatch.web.mcp.replies import Reply
 from ragwatch.web.mcp.server import build_server
 from ragwatch.web.mcp.tools import TOOLS
 
@@ -92,10 +92,7 @@ def hostile(store: Store) -> tuple[Snapshot, str]:
 
 def an_app(store: Store | None, snapshot: Snapshot | None = None, **parts: Any) -> Any:
     """The application, which answers assistants."""
-    board = Board()
-    board.publish(snapshot or small())
-    given = {"scope": lambda: SCOPE, "clock": lambda: AT, "policy": POLICY, **parts}
-    return build_app(board=board, render=lambda *_: (b"", ""), store=store, **given)
+    return asked.application(snapshot or small(), **{"store": store, "scope": lambda: SCOPE, "policy": POLICY, **parts})
 
 
 CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
@@ -136,14 +133,15 @@ async def replies(client: Client, key: str) -> list[tuple[str, Mapping[str, Any]
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_the_client_of_the_sdk_lists_and_calls_every_tool(mode: str, store: SqliteStore) -> None:
-    """By the present protocol and by earlier ones; each reply has the figures of the API."""
+    """By the present protocol and by earlier ones, with the right `pages` alone; replies have the API's figures."""
     *_, last = broken(store, "search")
-    async with serving(an_app(store)) as address:
-        async with asking(address, mode=mode) as client:
+    async with serving(an_app(store, policy=replace(POLICY, access=lambda: ACCESS))) as address:
+        async with asking(address, TOKENS["pages"], mode=mode) as client:
             pages = await replies(client, last.key)
             uris = [str(one.uri) for one in (await client.list_resources()).resources]
             (glossary,) = (await client.read_resource("ragwatch://glossary")).contents
-        async with httpx.AsyncClient(base_url=f"{address}/api/v1") as http:
+        bearer = {"Authorization": f"Bearer {TOKENS['pages']}"}
+        async with httpx.AsyncClient(base_url=f"{address}/api/v1", headers=bearer) as http:
             drawn = (await http.get("/causes?window=1h")).json()
             worst = (await http.get("/samples?quantity=faithfulness&below=1&sort=worst&limit=20")).json()["samples"]
     assert "ragwatch://runbooks/RagwatchQualityDrift" in uris
@@ -250,7 +248,7 @@ def _reader(app: Any) -> Any:
     async def read(path: str, query: Mapping[str, str | None]) -> Mapping[str, Any]:
         from ragwatch.errors import ConfigError  # noqa: PLC0415 - as the client of the commands raises it
 
-        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as http:
+        async with asked.asking(app) as http:
             given = {name: value for name, value in query.items() if value is not None}
             reply = await http.get(f"/api/v1{path}", params=given)
         if reply.status_code == 400:
@@ -265,7 +263,7 @@ ACCEPT = {"Accept": "application/json, text/event-stream"}
 
 
 async def _status(app: Any, **parts: Any) -> int:
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as http:
+    async with asked.asking(app) as http:
         given: dict[str, Any] = {"json": PING, "headers": {}} | parts
         given["headers"] = ACCEPT | given["headers"]
         return (await http.request(given.pop("method", "POST"), "/mcp", **given)).status_code
@@ -282,14 +280,6 @@ async def test_the_endpoint_needs_the_right_pages(token: str | None, status: int
     header = {} if token is None else {"Authorization": f"Bearer {TOKENS.get(token, token)}"}
     assert await _status(app, headers=header) == status
     assert bool(refused) == (status != 200)
-
-
-async def test_every_tool_with_the_right_pages_alone(store: SqliteStore) -> None:
-    """The tools read with the rights of the client, over HTTP."""
-    *_, last = broken(store, "search")
-    app = an_app(store, policy=replace(POLICY, access=lambda: ACCESS))
-    async with serving(app) as address, asking(address, TOKENS["pages"]) as client:
-        assert len(await replies(client, last.key)) >= len(CALLS)
 
 
 async def test_what_the_endpoint_refuses(store: SqliteStore) -> None:
@@ -326,8 +316,8 @@ async def test_a_row_that_is_too_large_is_a_reply_of_its_own() -> None:
         return {}
 
     rows = [("rows", {"text": "x" * 2 * BUDGET_CHARS}), ("rows", {"text": "y"})]
-    first = Call({}, nothing, "", Fence()).reply({}, ("rows",), rows)
-    second = Call({"more": str(first["more"])}, nothing, "", Fence()).reply({}, ("rows",), rows)
+    first = Call({}, nothing, "", Fence()).reply(Reply, {}, rows, ("rows",))
+    second = Call({"more": str(first["more"])}, nothing, "", Fence()).reply(Reply, {}, rows, ("rows",))
     assert (first["more"], second["more"], second["rows"]) == ("1", None, [{"text": "y"}])
     with pytest.raises(RefusedCallError):
-        Call({"more": "2"}, nothing, "", Fence()).reply({}, ("rows",), rows)
+        Call({"more": "2"}, nothing, "", Fence()).reply(Reply, {}, rows, ("rows",))

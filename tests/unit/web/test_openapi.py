@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,11 +14,11 @@ import pytest
 from jsonschema import Draft202012Validator
 from starlette.applications import Starlette
 from starlette.routing import Route
+from support.asked import Words, application, asking, judged
 from support.canaries import a_canary, a_failure, a_reply, a_report
 from support.kit import AT, JUDGE, a_claim, a_draw, a_verdict, an_admission, an_evidence, an_unjudged
 from support.snapshots import small
 
-from ragwatch.board import Board
 from ragwatch.core.canary.answer import JudgedAnswer
 from ragwatch.core.canary.history import body_of, tallies_of
 from ragwatch.core.canary.report import SuiteReport
@@ -27,7 +27,7 @@ from ragwatch.core.snapshot import Gauge
 from ragwatch.model.quantities import Quantity
 from ragwatch.ports import RecordedEvent, Store, StoredRun
 from ragwatch.stores.sqlite.store import SqliteStore
-from ragwatch.web import Access, PageScope, RequestPolicy, Right, build_app
+from ragwatch.web import Access, PageScope, RequestPolicy, Right
 from ragwatch.web.entity_tags import entity_tag
 from ragwatch.web.json_schema import Schema
 from ragwatch.web.openapi import PATH, document
@@ -42,23 +42,10 @@ BAD = a_draw("bad", at=AT - 60, metadata={"release": "v2"})
 LABEL = Label(BAD.key, "ann", AT, {Quantity.FAITHFULNESS: 0.0}, (), 0.5, "wrong", owner="ann", without={"bob": 0.5})
 
 
-class Shown:
-    """Labels that are stored."""
-
-    per_hour = 10
-
-    def labels(self, *_: object) -> list[dict[str, Any]]:
-        """One, changed twice."""
-        return [replace(LABEL, note="second").after(LABEL).to_record()]
-
-    def pruned_until(self) -> float | None:
-        """Nothing was deleted."""
-        return None
-
-
 def an_app(store: Store | None, policy: RequestPolicy | None = None) -> Starlette:
     """The application over a Snapshot with alarms."""
-    board = Board()
+    words = Words()
+    words.kept = [replace(LABEL, note="second").after(LABEL).to_record()]
     gauges = {
         (Gauge.DRIFT_EVIDENCE, ("faithfulness", "search")): 130.0,
         (Gauge.DRIFT_THRESHOLD, ("faithfulness", "search")): 120.0,
@@ -69,21 +56,13 @@ def an_app(store: Store | None, policy: RequestPolicy | None = None) -> Starlett
         (Gauge.JUDGE_DRIFT_ALARM, (JUDGE,)): 1.0,
         (Gauge.CANARY_RECALL, ("docs", "5")): 0.5,
     }
-    board.publish(replace(small(), gauges=gauges))
-    return build_app(
-        board=board,
-        render=lambda *_: (b"", ""),
-        store=store,
-        scope=lambda: SCOPE,
-        clock=lambda: AT,
-        labels=Shown,  # type: ignore[arg-type]  # the export is all that is asked
-        policy=policy or RequestPolicy(),
-    )
+    parts = {"store": store, "scope": lambda: SCOPE, "labels": lambda: words, "policy": policy or RequestPolicy()}
+    return application(replace(small(), gauges=gauges), **parts)
 
 
 async def get(app: Starlette, path: str, **headers: str) -> httpx.Response:
     """One response."""
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
+    async with asking(app) as client:
         return await client.get(path, headers=headers)
 
 
@@ -233,13 +212,9 @@ def test_parameters_are_those_that_are_checked() -> None:
         assert json_query_of([("limit", str(good))], now=AT)[0].limit == good
         with pytest.raises(ParameterError, match="limit"):
             json_query_of([("limit", str(bad))], now=AT)
-    assert _accepted(search["stage"]["enum"], "stage")
+    assert all(json_query_of([("stage", value)], now=AT) for value in search["stage"]["enum"])
     for name in parameters_of("/api/v1/trends")["range"]["enum"][1:]:
         assert TrendRequest.of({"range": name}).range == name
-
-
-def _accepted(values: Iterable[str], name: str) -> bool:
-    return all(json_query_of([(name, value)], now=AT) for value in values)
 
 
 async def test_the_document_needs_the_right_pages() -> None:
@@ -263,8 +238,7 @@ async def test_what_is_unchanged_is_not_sent_again(store: SqliteStore) -> None:
         assert (other.status_code, other.content) == (200, first.content)
     tag = (await get(app, "/api/v1/samples")).headers["etag"]
     late = a_draw("late")
-    store.admit(an_admission(late))
-    store.settle([a_verdict(late)])
+    judged(store, late)
     assert (await get(app, "/api/v1/samples", **{"If-None-Match": tag})).status_code == 200
 
 

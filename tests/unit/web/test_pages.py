@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from support.asked import get
 from support.snapshots import AT, JUDGE, KEY, small
 
+from ragwatch.core.snapshot import Gauge
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.web.overview import overview
 from ragwatch.web.pages import clock, page, size
 from ragwatch.web.scope import PageScope
 
 SCOPE = PageScope(("app",), ("search", "support"), (JUDGE,), ("15m", "1h"), {"faithfulness": 0.7})
+DRIFT = {(Gauge.DRIFT_ALARM, ("faithfulness", "search")): 1.0}
 HOSTILE = "</td><script>alert(1)</script><img src=x onerror=alert(1)> javascript:alert(1) \" ' &"
 
 
@@ -97,6 +101,29 @@ def test_an_impossible_instant_is_unknown(at: float) -> None:
 def test_very_large_sizes() -> None:
     """Sizes beyond the last unit keep it."""
     assert size(3000 * 1024**4) == "3000.0 TiB"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("/samples", f"/samples/{KEY}", f"/samples/{KEY}/prompt?judge={JUDGE}", "/samples.csv", "/samples.jsonl"),
+        *(
+            "/causes",
+            "/trends",
+            "/changes?at=1h&route=search",
+            "/drift",
+            "/segments/step",
+            "/canaries",
+            "/incident.md?since=1h",
+        ),
+    ],
+)
+async def test_a_store_that_cannot_be_read_is_told(path: str, tmp_path: Path) -> None:
+    """A 503 with the reason, not an empty page or file."""
+    store = SqliteStore(tmp_path)
+    store.close()
+    answer = await get(store, path, scope=replace(SCOPE, suites=("docs",)), snapshot=replace(small(), gauges=DRIFT))
+    assert (answer.status_code, "closed" in answer.text) == (503, True), answer.text
 
 
 async def test_pages_load_again_where_that_was_chosen(store: SqliteStore) -> None:

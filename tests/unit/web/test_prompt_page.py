@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from support.asked import XSS, Reading
-from support.kit import AT, JUDGE, a_draw, a_reading, a_verdict, an_admission, an_evidence
+from support.asked import XSS, Reading, application, asking
+from support.kit import JUDGE, a_draw, a_reading, a_verdict, an_admission, an_evidence
 
-from ragwatch.board import Board
 from ragwatch.core.sample import Draw
 from ragwatch.core.verdict import Usage
 from ragwatch.ports import Erasure
 from ragwatch.stores.sqlite.store import SqliteStore
-from ragwatch.web import build_app
 from ragwatch.web.prompt_page import MAX_CHARS
 
 VERSION = "claude-x-1"
@@ -40,8 +37,7 @@ async def get(store: SqliteStore | None, path: str, built: dict[str, Any] | None
         page = {"system": "the rubric", "user": f"QUESTION {record['question']}"}
         return {"version": VERSION, "prompts": [page], "error": None} | (built or {})
 
-    app = build_app(board=Board(), render=lambda *_: (b"", ""), store=store, prompts=prompts, clock=lambda: AT)
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
+    async with asking(application(store=store, prompts=prompts)) as client:
         return await client.get(path)
 
 
@@ -97,14 +93,6 @@ async def test_judges_without_prompts_and_samples_without_texts(store: SqliteSto
             assert (await get(store, f"{prefix}/{path}")).status_code == 404
     store.forget(Erasure(ids=frozenset({draw.key})))
     assert "the prompt cannot be built" in (await get(store, f"/samples/{draw.key}/prompt?judge=claude")).text
-
-
-async def test_a_store_that_cannot_be_read_is_said(tmp_path: Path) -> None:
-    """The page says so."""
-    store = SqliteStore(tmp_path)
-    store.close()
-    broken = await get(store, f"/samples/{'0' * 32}/prompt?judge=claude")
-    assert (broken.status_code, "the store cannot be read" in broken.text) == (503, True)
 
 
 async def test_the_raw_reply_is_shown(store: SqliteStore) -> None:

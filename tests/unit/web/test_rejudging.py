@@ -8,10 +8,10 @@ from typing import Any
 
 import httpx
 import pytest
+from support.asked import application, asking
 
-from ragwatch.board import Board
 from ragwatch.errors import StoreError
-from ragwatch.web import ParameterError, build_app
+from ragwatch.web import ParameterError
 
 KEY = "0" * 32
 BODY = {"judge": "big", "of": "embedded", "keys": [KEY]}
@@ -34,9 +34,7 @@ class Reader:
 
 async def sent(reader: Reader, body: Any, **parts: Any) -> httpx.Response:
     """The response to a request."""
-    app = build_app(board=Board(), render=lambda *_: (b"", ""), rejudge=reader.rejudge, **parts)
-    transport = httpx.ASGITransport(app=app)
-    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+    async with asking(application(rejudge=reader.rejudge, **parts)) as client:
         return await client.post("/v1/rejudge", json=body)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.asked import SCOPE, XSS, Reading, get, settle
+from support.asked import SCOPE, XSS, Reading, get, judged, settle, stays_text
 from support.hostile import HOSTILE
 from support.kit import AT, JUDGE, a_claim, a_draw, a_reading, a_verdict, an_admission, an_evidence, an_unjudged
 
@@ -58,13 +58,7 @@ async def test_x14_hostile_text_stays_text(tmp_path: Path, text: str) -> None:
     harmless = await everywhere("harmless", tmp_path / "harmless")
     hostile = await everywhere(text, tmp_path / "hostile")
     for read, model in zip(hostile, harmless, strict=True):
-        assert read.tags == model.tags
-        assert [name for name, _ in read.attributes] == [name for name, _ in model.attributes]
-        assert [name for name, _ in read.attributes if name == "style" or name.startswith("on")] == []
-        links = [value for name, value in read.attributes if name in ("href", "src", "action")]
-        assert [link for link in links if re.match(r"(?!data:,$)([a-z]+:|/)", link, re.IGNORECASE)] == []
-        seen = text.encode("utf-8", "replace").decode()
-        assert " ".join(seen[:60].split()) in " ".join(read.text.split())
+        stays_text(read, model, text)
 
 
 async def test_what_each_context_is_to_a_claim_is_told(store: SqliteStore) -> None:
@@ -75,8 +69,7 @@ async def test_what_each_context_is_to_a_claim_is_told(store: SqliteStore) -> No
         replace(a_claim((0, 0)), cells=(None, Cell.INFORMED)),
     ]
     draw = a_draw("a")
-    store.admit(an_admission(draw))
-    store.settle([a_verdict(draw, an_evidence(*claims))])
+    judged(store, draw, an_evidence(*claims))
     text = " ".join(Reading((await get(store, f"/samples/{draw.key}")).text).text.split())
     for expected in (
         "jointly by context 1, context 2", "by each of context 1, context 2", "informed by context 2",
@@ -90,8 +83,7 @@ async def test_each_statement_of_a_reference_has_its_evidence(store: SqliteStore
     quoted = ReferenceClaim("Cats purr.", 0, 10, (True, False), quotes=(f"A cat purrs. {XSS}", None))
     absent = ReferenceClaim("Cats nap.", 11, 20, (False, False), missing=("nap",))
     draw = a_draw("a", reference="Cats purr. Cats nap.")
-    store.admit(an_admission(draw))
-    store.settle([a_verdict(draw, an_evidence((1, 0), reference=(quoted, absent)))])
+    judged(store, draw, an_evidence((1, 0), reference=(quoted, absent)))
     shown = (await get(store, f"/samples/{draw.key}")).text
     text = " ".join(Reading(shown).text.split())
     assert "context 1: “A cat purrs." in text
@@ -108,8 +100,7 @@ async def test_claims_are_marked_by_more_than_colour(store: SqliteStore) -> None
         a_claim((0, 0), text="They are blue.", start=22, end=36),
     ]
     draw = a_draw("a", answer=answer, probability=0.25, metadata={"trace_id": "4bf92f35", "release": "v2"})
-    store.admit(an_admission(draw))
-    store.settle([a_verdict(draw, an_evidence(*claims, needs=(True, False)), a_reading(usage=Usage(1200, 30, 0.0042)))])
+    judged(store, draw, an_evidence(*claims, needs=(True, False)), a_reading(usage=Usage(1200, 30, 0.0042)))
     body = (await get(store, f"/samples/{draw.key}")).text
     text = " ".join(Reading(body).text.replace("\xa0", " ").split())
     for expected in (
@@ -127,8 +118,7 @@ async def test_what_is_no_claim_is_named(store: SqliteStore) -> None:
     """A sentence that no score counts is grey, with its kind in words; a claim never is."""
     answer = "Sure! Cats purr. <b>Shall</b> I say more?"
     draw = a_draw("a", answer=answer)
-    store.admit(an_admission(draw))
-    store.settle([a_verdict(draw, an_evidence(a_claim((1, 0), text="Cats purr.", start=6, end=16)))])
+    judged(store, draw, an_evidence(a_claim((1, 0), text="Cats purr.", start=6, end=16)))
     scope = replace(SCOPE, other_sentences=other_sentences)
     body = (await get(store, f"/samples/{draw.key}", scope=scope)).text
     assert '<span class="dim">Sure!</span><sup class="verdict">courtesy</sup>' in body
@@ -150,8 +140,7 @@ async def test_a_claim_without_a_place_is_not_called_no_claim(
 ) -> None:
     """Nor is one that the judge was not asked about; where it could not read the answer, no sentence has a kind."""
     draw = a_draw("a", answer="Sure! Cats purr.")
-    store.admit(an_admission(draw))
-    store.settle([a_verdict(draw, evidence)])
+    judged(store, draw, evidence)
     scope = replace(SCOPE, other_sentences=other_sentences)
     body = (await get(store, f"/samples/{draw.key}", scope=scope)).text
     assert ("Sure!</span>" in body) is named
@@ -223,8 +212,7 @@ async def test_huge_answers_are_cut_and_said_to_be(store: SqliteStore) -> None:
     contexts = tuple("y" * 100_000 for _ in range(MAX_CONTEXTS + 3))
     claims = [a_claim((0,) * len(contexts), text="z" * 5000, start=i, end=i + 1) for i in range(MAX_CLAIMS + 7)]
     draw = a_draw("a", answer="x" * 1_000_000, question="q" * 100_000, contexts=contexts)
-    store.admit(an_admission(draw))
-    store.settle([a_verdict(draw, an_evidence(*claims, relevant=(True,) * len(contexts)))])
+    judged(store, draw, an_evidence(*claims, relevant=(True,) * len(contexts)))
     answer = await get(store, f"/samples/{draw.key}")
     assert len(answer.text) < 1_500_000
     for expected in ("of 1,000,000 characters", "of 100,000 characters", "3 more contexts", "7 more claims"):
@@ -281,8 +269,7 @@ async def test_an_answer_leads_to_its_trace(store: SqliteStore) -> None:
     scope = replace(SCOPE, trace_url="https://traces.example/t/{trace_id}?org=1")
     for number, trace in enumerate(["4bf92f3577b34da6", XSS, *HOSTILE]):
         draw = a_draw(f"t{number}", metadata={"trace_id": trace})
-        store.admit(an_admission(draw))
-        store.settle([a_verdict(draw)])
+        judged(store, draw)
         reading = Reading((await get(store, f"/samples/{draw.key}", scope=scope)).text)
         assert "script" not in reading.tags
         links = [value for name, value in reading.attributes if name == "href" and value.startswith("https:")]

@@ -5,49 +5,25 @@ from __future__ import annotations
 import asyncio
 import ssl
 import warnings
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
-from support.certificates import Authority, Pair
+from support import asked
+from support.certificates import Authority, Pair, settings
 from support.patience import DEADLINE
 
 from ragwatch.errors import ConfigError
-from ragwatch.web import Server, Tls, TlsSettings, build_tls
-from ragwatch.web.authentication import CERTIFICATE
-from ragwatch.web.authenticator import certificate_names
+from ragwatch.web import Tls, TlsSettings, build_tls
+from ragwatch.web.authentication import CERTIFICATE, certificate_names
 from ragwatch.web.connections import NEW_SECONDS
 
 REQUEST = b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder for certificates."""
-    return tmp_path_factory.mktemp("certificates")
-
-
-@pytest.fixture(scope="module")
-def authority(folder: Path) -> Authority:
-    """Who signs the certificates of the server and of its clients."""
-    return Authority(folder)
-
-
-@pytest.fixture(scope="module")
-def pair(authority: Authority) -> Pair:
-    """The server's certificate."""
-    return authority.issue("server", "server")
-
-
-def settings(pair: Pair, **changes: Any) -> TlsSettings:
-    """Settings of a server."""
-    return TlsSettings(**{"cert_file": str(pair.cert), "key_file": str(pair.key), **changes})
 
 
 async def hello(request: Request) -> Response:
@@ -56,17 +32,9 @@ async def hello(request: Request) -> Response:
     return PlainTextResponse(f"{request.url.scheme} {','.join(names)}.")
 
 
-@asynccontextmanager
-async def serving(tls: Callable[[], Tls | None]) -> AsyncIterator[int]:
+def serving(tls: Callable[[], Tls | None]) -> AbstractAsyncContextManager[int]:
     """The real server; its port."""
-    server = Server(Starlette(routes=[Route("/", hello)]), "127.0.0.1", 0, tls)
-    port: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-    task = asyncio.create_task(server.serve(started=port.set_result))
-    try:
-        yield await asyncio.wait_for(port, DEADLINE)
-    finally:
-        server.stop()
-        await task
+    return asked.serving(Starlette(routes=[Route("/", hello)]), tls)
 
 
 def client_of(authority: Authority, pair: Pair | None = None) -> ssl.SSLContext:
@@ -117,13 +85,17 @@ async def test_x20_tls_is_spoken_from_1_2_on(authority: Authority, pair: Pair) -
 
 
 async def test_client_certificates(authority: Authority, pair: Pair, tmp_path: Path) -> None:
-    """A client of the authority with an allowed name passes; another name, another authority and none do not."""
+    """A client of the authority with an allowed name passes; another name, another authority and none do not.
+
+    Certificates, key and authority may stand in the file itself.
+    """
     prom = authority.issue("prom", "client", "DNS:prom.example,email:prom@example.org")
     other = authority.issue("other", "client", "DNS:other.example")
     stranger = Authority(tmp_path, "stranger").issue("prom", "client", "DNS:prom.example")
     changes = {"client_auth": ssl.CERT_REQUIRED, "allowed_names": frozenset({"prom.example"})}
     tls = build_tls(settings(pair, client_ca_file=str(authority.cert), **changes))
-    inline = build_tls(settings(pair, client_ca=authority.cert.read_text(), client_auth=ssl.CERT_OPTIONAL))
+    texts = {"cert": pair.cert.read_text(), "key": pair.key.read_text(), "client_ca": authority.cert.read_text()}
+    inline = build_tls(TlsSettings(**texts, client_auth=ssl.CERT_OPTIONAL))
     in_force = [tls]
     async with serving(lambda: in_force[0]) as port:
         assert await ask(port, client_of(authority, prom)) == "https prom.example,prom@example.org,prom."
@@ -168,11 +140,6 @@ def test_a_curve_is_offered_or_named(pair: Pair, curve: str) -> None:
             build_tls(settings(pair, curves=(curve,)))
     else:
         build_tls(settings(pair, curves=(curve,)))
-
-
-def test_inline_pairs_are_read(pair: Pair) -> None:
-    """Certificate and key may stand in the file itself."""
-    build_tls(TlsSettings(cert=pair.cert.read_text(), key=pair.key.read_text()))
 
 
 def test_what_is_wrong_with_the_files_is_named(authority: Authority, pair: Pair, tmp_path: Path) -> None:
