@@ -4,29 +4,29 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
 import click
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.progress import Progress
-from rich.table import Table
+from rich.table import Column, Table
 
+from ragwatch.commands.canary import built_suites, run_suites
 from ragwatch.commands.estimate import known_error
 from ragwatch.commands.event_loop import run_async
+from ragwatch.commands.given import seconds_of
 from ragwatch.commands.input_files import FileOptions, InputFiles
 from ragwatch.commands.options.offline import CompareArguments
 from ragwatch.commands.relevance import RelevanceCases, read_qrels
 from ragwatch.commands.reports import lost_lines
 from ragwatch.commands.samples import SampleFiles, judge_named, read_all
-from ragwatch.commands.terminal import escape_line
+from ragwatch.commands.terminal import compact_table, escape_line
 from ragwatch.commands.variants import live_variants, split_variants
 from ragwatch.config import Config, load
-from ragwatch.config.canaries import SuiteConfig
 from ragwatch.core.canary.report import CanaryReport
 from ragwatch.core.compare import Difference
 from ragwatch.core.compare_line import (
@@ -42,10 +42,7 @@ from ragwatch.core.estimators.level import Level
 from ragwatch.core.gate import level_counts
 from ragwatch.core.question_scores import lost_line
 from ragwatch.core.relevance import KS, RankedCase
-from ragwatch.core.units import duration_seconds
 from ragwatch.core.verdict import Judged, Verdict
-from ragwatch.daemon.state_secret import readable_secret
-from ragwatch.daemon.suites import suite_of
 from ragwatch.errors import ConfigError
 from ragwatch.formats.relevance import Qrels
 from ragwatch.model.quantities import Quantity
@@ -55,7 +52,6 @@ from ragwatch.telemetry import configure_logging
 WORSE, NOT_ENOUGH_DATA = 1, 3
 _YAML = (".yaml", ".yml")
 _COLOURS = {"better": "green", "worse": "red", "noise": "dim"}
-_FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 
 
 class CompareOptions(NamedTuple):
@@ -116,7 +112,7 @@ def compare(given: CompareArguments) -> int:
         inputs=InputFiles(config, FileOptions(given.format_name, given.source)),
         log=given.log,
         label=given.label,
-        since=time.time() - _seconds(given.since) if given.on_live else None,
+        since=time.time() - seconds_of(f"--since {given.since}", given.since) if given.on_live else None,
         qrels=None if given.qrels is None else read_qrels(given.qrels),
         ks=tuple(given.ks) or KS,
     )
@@ -137,14 +133,14 @@ def compare(given: CompareArguments) -> int:
 def _compare(a: str, b: str, options: CompareOptions) -> Compared:
     if options.since is not None:
         return _live(a, b, options, options.since)
-    suites = {} if options.config is None else {suite.place.suite: suite for suite in options.config.canaries}
+    suites = [] if options.config is None else [suite.place.suite for suite in options.config.canaries]
     if options.log:
         return _variants(a, b, options)
-    if a in suites and b in suites:
-        first, second = (_built(options.config, [suites[side]]) for side in (a, b))
+    if options.config is not None and a in suites and b in suites:
+        first, second = (built_suites(options.config, side) for side in (a, b))
         return _suites(first, second, _confidence(options))
     if all(side.endswith(_YAML) for side in (a, b)):
-        first, second = (_built(config, config.canaries) for config in (load(Path(a)), load(Path(b))))
+        first, second = (built_suites(load(Path(side))) for side in (a, b))
         return _suites(first, second, _confidence(options))
     for side in (a, b):
         if not Path(side).is_file():
@@ -155,11 +151,16 @@ def _compare(a: str, b: str, options: CompareOptions) -> Compared:
 
 def _logs(a: str, b: str, options: CompareOptions) -> Compared:
     first, second = (_read([Path(side)], options) for side in (a, b))
+    return _compare_rows(first, second, [*first.warnings, *second.warnings], options)
+
+
+def _compare_rows(a: _LogRows, b: _LogRows, warnings: list[str], options: CompareOptions) -> Compared:
+    confidence = _confidence(options)
     return Compared(
-        compare_verdicts(first.verdicts, second.verdicts, _confidence(options)),
-        [*first.warnings, *second.warnings],
-        compare_cases(first.cases, second.cases, options.ks, _confidence(options)),
-        _levels(first.verdicts, second.verdicts, _confidence(options)),
+        compare_verdicts(a.verdicts, b.verdicts, confidence),
+        warnings,
+        compare_cases(a.cases, b.cases, options.ks, confidence),
+        _levels(a.verdicts, b.verdicts, confidence),
     )
 
 
@@ -169,13 +170,15 @@ def _variants(a: str, b: str, options: CompareOptions) -> Compared:
         *((verdict, verdict.draw.sample.metadata) for verdict in rows.verdicts),
         *((case, case.metadata) for case in rows.cases),
     ]
-    first, second = split_variants(a, b, items, options.label)
-    return Compared(
-        compare_verdicts(_verdicts(first), _verdicts(second), _confidence(options)),
-        rows.warnings,
-        compare_cases(_cases(first), _cases(second), options.ks, _confidence(options)),
-        _levels(_verdicts(first), _verdicts(second), _confidence(options)),
+    first, second = (
+        _LogRows(
+            [item for item in side if not isinstance(item, RankedCase)],
+            [item for item in side if isinstance(item, RankedCase)],
+            [],
+        )
+        for side in split_variants(a, b, items, options.label)
     )
+    return _compare_rows(first, second, rows.warnings, options)
 
 
 def _levels(a: Sequence[Verdict], b: Sequence[Verdict], confidence: float) -> dict[Quantity, tuple[Level, Level]]:
@@ -183,22 +186,13 @@ def _levels(a: Sequence[Verdict], b: Sequence[Verdict], confidence: float) -> di
     first, second = ([verdict for verdict in side if isinstance(verdict, Judged)] for side in (a, b))
     if not first:
         return {}
-    reading = first[0].reading
-    error = known_error(reading.kind, reading.version, {})
+    error = known_error(first[0].reading.kind, first[0].reading.version, {})
     counted = {quantity: [level_counts(side, quantity, error) for side in (first, second)] for quantity in Quantity}
     return {
         quantity: (one.level(confidence), other.level(confidence))
         for quantity, (one, other) in counted.items()
         if one is not None and other is not None
     }
-
-
-def _verdicts(items: Sequence[Verdict | RankedCase]) -> list[Verdict]:
-    return [item for item in items if not isinstance(item, RankedCase)]
-
-
-def _cases(items: Sequence[Verdict | RankedCase]) -> list[RankedCase]:
-    return [item for item in items if isinstance(item, RankedCase)]
 
 
 def _live(a: str, b: str, options: CompareOptions, since: float) -> Compared:
@@ -208,23 +202,13 @@ def _live(a: str, b: str, options: CompareOptions, since: float) -> Compared:
     return Compared(compare_answers(variants.a, variants.b, _confidence(options)), variants.warnings)
 
 
-def _seconds(since: str) -> float:
-    try:
-        return float(str(duration_seconds(since)))
-    except ValueError as error:
-        raise ConfigError(f"--since {since}: {error}") from error
-
-
 def _read(paths: Sequence[Path], options: CompareOptions) -> _LogRows:
     """Judge the samples of logs, and rank those with relevance judgements."""
     relevance = RelevanceCases(options.qrels)
     files = SampleFiles(options.inputs, relevance)
-    streams = [path.open("rb") for path in paths]
-    try:
+    with ExitStack() as opened:
+        streams = [opened.enter_context(path.open("rb")) for path in paths]
         verdicts = run_async(read_all(files, streams, judge_named(options.config, options.judge)))
-    finally:
-        for stream in streams:
-            stream.close()
     unjudged = sum(not isinstance(verdict, Judged) for verdict in verdicts)
     names = ", ".join(path.name for path in paths)
     unranked = sum(case.ranking is None for case in relevance.cases)
@@ -241,16 +225,11 @@ def _confidence(options: CompareOptions) -> float:
     return 0.95 if options.config is None else options.config.settings.estimates.confidence
 
 
-def _built(config: Config | None, suites: Sequence[SuiteConfig]) -> list[CanarySuite]:
-    secret = None if config is None else readable_secret(config.settings.state)
-    return [suite_of(suite, secret) for suite in suites]
-
-
 def _suites(a: Sequence[CanarySuite], b: Sequence[CanarySuite], confidence: float) -> Compared:
     ks = sorted(set.intersection(*(set(suite.ks) for suite in (*a, *b)))) if a and b else []
     if not ks:
         raise ConfigError("canaries: nothing to compare: a side has no suite, or the suites have no `k` in common")
-    first, second = run_async(_run_canaries(a, b, tuple(ks)))
+    first, second = run_async(_run_sides((a, b), tuple(ks)))
     warnings = [
         f"{name}: {failed} canaries failed and are left out"
         for name, side in (("A", first), ("B", second))
@@ -259,26 +238,13 @@ def _suites(a: Sequence[CanarySuite], b: Sequence[CanarySuite], confidence: floa
     return Compared(compare_reports(first, second, ks, confidence), warnings)
 
 
-async def _run_canaries(
-    a: Sequence[CanarySuite], b: Sequence[CanarySuite], ks: tuple[int, ...]
-) -> list[list[CanaryReport]]:
+async def _run_sides(sides: Iterable[Sequence[CanarySuite]], ks: tuple[int, ...]) -> list[list[CanaryReport]]:
     """Run the canaries of both sides, one suite after the other, so that neither slows the other down.
 
     Both request the same number of passages: success among twenty is not comparable with success among five.
     """
-    console = Console(stderr=True)
-    sides: list[list[CanaryReport]] = []
-    with Progress(console=console, disable=not console.is_terminal, transient=True) as progress:
-        for side in (a, b):
-            reports: list[CanaryReport] = []
-            suites = [replace(suite, ks=ks) for suite in side]
-            for suite in progress.track(suites, description="running canaries"):
-                try:
-                    reports += (await suite.ask(time.time)).reports
-                finally:
-                    await suite.probe.close()
-            sides.append(reports)
-    return sides
+    runs = [await run_suites([replace(suite, ks=ks) for suite in side]) for side in sides]
+    return [[report for suite in run for report in suite.reports] for run in runs]
 
 
 def _show(compared: Compared) -> None:
@@ -310,10 +276,7 @@ def _show(compared: Compared) -> None:
 
 
 def _show_metrics(console: Console, metrics: Sequence[ComparisonRow]) -> None:
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))  # eight columns fit into 80 characters
-    table.add_column("metric", min_width=16)
-    for name in ("A", "B", "B - A", "interval", "n", "w/t/l", ""):
-        table.add_column(name, no_wrap=True)
+    table = compact_table(Column("metric", min_width=16), "A", "B", "B - A", "interval", "n", "w/t/l", "")
     for metric in metrics:
         _add_row(table, metric.metric.replace("_", " "), metric.overall)
         for category, difference in metric.categories.items():

@@ -15,7 +15,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ragwatch.commands.canary import built_suites
 from ragwatch.commands.event_loop import run_async
+from ragwatch.commands.given import write_text
 from ragwatch.commands.options.people import LabelArguments
 from ragwatch.commands.relevance_file import RelevanceFile, judgement_record, pool_record, qrels, suite_lines
 from ragwatch.commands.terminal import printable
@@ -23,8 +25,6 @@ from ragwatch.config import Config
 from ragwatch.core.labels.agreement import ShareEstimate
 from ragwatch.core.relevance_estimate import RelevanceReport, report
 from ragwatch.core.relevance_pool import Grade, PoolSizes, draw_pool, pairs_to_judge
-from ragwatch.daemon.state_secret import readable_secret
-from ragwatch.daemon.suites import suite_of
 from ragwatch.errors import ConfigError
 from ragwatch.pipeline.canaries import CanarySuite
 
@@ -52,11 +52,12 @@ def label_relevance(config: Config, path: Path, annotator: str, given: LabelArgu
     confidence = config.settings.estimates.confidence
     if given.qrels is not None or given.suite_out is not None:
         if given.qrels is not None:
-            _write("--qrels", given.qrels, qrels(suite.canaries, file.grades))
+            write_text(f"--qrels {given.qrels}", given.qrels, qrels(suite.canaries, file.grades))
         if given.suite_out is not None:
             if given.suite_out.suffix != ".jsonl":
                 raise ConfigError(f"--suite-out {given.suite_out}: give a name that ends in .jsonl")
-            _write("--suite-out", given.suite_out, suite_lines(suite.canaries, file.pools, file.grades))
+            lines = suite_lines(suite.canaries, file.pools, file.grades)
+            write_text(f"--suite-out {given.suite_out}", given.suite_out, lines)
     else:
         left_out = _add_pools(suite, file, given)
         _session(file, annotator, given.count, read_line, all_asked=not left_out)
@@ -74,13 +75,13 @@ def label_relevance(config: Config, path: Path, annotator: str, given: LabelArgu
 
 
 def _suite(config: Config, name: str | None) -> CanarySuite:
-    for suite in config.canaries:
-        if name in (None, suite.place.suite):
-            return suite_of(suite, readable_secret(config.settings.state))
-    if not config.canaries:
+    names = [suite.place.suite for suite in config.canaries]
+    if not names:
         raise ConfigError("canaries: none is configured; add a suite such as {suite: docs, file: ..., probe: {...}}")
-    names = ", ".join(suite.place.suite for suite in config.canaries)
-    raise ConfigError(f"--suite {name}: is not configured; use one of: {names} (key `canaries`)")
+    if name not in (None, *names):
+        raise ConfigError(f"--suite {name}: is not configured; use one of: {', '.join(names)} (key `canaries`)")
+    (suite,) = built_suites(config, name or names[0])
+    return suite
 
 
 def _add_pools(suite: CanarySuite, file: RelevanceFile, given: LabelArguments) -> Counter[str]:
@@ -166,7 +167,7 @@ def _show(judged: RelevanceReport, k: int, pairs: tuple[int, int]) -> None:
     console = Console(soft_wrap=True, highlight=False)
     table = Table("ranks", "contexts", "judged", "relevant", "relevant, estimated", title=f"{judged.queries} queries")
     for stratum in judged.strata:
-        total = "unknown" if stratum.total is None else _number(stratum.total)
+        total = "unknown" if stratum.total is None else _figure(stratum.total, digits=1)
         table.add_row(stratum.stratum, *map(str, (stratum.contexts, stratum.judged, stratum.relevant)), total)
     console.print(table)
     console.print(f"{pairs[0]:,} pairs of a query and a context to judge, of {pairs[1]:,} that there are")
@@ -186,16 +187,5 @@ def _show(judged: RelevanceReport, k: int, pairs: tuple[int, int]) -> None:
         console.print(f"Krippendorff's alpha {_figure(judged.alpha)} over {judged.alpha.n} pairs judged more than once")
 
 
-def _figure(share: ShareEstimate) -> str:
-    return f"{share.value:.2f} ({share.low:.2f}-{share.high:.2f})"
-
-
-def _number(total: ShareEstimate) -> str:
-    return f"{total.value:.1f} ({total.low:.1f}-{total.high:.1f})"
-
-
-def _write(option: str, path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(f"{option} {path}: cannot be written: {error.strerror}") from error
+def _figure(share: ShareEstimate, digits: int = 2) -> str:
+    return f"{share.value:.{digits}f} ({share.low:.{digits}f}-{share.high:.{digits}f})"

@@ -14,6 +14,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from ragwatch.commands.given import seconds_of
 from ragwatch.commands.options.offline import PlanArguments
 from ragwatch.commands.replay import read_answers
 from ragwatch.config import load
@@ -21,7 +22,6 @@ from ragwatch.config.drift import DriftOptions
 from ragwatch.core.power import PowerAnswer, PowerQuestion
 from ragwatch.core.power import plan as planned
 from ragwatch.core.sample import OTHER
-from ragwatch.core.units import duration_seconds
 from ragwatch.errors import ConfigError
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity, quantity_of
 from ragwatch.telemetry import configure_logging
@@ -42,13 +42,10 @@ def plan(given: PlanArguments) -> int:
     for option, value, most in (("--per-day", given.per_day, MAX_PER_DAY), ("--price", given.price, MAX_PRICE)):
         if value > most:
             raise ConfigError(f"{option} {value:g}: is too much; write a number up to {most:,.0f}")
-    limit = _hours(given.within)
+    limit = None if given.within is None else seconds_of("--within", given.within) / _HOUR
     options, detectors = _drift_options(given.path)
-    past = (
-        simulated_scores(given.mean)
-        if given.scores is None
-        else _past_scores(given.scores, quantity_of(given.quantity))
-    )
+    file, quantity = given.scores, quantity_of(given.quantity)
+    past = simulated_scores(given.mean) if file is None else _past_scores(file, quantity)
     if not past:
         click.echo(f"no scores in {given.scores}", err=True)
         return NOT_ENOUGH_DATA
@@ -69,7 +66,8 @@ def plan(given: PlanArguments) -> int:
     usd, half_width = REFERENCE_READINGS * given.price, _reference_half_width(past)
     if given.as_json:
         reference = {"readings": REFERENCE_READINGS, "usd": usd, "half_width": half_width}
-        click.echo(json.dumps(_summary(answers, best) | {"reference": reference}))
+        rates = [{"probability": rate, **asdict(answer)} for rate, answer in answers.items()]
+        click.echo(json.dumps({"rates": rates, "lowest_probability": best, "reference": reference}))
     else:
         _show(answers, best, given.drop)
         click.echo(
@@ -110,25 +108,13 @@ def _drift_options(path: Path | None) -> tuple[DriftOptions, int]:
 
 
 def _tolerance(scores: Sequence[float], options: DriftOptions) -> float:
-    """Distance from the mean to the baseline learned from such scores: confidence bound and tolerance together.
-
-    Raises:
-        ConfigError: The variance is too high for a baseline.
-    """
+    """Distance from the mean to the baseline learned from such scores: confidence bound and tolerance together."""
     mean, square, n = fmean(scores), fmean(score * score for score in scores), float(options.reference)
     scheme = options.rules("", "", (OTHER,), {}).scheme(Quantity.FAITHFULNESS, OTHER)
     baseline = scheme.baseline((n, n, mean * n, n, mean * n, square * n, 1.0))
     if baseline is None:
         raise ConfigError(f"drift.reference: {options.reference} such scores give no baseline; raise it")
     return mean - baseline
-
-
-def _hours(within: str | None) -> float | None:
-    try:
-        seconds = None if within is None else duration_seconds(within)
-    except ValueError as error:
-        raise ConfigError(f"--within: {error}") from error
-    return None if seconds is None else float(str(seconds)) / _HOUR
 
 
 def _reference_half_width(scores: Sequence[float]) -> float:
@@ -138,11 +124,6 @@ def _reference_half_width(scores: Sequence[float]) -> float:
 
 def _in_time(answer: PowerAnswer, hours: float) -> bool:
     return answer.delay_hours is not None and answer.delay_hours <= hours
-
-
-def _summary(answers: dict[float, PowerAnswer], best: float | None) -> dict[str, object]:
-    rates = [{"probability": rate, **asdict(answer)} for rate, answer in answers.items()]
-    return {"rates": rates, "lowest_probability": best}
 
 
 def _show(answers: dict[float, PowerAnswer], best: float | None, drop: float) -> None:

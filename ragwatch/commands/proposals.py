@@ -10,7 +10,7 @@ from math import floor
 
 import click
 
-from ragwatch.commands.state_reader import state_reader
+from ragwatch.commands.state_reader import score_rows, state_reader
 from ragwatch.config import Config
 from ragwatch.config.drift import lowest_probability
 from ragwatch.core.estimate import Addends
@@ -26,7 +26,6 @@ from ragwatch.rules import RulePlan
 from ragwatch.stores.store_base import StoreBase
 
 WEEK = 7 * 86400.0
-_PAGE_ROWS = 5000
 _STEP = 900.0
 
 
@@ -112,7 +111,10 @@ def proposals_of(config: Config, plan: RulePlan, store: StoreBase) -> Iterator[P
     probability = next(judge.place.probability for judge in config.judges if judge.place.name == plan.watcher)
     lowest = {route: lowest_probability(sampling, route, probability) for route in routes}
     rules = config.settings.drift.rules(plan.watcher, str(state["version"]), routes, lowest)
-    rows = [row for row in _rows(store) if row.judge == plan.watcher and row.scores is not None]
+    stored = score_rows(store)
+    newest = max((row.at for row in stored), default=0.0)
+    scored = (row for row in stored if row.judge == plan.watcher and row.scores is not None)
+    rows = sorted((row for row in scored if row.at > newest - WEEK), key=lambda row: row.at)
     for quantity, route in rules.cells:
         stream = rules.stream(quantity, route)
         try:
@@ -138,15 +140,6 @@ def proposals_of(config: Config, plan: RulePlan, store: StoreBase) -> Iterator[P
 def _rounded(baseline: float, quantity: Quantity) -> float:
     """Two digits, on the side of fewer pages."""
     return 1.0 - floor((1.0 - baseline) * 100) / 100 if quantity in LOW_IS_GOOD else floor(baseline * 100) / 100
-
-
-def _rows(store: StoreBase) -> Iterator[ScoreRow]:
-    """Score rows of the last week, counted from the newest."""
-    rows: list[ScoreRow] = []
-    while page := store.window(rows[-1].seq if rows else 0, 0.0, _PAGE_ROWS):
-        rows += page
-    newest = max((row.at for row in rows), default=0.0)
-    yield from sorted((row for row in rows if row.at > newest - WEEK), key=lambda row: row.at)
 
 
 def pages(rows: Iterable[ScoreRow], quantity: Quantity, threshold: float, plan: RulePlan) -> tuple[float, ...]:

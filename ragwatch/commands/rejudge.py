@@ -12,13 +12,13 @@ from rich.console import Console
 from rich.progress import Progress
 
 from ragwatch.commands.event_loop import run_async
+from ragwatch.commands.given import require_route
 from ragwatch.commands.options.people import RejudgeArguments
 from ragwatch.commands.rejudge_plan import EXAMPLES, RejudgePlan, cost_of, describe, plan_of, require_other
 from ragwatch.commands.rejudge_readings import RejudgeTotals, read_answers, reading
 from ragwatch.commands.state_reader import state_reader
 from ragwatch.commands.terminal import printable
 from ragwatch.config import Config, JudgeConfig, load
-from ragwatch.core.sample import OTHER
 from ragwatch.errors import ConfigError
 from ragwatch.pipeline.rejudging import RejudgeRequest
 from ragwatch.ports import RejudgeQuery
@@ -35,9 +35,7 @@ def rejudge(given: RejudgeArguments) -> int:
     config = load(given.path)
     config.require_texts("rejudging")
     judge, of = require_other(config, given.name, given.of)
-    if given.route not in (None, *config.settings.routes, OTHER):
-        known = ", ".join((*config.settings.routes, OTHER))
-        raise ConfigError(f"--route {given.route}: is not configured; use one of: {known}")
+    require_route(config, given.route)
     now = time.time()
     begin = _instant("--since", given.since, now)
     end = now if given.until is None else _instant("--until", given.until, now)

@@ -6,15 +6,14 @@ import asyncio
 import math
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ragwatch import stores
 from ragwatch.commands.api_client import ApiClient, address_of, read_token
 from ragwatch.commands.log_warnings import lock_owner
-from ragwatch.commands.state_reader import is_shared, shared_store
+from ragwatch.commands.state_reader import is_shared, writable_store
 from ragwatch.config import Config, JudgeConfig
 from ragwatch.core.verdict import UnjudgedReason
 from ragwatch.errors import RagwatchError
@@ -123,7 +122,7 @@ async def reading(config: Config, judge: JudgeConfig, url: str | None, token_fil
         client = ApiClient(url or address_of(config), read_token(token_file))
         yield _asking(client, judge.place.name)
         return
-    with shared_store(config.store) if shared else _owned(config) as store:
+    with writable_store(config.store, config.settings.state) as store:
         telemetry = Telemetry()
         built = _judge(config, judge, store, telemetry)
         rejudging = Rejudging(built, store=store, timeout_seconds=config.settings.judging.timeout, telemetry=telemetry)
@@ -131,15 +130,6 @@ async def reading(config: Config, judge: JudgeConfig, url: str | None, token_fil
             yield rejudging.read
         finally:
             await built.close()
-
-
-@contextmanager
-def _owned(config: Config) -> Iterator[Store]:
-    store: Store = stores.KINDS[config.store.kind].build(config.store.options, config.settings.state)
-    try:
-        yield store
-    finally:
-        store.close()
 
 
 def _judge(config: Config, judge: JudgeConfig, store: Store, telemetry: Telemetry) -> Judge:

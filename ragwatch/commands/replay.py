@@ -188,11 +188,6 @@ def _ratio(value: object, name: str) -> float | None:
     raise ValueError(f"{name}: must be a number from 0 to 1, or empty, not {excerpt(value)}")
 
 
-def routes_of(answers: Iterable[ScoredAnswer]) -> tuple[str, ...]:
-    """All routes, in order of appearance."""
-    return tuple(dict.fromkeys(answer.route for answer in answers))
-
-
 def lowest_probabilities(answers: Iterable[ScoredAnswer]) -> dict[str, float]:
     """Lowest inclusion probability of an answer, by route."""
     lowest: dict[str, float] = {}

@@ -12,17 +12,16 @@ from functools import partial
 from pathlib import Path
 
 import click
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from ragwatch.commands.canary import run_suites
+from ragwatch.commands.canary import built_suites, run_suites
 from ragwatch.commands.event_loop import run_async
 from ragwatch.commands.input_files import InputFiles
 from ragwatch.commands.options.offline import RolloutArguments
 from ragwatch.commands.samples import SampleFiles, judge_named, read_samples
 from ragwatch.commands.state_reader import retention_warning, state_reader, user_scores, verdicts
-from ragwatch.commands.terminal import escape_line
+from ragwatch.commands.terminal import compact_table, escape_line
 from ragwatch.commands.variants import live_variants
 from ragwatch.config import Config, load
 from ragwatch.config.rollout import FeedbackOptions, JudgedOptions, LiveOptions, OfflineOptions, RolloutOptions
@@ -36,8 +35,6 @@ from ragwatch.core.rollout.live import USER_METRIC, LiveAnswer, LiveRules, live_
 from ragwatch.core.rollout.stages import JUDGED_METRICS, judged_stage, offline_stage, pick_questions, rankings_of
 from ragwatch.core.sample import Sample, SampleRecord
 from ragwatch.core.verdict import Judged, Verdict
-from ragwatch.daemon.state_secret import readable_secret
-from ragwatch.daemon.suites import suite_of
 from ragwatch.errors import ConfigError
 from ragwatch.model.quantities import quantity_of
 from ragwatch.ports import Query, StoredVerdict
@@ -141,9 +138,9 @@ class Rollout:
 
     def _rankings(self, side: str, name: str, k: int) -> dict[str, Ranking]:
         """Return the rankings of a suite, which is run now, or of a recorded run."""
-        suites = {suite.place.suite: suite for suite in self._config.canaries}
+        suites = [suite.place.suite for suite in self._config.canaries]
         if name in suites:
-            suite = suite_of(suites[name], readable_secret(self._config.settings.state))
+            (suite,) = built_suites(self._config, name)
             (report,) = run_async(run_suites([replace(suite, ks=tuple(sorted({*suite.ks, k})))]))
             return rankings_of({"suites": [suite_line(report)]}, k)
         try:
@@ -308,9 +305,7 @@ def _show(reports: Iterable[StageReport], a: str, b: str) -> None:
 
 
 def _table(metrics: Iterable[Measured]) -> Table:
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))  # eight columns fit into 80 characters
-    for name in ("metric", "A", "B", "B - A", "interval", "n A", "n B", ""):
-        table.add_column(name, no_wrap=True)
+    table = compact_table("metric", "A", "B", "B - A", "interval", "n A", "n B", "")
     for metric in metrics:
         change = metric.change
         table.add_row(

@@ -15,12 +15,13 @@ import click
 from rich.console import Console
 from rich.progress import Progress, TaskID
 
+from ragwatch.commands.given import settings_of
 from ragwatch.commands.input_files import InputFiles, LineParser
 from ragwatch.commands.record_files import Rejects, records
 from ragwatch.commands.relevance import RelevanceCases
 from ragwatch.commands.terminal import file_name_in_errors, printable
 from ragwatch.config import Config, JudgeConfig, judge_of
-from ragwatch.config.text import resolve_secrets, value_of
+from ragwatch.config.text import resolve_secrets
 from ragwatch.core.criteria import Criterion
 from ragwatch.core.sample import Draw, Sample, SkipReason
 from ragwatch.core.sampling import key_of
@@ -180,12 +181,7 @@ def judge_of_kind(kind: str, settings: Sequence[str] = ()) -> Judge:
     Raises:
         ConfigError: A setting is invalid, or the judge cannot be built with them.
     """
-    item: dict[str, object] = {"name": kind, "kind": kind}
-    for setting in settings:
-        key, equals, value = setting.partition("=")
-        if not equals:
-            raise ConfigError(f"--set {setting}: is not KEY=VALUE, such as support=0.5")
-        item[key] = value_of(value)
+    item = {"name": kind, "kind": kind, **settings_of(settings, "support=0.5")}
     return build_judge(judge_of(resolve_secrets(item, Path.cwd())))
 
 

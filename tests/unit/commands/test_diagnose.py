@@ -163,15 +163,15 @@ def test_relevance_by_people_replaces_the_verdict(labelled: object) -> None:
     contexts[1]["updated_at"] = 1777629600.0
     verdict = parse_verdict_line(a_stored_line(a_verdict(), stage="retrieval"))
     for sample in ({"relevant_ids": labelled}, {"metadata": {"relevant_ids": labelled, "indexed_at": "2024-05-06T07"}}):
-        question = question_of(verdict, {"contexts": contexts, **sample})
+        question = question_of(verdict, {"contexts": contexts, **sample}, {})
         assert [chunk.relevant for chunk in question.chunks] == [False, True, False]
         assert (question.relevance, question.retrieval_failed) == (RelevanceSource.LABELS, True)
     assert question.dates == ("2024-05-06", "2026-05-01")
     by_text = question_of(
-        verdict, {"contexts": contexts, "relevant_ids": [], "relevant_texts": ["3", {"text": "One."}]}
+        verdict, {"contexts": contexts, "relevant_ids": [], "relevant_texts": ["3", {"text": "One."}]}, {}
     )
     assert [chunk.relevant for chunk in by_text.chunks] == [True, False, True]
-    judged = question_of(parse_verdict_line(a_stored_line(stage=None)), {"contexts": contexts})
+    judged = question_of(parse_verdict_line(a_stored_line(stage=None)), {"contexts": contexts}, {})
     assert [chunk.relevant for chunk in judged.chunks] == [True, False, None]
     assert (judged.relevance, judged.retrieval_failed, judged.together) == (RelevanceSource.JUDGE, None, ((),))
 
