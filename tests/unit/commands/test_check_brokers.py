@@ -10,7 +10,8 @@ from support.brokers import redis_server
 from support.kit import a_line
 from support.ports import free_port
 
-from ragwatch.commands.check import FAILED, OK, WARNING, Finding, check_all
+from ragwatch.commands.check import check_all
+from ragwatch.commands.finding import FAILED, OK, WARNING, Finding
 from ragwatch.config import parse
 
 

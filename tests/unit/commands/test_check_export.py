@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from support.otlp_backend import Fault, OtlpBackend
 
-from ragwatch.commands.check import FAILED, OK, WARNING, Finding, check_all
+from ragwatch.commands.check import check_all
+from ragwatch.commands.finding import FAILED, OK, WARNING, Finding
 from ragwatch.config import parse
 
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from ragwatch.commands.check import OK, WARNING, Finding, check_all
+from ragwatch.commands.check import check_all
 from ragwatch.commands.check_web import EXAMPLE
+from ragwatch.commands.finding import OK, WARNING, Finding
 from ragwatch.config import parse
 from ragwatch.formats import build
 from ragwatch.formats.record import parse as parse_line

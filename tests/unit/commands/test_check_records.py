@@ -39,7 +39,7 @@ def _said(result: Result) -> str:
 def test_the_first_fault_is_shown_with_file_and_line() -> None:
     """A finding about content names the place."""
     batch = Batch("s", "a.jsonl", [b"{"], [0], [7], "")
-    assert "a.jsonl:7: torn_json" in check_records(object(), batch, Settings()).text
+    assert "a.jsonl:7: torn_json" in check_records("s", object(), batch, Settings()).detail
 
 
 @pytest.mark.parametrize(

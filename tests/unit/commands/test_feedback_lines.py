@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from support.kit import a_line
 
-from ragwatch.commands.check import OK, check_all
+from ragwatch.commands.check import check_all
+from ragwatch.commands.finding import OK
 from ragwatch.commands.map import print_source
 from ragwatch.commands.samples import SampleFiles
 from ragwatch.config import parse

@@ -13,10 +13,14 @@ from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission
 
 from ragwatch.audit import verify
 from ragwatch.commands import cli
+from ragwatch.commands.check import check_all
+from ragwatch.commands.finding import Finding
 from ragwatch.commands.forget import MAX_SEARCHED_BYTES, copies_elsewhere
+from ragwatch.config import load
 from ragwatch.errors import ConfigError
 from ragwatch.ports import Query
 from ragwatch.redaction.redactor import Redactor
+from ragwatch.stores import KINDS
 from ragwatch.stores.lock import StateLock
 from ragwatch.stores.sqlite.store import SqliteStore
 
@@ -52,6 +56,11 @@ def config(tmp_path: Path) -> Path:
 def run(*arguments: str | Path) -> Result:
     """The command line."""
     return CliRunner().invoke(cli, list(map(str, arguments)), standalone_mode=False)
+
+
+def privacy(config: Path) -> list[Finding]:
+    """What `check` says of texts, keys and the audit log."""
+    return [one for one in check_all(load(config)) if one.subject.startswith(("store.", "audit."))]
 
 
 def test_a_person_is_erased(config: Path) -> None:
@@ -160,8 +169,6 @@ def test_another_ragwatch_is_noticed(config: Path, reply: object, arguments: tup
 
 def test_files_that_are_too_large_or_gone(config: Path) -> None:
     """A large suite is named without being searched; one that cannot be read is an error."""
-    from ragwatch.config import load  # noqa: PLC0415 - of this test alone
-
     loaded, state = load(config), config.parent / "state"
     os.truncate(config.parent / "anchors.jsonl", MAX_SEARCHED_BYTES + 1)
     assert any("too large to be searched" in line for line in copies_elsewhere(state, loaded, config, []))
@@ -191,42 +198,36 @@ def test_diagnose_uses_canary_runs_alone(config: Path) -> None:
 
 def test_check_reports_what_privacy_costs(config: Path) -> None:
     """Consequences of `store.texts`, readable key files and a broken audit log are warnings; missing keys fail."""
-    from ragwatch.commands.check import _privacy  # noqa: PLC0415 - of this test alone
-    from ragwatch.config import load  # noqa: PLC0415 - the same
-
     (config.parent / "audit.jsonl").write_text("{}\n")
     config.write_text(f"{config.read_text()}store: {{kind: sqlite, texts: none}}\n")
-    states = {finding.subject: (finding.state, finding.detail) for finding in _privacy(load(config))}
+    states = {finding.subject: (finding.state, finding.detail) for finding in privacy(config)}
     assert states["store.texts"][0] == "warning"
     assert states["store.encryption"][0] == "ok"
     assert "the chain is broken" in states["audit.file"][1]
     (config.parent / "audit.jsonl").unlink()
-    assert [finding.state for finding in _privacy(load(config))] == ["warning", "ok", "ok"]
+    assert [finding.state for finding in privacy(config)] == ["warning", "ok", "ok"]
     config.write_text(config.read_text().replace("file: audit.jsonl", "file: none/audit.jsonl"))
-    assert [finding.state for finding in _privacy(load(config))][2] == "failed"
+    assert [finding.state for finding in privacy(config)][2] == "failed"
     config.write_text(config.read_text().replace("texts: none", "encryption: {key_file: none}"))
-    assert [finding.state for finding in _privacy(load(config))][:2] == ["ok", "failed"]
+    assert [finding.state for finding in privacy(config)][:2] == ["ok", "failed"]
 
 
 def test_check_tests_the_keys_on_the_state(config: Path) -> None:
     """The wrong key is found before the daemon starts; so is a key file that others may read."""
     pytest.importorskip("cryptography", reason="needs the extra encryption")
-    from ragwatch.commands.check import _privacy  # noqa: PLC0415 - of this test alone
-    from ragwatch.config import load  # noqa: PLC0415 - the same
-    from ragwatch.stores import KINDS  # noqa: PLC0415 - the same
 
     key = config.parent / "key"
     key.write_text("ab" * 32)
     config.write_text(f"{config.read_text()}store: {{kind: sqlite, encryption: {{key_file: key}}}}\n")
-    assert [finding.state for finding in _privacy(load(config))][1] == "warning"
+    assert [finding.state for finding in privacy(config)][1] == "warning"
     key.chmod(0o600)
     loaded = load(config)
     store = KINDS["sqlite"].build(loaded.store.options, loaded.settings.state)
     store.remember("x", {"a": 1})
     store.close()
-    assert [finding.state for finding in _privacy(load(config))][1] == "ok"
+    assert [finding.state for finding in privacy(config)][1] == "ok"
     assert run("forget", "--config", config, "--dry-run", "request-of-anna").return_value == 0
     key.write_text("cd" * 32)
-    findings = list(_privacy(load(config)))
+    findings = list(privacy(config))
     assert (findings[1].state, "encrypted with key" in findings[1].detail) == ("failed", True)
     assert "encrypted with key" in str(run("diagnose", "--config", config).exception)
