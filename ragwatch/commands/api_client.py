@@ -30,11 +30,7 @@ ADVICE = f"give a token with --token-file, {TOKEN_FILE} or {TOKEN}"
 
 
 def read_token(file: Path | None) -> str | None:
-    """Read the token; None if there is none.
-
-    Raises:
-        ConfigError: The file cannot be read, or the token cannot be sent.
-    """
+    """Read the token; None if there is none. `ConfigError` if its file cannot be read, or it cannot be sent."""
     variable = os.environ.get(TOKEN_FILE)
     where, path = ("--token-file", file) if file is not None else (TOKEN_FILE, Path(variable) if variable else None)
     if path is None:
@@ -84,9 +80,6 @@ def query_of(options: Mapping[str, str | None]) -> str:
 
     >>> query_of({"route": "a b", "judge": None})
     'route=a+b'
-
-    Raises:
-        ConfigError: One is not UTF-8.
     """
     given = {name: value for name, value in options.items() if value is not None}
     for name, value in given.items():
@@ -115,11 +108,7 @@ def reason_of(body: bytes) -> str:
 
 
 def address_of(config: Config) -> str:
-    """Address at which this host can reach the daemon of a configuration.
-
-    Raises:
-        ConfigError: `web.config_file` cannot be read.
-    """
+    """Address at which this host can reach the daemon of a configuration."""
     web = config.settings.web
     host, _, port = web.listen.rpartition(":")
     has_tls = web.config_file is not None and load_web_file(web.config_file).tls_server_config.is_on

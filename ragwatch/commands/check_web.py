@@ -65,11 +65,7 @@ NOBODY_SENDS = "nobody has the right ingest: give it to a token, as `web.tokens:
 
 
 def check_address(subject: str, listen: str, owner: str | None) -> Finding:
-    """Whether an address is free; `owner` is the process that has the state.
-
-    Raises:
-        OSError: It cannot be listened on.
-    """
+    """Whether an address is free; `owner` is the process that has the state. `OSError` says why it is not."""
     host = host_of(listen)
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as server:
         server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

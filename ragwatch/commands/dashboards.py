@@ -52,12 +52,7 @@ def _text(board: Json) -> str:
 
 
 def board_plan_of(config: Config, plan: RulePlan) -> BoardPlan:
-    """The plan of the dashboards for a configuration.
-
-    Args:
-        config: The configuration.
-        plan: The plan of its rules, for the judge and the window that are selected.
-    """
+    """The plan of the dashboards for a configuration; that of its rules names the judge and the window."""
     return BoardPlan(
         pages=(plan.links.pages or PLACEHOLDER).rstrip("/"),
         judge=plan.judge,

@@ -70,11 +70,7 @@ def demo(given: DemoArguments) -> None:
 
 
 def llm_judge(kind: str, base_url: str | None, model: str | None) -> dict[str, object]:
-    """Configuration of an LLM judge that follows the embedded judge in a cascade.
-
-    Raises:
-        ConfigError: The API key is missing.
-    """
+    """Configuration of an LLM judge that follows the embedded one in a cascade; `ConfigError` without an API key."""
     key = os.environ.get(KEYS[kind])
     if key is None and (kind == "claude" or base_url is None):
         raise ConfigError(f"--judge {kind}: needs an API key; set the environment variable {KEYS[kind]}")
@@ -222,12 +218,7 @@ class DemoRun:
             self._loop.call_soon_threadsafe(self.daemon.stop)
 
     async def run(self, seconds: float | None) -> None:
-        """Run for this many seconds, or until a signal.
-
-        Raises:
-            ConfigError: The port is not free.
-            OSError: Standard output cannot be written.
-        """
+        """Run for this many seconds, or until a signal; `OSError` if standard output cannot be written."""
         self._loop = asyncio.get_running_loop()
         self.daemon.listen_to_signals()
         self._service.start()

@@ -73,12 +73,7 @@ class FailingAnswers:
 
 
 def read_failing(config: Config, query: FailingQuery) -> FailingAnswers:
-    """Read failing answers from the state of a configuration; ragwatch may be running.
-
-    Raises:
-        ConfigError: The quantity has no threshold, or the kind of store cannot be read.
-        StoreError: There is no state yet, or it cannot be read.
-    """
+    """Read failing answers from the state of a configuration; ragwatch may be running."""
     scope = page_scope(config)
     labels = _counted_labels(config)
     redactor = config.settings.redaction.redactor() or Redactor()

@@ -99,11 +99,7 @@ def _print(logs: Sequence[Path]) -> int:
 
 
 def _check_name(shown: str, path: Path) -> None:
-    """Refuse the name of a log that a configuration cannot hold.
-
-    Raises:
-        ConfigError: It cannot.
-    """
+    """Refuse the name of a log that a configuration cannot hold."""
     _check_encoding(shown, path)
     if "${" in str(path):
         raise ConfigError(

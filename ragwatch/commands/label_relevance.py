@@ -42,9 +42,6 @@ def label_relevance(config: Config, path: Path, annotator: str, given: LabelArgu
     """Judge contexts of the pools in a file, which are drawn first if it has none; or write what was judged.
 
     Returns the exit code: 0; 1 if the retriever gave no contexts for some queries.
-
-    Raises:
-        ConfigError: The suite is not configured, or a file cannot be read or written.
     """
     suite = _suite(config, given.suite)
     file = RelevanceFile.read(path)

@@ -13,11 +13,7 @@ from ragwatch.model.quantities import Quantity, quantity_of
 
 
 def parse_row(line: bytes) -> object:
-    """Decode the JSON value in a line.
-
-    Raises:
-        ValueError: It is not JSON; the message says why.
-    """
+    """Decode the JSON value in a line. Raises `ValueError` if it is not JSON; the message says why."""
     try:
         return json.loads(line.strip())
     except json.JSONDecodeError as error:

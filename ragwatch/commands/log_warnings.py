@@ -55,12 +55,7 @@ def route_warnings(samples: Sequence[Sample], routes: Sequence[str]) -> Iterator
 
 
 def mapping_warnings(rules: RecordRules, records: Sequence[Record]) -> Iterator[str]:
-    """Optional keys that are in no record, and how they are probably spelt.
-
-    Args:
-        rules: How the records are read.
-        records: The records of samples.
-    """
+    """Optional keys that are in no record, and how they are probably spelt."""
     if not records:
         return
     known = [field.path for field in log_fields(records[:_MAX_COMPARED])]
@@ -110,13 +105,7 @@ def field_warnings(lost: Sequence[LostField]) -> Iterator[str]:
 
 
 def time_warnings(samples: Sequence[Sample], patterns: Sequence[str], reader: LogReader) -> Iterator[str]:
-    """Times that look shifted: they lie in the future, or a file was written whole hours after its last record.
-
-    Args:
-        samples: Samples of one source.
-        patterns: Paths and globs of its files.
-        reader: Reads its lines.
-    """
+    """Times that look shifted: they lie in the future, or a file was written whole hours after its last record."""
     times = [sample.at for sample in samples if sample.at is not None]
     ahead = max(times, default=0.0) - time.time()
     if ahead > _MAX_AHEAD_SECONDS:
@@ -155,11 +144,7 @@ def reject_warnings(rejected: int, records: int, limit: float) -> Iterator[str]:
 
 
 def pieces_fault(parts: Mapping[str, float]) -> str | None:
-    """What is wrong where most parts of requests were left out; None where that is not so.
-
-    Args:
-        parts: Number of parts of a source of kind join, by outcome.
-    """
+    """What is wrong where most parts of requests, counted by outcome, were left out; None where that is not so."""
     total, pieces, late = sum(parts.values()), parts.get(PartOutcome.PIECE, 0), parts.get(PartOutcome.LATE, 0)
     if pieces > max(MIN_PIECES, _MAX_PIECES * total):
         return (
@@ -226,11 +211,7 @@ def lock_owner(directory: Path) -> str | None:
 
 
 def format_advice(line: Line) -> Iterator[str]:
-    """What to do when no line can be read.
-
-    Args:
-        line: The first line.
-    """
+    """What to do when no line can be read, by the first one."""
     text = line.lstrip() if isinstance(line, bytes) else b"{"
     if text.startswith(b"["):
         yield f"the file is a JSON array; {JSONL_ADVICE}"

@@ -144,9 +144,7 @@ Choose = Callable[[str, Sequence[Candidate]], "Candidate | None"]
 def propose_source(files: Sequence[BinaryIO], choose: Choose | None = None) -> SourceProposal | None:
     """Return what reads some logs as one source; None if they hold no record, which standard error then explains.
 
-    Args:
-        files: The logs.
-        choose: Asks which field is a part, where that is not clear; None to ask nothing.
+    `choose` asks which field is a part, where that is not clear.
     """
     logs = _read_heads(files)
     join = _join_of(logs)

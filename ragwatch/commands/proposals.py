@@ -54,9 +54,6 @@ def show(config: Config, plan: RulePlan) -> int:
     """Print the proposals as YAML, and as comments what they would have paged. Returns 3 if there is no baseline.
 
     What would have paged last week is a comment as a whole: nobody but the operator knows whether something was broken.
-
-    Raises:
-        ConfigError: Baselines are of another judge than thresholds.
     """
     if plan.watcher != plan.judge:
         raise ConfigError(
@@ -99,11 +96,7 @@ def _pages(times: Sequence[float]) -> str:
 
 
 def proposals_of(config: Config, plan: RulePlan, store: StoreBase) -> Iterator[Proposal]:
-    """A proposal for each stored baseline.
-
-    Raises:
-        StoreError: The store cannot be read.
-    """
+    """A proposal for each stored baseline."""
     state = store.recall(KIND)
     if state is None:
         return
@@ -143,14 +136,7 @@ def _rounded(baseline: float, quantity: Quantity) -> float:
 
 
 def pages(rows: Iterable[ScoreRow], quantity: Quantity, threshold: float, plan: RulePlan) -> tuple[float, ...]:
-    """Times at which RagwatchQualityBad would have begun, looking every quarter of an hour.
-
-    Args:
-        rows: Of one route, in order of time.
-        quantity: Quantity.
-        threshold: Worst acceptable mean.
-        plan: Its window, confidence and minimum of samples.
-    """
+    """Times at which RagwatchQualityBad would have begun, looking every quarter of an hour at rows in order of time."""
     scored = [(row.at, row.scores[quantity], row.probability) for row in rows if row.scores and quantity in row.scores]
     known = deque((at, value, probability) for at, value, probability in scored if value is not None)
     window: deque[tuple[float, float, float]] = deque()

@@ -73,11 +73,7 @@ def _instant(option: str, text: str, now: float) -> float:
 
 
 def _confirm() -> None:
-    """Ask whether to spend that.
-
-    Raises:
-        ConfigError: There is nobody to ask.
-    """
+    """Ask whether to spend that; `ConfigError` if there is nobody to ask."""
     if not sys.stdin.isatty():
         raise ConfigError("--yes: is missing; this costs money, and there is no terminal to ask on")
     click.confirm("Read them?", abort=True, err=True)

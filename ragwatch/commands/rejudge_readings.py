@@ -74,18 +74,9 @@ async def read_answers(
     *,
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> None:
-    """Have answers read, some at a time. Ends early where the judge cannot read at present.
+    """Have answers read, some at a time, and add to the totals. Ends early where the judge cannot read at present.
 
-    Args:
-        keys: The answers.
-        request: What all requests have in common.
-        read: Has some answers read.
-        totals: Is added to.
-        advance: Called with the number of answers that are done so far.
-        pause: Waits for some seconds.
-
-    Raises:
-        RagwatchError: The store cannot be written, or the running ragwatch cannot be asked.
+    The request holds what all have in common; `advance` takes the number of answers that are done so far.
     """
     retries = 0
     for start in range(0, len(keys), ANSWERS_AT_ONCE):
@@ -113,9 +104,6 @@ async def reading(config: Config, judge: JudgeConfig, url: str | None, token_fil
 
     The running ragwatch is asked where one uses the state directory. Otherwise, and with a database that workers share,
     this process reads.
-
-    Raises:
-        RagwatchError: The store cannot be opened, or the judge cannot be built.
     """
     shared = is_shared(config.store)
     if url is not None or (not shared and lock_owner(config.settings.state) is not None):

@@ -65,11 +65,7 @@ class RelevanceFile:
 
     @classmethod
     def read(cls, path: Path) -> RelevanceFile:
-        """Read a file; empty if there is none.
-
-        Raises:
-            ConfigError: It cannot be read, or a line is neither a pool nor a judgement; the message names the line.
-        """
+        """Read a file; empty if there is none. `ConfigError` names the line that is neither a pool nor a judgement."""
         file = cls(path, {}, {})
         try:
             text = path.read_text(encoding="utf-8") if path.exists() else ""
@@ -87,11 +83,7 @@ class RelevanceFile:
         return file
 
     def append(self, records: Iterable[PoolRow | JudgementRow]) -> None:
-        """Add pools or judgements to the file and to this object.
-
-        Raises:
-            ConfigError: The file cannot be written.
-        """
+        """Add pools or judgements to the file and to this object."""
         rows = list(records)
         try:
             with self.path.open("a", encoding="utf-8") as file:
@@ -132,11 +124,7 @@ def judgement_record(candidate: Candidate, annotator: str, grade: Grade, at: flo
 
 
 def qrels(canaries: Sequence[Canary], grades: Grades) -> str:
-    """Return the judgements as qrels with the four columns of TREC: name of the canary, 0, id, and grade 0, 1 or 2.
-
-    Raises:
-        ConfigError: A name or an id contains white space, which separates the columns.
-    """
+    """Return the judgements as qrels with the four columns of TREC: name of the canary, 0, id, and grade 0, 1 or 2."""
     lines = []
     for canary in canaries:
         for identity, grade in _agreed(canary.query, grades):

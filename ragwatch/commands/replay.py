@@ -112,12 +112,7 @@ def read_answers(path: Path, quantities: Iterable[Quantity] = tuple(Quantity)) -
     ignored; scores may also be in an object `scores`, as in the output of `ragwatch judge`. A header without rows gives
     no answers.
 
-    Args:
-        path: The file.
-        quantities: Quantities that may be columns.
-
-    Raises:
-        ConfigError: The file cannot be read; or names the first invalid row.
+    `ConfigError` names the first invalid row.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")

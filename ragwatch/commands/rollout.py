@@ -95,13 +95,7 @@ _NUMBERS = {step: number for number, step in enumerate(RolloutStep, start=1)}
 
 
 class Rollout:
-    """The stages of a configured rollout.
-
-    Args:
-        config: The configuration.
-        options: Its section `rollout`.
-        folder: Folder that paths are relative to.
-    """
+    """The stages of a configured rollout; its paths are relative to the folder."""
 
     def __init__(self, config: Config, options: RolloutOptions, folder: Path) -> None:
         self._config = config
@@ -110,12 +104,7 @@ class Rollout:
         self._confidence = config.settings.estimates.confidence
 
     def reports(self) -> list[StageReport]:
-        """Run the stages up to the first one that B does not pass.
-
-        Raises:
-            ConfigError: A file, suite or variant of the section does not exist.
-            StoreError: There is no state to read.
-        """
+        """Run the stages up to the first one that B does not pass."""
         options = self._options
         stages: dict[RolloutStep, Callable[[], StageReport] | None] = {
             RolloutStep.OFFLINE: None if options.offline is None else partial(self._offline, options.offline),

@@ -62,11 +62,7 @@ def link_warning(pages: str | None) -> str | None:
 
 
 def plan_of(config: Config) -> RulePlan:
-    """The plan of rules and alerts for a configuration.
-
-    Raises:
-        ConfigError: The judge in `alerts.judge` is not configured.
-    """
+    """The plan of rules and alerts for a configuration; `ConfigError` if the judge in `alerts.judge` is unknown."""
     settings = config.settings
     options = settings.alerts
     judges = [judge.place.name for judge in config.judges]

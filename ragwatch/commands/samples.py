@@ -50,9 +50,7 @@ _QUESTIONS = frozenset({"query", "user_query", "user_input", "prompt", "input", 
 class SampleFiles:
     """Reads samples from files. Counts rejected rows, and reports each kind of error once on stderr.
 
-    Args:
-        inputs: How to read the files.
-        relevance: Collects the test cases with relevance judgements; None to read samples with an answer only.
+    Without a collector of test cases with relevance judgements, only samples with an answer are read.
 
     Attributes:
         rejected: Rejected rows by reason.
@@ -172,15 +170,7 @@ def _with_file_name(items: Iterator[Item], name: str) -> Iterator[Item]:
 
 
 def judge_of_kind(kind: str, settings: Sequence[str] = ()) -> Judge:
-    """Build a judge of a kind, with options as in a configuration file.
-
-    Args:
-        kind: One of `judges.KINDS`.
-        settings: Options of the kind, each as `KEY=VALUE`.
-
-    Raises:
-        ConfigError: A setting is invalid, or the judge cannot be built with them.
-    """
+    """Build a judge of a kind, with options as in a configuration file, each as `KEY=VALUE`."""
     item = {"name": kind, "kind": kind, **settings_of(settings, "support=0.5")}
     return build_judge(judge_of(resolve_secrets(item, Path.cwd())))
 
@@ -188,13 +178,8 @@ def judge_of_kind(kind: str, settings: Sequence[str] = ()) -> Judge:
 def judge_named(config: Config | None, name: str | None, settings: Sequence[str] = ()) -> Judge:
     """Build the judge that a command line names.
 
-    Args:
-        config: Its judges take precedence over kinds.
-        name: A configured judge, or a kind; None for the first configured one, else `lexical`.
-        settings: Options of a kind, each as `KEY=VALUE`.
-
-    Raises:
-        ConfigError: There is no judge of this name, or `settings` are given for a configured one.
+    The name is a configured judge or else a kind, with settings as `KEY=VALUE`; None is the first configured one, else
+    `lexical`. `ConfigError` if there is no such judge, or settings are given for a configured one.
     """
     configured = {} if config is None else {judge.place.name: judge for judge in config.judges}
     if name is None:
@@ -214,12 +199,7 @@ def judge_named(config: Config | None, name: str | None, settings: Sequence[str]
 def build_judge(config: JudgeConfig, criteria: tuple[Criterion, ...] = ()) -> Judge:
     """Build a configured judge for use without a daemon, with a budget in memory.
 
-    Args:
-        config: The judge.
-        criteria: The configured criteria, which it reads whatever its quantities are.
-
-    Raises:
-        ConfigError: It cannot be built as configured.
+    It reads the criteria whatever its quantities are.
     """
     quantities = frozenset((*Quantity, *(criterion.quantity for criterion in criteria)))
     context = JudgeContext(Telemetry(), InMemoryBudget(), time.time, quantities, criteria)
@@ -229,13 +209,7 @@ def build_judge(config: JudgeConfig, criteria: tuple[Criterion, ...] = ()) -> Ju
 async def read_all(
     files: SampleFiles, streams: Sequence[BinaryIO], judge: Judge, on_verdict: Callable[[Verdict], None] | None = None
 ) -> list[Verdict]:
-    """Judge every sample of the streams, and close the judge.
-
-    Args:
-        files: Converts the streams to samples.
-        streams: Files, in order.
-        judge: Reads the samples; closed at the end.
-        on_verdict: Called with each verdict, in order.
+    """Judge every sample of the streams, and close the judge. `on_verdict` takes each verdict, in order.
 
     Raises:
         ConfigError: The provider of the judge rejects its configuration.
@@ -265,11 +239,7 @@ async def read_all(
 
 
 async def read_samples(files: SampleFiles, samples: Iterable[Sample], judge: Judge) -> list[Verdict]:
-    """Judge some samples, in order, and close the judge.
-
-    Raises:
-        ConfigError: The provider of the judge rejects its configuration.
-    """
+    """Judge some samples, in order, and close the judge; raises what `read_all` does."""
     verdicts: list[Verdict] = []
     try:
         reader = _reader(judge)
@@ -317,11 +287,7 @@ def _shows_progress(console: Console, on_verdict: object) -> bool:
 
 
 async def _judge(reader: DrawReader, draw: Draw) -> Verdict:
-    """Judge a draw. There is no queue, so a deferred draw is retried a few times while the judge is unavailable.
-
-    Raises:
-        ConfigError: The judge is misconfigured.
-    """
+    """Judge a draw. There is no queue, so a deferred draw is retried a few times while the judge is unavailable."""
     outcome = await reader.read(draw)
     for _ in range(MAX_RETRIES):
         if not isinstance(outcome, Deferred):

@@ -43,12 +43,7 @@ def canaries(
 
 
 def suite(address: str, items: Sequence[CanaryItem]) -> dict[str, object]:
-    """Builds the suite in the format of the configuration.
-
-    Args:
-        address: URL of the demo service.
-        items: The canaries.
-    """
+    """Builds the suite in the format of the configuration, which asks the demo service at an address."""
     return {
         "suite": "docs",
         "schedule": EVERY,
