@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from ragwatch.commands.as_read import MAX_SHOWN, as_read
 from ragwatch.commands.finding import FAILED, OK, SUSPECT, WARNING, Finding
+from ragwatch.commands.log_head import MAX_SHOWN, as_read
 from ragwatch.commands.log_warnings import (
     field_warnings,
     format_advice,

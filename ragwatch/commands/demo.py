@@ -30,7 +30,6 @@ from ragwatch.core.tally import Tally
 from ragwatch.daemon import Daemon
 from ragwatch.demo import RECOVERED, Demo
 from ragwatch.demo.breakage import HEALTHY_RELEASE, Breakage
-from ragwatch.demo.service import Truth
 from ragwatch.errors import AddressError, ConfigError, StoreError
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.model.quantity_row import Better
@@ -195,8 +194,11 @@ class DemoRun:
         records: list[dict[str, object]] = []
         left = CALIBRATED_LABELS
         for task in labelling.tasks(LABELLER, MAX_TASKS):
-            truth = self._service.truth(task["sample"]["id"]) if task["route"] == Demo.routes[0] else None
-            scores = {} if truth is None else _scores_of(truth)
+            truth = self._service.service.truth(task["sample"]["id"]) if task["route"] == Demo.routes[0] else None
+            scores = {}
+            if truth is not None:  # what a person would say of the answer
+                ignored = float(not truth.uses_first)
+                scores = {"faithfulness": truth.faithful, "top_ranked_ignored": ignored}
             left -= bool(scores)
             records.append({"key": task["key"], "annotator": LABELLER, "at": time.time(), "scores": scores})
             if not left:
@@ -227,7 +229,8 @@ class DemoRun:
                 group.create_task(self._show_until_stopped(seconds))
                 await self.daemon.run(self._print_addresses)
         except* AddressError as errors:
-            raise ConfigError(f"--port: {_detail(errors)}") from errors
+            detail = next(error.detail for error in errors.exceptions if isinstance(error, AddressError))
+            raise ConfigError(f"--port: {detail}") from errors
         finally:
             await asyncio.to_thread(self._service.stop)
         if self._output_error is not None:
@@ -270,18 +273,6 @@ class DemoRun:
         if snapshot is None or not snapshot.estimates:  # a table without rows is only a header
             return Group(Text("no estimates yet: the first answers are being judged", "dim"), state, counts)
         return Group(snapshot_table(snapshot), state, counts)
-
-
-def _scores_of(truth: Truth) -> dict[str, float]:
-    """What a person would say of an answer."""
-    return {
-        str(Quantity.FAITHFULNESS): truth.faithful,
-        str(Quantity.TOP_RANKED_IGNORED): float(not truth.uses_first),
-    }
-
-
-def _detail(errors: ExceptionGroup[AddressError]) -> str:
-    return next(error.detail for error in errors.exceptions if isinstance(error, AddressError))
 
 
 def snapshot_table(snapshot: Snapshot | None) -> Table:

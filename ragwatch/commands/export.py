@@ -10,12 +10,11 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
-from ragwatch.commands.failing_answers import FailingAnswers, FailingQuery, read_failing
+from ragwatch.commands.failing_answers import FailingAnswers, FailingQuery, RegressionSet, read_failing, regression_set
 from ragwatch.commands.given import judge_name, require_route, seconds_of, write_new
 from ragwatch.commands.options.offline import ExportArguments
 from ragwatch.commands.parquet_files import ParquetDataset, Written
 from ragwatch.commands.parquet_rows import RowRules
-from ragwatch.commands.regression_set import RegressionSet, regression_set
 from ragwatch.commands.state_reader import state_reader
 from ragwatch.config import Config, load
 from ragwatch.errors import ConfigError

@@ -15,7 +15,7 @@ import click
 
 from ragwatch.commands.check import check
 from ragwatch.commands.init_judges import JudgeRow, Prospect, ask_for_judge, default_judge, judge_named
-from ragwatch.commands.log_routes import LogRoutes, log_routes, names_of, refused_lines
+from ragwatch.commands.log_head import LogRoutes, log_routes, names_of, refused_lines
 from ragwatch.commands.map import Choose, SourceProposal, print_source, propose_source
 from ragwatch.commands.options.running import CheckArguments, InitArguments
 from ragwatch.commands.terminal import printable

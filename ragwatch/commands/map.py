@@ -9,9 +9,7 @@ from typing import BinaryIO
 
 import click
 
-from ragwatch.commands.as_read import MAX_SHOWN, as_read
-from ragwatch.commands.log_head import FormatTrial, LogHead, read_head
-from ragwatch.commands.log_routes import log_routes, refused_lines
+from ragwatch.commands.log_head import MAX_SHOWN, FormatTrial, LogHead, as_read, log_routes, read_head, refused_lines
 from ragwatch.commands.map_join import JoinGuess, guess_join, join_yaml
 from ragwatch.commands.options.running import MapArguments
 from ragwatch.commands.record_files import Rejects

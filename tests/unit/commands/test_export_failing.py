@@ -17,8 +17,7 @@ from support.kit import AT, a_claim, a_draw, a_record, a_verdict, an_admission, 
 
 from ragwatch import formats
 from ragwatch.commands import cli
-from ragwatch.commands.failing_answers import FailingAnswer, _sample
-from ragwatch.commands.regression_set import ROWS, regression_set
+from ragwatch.commands.failing_answers import ROWS, FailingAnswer, _sample, regression_set
 from ragwatch.config.suites import read_suite
 from ragwatch.core.canary.definition import Category, Expected, Grade
 from ragwatch.core.labels.label import Label

@@ -15,8 +15,7 @@ from support.kit import a_claim, a_draw, a_verdict, an_admission, an_evidence
 from support.labelled import World
 
 from ragwatch.commands import cli
-from ragwatch.commands.label import printable, underlined_claims
-from ragwatch.commands.label_rows import label_record
+from ragwatch.commands.label import label_record, printable, underlined_claims
 from ragwatch.core.labels.label import Label
 from ragwatch.errors import ConfigError, RagwatchError
 from ragwatch.model.quantities import Quantity

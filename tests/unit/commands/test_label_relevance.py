@@ -12,7 +12,7 @@ from support.ports import free_port
 from support.retrievers import FaultyRetriever, serving
 
 from ragwatch.commands import cli
-from ragwatch.commands.relevance_file import RelevanceFile, pool_record, qrels, suite_lines
+from ragwatch.commands.label_relevance import RelevanceFile, pool_record, qrels, suite_lines
 from ragwatch.config.suites import read_suite
 from ragwatch.core.canary.definition import Canary, Expected
 from ragwatch.core.relevance_pool import Grade, PoolSizes, draw_pool

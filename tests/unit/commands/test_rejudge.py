@@ -16,8 +16,8 @@ from support.kit import AT, a_draw, a_reading, a_verdict, an_admission, an_evide
 from support.patience import DEADLINE
 
 from ragwatch.commands import cli
+from ragwatch.commands.rejudge import MAX_RETRIES, RejudgeTotals, read_answers
 from ragwatch.commands.rejudge_plan import RejudgeCost, cost_of, plan_of
-from ragwatch.commands.rejudge_readings import MAX_RETRIES, RejudgeTotals, read_answers
 from ragwatch.commands.samples import build_judge, judge_of_kind
 from ragwatch.config import load
 from ragwatch.core.tally import Tally
