@@ -208,7 +208,7 @@ def _read(paths: Sequence[Path], options: CompareOptions) -> _LogRows:
     files = SampleFiles(options.inputs, relevance)
     with ExitStack() as opened:
         streams = [opened.enter_context(path.open("rb")) for path in paths]
-        verdicts = run_async(read_all(files, streams, judge_named(options.config, options.judge)))
+        verdicts = run_async(read_all(files, files.of_streams(streams), judge_named(options.config, options.judge)))
     unjudged = sum(not isinstance(verdict, Judged) for verdict in verdicts)
     names = ", ".join(path.name for path in paths)
     unranked = sum(case.ranking is None for case in relevance.cases)

@@ -45,7 +45,8 @@ def gate_command(given: GateArguments) -> int:
         raise ConfigError("--labels and --uncorrected: give only one of them")
     people = {} if given.labels is None else read_labels(given.labels)
     previous = None if given.baseline is None else _baseline(given.baseline, judge.version)
-    verdicts = run_async(read_all(sample_files, given.files or (sys.stdin.buffer,), judge))
+    samples = sample_files.of_streams(given.files or (sys.stdin.buffer,))
+    verdicts = run_async(read_all(sample_files, samples, judge))
     for warning in relevance.warnings():
         click.echo(printable(warning), err=True)
     warn_of_unmatched_labels(given.labels, people, {verdict.draw.sample.id for verdict in verdicts})

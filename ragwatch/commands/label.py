@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import BinaryIO
 
 import click
 from rich.console import Console
@@ -16,7 +15,7 @@ from rich.text import Text
 
 from ragwatch.commands.api_client import require_utf8
 from ragwatch.commands.label_client import LabelClient, label_client
-from ragwatch.commands.label_relevance import label_relevance
+from ragwatch.commands.label_relevance import SessionEnded, ask, label_relevance, read_line
 from ragwatch.commands.options.people import LabelArguments
 from ragwatch.commands.terminal import file_name_in_errors, printable
 from ragwatch.config import Config, load
@@ -29,19 +28,13 @@ from ragwatch.errors import ConfigError, RagwatchError
 from ragwatch.model.quantities import Quantity, quantity_of
 from ragwatch.telemetry import configure_logging
 
-Meaning = TypeVar("Meaning")
 FAILURE = 1
 BATCH_SIZE = 200
-QUIT = "q"
 BACKUP_FILE = Path("ragwatch-labels.jsonl")
 HELP = (
     "Claims: [s]upported by the contexts, [c]ontradicted, [n]ot in them. Answers: [f]ully, [p]artly, [n]ot; [y]es, "
     "[n]o. Always: - to skip, q to quit. Each label is saved at once."
 )
-
-
-class _SessionEnded(Exception):  # noqa: N818 - not an error
-    """The annotator quits, or standard input ends."""
 
 
 @dataclass(slots=True)
@@ -71,7 +64,7 @@ def label(given: LabelArguments) -> int:
     if given.annotator is None:
         raise ConfigError("--annotator: is missing; give your name, labels are stored under it")
     if given.relevance is not None:
-        return label_relevance(load(given.path), given.relevance, given.annotator, given, _line_or_none)
+        return label_relevance(load(given.path), given.relevance, given.annotator, given)
     if given.out is not None and given.rows is not None:
         raise ConfigError("--export and --import: give only one of them")
     config = load(given.path)
@@ -100,7 +93,7 @@ def _session(client: LabelClient, annotator: str, count: int, *, whole: bool) ->
         _show(console, task, f"{number} of {len(tasks)}")
         try:
             _ask_all(console, task, labels, whole=whole)
-        except (_SessionEnded, KeyboardInterrupt):
+        except (SessionEnded, KeyboardInterrupt):
             if labels.started:
                 saved += _save(client, task["key"], annotator, labels)
             break
@@ -145,41 +138,16 @@ def _save(client: LabelClient, key: str, annotator: str, labels: _AnswerLabels) 
 def _ask_all(console: Console, task: LabelTask, labels: _AnswerLabels, *, whole: bool) -> None:
     claims = [] if whole else task["claims"]
     for index in range(len(claims)):
-        labels.claims.append(_ask(console, labels, f"claim {index + 1}? [s/c/n/-]", CLAIM))
+        labels.claims.append(ask(console, f"claim {index + 1}? [s/c/n/-]", CLAIM))
+        labels.started = True
     criteria = [(one["name"], printable(one["question"])) for one in task.get("criteria", ())]
     contexts = bool(task["sample"]["contexts"])
     for question in label_questions(has_claims=bool(claims), has_contexts=contexts, criteria=criteria):
-        score = _ask(console, labels, f"{question.text} [{'/'.join(question.replies)}]", question.replies)
+        score = ask(console, f"{question.text} [{'/'.join(question.replies)}]", question.replies)
+        labels.started = True
         if score is not None:
             labels.scores[question.quantity] = score
-    labels.note = printable(_read_line(console, "a note, or nothing:"))
-
-
-def _ask(console: Console, labels: _AnswerLabels, question: str, meanings: Mapping[str, Meaning]) -> Meaning:
-    while True:
-        reply = _read_line(console, question).lower()
-        if reply == QUIT:
-            raise _SessionEnded
-        if reply in meanings:
-            labels.started = True
-            return meanings[reply]
-        console.print(f"{reply or 'nothing'!r} is none of {', '.join(meanings)}, {QUIT}", style="red", markup=False)
-
-
-def _read_line(console: Console, question: str) -> str:
-    console.print(Text(f"{question} ", style="bold"), end="")
-    line = sys.stdin.readline()
-    if not line:
-        raise _SessionEnded
-    return line.strip()
-
-
-def _line_or_none(console: Console, question: str) -> str | None:
-    """The next line of standard input; None at its end or on Ctrl-C."""
-    try:
-        return _read_line(console, question)
-    except (_SessionEnded, KeyboardInterrupt):
-        return None
+    labels.note = printable(read_line(console, "a note, or nothing:"))
 
 
 def _show(console: Console, task: LabelTask, title: str) -> None:

@@ -7,14 +7,15 @@ interruption loses no judgement; of several judgements of one pair by one annota
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
-from typing import TypedDict, final
+from typing import TypedDict, TypeVar, final
 
 import click
 from rich.console import Console
@@ -179,17 +180,19 @@ def _agreed(query: str, grades: Grades) -> Iterator[tuple[str, Grade]]:
             yield identity, grade
 
 
-GRADES = MappingProxyType({"n": Grade.NOT_RELEVANT, "r": Grade.RELEVANT, "h": Grade.HIGHLY_RELEVANT})
-SKIP, QUIT = "-", "q"
+GRADES: Mapping[str, Grade | None] = MappingProxyType(
+    {"n": Grade.NOT_RELEVANT, "r": Grade.RELEVANT, "h": Grade.HIGHLY_RELEVANT, "-": None}
+)
+QUIT = "q"
 FAILURE = 1
 HELP = (
     "How relevant is each context to its query? [n]ot, [r]elevant: it has a part of the answer, [h]ighly relevant: "
     "it answers alone. - to skip, q to quit. Each judgement is saved at once. The order says nothing of ranks."
 )
-ReadLine = Callable[[Console, str], str | None]
+Meaning = TypeVar("Meaning")
 
 
-def label_relevance(config: Config, path: Path, annotator: str, given: LabelArguments, read_line: ReadLine) -> int:
+def label_relevance(config: Config, path: Path, annotator: str, given: LabelArguments) -> int:
     """Judge contexts of the pools in a file, which are drawn first if it has none; or write what was judged.
 
     Returns the exit code: 0; 1 if the retriever gave no contexts for some queries.
@@ -208,7 +211,7 @@ def label_relevance(config: Config, path: Path, annotator: str, given: LabelArgu
             write_text(f"--suite-out {given.suite_out}", given.suite_out, lines)
     else:
         left_out = _add_pools(suite, file, given)
-        _session(file, annotator, given.count, read_line, all_asked=not left_out)
+        _session(file, annotator, given.count, all_asked=not left_out)
     pools = list(file.pools.values())
     _show(report(pools, file.grades, confidence), max(suite.ks), pairs_to_judge(pools))
     if not left_out:
@@ -280,7 +283,7 @@ def _corpus(path: Path) -> Iterator[tuple[str, str]]:
                 raise ConfigError(f'--corpus {path} line {number}: is not {{"id": ..., "text": ...}}') from error
 
 
-def _session(file: RelevanceFile, annotator: str, count: int, read_line: ReadLine, *, all_asked: bool) -> None:
+def _session(file: RelevanceFile, annotator: str, count: int, *, all_asked: bool) -> None:
     console = Console(soft_wrap=True, highlight=False)
     pairs = list(islice(file.open_pairs(annotator), count))
     if not pairs:
@@ -293,22 +296,38 @@ def _session(file: RelevanceFile, annotator: str, count: int, read_line: ReadLin
         console.rule(Text(f"{number} of {len(pairs)}"))
         console.print(Text.assemble(("query    ", "bold cyan"), printable(pair.query)))
         console.print(Text.assemble(("context  ", "bold cyan"), printable(pair.text or f"(no text) {pair.id}")))
-        reply = _reply(console, read_line)
-        if reply == QUIT:
+        try:
+            grade = ask(console, "relevant? [n/r/h/-]", GRADES)
+        except (SessionEnded, KeyboardInterrupt):
             break
-        if reply != SKIP:
-            file.append([judgement_record(pair, annotator, GRADES[reply], time.time())])
+        if grade is not None:
+            file.append([judgement_record(pair, annotator, grade, time.time())])
             saved += 1
     console.print(f"\n{saved} saved. Thank you.")
 
 
-def _reply(console: Console, read_line: ReadLine) -> str:
+class SessionEnded(Exception):  # noqa: N818 - not an error
+    """The annotator quits, or standard input ends."""
+
+
+def ask(console: Console, question: str, meanings: Mapping[str, Meaning]) -> Meaning:
+    """Ask until a reply has a meaning; `SessionEnded` if it is `QUIT`."""
     while True:
-        line = read_line(console, "relevant? [n/r/h/-]")
-        reply = QUIT if line is None else line.lower()
-        if reply in GRADES or reply in (SKIP, QUIT):
-            return reply
-        console.print(f"{reply or 'nothing'!r} is none of n, r, h, -, q", style="red", markup=False)
+        reply = read_line(console, question).lower()
+        if reply == QUIT:
+            raise SessionEnded
+        if reply in meanings:
+            return meanings[reply]
+        console.print(f"{reply or 'nothing'!r} is none of {', '.join(meanings)}, {QUIT}", style="red", markup=False)
+
+
+def read_line(console: Console, question: str) -> str:
+    """Ask, and return the next line of standard input; `SessionEnded` at its end."""
+    console.print(Text(f"{question} ", style="bold"), end="")
+    line = sys.stdin.readline()
+    if not line:
+        raise SessionEnded
+    return line.strip()
 
 
 def _show(judged: RelevanceReport, k: int, pairs: tuple[int, int]) -> None:

@@ -93,7 +93,8 @@ def read_head(file: BinaryIO) -> LogHead:
             if isinstance(line, FormatError):
                 raise line
             framing = framing or detect(line + b"\n") or "plain"
-            _add(log, number, _remove_framing(line, framing), after_prefix)
+            frame = None if framing == "plain" else frame_of(line, framing)  # as `framing: auto` does
+            _add(log, number, line if frame is None else frame.text, after_prefix)
         except FormatError as error:
             log.rejects.add(number, error)
     return _unpacked(log)
@@ -129,12 +130,6 @@ def _list_paths(record: Mapping[str, object], prefix: str = "") -> Iterator[str]
             yield f"answers({path})"
         elif isinstance(value, dict) and prefix.count(".") < _MAX_DEPTH:
             yield from _list_paths(value, f"{path}.")
-
-
-def _remove_framing(line: bytes, framing: Framing) -> bytes:
-    """Remove the framing of a container runtime from a line, as `framing: auto` does."""
-    frame = None if framing == "plain" else frame_of(line, framing)
-    return line if frame is None else frame.text
 
 
 def _add(log: LogHead, number: int, line: bytes, after_prefix: Parse) -> None:

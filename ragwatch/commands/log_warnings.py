@@ -7,6 +7,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -163,13 +164,8 @@ def pieces_fault(parts: Mapping[str, float]) -> str | None:
 
 def incomplete_file(patterns: Sequence[str]) -> str | None:
     """Why no record of the first matching file with content is complete; None when there is no such file."""
-    for path in _files(patterns):
-        try:
-            with path.open("rb") as file:
-                start = file.read(4096).lstrip()
-        except OSError:
-            continue
-        if start:
+    for path, content in _beginnings(patterns):
+        if start := content.lstrip():
             fault = "is an incomplete JSON array" if start.startswith(b"[") else "has no complete line"
             if b"\r" in start and b"\n" not in start:
                 fault = "has lines that end in CR alone (tr '\\r' '\\n' mends that)"
@@ -179,15 +175,17 @@ def incomplete_file(patterns: Sequence[str]) -> str | None:
 
 def document_advice(patterns: Sequence[str]) -> str | None:
     """What to do about the first matching file that is one JSON document; None if none is."""
-    for path in _files(patterns):
-        try:
-            with path.open("rb") as file:
-                is_document = begins_document(file.read(4096))
-        except OSError:
-            continue
-        if is_document:
+    for path, start in _beginnings(patterns):
+        if begins_document(start):
             return f"{path} is one JSON document: the daemon reads it with `documents: true`; else {JSONL_ADVICE}"
     return None
+
+
+def _beginnings(patterns: Sequence[str]) -> Iterator[tuple[Path, bytes]]:
+    """The matching files that can be read, each with its first bytes."""
+    for path in _files(patterns):
+        with suppress(OSError), path.open("rb") as file:
+            yield path, file.read(4096)
 
 
 def _files(patterns: Sequence[str]) -> Iterator[Path]:

@@ -115,7 +115,10 @@ def print_source(files: Sequence[BinaryIO]) -> int:
     for name, log in logs:
         if len(logs) > 1:
             click.echo(f"# {printable(name)}")
-        codes.append(_map(name, log))
+        proposal = _proposal(name, log)
+        if proposal is not None:
+            click.echo("\n".join(_yaml(proposal, log)))
+        codes.append(DRAFT if proposal is None else proposal.code)
     return max(codes)
 
 
@@ -187,21 +190,7 @@ def _read_heads(files: Sequence[BinaryIO]) -> list[tuple[str, LogHead]]:
 
 def _join_of(logs: Sequence[tuple[str, LogHead]]) -> JoinGuess | None:
     heads = [log for _, log in logs]
-    return None if any(_is_read(log) for log in heads) else guess_join(heads)
-
-
-def _is_read(log: LogHead) -> bool:
-    """Whether records of a log can be read as they are."""
-    return bool(guess(log.bare).share)
-
-
-def _map(name: str, log: LogHead) -> int:
-    """Print what is proposed for one log."""
-    proposal = _proposal(name, log)
-    if proposal is None:
-        return DRAFT
-    click.echo("\n".join(_yaml(proposal, log)))
-    return proposal.code
+    return None if any(guess(log.bare).share for log in heads) else guess_join(heads)
 
 
 def _proposal(name: str, log: LogHead) -> _Proposal | None:

@@ -229,14 +229,11 @@ def _settings_of(file: ParquetFile) -> dict[str, str]:
 
 def _chars(values: Iterable[object]) -> int:
     """Roughly the number of characters in values."""
-    return sum(
-        len(value) if isinstance(value, str) else _chars(_inner(value)) if isinstance(value, list | dict) else 8
-        for value in values
-    )
-
-
-def _inner(value: list[object] | dict[str, object]) -> Iterable[object]:
-    return value.values() if isinstance(value, dict) else value
+    total = 0
+    for value in values:
+        inner = value.values() if isinstance(value, dict) else value
+        total += len(inner) if isinstance(inner, str) else _chars(inner) if isinstance(inner, Iterable) else 8
+    return total
 
 
 def _field(arrow: ModuleType, column: Column) -> Field:

@@ -63,7 +63,9 @@ def plan(given: PlanArguments) -> int:
         )
         answers[rate] = planned(question, past, random.Random(_SEED), runs=_RUNS)  # noqa: S311 - a simulation
     best = None if limit is None else next((rate for rate, answer in answers.items() if _in_time(answer, limit)), None)
-    usd, half_width = REFERENCE_READINGS * given.price, _reference_half_width(past)
+    usd = REFERENCE_READINGS * given.price
+    # Of the 95 % interval of the mean of as many scores, which a cheaper judge can make narrower only.
+    half_width = NormalDist().inv_cdf(0.975) * pstdev(past) / math.sqrt(REFERENCE_READINGS)
     if given.as_json:
         reference = {"readings": REFERENCE_READINGS, "usd": usd, "half_width": half_width}
         rates = [{"probability": rate, **asdict(answer)} for rate, answer in answers.items()]
@@ -115,11 +117,6 @@ def _tolerance(scores: Sequence[float], options: DriftOptions) -> float:
     if baseline is None:
         raise ConfigError(f"drift.reference: {options.reference} such scores give no baseline; raise it")
     return mean - baseline
-
-
-def _reference_half_width(scores: Sequence[float]) -> float:
-    """Half-width of the 95 % interval of the mean of as many scores, which a cheaper judge can make narrower only."""
-    return NormalDist().inv_cdf(0.975) * pstdev(scores) / math.sqrt(REFERENCE_READINGS)
 
 
 def _in_time(answer: PowerAnswer, hours: float) -> bool:

@@ -79,13 +79,10 @@ def show_proposals(proposals: Sequence[Proposal]) -> None:
             line = f"      {proposal.quantity}: {proposal.threshold:g}"
             if proposal.pages:  # of unchanged traffic, it would page again
                 line = f"      # not proposed unless those were incidents: {line.strip()}"
-            click.echo(f"{line:<40}  # last week: {_pages(proposal.pages)}{_configured(proposal)}")
-
-
-def _configured(proposal: Proposal) -> str:
-    if proposal.configured is None:
-        return "; no threshold now"
-    return f"; now {proposal.configured:g}: {_pages(proposal.configured_pages)}"
+            now = "no threshold now"
+            if proposal.configured is not None:
+                now = f"now {proposal.configured:g}: {_pages(proposal.configured_pages)}"
+            click.echo(f"{line:<40}  # last week: {_pages(proposal.pages)}; {now}")
 
 
 def _pages(times: Sequence[float]) -> str:

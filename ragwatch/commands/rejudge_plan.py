@@ -144,7 +144,11 @@ def describe(plan: RejudgePlan, cost: RejudgeCost, caps: Sequence[SpendingCap], 
     share = "" if plan.share >= 1.0 else f", {100 * plan.share:.3g} % of those not assigned, chosen at random"
     yield f"  {len(plan.keys)} are to be read{share}"
     yield f"cost: {cost}"
-    limits = [f"{_amount(cap)} in {cap.seconds / _HOURS:g} h" for cap in caps]
+    limits = []
+    for cap in caps:
+        amounts = ((cap.usd, "g", "USD"), (cap.tokens, "", "tokens"))
+        texts = (f"{amount:{form}} {unit}" for amount, form, unit in amounts if amount is not None)
+        limits.append(f"{' and '.join(texts)} in {cap.seconds / _HOURS:g} h")
     if limits and plan.keys:
         yield f"budget of the judge, for this and its other readings: {', '.join(limits)}"
 
@@ -174,8 +178,3 @@ def _versions(counts: Counter[str]) -> str:
 
 def _instant(at: float) -> str:
     return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M} UTC"
-
-
-def _amount(cap: SpendingCap) -> str:
-    parts = [] if cap.usd is None else [f"{cap.usd:g} USD"]
-    return " and ".join([*parts, *([] if cap.tokens is None else [f"{cap.tokens} tokens"])])

@@ -19,7 +19,7 @@ from ragwatch.commands.canary import built_suites, run_suites
 from ragwatch.commands.event_loop import run_async
 from ragwatch.commands.input_files import InputFiles
 from ragwatch.commands.options.offline import RolloutArguments
-from ragwatch.commands.samples import SampleFiles, judge_named, read_samples
+from ragwatch.commands.samples import SampleFiles, judge_named, read_all
 from ragwatch.commands.state_reader import retention_warning, state_reader, user_scores, verdicts
 from ragwatch.commands.terminal import compact_table, escape_line
 from ragwatch.commands.variants import live_variants
@@ -34,7 +34,7 @@ from ragwatch.core.rollout.definition import Measured, Outcome, RolloutStep, Sta
 from ragwatch.core.rollout.live import USER_METRIC, LiveAnswer, LiveRules, live_stage
 from ragwatch.core.rollout.stages import JUDGED_METRICS, judged_stage, offline_stage, pick_questions, rankings_of
 from ragwatch.core.sample import Sample, SampleRecord
-from ragwatch.core.verdict import Judged, Verdict
+from ragwatch.core.verdict import Judged
 from ragwatch.errors import ConfigError
 from ragwatch.model.quantities import quantity_of
 from ragwatch.ports import Query, StoredVerdict
@@ -160,7 +160,7 @@ class Rollout:
         keys = [[_key(sample) for sample in side] for side in samples]
         picked = pick_questions(keys[0], keys[1], questions)
         first, second = (
-            self._read(files, [sample for sample in side if _key(sample) in chosen])
+            run_async(read_all(files, [[one for one in side if _key(one) in chosen]], judge_named(self._config, None)))
             for side, chosen in zip(samples, picked, strict=True)
         )
         unjudged = sum(not isinstance(verdict, Judged) for verdict in (*first, *second))
@@ -177,9 +177,6 @@ class Rollout:
             raise ConfigError(
                 f"rollout.judged.{side}: {path} cannot be read: {error.strerror}; name a log of answers"
             ) from error
-
-    def _read(self, files: SampleFiles, samples: Iterable[Sample]) -> list[Verdict]:
-        return run_async(read_samples(files, samples, judge_named(self._config, None)))
 
     def _live(self, options: LiveOptions) -> StageReport:
         self._config.require_texts("the live stage of a rollout")  # metadata is deleted with the texts

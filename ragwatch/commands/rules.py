@@ -13,7 +13,7 @@ import click
 from ragwatch.commands.options.administration import RulesArguments
 from ragwatch.commands.proposals import show
 from ragwatch.commands.terminal import file_name_in_errors
-from ragwatch.config import Config, JudgeConfig, load
+from ragwatch.config import Config, load
 from ragwatch.config.canaries import SuitePlace
 from ragwatch.config.web import is_local
 from ragwatch.daemon.schedule import trigger_of
@@ -173,15 +173,15 @@ def board_plan_of(config: Config, plan: RulePlan) -> BoardPlan:
         pages=(plan.links.pages or PLACEHOLDER).rstrip("/"),
         judge=plan.judge,
         window=span(plan.window),
-        quantities=frozenset().union(*(_scored(judge) for judge in config.judges)),
+        quantities=frozenset(
+            quantity
+            for judge in config.judges
+            for quantity in (Quantity if judge.place.quantities is None else judge.place.quantities)
+            if judge.kind not in quantity.row.unread_by
+        ),
         features=frozenset({*_features(config), Feature.LABELS}),
         optional=frozenset({Feature.LABELS}),
     )
-
-
-def _scored(judge: JudgeConfig) -> frozenset[Quantity]:
-    wanted = frozenset(Quantity) if judge.place.quantities is None else frozenset(judge.place.quantities)
-    return frozenset(quantity for quantity in wanted if judge.kind not in quantity.row.unread_by)
 
 
 def _features(config: Config) -> Iterator[Feature]:

@@ -248,7 +248,9 @@ async def test_a_slow_answer_does_not_hold_up_the_others() -> None:
     shown: list[str] = []
     async with asyncio.timeout(DEADLINE):
         judge = ScriptedJudge(script, concurrency=4)
-        await read_all(SampleFiles(), [io.BytesIO(rows)], judge, lambda verdict: shown.append(verdict.draw.sample.id))
+        files = SampleFiles()
+        samples = files.of_streams([io.BytesIO(rows)])
+        await read_all(files, samples, judge, lambda verdict: shown.append(verdict.draw.sample.id))
     assert shown == [f"r{number}" for number in range(50)]
 
 

@@ -18,7 +18,7 @@ from support.patience import DEADLINE
 from ragwatch.commands import cli
 from ragwatch.commands.rejudge import MAX_RETRIES, RejudgeTotals, read_answers
 from ragwatch.commands.rejudge_plan import RejudgeCost, cost_of, plan_of
-from ragwatch.commands.samples import build_judge, judge_of_kind
+from ragwatch.commands.samples import build_judge, judge_named
 from ragwatch.config import load
 from ragwatch.core.tally import Tally
 from ragwatch.core.verdict import Usage
@@ -28,7 +28,7 @@ from ragwatch.pipeline.rejudging import RejudgeOutcome, RejudgeRequest
 from ragwatch.ports import Erasure, Query, RejudgeQuery
 from ragwatch.stores.sqlite.store import SqliteStore
 
-VERSION = judge_of_kind("lexical").version
+VERSION = judge_named(None, "lexical").version
 PAID = (
     "{name: second, kind: openai, model: m, base_url: 'http://127.0.0.1:1/v1', api_key: '0', max_chars: 20000,"
     " prices: {input: 1.0, output: 1.0}, budget: {usd_per_day: 5}}"
