@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import json
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from random import Random
-from threading import Thread
 
 import pytest
 from click.testing import CliRunner, Result
+from support.answering import Asked, Reply, answering
+from support.command_line import refused
 from support.kit import a_claim, a_draw, a_verdict, an_admission, an_evidence
 from support.labelled import World
 
 from ragwatch.commands import cli
 from ragwatch.commands.label import label_record, printable, underlined_claims
 from ragwatch.core.labels.label import Label
-from ragwatch.errors import ConfigError, RagwatchError
+from ragwatch.errors import RagwatchError
 from ragwatch.model.quantities import Quantity
 from ragwatch.ports import Query, Retention
 from ragwatch.stores.sqlite.store import SqliteStore
@@ -112,7 +112,7 @@ def test_out_and_in(config: Path, tmp_path: Path) -> None:
     assert ":5: is not JSON: Expecting" in found.stderr
     assert ":6: is no JSON object" in found.stderr
     assert found.stderr.endswith("1 new, 3 replaced, 1 unmatched, 2 unreadable\n")
-    assert isinstance(run(config, "--export", "-", "--import", str(out)).exception, ConfigError)
+    assert refused(run(config, "--export", "-", "--import", str(out)))
 
 
 def test_a_file_of_another_making(config: Path, tmp_path: Path) -> None:
@@ -186,9 +186,7 @@ def test_an_unreadable_row_holds_up_no_other(config: Path, tmp_path: Path, row: 
 def test_a_name_that_is_not_utf8_is_refused(config: Path) -> None:
     """Before anything is asked, so that no label is lost."""
     for option in ("--annotator", "--revoke"):
-        error = run(config, option, "caf\udce9").exception
-        assert isinstance(error, ConfigError)
-        assert f"{option} caf\udce9: is not UTF-8" in str(error)
+        assert f"{option} caf\udce9: is not UTF-8" in refused(run(config, option, "caf\udce9"))
 
 
 def test_nothing_to_label(config: Path, tmp_path: Path) -> None:
@@ -225,41 +223,26 @@ def test_a_daemon_that_is_not_there(config: Path) -> None:
         )  # not the default port, at which a ragwatch may run on this machine
     holder = SqliteStore(config.parent / "state")
     found = run(config, "--url", "http://127.0.0.1:9")
-    assert isinstance(found.exception, RagwatchError)
-    assert "give the address of the running ragwatch with --url" in str(found.exception)
+    assert "give the address of the running ragwatch with --url" in refused(found, RagwatchError)
     assert "http://127.0.0.1:9" in str(run(config).exception)
-    assert isinstance(run(config, "--url", "file:///etc/passwd").exception, ConfigError)
+    assert refused(run(config, "--url", "file:///etc/passwd"))
     holder.close()
 
 
-class _Full(BaseHTTPRequestHandler):
+def full(asked: Asked) -> Reply:
     """A ragwatch that gives out a task and can keep nothing."""
-
-    def do_POST(self) -> None:
-        """Answer, as the path wants."""
-        self.rfile.read(int(self.headers["Content-Length"]))
-        turns = [{"role": "user", "text": "Is it free?"}]
-        sample = {"question": None, "contexts": [], "answer": "Yes.", "history": turns}
-        body = json.dumps(
-            {"tasks": [{"key": "k", "sample": sample, "claims": []}], "error": "the disk is full"}
-        ).encode()
-        self.send_response(200 if self.path.endswith("/tasks") else 503)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        """Nothing is logged."""
+    turns = [{"role": "user", "text": "Is it free?"}]
+    sample = {"question": None, "contexts": [], "answer": "Yes.", "history": turns}
+    body = {"tasks": [{"key": "k", "sample": sample, "claims": []}], "error": "the disk is full"}
+    return 200 if asked.path.endswith("/tasks") else 503, body, {}
 
 
 @pytest.mark.costly
 def test_a_word_that_cannot_be_kept_is_not_lost(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the daemon cannot keep a word, it goes to a file that can be brought in later."""
     monkeypatch.chdir(config.parent)
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Full) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        found = run(config, "--url", f"http://127.0.0.1:{server.server_port}", said="f\nf\nwell\n")
-        server.shutdown()
+    with answering(full) as (address, _):
+        found = run(config, "--url", address, said="f\nf\nwell\n")
     assert "503: the disk is full\nthe last label is in ragwatch-labels.jsonl" in str(found.exception)
     assert "user before  Is it free?" in found.output
     assert "(not logged)" in found.output
@@ -277,9 +260,9 @@ def test_calibrate_wants_enough_labels(config: Path, tmp_path: Path) -> None:
     assert "more needed" in found.output
     assert "Too few labels for a conclusion" in found.output
     assert json.loads(out.read_text())["quantities"]["faithfulness"]["labels"] == 5
-    assert isinstance(run(config, "--judge", "x", command="calibrate").exception, ConfigError)
+    assert refused(run(config, "--judge", "x", command="calibrate"))
     nowhere = run(config, "--out", str(tmp_path / "no" / "where.json"), command="calibrate")
-    assert isinstance(nowhere.exception, ConfigError)
+    assert refused(nowhere)
 
 
 @pytest.mark.costly
