@@ -71,13 +71,6 @@ def test_a_log_becomes_a_configuration(log: Path, tmp_path: Path) -> None:
     assert result.return_value == (0 if free else 1), result.stdout
 
 
-@pytest.mark.parametrize("name", ["openai", "langchain", "ragas"])
-def test_every_format_is_written_as_the_map_proposes_it(name: str) -> None:
-    """What is printed for a known format is read as that format."""
-    result = _init(DATA / f"{name}.jsonl", "--yes", "--out", "-")
-    assert yaml.safe_load(result.stdout)["sources"][0]["format"] == name
-
-
 def test_what_a_log_does_not_tell_is_asked(tmp_path: Path) -> None:
     """Without times: where the state is, and how many answers a day there are."""
     log = tmp_path / "app.jsonl"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -111,14 +110,6 @@ def test_ids_are_no_contexts() -> None:
     assert "contexts" not in propose([{"answer": "Yes.", "context_ids": ["d1#3", "d2#1"], "docs": ["d1"]}]).mapping
 
 
-def test_a_packed_log_is_read(tmp_path: Path) -> None:
-    """Gzip is unpacked."""
-    path = tmp_path / "log.jsonl.gz"
-    path.write_bytes(gzip.compress(_lines(*[RECORD] * 3).encode()))
-    result = CliRunner().invoke(cli, ["init", "--print", str(path)], standalone_mode=False)
-    assert "reads 3 of 3 records (100%)" in result.stdout
-
-
 def test_text_before_the_json_is_told_once_with_its_cure() -> None:
     """A logger's own text is no error a line: the option that passes over it is printed with the format."""
     row = {"question": "Where?", "contexts": ["By the river."], "answer": "By the river."}
@@ -206,14 +197,6 @@ def test_only_the_head_of_a_log_with_text_is_read(tmp_path: Path, before: str) -
     with path.open("rb") as stream:
         assert print_source([stream]) == 0
         assert stream.tell() < path.stat().st_size / 4
-
-
-@pytest.mark.parametrize("text", ["[\n{}\n]\n", "[{}, {}]", '{"question": "Where?",\n"contexts": [], "answer": "a"}\n'])
-def test_a_document_is_read_as_a_whole(text: str) -> None:
-    """An array of records, or one object over many lines."""
-    row = json.dumps(ROW)
-    result = _map(text.replace("{}", row))
-    assert "(100%)" in result.stdout
 
 
 def test_a_torn_line_counts_as_a_record() -> None:
