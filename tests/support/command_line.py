@@ -9,6 +9,9 @@ from typing import Any
 from click.testing import CliRunner, Result
 
 from ragwatch.commands import cli
+from ragwatch.commands.check import check_all
+from ragwatch.commands.finding import Finding
+from ragwatch.config import parse
 from ragwatch.errors import ConfigError
 
 
@@ -29,6 +32,13 @@ def configured(folder: Path, **sections: Any) -> Path:
     path = folder / "ragwatch.yaml"
     path.write_text(json.dumps({"state": f"{folder}/state", "sources": sources} | sections))
     return path
+
+
+def findings(folder: Path, **sections: Any) -> dict[str, Finding]:
+    """What `ragwatch check` says of a configuration with these sections, by key."""
+    sources = [{"kind": "push", "name": "app"}]
+    raw = {"state": str(folder / "state"), "web": {"listen": "127.0.0.1:0"}, "sources": sources} | sections
+    return {one.subject: one for one in check_all(parse(raw, folder=folder))}
 
 
 def jsonl(*rows: object) -> str:
