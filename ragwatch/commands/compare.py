@@ -54,28 +54,18 @@ _YAML = (".yaml", ".yml")
 _COLOURS = {"better": "green", "worse": "red", "noise": "dim"}
 
 
-class CompareOptions(NamedTuple):
-    """Options of the command line.
+class _Setting(NamedTuple):
+    """What a comparison is made with: the command line, the configuration, and what these name."""
 
-    Attributes:
-        config: The configuration, if there is one.
-        judge: Name of the judge, or its kind.
-        inputs: How to read the logs.
-        log: Logs that contain both variants.
-        label: Metadata key that names the variant of a sample.
-        since: Start of the live traffic to compare, in seconds since the epoch; None without `--live`.
-        qrels: Relevance judgements by row id; None for those of the rows.
-        ks: Cut-offs of the ranking metrics.
-    """
-
+    given: CompareArguments
     config: Config | None
-    judge: str | None
     inputs: InputFiles
-    log: Sequence[Path]
-    label: str
-    since: float | None
-    qrels: Qrels | None = None
-    ks: Sequence[int] = KS
+    qrels: Qrels | None
+
+    @property
+    def confidence(self) -> float:
+        """Of the intervals."""
+        return 0.95 if self.config is None else self.config.settings.estimates.confidence
 
 
 class Compared(NamedTuple):
@@ -106,17 +96,8 @@ def compare(given: CompareArguments) -> int:
     """Compare B with A over the same questions."""
     configure_logging("error")
     config = None if given.path is None else load(given.path)
-    options = CompareOptions(
-        config=config,
-        judge=given.judge,
-        inputs=InputFiles(config, FileOptions(given.format_name, given.source)),
-        log=given.log,
-        label=given.label,
-        since=time.time() - seconds_of(f"--since {given.since}", given.since) if given.on_live else None,
-        qrels=None if given.qrels is None else read_qrels(given.qrels),
-        ks=tuple(given.ks) or KS,
-    )
-    both = _compare(given.a, given.b, options)
+    inputs = InputFiles(config, FileOptions(given.format_name, given.source))
+    both = _compare(_Setting(given, config, inputs, None if given.qrels is None else read_qrels(given.qrels)))
     if given.as_json:
         retrieval = None if both.retrieval is None else compare_line(both.retrieval, given.a, given.b)
         levels = {str(quantity): {"a": asdict(a), "b": asdict(b)} for quantity, (a, b) in both.levels.items()}
@@ -130,18 +111,19 @@ def compare(given: CompareArguments) -> int:
     return WORSE if any(part.worse for part in compared) else 0
 
 
-def _compare(a: str, b: str, options: CompareOptions) -> Compared:
-    if options.since is not None:
-        return _live(a, b, options, options.since)
+def _compare(options: _Setting) -> Compared:
+    a, b = options.given.a, options.given.b
+    if options.given.on_live:
+        return _live(options)
     suites = [] if options.config is None else [suite.place.suite for suite in options.config.canaries]
-    if options.log:
-        return _variants(a, b, options)
+    if options.given.log:
+        return _variants(options)
     if options.config is not None and a in suites and b in suites:
         first, second = (built_suites(options.config, side) for side in (a, b))
-        return _suites(first, second, _confidence(options))
+        return _suites(first, second, options.confidence)
     if all(side.endswith(_YAML) for side in (a, b)):
         first, second = (built_suites(load(Path(side))) for side in (a, b))
-        return _suites(first, second, _confidence(options))
+        return _suites(first, second, options.confidence)
     for side in (a, b):
         if not Path(side).is_file():
             names = f" or two of the suites {', '.join(suites)}" if suites else ""
@@ -149,23 +131,23 @@ def _compare(a: str, b: str, options: CompareOptions) -> Compared:
     return _logs(a, b, options)
 
 
-def _logs(a: str, b: str, options: CompareOptions) -> Compared:
+def _logs(a: str, b: str, options: _Setting) -> Compared:
     first, second = (_read([Path(side)], options) for side in (a, b))
     return _compare_rows(first, second, [*first.warnings, *second.warnings], options)
 
 
-def _compare_rows(a: _LogRows, b: _LogRows, warnings: list[str], options: CompareOptions) -> Compared:
-    confidence = _confidence(options)
+def _compare_rows(a: _LogRows, b: _LogRows, warnings: list[str], options: _Setting) -> Compared:
+    confidence = options.confidence
     return Compared(
         compare_verdicts(a.verdicts, b.verdicts, confidence),
         warnings,
-        compare_cases(a.cases, b.cases, options.ks, confidence),
+        compare_cases(a.cases, b.cases, tuple(options.given.ks) or KS, confidence),
         _levels(a.verdicts, b.verdicts, confidence),
     )
 
 
-def _variants(a: str, b: str, options: CompareOptions) -> Compared:
-    rows = _read(options.log, options)
+def _variants(options: _Setting) -> Compared:
+    rows = _read(options.given.log, options)
     items: list[tuple[Verdict | RankedCase, Mapping[str, object]]] = [
         *((verdict, verdict.draw.sample.metadata) for verdict in rows.verdicts),
         *((case, case.metadata) for case in rows.cases),
@@ -176,7 +158,7 @@ def _variants(a: str, b: str, options: CompareOptions) -> Compared:
             [item for item in side if isinstance(item, RankedCase)],
             [],
         )
-        for side in split_variants(a, b, items, options.label)
+        for side in split_variants(options.given.a, options.given.b, items, options.given.label)
     )
     return _compare_rows(first, second, rows.warnings, options)
 
@@ -195,20 +177,24 @@ def _levels(a: Sequence[Verdict], b: Sequence[Verdict], confidence: float) -> di
     }
 
 
-def _live(a: str, b: str, options: CompareOptions, since: float) -> Compared:
-    if options.config is None or options.log:
+def _live(options: _Setting) -> Compared:
+    given, config = options.given, options.config
+    if config is None or given.log:
         raise ConfigError("--live: reads the state of --config; give --config, and no --log")
-    variants = live_variants(a, b, options.config, label=options.label, judge=options.judge, since=since)
-    return Compared(compare_answers(variants.a, variants.b, _confidence(options)), variants.warnings)
+    since = time.time() - seconds_of(f"--since {given.since}", given.since)
+    variants = live_variants(given.a, given.b, config, label=given.label, judge=given.judge, since=since)
+    return Compared(compare_answers(variants.a, variants.b, options.confidence), variants.warnings)
 
 
-def _read(paths: Sequence[Path], options: CompareOptions) -> _LogRows:
+def _read(paths: Sequence[Path], options: _Setting) -> _LogRows:
     """Judge the samples of logs, and rank those with relevance judgements."""
     relevance = RelevanceCases(options.qrels)
     files = SampleFiles(options.inputs, relevance)
     with ExitStack() as opened:
         streams = [opened.enter_context(path.open("rb")) for path in paths]
-        verdicts = run_async(read_all(files, files.of_streams(streams), judge_named(options.config, options.judge)))
+        verdicts = run_async(
+            read_all(files, files.of_streams(streams), judge_named(options.config, options.given.judge))
+        )
     unjudged = sum(not isinstance(verdict, Judged) for verdict in verdicts)
     names = ", ".join(path.name for path in paths)
     unranked = sum(case.ranking is None for case in relevance.cases)
@@ -219,10 +205,6 @@ def _read(paths: Sequence[Path], options: CompareOptions) -> _LogRows:
     )
     warnings = [f"{names}: {count} {what} and are left out" for count, what in left_out if count]
     return _LogRows(verdicts, relevance.cases, [*warnings, *relevance.warnings()])
-
-
-def _confidence(options: CompareOptions) -> float:
-    return 0.95 if options.config is None else options.config.settings.estimates.confidence
 
 
 def _suites(a: Sequence[CanarySuite], b: Sequence[CanarySuite], confidence: float) -> Compared:

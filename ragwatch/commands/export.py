@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
-from ragwatch.commands.failing_answers import FailingAnswers, FailingQuery, RegressionSet, read_failing, regression_set
+from ragwatch.commands.failing_answers import FailingQuery, read_failing, regression_set
 from ragwatch.commands.given import judge_name, require_route, seconds_of, write_new
 from ragwatch.commands.options.offline import ExportArguments
 from ragwatch.commands.parquet_files import ParquetDataset, Written
@@ -100,8 +100,11 @@ def export_failing(config: Config, kind: str, given: ExportArguments) -> int:
         raise ConfigError(f"--out {given.out}: already exists and is not overwritten")
     selected = read_failing(config, query)
     regression = regression_set(kind, selected.answers)
-    for line in _left_out(selected, regression):
-        click.echo(line, err=True)
+    for reason, count in {**selected.left_out, **regression.left_out}.items():
+        if count:
+            click.echo(f"left out: {count} answers {reason}", err=True)
+    if selected.limited:
+        click.echo("there are more questions: these are the newest; see --limit", err=True)
     if not regression.rows:
         click.echo("no failing answer is stored of which this can be made; nothing was written", err=True)
         return NOTHING_STORED
@@ -131,14 +134,3 @@ def _query(config: Config, given: ExportArguments) -> FailingQuery:
 
 def _start(since: str) -> float:
     return time.time() - seconds_of(f"--since {since}", since)
-
-
-def _left_out(selected: FailingAnswers, regression: RegressionSet) -> list[str]:
-    counts = {
-        "without stored texts": selected.without_text,
-        "labelled by people as right": selected.right,
-        "to a question that is there already": selected.repeated,
-        **regression.left_out,
-    }
-    lines = [f"left out: {count} answers {reason}" for reason, count in counts.items() if count]
-    return [*lines, "there are more questions: these are the newest; see --limit"] if selected.limited else lines

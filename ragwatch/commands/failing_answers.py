@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
@@ -30,6 +31,10 @@ from ragwatch.ports import Query, StoredVerdict
 from ragwatch.redaction.redactor import Redactor
 from ragwatch.stores.kept_texts import Texts
 from ragwatch.web.scope import PageScope
+
+UNSTORED = "without stored texts"  # not stored, damaged, or without a question
+RIGHT = "labelled by people as right"
+REPEATED = "to a question that is there already"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,20 +66,13 @@ class FailingAnswer:
 
 @dataclass(slots=True)
 class FailingAnswers:
-    """Failing answers, sorted by question, and how many are left out, by reason.
+    """Failing answers, one for each question and sorted by it, and how many are left out, by reason.
 
-    Attributes:
-        answers: One for each question.
-        without_text: Their texts are not stored, are damaged, or have no question.
-        right: People have labelled them as right.
-        repeated: They answer a question that is there already.
-        limited: Whether there are more questions than the limit.
+    `limited` says whether there are more questions than the limit.
     """
 
     answers: list[FailingAnswer] = field(default_factory=list)
-    without_text: int = 0
-    right: int = 0
-    repeated: int = 0
+    left_out: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys((UNSTORED, RIGHT, REPEATED), 0)))
     limited: bool = False
 
 
@@ -91,15 +89,15 @@ def read_failing(config: Config, query: FailingQuery) -> FailingAnswers:
             if not _fails(stored.verdict, query, scope):
                 continue
             if _labelled_right(labels.get(stored.verdict.key, ()), stored.verdict.route, query.quantity, scope):
-                selected.right += 1
+                selected.left_out[RIGHT] += 1
                 continue
             sample = _sample(stored, config.texts, redactor)
             if sample is None:
-                selected.without_text += 1
+                selected.left_out[UNSTORED] += 1
                 continue
             key = key_of(sample.question, sample.id, sample.user_turns)
             if key in by_question:
-                selected.repeated += 1
+                selected.left_out[REPEATED] += 1
             elif len(by_question) >= query.limit:
                 selected.limited = True
                 break

@@ -18,7 +18,7 @@ from ragwatch.commands.label_client import LabelClient, label_client
 from ragwatch.commands.label_relevance import SessionEnded, ask, label_relevance, read_line
 from ragwatch.commands.options.people import LabelArguments
 from ragwatch.commands.terminal import file_name_in_errors, printable
-from ragwatch.config import Config, load
+from ragwatch.config import load
 from ragwatch.core.evidence import ClaimVerdict
 from ragwatch.core.labels.label import Label, parse_label
 from ragwatch.core.labels.questions import CLAIM, LabelTask, TaskClaim, label_questions
@@ -59,16 +59,16 @@ def label(given: LabelArguments) -> int:
     configure_logging("error")
     for option, value in (("--annotator", given.annotator), ("--revoke", given.revoke)):
         require_utf8(option, value or "")
-    if given.revoke is not None:
-        return _revoke(load(given.path), given.revoke, given.annotator, given.url, given.token_file)
-    if given.annotator is None:
+    if given.annotator is None and given.revoke is None:
         raise ConfigError("--annotator: is missing; give your name, labels are stored under it")
-    if given.relevance is not None:
-        return label_relevance(load(given.path), given.relevance, given.annotator, given)
     if given.out is not None and given.rows is not None:
         raise ConfigError("--export and --import: give only one of them")
-    config = load(given.path)
+    config, annotator = load(given.path), given.annotator or ""
+    if given.relevance is not None and given.revoke is None:
+        return label_relevance(config, given.relevance, annotator, given)
     with label_client(config, given.url, given.token_file) as client:
+        if given.revoke is not None:
+            return _revoke(client, given.revoke, given.annotator)
         if given.out is not None:
             with file_name_in_errors(given.out.name):
                 given.out.writelines(json.dumps(record) + "\n" for record in client.labels())
@@ -76,8 +76,8 @@ def label(given: LabelArguments) -> int:
             return 0
         if given.rows is not None:
             with file_name_in_errors(given.rows.name):
-                return _import(client, given.rows, given.annotator, config.settings.quantities)
-        return _session(client, given.annotator, given.count, whole=given.whole)
+                return _import(client, given.rows, annotator, config.settings.quantities)
+        return _session(client, annotator, given.count, whole=given.whole)
 
 
 def _session(client: LabelClient, annotator: str, count: int, *, whole: bool) -> int:
@@ -102,9 +102,8 @@ def _session(client: LabelClient, annotator: str, count: int, *, whole: bool) ->
     return 0
 
 
-def _revoke(config: Config, key: str, annotator: str | None, url: str | None, token_file: Path | None) -> int:
-    with label_client(config, url, token_file) as client:
-        revoked = client.revoke(key, annotator)
+def _revoke(client: LabelClient, key: str, annotator: str | None) -> int:
+    revoked = client.revoke(key, annotator)
     whose = "" if annotator is None else f" of {annotator}"
     if not revoked:
         click.echo(f"{printable(key)}: no label{printable(whose)} counts there", err=True)
