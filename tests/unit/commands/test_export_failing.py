@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.command_line import command, configured, refused
@@ -17,7 +17,6 @@ from support.draws import draws
 from support.kit import AT, a_claim, a_draw, a_record, a_verdict, an_admission, an_evidence
 
 from ragwatch import formats
-from ragwatch.commands import cli
 from ragwatch.commands.failing_answers import ROWS, FailingAnswer, _sample, regression_set
 from ragwatch.config.suites import read_suite
 from ragwatch.core.canary.definition import Category, Expected, Grade
@@ -118,7 +117,7 @@ def test_files_are_new_and_private(tmp_path: Path) -> None:
     again = export(config, "--as", "gate", "--out", str(out))
     assert "already exists and is not overwritten" in str(again.exception)
     assert "cannot be written" in str(export(config, "--as", "gate", "--out", str(tmp_path / "no" / "f")).exception)
-    gated = CliRunner().invoke(cli, ["gate", str(out), "--config", config, "--json"], standalone_mode=False)
+    gated = command("gate", out, "--config", config, "--json")
     assert json.loads(gated.stdout)["judged"] == 3
 
 
@@ -144,7 +143,7 @@ def test_texts_and_state_are_needed(tmp_path: Path) -> None:
     """Without texts there is no set; without a state nothing is made."""
     none = export(a_config(tmp_path, store={"kind": "sqlite", "texts": "none"}), "--as", "gate")
     assert "store.texts: is none" in str(none.exception)
-    alone = CliRunner().invoke(cli, ["export", "--config", "x", "--as", "gate"], standalone_mode=False)
+    alone = command("export", "--config", "x", "--as", "gate")
     assert "--failing: is missing; --as needs it" in str(alone.exception)
 
 

@@ -11,7 +11,7 @@ from xml.etree import ElementTree as ET
 import pytest
 import yaml
 from click.testing import Result
-from support.command_line import command, configured, jsonl, refused
+from support.command_line import command, configured, jsonl, log_of, refused
 
 ROW = {"question": "Where is the mill?", "contexts": ["The old mill stands by the river."]}
 GOOD, BAD = ROW | {"answer": "The old mill stands by the river."}, ROW | {"answer": "Zebras invented the telegraph."}
@@ -42,9 +42,7 @@ def test_contexts_in_a_file_of_another_shape(tmp_path: Path, texts: object, refe
     (tmp_path / "texts.json").write_text(json.dumps(texts))
     log = tmp_path / "log.jsonl"
     bare = {key: value for key, value in GOOD.items() if key != "contexts"}
-    log.write_text(
-        "".join(json.dumps(each) + "\n" for each in (bare | {"docs": "texts.json", "context_refs": references}, GOOD))
-    )
+    log.write_text(jsonl(*(bare | {"docs": "texts.json", "context_refs": references}, GOOD)))
     line = json.loads(gate(str(log), "--json").stdout)
     assert (line["judged"], line["unread"]) == (1, {"wrong_type": 1})
 
@@ -100,7 +98,7 @@ def test_labels_give_other_metrics_a_level(tmp_path: Path) -> None:
     rows = [GOOD | {"id": str(number)} for number in range(40)]
     labels = tmp_path / "labels.jsonl"
     lines = [{"id": str(number), "top_ranked_ignored": 1, "faithfulness": 1} for number in range(20)]
-    labels.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    log_of(labels, *lines)
     ignored = json.loads(gate("--json", "--config", config, rows=rows).stdout)["metrics"][-1]
     assert (ignored["metric"], ignored["corrected"], ignored["pass"]) == ("top_ranked_ignored", False, True)
     levelled = json.loads(gate("--json", "--config", config, "--labels", str(labels), rows=rows).stdout)["metrics"][-1]

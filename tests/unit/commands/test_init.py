@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from click.testing import CliRunner, Result
-from support.command_line import refused
+from click.testing import Result
+from support.command_line import command, log_of, refused
 
 from ragwatch.commands import cli
 from ragwatch.commands import init as init_module
@@ -39,7 +39,7 @@ def log(tmp_path: Path) -> Path:
         }
         for number in range(101)
     )
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    log_of(path, *lines)
     return path
 
 
@@ -50,7 +50,7 @@ def without_key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _init(*words: str | Path, typed: str = "") -> Result:
-    return CliRunner().invoke(cli, ["init", *map(str, words)], input=typed, standalone_mode=False)
+    return command("init", *words, said=typed)
 
 
 def test_a_log_becomes_a_configuration(log: Path, tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ def test_halves_of_requests_become_a_join(tmp_path: Path) -> None:
     asked = [{"question": f"Where is mill {n}?", "contexts": [f"It is at {n} Weir Lane."]} for n in rows]
     questions.write_text("".join(json.dumps({"request_id": f"r{n}", **one}) + "\n" for n, one in enumerate(asked)))
     said = [{"request_id": f"r{n}", "answer": f"Mill {n} is there."} for n in rows]
-    answers.write_text("".join(json.dumps(one) + "\n" for one in said))
+    log_of(answers, *said)
     result = _init(questions, answers, "--yes", "--out", "-")
     (source,) = yaml.safe_load(result.stdout)["sources"]
     assert (source["kind"], source["by"], len(source["of"])) == ("join", "request_id", 2)
@@ -189,7 +189,7 @@ def test_a_large_service_is_sampled() -> None:
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_scripts_name_the_program(shell: str) -> None:
     """Each shell gets a script that completes `ragwatch`."""
-    result = CliRunner().invoke(cli, ["completion", shell], standalone_mode=False)
+    result = command("completion", shell)
     assert "_RAGWATCH_COMPLETE" in result.stdout
 
 
@@ -255,7 +255,7 @@ UNCLEAR = [
 def test_a_part_that_is_not_recognised_is_asked_for_with_values(tmp_path: Path) -> None:
     """The candidates are listed with a value; the one that is chosen is mapped, and the log is read with it."""
     log = tmp_path / "app.jsonl"
-    log.write_text("".join(json.dumps(row) + "\n" for row in UNCLEAR), encoding="utf-8")
+    log_of(log, *UNCLEAR)
     result = _init(log, "--out", "-", "--state", tmp_path / "state", typed="1\n100\n\n")
     assert 'Which of these is the answer?\n  1  note  "Somebody asked for kettle 0."' in result.stdout
     source = yaml.safe_load(result.stdout[result.stdout.index("# Configuration") :])["sources"][0]
@@ -266,7 +266,7 @@ def test_a_part_that_is_not_recognised_is_asked_for_with_values(tmp_path: Path) 
 def test_a_draft_is_written_where_a_part_is_missing(tmp_path: Path) -> None:
     """With `--yes` nothing is asked: the keys that were recognised are there to be completed."""
     log, out = tmp_path / "app.jsonl", tmp_path / "ragwatch.yaml"
-    log.write_text("".join(json.dumps(row) + "\n" for row in UNCLEAR), encoding="utf-8")
+    log_of(log, *UNCLEAR)
     result = _init(log, "--yes", "--state", tmp_path / "state", "--out", out)
     assert result.return_value == 1
     assert "question and contexts are logged, but no field looks like answer" in result.stderr

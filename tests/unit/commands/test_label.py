@@ -8,13 +8,12 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from support.answering import Asked, Reply, answering
-from support.command_line import refused
+from support.command_line import command, refused
 from support.kit import a_claim, a_draw, a_verdict, an_admission, an_evidence
 from support.labelled import World
 
-from ragwatch.commands import cli
 from ragwatch.commands.label import label_record, printable, underlined_claims
 from ragwatch.core.labels.label import Label
 from ragwatch.errors import RagwatchError
@@ -43,10 +42,10 @@ def written(folder: Path) -> Path:
     return path
 
 
-def run(config: Path, *arguments: str, said: str = "", command: str = "label") -> Result:
+def run(config: Path, *arguments: str, said: str = "", verb: str = "label") -> Result:
     """The command, with what is typed."""
-    whole = [command, "--config", str(config), *(("--annotator", "ann") if command == "label" else ()), *arguments]
-    return CliRunner().invoke(cli, whole, input=said, standalone_mode=False)
+    whole = [verb, "--config", str(config), *(("--annotator", "ann") if verb == "label" else ()), *arguments]
+    return command(*whole, said=said)
 
 
 def labels(config: Path) -> list[Label]:
@@ -255,13 +254,13 @@ def test_calibrate_wants_enough_labels(config: Path, tmp_path: Path) -> None:
     """Exit 3 and how many more are needed; the file holds the same report."""
     run(config, "--count", "5", "--whole", said="f\n-\n-\n\n" * 5)
     out = tmp_path / "report.json"
-    found = run(config, "--out", str(out), command="calibrate")
+    found = run(config, "--out", str(out), verb="calibrate")
     assert found.return_value == 3
     assert "more needed" in found.output
     assert "Too few labels for a conclusion" in found.output
     assert json.loads(out.read_text())["quantities"]["faithfulness"]["labels"] == 5
-    assert refused(run(config, "--judge", "x", command="calibrate"))
-    nowhere = run(config, "--out", str(tmp_path / "no" / "where.json"), command="calibrate")
+    assert refused(run(config, "--judge", "x", verb="calibrate"))
+    nowhere = run(config, "--out", str(tmp_path / "no" / "where.json"), verb="calibrate")
     assert refused(nowhere)
 
 
@@ -278,7 +277,7 @@ def test_calibrate_tells_of_the_judge(tmp_path: Path) -> None:
     world.labelling().put([*records, *(record | {"annotator": "other"} for record in records[:60])])
     store.close()
     config = written(tmp_path)
-    found = run(config, "--json", command="calibrate")
+    found = run(config, "--json", verb="calibrate")
     assert found.return_value == 0, found.output
     report = json.loads(found.stdout)
     faithful = report["quantities"]["faithfulness"]
@@ -291,7 +290,7 @@ def test_calibrate_tells_of_the_judge(tmp_path: Path) -> None:
     assert claims["specificity"]["supported"]["value"] == pytest.approx(0.95, abs=0.06)
     assert 0.0 < report["claims"]["calibration_error"] < 0.5
     assert report["people"]["agreement"]["value"] == 1.0
-    shown = run(config, command="calibrate").output
+    shown = run(config, verb="calibrate").output
     for text in ("two annotators agree", "probability of support", "sensitivity", "/samples/"):
         assert text in shown
 
@@ -306,10 +305,10 @@ def test_calibrate_warns_of_a_judge_that_prefers_long_answers(tmp_path: Path) ->
     store.add_labels([Label(draw.key, "ann", time.time(), {F: 1.0}) for draw in draws])
     store.close()
     config = written(tmp_path)
-    faithful = json.loads(run(config, "--json", command="calibrate").stdout)["quantities"]["faithfulness"]
+    faithful = json.loads(run(config, "--json", verb="calibrate").stdout)["quantities"]["faithfulness"]
     assert faithful["length"]["matters"]
     assert faithful["length"]["correlation"]["low"] > 0.2
-    shown = run(config, command="calibrate").output
+    shown = run(config, verb="calibrate").output
     assert "faithfulness: rank correlation of score and answer length at equal label 0.8" in shown
     assert "prefers long answers in faithfulness" in shown
 
@@ -328,10 +327,10 @@ def test_calibrate_leaves_out_what_retention_has_picked_from(tmp_path: Path) -> 
     assert True in ages
     assert False in ages
     config = written(tmp_path)
-    report = json.loads(run(config, "--json", command="calibrate").stdout)
+    report = json.loads(run(config, "--json", verb="calibrate").stdout)
     assert report["quantities"]["faithfulness"]["labels"] == sum(ages)
     assert report["picked_until"] == until
-    assert "only answers since" in run(config, command="calibrate").output
+    assert "only answers since" in run(config, verb="calibrate").output
 
 
 def test_a_label_is_taken_back(config: Path) -> None:
@@ -340,10 +339,10 @@ def test_a_label_is_taken_back(config: Path) -> None:
     (label,) = labels(config)
     wrong = run(config, "--revoke", label.key, "--annotator", "bob")
     assert (wrong.return_value, wrong.stderr) == (1, f"{label.key}: no label of bob counts there\n")
-    found = CliRunner().invoke(cli, ["label", "--config", str(config), "--revoke", label.key], standalone_mode=False)
+    found = command("label", "--config", config, "--revoke", label.key)
     assert (found.return_value, found.stderr) == (0, "1 label taken back\n")
     (revoked,) = labels(config)
     assert revoked.revoked is not None
     assert revoked.scores == label.scores
-    nobody = CliRunner().invoke(cli, ["label", "--config", str(config)], standalone_mode=False)
+    nobody = command("label", "--config", config)
     assert "--annotator: is missing" in str(nobody.exception)

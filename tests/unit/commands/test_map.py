@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 import yaml
-from click.testing import CliRunner, Result
+from click.testing import Result
+from support.command_line import command, jsonl
 
-from ragwatch.commands import cli
 from ragwatch.commands.map import print_source
 from ragwatch.formats import FORMATS, build
 from ragwatch.formats.guess import propose
@@ -20,7 +20,7 @@ DATA = Path(__file__).parents[2] / "data" / "formats"
 
 
 def _map(text: str) -> Result:
-    return CliRunner().invoke(cli, ["init", "--print", "-"], input=text, standalone_mode=False)
+    return command("init", "--print", "-", said=text)
 
 
 def test_every_known_format_is_named() -> None:
@@ -65,7 +65,7 @@ RECORD = {
 
 
 def _lines(*records: object) -> str:
-    return "".join(json.dumps(each) + "\n" for each in records)
+    return jsonl(*records)
 
 
 def _mapped(result: Result) -> dict[str, object]:
@@ -140,7 +140,7 @@ def test_the_share_and_the_first_record_that_cannot_be_read_are_told(tmp_path: P
     """How much the proposal reads, and where, in which field and why it first does not."""
     path = tmp_path / "log.jsonl"
     path.write_text(_lines(*[RECORD] * 8, RECORD | {"reply": None}, RECORD | {"reply": None}))
-    result = CliRunner().invoke(cli, ["init", "--print", str(path)], standalone_mode=False)
+    result = command("init", "--print", path)
     assert "reads 8 of 10 records (80%)" in result.stdout
     assert f"{path}:9: missing_field: answer: is missing (2 records of this file, the first at line 9)" in result.stderr
 
@@ -279,6 +279,6 @@ def test_texts_that_are_cut_to_one_length_are_said() -> None:
 def test_the_former_name_works_with_a_note() -> None:
     """For one release, `map` prints the same and says what it is called now."""
     now = _map(_lines(*[RECORD] * 3))
-    before = CliRunner().invoke(cli, ["map", "-"], input=_lines(*[RECORD] * 3), standalone_mode=False)
+    before = command("map", "-", said=_lines(*[RECORD] * 3))
     assert (before.stdout, before.return_value) == (now.stdout, now.return_value)
     assert "`ragwatch init --print` now" in before.stderr

@@ -10,10 +10,8 @@ from typing import Any
 
 import click
 import pytest
-from click.testing import CliRunner
 from support.command_line import command, refused
 
-from ragwatch.commands import cli
 from ragwatch.commands.plan import simulated_scores
 from ragwatch.errors import ConfigError
 
@@ -138,7 +136,7 @@ def test_what_is_no_number_is_refused(arguments: tuple[str, ...], message: str) 
 def test_the_demo_takes_numbers_only() -> None:
     """Endless seconds would never end."""
     for option in ("--seconds", "--degrade-after", "--breakage-seconds", "--rate"):
-        refused = CliRunner().invoke(cli, ["demo", option, "nan"], standalone_mode=False).exception
+        refused = command("demo", option, "nan").exception
         assert isinstance(refused, click.UsageError)
         assert "nan is not a finite number" in refused.format_message()
 

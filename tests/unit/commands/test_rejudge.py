@@ -11,12 +11,11 @@ from queue import SimpleQueue
 from threading import Thread
 
 import pytest
-from click.testing import CliRunner, Result
-from support.command_line import refused
+from click.testing import Result
+from support.command_line import command, refused
 from support.kit import AT, a_draw, a_reading, a_verdict, an_admission, an_evidence
 from support.patience import DEADLINE
 
-from ragwatch.commands import cli
 from ragwatch.commands.rejudge import MAX_RETRIES, RejudgeTotals, read_answers
 from ragwatch.commands.rejudge_plan import RejudgeCost, cost_of, plan_of
 from ragwatch.commands.samples import build_judge, judge_named
@@ -55,7 +54,7 @@ def a_config(folder: Path, second: str = "{name: second, kind: lexical, probabil
 def run(path: Path, *arguments: str) -> Result:
     """The command, over the whole time."""
     words = ["rejudge", "--config", str(path), "--judge", "second", "--since", "2023-01-01", *arguments]
-    return CliRunner().invoke(cli, words, standalone_mode=False)
+    return command(*words)
 
 
 def read_by(folder: Path, judge: str = "second") -> dict[str, float]:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 from click.testing import Result
-from support.command_line import command, configured, jsonl, refused
+from support.command_line import command, configured, jsonl, log_of, refused
 
 from ragwatch.commands.relevance import RelevanceCases, read_qrels
 from ragwatch.errors import ConfigError
@@ -119,7 +119,7 @@ def test_compare_and_judge_take_retrieval_alone(tmp_path: Path) -> None:
     logs = []
     for name, hits in (("a", 35), ("b", 20)):
         path = tmp_path / f"{name}.jsonl"
-        path.write_text("".join(json.dumps(row) + "\n" for row in ranked_rows(hits, 40)))
+        log_of(path, *ranked_rows(hits, 40))
         logs.append(str(path))
     result = run("compare", *logs, "--k", "4")
     assert result.return_value == 1
