@@ -36,6 +36,7 @@ from ragwatch.core.rollout.stages import JUDGED_METRICS, judged_stage, offline_s
 from ragwatch.core.sample import Sample, SampleRecord
 from ragwatch.core.verdict import Judged
 from ragwatch.errors import ConfigError
+from ragwatch.formats import fields
 from ragwatch.model.quantities import quantity_of
 from ragwatch.ports import Query, StoredVerdict
 from ragwatch.telemetry import configure_logging
@@ -241,7 +242,7 @@ class Rollout:
             said is not None and field in FIELDS and not self._config.settings.feedback.field
         ):
             return said
-        given = _inside(metadata, feedback.field)
+        given = fields.at(metadata, feedback.field.split(".")[1:])  # behind `metadata`
         score = None if given is None else feedback_score(given, feedback.worst, feedback.best)
         if given is not None and score is None:
             counts["have feedback that is neither thumbs nor a number of the scale"] += 1
@@ -250,14 +251,6 @@ class Rollout:
 
 def _key(sample: Sample) -> str:
     return key_of(sample.question, sample.id, sample.user_turns)
-
-
-def _inside(metadata: Mapping[str, object], field: str) -> object:
-    """Return the value under a path such as `metadata.thumbs`; None if there is none."""
-    value: object = metadata
-    for name in field.split(".")[1:]:
-        value = value.get(name) if isinstance(value, Mapping) else None
-    return value
 
 
 def rollout(given: RolloutArguments) -> int:
