@@ -215,13 +215,12 @@ def suggest(given: SuggestArguments) -> int:
     queries = [canary.query for suite in config.canaries for canary in suite.canaries]
     judge = config.judges[0].place.name  # one verdict per answer, by the judge that reads all of them
     judged = verdicts(config, Query(judge=judge, outcome="judged", limit=MAX_VERDICTS))
-    indexed = last_index_event(config) if given.indexed is None else given.indexed
     proposal = propose(
         ((stored.verdict, stored.sample) for stored in judged),
         known=queries,
         limit=given.limit,
         labels=labels_by_key(config),
-        indexed=None if indexed is None else f"{indexed:%Y-%m-%d}",
+        indexed=f"{given.indexed:%Y-%m-%d}" if given.indexed is not None else last_index_event(config),
     )
     if not proposal.suggestions:
         click.echo("nothing to propose yet: no question has an answer that its contexts fully support", err=True)

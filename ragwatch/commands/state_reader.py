@@ -98,11 +98,11 @@ def user_scores(config: Config, since: float) -> dict[str, float]:
     return {str(key): float(score) for key, score in stored}
 
 
-def last_index_event(config: Config) -> datetime | None:
-    """Time (UTC) of the last event of kind `index`; None where none is recorded."""
+def last_index_event(config: Config) -> str | None:
+    """Date (UTC, YYYY-MM-DD) of the last event of kind `index`; None where none is recorded."""
     with state_reader(config) as store:
         at = store.last_events(0.0).get("index")
-    return None if at is None else datetime.fromtimestamp(at, UTC)
+    return None if at is None else f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d}"
 
 
 def stored_tallies(config: Config, tally: Tally) -> dict[tuple[str, ...], float]:
